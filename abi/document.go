@@ -1,0 +1,223 @@
+package abi
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Turn is one utterance of a conversation.
+type Turn struct {
+	Role       string         `json:"role"`
+	Content    string         `json:"content"`
+	TokenCount int            `json:"token_count,omitempty"`
+	CreatedAt  time.Time      `json:"created_at,omitzero"`
+	Sequence   int64          `json:"sequence,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"`
+}
+
+// Query is what a build is about.
+type Query struct {
+	Text        string         `json:"query_str"`
+	Embedding   []float32      `json:"embedding,omitempty"`
+	Metadata    map[string]any `json:"metadata,omitempty"`
+	ChatHistory []Turn         `json:"chat_history,omitempty"`
+}
+
+// Item is one row as a guest sees it. Columns the manifest does not read are
+// zero. In a document the row number is the position in the list.
+type Item struct {
+	ID         string         `json:"id,omitempty"`
+	Content    string         `json:"content,omitempty"`
+	Source     string         `json:"source,omitempty"`
+	Score      float64        `json:"score,omitempty"`
+	Priority   int            `json:"priority,omitempty"`
+	TokenCount int            `json:"token_count,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"`
+	CreatedAt  time.Time      `json:"created_at,omitzero"`
+}
+
+// NewItem is an item that a guest adds. The host makes the id, counts the
+// tokens, and refuses what the step is not granted.
+type NewItem struct {
+	// Key tells items of one plugin apart: the same key makes the same id. When
+	// empty, the content is the key.
+	Key string `json:"key,omitempty"`
+	// Content is the text. Required.
+	Content string `json:"content"`
+	// Source is the source the step is granted when empty.
+	Source string `json:"source,omitempty"`
+	// Score is 0 to 1.
+	Score float64 `json:"score"`
+	// Priority is the source's default, capped by the grant, when 0.
+	Priority  int            `json:"priority,omitempty"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+	CreatedAt time.Time      `json:"created_at,omitzero"`
+}
+
+// Edit replaces parts of one row; what is nil stays.
+type Edit struct {
+	Row      uint32         `json:"row"`
+	Content  *string        `json:"content,omitempty"`
+	Metadata map[string]any `json:"metadata,omitzero"`
+	Priority *int           `json:"priority,omitempty"`
+}
+
+// RowScore is the new score of one row, 0 to 1.
+type RowScore struct {
+	Row   uint32  `json:"row"`
+	Score float64 `json:"score"`
+}
+
+// Changes is the change set: what a guest answers to retrieve, process, filter
+// and rerank. The parts are applied in the order of the fields, all or nothing.
+type Changes struct {
+	// Keep lists the rows that stay, each once, ascending. nil keeps all; an
+	// empty list drops all.
+	Keep   []uint32   `json:"keep,omitzero"`
+	Edits  []Edit     `json:"edits,omitempty"`
+	Scores []RowScore `json:"scores,omitempty"`
+	// Items are new rows; they are numbered on from the last input row.
+	Items []NewItem `json:"items,omitempty"`
+	// Order is a permutation of the surviving rows, old and new. nil keeps the
+	// order. Without Scores the existing scores are redistributed along it.
+	Order []uint32 `json:"order,omitzero"`
+}
+
+// ItemsRequest is the input document of retrieve, process, filter, rerank,
+// enrich_query and memory. Fields an operation has no use for are absent.
+type ItemsRequest struct {
+	Query Query  `json:"query"`
+	Items []Item `json:"items,omitzero"`
+	// TopK is the most items to return, for retrieve and rerank.
+	TopK int `json:"top_k,omitempty"`
+	// TokensLeft is the room in the window when the step begins.
+	TokensLeft int             `json:"tokens_left,omitempty"`
+	Settings   json.RawMessage `json:"settings,omitempty"`
+}
+
+// InitRequest is the input document of init. There is no answer.
+type InitRequest struct {
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// QueryRequest is the input document of transform_query and classify.
+type QueryRequest struct {
+	Query    Query           `json:"query"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// TransformReply is the answer to transform_query: 1 to 32 queries.
+type TransformReply struct {
+	Queries []Query `json:"queries"`
+}
+
+// ClassifyReply is the answer to classify.
+type ClassifyReply struct {
+	Label string `json:"label"`
+}
+
+// EnrichReply is the answer to enrich_query.
+type EnrichReply struct {
+	QueryText string `json:"query_str"`
+}
+
+// MemoryReply is the answer to memory: items of source memory or conversation.
+type MemoryReply struct {
+	Items []NewItem `json:"items"`
+}
+
+// CompactRequest is the input document of compact.
+type CompactRequest struct {
+	Turns []Turn `json:"turns"`
+	// Summary is the summary so far, empty at first.
+	Summary  string          `json:"summary,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// CompactReply is the answer to compact.
+type CompactReply struct {
+	Summary string `json:"summary"`
+}
+
+// Message is one entry of the message list of an agent loop.
+type Message struct {
+	Role       string          `json:"role"`
+	Content    string          `json:"content"`
+	Name       string          `json:"name,omitempty"`
+	ToolCalls  json.RawMessage `json:"tool_calls,omitempty"`
+	ToolCallID string          `json:"tool_call_id,omitempty"`
+}
+
+// AgentState is what an agent carries from call to call.
+type AgentState struct {
+	RunID        string         `json:"run_id,omitempty"`
+	Messages     []Message      `json:"messages,omitempty"`
+	Observations []string       `json:"observations,omitempty"`
+	Reflection   string         `json:"reflection,omitempty"`
+	Data         map[string]any `json:"data,omitempty"`
+}
+
+// ProviderBudget is the room a provider chain has. Phase is "llm" or
+// "synthesize".
+type ProviderBudget struct {
+	MaxTokens   int    `json:"max_tokens"`
+	MaxMessages int    `json:"max_messages,omitempty"`
+	Phase       string `json:"phase"`
+}
+
+// ProvideRequest is the input document of provide and estimate_tokens.
+type ProvideRequest struct {
+	State    AgentState      `json:"state"`
+	Messages []Message       `json:"messages"`
+	Budget   ProviderBudget  `json:"budget"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// ProvideReply is the answer to provide. Messages nil means no change; State
+// replaces the parts of the state it names (observations, reflection, data).
+type ProvideReply struct {
+	Messages []Message   `json:"messages,omitzero"`
+	State    *AgentState `json:"state,omitempty"`
+}
+
+// EstimateReply is the answer to estimate_tokens.
+type EstimateReply struct {
+	Tokens int `json:"tokens"`
+}
+
+// FormatRequest is the input document of format.
+type FormatRequest struct {
+	Items      []Item          `json:"items"`
+	MaxTokens  int             `json:"max_tokens"`
+	UsedTokens int             `json:"used_tokens"`
+	Settings   json.RawMessage `json:"settings,omitempty"`
+}
+
+// FormatReply is the answer to format: a string or any other JSON value.
+type FormatReply struct {
+	FormatType string          `json:"format_type"`
+	Output     json.RawMessage `json:"output"`
+}
+
+// CountRequest is the input document of count_tokens.
+type CountRequest struct {
+	Texts    []string        `json:"texts"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// CountReply is the answer to count_tokens: one count per text.
+type CountReply struct {
+	Counts []int `json:"counts"`
+}
+
+// Event is the input document of observe. There is no answer.
+type Event struct {
+	// Type is pipeline_start, step_start, step_end, step_error or pipeline_end.
+	Type     string          `json:"type"`
+	Step     string          `json:"step,omitempty"`
+	Query    string          `json:"query,omitempty"`
+	Items    int             `json:"items"`
+	TimeMS   float64         `json:"time_ms,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}

@@ -1,0 +1,72 @@
+package abi
+
+import "encoding/json"
+
+// Manifest is what a plugin says of itself: the JSON of the custom section
+// ManifestSection, or the same keys as YAML in plugin.yaml beside the module.
+type Manifest struct {
+	// ABI is the version the plugin speaks. Required.
+	ABI int `json:"abi"`
+	// Name is lower-case letters, digits and hyphens. Required.
+	Name string `json:"name"`
+	// Version is the plugin's own semantic version. Required.
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+	License     string `json:"license,omitempty"`
+	Homepage    string `json:"homepage,omitempty"`
+	// Operations are the operations the module exports. At least one.
+	Operations  map[Operation]OperationSpec `json:"operations"`
+	Permissions []Permission                `json:"permissions,omitempty"`
+	Limits      LimitRequest                `json:"limits,omitzero"`
+	// Settings is the JSON Schema (2020-12) of the init settings. Without it
+	// there are none.
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// OperationSpec is what a manifest states of one operation.
+type OperationSpec struct {
+	// Reads are names of columns. Nothing else is sent.
+	Reads []string `json:"reads,omitempty"`
+	// Writes are names of changes. nil means the operation's default.
+	Writes []Change `json:"writes,omitempty"`
+	// MaxPriority is the highest priority new items and edits ask for; 0 means
+	// the default priority of the source.
+	MaxPriority int `json:"max_priority,omitempty"`
+	// Settings is the JSON Schema (2020-12) of the step settings.
+	Settings json.RawMessage `json:"settings,omitempty"`
+	Defaults StepDefaults    `json:"defaults,omitzero"`
+}
+
+// StepDefaults hold for a step that does not state them.
+type StepDefaults struct {
+	Priority int    `json:"priority,omitempty"`
+	TopK     int    `json:"top_k,omitempty"`
+	Timeout  string `json:"timeout,omitempty"`
+	OnError  string `json:"on_error,omitempty"`
+}
+
+// Permission is one thing a plugin asks for, with the reason an operator reads.
+type Permission struct {
+	// Kind is http, files, kv or service.
+	Kind   string `json:"kind"`
+	Reason string `json:"reason"`
+	// Hosts and Methods are for http: host names, "*.example.com" patterns.
+	Hosts   []string `json:"hosts,omitempty"`
+	Methods []string `json:"methods,omitempty"`
+	// Guest and Mode are for files: the path the guest sees, "ro" or "rw".
+	Guest string `json:"guest,omitempty"`
+	Mode  string `json:"mode,omitempty"`
+	// Quota is for kv: the bytes asked for, such as "1MiB".
+	Quota string `json:"quota,omitempty"`
+	// Service is for service: count_tokens.
+	Service string `json:"service,omitempty"`
+}
+
+// LimitRequest is what a plugin asks for; the operator's limit wins. Sizes are
+// "64MiB", durations "2s".
+type LimitRequest struct {
+	Timeout     string `json:"timeout,omitempty"`
+	InitTimeout string `json:"init_timeout,omitempty"`
+	Memory      string `json:"memory,omitempty"`
+	Output      string `json:"output,omitempty"`
+}

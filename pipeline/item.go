@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Source says where an item comes from. The zero value is not a source.
+type Source string
+
+// The six sources.
+const (
+	SourceRetrieval    Source = "retrieval"
+	SourceMemory       Source = "memory"
+	SourceSystem       Source = "system"
+	SourceUser         Source = "user"
+	SourceTool         Source = "tool"
+	SourceConversation Source = "conversation"
+)
+
+// Sources lists the six sources in a fixed order.
+var Sources = []Source{
+	SourceRetrieval, SourceMemory, SourceSystem, SourceUser, SourceTool, SourceConversation,
+}
+
+// Valid reports whether s is one of the six sources.
+func (s Source) Valid() bool {
+	switch s {
+	case SourceRetrieval, SourceMemory, SourceSystem, SourceUser, SourceTool, SourceConversation:
+		return true
+	}
+	return false
+}
+
+// DefaultPriority returns the priority an item of source s has when none is
+// given: 10 for system prompts, 8 for memory, 7 for conversation, 6 for tool
+// results, 5 for everything else.
+func (s Source) DefaultPriority() int {
+	switch s {
+	case SourceSystem:
+		return 10
+	case SourceMemory:
+		return 8
+	case SourceConversation:
+		return 7
+	case SourceTool:
+		return 6
+	}
+	return 5
+}
+
+// The bounds of Item.Priority.
+const (
+	MinPriority = 1
+	MaxPriority = 10
+)
+
+// Item is one piece of context. Items are values: a step returns a new slice
+// and does not change the one it was given.
+type Item struct {
+	// ID names the item. It is not checked for uniqueness.
+	ID string `json:"id"`
+	// Content is the text that goes into the window. It may be empty.
+	Content string `json:"content"`
+	Source  Source `json:"source"`
+	// Score is the relevance, 0 to 1.
+	Score float64 `json:"score"`
+	// Priority orders the fill of the window, 1 to 10; higher is kept first.
+	Priority int `json:"priority"`
+	// TokenCount is the number of tokens of Content; 0 means not counted yet.
+	TokenCount int `json:"token_count"`
+	// Metadata holds nil, bool, int64, float64, string, []any and
+	// map[string]any values.
+	Metadata map[string]any `json:"metadata"`
+	// CreatedAt orders turns and facts in the formatted output.
+	CreatedAt time.Time `json:"created_at"`
+	// Sequence breaks ties of CreatedAt: lower is earlier, 0 is no number.
+	Sequence int64 `json:"sequence,omitempty"`
+}
+
+// Validate checks the bounds of every field and names the first that fails.
+func (it *Item) Validate() error {
+	switch {
+	case !it.Source.Valid():
+		return fmt.Errorf("item %q: source %q: %w (want one of %v)", it.ID, it.Source, ErrInvalid, Sources)
+	case math.IsNaN(it.Score) || it.Score < 0 || it.Score > 1:
+		return fmt.Errorf("item %q: score %v: %w (want 0 to 1)", it.ID, it.Score, ErrInvalid)
+	case it.Priority < MinPriority || it.Priority > MaxPriority:
+		return fmt.Errorf("item %q: priority %d: %w (want %d to %d)", it.ID, it.Priority, ErrInvalid, MinPriority, MaxPriority)
+	case it.TokenCount < 0:
+		return fmt.Errorf("item %q: token_count %d: %w (want 0 or more)", it.ID, it.TokenCount, ErrInvalid)
+	}
+	return nil
+}
