@@ -1,0 +1,91 @@
+# anchor-host: everything runs from here. `make help` lists the targets.
+# Needed: Go and make. Other tools are installed into build/tools, or named.
+
+GO      ?= go
+Q       ?= How do I parse command-line flags?
+FUZZ    ?= 10s
+BENCH   ?= .
+GOROOT_SRC := $(shell $(GO) env GOROOT)/src
+
+export Q
+
+GO_FILES     := $(shell find abi pipeline host internal cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+SDK_FILES    := $(shell find abi sdk -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
+PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
+PLUGIN_YAML  := $(PLUGINS:%=build/plugins/%/plugin.yaml)
+WAT          := $(wildcard testdata/wasm/*.wat testdata/wasm/*/*.wat)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: build/anchor-host ## build the command into build/
+
+build/anchor-host: $(GO_FILES)
+	@mkdir -p build
+	$(GO) build -trimpath -o $@ ./cmd/anchor-host
+
+.PHONY: plugins
+plugins: $(PLUGIN_WASM) $(PLUGIN_YAML) ## build the example plugins with stock Go into build/plugins/
+
+.SECONDEXPANSION:
+build/plugins/%/plugin.wasm: $$(shell find plugins/examples/$$* -name '*.go' ! -name '*_test.go') $(SDK_FILES)
+	@mkdir -p $(@D)
+	GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -buildmode=c-shared -ldflags="-s -w" -o $@ ./plugins/examples/$*
+
+build/plugins/%/plugin.yaml: plugins/examples/%/plugin.yaml
+	@mkdir -p $(@D)
+	@cp $< $@
+
+build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
+	@mkdir -p $(@D)
+	@sed 's|@GOROOT_SRC@|$(GOROOT_SRC)|' $< > $@
+
+.PHONY: demo
+demo: build/anchor-host plugins build/demo/anchor.yaml ## answer Q="…" about the Go standard library with a 4,000-token window
+	@build/anchor-host build --config build/demo/anchor.yaml --explain "$$Q"
+
+.PHONY: test
+test: ## run all tests
+	$(GO) test ./...
+
+.PHONY: race
+race: ## run the tests of the concurrent packages under the race detector
+	$(GO) test -race ./abi/... ./pipeline/... ./host/... ./sdk/...
+
+.PHONY: lint
+lint: build/tools/golangci-lint ## vet and lint, the import diagram included
+	build/tools/golangci-lint run ./...
+
+build/tools/golangci-lint: tools/go.mod
+	@mkdir -p $(@D)
+	@echo "installing golangci-lint (about two minutes, once)"
+	GOBIN=$(CURDIR)/build/tools $(GO) -C tools install github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+.PHONY: format
+format: ## gofmt everything
+	$(GO) fmt ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZ (10s) each
+	GO="$(GO)" tools/fuzz.sh $(FUZZ)
+
+.PHONY: bench
+bench: ## run the benchmarks that match BENCH
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: testdata
+testdata: ## rebuild the committed .wasm fixtures from their .wat (needs wat2wasm of wabt)
+	@command -v wat2wasm >/dev/null || { echo "wat2wasm not found: install wabt (apt-get install wabt, brew install wabt)" >&2; exit 1; }
+	@for w in $(WAT); do wat2wasm --debug-names "$$w" -o "$${w%.wat}.wasm" || exit 1; done
+
+.PHONY: check
+check: lint test race ## what a change must pass; ends in a clean tree
+	@test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean" >&2; exit 1; }
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
