@@ -7,33 +7,33 @@ import (
 
 // Turn is one utterance of a conversation.
 type Turn struct {
-	Role       string         `json:"role"`
-	Content    string         `json:"content"`
-	TokenCount int            `json:"token_count,omitempty"`
-	CreatedAt  time.Time      `json:"created_at,omitzero"`
-	Sequence   int64          `json:"sequence,omitempty"`
-	Metadata   map[string]any `json:"metadata,omitempty"`
+	Role       string    `json:"role"`
+	Content    string    `json:"content"`
+	TokenCount int       `json:"token_count,omitempty"`
+	CreatedAt  time.Time `json:"created_at,omitzero"`
+	Sequence   int64     `json:"sequence,omitempty"`
+	Metadata   Metadata  `json:"metadata,omitempty"`
 }
 
 // Query is what a build is about.
 type Query struct {
-	Text        string         `json:"query_str"`
-	Embedding   []float32      `json:"embedding,omitempty"`
-	Metadata    map[string]any `json:"metadata,omitempty"`
-	ChatHistory []Turn         `json:"chat_history,omitempty"`
+	Text        string    `json:"query_str"`
+	Embedding   []float32 `json:"embedding,omitempty"`
+	Metadata    Metadata  `json:"metadata,omitempty"`
+	ChatHistory []Turn    `json:"chat_history,omitempty"`
 }
 
 // Item is one row as a guest sees it. Columns the manifest does not read are
 // zero. In a document the row number is the position in the list.
 type Item struct {
-	ID         string         `json:"id,omitempty"`
-	Content    string         `json:"content,omitempty"`
-	Source     string         `json:"source,omitempty"`
-	Score      float64        `json:"score,omitempty"`
-	Priority   int            `json:"priority,omitempty"`
-	TokenCount int            `json:"token_count,omitempty"`
-	Metadata   map[string]any `json:"metadata,omitempty"`
-	CreatedAt  time.Time      `json:"created_at,omitzero"`
+	ID         string    `json:"id,omitempty"`
+	Content    string    `json:"content,omitempty"`
+	Source     string    `json:"source,omitempty"`
+	Score      float64   `json:"score,omitempty"`
+	Priority   int       `json:"priority,omitempty"`
+	TokenCount int       `json:"token_count,omitempty"`
+	Metadata   Metadata  `json:"metadata,omitempty"`
+	CreatedAt  time.Time `json:"created_at,omitzero"`
 }
 
 // NewItem is an item that a guest adds. The host makes the id, counts the
@@ -49,17 +49,17 @@ type NewItem struct {
 	// Score is 0 to 1.
 	Score float64 `json:"score"`
 	// Priority is the source's default, capped by the grant, when 0.
-	Priority  int            `json:"priority,omitempty"`
-	Metadata  map[string]any `json:"metadata,omitempty"`
-	CreatedAt time.Time      `json:"created_at,omitzero"`
+	Priority  int       `json:"priority,omitempty"`
+	Metadata  Metadata  `json:"metadata,omitempty"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
 }
 
 // Edit replaces parts of one row; what is nil stays.
 type Edit struct {
-	Row      uint32         `json:"row"`
-	Content  *string        `json:"content,omitempty"`
-	Metadata map[string]any `json:"metadata,omitzero"`
-	Priority *int           `json:"priority,omitempty"`
+	Row      uint32   `json:"row"`
+	Content  *string  `json:"content,omitempty"`
+	Metadata Metadata `json:"metadata,omitzero"`
+	Priority *int     `json:"priority,omitempty"`
 }
 
 // RowScore is the new score of one row, 0 to 1.
@@ -86,8 +86,10 @@ type Changes struct {
 // ItemsRequest is the input document of retrieve, process, filter, rerank,
 // enrich_query and memory. Fields an operation has no use for are absent.
 type ItemsRequest struct {
-	Query Query  `json:"query"`
-	Items []Item `json:"items,omitzero"`
+	Query Query `json:"query"`
+	// Columns names the columns that the items have.
+	Columns []string `json:"columns,omitzero"`
+	Items   []Item   `json:"items,omitzero"`
 	// TopK is the most items to return, for retrieve and rerank.
 	TopK int `json:"top_k,omitempty"`
 	// TokensLeft is the room in the window when the step begins.
@@ -150,11 +152,11 @@ type Message struct {
 
 // AgentState is what an agent carries from call to call.
 type AgentState struct {
-	RunID        string         `json:"run_id,omitempty"`
-	Messages     []Message      `json:"messages,omitempty"`
-	Observations []string       `json:"observations,omitempty"`
-	Reflection   string         `json:"reflection,omitempty"`
-	Data         map[string]any `json:"data,omitempty"`
+	RunID        string    `json:"run_id,omitempty"`
+	Messages     []Message `json:"messages,omitempty"`
+	Observations []string  `json:"observations,omitempty"`
+	Reflection   string    `json:"reflection,omitempty"`
+	Data         Metadata  `json:"data,omitempty"`
 }
 
 // ProviderBudget is the room a provider chain has. Phase is "llm" or

@@ -29,15 +29,66 @@ func (op Operation) JSONExport() string { return "anchor_" + string(op) }
 // (ptr, len i32) -> i32.
 func (op Operation) BatchExport() string { return "anchor_batch_" + string(op) }
 
+// Valid reports whether op is an operation of ABI 1.
+func (op Operation) Valid() bool {
+	_, ok := LookupOperation(op)
+	return ok
+}
+
 // OperationInfo is a row of the table [Operations].
 type OperationInfo struct {
 	Op Operation
 	// Batch says that the operation has a batch lane too.
 	Batch bool
+	// Step says that the operation can be a step of a build.
+	Step bool
+	// TopK says that the request carries the most items to return.
+	TopK bool
+	// Answer says that status 0 comes with an output, never an empty one.
+	Answer bool
+	// Request and Reply are the names of the documents of the JSON lane; Reply
+	// is empty when there is no answer.
+	Request, Reply string
 	// Reads are the columns the operation may read.
 	Reads []Column
 	// Writes are the changes the operation may make.
 	Writes []Change
 	// DefaultWrites hold when the manifest states no writes.
 	DefaultWrites []Change
+}
+
+// Operations is every operation of ABI 1.
+var Operations = []OperationInfo{
+	{Op: OpInit, Request: "InitRequest"},
+	{Op: OpRetrieve, Batch: true, Step: true, TopK: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+		Writes: addItems, DefaultWrites: addItems},
+	{Op: OpProcess, Batch: true, Step: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+		Reads: Columns, Writes: AllChanges, DefaultWrites: []Change{ChangeKeep, ChangeText, ChangeMetadata}},
+	{Op: OpFilter, Batch: true, Step: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+		Reads: Columns, Writes: []Change{ChangeKeep}, DefaultWrites: []Change{ChangeKeep}},
+	{Op: OpRerank, Batch: true, Step: true, TopK: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+		Reads: Columns, Writes: []Change{ChangeScore, ChangeOrder}, DefaultWrites: []Change{ChangeScore, ChangeOrder}},
+	{Op: OpTransformQuery, Step: true, Answer: true, Request: "QueryRequest", Reply: "TransformReply"},
+	{Op: OpClassify, Step: true, Answer: true, Request: "QueryRequest", Reply: "ClassifyReply"},
+	{Op: OpEnrichQuery, Answer: true, Request: "ItemsRequest", Reply: "EnrichReply", Reads: Columns},
+	{Op: OpMemory, Answer: true, Request: "ItemsRequest", Reply: "MemoryReply",
+		Writes: addItems, DefaultWrites: addItems},
+	{Op: OpCompact, Answer: true, Request: "CompactRequest", Reply: "CompactReply"},
+	{Op: OpProvide, Answer: true, Request: "ProvideRequest", Reply: "ProvideReply"},
+	{Op: OpEstimateTokens, Answer: true, Request: "ProvideRequest", Reply: "EstimateReply"},
+	{Op: OpFormat, Answer: true, Request: "FormatRequest", Reply: "FormatReply", Reads: Columns},
+	{Op: OpCountTokens, Answer: true, Request: "CountRequest", Reply: "CountReply"},
+	{Op: OpObserve, Request: "Event"},
+}
+
+var addItems = []Change{ChangeItems}
+
+// LookupOperation returns the row of op.
+func LookupOperation(op Operation) (OperationInfo, bool) {
+	for _, info := range Operations {
+		if info.Op == op {
+			return info, true
+		}
+	}
+	return OperationInfo{}, false
 }

@@ -1,0 +1,78 @@
+package abi
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+)
+
+// MailboxSize is the length in bytes of the mailbox of ABI 1.
+const MailboxSize = 24
+
+// ErrMailbox is what every error about a mailbox wraps.
+var ErrMailbox = errors.New("mailbox is malformed")
+
+// Mailbox is the struct of little-endian u32 at the address that the export
+// [MailboxExport] returns. The guest writes it, the host only reads it, and
+// checks it anew on each use. Addresses are unsigned and relative to the
+// guest's memory.
+type Mailbox struct {
+	// Size is the length of the struct in bytes, at least MailboxSize.
+	Size uint32
+	// InAddr and InCap are the room lent for input, 8-aligned; 0 when none.
+	InAddr, InCap uint32
+	// OutAddr and OutLen are the output of the last call.
+	OutAddr, OutLen uint32
+	// Reserved is 0.
+	Reserved uint32
+}
+
+// DecodeMailbox reads a mailbox from the first bytes of b and checks what can
+// be checked without knowing the memory: its size and the alignment of InAddr.
+func DecodeMailbox(b []byte) (Mailbox, error) {
+	if len(b) < MailboxSize {
+		return Mailbox{}, mailboxError("has " + strconv.Itoa(len(b)) + " bytes (want " + strconv.Itoa(MailboxSize) + ")")
+	}
+	le := binary.LittleEndian
+	m := Mailbox{
+		Size: le.Uint32(b), InAddr: le.Uint32(b[4:]), InCap: le.Uint32(b[8:]),
+		OutAddr: le.Uint32(b[12:]), OutLen: le.Uint32(b[16:]), Reserved: le.Uint32(b[20:]),
+	}
+	if m.Size < MailboxSize {
+		return Mailbox{}, mailboxError("states size " + utoa(m.Size) + " (want " + strconv.Itoa(MailboxSize) + " or more)")
+	}
+	if m.InAddr%8 != 0 {
+		return Mailbox{}, mailboxError("lends input room at " + utoa(m.InAddr) + ", which is not 8-aligned")
+	}
+	return m, nil
+}
+
+// AppendMailbox appends the 24 bytes of m to dst.
+func AppendMailbox(dst []byte, m Mailbox) []byte {
+	le := binary.LittleEndian
+	for _, v := range [...]uint32{m.Size, m.InAddr, m.InCap, m.OutAddr, m.OutLen, m.Reserved} {
+		dst = le.AppendUint32(dst, v)
+	}
+	return dst
+}
+
+// Check checks that the lent room and the output lie within a memory of the
+// given length in bytes.
+func (m Mailbox) Check(memory uint64) error {
+	if uint64(m.InAddr)+uint64(m.InCap) > memory {
+		return mailboxError("lends input room " + span(m.InAddr, m.InCap) + " beyond the memory of " + strconv.FormatUint(memory, 10) + " bytes")
+	}
+	if uint64(m.OutAddr)+uint64(m.OutLen) > memory {
+		return mailboxError("states output " + span(m.OutAddr, m.OutLen) + " beyond the memory of " + strconv.FormatUint(memory, 10) + " bytes")
+	}
+	return nil
+}
+
+type mailboxError string
+
+func (e mailboxError) Error() string { return "mailbox " + string(e) }
+func (e mailboxError) Unwrap() error { return ErrMailbox }
+
+func span(addr, n uint32) string { return utoa(addr) + "+" + utoa(n) }
+
+func utoa(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
