@@ -1,0 +1,111 @@
+package wasmbin
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Decisions a caller makes on an error from this package. Every error it
+// returns wraps exactly one of them.
+var (
+	// ErrNotWasm: the bytes are no WebAssembly at all (empty, another file
+	// format, text).
+	ErrNotWasm = errors.New("not a WebAssembly module")
+	// ErrComponent: the bytes are a WebAssembly component, not a core module.
+	ErrComponent = errors.New("a WebAssembly component, not a core module")
+	// ErrTruncated: the module ends before something it announced.
+	ErrTruncated = errors.New("truncated module")
+	// ErrMalformed: the bytes break the binary format.
+	ErrMalformed = errors.New("malformed module")
+	// ErrUnsupported: a feature of WebAssembly that is refused by name.
+	ErrUnsupported = errors.New("unsupported feature")
+	// ErrLimit: something is larger than a limit of the host; the error is a
+	// *LimitError.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrReserved: the module uses a name that belongs to the host.
+	ErrReserved = errors.New("reserved name")
+)
+
+// FormatError is any error about what the bytes are, with the place.
+// It wraps one of ErrNotWasm, ErrComponent, ErrTruncated, ErrMalformed,
+// ErrUnsupported and ErrReserved.
+type FormatError struct {
+	// Kind is the sentinel the error wraps.
+	Kind error
+	// Offset counts bytes from the start of the file; -1 when the file as a
+	// whole is meant.
+	Offset int
+	// Section names the section the offset is in, such as "code"; may be empty.
+	Section string
+	// Detail says what was found.
+	Detail string
+	// Remedy says what the author can do; may be empty.
+	Remedy string
+}
+
+// Error is one line: kind, place, detail and remedy.
+func (e *FormatError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Kind.Error())
+	if e.Section != "" {
+		fmt.Fprintf(&b, ": %s section", e.Section)
+	}
+	if e.Offset >= 0 {
+		fmt.Fprintf(&b, " at offset %d", e.Offset)
+	}
+	if e.Detail != "" {
+		fmt.Fprintf(&b, ": %s", e.Detail)
+	}
+	if e.Remedy != "" {
+		fmt.Fprintf(&b, " (%s)", e.Remedy)
+	}
+	return b.String()
+}
+
+// Unwrap returns the kind, for errors.Is.
+func (e *FormatError) Unwrap() error { return e.Kind }
+
+// LimitError is something larger than the host allows. It wraps ErrLimit.
+type LimitError struct {
+	// What is limited, such as "functions", "function 17 body" or "memory minimum".
+	What string
+	// Value is what the module has, Max what is allowed, both in Unit.
+	Value, Max uint64
+	// Unit is the unit of both, such as "bytes" or "pages"; may be empty for counts.
+	Unit string
+	// CompileOnly is set when only the optimising compiler is endangered: the
+	// same module is harmless in the interpreter (see [InterpreterBounds]).
+	CompileOnly bool
+	// Remedy says what the author or operator can do; may be empty.
+	Remedy string
+}
+
+// Error is one line naming both sizes.
+func (e *LimitError) Error() string {
+	s := fmt.Sprintf("limit exceeded: %s: %s, allowed %s", e.What, e.size(e.Value), e.size(e.Max))
+	if e.Remedy != "" {
+		s += " (" + e.Remedy + ")"
+	}
+	return s
+}
+
+func (e *LimitError) size(v uint64) string {
+	switch e.Unit {
+	case "":
+		return fmt.Sprint(v)
+	case "pages":
+		return fmt.Sprintf("%d pages (%s)", v, mebibytes(v*PageSize))
+	}
+	return fmt.Sprintf("%d %s", v, e.Unit)
+}
+
+func mebibytes(n uint64) string {
+	if n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// Unwrap returns ErrLimit, for errors.Is.
+func (e *LimitError) Unwrap() error { return ErrLimit }

@@ -1,0 +1,73 @@
+package wasmbin
+
+// PageSize is the size of a page of linear memory in bytes.
+const PageSize = 65536
+
+// MaxPages is the number of pages a 32-bit memory can address.
+const MaxPages = 65536
+
+// Limits on what a module may be. Compiling is work the guest's author causes
+// and the host pays for, before any fuel is counted, so its size is bounded.
+const (
+	// MaxSize bounds the file, in bytes. The largest language runtimes
+	// (CPython, a Go program with the net/http stack) stay under 40 MiB.
+	MaxSize = 64 << 20
+	// MaxFunctions bounds the module's own functions. A 3.3 MB Go module has
+	// 3,000; CPython has 15,000.
+	MaxFunctions = 200_000
+	// MaxBodySize bounds one function body, in bytes. Big interpreter loops
+	// have 100 to 300 KB; compile time of a body grows faster than its size.
+	MaxBodySize = 1 << 20
+	// MaxLocals bounds the parameters and locals of one function; the same
+	// 50,000 that browsers allow. The engine allocates by the declared number.
+	MaxLocals = 50_000
+	// MaxLocalBlocks bounds locals × (blocks, loops and ifs) of one function:
+	// the compiler's work on values that cross blocks grows with this product.
+	// 3,000 × 3,000 took two minutes and 4 GB.
+	MaxLocalBlocks = 4_000_000
+	// MaxDepth bounds the nesting of blocks. Generated br_table cascades reach
+	// a few thousand.
+	MaxDepth = 20_000
+	// MaxTable is the default cap on the elements of one table. A stock Go
+	// guest has 6,000, CPython 12,000; the engine has no limit of its own and
+	// 100 million elements took 764 MiB.
+	MaxTable = 1 << 20
+)
+
+// Bounds are the limits Meter holds a module to. A zero field means the
+// constant of the same name.
+type Bounds struct {
+	// Size bounds the file, in bytes; zero means MaxSize.
+	Size int
+	// Functions bounds the module's own functions; zero means MaxFunctions.
+	Functions int
+	// BodySize bounds one function body in bytes; zero means MaxBodySize.
+	BodySize int
+	// Locals bounds parameters and locals of one function; zero means MaxLocals.
+	Locals int
+	// LocalBlocks bounds locals × blocks of one function; zero means MaxLocalBlocks.
+	LocalBlocks int
+	// Depth bounds the nesting of blocks; zero means MaxDepth.
+	Depth int
+}
+
+// InterpreterBounds are the bounds for a module that will be interpreted and
+// not compiled: the ones that only guard the compiler are lifted.
+func InterpreterBounds() Bounds {
+	return Bounds{BodySize: MaxSize, LocalBlocks: 1 << 50}
+}
+
+func (b Bounds) withDefaults() Bounds {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&b.Size, MaxSize)
+	def(&b.Functions, MaxFunctions)
+	def(&b.BodySize, MaxBodySize)
+	def(&b.Locals, MaxLocals)
+	def(&b.LocalBlocks, MaxLocalBlocks)
+	def(&b.Depth, MaxDepth)
+	return b
+}

@@ -1,0 +1,214 @@
+package wasmbin
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ValueType is the type of a WebAssembly value, in its binary encoding.
+type ValueType byte
+
+// The value types of core WebAssembly 2.0.
+const (
+	I32       ValueType = 0x7f
+	I64       ValueType = 0x7e
+	F32       ValueType = 0x7d
+	F64       ValueType = 0x7c
+	V128      ValueType = 0x7b
+	FuncRef   ValueType = 0x70
+	ExternRef ValueType = 0x6f
+)
+
+// String is the name in the text format, such as "i32".
+func (t ValueType) String() string {
+	switch t {
+	case I32:
+		return "i32"
+	case I64:
+		return "i64"
+	case F32:
+		return "f32"
+	case F64:
+		return "f64"
+	case V128:
+		return "v128"
+	case FuncRef:
+		return "funcref"
+	case ExternRef:
+		return "externref"
+	}
+	return fmt.Sprintf("valuetype(%#x)", byte(t))
+}
+
+// FuncType is the signature of a function.
+type FuncType struct {
+	Params, Results []ValueType
+}
+
+// String is the signature as "(i32, i64) -> (i32)".
+func (f FuncType) String() string {
+	return "(" + joinTypes(f.Params) + ") -> (" + joinTypes(f.Results) + ")"
+}
+
+func joinTypes(ts []ValueType) string {
+	names := make([]string, len(ts))
+	for i, t := range ts {
+		names[i] = t.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// Kind is what an import or export is, in its binary encoding.
+type Kind byte
+
+// The kinds of imports and exports.
+const (
+	KindFunc   Kind = 0
+	KindTable  Kind = 1
+	KindMemory Kind = 2
+	KindGlobal Kind = 3
+	KindTag    Kind = 4
+)
+
+// String is "func", "table", "memory", "global" or "tag".
+func (k Kind) String() string {
+	names := [...]string{"func", "table", "memory", "global", "tag"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("kind(%d)", byte(k))
+}
+
+// Limits are the declared size of a memory, in pages, or of a table, in elements.
+type Limits struct {
+	Min uint64
+	// Max is meaningful only when HasMax is set.
+	Max    uint64
+	HasMax bool
+	// Shared marks a memory shared between threads, Wide one with 64-bit addresses.
+	Shared, Wide bool
+}
+
+// TableType is the declaration of a table.
+type TableType struct {
+	Elem   ValueType
+	Limits Limits
+}
+
+// GlobalType is the declaration of a global.
+type GlobalType struct {
+	Type    ValueType
+	Mutable bool
+}
+
+// Extern is what an import or an export stands for. Kind says which of the
+// other fields is meaningful.
+type Extern struct {
+	Kind   Kind
+	Func   FuncType
+	Table  TableType
+	Memory Limits
+	Global GlobalType
+}
+
+// Import is one import, in the order of the module.
+type Import struct {
+	Module, Name string
+	Extern
+}
+
+// Export is one export, in the order of the module.
+type Export struct {
+	Name string
+	// Index is the index in the index space of its kind, imports first.
+	Index uint32
+	Extern
+}
+
+// CustomSection is one custom section. Data aliases the bytes given to Inspect.
+type CustomSection struct {
+	Name string
+	Data []byte
+}
+
+// Uses tells which groups of instructions and declarations appear anywhere in
+// the module.
+type Uses struct {
+	// TableWrites: table.set, table.grow, table.fill, table.copy or table.init.
+	TableWrites bool
+	// SegmentDrops: elem.drop or data.drop.
+	SegmentDrops bool
+	// MemoryInit: memory.init.
+	MemoryInit bool
+	// MemoryGrow: memory.grow.
+	MemoryGrow bool
+	// BulkMemory: memory.fill or memory.copy.
+	BulkMemory bool
+	// SIMD: vector instructions.
+	SIMD bool
+	// TailCalls: return_call or return_call_indirect.
+	TailCalls bool
+	// Threads: atomic instructions or a shared memory.
+	Threads bool
+	// Exceptions: tags, throw or try blocks.
+	Exceptions bool
+	// TypedReferences: call_ref and the other typed function references.
+	TypedReferences bool
+}
+
+// Largest tells which function is the most work to compile.
+type Largest struct {
+	// BodySize is the size of the largest body in bytes, BodyFunc the index of
+	// its function (imports first).
+	BodySize int
+	BodyFunc uint32
+	// LocalBlocks is the largest product of parameters and locals with blocks,
+	// loops and ifs, LocalBlocksFunc the index of its function.
+	LocalBlocks     int
+	LocalBlocksFunc uint32
+}
+
+// Info is what a module says about itself, found without running or compiling it.
+type Info struct {
+	// Size is the size of the file in bytes.
+	Size int
+	// Imports and Exports, in the order of the module.
+	Imports []Import
+	Exports []Export
+	// Memories, Tables and Globals are the module's own, without imports.
+	Memories []Limits
+	Tables   []TableType
+	Globals  []GlobalType
+	// Start is the index of the start function, meaningful when HasStart is set.
+	Start    uint32
+	HasStart bool
+	// Functions is the number of the module's own functions, CodeSize the size
+	// of the code section in bytes.
+	Functions, CodeSize int
+	// DataSegments, DataBytes and ElemSegments count the segments and the bytes in them.
+	DataSegments, DataBytes, ElemSegments int
+	// Customs are the custom sections, in the order of the module.
+	Customs []CustomSection
+	Largest Largest
+	Uses    Uses
+}
+
+// Export returns the export of that name.
+func (i *Info) Export(name string) (Export, bool) {
+	for _, e := range i.Exports {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Export{}, false
+}
+
+// Custom returns the content of the first custom section of that name.
+func (i *Info) Custom(name string) ([]byte, bool) {
+	for _, c := range i.Customs {
+		if c.Name == name {
+			return c.Data, true
+		}
+	}
+	return nil, false
+}
