@@ -1,0 +1,155 @@
+package bm25
+
+import "math"
+
+// DefaultK1 and DefaultB are the values of the parameters in Lucene's own
+// baselines.
+const (
+	DefaultK1 = 0.9
+	DefaultB  = 0.4
+)
+
+// maxTF keeps a term frequency in 16 bits; the score has long been flat there.
+const maxTF = math.MaxUint16
+
+// stopTerm marks a surface form that is a stop word.
+const stopTerm = math.MaxUint32
+
+// Options are the parameters of an index.
+type Options struct {
+	// K1 says how fast repetitions of a term saturate, 0 or more; 0 counts
+	// presence only.
+	K1 float64
+	// B says how much long documents are held back, 0 (not at all) to 1.
+	B float64
+	// TitleWeight counts every term of a title that many times; 0 and 1 mean
+	// once.
+	TitleWeight int
+	// Analyzer turns documents and queries into terms; nil means the zero
+	// AnalyzerOptions.
+	Analyzer *Analyzer
+}
+
+// Builder collects documents. It is for one goroutine.
+type Builder struct {
+	opts    Options
+	surface map[string]uint32 // token → term, so that a token is stemmed once
+	terms   map[string]uint32 // stem → term
+	df      []uint32          // per term: documents that have it
+	lastDoc []uint32          // per term: the last document that has it, plus one
+	lastPos []uint32          // per term: its place in the last document's run
+
+	docTerms []uint32 // per document a run of its distinct terms …
+	docTF    []uint16 // … and how often each occurs
+	docEnd   []uint32 // the ends of the runs
+	docLen   []uint32
+	total    uint64 // sum of docLen
+}
+
+// NewBuilder starts an empty index.
+func NewBuilder(o Options) *Builder {
+	if o.Analyzer == nil {
+		o.Analyzer = NewAnalyzer(AnalyzerOptions{})
+	}
+	return &Builder{opts: o, surface: make(map[string]uint32), terms: make(map[string]uint32)}
+}
+
+// Add takes in a document and returns its number, counted from 0.
+func (b *Builder) Add(title, text string) int {
+	b.docLen = append(b.docLen, 0)
+	b.addField(title, max(b.opts.TitleWeight, 1))
+	b.addField(text, 1)
+	b.docEnd = append(b.docEnd, uint32(len(b.docTerms)))
+	b.total += uint64(b.docLen[len(b.docLen)-1])
+	return len(b.docLen) - 1
+}
+
+func (b *Builder) addField(text string, weight int) {
+	doc := len(b.docLen)
+	t := tokenizer{text: text, split: b.opts.Analyzer.split}
+	for {
+		token, ok := t.next()
+		if !ok {
+			return
+		}
+		term, known := b.surface[string(token)]
+		if !known {
+			term = b.learn(string(token))
+		}
+		if term != stopTerm {
+			b.count(term, uint32(doc), weight)
+		}
+	}
+}
+
+// learn finds the term of a token that has not been seen before.
+func (b *Builder) learn(token string) uint32 {
+	stem := b.opts.Analyzer.term(token)
+	term, known := b.terms[stem]
+	switch {
+	case stem == "":
+		term = stopTerm
+	case !known:
+		term = uint32(len(b.df))
+		b.terms[stem] = term
+		b.df = append(b.df, 0)
+		b.lastDoc = append(b.lastDoc, 0)
+		b.lastPos = append(b.lastPos, 0)
+	}
+	b.surface[token] = term
+	return term
+}
+
+func (b *Builder) count(term, doc uint32, weight int) {
+	b.docLen[doc-1] += uint32(weight)
+	if b.lastDoc[term] != doc {
+		b.lastDoc[term] = doc
+		b.lastPos[term] = uint32(len(b.docTerms))
+		b.df[term]++
+		b.docTerms = append(b.docTerms, term)
+		b.docTF = append(b.docTF, 0)
+	}
+	tf := &b.docTF[b.lastPos[term]]
+	*tf = uint16(min(int(*tf)+weight, maxTF))
+}
+
+// Build makes the index. The builder must not be used afterwards.
+func (b *Builder) Build() *Index {
+	x := &Index{
+		opts:  b.opts,
+		terms: b.terms,
+		start: make([]uint32, len(b.df)+1),
+		docs:  make([]uint32, len(b.docTerms)),
+		tfs:   make([]uint16, len(b.docTerms)),
+		norm:  b.norms(),
+	}
+	for term, n := range b.df {
+		x.start[term+1] = x.start[term] + n
+	}
+	next := b.lastPos // no longer needed as it was
+	copy(next, x.start)
+	from := uint32(0)
+	for doc, end := range b.docEnd {
+		for i := from; i < end; i++ {
+			term := b.docTerms[i]
+			x.docs[next[term]] = uint32(doc)
+			x.tfs[next[term]] = b.docTF[i]
+			next[term]++
+		}
+		from = end
+	}
+	return x
+}
+
+// norms is per document the part of the formula that its length decides.
+func (b *Builder) norms() []float32 {
+	average := 1.0
+	if b.total > 0 {
+		average = float64(b.total) / float64(len(b.docLen))
+	}
+	norms := make([]float32, len(b.docLen))
+	for doc, n := range b.docLen {
+		norms[doc] = float32(b.opts.K1 * (1 - b.opts.B + b.opts.B*float64(n)/average))
+	}
+	return norms
+}

@@ -1,0 +1,177 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Defaults of Options.
+const (
+	DefaultChunkChars   = 1500
+	DefaultMaxFileBytes = 64 << 20
+)
+
+// minChunkChars keeps chunks long enough to mean something.
+const minChunkChars = 100
+
+// Document is one thing to find.
+type Document struct {
+	// ID is the record's id, or made of the path: docs/a.md#2,
+	// net/http.Client.Do. Chunks after the first have a number.
+	ID string
+	// Title is the heading, record title or symbol; may be empty.
+	Title string
+	// Text is what follows the title.
+	Text string
+	// Path is the file, relative to the root of the corpus.
+	Path string
+	// Package, Symbol and Kind are for Go: the import path below the root, the
+	// exported name (empty for a package comment), and package, func, method,
+	// type, const or var.
+	Package, Symbol, Kind string
+}
+
+// Options say what to read. The zero value reads every file that is not
+// hidden.
+type Options struct {
+	// Include and Exclude are patterns of slash-separated paths relative to the
+	// root, in the syntax of path.Match plus ** for any number of folders. A
+	// file is read when one of Include matches (none: all) and none of Exclude.
+	Include, Exclude []string
+	// ChunkChars is the length in bytes at which texts and comments are cut; 0
+	// means DefaultChunkChars, less than 100 is taken as 100.
+	ChunkChars int
+	// MaxFileBytes is the largest file that is read; larger ones are an error.
+	// 0 means DefaultMaxFileBytes.
+	MaxFileBytes int
+}
+
+// Stats counts what was read.
+type Stats struct {
+	Files, Documents, Bytes int
+}
+
+// Read walks fsys in lexical order and calls emit for every document. It fails
+// on a pattern that is malformed and on the first file that cannot be read.
+func Read(fsys fs.FS, o Options, emit func(Document)) (Stats, error) {
+	if o.ChunkChars == 0 {
+		o.ChunkChars = DefaultChunkChars
+	}
+	o.ChunkChars = max(o.ChunkChars, minChunkChars)
+	if o.MaxFileBytes == 0 {
+		o.MaxFileBytes = DefaultMaxFileBytes
+	}
+	include, err := compileGlobs(o.Include)
+	if err != nil {
+		return Stats{}, err
+	}
+	exclude, err := compileGlobs(o.Exclude)
+	if err != nil {
+		return Stats{}, err
+	}
+	r := &reader{fsys: fsys, opts: o, include: include, exclude: exclude, buf: make([]byte, 256<<10)}
+	r.emit = func(d Document) {
+		r.stats.Documents++
+		emit(d)
+	}
+	if err := r.walk("."); err != nil {
+		return r.stats, err
+	}
+	return r.stats, nil
+}
+
+// reader is the state of one walk.
+type reader struct {
+	fsys             fs.FS
+	opts             Options
+	include, exclude globs
+	emit             func(Document)
+	buf              []byte // reused for every file
+	stats            Stats
+}
+
+func (r *reader) walk(dir string) error {
+	entries, err := fs.ReadDir(r.fsys, dir)
+	if err != nil {
+		return fmt.Errorf("read folder %s: %w", dir, err)
+	}
+	pkg := newGoPackage(dir, r.opts.ChunkChars, r.emit)
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if e.IsDir() {
+			if !r.exclude.matchDir(name) {
+				if err := r.walk(name); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if !e.Type().IsRegular() || len(r.include) > 0 && !r.include.match(name) || r.exclude.match(name) {
+			continue
+		}
+		if err := r.file(name, pkg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) file(name string, pkg *goPackage) error {
+	ext := path.Ext(name)
+	if ext == ".go" && !pkg.wants(path.Base(name)) {
+		return nil
+	}
+	data, err := r.load(name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	r.stats.Files++
+	r.stats.Bytes += len(data)
+	switch ext {
+	case ".go":
+		pkg.file(name, data)
+		return nil
+	case ".jsonl":
+		return readRecords(name, data, r.emit)
+	default:
+		readText(name, strings.ToValidUTF8(string(data), "\uFFFD"), r.opts.ChunkChars, r.emit)
+		return nil
+	}
+}
+
+// load reads a file into the buffer that all files share.
+func (r *reader) load(name string) ([]byte, error) {
+	f, err := r.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	n := 0
+	for {
+		if n == len(r.buf) {
+			if n > r.opts.MaxFileBytes {
+				return nil, fmt.Errorf("larger than %d bytes (raise max_file_bytes or exclude the file)", r.opts.MaxFileBytes)
+			}
+			r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		}
+		m, err := f.Read(r.buf[n:])
+		n += m
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if n > r.opts.MaxFileBytes {
+		return nil, fmt.Errorf("larger than %d bytes (raise max_file_bytes or exclude the file)", r.opts.MaxFileBytes)
+	}
+	return r.buf[:n], nil
+}
