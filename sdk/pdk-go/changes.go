@@ -1,0 +1,160 @@
+package pdk
+
+import "github.com/anchor-host/anchor-host/abi"
+
+// Row is how a handler may number rows in a list it returns.
+type Row interface{ int | uint32 }
+
+// Changes collects what a handler wants done to the rows of its request. The
+// host applies them in this order, all or nothing: Keep and Drop, edits, scores,
+// new items, Order. What is not mentioned stays as it is.
+//
+// Rows are named by their number. A row that does not exist, text that is not
+// UTF-8 and a score outside 0..1 fail the call, as does a change that the
+// manifest does not list under writes.
+type Changes struct {
+	rows int
+	set  abi.Changes
+	err  error
+
+	// Storage that outlives Reset.
+	keep   []uint32
+	order  []uint32
+	scores []abi.RowScore
+	edits  []abi.Edit
+	items  []NewItem
+	// editOf is the position in edits, plus 1, of each row's edit.
+	editOf []int32
+	// gone marks the rows that Drop named.
+	gone []bool
+
+	keeps, drops, orders bool
+}
+
+// NewChanges returns an empty set for a request of so many rows. Handlers
+// receive theirs; this is for tests of plugin logic.
+func NewChanges(rows int) *Changes {
+	c := new(Changes)
+	c.Reset(rows)
+	return c
+}
+
+// Reset empties c for a request of so many rows and keeps its storage.
+func (c *Changes) Reset(rows int) {
+	clear(c.edits)
+	clear(c.items)
+	*c = Changes{
+		rows: rows, keep: c.keep[:0], order: c.order[:0], scores: c.scores[:0],
+		edits: c.edits[:0], items: c.items[:0], editOf: c.editOf[:0], gone: c.gone[:0],
+	}
+}
+
+// Keep says that only these rows stay, ascending and each once. Further calls
+// add rows. Keep without rows drops everything.
+func (c *Changes) Keep(rows ...int) {
+	c.keeps = true
+	for _, row := range rows {
+		if c.valid("keep", row, c.rows) {
+			c.keep = append(c.keep, uint32(row))
+		}
+	}
+}
+
+// Drop says that these rows go. A handler uses either Keep or Drop.
+func (c *Changes) Drop(rows ...int) {
+	c.drops = true
+	c.gone = grow(c.gone, c.rows)
+	for _, row := range rows {
+		if c.valid("drop", row, c.rows) {
+			c.gone[row] = true
+		}
+	}
+}
+
+// SetText replaces the text of a row. The host counts its tokens anew.
+func (c *Changes) SetText(row int, text string) {
+	if e := c.edit("set text", row); e != nil {
+		e.Content = &text
+	}
+}
+
+// SetMetadata replaces the metadata of a row. To change one key, change a copy
+// from [Item.Metadata] and set that.
+func (c *Changes) SetMetadata(row int, metadata Metadata) {
+	if metadata == nil {
+		metadata = Metadata{}
+	}
+	if e := c.edit("set metadata", row); e != nil {
+		e.Metadata = metadata
+	}
+}
+
+// SetPriority replaces the priority of a row, 1 to 10 and not above what the
+// step is granted.
+func (c *Changes) SetPriority(row, priority int) {
+	if e := c.edit("set priority", row); e != nil {
+		e.Priority = &priority
+	}
+}
+
+// SetScore replaces the score of a row, 0 to 1. Once per row.
+func (c *Changes) SetScore(row int, score float64) {
+	if c.valid("set score", row, c.rows) {
+		c.scores = append(c.scores, abi.RowScore{Row: uint32(row), Score: score})
+	}
+}
+
+// Add adds an item and returns its row number, for Order.
+func (c *Changes) Add(item NewItem) int {
+	c.items = append(c.items, item)
+	return c.rows + len(c.items) - 1
+}
+
+// Order says in which order the rows that stay come, new ones included, each
+// once. Further calls add rows. Without scores, the existing scores are dealt
+// out along the order.
+func (c *Changes) Order(rows ...int) {
+	c.orders = true
+	for _, row := range rows {
+		if c.valid("order", row, c.rows+len(c.items)) {
+			c.order = append(c.order, uint32(row))
+		}
+	}
+}
+
+// edit returns the edit of a row, or nil when there is no such row.
+func (c *Changes) edit(what string, row int) *abi.Edit {
+	if !c.valid(what, row, c.rows) {
+		return nil
+	}
+	c.editOf = grow(c.editOf, c.rows)
+	if c.editOf[row] == 0 {
+		c.edits = append(c.edits, abi.Edit{Row: uint32(row)})
+		c.editOf[row] = int32(len(c.edits))
+	}
+	return &c.edits[c.editOf[row]-1]
+}
+
+// valid reports whether row is below limit, and keeps the first error.
+func (c *Changes) valid(what string, row, limit int) bool {
+	if row >= 0 && row < limit {
+		return true
+	}
+	if c.err == nil {
+		c.err = Errorf("%s: row %d does not exist (rows are 0 to %d)", what, row, limit-1)
+	}
+	return false
+}
+
+// grow returns s with n zeroed elements, unless it has them already.
+func grow[T any](s []T, n int) []T {
+	if len(s) == n {
+		return s
+	}
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}

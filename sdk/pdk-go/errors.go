@@ -1,0 +1,58 @@
+package pdk
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNoChange, returned by a handler, tells the host to go on as if the plugin
+// had not been called. It is not a failure.
+var ErrNoChange = errors.New("no change")
+
+// ErrNotFound says that a key has no value.
+var ErrNotFound = errors.New("not found")
+
+// ErrDenied says that the operator has not granted what was asked for. The
+// manifest requests it under permissions, the configuration grants it.
+var ErrDenied = errors.New("not granted (ask for it in permissions of plugin.yaml, and grant it in the configuration)")
+
+// ErrQuota says that a value does not fit into what is granted.
+var ErrQuota = errors.New("quota exceeded")
+
+// Error is a failure that a plugin reports. The host shows its text to the
+// operator, together with the names of the plugin and the step.
+type Error struct {
+	text string
+	err  error
+}
+
+// Errorf returns an *Error with the formatted text. It wraps what %w names, as
+// [fmt.Errorf] does.
+//
+//	return pdk.Errorf("open index %s: %w", s.Index, err)
+func Errorf(format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &Error{text: err.Error(), err: errors.Unwrap(err)}
+}
+
+// Error returns the text.
+func (e *Error) Error() string { return e.text }
+
+// Unwrap returns the error that %w named, or nil.
+func (e *Error) Unwrap() error { return e.err }
+
+// PanicError is what a panic in a handler is turned into. Stock Go recovers
+// and the instance stays usable; TinyGo traps instead.
+type PanicError struct {
+	// Value is what panic was called with.
+	Value any
+}
+
+// Error returns the text of the panic.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value when it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

@@ -1,0 +1,71 @@
+// Package filter makes a plugin a filter: it says which items stay. Importing
+// it makes the exports anchor_filter and anchor_batch_filter appear.
+//
+//	type Settings struct {
+//		Min float64 `json:"min"`
+//	}
+//
+//	func init() {
+//		filter.Each(func(it pdk.Item, s *Settings) bool {
+//			return it.Score() >= s.Min
+//		})
+//	}
+//
+// Each decides row by row, Handle over all rows at once.
+package filter
+
+import (
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
+)
+
+var lanes = serve.NewItems(abi.OpFilter)
+
+func init() { lanes.Export(onJSON, onBatch) }
+
+// Handle registers f, which returns the rows that stay, ascending and each
+// once, as []int or []uint32. None, and nil too, drops every item.
+//
+//	filter.Handle(func(r *pdk.Request, s *Settings) (keep []int, err error) {
+//		seen := map[string]bool{}
+//		for it := range r.Items.All() {
+//			if !seen[it.Text()] {
+//				seen[it.Text()] = true
+//				keep = append(keep, it.Row())
+//			}
+//		}
+//		return keep, nil
+//	})
+func Handle[S any, R pdk.Row](f func(r *pdk.Request, s *S) (keep []R, err error)) {
+	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
+		keep, err := f(r, s)
+		if err != nil {
+			return err
+		}
+		c.Keep()
+		for _, row := range keep {
+			c.Keep(int(row))
+		}
+		return nil
+	})
+}
+
+// Each registers f, which reports whether an item stays.
+func Each[S any](f func(it pdk.Item, s *S) bool) {
+	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
+		c.Keep()
+		for i := range r.Items.Len() {
+			if f(r.Items.At(i), s) {
+				c.Keep(i)
+			}
+		}
+		return nil
+	})
+}
+
+//go:wasmexport anchor_filter
+func onJSON() int32 { return lanes.JSON() }
+
+//go:wasmexport anchor_batch_filter
+func onBatch(ptr, n uint32) int32 { return lanes.Batch(ptr, n) }

@@ -1,0 +1,55 @@
+// Package format makes a plugin a formatter: it turns the finished window into
+// the document that a model receives. Importing it makes the export
+// anchor_format appear.
+//
+//	type Settings struct {
+//		Title string `json:"title"`
+//	}
+//
+//	func init() {
+//		format.Handle("markdown", func(w *format.Window, s *Settings) (any, error) {
+//			text := "# " + s.Title + "\n"
+//			for _, it := range w.Items {
+//				text += "\n## " + it.ID + "\n" + it.Content + "\n"
+//			}
+//			return text, nil
+//		})
+//	}
+package format
+
+import (
+	"encoding/json"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
+)
+
+// Window is the finished window: its items in order, and the tokens they take
+// of those there are.
+type Window = abi.FormatRequest
+
+var lane = serve.NewDocument(abi.OpFormat)
+
+func init() { lane.Export(onJSON) }
+
+// Handle registers f under the format type that results carry, such as
+// "markdown". f returns a string, or any value that encodes as JSON.
+func Handle[S any](formatType string, f func(w *Window, s *S) (output any, err error)) {
+	serve.HandleDocument(lane, settingsOf, func(w *Window, s *S) (any, error) {
+		output, err := f(w, s)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := json.Marshal(output)
+		if err != nil {
+			return nil, pdk.Errorf("format: encode output: %w", err)
+		}
+		return abi.FormatReply{FormatType: formatType, Output: doc}, nil
+	})
+}
+
+func settingsOf(w *Window) json.RawMessage { return w.Settings }
+
+//go:wasmexport anchor_format
+func onJSON() int32 { return lane.JSON() }

@@ -1,0 +1,47 @@
+package pdk
+
+import (
+	"slices"
+
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+)
+
+// HTTPRequest is a request for the host to send.
+type HTTPRequest struct {
+	// Method is GET when empty.
+	Method string
+	// URL is absolute; its host must be granted.
+	URL string
+	// Header has one value per name.
+	Header map[string]string
+	Body   []byte
+}
+
+// HTTPResponse is what a server answered.
+type HTTPResponse struct {
+	Status int
+	// Header has names in lower case.
+	Header map[string]string
+	Body   []byte
+}
+
+// HTTP sends a request through the host, which checks host and method against
+// the permission http, every redirect included. A request that is not granted,
+// or finds no server, ends the call: the host reports it, the plugin does not
+// see it. An answer of any status is not an error.
+func HTTP(r HTTPRequest) (*HTTPResponse, error) {
+	if r.Method == "" {
+		r.Method = "GET"
+	}
+	if !slices.Contains(imports.HTTPMethods, r.Method) {
+		return nil, Errorf("http: method %q is not supported (use one of %v)", r.Method, imports.HTTPMethods)
+	}
+	resp := HTTPResponse(imports.HTTP(imports.HTTPRequest(r)))
+	if resp.Status == 0 {
+		return nil, Errorf("http: %s %s: no answer", r.Method, r.URL)
+	}
+	return &resp, nil
+}
+
+// Get sends a GET request.
+func Get(url string) (*HTTPResponse, error) { return HTTP(HTTPRequest{URL: url}) }

@@ -1,0 +1,95 @@
+//go:build !wasip1
+
+package imports
+
+import "strings"
+
+// Stub is a host in memory.
+type Stub struct {
+	In  []byte
+	Out []byte
+	Err string
+
+	Config   map[string]string
+	KV       map[string][]byte
+	KVStatus int32
+	Logs     []LogEntry
+	LogLevel Level
+	// HTTP answers requests; nil answers none.
+	HTTP func(HTTPRequest) HTTPResponse
+	// CountTokens counts; nil counts words.
+	CountTokens func(text string) int64
+}
+
+// LogEntry is one message logged.
+type LogEntry struct {
+	Level Level
+	Text  string
+}
+
+// Host is the stub in use.
+var Host = new(Stub)
+
+// Input returns the input of the call in the JSON lane.
+func Input() []byte { return Host.In }
+
+// Output sets the output of the call in the JSON lane.
+func Output(b []byte) { Host.Out = append([]byte(nil), b...) }
+
+// SetError sets the message of the error that the call fails with.
+func SetError(msg string) { Host.Err = msg }
+
+// Config returns the configuration value of key.
+func Config(key string) (string, bool) {
+	v, ok := Host.Config[key]
+	return v, ok
+}
+
+// Enabled reports whether the host wants messages of that level.
+func Enabled(level Level) bool { return level >= Host.LogLevel }
+
+// Log sends a message to the host's log.
+func Log(level Level, msg string) {
+	if Enabled(level) {
+		Host.Logs = append(Host.Logs, LogEntry{level, msg})
+	}
+}
+
+// HTTP sends a request. Status 0 means that there was no answer.
+func HTTP(r HTTPRequest) HTTPResponse {
+	if Host.HTTP == nil {
+		return HTTPResponse{}
+	}
+	return Host.HTTP(r)
+}
+
+// KVGet returns the value of key.
+func KVGet(key string) ([]byte, bool) {
+	v, ok := Host.KV[key]
+	return v, ok
+}
+
+// KVSet stores value under key and returns a status, 0 when it is done. An
+// empty value deletes the key.
+func KVSet(key string, value []byte) int32 {
+	if Host.KVStatus != 0 {
+		return Host.KVStatus
+	}
+	if len(value) == 0 {
+		delete(Host.KV, key)
+		return 0
+	}
+	if Host.KV == nil {
+		Host.KV = map[string][]byte{}
+	}
+	Host.KV[key] = append([]byte(nil), value...)
+	return 0
+}
+
+// CountTokens returns the number of tokens of text.
+func CountTokens(text string) int64 {
+	if Host.CountTokens != nil {
+		return Host.CountTokens(text)
+	}
+	return int64(len(strings.Fields(text)))
+}

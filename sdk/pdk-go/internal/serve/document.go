@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"encoding/json"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/settings"
+)
+
+// Document serves an operation of the JSON lane only.
+type Document struct {
+	op      abi.Operation
+	handler func(in []byte) (reply any, err error)
+	// fallback serves when there is no handler.
+	fallback func(in []byte) (reply any, err error)
+}
+
+// NewDocument returns the lane of op, without a handler.
+func NewDocument(op abi.Operation) *Document {
+	d := &Document{op: op}
+	resets = append(resets, func() { d.handler = nil })
+	return d
+}
+
+// Export names the export that calls JSON.
+func (d *Document) Export(json func() int32) { registry[d.op] = Exports{JSON: json} }
+
+// Handle registers a handler of the input document. A nil reply is no output.
+func (d *Document) Handle(f func(in []byte) (reply any, err error)) {
+	twice(d.op, d.handler != nil)
+	d.handler = f
+}
+
+// Default sets what serves as long as no handler is registered.
+func (d *Document) Default(f func(in []byte) (reply any, err error)) { d.fallback = f }
+
+// HandleDocument registers a handler of the decoded document; settingsOf names
+// the settings in it.
+func HandleDocument[Req, S any](d *Document, settingsOf func(*Req) json.RawMessage, f func(req *Req, s *S) (reply any, err error)) {
+	var cache settings.Cache[S]
+	d.Handle(func(in []byte) (any, error) {
+		req := new(Req)
+		if err := json.Unmarshal(in, req); err != nil {
+			return nil, pdk.Errorf("%s: decode request: %w", d.op, err)
+		}
+		s, err := cache.Get(settingsOf(req))
+		if err != nil {
+			return nil, err
+		}
+		return f(req, s)
+	})
+}
+
+// HandleRequest registers a handler of a document with rows.
+func HandleRequest[S any](d *Document, f func(r *pdk.Request, s *S) (reply any, err error)) {
+	var cache settings.Cache[S]
+	d.Handle(func(in []byte) (any, error) {
+		req, err := abi.DecodeItemsRequest(in)
+		if err != nil {
+			return nil, err
+		}
+		b, err := abi.BatchOf(req)
+		if err != nil {
+			return nil, err
+		}
+		s, err := cache.Get(b.Settings())
+		if err != nil {
+			return nil, err
+		}
+		r := pdk.NewRequest(b)
+		reply, err := f(r, s)
+		if err == nil {
+			err = r.Err()
+		}
+		return reply, err
+	})
+}
+
+// JSON serves a call.
+func (d *Document) JSON() (status int32) {
+	defer report(d.op, &status)
+	return answer(d.op, d.json())
+}
+
+func (d *Document) json() error {
+	handler := d.handler
+	if handler == nil {
+		handler = d.fallback
+	}
+	if handler == nil {
+		return unhandled(d.op)
+	}
+	reply, err := handler(imports.Input())
+	if err != nil || reply == nil {
+		return err
+	}
+	out, err := json.Marshal(reply)
+	if err != nil {
+		return pdk.Errorf("%s: encode reply: %w", d.op, err)
+	}
+	imports.Output(out)
+	return nil
+}

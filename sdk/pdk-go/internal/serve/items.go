@@ -1,0 +1,118 @@
+package serve
+
+import (
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/settings"
+)
+
+// Items serves an operation on rows in both lanes. Its storage is used again
+// from call to call; an instance serves one call at a time.
+type Items struct {
+	op      abi.Operation
+	handler func(r *pdk.Request, c *pdk.Changes) error
+	request pdk.Request
+	changes pdk.Changes
+	out     []byte
+}
+
+// NewItems returns the lanes of op, without a handler.
+func NewItems(op abi.Operation) *Items {
+	l := &Items{op: op}
+	resets = append(resets, func() { l.handler = nil })
+	return l
+}
+
+// Export names the exports that call JSON and Batch.
+func (l *Items) Export(json func() int32, batch func(ptr, n uint32) int32) {
+	registry[l.op] = Exports{JSON: json, Batch: batch}
+}
+
+// HandleItems registers the handler of both lanes.
+func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
+	twice(l.op, l.handler != nil)
+	var cache settings.Cache[S]
+	l.handler = func(r *pdk.Request, c *pdk.Changes) error {
+		s, err := cache.Get(r.Items.Settings())
+		if err != nil {
+			return err
+		}
+		return f(r, s, c)
+	}
+}
+
+// JSON serves a call of the JSON lane.
+func (l *Items) JSON() (status int32) {
+	defer report(l.op, &status)
+	return answer(l.op, l.json())
+}
+
+func (l *Items) json() error {
+	req, err := abi.DecodeItemsRequest(imports.Input())
+	if err != nil {
+		return err
+	}
+	b, err := abi.BatchOf(req)
+	if err != nil {
+		return err
+	}
+	set, err := l.run(b)
+	if err != nil {
+		return err
+	}
+	if l.out, err = abi.AppendChangesJSON(l.out[:0], set); err != nil {
+		return err
+	}
+	imports.Output(l.out)
+	return nil
+}
+
+// Batch serves a call of the batch lane: n bytes at ptr.
+func (l *Items) Batch(ptr, n uint32) (status int32) {
+	defer report(l.op, &status)
+	return answer(l.op, l.batch(ptr, n))
+}
+
+func (l *Items) batch(ptr, n uint32) error {
+	mem.SetOutput(mem.Output())
+	in, err := mem.Input(ptr, n)
+	if err != nil {
+		return err
+	}
+	b, err := abi.OpenBatch(in)
+	if err != nil {
+		return err
+	}
+	set, err := l.run(b)
+	if err != nil {
+		return err
+	}
+	out, err := abi.AppendChanges(mem.Output(), set)
+	if err != nil {
+		return err
+	}
+	mem.SetOutput(out)
+	return nil
+}
+
+// run calls the handler. Nothing to change is pdk.ErrNoChange.
+func (l *Items) run(b *abi.Batch) (*abi.Changes, error) {
+	if l.handler == nil {
+		return nil, unhandled(l.op)
+	}
+	l.request.Reset(b)
+	l.changes.Reset(b.Len())
+	if err := l.handler(&l.request, &l.changes); err != nil {
+		return nil, err
+	}
+	if err := l.request.Err(); err != nil {
+		return nil, err
+	}
+	set, err := l.changes.Result()
+	if err == nil && set == nil {
+		err = pdk.ErrNoChange
+	}
+	return set, err
+}

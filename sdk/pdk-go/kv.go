@@ -1,0 +1,44 @@
+package pdk
+
+import "github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+
+// The store of a plugin: keys and values that the host keeps, per configured
+// plugin and tenant, across calls and instances. It needs the permission kv,
+// whose quota bounds the bytes; calling it without is a trap that the host
+// reports as denied.
+
+// kvQuota is the status of a value that does not fit.
+const kvQuota = 1
+
+// KVGet returns the value of key, or [ErrNotFound].
+func KVGet(key string) ([]byte, error) {
+	v, ok := imports.KVGet(key)
+	if !ok {
+		return nil, Errorf("kv: get %q: %w", key, ErrNotFound)
+	}
+	return v, nil
+}
+
+// KVSet stores a value under key. The value must not be empty: the host would
+// take that as a deletion. Errors: [ErrQuota].
+func KVSet(key string, value []byte) error {
+	if len(value) == 0 {
+		return Errorf("kv: set %q: value is empty (use KVDelete to remove a key)", key)
+	}
+	return kvResult("set", key, imports.KVSet(key, value))
+}
+
+// KVDelete removes key. A key that is not there is no error.
+func KVDelete(key string) error {
+	return kvResult("delete", key, imports.KVSet(key, nil))
+}
+
+func kvResult(what, key string, status int32) error {
+	switch status {
+	case 0:
+		return nil
+	case kvQuota:
+		return Errorf("kv: %s %q: %w", what, key, ErrQuota)
+	}
+	return Errorf("kv: %s %q: host answered status %d", what, key, status)
+}

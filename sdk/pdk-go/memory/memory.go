@@ -1,0 +1,42 @@
+// Package memory makes a plugin a memory provider: it offers what is remembered
+// before any step runs. Importing it makes the export anchor_memory appear.
+//
+//	type Settings struct {
+//		User string `json:"user"`
+//	}
+//
+//	func init() {
+//		memory.Handle(func(r *pdk.Request, s *Settings) ([]pdk.NewItem, error) {
+//			notes, err := pdk.KVGet("notes/" + s.User)
+//			if errors.Is(err, pdk.ErrNotFound) {
+//				return nil, nil
+//			}
+//			return []pdk.NewItem{{Key: s.User, Content: string(notes), Source: "memory", Score: 1}}, err
+//		})
+//	}
+package memory
+
+import (
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
+)
+
+var lane = serve.NewDocument(abi.OpMemory)
+
+func init() { lane.Export(onJSON) }
+
+// Handle registers f, which returns items of source memory or conversation.
+// None is fine.
+func Handle[S any](f func(r *pdk.Request, s *S) ([]pdk.NewItem, error)) {
+	serve.HandleRequest(lane, func(r *pdk.Request, s *S) (any, error) {
+		items, err := f(r, s)
+		if err == nil && len(items) == 0 {
+			err = pdk.ErrNoChange
+		}
+		return abi.MemoryReply{Items: items}, err
+	})
+}
+
+//go:wasmexport anchor_memory
+func onJSON() int32 { return lane.JSON() }

@@ -1,0 +1,70 @@
+// Package provide makes a plugin a context provider of an agent loop: it
+// changes the message list before a model call. Importing it makes the exports
+// anchor_provide and anchor_estimate_tokens appear.
+//
+//	type Settings struct {
+//		Note string `json:"note"`
+//	}
+//
+//	func init() {
+//		provide.Handle(func(r *provide.Request, s *Settings) (provide.Reply, error) {
+//			note := pdk.Message{Role: "system", Content: s.Note}
+//			return provide.Reply{Messages: append([]pdk.Message{note}, r.Messages...)}, nil
+//		})
+//	}
+package provide
+
+import (
+	"encoding/json"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
+)
+
+// Request is the state of the agent, the messages so far, and the room there
+// is. Budget.Phase is "llm" or "synthesize".
+type Request = abi.ProvideRequest
+
+// Reply is the new message list, nil for no change, and in State the parts of
+// the state to replace (Observations, Reflection, Data).
+type Reply = abi.ProvideReply
+
+var (
+	lane     = serve.NewDocument(abi.OpProvide)
+	estimate = serve.NewDocument(abi.OpEstimateTokens)
+)
+
+func init() {
+	lane.Export(onProvide)
+	estimate.Export(onEstimate)
+}
+
+// Handle registers f, which returns the new message list. The zero Reply is no
+// change.
+func Handle[S any](f func(r *Request, s *S) (Reply, error)) {
+	serve.HandleDocument(lane, settingsOf, func(r *Request, s *S) (any, error) {
+		reply, err := f(r, s)
+		if err == nil && reply.Messages == nil && reply.State == nil {
+			err = pdk.ErrNoChange
+		}
+		return reply, err
+	})
+}
+
+// Estimate registers f, which returns how many tokens Handle's function would
+// add. A plugin that lists estimate_tokens in its manifest needs it.
+func Estimate[S any](f func(r *Request, s *S) (tokens int, err error)) {
+	serve.HandleDocument(estimate, settingsOf, func(r *Request, s *S) (any, error) {
+		tokens, err := f(r, s)
+		return abi.EstimateReply{Tokens: tokens}, err
+	})
+}
+
+func settingsOf(r *Request) json.RawMessage { return r.Settings }
+
+//go:wasmexport anchor_provide
+func onProvide() int32 { return lane.JSON() }
+
+//go:wasmexport anchor_estimate_tokens
+func onEstimate() int32 { return estimate.JSON() }

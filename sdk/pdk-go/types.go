@@ -1,0 +1,23 @@
+package pdk
+
+import "github.com/anchor-host/anchor-host/abi"
+
+// The documents of the contract, under the name an author imports anyway.
+type (
+	// Query is what a build is about: text, metadata, chat history, embedding.
+	Query = abi.Query
+	// NewItem is an item a plugin adds. Content is required; the host makes the
+	// id and counts the tokens.
+	NewItem = abi.NewItem
+	// Metadata are named values: nil, bool, int64, float64, string, and []any and
+	// map[string]any of them. Handlers may also set other integers and floats.
+	Metadata = abi.Metadata
+	// Turn is one utterance of a conversation.
+	Turn = abi.Turn
+	// Message is one entry of the message list of an agent loop.
+	Message = abi.Message
+	// AgentState is what an agent carries from call to call.
+	AgentState = abi.AgentState
+	// Event is one event of a build, for package observe.
+	Event = abi.Event
+)
