@@ -1,0 +1,61 @@
+package abi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Metadata returns the metadata of row i as a new map that does not alias the
+// batch. Use MetaValue where one key is enough: it allocates nothing.
+func (b *Batch) Metadata(i int) Metadata {
+	from, to := b.meta.span(i)
+	m := make(Metadata, to-from)
+	for e := from; e < to; e++ {
+		v, err := b.meta.value(e).decode()
+		if err != nil {
+			v = strings.Clone(b.meta.value(e).text)
+		}
+		m[strings.Clone(b.meta.key(e))] = v
+	}
+	return m
+}
+
+// decode returns v as decoders do: nil, bool, int64, float64, string, []any or
+// map[string]any, none of which aliases the container.
+func (v Value) decode() (any, error) {
+	switch v.kind {
+	case KindBool:
+		return v.bits != 0, nil
+	case KindInt:
+		return int64(v.bits), nil
+	case KindFloat:
+		f, _ := v.Float()
+		return f, nil
+	case KindString:
+		return strings.Clone(v.text), nil
+	case KindJSON:
+		return decodeJSONValue([]byte(v.text))
+	}
+	return nil, nil
+}
+
+// Query decodes the query with its metadata, history and embedding. Nothing in
+// it aliases the batch. Where only the text matters, QueryText is cheaper.
+func (b *Batch) Query() (*Query, error) {
+	q := &Query{Text: strings.Clone(b.queryText)}
+	if len(b.embedding) > 0 {
+		q.Embedding = append(q.Embedding, b.embedding...)
+	}
+	if b.queryMeta != nil {
+		if err := json.Unmarshal(b.queryMeta, &q.Metadata); err != nil {
+			return nil, fmt.Errorf("query metadata: decode: %w", err)
+		}
+	}
+	if b.history != nil {
+		if err := json.Unmarshal(b.history, &q.ChatHistory); err != nil {
+			return nil, fmt.Errorf("chat history: decode: %w", err)
+		}
+	}
+	return q, nil
+}

@@ -1,0 +1,351 @@
+package abi
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// RowError names the row, and for metadata the key, that cannot be written.
+type RowError struct {
+	// Row is the row number, from 0.
+	Row int
+	// Column is the column whose value is wrong.
+	Column Column
+	Err    error
+}
+
+// Error returns the message on one line.
+func (e *RowError) Error() string {
+	return "row " + strconv.Itoa(e.Row) + ": " + e.Column.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns what is wrong with the value.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// stringsPlan is what Plan finds out about a strings column.
+type stringsPlan struct {
+	off    []uint32
+	repair bool
+}
+
+// BatchWriter writes batches in two steps: Plan says how many bytes are needed,
+// Write fills them. The zero value is ready. A writer keeps its scratch space,
+// so that one that is used again allocates nothing; it is not safe for
+// concurrent use.
+type BatchWriter struct {
+	layout  layout
+	rows    Rows
+	n       int
+	size    int
+	strs    [3]stringsPlan
+	meta    metaTable
+	env     Envelope
+	query   Query
+	fields  []byte
+	metaLen int
+}
+
+// Plan works out the length of the batch for the given columns of rows, which
+// may be nil. Text that is not UTF-8 counts as repaired. Errors: *[RowError]
+// for a value that has no place in a batch, errors that wrap [ErrTooLarge], and
+// metadata of the query that has none. Rows and env must stay as they are until
+// Write returns.
+func (w *BatchWriter) Plan(rows Rows, cols ColumnSet, env *Envelope) (size int, err error) {
+	w.release()
+	if rows != nil {
+		w.n = rows.Len()
+		if w.n > MaxRows {
+			return 0, tooLarge("has " + strconv.Itoa(w.n) + " rows (at most " + strconv.Itoa(MaxRows) + ")")
+		}
+		w.rows = rows
+		if err := w.planColumns(cols); err != nil {
+			w.release()
+			return 0, err
+		}
+	}
+	if env != nil {
+		if err := w.planFields(env); err != nil {
+			w.release()
+			return 0, err
+		}
+	}
+	if w.size, err = w.layout.finish(); err != nil {
+		w.release()
+	}
+	return w.size, err
+}
+
+// release forgets the rows of the last batch, so that scratch space does not
+// keep them alive.
+func (w *BatchWriter) release() {
+	w.layout.reset()
+	w.meta.reset()
+	w.rows, w.n, w.size, w.env, w.query = nil, 0, 0, Envelope{}, Query{}
+	w.fields, w.metaLen = w.fields[:0], 0
+}
+
+func (w *BatchWriter) planColumns(cols ColumnSet) error {
+	for _, c := range Columns {
+		if !cols.Has(c) {
+			continue
+		}
+		n, err := 0, error(nil)
+		switch c {
+		case ColumnID:
+			n, err = w.planStrings(0, Rows.ID)
+		case ColumnText:
+			n, err = w.planStrings(1, Rows.Text)
+		case ColumnSource:
+			n, err = w.planStrings(2, Rows.Source)
+		case ColumnMetadata:
+			n, err = w.planMetadata()
+		case ColumnScore, ColumnCreatedAt:
+			n = 8 * w.n
+		case ColumnPriority, ColumnTokenCount:
+			n = 4 * w.n
+		}
+		if err != nil {
+			return err
+		}
+		w.layout.add(Section(c), n)
+	}
+	return nil
+}
+
+func (w *BatchWriter) planStrings(slot int, get func(Rows, int) string) (int, error) {
+	p := &w.strs[slot]
+	p.off, p.repair = append(p.off[:0], 0), false
+	end := 0
+	for i := range w.n {
+		s := get(w.rows, i)
+		if !utf8.ValidString(s) {
+			s, p.repair = repair(s), true
+		}
+		if end += len(s); end > MaxBytes {
+			return 0, tooLarge("has more than " + strconv.Itoa(MaxBytes) + " bytes of text")
+		}
+		p.off = append(p.off, uint32(end))
+	}
+	return 4*(w.n+1) + end, nil
+}
+
+func (w *BatchWriter) planMetadata() (int, error) {
+	for i := range w.n {
+		if err := w.meta.add(w.rows.Metadata(i)); err != nil {
+			return 0, &RowError{i, ColumnMetadata, err}
+		}
+	}
+	return w.meta.size(), nil
+}
+
+// planFields plans the fields of the request; JSON goes to scratch space.
+func (w *BatchWriter) planFields(env *Envelope) (err error) {
+	w.env = *env
+	if env.Query != nil {
+		w.query = *env.Query
+	}
+	if w.query.Text = repair(w.query.Text); w.query.Text != "" {
+		w.layout.add(SectionQueryText, len(w.query.Text))
+	}
+	if w.query.Metadata != nil {
+		if w.fields, err = appendJSONObject(w.fields, w.query.Metadata, 0); err != nil {
+			return keyError{"query metadata", err}
+		}
+		w.layout.add(SectionQueryMetadata, len(w.fields))
+	}
+	w.metaLen = len(w.fields)
+	if len(w.query.ChatHistory) > 0 {
+		if w.fields, err = appendTurns(w.fields, w.query.ChatHistory); err != nil {
+			return err
+		}
+		w.layout.add(SectionChatHistory, len(w.fields)-w.metaLen)
+	}
+	if len(w.query.Embedding) > 0 {
+		w.layout.add(SectionQueryEmbedding, 4*len(w.query.Embedding))
+	}
+	if len(env.Settings) > 0 {
+		w.layout.add(SectionSettings, len(env.Settings))
+	}
+	if env.TopK > 0 {
+		w.layout.add(SectionTopK, 4)
+	}
+	if env.TokensLeft > 0 {
+		w.layout.add(SectionTokensLeft, 4)
+	}
+	return nil
+}
+
+// Write writes the planned batch to dst, whose length is the planned size, and
+// lets go of the rows. Values of fixed size are checked here: a score that is
+// not finite, a number below 0 or beyond 32 bits and a time that does not fit
+// are a *[RowError].
+func (w *BatchWriter) Write(dst []byte) error {
+	defer w.release()
+	if w.size == 0 || len(dst) != w.size {
+		return tooLarge("was planned with " + strconv.Itoa(w.size) + " bytes and gets " + strconv.Itoa(len(dst)) + " (call Plan before each Write)")
+	}
+	w.layout.put(dst, BatchMagic, w.n)
+	for _, s := range w.layout.secs[:w.layout.count] {
+		sec := dst[s.off : s.off+s.n]
+		if s.id >= 256 {
+			w.putField(s.id, sec)
+			continue
+		}
+		if err := w.putColumn(Column(s.id), sec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *BatchWriter) putColumn(c Column, dst []byte) error {
+	switch c {
+	case ColumnID:
+		return w.putStrings(dst, c, 0, Rows.ID)
+	case ColumnScore:
+		return w.putScores(dst)
+	case ColumnText:
+		return w.putStrings(dst, c, 1, Rows.Text)
+	case ColumnMetadata:
+		w.meta.put(dst)
+	case ColumnSource:
+		return w.putStrings(dst, c, 2, Rows.Source)
+	case ColumnPriority:
+		return w.putNumbers(dst, c, Rows.Priority)
+	case ColumnTokenCount:
+		return w.putNumbers(dst, c, Rows.TokenCount)
+	case ColumnCreatedAt:
+		return w.putTimes(dst)
+	}
+	return nil
+}
+
+func (w *BatchWriter) putStrings(dst []byte, c Column, slot int, get func(Rows, int) string) error {
+	p := &w.strs[slot]
+	putU32s(dst, p.off)
+	dst = dst[4*len(p.off):]
+	for i := range w.n {
+		s := get(w.rows, i)
+		if p.repair {
+			s = repair(s)
+		}
+		from, to := p.off[i], p.off[i+1]
+		if len(s) != int(to-from) {
+			return &RowError{i, c, valueError("changed between Plan and Write")}
+		}
+		copy(dst[from:to], s)
+	}
+	return nil
+}
+
+func (w *BatchWriter) putScores(dst []byte) error {
+	rows := w.rows
+	for i := range w.n {
+		f := rows.Score(i)
+		if f-f != 0 {
+			return &RowError{i, ColumnScore, errFinite}
+		}
+		binary.LittleEndian.PutUint64(dst[8*i:], math.Float64bits(f))
+	}
+	return nil
+}
+
+func (w *BatchWriter) putNumbers(dst []byte, c Column, get func(Rows, int) int) error {
+	for i := range w.n {
+		n := get(w.rows, i)
+		if err := checkNumber(n); err != nil {
+			return &RowError{i, c, err}
+		}
+		binary.LittleEndian.PutUint32(dst[4*i:], uint32(n))
+	}
+	return nil
+}
+
+// checkNumber checks a priority or a token count.
+func checkNumber(n int) error {
+	if n < 0 || n > math.MaxInt32 {
+		return valueError(strconv.Itoa(n) + " is out of range (want 0 to 2147483647)")
+	}
+	return nil
+}
+
+func (w *BatchWriter) putTimes(dst []byte) error {
+	for i := range w.n {
+		ns, err := nanoseconds(w.rows.CreatedAt(i))
+		if err != nil {
+			return &RowError{i, ColumnCreatedAt, err}
+		}
+		binary.LittleEndian.PutUint64(dst[8*i:], uint64(ns))
+	}
+	return nil
+}
+
+func (w *BatchWriter) putField(id Section, dst []byte) {
+	switch id {
+	case SectionQueryText:
+		copy(dst, w.query.Text)
+	case SectionQueryMetadata:
+		copy(dst, w.fields)
+	case SectionChatHistory:
+		copy(dst, w.fields[w.metaLen:])
+	case SectionQueryEmbedding:
+		putF32s(dst, w.query.Embedding)
+	case SectionSettings:
+		copy(dst, w.env.Settings)
+	case SectionTopK:
+		binary.LittleEndian.PutUint32(dst, clampU32(w.env.TopK))
+	case SectionTokensLeft:
+		binary.LittleEndian.PutUint32(dst, clampU32(w.env.TokensLeft))
+	}
+}
+
+// clampU32 keeps bounds that no batch comes near within 31 bits, since guests
+// hold them in an int of 32.
+func clampU32(n int) uint32 { return uint32(min(n, math.MaxInt32)) }
+
+// appendTurns appends a conversation as JSON.
+func appendTurns(dst []byte, turns []Turn) ([]byte, error) {
+	var err error
+	dst = append(dst, '[')
+	for i := range turns {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = appendTurn(dst, &turns[i]); err != nil {
+			return dst, keyError{"chat history " + strconv.Itoa(i), err}
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+func appendTurn(dst []byte, t *Turn) ([]byte, error) {
+	var err error
+	dst = appendJSONString(append(dst, `{"role":`...), t.Role)
+	dst = appendJSONString(append(dst, `,"content":`...), t.Content)
+	if t.TokenCount != 0 {
+		dst = strconv.AppendInt(append(dst, `,"token_count":`...), int64(t.TokenCount), 10)
+	}
+	if dst, err = appendCreatedAt(dst, t.CreatedAt); err != nil {
+		return dst, err
+	}
+	if t.Sequence != 0 {
+		dst = strconv.AppendInt(append(dst, `,"sequence":`...), t.Sequence, 10)
+	}
+	if len(t.Metadata) > 0 {
+		if dst, err = appendJSONObject(append(dst, `,"metadata":`...), t.Metadata, 0); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// appendCreatedAt appends the member created_at unless t is zero.
+func appendCreatedAt(dst []byte, t time.Time) ([]byte, error) {
+	if t.IsZero() {
+		return dst, nil
+	}
+	return appendJSONTime(append(dst, `,"created_at":`...), t)
+}

@@ -1,0 +1,288 @@
+package abi
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// changesReader holds the sections of a change set until all are read.
+type changesReader struct {
+	d         directory
+	c         *Changes
+	keys      stringsView
+	texts     stringsView
+	sources   stringsView
+	meta      metaView
+	scores    []float64
+	priority  []uint32
+	created   []uint64
+	textRows  []uint32
+	metaRows  []uint32
+	prioRows  []uint32
+	scoreRows []uint32
+	edits     []Edit
+}
+
+// DecodeChanges reads a change set of the batch lane. Nothing in the result
+// aliases b. It checks the layout; whether the rows exist and the step may do
+// all this is for [Changes.Check]. The error is a *[ChangeError].
+func DecodeChanges(b []byte) (*Changes, error) {
+	d, err := openDirectory(b, ChangesMagic)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	r := changesReader{d: d, c: new(Changes)}
+	for {
+		id, sec, err := r.d.next()
+		switch {
+		case err != nil:
+			return nil, malformed(err)
+		case id == 0:
+			if err := r.finish(); err != nil {
+				return nil, malformed(err)
+			}
+			return r.c, nil
+		case id < 256:
+			err = r.column(id, sec)
+		default:
+			err = r.part(id, sec)
+		}
+		if err != nil {
+			return nil, malformed(err)
+		}
+	}
+}
+
+// malformed turns an error about the layout into the one type of this package
+// for change sets.
+func malformed(err error) error {
+	if e, ok := err.(*ChangeError); ok {
+		return e
+	}
+	msg := err.Error()
+	if f, ok := err.(formatError); ok {
+		msg = f.msg
+	}
+	return &ChangeError{Index: -1, Row: -1, Msg: msg, Err: err}
+}
+
+// column reads a column of the new items.
+func (r *changesReader) column(id Section, sec []byte) (err error) {
+	n := r.d.rows
+	switch Column(id) {
+	case ColumnID:
+		r.keys, err = r.d.openStrings(id, sec, n)
+	case ColumnScore:
+		r.scores, err = f64s(sec), r.d.size(id, sec, 8*n)
+	case ColumnText:
+		r.texts, err = r.d.openStrings(id, sec, n)
+	case ColumnMetadata:
+		r.meta, err = r.d.openMeta(id, sec, n)
+	case ColumnSource:
+		r.sources, err = r.d.openStrings(id, sec, n)
+	case ColumnPriority:
+		r.priority, err = u32s(sec), r.d.size(id, sec, 4*n)
+	case ColumnCreatedAt:
+		r.created, err = u64s(sec), r.d.size(id, sec, 8*n)
+	}
+	return err
+}
+
+// part reads a part of the change set. The rows of a pair come first, since
+// sections are in the order of their ids.
+func (r *changesReader) part(id Section, sec []byte) (err error) {
+	switch id {
+	case SectionKeep:
+		r.c.Keep, err = r.rowList(id, sec)
+	case SectionTextRows:
+		r.textRows, err = r.rowList(id, sec)
+	case SectionTextValues:
+		err = r.textEdits(id, sec)
+	case SectionMetadataRows:
+		r.metaRows, err = r.rowList(id, sec)
+	case SectionMetadataValues:
+		err = r.metadataEdits(id, sec)
+	case SectionPriorityRows:
+		r.prioRows, err = r.rowList(id, sec)
+	case SectionPriorityValues:
+		err = r.priorityEdits(id, sec)
+	case SectionScoreRows:
+		r.scoreRows, err = r.rowList(id, sec)
+	case SectionScoreValues:
+		err = r.rowScores(id, sec)
+	case SectionOrder:
+		r.c.Order, err = r.rowList(id, sec)
+	}
+	return err
+}
+
+// rowList copies a list of rows; an empty one is not nil.
+func (r *changesReader) rowList(id Section, sec []byte) ([]uint32, error) {
+	if err := r.d.size(id, sec, len(sec)&^3); err != nil {
+		return nil, err
+	}
+	rows := make([]uint32, 0, len(sec)/4)
+	return append(rows, u32s(sec)...), nil
+}
+
+func (r *changesReader) textEdits(id Section, sec []byte) error {
+	v, err := r.d.openStrings(id, sec, len(r.textRows))
+	if err != nil {
+		return err
+	}
+	for i, row := range r.textRows {
+		s := strings.Clone(v.at(i))
+		r.edits = append(r.edits, Edit{Row: row, Content: &s})
+	}
+	r.textRows = nil
+	return nil
+}
+
+func (r *changesReader) metadataEdits(id Section, sec []byte) error {
+	v, err := r.d.openMeta(id, sec, len(r.metaRows))
+	if err != nil {
+		return err
+	}
+	for i, row := range r.metaRows {
+		m, err := v.decode(i)
+		if err != nil {
+			return &ChangeError{Part: "edits", Index: i, Row: int64(row), Msg: "metadata " + err.Error(), Err: ErrMalformed}
+		}
+		r.edits = append(r.edits, Edit{Row: row, Metadata: m})
+	}
+	r.metaRows = nil
+	return nil
+}
+
+func (r *changesReader) priorityEdits(id Section, sec []byte) error {
+	if err := r.d.size(id, sec, 4*len(r.prioRows)); err != nil {
+		return err
+	}
+	values := u32s(sec)
+	for i, row := range r.prioRows {
+		p := intOf(values[i])
+		r.edits = append(r.edits, Edit{Row: row, Priority: &p})
+	}
+	r.prioRows = nil
+	return nil
+}
+
+func (r *changesReader) rowScores(id Section, sec []byte) error {
+	if err := r.d.size(id, sec, 8*len(r.scoreRows)); err != nil {
+		return err
+	}
+	values := f64s(sec)
+	for i, row := range r.scoreRows {
+		r.c.Scores = append(r.c.Scores, RowScore{row, values[i]})
+	}
+	r.scoreRows = nil
+	return nil
+}
+
+// intOf keeps a u32 within 31 bits, so that it is never negative where int has
+// 32; Check refuses either.
+func intOf(v uint32) int { return int(min(v, math.MaxInt32)) }
+
+// finish merges the edits and builds the new items.
+func (r *changesReader) finish() error {
+	for _, p := range []struct {
+		id   Section
+		rows []uint32
+	}{
+		{SectionTextRows, r.textRows}, {SectionMetadataRows, r.metaRows},
+		{SectionPriorityRows, r.prioRows}, {SectionScoreRows, r.scoreRows},
+	} {
+		if len(p.rows) > 0 {
+			return r.d.fail("has section " + p.id.String() + " without its values")
+		}
+	}
+	r.c.Edits = mergeEdits(r.edits)
+	if r.d.rows > 0 {
+		return r.items()
+	}
+	return nil
+}
+
+// mergeEdits sorts edits by row and joins those of one row that do not name the
+// same part; Check refuses a row that is left twice.
+func mergeEdits(edits []Edit) []Edit {
+	slices.SortStableFunc(edits, func(a, b Edit) int {
+		return cmp.Compare(a.Row, b.Row)
+	})
+	merged := edits[:0]
+	for _, e := range edits {
+		if n := len(merged); n > 0 && merged[n-1].Row == e.Row && merged[n-1].join(e) {
+			continue
+		}
+		merged = append(merged, e)
+	}
+	return merged
+}
+
+// join adds the parts of o to e, unless both name the same.
+func (e *Edit) join(o Edit) bool {
+	if e.Content != nil && o.Content != nil || e.Metadata != nil && o.Metadata != nil || e.Priority != nil && o.Priority != nil {
+		return false
+	}
+	if o.Content != nil {
+		e.Content = o.Content
+	}
+	if o.Metadata != nil {
+		e.Metadata = o.Metadata
+	}
+	if o.Priority != nil {
+		e.Priority = o.Priority
+	}
+	return true
+}
+
+// items builds the new items; the text is the only column they need.
+func (r *changesReader) items() error {
+	if r.texts.off == nil {
+		return r.d.fail("has " + strconv.Itoa(r.d.rows) + " new items without section text")
+	}
+	r.c.Items = make([]NewItem, r.d.rows)
+	for i := range r.c.Items {
+		it := &r.c.Items[i]
+		it.Key = strings.Clone(r.keys.at(i))
+		it.Content = strings.Clone(r.texts.at(i))
+		it.Source = strings.Clone(r.sources.at(i))
+		if r.scores != nil {
+			it.Score = r.scores[i]
+		}
+		if r.priority != nil {
+			it.Priority = intOf(r.priority[i])
+		}
+		if r.created != nil {
+			it.CreatedAt = timeOf(int64(r.created[i]))
+		}
+		if from, to := r.meta.span(i); from == to {
+			continue
+		}
+		var err error
+		if it.Metadata, err = r.meta.decode(i); err != nil {
+			return &ChangeError{Part: "items", Index: i, Row: -1, Msg: "metadata " + err.Error(), Err: ErrMalformed}
+		}
+	}
+	return nil
+}
+
+// decode returns the metadata of row i, which does not alias the section.
+func (v *metaView) decode(i int) (Metadata, error) {
+	from, to := v.span(i)
+	m := make(Metadata, to-from)
+	for e := from; e < to; e++ {
+		val, err := v.value(e).decode()
+		if err != nil {
+			return nil, keyError{v.key(e), err}
+		}
+		m[strings.Clone(v.key(e))] = val
+	}
+	if len(m) != int(to-from) {
+		return nil, valueError("names a key twice")
+	}
+	return m, nil
+}

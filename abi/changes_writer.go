@@ -1,0 +1,258 @@
+package abi
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// changesWriter plans and writes one change set.
+type changesWriter struct {
+	layout   layout
+	c        *Changes
+	text     []int
+	meta     []int
+	priority []int
+	editMeta metaTable
+	itemMeta metaTable
+}
+
+// AppendChanges appends c to dst in the layout of the batch lane. Errors name
+// the part that has no place in it: metadata of unsupported types, a time or a
+// priority out of range, a score that is not finite; and errors that wrap
+// [ErrTooLarge]. An edit that names nothing to change is left out. Whether the
+// rows exist and the step may do all this is for [Changes.Check].
+func AppendChanges(dst []byte, c *Changes) ([]byte, error) {
+	w := changesWriter{c: c}
+	if err := w.plan(); err != nil {
+		return dst, err
+	}
+	size, err := w.layout.finish()
+	if err != nil {
+		return dst, err
+	}
+	start := len(dst)
+	dst = grow(dst, size)
+	return dst, w.put(dst[start:])
+}
+
+func grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b[:len(b)+n]
+	}
+	bigger := alignedBytes(len(b) + n)
+	copy(bigger, b)
+	return bigger
+}
+
+func (w *changesWriter) plan() error {
+	if len(w.c.Items) > MaxRows {
+		return tooLarge("has " + strconv.Itoa(len(w.c.Items)) + " new items (at most " + strconv.Itoa(MaxRows) + ")")
+	}
+	if len(w.c.Items) > 0 {
+		if err := w.planItems(); err != nil {
+			return err
+		}
+	}
+	if w.c.Keep != nil {
+		w.layout.add(SectionKeep, 4*len(w.c.Keep))
+	}
+	if err := w.planEdits(); err != nil {
+		return err
+	}
+	if n := len(w.c.Scores); n > 0 {
+		w.layout.add(SectionScoreRows, 4*n)
+		w.layout.add(SectionScoreValues, 8*n)
+	}
+	if w.c.Order != nil {
+		w.layout.add(SectionOrder, 4*len(w.c.Order))
+	}
+	return nil
+}
+
+// planItems plans the columns of the new items; columns that no item fills are
+// left out.
+func (w *changesWriter) planItems() error {
+	items := w.c.Items
+	keys, texts, sources := 0, 0, 0
+	var priority, created, meta bool
+	w.itemMeta.reset()
+	for i := range items {
+		it := &items[i]
+		keys, texts, sources = keys+len(it.Key), texts+len(it.Content), sources+len(it.Source)
+		priority = priority || it.Priority != 0
+		created = created || !it.CreatedAt.IsZero()
+		meta = meta || it.Metadata != nil
+		if err := w.itemMeta.add(it.Metadata); err != nil {
+			return &ChangeError{Part: "items", Index: i, Row: -1, Msg: err.Error()}
+		}
+	}
+	n := len(items)
+	if keys > 0 {
+		w.layout.add(Section(ColumnID), 4*(n+1)+keys)
+	}
+	w.layout.add(Section(ColumnScore), 8*n)
+	w.layout.add(Section(ColumnText), 4*(n+1)+texts)
+	if meta {
+		w.layout.add(Section(ColumnMetadata), w.itemMeta.size())
+	}
+	if sources > 0 {
+		w.layout.add(Section(ColumnSource), 4*(n+1)+sources)
+	}
+	if priority {
+		w.layout.add(Section(ColumnPriority), 4*n)
+	}
+	if created {
+		w.layout.add(Section(ColumnCreatedAt), 8*n)
+	}
+	return nil
+}
+
+func (w *changesWriter) planEdits() error {
+	texts := 0
+	w.editMeta.reset()
+	for i := range w.c.Edits {
+		e := &w.c.Edits[i]
+		if e.Content != nil {
+			w.text, texts = append(w.text, i), texts+len(*e.Content)
+		}
+		if e.Priority != nil {
+			w.priority = append(w.priority, i)
+		}
+		if e.Metadata == nil {
+			continue
+		}
+		w.meta = append(w.meta, i)
+		if err := w.editMeta.add(e.Metadata); err != nil {
+			return &ChangeError{Part: "edits", Index: i, Row: int64(e.Row), Msg: err.Error()}
+		}
+	}
+	if n := len(w.text); n > 0 {
+		w.layout.add(SectionTextRows, 4*n)
+		w.layout.add(SectionTextValues, 4*(n+1)+texts)
+	}
+	if n := len(w.meta); n > 0 {
+		w.layout.add(SectionMetadataRows, 4*n)
+		w.layout.add(SectionMetadataValues, w.editMeta.size())
+	}
+	if n := len(w.priority); n > 0 {
+		w.layout.add(SectionPriorityRows, 4*n)
+		w.layout.add(SectionPriorityValues, 4*n)
+	}
+	return nil
+}
+
+func (w *changesWriter) put(dst []byte) error {
+	w.layout.put(dst, ChangesMagic, len(w.c.Items))
+	for _, s := range w.layout.secs[:w.layout.count] {
+		sec := dst[s.off : s.off+s.n]
+		var err error
+		if s.id < 256 {
+			err = w.putItems(Column(s.id), sec)
+		} else {
+			err = w.putPart(s.id, sec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *changesWriter) putItems(c Column, dst []byte) error {
+	items := w.c.Items
+	switch c {
+	case ColumnID:
+		putStrings(dst, len(items), func(i int) string { return items[i].Key })
+	case ColumnText:
+		putStrings(dst, len(items), func(i int) string { return items[i].Content })
+	case ColumnSource:
+		putStrings(dst, len(items), func(i int) string { return items[i].Source })
+	case ColumnMetadata:
+		w.itemMeta.put(dst)
+	default:
+		for i := range items {
+			if err := putItemNumber(c, dst, i, &items[i]); err != nil {
+				return &ChangeError{Part: "items", Index: i, Row: -1, Msg: c.String() + " " + err.Error()}
+			}
+		}
+	}
+	return nil
+}
+
+func putItemNumber(c Column, dst []byte, i int, it *NewItem) error {
+	le := binary.LittleEndian
+	switch c {
+	case ColumnScore:
+		le.PutUint64(dst[8*i:], math.Float64bits(it.Score))
+		if it.Score-it.Score != 0 {
+			return errFinite
+		}
+	case ColumnPriority:
+		le.PutUint32(dst[4*i:], uint32(it.Priority))
+		return checkNumber(it.Priority)
+	case ColumnCreatedAt:
+		ns, err := nanoseconds(it.CreatedAt)
+		le.PutUint64(dst[8*i:], uint64(ns))
+		return err
+	}
+	return nil
+}
+
+func (w *changesWriter) putPart(id Section, dst []byte) error {
+	le, c := binary.LittleEndian, w.c
+	switch id {
+	case SectionKeep:
+		putU32s(dst, c.Keep)
+	case SectionOrder:
+		putU32s(dst, c.Order)
+	case SectionTextRows:
+		w.putRows(dst, w.text)
+	case SectionTextValues:
+		putStrings(dst, len(w.text), func(i int) string { return *c.Edits[w.text[i]].Content })
+	case SectionMetadataRows:
+		w.putRows(dst, w.meta)
+	case SectionMetadataValues:
+		w.editMeta.put(dst)
+	case SectionPriorityRows:
+		w.putRows(dst, w.priority)
+	case SectionPriorityValues:
+		for i, e := range w.priority {
+			p := *c.Edits[e].Priority
+			if err := checkNumber(p); err != nil {
+				return &ChangeError{Part: "edits", Index: e, Row: int64(c.Edits[e].Row), Msg: "priority " + err.Error()}
+			}
+			le.PutUint32(dst[4*i:], uint32(p))
+		}
+	case SectionScoreRows:
+		for i, s := range c.Scores {
+			le.PutUint32(dst[4*i:], s.Row)
+		}
+	case SectionScoreValues:
+		for i, s := range c.Scores {
+			if s.Score-s.Score != 0 {
+				return &ChangeError{Part: "scores", Index: i, Row: int64(s.Row), Msg: "score " + string(errFinite)}
+			}
+			le.PutUint64(dst[8*i:], math.Float64bits(s.Score))
+		}
+	}
+	return nil
+}
+
+func (w *changesWriter) putRows(dst []byte, edits []int) {
+	for i, e := range edits {
+		binary.LittleEndian.PutUint32(dst[4*i:], w.c.Edits[e].Row)
+	}
+}
+
+// putStrings writes a strings section. Text of a guest is not repaired here:
+// the host says where it is not UTF-8.
+func putStrings(dst []byte, n int, get func(int) string) {
+	le, end := binary.LittleEndian, 0
+	bytes := dst[4*(n+1):]
+	le.PutUint32(dst, 0)
+	for i := range n {
+		end += copy(bytes[end:], get(i))
+		le.PutUint32(dst[4*i+4:], uint32(end))
+	}
+}

@@ -1,0 +1,296 @@
+package abi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// Errors about manifests, for errors.Is.
+var (
+	// ErrManifest is what every error about a manifest wraps.
+	ErrManifest = errors.New("invalid manifest")
+	// ErrABIVersion says that a plugin speaks another version.
+	ErrABIVersion = errors.New("unsupported abi version")
+)
+
+// ManifestError is one thing wrong with a manifest.
+type ManifestError struct {
+	// Path is the key, such as "operations.filter.reads[1]"; empty for the whole.
+	Path string
+	// Msg says what is wrong and what is allowed.
+	Msg string
+	// Err is a more special sentinel, nil when there is none.
+	Err error
+}
+
+// Error returns the message on one line.
+func (e *ManifestError) Error() string {
+	if e.Path == "" {
+		return "manifest " + e.Msg
+	}
+	return "manifest: " + e.Path + ": " + e.Msg
+}
+
+// Is reports whether target is ErrManifest.
+func (e *ManifestError) Is(target error) bool { return target == ErrManifest }
+
+// Unwrap returns Err.
+func (e *ManifestError) Unwrap() error { return e.Err }
+
+func manifestErr(path, format string, args ...any) *ManifestError {
+	return &ManifestError{Path: path, Msg: fmt.Sprintf(format, args...)}
+}
+
+// ParseManifest reads a manifest from JSON, strictly, and validates it: unknown
+// and repeated keys are errors that name the path and the nearest valid key.
+// The error is a *[ManifestError], the first in the order of the document.
+func ParseManifest(b []byte) (*Manifest, error) {
+	if !utf8.Valid(b) {
+		return nil, manifestErr("", "is not valid UTF-8")
+	}
+	m := new(Manifest)
+	if err := parseManifest(b, m); err != nil {
+		return nil, err
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// field is one key of an object and what reads its value.
+type field struct {
+	name string
+	read func(path string, raw json.RawMessage) *ManifestError
+}
+
+func parseManifest(b []byte, m *Manifest) error {
+	err := readObject("", b, []field{
+		{"abi", intInto(&m.ABI)},
+		{"name", stringInto(&m.Name)},
+		{"version", stringInto(&m.Version)},
+		{"description", stringInto(&m.Description)},
+		{"license", stringInto(&m.License)},
+		{"homepage", stringInto(&m.Homepage)},
+		{"operations", m.readOperations},
+		{"permissions", m.readPermissions},
+		{"limits", m.Limits.read},
+		{"settings", schemaInto(&m.Settings)},
+	})
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+func (m *Manifest) readOperations(path string, raw json.RawMessage) *ManifestError {
+	var fields []field
+	m.Operations = map[Operation]OperationSpec{}
+	for _, info := range Operations {
+		fields = append(fields, field{string(info.Op), func(path string, raw json.RawMessage) *ManifestError {
+			var spec OperationSpec
+			err := spec.read(path, raw)
+			m.Operations[info.Op] = spec
+			return err
+		}})
+	}
+	return readObject(path, raw, fields)
+}
+
+func (s *OperationSpec) read(path string, raw json.RawMessage) *ManifestError {
+	if string(raw) == "null" {
+		return nil
+	}
+	return readObject(path, raw, []field{
+		{"reads", stringsInto(&s.Reads)},
+		{"writes", stringsInto(&s.Writes)},
+		{"max_priority", intInto(&s.MaxPriority)},
+		{"settings", schemaInto(&s.Settings)},
+		{"defaults", s.Defaults.read},
+	})
+}
+
+func (d *StepDefaults) read(path string, raw json.RawMessage) *ManifestError {
+	return readObject(path, raw, []field{
+		{"priority", intInto(&d.Priority)},
+		{"top_k", intInto(&d.TopK)},
+		{"timeout", stringInto(&d.Timeout)},
+		{"on_error", stringInto(&d.OnError)},
+	})
+}
+
+func (l *LimitRequest) read(path string, raw json.RawMessage) *ManifestError {
+	return readObject(path, raw, []field{
+		{"timeout", stringInto(&l.Timeout)},
+		{"init_timeout", stringInto(&l.InitTimeout)},
+		{"memory", stringInto(&l.Memory)},
+		{"output", stringInto(&l.Output)},
+	})
+}
+
+func (m *Manifest) readPermissions(path string, raw json.RawMessage) *ManifestError {
+	list, err := readList(path, raw)
+	if err != nil {
+		return err
+	}
+	m.Permissions = make([]Permission, len(list))
+	for i, e := range list {
+		p := &m.Permissions[i]
+		err := readObject(index(path, i), e, []field{
+			{"kind", stringInto(&p.Kind)},
+			{"reason", stringInto(&p.Reason)},
+			{"hosts", stringsInto(&p.Hosts)},
+			{"methods", stringsInto(&p.Methods)},
+			{"guest", stringInto(&p.Guest)},
+			{"mode", stringInto(&p.Mode)},
+			{"quota", stringInto(&p.Quota)},
+			{"service", stringInto(&p.Service)},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readObject reads the members of an object with the given fields.
+func readObject(path string, raw []byte, fields []field) *ManifestError {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	tok, err := d.Token()
+	if err != nil {
+		return syntaxErr(path, err)
+	}
+	if tok != json.Delim('{') {
+		return manifestErr(path, "is %s (want an object)", kindOf(raw))
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		tok, err := d.Token()
+		if err != nil {
+			return syntaxErr(path, err)
+		}
+		key, _ := tok.(string)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return syntaxErr(join(path, key), err)
+		}
+		if seen[key] {
+			return manifestErr(join(path, key), "is stated twice (state it once)")
+		}
+		seen[key] = true
+		if err := readField(path, key, value, fields); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return syntaxErr(path, err)
+	}
+	if err := trailing(d); err != nil {
+		return manifestErr(path, "%s", err)
+	}
+	return nil
+}
+
+func readField(path, key string, value json.RawMessage, fields []field) *ManifestError {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		if f.name == key {
+			return f.read(join(path, key), value)
+		}
+		names[i] = f.name
+	}
+	return manifestErr(join(path, key), "unknown key%s", hint(key, names))
+}
+
+func readList(path string, raw json.RawMessage) ([]json.RawMessage, *ManifestError) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || string(raw) == "null" {
+		return nil, manifestErr(path, "is %s (want a list)", kindOf(raw))
+	}
+	return list, nil
+}
+
+func intInto(dst *int) func(string, json.RawMessage) *ManifestError {
+	return func(path string, raw json.RawMessage) *ManifestError {
+		var n int64
+		if json.Unmarshal(raw, &n) != nil || string(raw) == "null" || n < math.MinInt32 || n > math.MaxInt32 {
+			return manifestErr(path, "is %s (want a whole number)", kindOf(raw))
+		}
+		*dst = int(n)
+		return nil
+	}
+}
+
+func stringInto[T ~string](dst *T) func(string, json.RawMessage) *ManifestError {
+	return func(path string, raw json.RawMessage) *ManifestError {
+		if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, dst) != nil {
+			return manifestErr(path, "is %s (want a string)", kindOf(raw))
+		}
+		return nil
+	}
+}
+
+func stringsInto[T ~string](dst *[]T) func(string, json.RawMessage) *ManifestError {
+	return func(path string, raw json.RawMessage) *ManifestError {
+		list, err := readList(path, raw)
+		if err != nil {
+			return err
+		}
+		*dst = make([]T, len(list))
+		for i, e := range list {
+			if err := stringInto(&(*dst)[i])(index(path, i), e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// schemaInto keeps the text of a JSON Schema; the host compiles it.
+func schemaInto(dst *json.RawMessage) func(string, json.RawMessage) *ManifestError {
+	return func(path string, raw json.RawMessage) *ManifestError {
+		if len(raw) == 0 || raw[0] != '{' {
+			return manifestErr(path, "is %s (want a JSON Schema, an object)", kindOf(raw))
+		}
+		*dst = bytes.Clone(raw)
+		return nil
+	}
+}
+
+func syntaxErr(path string, err error) *ManifestError {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return manifestErr(path, "is not JSON: %s", syntax)
+	}
+	return manifestErr(path, "is not JSON: it ends too early")
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// kindOf describes a JSON value in a few characters.
+func kindOf(raw []byte) string {
+	s := strings.TrimSpace(string(raw))
+	switch {
+	case s == "":
+		return "empty"
+	case s[0] == '{':
+		return "an object"
+	case s[0] == '[':
+		return "a list"
+	case len(s) > 40:
+		return "a long string"
+	}
+	return s
+}

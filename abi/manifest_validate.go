@@ -1,0 +1,388 @@
+package abi
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The bounds of what a manifest may ask for.
+const (
+	// maxName keeps names usable as file names and in ids of items.
+	maxName = 64
+	// minMemory and maxMemory are one page and all that 32 bits address.
+	minMemory = 64 << 10
+	maxMemory = 4 << 30
+)
+
+// Services are the host services that a plugin can ask for.
+var Services = []string{"count_tokens"}
+
+// permissionFields are the keys beside kind and reason that belong to a kind of
+// permission.
+var permissionFields = []struct {
+	kind string
+	keys []string
+}{
+	{"http", []string{"hosts", "methods"}},
+	{"files", []string{"guest", "mode"}},
+	{"kv", []string{"quota"}},
+	{"service", []string{"service"}},
+}
+
+// Validate checks everything that can be checked without the module. The error
+// is a *[ManifestError].
+func (m *Manifest) Validate() error {
+	for _, f := range []func() *ManifestError{m.checkHead, m.checkOperations, m.checkPermissions, m.checkLimits} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manifest) checkHead() *ManifestError {
+	switch {
+	case m.ABI == 0:
+		return manifestErr("abi", "is missing (want %d)", Version)
+	case m.ABI != Version:
+		err := manifestErr("abi", "is %d, this side speaks %d (build the plugin with an SDK for version %d)", m.ABI, Version, Version)
+		err.Err = ErrABIVersion
+		return err
+	case m.Name == "":
+		return manifestErr("name", "is missing (want lower-case letters, digits and hyphens)")
+	case !validName(m.Name):
+		return manifestErr("name", "%q is not a name (want lower-case letters, digits and single hyphens, a letter first, at most %d)", m.Name, maxName)
+	case m.Version == "":
+		return manifestErr("version", "is missing (want a semantic version such as 0.1.0)")
+	case !validVersion(m.Version):
+		return manifestErr("version", "%q is not a semantic version (want one such as 0.1.0)", m.Version)
+	case m.Settings != nil && !isObject(m.Settings):
+		return manifestErr("settings", "is no object (want a JSON Schema)")
+	}
+	return nil
+}
+
+func (m *Manifest) checkOperations() *ManifestError {
+	if len(m.Operations) == 0 {
+		return manifestErr("operations", "is empty (name at least one operation)")
+	}
+	for op := range m.Operations {
+		if !op.Valid() {
+			return manifestErr("operations."+string(op), "unknown operation%s", hint(string(op), operationNames()))
+		}
+	}
+	for _, info := range Operations {
+		if spec, ok := m.Operations[info.Op]; ok {
+			if err := spec.check("operations."+string(info.Op), info); err != nil {
+				return err
+			}
+		}
+	}
+	if _, ok := m.Operations[OpEstimateTokens]; ok {
+		if _, ok := m.Operations[OpProvide]; !ok {
+			return manifestErr("operations.estimate_tokens", "has no provide to estimate for (add operations.provide)")
+		}
+	}
+	if len(m.Operations) == 1 {
+		if _, ok := m.Operations[OpInit]; ok {
+			return manifestErr("operations", "has only init (name an operation that a step can use)")
+		}
+	}
+	return nil
+}
+
+func operationNames() []string {
+	names := make([]string, len(Operations))
+	for i, info := range Operations {
+		names[i] = string(info.Op)
+	}
+	return names
+}
+
+func (s *OperationSpec) check(at string, info OperationInfo) *ManifestError {
+	if err := s.checkReads(at, info); err != nil {
+		return err
+	}
+	if err := s.checkWrites(at, info); err != nil {
+		return err
+	}
+	if s.Settings != nil {
+		if info.Op == OpInit {
+			return manifestErr(at+".settings", "is in the wrong place (the schema of the init settings is settings at the top)")
+		}
+		if !isObject(s.Settings) {
+			return manifestErr(at+".settings", "is no object (want a JSON Schema)")
+		}
+	}
+	return s.Defaults.check(at+".defaults", info)
+}
+
+func (s *OperationSpec) checkReads(at string, info OperationInfo) *ManifestError {
+	for i, name := range s.Reads {
+		key := index(at+".reads", i)
+		if len(info.Reads) == 0 {
+			return manifestErr(at+".reads", "has no meaning (%s gets no items; remove it)", info.Op)
+		}
+		if _, ok := ColumnByName(name); !ok {
+			return manifestErr(key, "unknown column %q%s", name, hint(name, AllColumns.Names()))
+		}
+		if slices.Contains(s.Reads[:i], name) {
+			return manifestErr(key, "names %s again (name each column once)", name)
+		}
+	}
+	return nil
+}
+
+func (s *OperationSpec) checkWrites(at string, info OperationInfo) *ManifestError {
+	allowed := changeNames(info.Writes)
+	for i, c := range s.Writes {
+		key := index(at+".writes", i)
+		switch {
+		case len(allowed) == 0:
+			return manifestErr(at+".writes", "has no meaning (%s changes no items; remove it)", info.Op)
+		case changeBit(c) == 0:
+			return manifestErr(key, "unknown change %q%s", string(c), hint(string(c), allowed))
+		case !slices.Contains(info.Writes, c):
+			return manifestErr(key, "%s cannot change %s (want one of %s)", info.Op, c, strings.Join(allowed, ", "))
+		case slices.Contains(s.Writes[:i], c):
+			return manifestErr(key, "names %s again (name each change once)", c)
+		}
+	}
+	if s.MaxPriority == 0 {
+		return nil
+	}
+	if s.MaxPriority < 1 || s.MaxPriority > MaxPriority {
+		return manifestErr(at+".max_priority", "is %d (want 1 to %d)", s.MaxPriority, MaxPriority)
+	}
+	if writes := s.writes(info); !writes.Has(ChangeItems) && !writes.Has(ChangePriority) {
+		return manifestErr(at+".max_priority", "has no meaning (the operation writes neither items nor priority; add one to writes or remove it)")
+	}
+	return nil
+}
+
+func (s *OperationSpec) writes(info OperationInfo) ChangeSet {
+	list := s.Writes
+	if list == nil {
+		list = info.DefaultWrites
+	}
+	var set ChangeSet
+	for _, c := range list {
+		set = set.With(c)
+	}
+	return set
+}
+
+func (d *StepDefaults) check(at string, info OperationInfo) *ManifestError {
+	placed := info.Step || info.Op == OpProvide
+	switch {
+	case d.Priority != 0 && !placed:
+		return manifestErr(at+".priority", "has no meaning (%s is not a step; remove it)", info.Op)
+	case d.OnError != "" && !placed:
+		return manifestErr(at+".on_error", "has no meaning (%s is not a step; remove it)", info.Op)
+	case d.OnError != "" && d.OnError != "raise" && d.OnError != "skip":
+		return manifestErr(at+".on_error", "is %q (want raise or skip)", d.OnError)
+	case d.TopK != 0 && !info.TopK && info.Op != OpTransformQuery && info.Op != OpClassify:
+		return manifestErr(at+".top_k", "has no meaning (%s returns no ranked items; remove it)", info.Op)
+	case d.TopK < 0:
+		return manifestErr(at+".top_k", "is %d (want 1 or more)", d.TopK)
+	case d.Timeout != "" && info.Op == OpInit:
+		return manifestErr(at+".timeout", "is in the wrong place (the time of init is limits.init_timeout)")
+	case d.Timeout != "":
+		return checkDuration(at+".timeout", d.Timeout)
+	}
+	return nil
+}
+
+func (m *Manifest) checkPermissions() *ManifestError {
+	for i := range m.Permissions {
+		at, p := index("permissions", i), &m.Permissions[i]
+		if err := p.checkKeys(at); err != nil {
+			return err
+		}
+		if strings.TrimSpace(p.Reason) == "" {
+			return manifestErr(at+".reason", "is missing (say in a few words why the plugin needs %s)", p.Kind)
+		}
+		if err := p.checkValues(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKeys checks the kind and that no key of another kind is there.
+func (p *Permission) checkKeys(at string) *ManifestError {
+	var kinds, own []string
+	for _, f := range permissionFields {
+		kinds = append(kinds, f.kind)
+		if f.kind == p.Kind {
+			own = f.keys
+		}
+	}
+	if p.Kind == "" {
+		return manifestErr(at+".kind", "is missing (want one of %s)", strings.Join(kinds, ", "))
+	}
+	if own == nil {
+		return manifestErr(at+".kind", "unknown permission %q%s", p.Kind, hint(p.Kind, kinds))
+	}
+	for _, f := range []struct {
+		key  string
+		used bool
+	}{
+		{"hosts", p.Hosts != nil}, {"methods", p.Methods != nil}, {"guest", p.Guest != ""},
+		{"mode", p.Mode != ""}, {"quota", p.Quota != ""}, {"service", p.Service != ""},
+	} {
+		if f.used && !slices.Contains(own, f.key) {
+			return manifestErr(at+"."+f.key, "does not belong to permission %s (which has %s)", p.Kind, strings.Join(own, ", "))
+		}
+	}
+	return nil
+}
+
+func (p *Permission) checkValues(at string) *ManifestError {
+	switch p.Kind {
+	case "http":
+		return p.checkHTTP(at)
+	case "files":
+		if !path.IsAbs(p.Guest) || path.Clean(p.Guest) != p.Guest {
+			return manifestErr(at+".guest", "is %q (want the absolute path that the guest sees, such as /docs)", p.Guest)
+		}
+		if p.Mode != "" && p.Mode != "ro" && p.Mode != "rw" {
+			return manifestErr(at+".mode", "is %q (want ro or rw)", p.Mode)
+		}
+	case "kv":
+		if p.Quota != "" {
+			return checkSize(at+".quota", p.Quota, 1, maxMemory)
+		}
+	case "service":
+		if !slices.Contains(Services, p.Service) {
+			return manifestErr(at+".service", "unknown service %q%s", p.Service, hint(p.Service, Services))
+		}
+	}
+	return nil
+}
+
+func (p *Permission) checkHTTP(at string) *ManifestError {
+	if len(p.Hosts) == 0 {
+		return manifestErr(at+".hosts", "is empty (name the hosts, such as api.example.com or *.example.com)")
+	}
+	for i, h := range p.Hosts {
+		if !validHost(h) {
+			return manifestErr(index(at+".hosts", i), "is %q (want a host name without scheme, port and path, such as api.example.com or *.example.com)", h)
+		}
+	}
+	for i, method := range p.Methods {
+		if method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return manifestErr(index(at+".methods", i), "is %q (want a method in capitals, such as GET)", method)
+		}
+	}
+	return nil
+}
+
+func (m *Manifest) checkLimits() *ManifestError {
+	l := m.Limits
+	if l.Timeout != "" {
+		if err := checkDuration("limits.timeout", l.Timeout); err != nil {
+			return err
+		}
+	}
+	if l.InitTimeout != "" {
+		if err := checkDuration("limits.init_timeout", l.InitTimeout); err != nil {
+			return err
+		}
+	}
+	if l.Memory != "" {
+		if err := checkSize("limits.memory", l.Memory, minMemory, maxMemory); err != nil {
+			return err
+		}
+	}
+	if l.Output != "" {
+		return checkSize("limits.output", l.Output, 1, MaxBytes)
+	}
+	return nil
+}
+
+func checkDuration(at, s string) *ManifestError {
+	if _, err := ParseDuration(s); err != nil {
+		return &ManifestError{Path: at, Msg: err.Error(), Err: err}
+	}
+	return nil
+}
+
+func checkSize(at, s string, least, most int64) *ManifestError {
+	n, err := ParseSize(s)
+	if err != nil {
+		return &ManifestError{Path: at, Msg: err.Error(), Err: err}
+	}
+	if n < least || n > most {
+		return manifestErr(at, "is %s (want %s to %s)", s, FormatSize(least), FormatSize(most))
+	}
+	return nil
+}
+
+// Reads returns the columns that op reads, none when m does not have op.
+func (m *Manifest) Reads(op Operation) ColumnSet {
+	set, _ := ColumnsOf(m.Operations[op].Reads)
+	return set
+}
+
+// Writes returns the changes that op makes: those stated, else the default of
+// the operation; none when m does not have op.
+func (m *Manifest) Writes(op Operation) ChangeSet {
+	spec, ok := m.Operations[op]
+	info, known := LookupOperation(op)
+	if !ok || !known {
+		return 0
+	}
+	return spec.writes(info)
+}
+
+func isObject(raw json.RawMessage) bool {
+	return json.Valid(raw) && strings.HasPrefix(strings.TrimLeft(string(raw), " \t\r\n"), "{")
+}
+
+func validName(s string) bool {
+	if len(s) > maxName || s[0] < 'a' || s[0] > 'z' || strings.HasSuffix(s, "-") || strings.Contains(s, "--") {
+		return false
+	}
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// validVersion checks the form of Semantic Versioning 2.0.
+func validVersion(s string) bool {
+	s, build, hasBuild := strings.Cut(s, "+")
+	core, pre, hasPre := strings.Cut(s, "-")
+	if hasBuild && !validLabels(build, false) || hasPre && !validLabels(pre, true) {
+		return false
+	}
+	parts := strings.Split(core, ".")
+	for _, p := range parts {
+		if _, err := strconv.ParseUint(p, 10, 32); err != nil || len(p) > 1 && p[0] == '0' {
+			return false
+		}
+	}
+	return len(parts) == 3
+}
+
+// validLabels checks the labels after a hyphen or a plus; before the plus,
+// numbers have no leading zero.
+func validLabels(s string, pre bool) bool {
+	for _, l := range strings.Split(s, ".") {
+		if l == "" || strings.Trim(l, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-") != "" {
+			return false
+		}
+		if pre && len(l) > 1 && l[0] == '0' && strings.Trim(l, "0123456789") == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// validHost checks a host name or an address, with "*." in front as a pattern.
+func validHost(s string) bool {
+	s = strings.TrimPrefix(s, "*.")
+	return s != "" && len(s) <= 253 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
+		!strings.HasPrefix(s, ".") && !strings.Contains(s, "..")
+}

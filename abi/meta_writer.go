@@ -1,0 +1,161 @@
+package abi
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// metaHead is the length of what a metadata section begins with: the number of
+// keys, of entries, of key bytes and of value bytes, u32 each.
+const metaHead = 16
+
+// metaTable collects the metadata of rows. The dictionary is in order of first
+// appearance, the new keys of one row sorted, so that equal rows make equal
+// bytes. The zero value is ready; reset makes it ready again.
+type metaTable struct {
+	keys     []string
+	index    map[string]uint32
+	keyBytes int
+	rowOff   []uint32
+	cells    []uint64
+	entryKey []uint32
+	kinds    []byte
+	values   []byte
+	scratch  []uint32
+	fresh    []string
+}
+
+func (t *metaTable) reset() {
+	clear(t.keys)
+	clear(t.fresh)
+	clear(t.index)
+	t.keys, t.fresh, t.keyBytes = t.keys[:0], t.fresh[:0], 0
+	t.rowOff = append(t.rowOff[:0], 0)
+	t.cells, t.entryKey, t.kinds, t.values = t.cells[:0], t.entryKey[:0], t.kinds[:0], t.values[:0]
+}
+
+// add adds the metadata of the next row. It looks the dictionary's keys up in
+// m, since rows mostly share their keys; a row with many others takes the way
+// over its own keys, to the same result.
+func (t *metaTable) add(m map[string]any) error {
+	found := 0
+	limit := min(len(t.keys), 2*len(m)+8)
+	for k := 0; k < limit && found < len(m); k++ {
+		v, ok := m[t.keys[k]]
+		if !ok {
+			continue
+		}
+		if err := t.entry(uint32(k), v); err != nil {
+			return err
+		}
+		found++
+	}
+	if found < len(m) {
+		if err := t.addByKeys(m, limit); err != nil {
+			return err
+		}
+	}
+	if len(t.values) > MaxBytes || len(t.cells) > MaxBytes/8 {
+		return tooLarge("has more than " + strconv.Itoa(MaxBytes) + " bytes of metadata")
+	}
+	t.rowOff = append(t.rowOff, uint32(len(t.cells)))
+	return nil
+}
+
+// addByKeys adds the entries of m whose keys the dictionary does not have among
+// its first limit.
+func (t *metaTable) addByKeys(m map[string]any, limit int) error {
+	known, fresh := t.scratch[:0], t.fresh[:0]
+	for key := range m {
+		if k, ok := t.index[key]; !ok {
+			fresh = append(fresh, key)
+		} else if int(k) >= limit {
+			known = append(known, k)
+		}
+	}
+	t.scratch, t.fresh = known, fresh
+	slices.Sort(known)
+	for _, k := range known {
+		if err := t.entry(k, m[t.keys[k]]); err != nil {
+			return err
+		}
+	}
+	slices.Sort(fresh)
+	for _, key := range fresh {
+		if !utf8.ValidString(key) {
+			return keyError{key, valueError("key is not valid UTF-8 (rename it)")}
+		}
+		if t.index == nil {
+			t.index = make(map[string]uint32)
+		}
+		k := uint32(len(t.keys))
+		t.index[key] = k
+		t.keys, t.keyBytes = append(t.keys, key), t.keyBytes+len(key)
+		if err := t.entry(k, m[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry adds one value to the current row.
+func (t *metaTable) entry(k uint32, v any) error {
+	kind, bits, s, err := scalar(v)
+	start := len(t.values)
+	switch {
+	case err == errNested:
+		kind = KindJSON
+		if t.values, err = appendJSONValue(t.values, v, 0); err != nil {
+			return keyError{t.keys[k], err}
+		}
+	case err != nil:
+		return keyError{t.keys[k], err}
+	case kind == KindString:
+		if !utf8.ValidString(s) {
+			s = repair(s)
+		}
+		t.values = append(t.values, s...)
+	}
+	if kind >= KindString {
+		bits = uint64(start) | uint64(len(t.values)-start)<<32
+	}
+	t.cells = append(t.cells, bits)
+	t.entryKey = append(t.entryKey, k)
+	t.kinds = append(t.kinds, byte(kind))
+	return nil
+}
+
+// size returns the length of the section.
+func (t *metaTable) size() int {
+	return metaHead + 13*len(t.cells) + 4*len(t.rowOff) + 4*(len(t.keys)+1) + t.keyBytes + len(t.values)
+}
+
+// put writes the section.
+func (t *metaTable) put(dst []byte) {
+	le := binary.LittleEndian
+	le.PutUint32(dst, uint32(len(t.keys)))
+	le.PutUint32(dst[4:], uint32(len(t.cells)))
+	le.PutUint32(dst[8:], uint32(t.keyBytes))
+	le.PutUint32(dst[12:], uint32(len(t.values)))
+	dst = dst[metaHead:]
+	putU64s(dst, t.cells)
+	dst = dst[8*len(t.cells):]
+	putU32s(dst, t.rowOff)
+	dst = dst[4*len(t.rowOff):]
+	off := uint32(0)
+	le.PutUint32(dst, 0)
+	for i, k := range t.keys {
+		off += uint32(len(k))
+		le.PutUint32(dst[4*i+4:], off)
+	}
+	dst = dst[4*len(t.keys)+4:]
+	putU32s(dst, t.entryKey)
+	dst = dst[4*len(t.entryKey):]
+	dst = dst[copy(dst, t.kinds):]
+	for _, k := range t.keys {
+		dst = dst[copy(dst, k):]
+	}
+	copy(dst, t.values)
+}

@@ -1,0 +1,191 @@
+package abi
+
+import (
+	"math"
+	"strconv"
+)
+
+// AppendItemsRequest appends the document [ItemsRequest] to dst, with the given
+// columns of rows and no others. rows nil makes a document without items.
+// Errors are those of [BatchWriter]; both lanes refuse and repair the same.
+func AppendItemsRequest(dst []byte, rows Rows, cols ColumnSet, env *Envelope) ([]byte, error) {
+	if env == nil {
+		env = &Envelope{}
+	}
+	query := env.Query
+	if query == nil {
+		query = &Query{}
+	}
+	dst, err := appendQuery(append(dst, `{"query":`...), query)
+	if err != nil {
+		return dst, err
+	}
+	if rows != nil {
+		if dst, err = appendItems(dst, rows, cols); err != nil {
+			return dst, err
+		}
+	}
+	if env.TopK > 0 {
+		dst = strconv.AppendUint(append(dst, `,"top_k":`...), uint64(clampU32(env.TopK)), 10)
+	}
+	if env.TokensLeft > 0 {
+		dst = strconv.AppendUint(append(dst, `,"tokens_left":`...), uint64(clampU32(env.TokensLeft)), 10)
+	}
+	if len(env.Settings) > 0 {
+		dst = append(append(dst, `,"settings":`...), env.Settings...)
+	}
+	return append(dst, '}'), nil
+}
+
+func appendQuery(dst []byte, q *Query) ([]byte, error) {
+	var err error
+	dst = appendJSONString(append(dst, `{"query_str":`...), q.Text)
+	if len(q.Embedding) > 0 {
+		dst = append(dst, `,"embedding":[`...)
+		for i, f := range q.Embedding {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if f-f != 0 {
+				return dst, keyError{"query embedding " + strconv.Itoa(i), errFinite}
+			}
+			dst = strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
+		}
+		dst = append(dst, ']')
+	}
+	if q.Metadata != nil {
+		if dst, err = appendJSONObject(append(dst, `,"metadata":`...), q.Metadata, 0); err != nil {
+			return dst, keyError{"query metadata", err}
+		}
+	}
+	if len(q.ChatHistory) > 0 {
+		if dst, err = appendTurns(append(dst, `,"chat_history":`...), q.ChatHistory); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {
+	n := rows.Len()
+	if n > MaxRows {
+		return dst, tooLarge("has " + strconv.Itoa(n) + " rows (at most " + strconv.Itoa(MaxRows) + ")")
+	}
+	dst = append(dst, `,"columns":[`...)
+	for i, name := range cols.Names() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendJSONString(dst, name)
+	}
+	dst = append(dst, `],"items":[`...)
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		start := len(dst)
+		for _, c := range Columns {
+			if !cols.Has(c) {
+				continue
+			}
+			var err error
+			if dst, err = appendCell(dst, rows, i, c); err != nil {
+				return dst, &RowError{i, c, err}
+			}
+		}
+		if len(dst) == start {
+			dst = append(dst, '{')
+		} else {
+			dst[start] = '{'
+		}
+		dst = append(dst, '}')
+		if len(dst) > MaxBytes {
+			return dst, tooLarge("needs more than " + strconv.Itoa(MaxBytes) + " bytes as JSON")
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+// appendCell appends one member of an item, behind a comma.
+func appendCell(dst []byte, rows Rows, i int, c Column) ([]byte, error) {
+	switch c {
+	case ColumnID:
+		return appendJSONString(append(dst, `,"id":`...), rows.ID(i)), nil
+	case ColumnScore:
+		f := rows.Score(i)
+		if f-f != 0 {
+			return dst, errFinite
+		}
+		return appendJSONFloat(append(dst, `,"score":`...), f), nil
+	case ColumnText:
+		return appendJSONString(append(dst, `,"content":`...), rows.Text(i)), nil
+	case ColumnMetadata:
+		return appendJSONObject(append(dst, `,"metadata":`...), rows.Metadata(i), 0)
+	case ColumnSource:
+		return appendJSONString(append(dst, `,"source":`...), rows.Source(i)), nil
+	case ColumnPriority:
+		n := rows.Priority(i)
+		return strconv.AppendInt(append(dst, `,"priority":`...), int64(n), 10), checkNumber(n)
+	case ColumnTokenCount:
+		n := rows.TokenCount(i)
+		return strconv.AppendInt(append(dst, `,"token_count":`...), int64(n), 10), checkNumber(n)
+	case ColumnCreatedAt:
+		return appendCreatedAt(dst, rows.CreatedAt(i))
+	}
+	return dst, nil
+}
+
+// BatchOf returns a request of the JSON lane as the view of the batch lane, so
+// that one function serves both. The columns are those that req.Columns names;
+// nil means every column of which an item has a value. Nothing in the view
+// aliases req.
+func BatchOf(req *ItemsRequest) (*Batch, error) {
+	cols, err := ColumnsOf(req.Columns)
+	if err != nil {
+		return nil, err
+	}
+	if req.Columns == nil {
+		cols = usedColumns(req.Items)
+	}
+	var rows Rows
+	if req.Items != nil {
+		rows = ItemRows(req.Items)
+	}
+	env := Envelope{Query: &req.Query, TopK: req.TopK, TokensLeft: req.TokensLeft, Settings: req.Settings}
+	var w BatchWriter
+	size, err := w.Plan(rows, cols, &env)
+	if err != nil {
+		return nil, err
+	}
+	buf := alignedBytes(size)
+	if err := w.Write(buf); err != nil {
+		return nil, err
+	}
+	return OpenBatch(buf)
+}
+
+// usedColumns returns the columns of which some item has a value.
+func usedColumns(items []Item) ColumnSet {
+	var s ColumnSet
+	for i := range items {
+		it := &items[i]
+		for _, c := range [...]struct {
+			col Column
+			has bool
+		}{
+			{ColumnID, it.ID != ""},
+			{ColumnScore, math.Float64bits(it.Score) != 0},
+			{ColumnText, it.Content != ""},
+			{ColumnMetadata, len(it.Metadata) > 0},
+			{ColumnSource, it.Source != ""},
+			{ColumnPriority, it.Priority != 0},
+			{ColumnTokenCount, it.TokenCount != 0},
+			{ColumnCreatedAt, !it.CreatedAt.IsZero()},
+		} {
+			if c.has {
+				s = s.With(c.col)
+			}
+		}
+	}
+	return s
+}
