@@ -1,5 +1,7 @@
 package wasmbin
 
+import "fmt"
+
 // PageSize is the size of a page of linear memory in bytes.
 const PageSize = 65536
 
@@ -70,4 +72,26 @@ func (b Bounds) withDefaults() Bounds {
 	def(&b.LocalBlocks, MaxLocalBlocks)
 	def(&b.Depth, MaxDepth)
 	return b
+}
+
+// checkBody refuses a body by its size and locals.
+func (b Bounds) checkBody(body *body) error {
+	switch {
+	case body.size > b.BodySize:
+		return &LimitError{What: fmt.Sprintf("body of function %d", body.index), Value: uint64(body.size), Max: uint64(b.BodySize),
+			Unit: "bytes", CompileOnly: true, Remedy: "split the function, or run the plugin with engine: interpreter"}
+	case body.locals > uint64(b.Locals):
+		return &LimitError{What: fmt.Sprintf("locals of function %d", body.index), Value: body.locals, Max: uint64(b.Locals)}
+	}
+	return nil
+}
+
+// checkBlocks refuses a body by what compiling it would cost.
+func (b Bounds) checkBlocks(body *body, blocks int) error {
+	product := localBlocks(body.locals, blocks)
+	if product <= b.LocalBlocks {
+		return nil
+	}
+	return &LimitError{What: fmt.Sprintf("locals × blocks of function %d", body.index), Value: uint64(product),
+		Max: uint64(b.LocalBlocks), CompileOnly: true, Remedy: "split the function, or run the plugin with engine: interpreter"}
 }

@@ -8,7 +8,7 @@ import (
 // ValueType is the type of a WebAssembly value, in its binary encoding.
 type ValueType byte
 
-// The value types of core WebAssembly 2.0.
+// The value types of core WebAssembly 2.0, and that of the exception proposal.
 const (
 	I32       ValueType = 0x7f
 	I64       ValueType = 0x7e
@@ -17,7 +17,20 @@ const (
 	V128      ValueType = 0x7b
 	FuncRef   ValueType = 0x70
 	ExternRef ValueType = 0x6f
+	ExnRef    ValueType = 0x69
 )
+
+// known reports whether t is one of the value types above.
+func (t ValueType) known() bool {
+	switch t {
+	case I32, I64, F32, F64, V128, FuncRef, ExternRef, ExnRef:
+		return true
+	}
+	return false
+}
+
+// reference reports whether t opens the encoding of a typed reference.
+func (t ValueType) reference() bool { return t == 0x63 || t == 0x64 }
 
 // String is the name in the text format, such as "i32".
 func (t ValueType) String() string {
@@ -36,6 +49,8 @@ func (t ValueType) String() string {
 		return "funcref"
 	case ExternRef:
 		return "externref"
+	case ExnRef:
+		return "exnref"
 	}
 	return fmt.Sprintf("valuetype(%#x)", byte(t))
 }
@@ -85,8 +100,8 @@ type Limits struct {
 	// Max is meaningful only when HasMax is set.
 	Max    uint64
 	HasMax bool
-	// Shared marks a memory shared between threads, Wide one with 64-bit addresses.
-	Shared, Wide bool
+	// Shared marks a memory shared between threads.
+	Shared bool
 }
 
 // TableType is the declaration of a table.
@@ -152,8 +167,6 @@ type Uses struct {
 	Threads bool
 	// Exceptions: tags, throw or try blocks.
 	Exceptions bool
-	// TypedReferences: call_ref and the other typed function references.
-	TypedReferences bool
 }
 
 // Largest tells which function is the most work to compile.

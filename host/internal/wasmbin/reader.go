@@ -1,0 +1,176 @@
+package wasmbin
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// reader is a cursor over part of a file. The first failure sticks: later reads
+// return zero values and the cursor stands at the end, so that loops bounded by
+// the cursor stop. Offsets are those of the whole file.
+type reader struct {
+	buf     []byte // the whole file
+	pos     int
+	end     int // reading stops here; at most len(buf)
+	section string
+	err     error
+}
+
+func (r *reader) fail(kind error, at int, format string, args ...any) {
+	if r.err == nil {
+		r.err = &FormatError{Kind: kind, Offset: at, Section: r.section, Detail: fmt.Sprintf(format, args...)}
+	}
+	r.pos = r.end
+}
+
+// short reports that what starts at the cursor does not fit: the file is
+// truncated there, or the size of the enclosing part lies.
+func (r *reader) short(what string) {
+	if r.end == len(r.buf) {
+		r.fail(ErrTruncated, len(r.buf), "the file ends within %s", what)
+		return
+	}
+	r.fail(ErrMalformed, r.pos, "%s runs past the end of its section or body", what)
+}
+
+func (r *reader) done() bool { return r.pos >= r.end }
+
+func (r *reader) byte(what string) byte {
+	if r.pos >= r.end {
+		r.short(what)
+		return 0
+	}
+	c := r.buf[r.pos]
+	r.pos++
+	return c
+}
+
+// take returns the next n bytes, which alias the file.
+func (r *reader) take(n uint32, what string) []byte {
+	if uint64(n) > uint64(r.end-r.pos) {
+		r.short(what)
+		return nil
+	}
+	b := r.buf[r.pos : r.pos+int(n)]
+	r.pos += int(n)
+	return b
+}
+
+// u32 reads an unsigned LEB128 number of at most 32 bits.
+func (r *reader) u32(what string) uint32 {
+	if r.pos < r.end {
+		if c := r.buf[r.pos]; c < 0x80 {
+			r.pos++
+			return uint32(c)
+		}
+	}
+	return r.u32Slow(what)
+}
+
+func (r *reader) u32Slow(what string) uint32 {
+	var v uint32
+	start := r.pos
+	for shift := 0; shift < 35; shift += 7 {
+		c := r.byte(what)
+		if r.err != nil {
+			return 0
+		}
+		v |= uint32(c&0x7f) << shift
+		if c < 0x80 {
+			if shift == 28 && c > 0x0f {
+				break
+			}
+			return v
+		}
+	}
+	r.fail(ErrMalformed, start, "%s is no 32-bit LEB128 number", what)
+	return 0
+}
+
+// signed reads a signed LEB128 number of at most bits bits.
+func (r *reader) signed(bits int, what string) int64 {
+	if r.pos < r.end {
+		if c := r.buf[r.pos]; c < 0x80 {
+			r.pos++
+			return int64(int8(c<<1)) >> 1
+		}
+	}
+	return r.signedSlow(bits, what)
+}
+
+func (r *reader) signedSlow(bits int, what string) int64 {
+	var v int64
+	start := r.pos
+	for shift := 0; shift < bits; shift += 7 {
+		c := r.byte(what)
+		if r.err != nil {
+			return 0
+		}
+		v |= int64(c&0x7f) << shift
+		if c >= 0x80 {
+			continue
+		}
+		if rest := bits - shift; rest < 7 && !signExtended(c, rest) {
+			break
+		}
+		if shift+7 < 64 && c&0x40 != 0 {
+			v |= -1 << (shift + 7)
+		}
+		return v
+	}
+	r.fail(ErrMalformed, start, "%s is no %d-bit signed LEB128 number", what, bits)
+	return 0
+}
+
+// signExtended reports whether the bits of the last byte beyond the first n,
+// which the number does not have, repeat its sign.
+func signExtended(c byte, n int) bool {
+	high := c & 0x7f >> (n - 1)
+	return high == 0 || high == 0x7f>>(n-1)
+}
+
+// count reads the length of a vector whose elements take at least size bytes
+// each. A count that exceeds the remaining bytes is refused here, so that
+// nothing is ever allocated by a claim.
+func (r *reader) count(size int, what string) int {
+	start := r.pos
+	n := r.u32(what)
+	if rest := r.end - r.pos; uint64(n)*uint64(size) > uint64(rest) {
+		if r.end == len(r.buf) {
+			r.fail(ErrTruncated, len(r.buf), "the file ends within %s: %d announced", what, n)
+		} else {
+			r.fail(ErrMalformed, start, "%s: %d announced, but only %d bytes follow", what, n, rest)
+		}
+		return 0
+	}
+	return int(n)
+}
+
+// name reads a length-prefixed UTF-8 string.
+func (r *reader) name(what string) string {
+	start := r.pos
+	b := r.take(r.u32(what), what)
+	if !utf8.Valid(b) {
+		r.fail(ErrMalformed, start, "%s is not valid UTF-8", what)
+		return ""
+	}
+	return string(b)
+}
+
+// sub returns a reader for the next n bytes and moves past them.
+func (r *reader) sub(n uint32, what string) reader {
+	at := r.pos
+	r.take(n, what)
+	if r.err != nil {
+		return reader{buf: r.buf, pos: r.end, end: r.end, section: r.section, err: r.err}
+	}
+	return reader{buf: r.buf, pos: at, end: r.pos, section: r.section}
+}
+
+// finish fails unless everything was read.
+func (r *reader) finish(what string) error {
+	if r.err == nil && r.pos != r.end {
+		r.fail(ErrMalformed, r.pos, "%d bytes left over after %s", r.end-r.pos, what)
+	}
+	return r.err
+}

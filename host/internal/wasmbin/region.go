@@ -1,0 +1,105 @@
+package wasmbin
+
+import "math"
+
+// windowWeight is the weight after which a region is cut: a charge covers about
+// this many instructions ahead of it. Larger windows cost less time and charge
+// more for instructions that are jumped over.
+const windowWeight = 64
+
+// region is the code that runs at most once per charge of its head: a function
+// body without its loops, or a loop's body without the loops inside it. Control
+// only moves forward in it.
+//
+// A region is cut into windows, in the order of the code. The head pays for
+// window 0; each later window pays at its own beginning, without a check.
+// A branch can jump over such a payment and land in the middle of a window.
+// Where it can, a new window begins at the label. The exception is a branch from
+// window 0 (the dispatch of a switch, or of a Go function to its resume point):
+// it is taken at most once per head, so the head pays for the longest such landing.
+// Every executed instruction is therefore paid for, exactly in a region of one
+// window without branches.
+type region struct {
+	at      int  // where the charge of the head stands in the output, -1 for a function
+	patch   int  // where the charge of the current window stands, -1 when the head pays
+	window  int  // number of the current window
+	weight  int  // of the current window so far
+	head    int  // weight of window 0, once it is closed
+	landing int  // weight of the current window at its first landing, -1 without
+	longest int  // longest landing so far
+	due     bool // a new window begins at the next instruction that weighs something
+}
+
+func newRegion(at int) region { return region{at: at, patch: -1, landing: -1} }
+
+// close ends the current window.
+func (g *region) close() {
+	if g.window == 0 {
+		g.head = g.weight
+	}
+	if g.landing >= 0 {
+		g.longest = max(g.longest, g.weight-g.landing)
+	}
+}
+
+// open begins a new window whose charge stands at patch.
+func (g *region) open(patch int) {
+	*g = region{at: g.at, patch: patch, window: g.window + 1, head: g.head, landing: -1, longest: g.longest}
+}
+
+// charge is what the head pays; the last window must be closed.
+func (g *region) charge() int { return g.head + g.longest }
+
+// dispatched is called behind a br_table. In window 0, what follows is reached
+// only by landings, so that a new window can begin without paying.
+func (g *region) dispatched() {
+	if g.window == 0 {
+		g.close()
+		g.open(-1)
+	}
+}
+
+// arrive is called where control arrives by branches: lowest is the lowest
+// window but 0 they come from, zero tells whether one comes from window 0.
+func (g *region) arrive(lowest int, zero bool) {
+	switch {
+	case lowest < g.window:
+		g.due = true
+	case zero && g.window > 0 && !g.due && g.landing < 0:
+		g.landing = g.weight
+	}
+}
+
+// frame is an open block.
+type frame struct {
+	op     byte // block, loop, if, else; 0 for the function
+	region int  // index of the region of the code in it
+	site   int  // for an if, the window it stands in
+	// lowest is the lowest window but 0 from which a branch leads to the end,
+	// and zero tells whether one leads there from window 0.
+	lowest int
+	zero   bool
+}
+
+const noWindow = math.MaxInt
+
+// from notes a branch from a window to the end of the frame.
+func (f *frame) from(window int) {
+	if window == 0 {
+		f.zero = true
+	} else {
+		f.lowest = min(f.lowest, window)
+	}
+}
+
+// otherwise is called at the else of an if: the first arm ends by going to the
+// end of the frame, and control arrives from the if.
+func (f *frame) otherwise(g *region) {
+	f.from(g.window)
+	if f.site == 0 {
+		g.arrive(noWindow, true)
+	} else {
+		g.arrive(f.site, false)
+	}
+	f.op = opElse
+}

@@ -1,0 +1,217 @@
+package wasmbin
+
+import "strings"
+
+// rewriter holds the state of one Meter call.
+type rewriter struct {
+	m *module
+	o MeterOptions
+	// window is the weight after which a region is cut.
+	window int
+	out    output
+	// Indices of what is added, in the rewritten module.
+	fuel   uint32 // global: the counter
+	tick   uint32 // function, imported
+	refill uint32 // function: see helpers
+	bytes  uint32
+	pages  uint32
+	elems  uint32
+	check  sequence
+	spend  sequence
+	code   codeWriter
+	named  bool // a name section has been written
+}
+
+func newRewriter(m *module, o MeterOptions, window int) *rewriter {
+	w := &rewriter{m: m, o: o, window: window}
+	w.fuel = uint32(len(m.globals))
+	w.tick = uint32(m.imported[KindFunc])
+	w.refill = uint32(len(m.funcs)) + 1
+	w.bytes, w.pages, w.elems = w.refill+1, w.refill+2, w.refill+3
+	w.check, w.spend = w.sequences()
+	w.out.host = w.tick
+	w.out.buf = make([]byte, 0, len(m.bin)+len(m.bin)/6+512)
+	return w
+}
+
+// added are the sections that metering needs, in the order of a module.
+var added = [...]byte{secType, secImport, secFunction, secGlobal, secExport, secCode}
+
+// rewrite writes the sections in their order, those that are missing included.
+func (w *rewriter) rewrite() ([]byte, error) {
+	w.out.bytes(w.m.bin[:8])
+	next := 0
+	missing := func(before int) error {
+		for ; next < len(added) && sectionOrder[added[next]] < before; next++ {
+			if w.m.index[added[next]] == 0 {
+				if err := w.section(section{id: added[next]}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for _, s := range w.m.sections {
+		if s.id != secCustom {
+			if err := missing(sectionOrder[s.id]); err != nil {
+				return nil, err
+			}
+		}
+		if err := w.section(s); err != nil {
+			return nil, err
+		}
+	}
+	if err := missing(len(sectionOrder)); err != nil {
+		return nil, err
+	}
+	return w.out.buf, nil
+}
+
+// section writes one section. The content goes to the output first and is moved
+// behind its header, whose size is known only then.
+func (w *rewriter) section(s section) error {
+	if s.id == secCustom {
+		w.custom(s)
+		return nil
+	}
+	w.out.byte(s.id)
+	start := len(w.out.buf)
+	r, _ := w.m.content(s.id)
+	err := w.content(s.id, &r)
+	w.out.sizeAt(start)
+	return err
+}
+
+// content writes the content of a section, from an empty r when it is new.
+func (w *rewriter) content(id byte, r *reader) error {
+	switch id {
+	case secType:
+		w.extend(r, helperTypes)
+	case secImport:
+		im := appendName(appendName(nil, w.o.TickModule), w.o.TickName)
+		w.extend(r, [][]byte{appendU32(append(im, byte(KindFunc)), w.typeIndex(typeTick))})
+	case secFunction:
+		w.extend(r, w.helperDeclarations())
+	case secTable:
+		w.tables()
+		return nil
+	case secMemory:
+		w.memories()
+		return nil
+	case secGlobal:
+		w.globals(r)
+	case secExport:
+		w.exports()
+		return nil
+	case secStart:
+		w.out.function(r.u32("the start function"))
+	case secElement:
+		w.m.elements(r, &w.out)
+	case secCode:
+		return w.codes(r)
+	default:
+		w.out.bytes(r.buf[r.pos:r.end])
+		r.pos = r.end
+	}
+	return r.err
+}
+
+// extend copies a vector and adds elements to it.
+func (w *rewriter) extend(r *reader, elems [][]byte) {
+	n := w.length(r)
+	w.out.u32(n + uint32(len(elems)))
+	w.out.bytes(r.buf[r.pos:r.end])
+	for _, e := range elems {
+		w.out.bytes(e)
+	}
+}
+
+// length reads the length of a vector, zero for a new section.
+func (w *rewriter) length(r *reader) uint32 {
+	if r.done() {
+		return 0
+	}
+	return r.u32("a count")
+}
+
+func (w *rewriter) tables() {
+	own := w.m.info.Tables
+	w.out.u32(uint32(len(own)))
+	for _, t := range own {
+		w.out.byte(byte(t.Elem))
+		w.limits(t.Limits, uint64(w.o.MaxTable))
+	}
+}
+
+func (w *rewriter) memories() {
+	own := w.m.info.Memories
+	w.out.u32(uint32(len(own)))
+	for _, l := range own {
+		w.limits(l, uint64(w.o.MaxMemoryPages))
+	}
+}
+
+// limits writes l with its maximum capped; zero is no cap.
+func (w *rewriter) limits(l Limits, limit uint64) {
+	if limit != 0 && (!l.HasMax || l.Max > limit) {
+		l.Max, l.HasMax = limit, true
+	}
+	if !l.HasMax {
+		w.out.byte(0)
+		w.out.u32(uint32(l.Min))
+		return
+	}
+	w.out.byte(1)
+	w.out.u32(uint32(l.Min))
+	w.out.u32(uint32(l.Max))
+}
+
+// globals copies the globals, with their initialisers' function indices moved,
+// and adds the counter. It starts at zero: the first check asks the host.
+func (w *rewriter) globals(r *reader) {
+	n := w.length(r)
+	w.out.u32(n + 1)
+	for ; n > 0 && r.err == nil; n-- {
+		at := r.pos
+		r.globalType()
+		w.out.bytes(r.buf[at:r.pos])
+		w.m.constExpr(r, &w.out)
+	}
+	w.out.bytes([]byte{byte(I64), 1, opI64Const, 0, opEnd})
+}
+
+func (w *rewriter) exports() {
+	w.out.u32(uint32(len(w.m.info.Exports)) + 1)
+	for _, e := range w.m.info.Exports {
+		w.out.name(e.Name)
+		w.out.byte(byte(e.Kind))
+		if e.Kind == KindFunc {
+			w.out.function(e.Index)
+		} else {
+			w.out.u32(e.Index)
+		}
+	}
+	w.out.name(w.o.FuelExport)
+	w.out.byte(byte(KindGlobal))
+	w.out.u32(w.fuel)
+}
+
+// custom copies a custom section, unless it refers to places in the code.
+func (w *rewriter) custom(s section) {
+	if strings.HasPrefix(s.name, ".debug_") || strings.HasPrefix(s.name, "reloc.") ||
+		strings.HasPrefix(s.name, "metadata.code.") || s.name == "linking" || s.name == "sourceMappingURL" ||
+		s.name == "external_debug_info" {
+		return
+	}
+	content := w.m.bin[s.pos:s.end]
+	if s.name == "name" {
+		if content = w.names(s); content == nil {
+			return
+		}
+	}
+	w.out.byte(secCustom)
+	start := len(w.out.buf)
+	w.out.name(s.name)
+	w.out.bytes(content)
+	w.out.sizeAt(start)
+}

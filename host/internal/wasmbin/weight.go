@@ -1,0 +1,47 @@
+package wasmbin
+
+// Weights: what one instruction costs in fuel, before the bytes and elements
+// that bulk operations add when they run. The unit is one ordinary instruction,
+// about a nanosecond or less. Heavier weights are given only where one
+// instruction leaves compiled code for the engine, so that a slice of fuel bounds
+// time as well.
+const (
+	// weightHostCall: calling an imported function takes about 30 ns before the
+	// host does anything, and simple ones (clocks) about 100 ns.
+	weightHostCall = 256
+	// weightGrow: growing a memory or table leaves compiled code, even to fail.
+	weightGrow = 256
+	// weightRefFunc: the engine makes the reference outside compiled code.
+	weightRefFunc = 32
+	// weightBulk: the fixed part of a bulk operation.
+	weightBulk = 8
+)
+
+// weight is the static weight of an instruction. Instructions that only give
+// code its structure and compile to nothing weigh nothing.
+func (m *module) weight(in *instr) int {
+	switch in.op {
+	case 0x01, opBlock, opLoop, opElse, opEnd:
+		return 0
+	case opCall, opReturnCall:
+		if int(in.x) < m.imported[KindFunc] {
+			return weightHostCall
+		}
+	case opCallIndirect, opReturnCallIn:
+		if m.hostInTable {
+			return weightHostCall
+		}
+	case opRefFunc:
+		return weightRefFunc
+	case opMemoryGrow:
+		return weightGrow
+	case opMisc:
+		switch in.sub {
+		case miscMemoryInit, miscMemoryCopy, miscMemoryFill, miscTableInit, miscTableCopy, miscTableFill:
+			return weightBulk
+		case miscTableGrow:
+			return weightGrow
+		}
+	}
+	return 1
+}
