@@ -1,11 +1,136 @@
 package pipeline
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// Formatter turns a filled window into the document a model API takes.
+// Formatter turns a filled window into the document a model API takes. It does not
+// change the window and is safe for concurrent use.
 type Formatter interface {
 	// FormatType names the format, such as "anthropic".
 	FormatType() string
 	// Format returns a string or a value that encoding/json can marshal.
 	Format(ctx context.Context, w *Window) (any, error)
+}
+
+// sections are the items of a window by what they become in the output. Retrieved
+// text never becomes a system part.
+type sections struct {
+	system  []*Item // source system, window order
+	turns   []*Item // memory and conversation, oldest first
+	context []*Item // everything else, window order
+}
+
+func divide(w *Window) sections {
+	var s sections
+	for i := range w.Items {
+		it := &w.Items[i]
+		switch it.Source {
+		case SourceSystem:
+			s.system = append(s.system, it)
+		case SourceMemory, SourceConversation:
+			s.turns = append(s.turns, it)
+		default:
+			s.context = append(s.context, it)
+		}
+	}
+	slices.SortStableFunc(s.turns, func(a, b *Item) int { return compareAge(*a, *b) })
+	return s
+}
+
+// compareAge orders by time, then by sequence number.
+func compareAge(a, b Item) int {
+	if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
+		return c
+	}
+	switch {
+	case a.Sequence < b.Sequence:
+		return -1
+	case a.Sequence > b.Sequence:
+		return 1
+	}
+	return 0
+}
+
+// roleOf returns the role of a turn: what its metadata says, as far as its source
+// may say it, and user otherwise. Only system items may speak as the system, only
+// tool items as a tool.
+func roleOf(it *Item) Role {
+	role := RoleUser
+	if v, ok := it.Metadata["role"]; ok {
+		role = Role(fmt.Sprint(v))
+	}
+	switch {
+	case role == RoleAssistant,
+		role == RoleSystem && it.Source == SourceSystem,
+		role == RoleTool && (it.Source == SourceSystem || it.Source == SourceTool):
+		return role
+	}
+	return RoleUser
+}
+
+// join joins the contents of items.
+func join(prefix string, items []*Item, separator string) string {
+	size := len(prefix)
+	for _, it := range items {
+		size += len(it.Content) + len(separator)
+	}
+	var out strings.Builder
+	out.Grow(size)
+	out.WriteString(prefix)
+	for i, it := range items {
+		if i > 0 {
+			out.WriteString(separator)
+		}
+		out.WriteString(it.Content)
+	}
+	return out.String()
+}
+
+// The separators of the chat formats.
+const (
+	contextSeparator = "\n\n---\n\n"
+	blankLine        = "\n\n"
+)
+
+// chatMessage is a message while it is put together: one or more texts.
+type chatMessage struct {
+	role  Role
+	parts []string
+	// cached is the number of parts, from the first, that a cache mark closes.
+	cached int
+}
+
+// mergeRoles joins neighbouring messages of equal role, which no chat API takes, into
+// one. System messages are never merged. A cache mark of the first message stays,
+// those of the others are lost.
+func mergeRoles(messages []chatMessage) []chatMessage {
+	out := messages[:0]
+	for _, m := range messages {
+		if last := len(out) - 1; last >= 0 && m.role != RoleSystem && out[last].role == m.role {
+			out[last].parts = append(out[last].parts, m.parts...)
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// chatMessages returns the context message, if there is context, and the turns.
+func (s *sections) chatMessages(prefix string, cacheContext bool) []chatMessage {
+	messages := make([]chatMessage, 0, len(s.turns)+1)
+	if len(s.context) > 0 {
+		m := chatMessage{role: RoleUser, parts: []string{join(prefix, s.context, contextSeparator)}}
+		if cacheContext {
+			m.cached = 1
+		}
+		messages = append(messages, m)
+	}
+	for _, it := range s.turns {
+		messages = append(messages, chatMessage{role: roleOf(it), parts: []string{it.Content}})
+	}
+	return mergeRoles(messages)
 }

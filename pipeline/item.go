@@ -24,17 +24,32 @@ var Sources = []Source{
 	SourceRetrieval, SourceMemory, SourceSystem, SourceUser, SourceTool, SourceConversation,
 }
 
-// Valid reports whether s is one of the six sources.
-func (s Source) Valid() bool {
+const numSources = 6
+
+// sourceIndex returns the place of s in Sources, or -1.
+func sourceIndex(s Source) int {
 	switch s {
-	case SourceRetrieval, SourceMemory, SourceSystem, SourceUser, SourceTool, SourceConversation:
-		return true
+	case SourceRetrieval:
+		return 0
+	case SourceMemory:
+		return 1
+	case SourceSystem:
+		return 2
+	case SourceUser:
+		return 3
+	case SourceTool:
+		return 4
+	case SourceConversation:
+		return 5
 	}
-	return false
+	return -1
 }
 
-// DefaultPriority returns the priority an item of source s has when none is
-// given: 10 for system prompts, 8 for memory, 7 for conversation, 6 for tool
+// Valid reports whether s is one of the six sources.
+func (s Source) Valid() bool { return sourceIndex(s) >= 0 }
+
+// DefaultPriority returns the priority of an item of source s that the pipeline
+// makes itself: 10 for system prompts, 8 for memory, 7 for conversation, 6 for tool
 // results, 5 for everything else.
 func (s Source) DefaultPriority() int {
 	switch s {
@@ -56,6 +71,11 @@ const (
 	MaxPriority = 10
 )
 
+// DefaultItemPriority is the priority of an item in a document that states none,
+// whatever its source. Items that the pipeline makes itself have the default of
+// their source ([Source.DefaultPriority]).
+const DefaultItemPriority = 5
+
 // Item is one piece of context. Items are values: a step returns a new slice
 // and does not change the one it was given.
 type Item struct {
@@ -69,11 +89,13 @@ type Item struct {
 	// Priority orders the fill of the window, 1 to 10; higher is kept first.
 	Priority int `json:"priority"`
 	// TokenCount is the number of tokens of Content; 0 means not counted yet.
+	// A count that is given is believed.
 	TokenCount int `json:"token_count"`
 	// Metadata holds nil, bool, int64, float64, string, []any and
 	// map[string]any values.
 	Metadata map[string]any `json:"metadata"`
-	// CreatedAt orders turns and facts in the formatted output.
+	// CreatedAt orders turns and facts in the formatted output. An item without
+	// it gets the time at which the build began.
 	CreatedAt time.Time `json:"created_at"`
 	// Sequence breaks ties of CreatedAt: lower is earlier, 0 is no number.
 	Sequence int64 `json:"sequence,omitempty"`
@@ -90,6 +112,16 @@ func (it *Item) Validate() error {
 		return fmt.Errorf("item %q: priority %d: %w (want %d to %d)", it.ID, it.Priority, ErrInvalid, MinPriority, MaxPriority)
 	case it.TokenCount < 0:
 		return fmt.Errorf("item %q: token_count %d: %w (want 0 or more)", it.ID, it.TokenCount, ErrInvalid)
+	}
+	return nil
+}
+
+// validateItems names the place of the first invalid item.
+func validateItems(items []Item) error {
+	for i := range items {
+		if err := items[i].Validate(); err != nil {
+			return fmt.Errorf("items[%d]: %w", i, err)
+		}
 	}
 	return nil
 }

@@ -1,5 +1,10 @@
 package pipeline
 
+import (
+	"maps"
+	"slices"
+)
+
 // OverflowReason says why an item is not in the window.
 type OverflowReason string
 
@@ -12,6 +17,9 @@ const (
 	// OverflowSourceDropped: the source as a whole exceeded an allocation with
 	// the strategy drop.
 	OverflowSourceDropped OverflowReason = "source_dropped"
+	// OverflowSharedPool: the source has no allocation, and the enforced shared
+	// pool was used up.
+	OverflowSharedPool OverflowReason = "shared_pool_full"
 )
 
 // OverflowItem is an item that did not get into the window.
@@ -22,23 +30,27 @@ type OverflowItem struct {
 	Available int `json:"available_tokens"`
 }
 
-// Result is the outcome of a build.
+// Result is the outcome of a build. Its JSON form is the result document.
 type Result struct {
 	Window *Window `json:"window"`
 	// Output is the formatted window: a string or a JSON document.
-	Output      any            `json:"formatted_output"`
-	FormatType  string         `json:"format_type"`
+	Output     any    `json:"formatted_output"`
+	FormatType string `json:"format_type"`
+	// Overflow lists the items that are not in the window: first those the
+	// budget kept out, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`
 	Diagnostics *Diagnostics   `json:"diagnostics"`
-	// BuildTimeMS is the wall time of the build in milliseconds.
+	// BuildTimeMS is the wall time of the build in milliseconds, rounded to 2
+	// decimals.
 	BuildTimeMS float64 `json:"build_time_ms"`
 }
 
 // StepDiagnostic describes one step that succeeded.
 type StepDiagnostic struct {
-	Name       string  `json:"name"`
-	ItemsAfter int     `json:"items_after"`
-	TimeMS     float64 `json:"time_ms"`
+	Name       string `json:"name"`
+	ItemsAfter int    `json:"items_after"`
+	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
+	TimeMS float64 `json:"time_ms"`
 }
 
 // StepFailure describes one step that was skipped or that failed the build.
@@ -49,23 +61,66 @@ type StepFailure struct {
 	Message string `json:"message"`
 }
 
-// Diagnostics is the full account of one build.
+// Diagnostics is the full account of one build, or of the part of it that ran.
 type Diagnostics struct {
-	Steps                  []StepDiagnostic `json:"steps"`
-	MemoryItems            *int             `json:"memory_items,omitempty"`
-	TotalItemsConsidered   int              `json:"total_items_considered"`
-	ItemsIncluded          int              `json:"items_included"`
-	ItemsOverflow          int              `json:"items_overflow"`
-	TokenUtilization       float64          `json:"token_utilization"`
-	TokenUsageBySource     map[Source]int   `json:"token_usage_by_source,omitzero"`
-	SharedPoolUsage        *int             `json:"shared_pool_usage,omitempty"`
-	BudgetOverflowBySource map[Source]int   `json:"budget_overflow_by_source,omitempty"`
-	QueryEnriched          bool             `json:"query_enriched,omitempty"`
-	SkippedSteps           []string         `json:"skipped_steps,omitempty"`
-	FailedStep             string           `json:"failed_step,omitempty"`
-	StepFailures           []StepFailure    `json:"step_failures,omitempty"`
-	Warnings               []string         `json:"warnings,omitempty"`
-	// TimesMS is where the time went, by stage: memory, enrich, steps, count,
-	// fill, format.
-	TimesMS map[string]float64 `json:"times_ms,omitempty"`
+	// Steps lists the steps that succeeded, in order.
+	Steps []StepDiagnostic `json:"steps"`
+	// MemoryItems is nil without a memory provider.
+	MemoryItems *int `json:"memory_items,omitempty"`
+	// TotalItemsConsidered is the number of items that reached the window stage,
+	// ItemsIncluded that of the items in the window, ItemsOverflow the rest.
+	TotalItemsConsidered int `json:"total_items_considered"`
+	ItemsIncluded        int `json:"items_included"`
+	ItemsOverflow        int `json:"items_overflow"`
+	// TokenUtilization is the used share of the window, rounded to 4 decimals.
+	TokenUtilization float64 `json:"token_utilization"`
+	// TokenUsageBySource and SharedPoolUsage (the window tokens of the sources
+	// without an allocation) are nil without a budget.
+	TokenUsageBySource map[Source]int `json:"token_usage_by_source,omitzero"`
+	SharedPoolUsage    *int           `json:"shared_pool_usage,omitempty"`
+	// BudgetOverflowBySource counts the items that the budget kept out.
+	BudgetOverflowBySource map[Source]int `json:"budget_overflow_by_source,omitempty"`
+	// QueryEnriched is true when the enricher ran, even if it changed nothing.
+	QueryEnriched bool `json:"query_enriched,omitempty"`
+	// SkippedSteps names the steps that failed under Skip, FailedStep the one
+	// that failed the build; StepFailures says why, in the same order.
+	SkippedSteps []string      `json:"skipped_steps,omitempty"`
+	FailedStep   string        `json:"failed_step,omitempty"`
+	StepFailures []StepFailure `json:"step_failures,omitempty"`
+	// Warnings are sentences about settings without effect and about system
+	// prompts that are not in the window.
+	Warnings []string `json:"warnings,omitempty"`
+	// TimesMS is where the time went.
+	TimesMS StageTimes `json:"times_ms"`
+}
+
+// clone returns a copy that shares nothing with d.
+func (d *Diagnostics) clone() *Diagnostics {
+	out := *d
+	out.Steps = slices.Clone(d.Steps)
+	out.MemoryItems = clonePointer(d.MemoryItems)
+	out.SharedPoolUsage = clonePointer(d.SharedPoolUsage)
+	out.TokenUsageBySource = maps.Clone(d.TokenUsageBySource)
+	out.BudgetOverflowBySource = maps.Clone(d.BudgetOverflowBySource)
+	out.SkippedSteps = slices.Clone(d.SkippedSteps)
+	out.StepFailures = slices.Clone(d.StepFailures)
+	out.Warnings = slices.Clone(d.Warnings)
+	return &out
+}
+
+func clonePointer(p *int) *int {
+	if p == nil {
+		return nil
+	}
+	return pointer(*p)
+}
+
+// StageTimes is the wall time of each stage of a build in milliseconds.
+type StageTimes struct {
+	Memory float64 `json:"memory"`
+	Enrich float64 `json:"enrich"`
+	Steps  float64 `json:"steps"`
+	Count  float64 `json:"count"`
+	Fill   float64 `json:"fill"`
+	Format float64 `json:"format"`
 }

@@ -14,6 +14,22 @@ type Step interface {
 	Run(ctx context.Context, q *Query, items []Item) ([]Item, error)
 }
 
+// An Appender is a [Step] that only adds items: Run returns the items it was given
+// followed by what Append returns. A build calls Append instead of Run, and runs
+// neighbouring Appenders of equal priority at the same time; each is then given
+// the items from before the first of them.
+type Appender interface {
+	Step
+	Append(ctx context.Context, q *Query, items []Item) ([]Item, error)
+}
+
+// Isolated marks a [Step], or the [Retriever], [Filter] and so on behind one, that
+// never changes the query and the items it is given, keeps no reference to them
+// when it has returned, and returns soon after its context has ended. The build
+// then needs neither copies nor a goroutine to protect itself. Steps that run
+// plugins are isolated.
+type Isolated interface{ Isolated() }
+
 // StepFunc makes a function a [Step].
 type StepFunc func(ctx context.Context, q *Query, items []Item) ([]Item, error)
 
@@ -22,7 +38,10 @@ func (f StepFunc) Run(ctx context.Context, q *Query, items []Item) ([]Item, erro
 	return f(ctx, q, items)
 }
 
-// Retriever finds new items for a query, best first, at most topK of them.
+// Retriever finds new items for a query, best first, at most topK of them; what it
+// returns beyond topK is cut off. An item without a source gets
+// [SourceRetrieval], one without a priority the default of its source. A Retriever
+// may be called from several goroutines at once.
 type Retriever interface {
 	Retrieve(ctx context.Context, q *Query, topK int) ([]Item, error)
 }
@@ -74,7 +93,9 @@ type StepConfig struct {
 	// Priority orders the steps: lower runs earlier, equal ones run in the
 	// order of registration. 0 means DefaultStepPriority.
 	Priority int
-	// Timeout bounds one run. 0 means no bound but the build's context.
+	// Timeout bounds one run. 0 means no bound but the build's context. A native
+	// step that outlives its timeout is abandoned with a copy of the items; only
+	// one without a timeout can hold up a build.
 	Timeout time.Duration
 	// OnError is Raise when empty.
 	OnError OnError

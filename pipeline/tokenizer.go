@@ -1,6 +1,10 @@
 package pipeline
 
-import "context"
+import (
+	"context"
+
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
+)
 
 // Tokenizer counts the tokens of a text as one model family does. It is safe
 // for concurrent use.
@@ -11,4 +15,29 @@ type Tokenizer interface {
 	Count(ctx context.Context, texts ...string) ([]int, error)
 	// Truncate returns the longest prefix of text with at most max tokens.
 	Truncate(ctx context.Context, text string, max int) (string, error)
+}
+
+// DefaultEncoding is the tokenizer of a pipeline that names none.
+const DefaultEncoding = "cl100k_base"
+
+// TokenizerNames lists what [EncodingTokenizer] knows.
+func TokenizerNames() []string {
+	return append([]string{tokens.WordsName}, tokens.Names()...)
+}
+
+// WordTokenizer counts white-space separated words; blank text counts 0.
+func WordTokenizer() Tokenizer { return tokens.Words{} }
+
+// EncodingTokenizer returns the tokenizer of that name: "words", "cl100k_base",
+// "o200k_base", "p50k_base" or "r50k_base". Vocabularies are embedded, and loaded
+// by the first count. The error wraps [tokens.ErrUnknownEncoding].
+func EncodingTokenizer(name string) (Tokenizer, error) {
+	if name == tokens.WordsName {
+		return tokens.Words{}, nil
+	}
+	enc, err := tokens.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return enc, nil
 }

@@ -1,0 +1,202 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Build takes a query through the pipeline. The error is always a [*BuildError]
+// with the diagnostics gathered until then. The query is not changed. Results share
+// metadata maps with what steps and providers returned; treat them as read-only.
+func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
+	b := &build{p: p, query: &q, began: p.now(), diag: &Diagnostics{Steps: []StepDiagnostic{}}}
+	ctx = context.WithValue(ctx, buildInfoKey{}, BuildInfo{MaxTokens: p.maxTokens})
+	for _, stage := range stages {
+		err := ctx.Err()
+		if err == nil {
+			err = stage.run(b, ctx)
+		}
+		if err != nil {
+			return nil, b.fail(stage.name, err)
+		}
+	}
+	return b.finish(ctx), nil
+}
+
+// stages are the stages of a build in order. The context is checked before each.
+var stages = [...]struct {
+	name string
+	run  func(*build, context.Context) error
+}{
+	{"query", (*build).start},
+	{"system", (*build).addSystem},
+	{"memory", (*build).addMemory},
+	{"enrich", (*build).enrich},
+	{"step", (*build).runSteps},
+	{"count", (*build).count},
+	{"fill", (*build).fillWindow},
+	{"format", (*build).format},
+}
+
+// build is what one Build knows. It belongs to one goroutine.
+type build struct {
+	p        *Pipeline
+	query    *Query
+	items    []Item
+	counts   []int // tokens of each of items, once counted
+	window   *Window
+	overflow []OverflowItem
+	output   any
+	diag     *Diagnostics
+	began    time.Time
+}
+
+// start: query -> checked query; callbacks are told.
+func (b *build) start(ctx context.Context) error {
+	b.diag.Warnings = append(b.diag.Warnings, b.p.warnings...)
+	if err := b.query.Validate(); err != nil {
+		return err
+	}
+	b.p.onPipelineStart(ctx, b.query)
+	return nil
+}
+
+// addSystem: -> items of the system prompts, counted.
+func (b *build) addSystem(ctx context.Context) error {
+	system, err := b.p.countedSystem(ctx)
+	b.items = system
+	return err
+}
+
+// addMemory: items -> items and those of the memory provider.
+func (b *build) addMemory(ctx context.Context) error {
+	if b.p.memory == nil {
+		return nil
+	}
+	defer b.clock(&b.diag.TimesMS.Memory)()
+	items, err := b.remember(ctx)
+	if err != nil {
+		return err
+	}
+	b.diag.MemoryItems = pointer(len(items))
+	b.items = appendItems(b.items, items)
+	return nil
+}
+
+// enrich: query, memory and conversation items -> query with a new text.
+func (b *build) enrich(ctx context.Context) error {
+	if b.p.enricher == nil {
+		return nil
+	}
+	memories := b.memories()
+	if len(memories) == 0 {
+		return nil
+	}
+	defer b.clock(&b.diag.TimesMS.Enrich)()
+	return guard(func() error {
+		text, err := b.p.enricher.Enrich(ctx, b.query.Text, memories)
+		if err != nil {
+			return err
+		}
+		b.query.Text = text
+		b.diag.QueryEnriched = true
+		return nil
+	})
+}
+
+// runSteps: query, items -> items, step by step or group by group. Whether a step
+// is native or a plugin is not visible here.
+func (b *build) runSteps(ctx context.Context) error {
+	defer b.clock(&b.diag.TimesMS.Steps)()
+	for rest := b.p.steps; len(rest) > 0; {
+		group := rest[:rest[0].group]
+		rest = rest[len(group):]
+		if err := b.runGroup(ctx, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count: items -> the tokens of each. Counts that items bring are believed; the
+// others are counted in one call.
+func (b *build) count(ctx context.Context) error {
+	defer b.clock(&b.diag.TimesMS.Count)()
+	if err := validateItems(b.items); err != nil {
+		return err
+	}
+	b.counts = make([]int, len(b.items))
+	var texts []string
+	var places []int
+	for i := range b.items {
+		b.counts[i] = b.items[i].TokenCount
+		if b.counts[i] == 0 && b.items[i].Content != "" {
+			texts, places = append(texts, b.items[i].Content), append(places, i)
+		}
+	}
+	counted, err := countTexts(ctx, b.p.tokenizer, texts)
+	for i, n := range counted {
+		b.counts[places[i]] = n
+	}
+	return err
+}
+
+// fillWindow: items, counts, budget -> window and overflow.
+func (b *build) fillWindow(context.Context) error {
+	defer b.clock(&b.diag.TimesMS.Fill)()
+	order := allIndices(len(b.items))
+	sortByPriority(b.items, order)
+	b.overflow = []OverflowItem{}
+	if budget := b.p.budget; budget != nil && budget.limits() {
+		order = b.applyBudget(order)
+		sortByPriority(b.items, order)
+	}
+	b.window = &Window{Items: make([]Item, 0, len(order)), MaxTokens: b.p.maxTokens}
+	for _, i := range order {
+		if left := b.window.Remaining(); b.counts[i] > left {
+			b.reject(i, OverflowWindow, left)
+		} else {
+			b.window.AddItem(b.stamped(i))
+		}
+	}
+	b.describeWindow()
+	return nil
+}
+
+// format: window -> output.
+func (b *build) format(ctx context.Context) error {
+	defer b.clock(&b.diag.TimesMS.Format)()
+	err := guard(func() (err error) {
+		b.output, err = b.p.formatter.Format(ctx, b.window)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("formatter %q: format window of %d items: %w", b.p.formatter.FormatType(), len(b.window.Items), err)
+	}
+	return nil
+}
+
+// finish: everything -> result; callbacks are told.
+func (b *build) finish(ctx context.Context) *Result {
+	r := &Result{
+		Window:      b.window,
+		Output:      b.output,
+		FormatType:  b.p.formatter.FormatType(),
+		Overflow:    b.overflow,
+		Diagnostics: b.diag,
+		BuildTimeMS: milliseconds(b.p.now().Sub(b.began)),
+	}
+	b.p.onPipelineEnd(ctx, r)
+	return r
+}
+
+// fail: the error of a stage -> the error of the build.
+func (b *build) fail(stage string, err error) error {
+	e := &BuildError{Stage: stage, Err: err, Diagnostics: b.diag}
+	if failed, ok := err.(*stepError); ok {
+		e.Step, e.Err = failed.step, failed.err
+		b.diag.FailedStep = failed.step
+	}
+	return e
+}

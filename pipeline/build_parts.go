@@ -1,0 +1,162 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// BuildInfo is what a step can learn about the build it is part of.
+type BuildInfo struct {
+	// MaxTokens is the room of the window, without the reserve of the budget.
+	MaxTokens int
+}
+
+type buildInfoKey struct{}
+
+// BuildInfoFrom returns the information about the build that a step's context
+// belongs to. It is false outside a build.
+func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
+	info, ok := ctx.Value(buildInfoKey{}).(BuildInfo)
+	return info, ok
+}
+
+// countedSystem returns the system items with their token counts. They are counted
+// by the first build, because counting may need a context and a vocabulary.
+func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
+	if items := p.counted.Load(); items != nil {
+		return *items, nil
+	}
+	texts := make([]string, len(p.system))
+	for i := range p.system {
+		texts[i] = p.system[i].Content
+	}
+	counts, err := countTexts(ctx, p.tokenizer, texts)
+	if err != nil {
+		return nil, err
+	}
+	items := CloneItems(p.system)
+	for i := range items {
+		items[i].TokenCount = counts[i]
+	}
+	p.counted.Store(&items)
+	return items, nil
+}
+
+// countTexts calls the tokenizer and checks what it says.
+func countTexts(ctx context.Context, t Tokenizer, texts []string) (counts []int, err error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	err = guard(func() (err error) {
+		counts, err = t.Count(ctx, texts...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer %q: count %d texts: %w", t.Name(), len(texts), err)
+	}
+	if len(counts) != len(texts) {
+		return nil, fmt.Errorf("tokenizer %q: %d counts for %d texts: %w", t.Name(), len(counts), len(texts), ErrInvalid)
+	}
+	for i, n := range counts {
+		if n < 0 {
+			return nil, fmt.Errorf("tokenizer %q: text %d: count %d: %w", t.Name(), i, n, ErrInvalid)
+		}
+	}
+	return counts, nil
+}
+
+// remember asks the memory provider for its items and checks them.
+func (b *build) remember(ctx context.Context) (items []Item, err error) {
+	q := b.query.Clone()
+	err = guard(func() (err error) {
+		items, err = b.p.memory.Items(ctx, &q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	items = withDefaults(items, SourceMemory)
+	return items, validateItems(items)
+}
+
+// memories returns copies of the items that a query enricher may read.
+func (b *build) memories() []Item {
+	var out []Item
+	for i := range b.items {
+		if s := b.items[i].Source; s == SourceMemory || s == SourceConversation {
+			out = append(out, b.items[i].Clone())
+		}
+	}
+	return out
+}
+
+// withDefaults gives items without a source or a priority the given source and the
+// priority of their source. It copies when it must.
+func withDefaults(items []Item, source Source) []Item {
+	copied := false
+	for i := range items {
+		if items[i].Source != "" && items[i].Priority != 0 {
+			continue
+		}
+		if !copied {
+			items, copied = append([]Item(nil), items...), true
+		}
+		if items[i].Source == "" {
+			items[i].Source = source
+		}
+		if items[i].Priority == 0 {
+			items[i].Priority = items[i].Source.DefaultPriority()
+		}
+	}
+	return items
+}
+
+// appendItems appends without ever writing behind the end of items, which may be
+// the beginning of somebody's longer list.
+func appendItems(items, more []Item) []Item {
+	if len(items) == 0 {
+		return more
+	}
+	return append(items[:len(items):len(items)], more...)
+}
+
+// stamped returns item i as it goes into the window: counted and dated.
+func (b *build) stamped(i int32) Item {
+	it := b.items[i]
+	it.TokenCount = b.counts[i]
+	if it.CreatedAt.IsZero() {
+		it.CreatedAt = b.began
+	}
+	return it
+}
+
+// reject notes that item i is not in the window.
+func (b *build) reject(i int32, reason OverflowReason, available int) {
+	b.overflow = append(b.overflow, OverflowItem{Item: b.stamped(i), Reason: reason, Available: available})
+}
+
+// clock starts a stopwatch; the function it returns writes the time to ms.
+func (b *build) clock(ms *float64) func() {
+	began := b.p.now()
+	return func() { *ms = milliseconds(b.p.now().Sub(began)) }
+}
+
+func pointer(n int) *int { return &n }
+
+// milliseconds rounds to 2 decimals.
+func milliseconds(d time.Duration) float64 {
+	return math.Round(float64(d.Nanoseconds())/1e4) / 1e2
+}
+
+// round4 rounds to 4 decimals, exact halves to even.
+func round4(x float64) float64 {
+	var buf [32]byte
+	rounded, err := strconv.ParseFloat(string(strconv.AppendFloat(buf[:0], x, 'f', 4, 64)), 64)
+	if err != nil {
+		return x
+	}
+	return rounded
+}

@@ -1,0 +1,35 @@
+package pipeline
+
+import (
+	"context"
+	"strings"
+)
+
+// KeywordClassifier is a [QueryClassifier] by keywords. It is safe for concurrent
+// use.
+type KeywordClassifier struct {
+	// Rules are tried in order; the first with a keyword in the text decides.
+	Rules []KeywordRule
+	// Default is the label of a query that no rule fits.
+	Default string
+}
+
+// KeywordRule gives queries that contain one of the keywords a label. Keywords
+// match anywhere in the text, also inside words, in upper or lower case.
+type KeywordRule struct {
+	Label    string
+	Keywords []string
+}
+
+// Classify returns the label of the first rule that fits. It does not fail.
+func (c KeywordClassifier) Classify(_ context.Context, q *Query) (string, error) {
+	text := strings.ToLower(q.Text)
+	for _, rule := range c.Rules {
+		for _, keyword := range rule.Keywords {
+			if strings.Contains(text, strings.ToLower(keyword)) {
+				return rule.Label, nil
+			}
+		}
+	}
+	return c.Default, nil
+}

@@ -1,0 +1,81 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The defaults of [TemplateEnricher].
+const (
+	DefaultEnrichItems    = 5
+	DefaultEnrichTemplate = "{query}\n\nConversation context: {context}"
+)
+
+// TemplateEnricher is a [QueryEnricher] that puts the newest memories beside the
+// query, by a template. The zero value uses the defaults. It is safe for concurrent
+// use.
+type TemplateEnricher struct {
+	// MaxItems is how many of the newest items are used. 0 means
+	// DefaultEnrichItems; less is an error.
+	MaxItems int
+	// Template holds {query} and {context}; {{ and }} are braces. Empty means
+	// DefaultEnrichTemplate.
+	Template string
+}
+
+// Enrich joins the contents of the newest items, oldest of them first, by "; ". The
+// query comes back unchanged when that is blank.
+func (e TemplateEnricher) Enrich(_ context.Context, query string, items []Item) (string, error) {
+	if e.MaxItems < 0 {
+		return "", fmt.Errorf("enricher: max_items %d: %w (want 1 or more)", e.MaxItems, ErrInvalid)
+	}
+	limit, template := e.MaxItems, e.Template
+	if limit == 0 {
+		limit = DefaultEnrichItems
+	}
+	if template == "" {
+		template = DefaultEnrichTemplate
+	}
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, compareAge)
+	items = items[max(0, len(items)-limit):]
+	contents := make([]string, len(items))
+	for i := range items {
+		contents[i] = items[i].Content
+	}
+	memories := strings.Join(contents, "; ")
+	if strings.TrimSpace(memories) == "" {
+		return query, nil
+	}
+	return expand(template, query, memories)
+}
+
+// expand fills in a template in one pass, so that braces in the texts mean nothing.
+func expand(template, query, memories string) (string, error) {
+	var out strings.Builder
+	for rest := template; rest != ""; {
+		at := strings.IndexAny(rest, "{}")
+		if at < 0 {
+			out.WriteString(rest)
+			break
+		}
+		out.WriteString(rest[:at])
+		rest = rest[at:]
+		switch {
+		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+			out.WriteByte(rest[0])
+			rest = rest[2:]
+		case strings.HasPrefix(rest, "{query}"):
+			out.WriteString(query)
+			rest = rest[len("{query}"):]
+		case strings.HasPrefix(rest, "{context}"):
+			out.WriteString(memories)
+			rest = rest[len("{context}"):]
+		default:
+			return "", fmt.Errorf("enricher: template at %.20q: %w (want {query}, {context}, {{ or }})", rest, ErrInvalid)
+		}
+	}
+	return out.String(), nil
+}

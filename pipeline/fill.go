@@ -1,0 +1,155 @@
+package pipeline
+
+import "fmt"
+
+// limits reports whether the budget caps any source.
+func (b *Budget) limits() bool { return len(b.Allocations) > 0 || b.EnforceSharedPool }
+
+// sourceCap is what a budget grants one source, or the sources of the shared pool
+// together.
+type sourceCap struct {
+	strategy OverflowStrategy
+	reason   OverflowReason
+	limit    int // -1 is no limit
+	total    int // tokens of all items of the source
+	used     int // tokens of the admitted ones
+}
+
+// caps returns the cap of each source by its index. Sources without an allocation
+// share one.
+func (b *Budget) caps() [numSources]*sourceCap {
+	pool := &sourceCap{strategy: OverflowTruncate, reason: OverflowSharedPool, limit: -1}
+	if b.EnforceSharedPool {
+		pool.limit = b.SharedPool()
+	}
+	var caps [numSources]*sourceCap
+	for s := range caps {
+		caps[s] = pool
+	}
+	for i := range b.Allocations {
+		a := &b.Allocations[i]
+		c := &sourceCap{strategy: OverflowTruncate, reason: OverflowSourceCap, limit: a.MaxTokens}
+		if a.Overflow == OverflowDrop {
+			c.strategy, c.reason = OverflowDrop, OverflowSourceDropped
+		}
+		caps[sourceIndex(a.Source)] = c
+	}
+	return caps
+}
+
+// admit reports whether an item of n tokens is within the cap, and the tokens that
+// were left when it was tried.
+func (c *sourceCap) admit(n int) (ok bool, available int) {
+	switch {
+	case c.limit < 0:
+		return true, 0
+	case c.strategy == OverflowDrop:
+		return c.total <= c.limit, c.limit
+	}
+	available = c.limit - c.used
+	if n > available {
+		return false, available
+	}
+	c.used += n
+	return true, available
+}
+
+// applyBudget takes the order of all items and returns that of those within the
+// caps; the others overflow. Both come out grouped by source, sources in the order
+// of their first item.
+func (b *build) applyBudget(order []int32) []int32 {
+	caps := b.p.budget.caps()
+	var groups [numSources][]int32 // by first appearance
+	var rank [numSources]int       // source -> its group + 1
+	found := 0
+	for _, i := range order {
+		s := sourceIndex(b.items[i].Source)
+		caps[s].total += b.counts[i]
+		if rank[s] == 0 {
+			found++
+			rank[s] = found
+		}
+		groups[rank[s]-1] = append(groups[rank[s]-1], i)
+	}
+	within := b.withinCaps(order, &caps)
+	accepted := make([]int32, 0, len(order))
+	for _, group := range groups[:found] {
+		for _, i := range group {
+			if v := within[i]; v.ok {
+				accepted = append(accepted, i)
+			} else {
+				b.rejectByBudget(i, caps[sourceIndex(b.items[i].Source)].reason, v.available)
+			}
+		}
+	}
+	return accepted
+}
+
+type verdict struct {
+	ok        bool
+	available int
+}
+
+// withinCaps tries the items in order and returns a verdict for each by its index.
+func (b *build) withinCaps(order []int32, caps *[numSources]*sourceCap) []verdict {
+	verdicts := make([]verdict, len(b.items))
+	for _, i := range order {
+		v := &verdicts[i]
+		v.ok, v.available = caps[sourceIndex(b.items[i].Source)].admit(b.counts[i])
+	}
+	return verdicts
+}
+
+func (b *build) rejectByBudget(i int32, reason OverflowReason, available int) {
+	if b.diag.BudgetOverflowBySource == nil {
+		b.diag.BudgetOverflowBySource = make(map[Source]int)
+	}
+	b.diag.BudgetOverflowBySource[b.items[i].Source]++
+	b.reject(i, reason, available)
+}
+
+// describeWindow enters the filled window into the diagnostics.
+func (b *build) describeWindow() {
+	d, w := b.diag, b.window
+	d.TotalItemsConsidered = len(b.items)
+	d.ItemsIncluded = len(w.Items)
+	d.ItemsOverflow = len(b.overflow)
+	d.TokenUtilization = round4(w.Utilization())
+	b.warnOfSystem()
+	if b.p.budget == nil {
+		return
+	}
+	var used [numSources]int
+	var present [numSources]bool
+	for i := range w.Items {
+		s := sourceIndex(w.Items[i].Source)
+		used[s] += w.Items[i].TokenCount
+		present[s] = true
+	}
+	d.TokenUsageBySource = make(map[Source]int)
+	pool := w.UsedTokens
+	for s, source := range Sources {
+		if present[s] {
+			d.TokenUsageBySource[source] = used[s]
+		}
+	}
+	for i := range b.p.budget.Allocations {
+		pool -= used[sourceIndex(b.p.budget.Allocations[i].Source)]
+	}
+	d.SharedPoolUsage = pointer(pool)
+}
+
+// warnOfSystem warns of each system item that the window does not hold.
+func (b *build) warnOfSystem() {
+	for i := range b.overflow {
+		o := &b.overflow[i]
+		if o.Source != SourceSystem {
+			continue
+		}
+		text := fmt.Sprintf("system prompt %q is not in the window: %s (%d tokens, %d available)", o.ID, o.Reason, o.TokenCount, o.Available)
+		if o.TokenCount > b.window.MaxTokens {
+			text = fmt.Sprintf("system prompt %q is not in the window: its %d tokens exceed the %d of the window (shorten it or raise max_tokens)", o.ID, o.TokenCount, b.window.MaxTokens)
+		}
+		b.diag.Warnings = append(b.diag.Warnings, text)
+	}
+}

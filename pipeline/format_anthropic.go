@@ -1,0 +1,113 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// The places of cache marks in the Anthropic format.
+const (
+	// CacheControlBlock puts marks on content blocks, as the API defines them. The
+	// block of the context ends before the first turn, so that the prefix up to
+	// the mark stays the same from build to build.
+	CacheControlBlock = "block"
+	// CacheControlSeed puts the mark of the context on the message, beside role
+	// and content, which the API does not define.
+	CacheControlSeed = "seed"
+)
+
+// Anthropic formats for the Messages API of Anthropic. Its output is an
+// [*AnthropicOutput].
+type Anthropic struct {
+	// Caching marks the last system block and the context as cacheable.
+	Caching bool
+	// CacheControl is CacheControlBlock when empty.
+	CacheControl string
+}
+
+// AnthropicOutput is the document that [Anthropic] makes.
+type AnthropicOutput struct {
+	System   []TextBlock        `json:"system"`
+	Messages []AnthropicMessage `json:"messages"`
+}
+
+// TextBlock is a content block of type "text".
+type TextBlock struct {
+	Type         string        `json:"type"`
+	Text         string        `json:"text"`
+	CacheControl *CacheControl `json:"cache_control,omitempty"`
+}
+
+// CacheControl is a cache mark. Its type is "ephemeral".
+type CacheControl struct {
+	Type string `json:"type"`
+}
+
+// AnthropicMessage is one message. Content is a string, or a []TextBlock when a
+// block of it has a cache mark.
+type AnthropicMessage struct {
+	Role    Role `json:"role"`
+	Content any  `json:"content"`
+	// CacheControl is only set with CacheControlSeed.
+	CacheControl *CacheControl `json:"cache_control,omitempty"`
+}
+
+// FormatType returns "anthropic".
+func (Anthropic) FormatType() string { return "anthropic" }
+
+// Format returns an [*AnthropicOutput]: system prompts as blocks, then a user message
+// with the context, then the turns, neighbours of equal role merged.
+func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
+	switch f.CacheControl {
+	case "", CacheControlBlock, CacheControlSeed:
+	default:
+		return nil, fmt.Errorf("cache_control %q: %w (want %s or %s)", f.CacheControl, ErrInvalid, CacheControlBlock, CacheControlSeed)
+	}
+	s := divide(w)
+	out := &AnthropicOutput{System: make([]TextBlock, len(s.system))}
+	for i, it := range s.system {
+		out.System[i] = TextBlock{Type: "text", Text: it.Content}
+	}
+	f.markSystem(out.System)
+	messages := s.chatMessages("Here is relevant context:\n\n", f.Caching)
+	out.Messages = make([]AnthropicMessage, len(messages))
+	for i := range messages {
+		out.Messages[i] = f.message(&messages[i])
+	}
+	return out, nil
+}
+
+// markSystem marks the last block. The API refuses a mark on blank text: then the
+// last block before it that can have one is marked, if there is one.
+func (f Anthropic) markSystem(blocks []TextBlock) {
+	if !f.Caching || len(blocks) == 0 {
+		return
+	}
+	last := len(blocks) - 1
+	for f.CacheControl != CacheControlSeed && strings.TrimSpace(blocks[last].Text) == "" {
+		if last--; last < 0 {
+			return
+		}
+	}
+	blocks[last].CacheControl = ephemeral()
+}
+
+func (f Anthropic) message(m *chatMessage) AnthropicMessage {
+	out := AnthropicMessage{Role: m.role}
+	if m.cached == 0 || f.CacheControl == CacheControlSeed {
+		out.Content = strings.Join(m.parts, blankLine)
+		if m.cached > 0 {
+			out.CacheControl = ephemeral()
+		}
+		return out
+	}
+	blocks := []TextBlock{{Type: "text", Text: m.parts[0], CacheControl: ephemeral()}}
+	if len(m.parts) > 1 {
+		blocks = append(blocks, TextBlock{Type: "text", Text: strings.Join(m.parts[1:], blankLine)})
+	}
+	out.Content = blocks
+	return out
+}
+
+func ephemeral() *CacheControl { return &CacheControl{Type: "ephemeral"} }

@@ -1,0 +1,34 @@
+package pipeline
+
+import (
+	"context"
+	"strings"
+)
+
+// OpenAI formats for the chat completions API of OpenAI and its relatives. Its output
+// is an [*OpenAIOutput].
+type OpenAI struct{}
+
+// OpenAIOutput is the document that [OpenAI] makes.
+type OpenAIOutput struct {
+	Messages []Message `json:"messages"`
+}
+
+// FormatType returns "openai".
+func (OpenAI) FormatType() string { return "openai" }
+
+// Format returns an [*OpenAIOutput]: one system message, then a user message with the
+// context, then the turns, neighbours of equal role merged.
+func (OpenAI) Format(_ context.Context, w *Window) (any, error) {
+	s := divide(w)
+	messages := s.chatMessages("Relevant context:\n\n", false)
+	out := &OpenAIOutput{Messages: make([]Message, 0, len(messages)+1)}
+	if len(s.system) > 0 {
+		out.Messages = append(out.Messages, Message{Role: RoleSystem, Content: join("", s.system, blankLine)})
+	}
+	for i := range messages {
+		m := &messages[i]
+		out.Messages = append(out.Messages, Message{Role: m.role, Content: strings.Join(m.parts, blankLine)})
+	}
+	return out, nil
+}

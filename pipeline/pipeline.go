@@ -1,0 +1,182 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Config describes a pipeline. The zero value works: an empty pipeline with a
+// window of [DefaultMaxTokens], counted in cl100k_base and formatted as text.
+type Config struct {
+	// MaxTokens is the size of the window in tokens, before the reserve of the
+	// budget. 0 means DefaultMaxTokens.
+	MaxTokens int
+	// Tokenizer counts items that have no count. nil means DefaultEncoding, whose
+	// vocabulary is loaded when something is first counted.
+	Tokenizer Tokenizer
+	// Budget limits the sources. nil means that only the window does.
+	Budget *Budget
+	// SystemPrompts come first in the list of items, in this order.
+	SystemPrompts []SystemPrompt
+	// Memory offers items before the first step. It may be nil.
+	Memory MemoryProvider
+	// Enricher rewrites the query once there are memory or conversation items. It
+	// may be nil.
+	Enricher QueryEnricher
+	// Steps run by ascending priority; equal ones in this order.
+	Steps []StepConfig
+	// Formatter makes the output. nil means Generic.
+	Formatter Formatter
+	// Callbacks are told what happens, in this order.
+	Callbacks []Callback
+	// Logger receives a WARN record for each skipped step and failed callback. nil
+	// means slog.Default.
+	Logger *slog.Logger
+	// Now is the clock of durations and of items without a time. nil means
+	// time.Now.
+	Now func() time.Time
+}
+
+// SystemPrompt is an instruction that is part of every build. It has no
+// guaranteed place: it competes by its priority like any other item.
+type SystemPrompt struct {
+	Content string
+	// Priority is 1 to 10; 0 means 10.
+	Priority int
+}
+
+// Pipeline builds context windows. It cannot be changed and is safe for
+// concurrent use, as far as its steps, providers and callbacks are.
+type Pipeline struct {
+	maxTokens int // what is left after the reserve
+	tokenizer Tokenizer
+	budget    *Budget
+	system    []Item
+	counted   atomic.Pointer[[]Item] // system, once counted
+	memory    MemoryProvider
+	enricher  QueryEnricher
+	steps     []step
+	formatter Formatter
+	callbacks []Callback
+	warnings  []string
+	logger    *slog.Logger
+	now       func() time.Time
+}
+
+// New checks a configuration and returns its pipeline, which keeps copies of the
+// lists in it. Errors wrap [ErrInvalid] or, when the reserve leaves no room in the
+// window or the allocations do not fit, [ErrBudget].
+func New(cfg Config) (*Pipeline, error) {
+	p := &Pipeline{
+		maxTokens: cfg.MaxTokens,
+		tokenizer: cfg.Tokenizer,
+		budget:    cfg.Budget.clone(),
+		memory:    cfg.Memory,
+		enricher:  cfg.Enricher,
+		formatter: cfg.Formatter,
+		callbacks: slices.Clone(cfg.Callbacks),
+		logger:    cfg.Logger,
+		now:       cfg.Now,
+	}
+	if err := p.setDefaults(); err != nil {
+		return nil, err
+	}
+	if err := p.setBudget(); err != nil {
+		return nil, err
+	}
+	if err := p.setSystem(cfg.SystemPrompts); err != nil {
+		return nil, err
+	}
+	if err := p.setSteps(cfg.Steps); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Pipeline) setDefaults() (err error) {
+	switch {
+	case p.maxTokens < 0:
+		return fmt.Errorf("pipeline: max_tokens %d: %w (want 1 or more)", p.maxTokens, ErrInvalid)
+	case p.maxTokens == 0:
+		p.maxTokens = DefaultMaxTokens
+	}
+	if p.tokenizer == nil {
+		if p.tokenizer, err = EncodingTokenizer(DefaultEncoding); err != nil {
+			return err
+		}
+	}
+	if p.formatter == nil {
+		p.formatter = Generic{}
+	}
+	if p.logger == nil {
+		p.logger = slog.Default()
+	}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	return nil
+}
+
+// setBudget checks the budget against the window before anything runs.
+func (p *Pipeline) setBudget() error {
+	if p.budget == nil {
+		return nil
+	}
+	if err := p.budget.Validate(); err != nil {
+		return err
+	}
+	if p.budget.ReserveTokens >= p.maxTokens {
+		return fmt.Errorf("budget: reserve_tokens %d leave nothing of max_tokens %d: %w (lower the reserve)", p.budget.ReserveTokens, p.maxTokens, ErrBudget)
+	}
+	p.warnings = p.budget.warnings(p.maxTokens)
+	p.maxTokens -= p.budget.ReserveTokens
+	return nil
+}
+
+func (p *Pipeline) setSystem(prompts []SystemPrompt) error {
+	created := p.now()
+	for i, prompt := range prompts {
+		it := Item{
+			ID:        fmt.Sprintf("system-%d", i+1),
+			Content:   prompt.Content,
+			Source:    SourceSystem,
+			Score:     1,
+			Priority:  prompt.Priority,
+			CreatedAt: created,
+		}
+		if it.Priority == 0 {
+			it.Priority = SourceSystem.DefaultPriority()
+		}
+		if err := it.Validate(); err != nil {
+			return fmt.Errorf("pipeline: system_prompts[%d]: %w", i, err)
+		}
+		p.system = append(p.system, it)
+	}
+	return nil
+}
+
+// setSteps sorts the steps and forms the groups that run at the same time:
+// neighbouring appenders of equal priority.
+func (p *Pipeline) setSteps(configs []StepConfig) error {
+	for i, cfg := range configs {
+		st, err := newStep(cfg)
+		if err != nil {
+			return fmt.Errorf("pipeline: steps[%d]: %w", i, err)
+		}
+		p.steps = append(p.steps, st)
+	}
+	slices.SortStableFunc(p.steps, func(a, b step) int { return cmp.Compare(a.Priority, b.Priority) })
+	for first := 0; first < len(p.steps); {
+		end := first + 1
+		for end < len(p.steps) && p.steps[first].joins(&p.steps[end]) {
+			end++
+		}
+		p.steps[first].group = end - first
+		first = end
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+var (
+	queryKeys = []string{"query_str", "embedding", "metadata", "chat_history"}
+	turnKeys  = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
+)
+
+// UnmarshalJSON decodes a query strictly, from an object or from a string, which
+// is its text alone. Unknown and repeated keys and values out of bounds are
+// errors; query_str is required. On an error the query is unchanged.
+func (q *Query) UnmarshalJSON(data []byte) error {
+	var doc Query
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
+		if err := decodeString(data, &doc.Text); err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+		*q = doc
+		return nil
+	}
+	hasText := false
+	err := decodeObject(data, func(key string, raw json.RawMessage) error {
+		if isNull(raw) && key != "query_str" {
+			return checkKey(key, queryKeys, false)
+		}
+		switch key {
+		case "query_str":
+			hasText = true
+			return decodeString(raw, &doc.Text)
+		case "embedding":
+			return json.Unmarshal(raw, &doc.Embedding)
+		case "metadata":
+			return decodeMetadata(raw, &doc.Metadata)
+		case "chat_history":
+			return json.Unmarshal(raw, &doc.ChatHistory)
+		}
+		return unknownKey(queryKeys...)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("query: %w", err)
+	case !hasText:
+		return fmt.Errorf("query: query_str: missing: %w", ErrInvalid)
+	}
+	if err := doc.Validate(); err != nil {
+		return err
+	}
+	*q = doc
+	return nil
+}
+
+// UnmarshalJSON decodes a turn strictly; role and content are required. On an
+// error the turn is unchanged.
+func (t *Turn) UnmarshalJSON(data []byte) error {
+	var doc Turn
+	hasContent := false
+	err := decodeObject(data, func(key string, raw json.RawMessage) error {
+		if isNull(raw) && key != "role" && key != "content" {
+			return checkKey(key, turnKeys, false)
+		}
+		switch key {
+		case "role":
+			return decodeString(raw, (*string)(&doc.Role))
+		case "content":
+			hasContent = true
+			return decodeString(raw, &doc.Content)
+		case "token_count":
+			return decodeInt(raw, &doc.TokenCount)
+		case "created_at":
+			return decodeTime(raw, &doc.CreatedAt)
+		case "sequence":
+			return decodeInt64(raw, &doc.Sequence)
+		case "metadata":
+			return decodeMetadata(raw, &doc.Metadata)
+		}
+		return unknownKey(turnKeys...)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("turn: %w", err)
+	case !hasContent:
+		return fmt.Errorf("turn: content: missing: %w", ErrInvalid)
+	}
+	if err := doc.Validate(); err != nil {
+		return err
+	}
+	*t = doc
+	return nil
+}
+
+// Validate checks the embedding and the chat history. An empty text is valid.
+func (q *Query) Validate() error {
+	for i, x := range q.Embedding {
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Errorf("query: embedding[%d]: %v: %w (want a finite number)", i, x, ErrInvalid)
+		}
+	}
+	for i := range q.ChatHistory {
+		if err := q.ChatHistory[i].Validate(); err != nil {
+			return fmt.Errorf("query: chat_history[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Validate checks the role and the token count.
+func (t *Turn) Validate() error {
+	switch {
+	case !t.Role.Valid():
+		return fmt.Errorf("turn: role %q: %w (want user, assistant, system or tool)", t.Role, ErrInvalid)
+	case t.TokenCount < 0:
+		return fmt.Errorf("turn: token_count %d: %w (want 0 or more)", t.TokenCount, ErrInvalid)
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// errExited is the failure of a step that ended its goroutine.
+var errExited = errors.New("step called runtime.Goexit")
+
+// step is a configured step and what the build needs to know about it.
+type step struct {
+	StepConfig
+	appender Appender // nil for a step that is none
+	isolated bool     // needs no protection
+	blind    bool     // native, but never hands on the items
+	group    int      // on the first of a group: how many run at the same time
+}
+
+func newStep(cfg StepConfig) (step, error) {
+	switch {
+	case cfg.Name == "":
+		return step{}, fmt.Errorf("name is empty: %w", ErrInvalid)
+	case cfg.Step == nil:
+		return step{}, fmt.Errorf("step %q: no step: %w", cfg.Name, ErrInvalid)
+	case cfg.Timeout < 0:
+		return step{}, fmt.Errorf("step %q: timeout %v: %w (want 0 or more)", cfg.Name, cfg.Timeout, ErrInvalid)
+	case cfg.OnError != "" && cfg.OnError != Raise && cfg.OnError != Skip:
+		return step{}, fmt.Errorf("step %q: on_error %q: %w (want %s or %s)", cfg.Name, cfg.OnError, ErrInvalid, Raise, Skip)
+	}
+	if cfg.Priority == 0 {
+		cfg.Priority = DefaultStepPriority
+	}
+	st := step{StepConfig: cfg, isolated: isolated(cfg.Step)}
+	st.appender, _ = cfg.Step.(Appender)
+	if a, ok := cfg.Step.(adapter); ok {
+		st.blind = !a.showsItems()
+	}
+	return st, nil
+}
+
+// adapter is a Step of this package around parts that others wrote.
+type adapter interface {
+	parts() []any
+	// showsItems reports whether the parts get to see the items.
+	showsItems() bool
+}
+
+// isolated reports whether v, or everything that v is made of, is [Isolated].
+func isolated(v any) bool {
+	a, ok := v.(adapter)
+	if !ok {
+		_, marked := v.(Isolated)
+		return marked
+	}
+	for _, part := range a.parts() {
+		if !isolated(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// joins reports whether next runs at the same time as st.
+func (st *step) joins(next *step) bool {
+	return st.appender != nil && next.appender != nil && st.Priority == next.Priority
+}
+
+// stepError tells fail which step it was.
+type stepError struct {
+	step string
+	err  error
+}
+
+func (e *stepError) Error() string { return fmt.Sprintf("step %q: %v", e.step, e.err) }
+func (e *stepError) Unwrap() error { return e.err }
+
+// outcome is what became of one run of a step.
+type outcome struct {
+	items []Item // of an appender, the new ones
+	err   error
+	took  time.Duration
+}
+
+// runGroup runs one step, or several at the same time. Their outcomes are merged in
+// the order of registration, each event when its turn has come; when one of them
+// fails the build, those after it are cancelled and leave no trace.
+func (b *build) runGroup(ctx context.Context, group []step) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(group) == 1 {
+		b.p.onStepStart(ctx, group[0].Name, b.items)
+		return b.settle(ctx, &group[0], b.attempt(ctx, &group[0], b.items, false))
+	}
+	groupCtx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	outcomes := make([]chan outcome, len(group))
+	for i, items := 0, b.items; i < len(group); i++ {
+		outcomes[i] = make(chan outcome, 1)
+		running.Go(func() {
+			out := outcome{err: errExited}
+			defer func() { outcomes[i] <- out }()
+			out = b.attempt(groupCtx, &group[i], items, true)
+		})
+	}
+	for i := range group {
+		b.p.onStepStart(ctx, group[i].Name, b.items)
+		if err := b.settle(ctx, &group[i], <-outcomes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempt runs a step under its timeout and checks its answer. It changes nothing
+// of the build.
+func (b *build) attempt(ctx context.Context, st *step, items []Item, grouped bool) outcome {
+	began := b.p.now()
+	if st.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, st.Timeout)
+		defer cancel()
+	}
+	out, err := st.protected(ctx, b.query, items, grouped)
+	if err == nil && !sameList(out, items) {
+		err = validateItems(out)
+	}
+	return outcome{items: out, err: err, took: b.p.now().Sub(began)}
+}
+
+// protected calls the step with as many copies as its timeout and policy ask for.
+func (st *step) protected(ctx context.Context, q *Query, items []Item, grouped bool) ([]Item, error) {
+	if st.isolated {
+		return st.call(ctx, q, items)
+	}
+	own := q.Clone()
+	detach := grouped || st.Timeout > 0
+	if (detach || st.OnError == Skip) && !st.blind {
+		items = CloneItems(items)
+	}
+	if detach {
+		return st.detached(ctx, &own, items)
+	}
+	return st.call(ctx, &own, items)
+}
+
+// detached calls the step in its own goroutine and leaves it behind when the
+// context ends first. Query and items belong to that goroutine.
+func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	done := make(chan outcome, 1)
+	go func() {
+		out := outcome{err: errExited}
+		defer func() { done <- out }()
+		out.items, out.err = st.call(ctx, q, items)
+	}()
+	select {
+	case out := <-done:
+		return out.items, out.err
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && st.Timeout > 0 {
+			return nil, fmt.Errorf("no answer within %v: %w", st.Timeout, ctx.Err())
+		}
+		return nil, ctx.Err()
+	}
+}
+
+func (st *step) call(ctx context.Context, q *Query, items []Item) (out []Item, err error) {
+	items = items[:len(items):len(items)] // what is appended goes elsewhere
+	err = guard(func() (err error) {
+		if st.appender != nil {
+			out, err = st.appender.Append(ctx, q, items)
+		} else {
+			out, err = st.Step.Run(ctx, q, items)
+		}
+		return err
+	})
+	return out, err
+}
+
+// sameList reports whether a step returned the list it was given.
+func sameList(a, b []Item) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// settle enters the outcome of a step into the build. A failure under Skip is
+// noted and logged; the items stay as they are.
+func (b *build) settle(ctx context.Context, st *step, out outcome) error {
+	if out.err != nil {
+		return b.settleFailure(ctx, st, out.err)
+	}
+	if st.appender != nil {
+		out.items = appendItems(b.items, out.items)
+	}
+	b.items = out.items
+	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{Name: st.Name, ItemsAfter: len(b.items), TimeMS: milliseconds(out.took)})
+	b.p.onStepEnd(ctx, st.Name, b.items, out.took)
+	return nil
+}
+
+func (b *build) settleFailure(ctx context.Context, st *step, err error) error {
+	ended := ctx.Err()
+	if ended != nil && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w: %w", ended, err)
+	}
+	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: err.Error()}
+	b.diag.StepFailures = append(b.diag.StepFailures, failure)
+	skip := st.OnError == Skip && ended == nil
+	if skip {
+		b.diag.SkippedSteps = append(b.diag.SkippedSteps, st.Name)
+	} else {
+		b.diag.FailedStep = st.Name
+	}
+	if len(b.p.callbacks) > 0 {
+		b.p.onStepError(ctx, st.Name, &BuildError{Stage: "step", Step: st.Name, Err: err, Diagnostics: b.diag.clone()})
+	}
+	if !skip {
+		return &stepError{st.Name, err}
+	}
+	b.p.logger.LogAttrs(ctx, slog.LevelWarn, "step skipped", slog.String("step", st.Name),
+		slog.String("plugin", failure.Plugin), slog.String("reason", failure.Reason), slog.Any("error", err))
+	return nil
+}

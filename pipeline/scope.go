@@ -1,0 +1,49 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+)
+
+// ContextSources are the sources that a filter or reranker is usually about: what
+// was found and said for this query, not what the conversation stands on.
+var ContextSources = []Source{SourceRetrieval, SourceTool, SourceUser}
+
+// Scope returns a step that shows s only the items of the given sources. The other
+// items keep their places; the items that s returns fill the places of those it
+// was shown, in its order, and what is left over goes to the end. It protects
+// system prompts and conversation from filters and rerankers, which otherwise see
+// the whole list.
+func Scope(s Step, sources ...Source) Step {
+	return &scopedStep{step: s, sources: slices.Clone(sources)}
+}
+
+type scopedStep struct {
+	step    Step
+	sources []Source
+}
+
+func (s *scopedStep) parts() []any     { return []any{s.step} }
+func (s *scopedStep) showsItems() bool { return true }
+
+func (s *scopedStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	visible := make([]Item, 0, len(items))
+	for i := range items {
+		if slices.Contains(s.sources, items[i].Source) {
+			visible = append(visible, items[i])
+		}
+	}
+	answer, err := s.step.Run(ctx, q, visible)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Item, 0, len(items)-len(visible)+len(answer))
+	for i := range items {
+		if !slices.Contains(s.sources, items[i].Source) {
+			out = append(out, items[i])
+		} else if len(answer) > 0 {
+			out, answer = append(out, answer[0]), answer[1:]
+		}
+	}
+	return append(out, answer...), nil
+}

@@ -1,0 +1,238 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+)
+
+// RetrieverStep returns a step that appends what r finds; nothing is
+// deduplicated. topK 0 means [DefaultTopK]. The step is an [Appender].
+func RetrieverStep(r Retriever, topK int) Step { return &retrieverStep{r, orTopK(topK)} }
+
+type retrieverStep struct {
+	retriever Retriever
+	topK      int
+}
+
+func (s *retrieverStep) parts() []any     { return []any{s.retriever} }
+func (s *retrieverStep) showsItems() bool { return false }
+
+func (s *retrieverStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
+	return retrieve(ctx, s.retriever, q, s.topK)
+}
+
+func (s *retrieverStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	return runAppender(ctx, s, q, items)
+}
+
+// runAppender is Run in terms of Append.
+func runAppender(ctx context.Context, a Appender, q *Query, items []Item) ([]Item, error) {
+	more, err := a.Append(ctx, q, items)
+	if err != nil {
+		return nil, err
+	}
+	return appendItems(items, more), nil
+}
+
+// retrieve calls r, cuts what exceeds topK and fills in defaults.
+func retrieve(ctx context.Context, r Retriever, q *Query, topK int) ([]Item, error) {
+	found, err := r.Retrieve(ctx, q, topK)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > topK {
+		found = found[:topK]
+	}
+	return withDefaults(found, SourceRetrieval), nil
+}
+
+func orTopK(topK int) int {
+	if topK <= 0 {
+		return DefaultTopK
+	}
+	return topK
+}
+
+// PostProcessorStep returns a step that replaces all items, system prompts
+// included, by what p returns. [Scope] narrows it.
+func PostProcessorStep(p PostProcessor) Step { return &postProcessorStep{p} }
+
+type postProcessorStep struct{ processor PostProcessor }
+
+func (s *postProcessorStep) parts() []any     { return []any{s.processor} }
+func (s *postProcessorStep) showsItems() bool { return true }
+
+func (s *postProcessorStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	return s.processor.Process(ctx, q, items)
+}
+
+// FilterStep returns a step that keeps the items f says to keep, of all items,
+// system prompts included. [Scope] narrows it.
+func FilterStep(f Filter) Step { return &filterStep{f} }
+
+type filterStep struct{ filter Filter }
+
+func (s *filterStep) parts() []any     { return []any{s.filter} }
+func (s *filterStep) showsItems() bool { return true }
+
+func (s *filterStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	keep, err := s.filter.Filter(ctx, q, items)
+	if err != nil {
+		return nil, err
+	}
+	if len(keep) != len(items) {
+		return nil, fmt.Errorf("filter: %d answers for %d items: %w", len(keep), len(items), ErrInvalid)
+	}
+	return keepItems(items, keep), nil
+}
+
+// keepItems returns items itself when all of them are kept.
+func keepItems(items []Item, keep []bool) []Item {
+	kept := 0
+	for _, k := range keep {
+		if k {
+			kept++
+		}
+	}
+	if kept == len(items) {
+		return items
+	}
+	out := make([]Item, 0, kept)
+	for i, k := range keep {
+		if k {
+			out = append(out, items[i])
+		}
+	}
+	return out
+}
+
+// FilterFunc returns a step that keeps the items for which keep returns true.
+func FilterFunc(keep func(it *Item) bool) Step { return FilterStep(filterFunc(keep)) }
+
+type filterFunc func(it *Item) bool
+
+func (f filterFunc) Filter(_ context.Context, _ *Query, items []Item) ([]bool, error) {
+	keep := make([]bool, len(items))
+	for i := range items {
+		keep[i] = f(&items[i])
+	}
+	return keep, nil
+}
+
+// RerankerStep returns a step that replaces all items, system prompts included, by
+// the first topK of what r returns. topK 0 means [DefaultTopK]. [Scope] narrows
+// it.
+func RerankerStep(r Reranker, topK int) Step { return &rerankerStep{r, orTopK(topK)} }
+
+type rerankerStep struct {
+	reranker Reranker
+	topK     int
+}
+
+func (s *rerankerStep) parts() []any     { return []any{s.reranker} }
+func (s *rerankerStep) showsItems() bool { return true }
+
+func (s *rerankerStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	out, err := s.reranker.Rerank(ctx, q, items, s.topK)
+	if err == nil && len(out) > s.topK {
+		out = out[:s.topK]
+	}
+	return out, err
+}
+
+// QueryTransformStep returns a step that retrieves topK items for each variant of
+// the query, merges the lists with [Fuse], and appends the best topK whose id is
+// not in the list yet. topK 0 means [DefaultTopK].
+func QueryTransformStep(t QueryTransformer, r Retriever, topK int) Step {
+	return &transformStep{t, r, orTopK(topK)}
+}
+
+type transformStep struct {
+	transformer QueryTransformer
+	retriever   Retriever
+	topK        int
+}
+
+func (s *transformStep) parts() []any     { return []any{s.transformer, s.retriever} }
+func (s *transformStep) showsItems() bool { return false }
+
+func (s *transformStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	variants, err := s.transformer.TransformQuery(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("transform query: %w", err)
+	}
+	lists := make([][]Item, len(variants))
+	for i := range variants {
+		if lists[i], err = retrieve(ctx, s.retriever, &variants[i], s.topK); err != nil {
+			return nil, fmt.Errorf("retrieve variant %d of %d: %w", i+1, len(variants), err)
+		}
+	}
+	fused, err := Fuse(lists, FuseOptions{TopK: s.topK})
+	if err != nil {
+		return nil, err
+	}
+	return appendItems(items, withoutKnown(fused, items)), nil
+}
+
+// withoutKnown returns the items of more whose id none of items has.
+func withoutKnown(more, items []Item) []Item {
+	known := make(map[string]bool, len(items))
+	for i := range items {
+		known[items[i].ID] = true
+	}
+	out := make([]Item, 0, len(more))
+	for _, it := range more {
+		if !known[it.ID] {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// ClassifiedStep returns a step that asks c for a label and appends what the
+// retriever of that label finds; for a label without one, that of the label def.
+// When there is none either, the step fails with [ErrNoRetriever]. topK 0 means
+// [DefaultTopK]. The step is an [Appender].
+func ClassifiedStep(c QueryClassifier, routes map[string]Retriever, def string, topK int) Step {
+	s := &classifiedStep{classifier: c, routes: make(map[string]Retriever, len(routes)), def: def, topK: orTopK(topK)}
+	for label, r := range routes {
+		s.routes[label] = r
+	}
+	return s
+}
+
+type classifiedStep struct {
+	classifier QueryClassifier
+	routes     map[string]Retriever
+	def        string
+	topK       int
+}
+
+func (s *classifiedStep) parts() []any {
+	parts := []any{s.classifier}
+	for _, r := range s.routes {
+		parts = append(parts, r)
+	}
+	return parts
+}
+
+func (s *classifiedStep) showsItems() bool { return false }
+
+func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
+	label, err := s.classifier.Classify(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("classify query: %w", err)
+	}
+	r := s.routes[label]
+	if r == nil {
+		r = s.routes[s.def]
+	}
+	if r == nil {
+		return nil, fmt.Errorf("label %q: %w (route it, or give a default)", label, ErrNoRetriever)
+	}
+	return retrieve(ctx, r, q, s.topK)
+}
+
+func (s *classifiedStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
+	return runAppender(ctx, s, q, items)
+}
