@@ -53,11 +53,7 @@ func (c *Changes) Reset(rows int) {
 // add rows. Keep without rows drops everything.
 func (c *Changes) Keep(rows ...int) {
 	c.keeps = true
-	for _, row := range rows {
-		if c.valid("keep", row, c.rows) {
-			c.keep = append(c.keep, uint32(row))
-		}
-	}
+	c.keep = c.number(c.keep, "keep", rows, c.rows)
 }
 
 // Drop says that these rows go. A handler uses either Keep or Drop.
@@ -104,6 +100,17 @@ func (c *Changes) SetScore(row int, score float64) {
 	}
 }
 
+// SetScores replaces the scores of the first rows, one after the other.
+func (c *Changes) SetScores(scores []float64) {
+	if len(scores) > c.rows {
+		c.missing("set scores", c.rows, c.rows)
+		return
+	}
+	for row, score := range scores {
+		c.scores = append(c.scores, abi.RowScore{Row: uint32(row), Score: score})
+	}
+}
+
 // Add adds an item and returns its row number, for Order.
 func (c *Changes) Add(item NewItem) int {
 	c.items = append(c.items, item)
@@ -115,11 +122,19 @@ func (c *Changes) Add(item NewItem) int {
 // out along the order.
 func (c *Changes) Order(rows ...int) {
 	c.orders = true
+	c.order = c.number(c.order, "order", rows, c.rows+len(c.items))
+}
+
+// number appends rows to dst, as far as they are below limit.
+func (c *Changes) number(dst []uint32, what string, rows []int, limit int) []uint32 {
 	for _, row := range rows {
-		if c.valid("order", row, c.rows+len(c.items)) {
-			c.order = append(c.order, uint32(row))
+		if uint(row) >= uint(limit) {
+			c.missing(what, row, limit)
+			continue
 		}
+		dst = append(dst, uint32(row))
 	}
+	return dst
 }
 
 // edit returns the edit of a row, or nil when there is no such row.
@@ -137,13 +152,17 @@ func (c *Changes) edit(what string, row int) *abi.Edit {
 
 // valid reports whether row is below limit, and keeps the first error.
 func (c *Changes) valid(what string, row, limit int) bool {
-	if row >= 0 && row < limit {
+	if uint(row) < uint(limit) {
 		return true
 	}
-	if c.err == nil {
-		c.err = Errorf("%s: row %d does not exist (rows are 0 to %d)", what, row, limit-1)
-	}
+	c.missing(what, row, limit)
 	return false
+}
+
+func (c *Changes) missing(what string, row, limit int) {
+	if c.err == nil {
+		c.err = Errorf("%s: row %d does not exist (there are %d)", what, row, limit)
+	}
 }
 
 // grow returns s with n zeroed elements, unless it has them already.

@@ -34,10 +34,10 @@ func (s Items) All() iter.Seq[Item] {
 // MetaString returns the metadata value of key in row i if it is a string.
 func (s Items) MetaString(i int, key string) (string, bool) {
 	v, ok := s.MetaValue(i, key)
-	if !ok || v.Kind != abi.KindString {
+	if !ok {
 		return "", false
 	}
-	return v.Text, true
+	return v.Text()
 }
 
 // MetaInt returns the metadata value of key in row i if it is an integer.
@@ -111,7 +111,7 @@ func (it Item) TokenCount() int { return it.batch.TokenCount(it.row) }
 func (it Item) CreatedAt() time.Time { return it.batch.CreatedAt(it.row) }
 
 // Metadata returns a copy of the metadata, free to be changed.
-func (it Item) Metadata() (Metadata, error) { return it.batch.Metadata(it.row) }
+func (it Item) Metadata() Metadata { return it.batch.Metadata(it.row) }
 
 // MetaString returns the metadata value of key if it is a string.
 func (it Item) MetaString(key string) (string, bool) { return Items{it.batch}.MetaString(it.row, key) }

@@ -38,28 +38,32 @@ func init() { lanes.Export(onJSON, onBatch) }
 //		return keep, nil
 //	})
 func Handle[S any, R pdk.Row](f func(r *pdk.Request, s *S) (keep []R, err error)) {
+	var rows []int
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		keep, err := f(r, s)
 		if err != nil {
 			return err
 		}
-		c.Keep()
+		rows = rows[:0]
 		for _, row := range keep {
-			c.Keep(int(row))
+			rows = append(rows, int(row))
 		}
+		c.Keep(rows...)
 		return nil
 	})
 }
 
 // Each registers f, which reports whether an item stays.
 func Each[S any](f func(it pdk.Item, s *S) bool) {
+	var keep []int
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
-		c.Keep()
+		keep = keep[:0]
 		for i := range r.Items.Len() {
 			if f(r.Items.At(i), s) {
-				c.Keep(i)
+				keep = append(keep, i)
 			}
 		}
+		c.Keep(keep...)
 		return nil
 	})
 }

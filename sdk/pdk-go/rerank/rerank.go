@@ -49,9 +49,7 @@ func Scores[S any](f func(r *pdk.Request, s *S, scores []float64) error) {
 		if err := f(r, s, scores); err != nil {
 			return err
 		}
-		for i, score := range scores {
-			c.SetScore(i, score)
-		}
+		c.SetScores(scores)
 		return nil
 	})
 }
@@ -62,14 +60,17 @@ func Scores[S any](f func(r *pdk.Request, s *S, scores []float64) error) {
 //		return mmr(r, s.Lambda), nil
 //	})
 func Order[S any, R pdk.Row](f func(r *pdk.Request, s *S) (order []R, err error)) {
+	var rows []int
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		order, err := f(r, s)
 		if err != nil {
 			return err
 		}
+		rows = rows[:0]
 		for _, row := range order {
-			c.Order(int(row))
+			rows = append(rows, int(row))
 		}
+		c.Order(rows...)
 		return nil
 	})
 }

@@ -20,7 +20,11 @@ type Document struct {
 // NewDocument returns the lane of op, without a handler.
 func NewDocument(op abi.Operation) *Document {
 	d := &Document{op: op}
-	resets = append(resets, func() { d.handler = nil })
+	resets = append(resets, func() func() {
+		old := d.handler
+		d.handler = nil
+		return func() { d.handler = old }
+	})
 	return d
 }
 

@@ -21,7 +21,11 @@ type Items struct {
 // NewItems returns the lanes of op, without a handler.
 func NewItems(op abi.Operation) *Items {
 	l := &Items{op: op}
-	resets = append(resets, func() { l.handler = nil })
+	resets = append(resets, func() func() {
+		old := l.handler
+		l.handler = nil
+		return func() { l.handler = old }
+	})
 	return l
 }
 

@@ -30,13 +30,19 @@ func Lookup(op abi.Operation) (Exports, bool) {
 	return e, ok
 }
 
-// resets forget the handlers registered.
-var resets []func()
+// resets forget one handler each, and return what brings it back.
+var resets []func() (restore func())
 
-// Reset forgets all handlers.
-func Reset() {
-	for _, f := range resets {
-		f()
+// Reset forgets all handlers, and returns what brings them back.
+func Reset() (restore func()) {
+	restores := make([]func(), len(resets))
+	for i, reset := range resets {
+		restores[i] = reset()
+	}
+	return func() {
+		for _, f := range restores {
+			f()
+		}
 	}
 }
 

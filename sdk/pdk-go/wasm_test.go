@@ -1,0 +1,299 @@
+package pdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// built holds the guests built so far, one build per test binary.
+var built struct {
+	sync.Mutex
+	bin map[string][]byte
+}
+
+// build returns the guest of that name under testdata, built with stock Go.
+func build(tb testing.TB, name string) []byte {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("builds a guest")
+	}
+	built.Lock()
+	defer built.Unlock()
+	if bin := built.bin[name]; bin != nil {
+		return bin
+	}
+	out := filepath.Join(tb.TempDir(), name+".wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, "./testdata/"+name)
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("build %s: %v\n%s", name, err, msg)
+	}
+	bin, err := os.ReadFile(out)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if built.bin == nil {
+		built.bin = map[string][]byte{}
+	}
+	built.bin[name] = bin
+	return bin
+}
+
+// guest is an instance of a guest with a kernel.
+type guest struct {
+	*kernel
+	tb     testing.TB
+	mod    api.Module
+	stderr strings.Builder
+	writer abi.BatchWriter
+}
+
+func newGuest(tb testing.TB, name string) *guest {
+	tb.Helper()
+	bin := build(tb, name)
+	ctx := context.Background()
+	rt := wazero.NewRuntime(ctx)
+	tb.Cleanup(func() { _ = rt.Close(ctx) })
+	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
+	g := &guest{kernel: newKernel(), tb: tb}
+	g.kernel.instantiate(ctx, tb, rt)
+	mod, err := rt.InstantiateWithConfig(ctx, bin, wazero.NewModuleConfig().WithStartFunctions("_initialize").WithSysNanotime().WithSysWalltime().WithStderr(&g.stderr))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g.mod = mod
+	return g
+}
+
+// call calls an export and returns its i32 result.
+func (g *guest) call(name string, args ...uint64) int32 {
+	g.tb.Helper()
+	res, err := g.mod.ExportedFunction(name).Call(context.Background(), args...)
+	if err != nil {
+		g.tb.Fatalf("%s: %v\n%s", name, err, g.stderr.String())
+	}
+	return int32(uint32(res[0]))
+}
+
+// document makes a call of the JSON lane.
+func (g *guest) document(op abi.Operation, in []byte) (status int32, out string) {
+	g.tb.Helper()
+	g.reset(in)
+	status = g.call(op.JSONExport())
+	return status, g.out
+}
+
+// batch makes a call of the batch lane.
+func (g *guest) batch(op abi.Operation, req *abi.ItemsRequest, cols abi.ColumnSet) (status int32, out []byte) {
+	g.tb.Helper()
+	g.reset(nil)
+	size, err := g.writer.Plan(abi.ItemRows(req.Items), cols, envelope(req))
+	if err != nil {
+		g.tb.Fatal(err)
+	}
+	ptr := uint32(g.call(abi.ReserveExport, uint64(size)))
+	buf, ok := g.mod.Memory().Read(ptr, uint32(size))
+	if !ok {
+		g.tb.Fatalf("reserve: %d bytes at %d are not in memory", size, ptr)
+	}
+	if err := g.writer.Write(buf); err != nil {
+		g.tb.Fatal(err)
+	}
+	status = g.call(op.BatchExport(), uint64(ptr), uint64(size))
+	return status, g.answer()
+}
+
+// answer reads the output that the mailbox names.
+func (g *guest) answer() []byte {
+	g.tb.Helper()
+	b, ok := g.mod.Memory().Read(uint32(g.call(abi.MailboxExport)), abi.MailboxSize)
+	if !ok {
+		g.tb.Fatal("mailbox is not in memory")
+	}
+	box, err := abi.DecodeMailbox(b)
+	if err != nil {
+		g.tb.Fatal(err)
+	}
+	out, ok := g.mod.Memory().Read(box.OutAddr, box.OutLen)
+	if !ok {
+		g.tb.Fatalf("output %+v is not in memory", box)
+	}
+	return out
+}
+
+func envelope(req *abi.ItemsRequest) *abi.Envelope {
+	return &abi.Envelope{Query: &req.Query, TopK: req.TopK, TokensLeft: req.TokensLeft, Settings: req.Settings}
+}
+
+// exports returns the signatures of the functions that a guest exports.
+func exports(tb testing.TB, name string) map[string]abi.Signature {
+	tb.Helper()
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	tb.Cleanup(func() { _ = rt.Close(ctx) })
+	mod, err := rt.CompileModule(ctx, build(tb, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := map[string]abi.Signature{}
+	for name, def := range mod.ExportedFunctions() {
+		out[name] = abi.Signature{Name: name, Params: valueTypes(def.ParamTypes()), Results: valueTypes(def.ResultTypes())}
+	}
+	for _, def := range mod.ImportedFunctions() {
+		if module, fn, _ := def.Import(); module == abi.UserModule {
+			out["import "+fn] = abi.Signature{}
+		}
+	}
+	return out
+}
+
+func valueTypes(ts []api.ValueType) []abi.ValueType {
+	out := make([]abi.ValueType, len(ts))
+	for i, t := range ts {
+		out[i] = abi.ValueType(t)
+	}
+	return out
+}
+
+func names(exports map[string]abi.Signature) []string {
+	var out []string
+	for name := range exports {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestFilterPluginExportsItsOwnFunctionsOnly(t *testing.T) {
+	want := []string{"_initialize", "anchor_abi_1", "anchor_batch_filter", "anchor_filter", "anchor_mailbox", "anchor_reserve"}
+	if got := names(exports(t, "keepbest")); !slices.Equal(got, want) {
+		t.Errorf("exports\n%v, want\n%v", got, want)
+	}
+}
+
+func TestEveryExportHasTheSignatureOfTheTable(t *testing.T) {
+	got := exports(t, "all")
+	delete(got, "_initialize")
+	for _, want := range abi.Exports {
+		sig, ok := got[want.Name]
+		if !ok {
+			t.Errorf("%s is not exported", want.Name)
+		} else if !want.Is(sig.Params, sig.Results) {
+			t.Errorf("%s is %s, want %s", want.Name, sig, want)
+		}
+		delete(got, want.Name)
+	}
+	if len(got) > 0 {
+		t.Errorf("not in the table: %v", names(got))
+	}
+}
+
+// scored returns a request with n rows whose scores rise from 0 to 1.
+func scored(n int) *abi.ItemsRequest {
+	req := &abi.ItemsRequest{Settings: json.RawMessage(`{"min":0.5}`)}
+	for i := range n {
+		req.Items = append(req.Items, abi.Item{Score: float64(i) / float64(n)})
+	}
+	return req
+}
+
+var scoreOnly = abi.ColumnSet(0).With(abi.ColumnScore)
+
+func TestFilterAnswersAlikeInBothLanes(t *testing.T) {
+	g := newGuest(t, "keepbest")
+	req := scored(10)
+	want := []uint32{5, 6, 7, 8, 9}
+
+	status, bin := g.batch(abi.OpFilter, req, scoreOnly)
+	got, err := abi.DecodeChanges(bin)
+	if status != 0 || err != nil || !slices.Equal(got.Keep, want) {
+		t.Errorf("batch lane: status %d, %v, %v %s", status, got, err, g.err)
+	}
+	in, err := abi.AppendItemsRequest(nil, abi.ItemRows(req.Items), scoreOnly, envelope(req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, doc := g.document(abi.OpFilter, in)
+	got, err = abi.DecodeChangesJSON([]byte(doc))
+	if status != 0 || err != nil || !slices.Equal(got.Keep, want) {
+		t.Errorf("JSON lane: status %d, %v, %v %s", status, got, err, g.err)
+	}
+}
+
+func TestMemoryStaysFlat(t *testing.T) {
+	g := newGuest(t, "keepbest")
+	big, small := scored(1000), scored(20)
+	in, err := abi.AppendItemsRequest(nil, abi.ItemRows(small.Items), scoreOnly, envelope(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(calls int) uint32 {
+		for range calls {
+			if status, _ := g.batch(abi.OpFilter, big, scoreOnly); status != 0 {
+				t.Fatalf("batch lane: status %d: %s", status, g.err)
+			}
+			if status, _ := g.document(abi.OpFilter, in); status != 0 {
+				t.Fatalf("JSON lane: status %d: %s", status, g.err)
+			}
+		}
+		return g.mod.Memory().Size()
+	}
+	warm := run(500)
+	after := run(10_000)
+	if after > warm {
+		t.Errorf("memory grew from %d to %d bytes in 10,000 calls per lane", warm, after)
+	}
+	t.Logf("%d KiB after 500 calls and after 10,500 calls", warm>>10)
+}
+
+func TestReserveRefusesTooMuch(t *testing.T) {
+	g := newGuest(t, "keepbest")
+	if ptr := g.call(abi.ReserveExport, abi.MaxBytes+1); ptr != 0 {
+		t.Errorf("reserve answers %d, want 0", ptr)
+	}
+	if ptr := g.call(abi.ReserveExport, 0); ptr == 0 || ptr%8 != 0 {
+		t.Errorf("reserve(0) answers %d, want an 8-aligned address", ptr)
+	}
+}
+
+func TestBatchOutsideTheReservedBufferIsRefused(t *testing.T) {
+	g := newGuest(t, "keepbest")
+	ptr := uint64(uint32(g.call(abi.ReserveExport, 64)))
+	for _, args := range [][]uint64{{ptr + 8, 64}, {ptr, 1 << 31}, {0, 0}, {1 << 31, 8}} {
+		g.reset(nil)
+		if status := g.call(abi.OpFilter.BatchExport(), args...); status != int32(abi.StatusError) || !strings.Contains(g.err, "reserved buffer") {
+			t.Errorf("%v: status %d, error %q", args, status, g.err)
+		}
+	}
+}
+
+func BenchmarkGuestFilter(b *testing.B) {
+	g := newGuest(b, "keepbest")
+	req := scored(1000)
+	if status, _ := g.batch(abi.OpFilter, req, scoreOnly); status != 0 {
+		b.Fatal(g.err)
+	}
+	size, _ := g.writer.Plan(abi.ItemRows(req.Items), scoreOnly, envelope(req))
+	ptr := uint64(uint32(g.call(abi.ReserveExport, uint64(size))))
+	f, stack := g.mod.ExportedFunction(abi.OpFilter.BatchExport()), make([]uint64, 2)
+	b.ResetTimer()
+	for range b.N {
+		stack[0], stack[1] = ptr, uint64(size)
+		if err := f.CallWithStack(context.Background(), stack); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
