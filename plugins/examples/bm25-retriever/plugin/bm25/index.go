@@ -1,6 +1,10 @@
 package bm25
 
-import "math"
+import (
+	"math"
+
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+)
 
 // DefaultK1 and DefaultB are the values of the parameters in Lucene's own
 // baselines.
@@ -33,6 +37,7 @@ type Options struct {
 // Builder collects documents. It is for one goroutine.
 type Builder struct {
 	opts    Options
+	scanner *words.Scanner
 	surface map[string]uint32 // token → term, so that a token is stemmed once
 	terms   map[string]uint32 // stem → term
 	df      []uint32          // per term: documents that have it
@@ -51,7 +56,7 @@ func NewBuilder(o Options) *Builder {
 	if o.Analyzer == nil {
 		o.Analyzer = NewAnalyzer(AnalyzerOptions{})
 	}
-	return &Builder{opts: o, surface: make(map[string]uint32), terms: make(map[string]uint32)}
+	return &Builder{opts: o, scanner: o.Analyzer.scan(""), surface: make(map[string]uint32), terms: make(map[string]uint32)}
 }
 
 // Add takes in a document and returns its number, counted from 0.
@@ -65,19 +70,15 @@ func (b *Builder) Add(title, text string) int {
 }
 
 func (b *Builder) addField(text string, weight int) {
-	doc := len(b.docLen)
-	t := tokenizer{text: text, split: b.opts.Analyzer.split}
-	for {
-		token, ok := t.next()
-		if !ok {
-			return
-		}
-		term, known := b.surface[string(token)]
+	doc := uint32(len(b.docLen))
+	b.scanner.Reset(text)
+	for b.scanner.Next() {
+		term, known := b.surface[string(b.scanner.Word())]
 		if !known {
-			term = b.learn(string(token))
+			term = b.learn(string(b.scanner.Word()))
 		}
 		if term != stopTerm {
-			b.count(term, uint32(doc), weight)
+			b.count(term, doc, weight)
 		}
 	}
 }
@@ -100,6 +101,7 @@ func (b *Builder) learn(token string) uint32 {
 	return term
 }
 
+// count notes one occurrence of a term in the document before number doc.
 func (b *Builder) count(term, doc uint32, weight int) {
 	b.docLen[doc-1] += uint32(weight)
 	if b.lastDoc[term] != doc {

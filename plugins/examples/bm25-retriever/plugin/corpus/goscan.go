@@ -93,7 +93,7 @@ func (s *goScanner) blockComment() {
 }
 
 func (s *goScanner) packageClause(line []byte) (goDecl, bool) {
-	decl := goDecl{kind: "package", name: identifier(line[len("package "):]), doc: s.doc}
+	decl := goDecl{kind: "package", name: string(identifier(line[len("package "):])), doc: s.doc}
 	s.skipTo(s.pos + len(line))
 	ok := !s.pastClause
 	s.pastClause = true
@@ -103,26 +103,25 @@ func (s *goScanner) packageClause(line []byte) (goDecl, bool) {
 // function takes a function or method and skips its body.
 func (s *goScanner) function() (goDecl, bool) {
 	decl := goDecl{kind: "func", doc: s.doc}
-	sigEnd := s.signatureEnd()
-	sig := s.src[s.pos:sigEnd]
-	rest := sig[len("func "):]
-	exported := true
+	rest := s.src[s.pos+len("func ") : s.lineEnd(s.pos)]
+	exported := s.pastClause
 	if len(rest) > 0 && rest[0] == '(' {
 		decl.kind = "method"
-		end := bytes.IndexByte(rest, ')')
-		if end < 0 {
-			end = len(rest) - 1
-		}
+		end := max(bytes.IndexByte(rest, ')'), 1)
 		receiver := receiverType(rest[1:end])
 		rest = bytes.TrimLeft(rest[end+1:], " ")
-		decl.name = receiver + "."
-		exported = isExported(receiver)
+		exported = exported && isExported(receiver)
+		decl.name = string(receiver) + "."
 	}
 	name := identifier(rest)
-	decl.name += name
-	decl.source = bytes.TrimSuffix(bytes.TrimRight(sig, " "), []byte(" {"))
+	exported = exported && isExported(name)
+	sigEnd := s.signatureEnd()
+	if exported {
+		decl.name += string(name)
+		decl.source = bytes.TrimRight(s.src[s.pos:sigEnd], " ")
+	}
 	s.skipTo(s.blockEnd(sigEnd))
-	return decl, exported && isExported(name) && s.pastClause
+	return decl, exported
 }
 
 // signatureEnd is where the signature at pos ends: before the body, or at the
@@ -130,13 +129,12 @@ func (s *goScanner) function() (goDecl, bool) {
 func (s *goScanner) signatureEnd() int {
 	for i := s.pos; ; {
 		end := s.lineEnd(i)
-		line := bytes.TrimRight(s.src[i:end], "\r ")
-		if bytes.HasSuffix(line, []byte("{")) {
-			return i + len(line) - 1
-		}
-		if bytes.HasSuffix(line, []byte("}")) {
-			if n := bytes.Index(line, []byte(" {")); n >= 0 {
-				return i + n
+		line := trimLine(s.src[i:end])
+		if n := len(line); n > 0 && line[n-1] == '{' {
+			return i + n - 1
+		} else if n > 0 && line[n-1] == '}' {
+			if brace := bytes.Index(line, []byte(" {")); brace >= 0 {
+				return i + brace
 			}
 		}
 		next := end + 1
@@ -155,10 +153,10 @@ func (s *goScanner) group(kind string, rest []byte) (goDecl, bool) {
 	if len(rest) > 0 && rest[0] == '(' {
 		decl.name = firstExported(decl.source)
 	} else {
-		decl.name = identifier(rest)
+		decl.name = string(identifier(rest))
 	}
 	s.skipTo(end)
-	return decl, isExported(decl.name) && s.pastClause
+	return decl, isExported([]byte(decl.name)) && s.pastClause
 }
 
 // blockEnd is the end of the declaration that begins in the line at i: that
@@ -173,18 +171,32 @@ func (s *goScanner) blockEnd(i int) int {
 		}
 		return s.lineEnd(end + n)
 	}
-	line = bytes.TrimRight(line, "\r ")
-	if len(line) == 0 || !bytes.ContainsRune([]byte("{("), rune(line[len(line)-1])) {
-		return end
-	}
-	for end < len(s.src) {
-		next := end + 1
-		end = s.lineEnd(min(next, len(s.src)))
-		if next < len(s.src) && (s.src[next] == '}' || s.src[next] == ')') {
-			return end
+	closing := ""
+	if line = trimLine(line); len(line) > 0 {
+		switch line[len(line)-1] {
+		case '{':
+			closing = "\n}"
+		case '(':
+			closing = "\n)"
 		}
 	}
-	return len(s.src)
+	if closing == "" {
+		return end
+	}
+	n := bytes.Index(s.src[end:], []byte(closing))
+	if n < 0 {
+		return len(s.src)
+	}
+	return s.lineEnd(end + n + 1)
+}
+
+// trimLine drops what may stand at the end of a line: spaces, and the return
+// of a file that was edited on Windows.
+func trimLine(line []byte) []byte {
+	for len(line) > 0 && (line[len(line)-1] == ' ' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	return line
 }
 
 // firstExported is the first exported name of a declaration in parentheses.
@@ -196,7 +208,7 @@ func firstExported(source []byte) string {
 			continue
 		}
 		if name := identifier(line[1:]); isExported(name) {
-			return name
+			return string(name)
 		}
 	}
 	return ""
@@ -204,27 +216,34 @@ func firstExported(source []byte) string {
 
 // receiverType is the type's name in a receiver such as "c *Client" or
 // "*Pointer[T]".
-func receiverType(receiver []byte) string {
+func receiverType(receiver []byte) []byte {
 	if i := bytes.IndexByte(receiver, '['); i >= 0 {
 		receiver = receiver[:i]
 	}
-	if i := bytes.LastIndexAny(receiver, " *"); i >= 0 {
+	if i := max(bytes.LastIndexByte(receiver, ' '), bytes.LastIndexByte(receiver, '*')); i >= 0 {
 		receiver = receiver[i+1:]
 	}
 	return identifier(receiver)
 }
 
 // identifier is the identifier at the beginning of b, empty if there is none.
-func identifier(b []byte) string {
-	for i, r := range string(b) {
-		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
-			return string(b[:i])
+func identifier(b []byte) []byte {
+	for i := 0; i < len(b); {
+		c := b[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9' && i > 0 {
+			i++
+			continue
 		}
+		r, size := utf8.DecodeRune(b[i:])
+		if c < utf8.RuneSelf || !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return b[:i]
+		}
+		i += size
 	}
-	return string(b)
+	return b
 }
 
-func isExported(name string) bool {
-	r, _ := utf8.DecodeRuneInString(name)
+func isExported(name []byte) bool {
+	r, _ := utf8.DecodeRune(name)
 	return unicode.IsUpper(r)
 }

@@ -1,0 +1,142 @@
+// Package plugin finds texts that say nearly the same and keeps the best one
+// of each group.
+//
+// Two texts are near duplicates when the Jaccard similarity of their shingles
+// (runs of a few words, in lower case, without punctuation) reaches the
+// threshold. The search is exact: prefix filtering compares only pairs that
+// share one of their rarest shingles, and no pair above the threshold is
+// missed.
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Settings are the settings of a step.
+type Settings struct {
+	// Threshold is the least similarity of duplicates, 0.1 to 1. Default 0.8.
+	Threshold float64 `json:"threshold"`
+	// Shingle is the number of words in a shingle, 1 to 10. Default 3.
+	Shingle int `json:"shingle"`
+}
+
+// Defaults are the values of what is not set.
+func (s *Settings) Defaults() { *s = Settings{Threshold: 0.8, Shingle: 3} }
+
+// Validate refuses values out of their range.
+func (s *Settings) Validate() error {
+	if !(s.Threshold >= 0.1 && s.Threshold <= 1) {
+		return fmt.Errorf("threshold %v: not within 0.1..1", s.Threshold)
+	}
+	if s.Shingle < 1 || s.Shingle > 10 {
+		return fmt.Errorf("shingle %d: not within 1..10", s.Shingle)
+	}
+	return nil
+}
+
+// Rows are the items to compare; a batch is one.
+type Rows interface {
+	Len() int
+	Text(i int) string
+	Score(i int) float64
+}
+
+// Keep returns the rows that stay, ascending: of every group of duplicates the
+// row with the best score, of equal scores the first. Texts without words stay.
+func Keep(rows Rows, s *Settings) []uint32 {
+	order := make([]int, rows.Len())
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rows.Score(b), rows.Score(a)) })
+
+	d := newDetector(shingleSets(rows, s.Shingle), s.Threshold)
+	keep := make([]uint32, 0, len(order))
+	for _, row := range order {
+		if !d.duplicate(row) {
+			d.add(row)
+			keep = append(keep, uint32(row))
+		}
+	}
+	slices.Sort(keep)
+	return keep
+}
+
+// detector holds the rows kept so far.
+type detector struct {
+	threshold float64
+	sets      [][]uint32       // per row: its shingles, rarest first
+	index     map[uint32][]int // shingle → kept rows with it among their rarest
+	checked   []int            // per row: the last row it was compared with, plus one
+}
+
+func newDetector(sets [][]uint32, threshold float64) *detector {
+	return &detector{
+		threshold: threshold,
+		sets:      sets,
+		index:     make(map[uint32][]int),
+		checked:   make([]int, len(sets)),
+	}
+}
+
+// prefix is the part of a set that two sets as similar as the threshold cannot
+// both have without a common element.
+func (d *detector) prefix(set []uint32) []uint32 {
+	if len(set) == 0 {
+		return nil
+	}
+	return set[:len(set)-d.needed(len(set))+1]
+}
+
+// needed is the least size of a subset that is similar enough to n shingles.
+func (d *detector) needed(n int) int {
+	return max(int(math.Ceil(d.threshold*float64(n)-1e-9)), 1)
+}
+
+func (d *detector) add(row int) {
+	for _, shingle := range d.prefix(d.sets[row]) {
+		d.index[shingle] = append(d.index[shingle], row)
+	}
+}
+
+func (d *detector) duplicate(row int) bool {
+	set := d.sets[row]
+	for _, shingle := range d.prefix(set) {
+		for _, other := range d.index[shingle] {
+			if d.checked[other] == row+1 {
+				continue
+			}
+			d.checked[other] = row + 1
+			if d.similar(set, d.sets[other]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (d *detector) similar(a, b []uint32) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a) < d.needed(len(b)) {
+		return false
+	}
+	common := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			common++
+			i++
+			j++
+		case a[i] < b[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	return float64(common)+1e-9 >= d.threshold*float64(len(a)+len(b)-common)
+}

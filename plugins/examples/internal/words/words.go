@@ -1,0 +1,188 @@
+// Package words cuts text into lower-case words, the same way for every
+// example plugin.
+//
+//	s := words.Scanner{Text: "Alice's HTTPServer"}
+//	for s.Next() {
+//		fmt.Println(string(s.Word())) // alice, httpserver
+//	}
+package words
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxBytes bounds a word; longer runs of letters (encoded data, mostly) are cut
+// into pieces of about this size.
+const maxBytes = 255
+
+// Scanner cuts Text into words: runs of letters, digits and combining marks in
+// lower case, with apostrophes inside a word kept and a possessive 's dropped.
+// Ideographs and kana are one word each, because no space divides them.
+//
+// The zero value with a Text is ready; it allocates once, for its buffer.
+type Scanner struct {
+	Text string
+	// SplitIdentifiers makes the parts of a name such as ParseDuration words of
+	// their own, after the name itself.
+	SplitIdentifiers bool
+
+	start, pos int
+	buf        []byte   // the current word
+	parts      []string // parts of a name still to come
+}
+
+// Reset starts over with another text and keeps the buffer.
+func (s *Scanner) Reset(text string) {
+	s.Text, s.start, s.pos, s.parts = text, 0, 0, nil
+}
+
+// Word returns the word that Next found; it is valid until the call after.
+func (s *Scanner) Word() []byte { return s.buf }
+
+// Start and End are the place of the current word in Text. The parts of a name
+// have the place of the name.
+func (s *Scanner) Start() int { return s.start }
+
+// End is the end of the current word, exclusive; see Start.
+func (s *Scanner) End() int { return s.pos }
+
+// Next goes to the next word and reports whether there is one.
+func (s *Scanner) Next() bool {
+	if len(s.parts) > 0 {
+		s.buf = appendLower(s.buf[:0], s.parts[0])
+		s.parts = s.parts[1:]
+		return true
+	}
+	for s.pos < len(s.Text) {
+		s.start = s.pos
+		if !s.scan() {
+			continue
+		}
+		if s.SplitIdentifiers {
+			s.parts = appendParts(s.parts[:0], s.Text[s.start:s.pos])
+		}
+		return true
+	}
+	return false
+}
+
+// scan reads one word at pos, or skips one character that begins none and
+// returns false.
+func (s *Scanner) scan() bool {
+	s.buf = s.buf[:0]
+	for s.pos < len(s.Text) && len(s.buf) < maxBytes {
+		c := s.Text[s.pos]
+		switch class := ascii[c]; {
+		case class == lower:
+			s.buf = append(s.buf, c)
+			s.pos++
+		case class == upper:
+			s.buf = append(s.buf, c+'a'-'A')
+			s.pos++
+		case class == beyond:
+			if !s.scanRune() {
+				return s.finish()
+			}
+		case c == '\'' && len(s.buf) > 0 && s.letterAt(s.pos+1):
+			s.buf = append(s.buf, c)
+			s.pos++
+		default:
+			if len(s.buf) == 0 {
+				s.pos++
+				return false
+			}
+			return s.finish()
+		}
+	}
+	return s.finish()
+}
+
+// scanRune takes the character beyond ASCII at pos into the word and reports
+// whether the word may go on.
+func (s *Scanner) scanRune() bool {
+	r, size := utf8.DecodeRuneInString(s.Text[s.pos:])
+	switch {
+	case r == '’' && len(s.buf) > 0 && s.letterAt(s.pos+size):
+		s.buf = append(s.buf, '\'')
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana):
+		if len(s.buf) > 0 {
+			return false
+		}
+		s.buf = utf8.AppendRune(s.buf, r)
+		s.pos += size
+		return false
+	case r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) && len(s.buf) > 0):
+		s.buf = utf8.AppendRune(s.buf, unicode.ToLower(r))
+	default:
+		if len(s.buf) == 0 {
+			s.pos += size
+		}
+		return false
+	}
+	s.pos += size
+	return true
+}
+
+// finish drops a possessive ending and reports whether a word was read.
+func (s *Scanner) finish() bool {
+	if n := len(s.buf); n > 2 && s.buf[n-1] == 's' && s.buf[n-2] == '\'' {
+		s.buf = s.buf[:n-2]
+	}
+	return len(s.buf) > 0
+}
+
+func (s *Scanner) letterAt(i int) bool {
+	if i >= len(s.Text) {
+		return false
+	}
+	r, _ := utf8.DecodeRuneInString(s.Text[i:])
+	return unicode.IsLetter(r)
+}
+
+// appendParts appends the parts of a name in camel case, nothing when it has
+// only one.
+func appendParts(dst []string, name string) []string {
+	start := 0
+	for i := 1; i < len(name); i++ {
+		afterLower := ascii[name[i-1]] == lower
+		beforeLower := i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z'
+		if ascii[name[i]] == upper && (afterLower || beforeLower) {
+			dst = append(dst, name[start:i])
+			start = i
+		}
+	}
+	if start > 0 {
+		dst = append(dst, name[start:])
+	}
+	return dst
+}
+
+// appendLower appends a part in lower case. Parts are cut between ASCII
+// letters, so what lies beyond ASCII is lowered rune by rune.
+func appendLower(dst []byte, part string) []byte {
+	for _, r := range part {
+		dst = utf8.AppendRune(dst, unicode.ToLower(r))
+	}
+	return dst
+}
+
+const (
+	lower  = iota + 1 // a-z and 0-9
+	upper             // A-Z
+	beyond            // not ASCII
+)
+
+var ascii = func() (table [256]uint8) {
+	for c := range table {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			table[c] = lower
+		case 'A' <= c && c <= 'Z':
+			table[c] = upper
+		case c >= utf8.RuneSelf:
+			table[c] = beyond
+		}
+	}
+	return table
+}()

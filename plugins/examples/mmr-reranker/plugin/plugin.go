@@ -1,0 +1,135 @@
+// Package plugin orders items by maximal marginal relevance: each next item is
+// the one that is relevant and says something the earlier ones do not.
+//
+// Similarity is the cosine of word vectors weighted by tf-idf over the
+// candidates, so no embedding is needed.
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Settings are the settings of a step.
+type Settings struct {
+	// Lambda weighs relevance against novelty, 0 (only novelty) to 1 (only
+	// relevance). Default 0.7.
+	Lambda float64 `json:"lambda"`
+	// Candidates is how many items, the best, are looked at, 1 to 500; the
+	// others come after them by score. Default 200.
+	Candidates int `json:"candidates"`
+}
+
+// Defaults are the values of what is not set.
+func (s *Settings) Defaults() { *s = Settings{Lambda: 0.7, Candidates: 200} }
+
+// Validate refuses values out of their range.
+func (s *Settings) Validate() error {
+	if !(s.Lambda >= 0 && s.Lambda <= 1) {
+		return fmt.Errorf("lambda %v: not within 0..1", s.Lambda)
+	}
+	if s.Candidates < 1 || s.Candidates > 500 {
+		return fmt.Errorf("candidates %d: not within 1..500", s.Candidates)
+	}
+	return nil
+}
+
+// Rows are the items to order; a batch is one.
+type Rows interface {
+	Len() int
+	Text(i int) string
+	Score(i int) float64
+}
+
+// Order returns all rows in their new order. Only the first topK places are
+// chosen for diversity, all when topK is 0; the rest follow by score. Of equal
+// candidates the earlier row is chosen.
+func Order(rows Rows, topK int, s *Settings) []int {
+	byScore := make([]int, rows.Len())
+	for i := range byScore {
+		byScore[i] = i
+	}
+	slices.SortStableFunc(byScore, func(a, b int) int { return cmp.Compare(rows.Score(b), rows.Score(a)) })
+
+	n := min(s.Candidates, len(byScore))
+	if topK <= 0 || topK > n {
+		topK = n
+	}
+	m := newSelection(rows, byScore[:n], s.Lambda)
+	order := make([]int, 0, len(byScore))
+	for range topK {
+		order = append(order, byScore[m.next()])
+	}
+	for i, row := range byScore {
+		if i >= n || !m.chosen[i] {
+			order = append(order, row)
+		}
+	}
+	return order
+}
+
+// selection is the state of choosing one candidate after the other. Candidates
+// are numbered from the best score down.
+type selection struct {
+	lambda  float64
+	scores  []float64
+	vectors []vector
+	nearest []float64 // per candidate: its similarity to the nearest chosen one
+	chosen  []bool
+	weights []float64 // per word: its weight in the candidate chosen last
+}
+
+func newSelection(rows Rows, candidates []int, lambda float64) *selection {
+	texts := make([]string, len(candidates))
+	scores := make([]float64, len(candidates))
+	for i, row := range candidates {
+		texts[i], scores[i] = rows.Text(row), rows.Score(row)
+	}
+	vectors, words := vectorize(texts)
+	return &selection{
+		lambda:  lambda,
+		scores:  scores,
+		vectors: vectors,
+		nearest: make([]float64, len(candidates)),
+		chosen:  make([]bool, len(candidates)),
+		weights: make([]float64, words),
+	}
+}
+
+// next chooses the candidate with the best marginal relevance.
+func (m *selection) next() int {
+	best, bestValue := -1, 0.0
+	for i, score := range m.scores {
+		if m.chosen[i] {
+			continue
+		}
+		value := m.lambda*score - (1-m.lambda)*m.nearest[i]
+		if best < 0 || value > bestValue {
+			best, bestValue = i, value
+		}
+	}
+	m.chosen[best] = true
+	m.approach(best)
+	return best
+}
+
+// approach updates how near the remaining candidates are to a chosen one.
+func (m *selection) approach(chosen int) {
+	for _, e := range m.vectors[chosen] {
+		m.weights[e.word] = e.weight
+	}
+	for i, v := range m.vectors {
+		if m.chosen[i] {
+			continue
+		}
+		dot := 0.0
+		for _, e := range v {
+			dot += e.weight * m.weights[e.word]
+		}
+		m.nearest[i] = max(m.nearest[i], dot)
+	}
+	for _, e := range m.vectors[chosen] {
+		m.weights[e.word] = 0
+	}
+}

@@ -1,0 +1,172 @@
+// Package plugin replaces personal data in texts with labels: email addresses,
+// phone numbers, IP addresses, payment card numbers and bank accounts (IBAN).
+//
+// Every kind is recognized by its form and, where there is one, by its
+// checksum. Nothing is looked up, so what has no form of its own (names, street
+// addresses) stays.
+package plugin
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is a kind of personal data.
+type Kind int
+
+// The kinds, in the order in which they are tried at a place.
+const (
+	Email Kind = iota
+	IBAN
+	Card
+	IP
+	Phone
+	kinds
+)
+
+// names are the kinds as the settings call them.
+var names = [kinds]string{"email", "iban", "credit_card", "ip", "phone"}
+
+// String is the name of the kind in the settings.
+func (k Kind) String() string { return names[k] }
+
+// Settings are the settings of a step.
+type Settings struct {
+	// Email, Phone, IP, CreditCard and IBAN switch the kinds. Default true.
+	Email      bool `json:"email"`
+	Phone      bool `json:"phone"`
+	IP         bool `json:"ip"`
+	CreditCard bool `json:"credit_card"`
+	IBAN       bool `json:"iban"`
+	// Labels are what is put in place of a kind. Default [EMAIL], [PHONE], [IP],
+	// [CREDIT_CARD], [IBAN].
+	Labels map[string]string `json:"labels"`
+	// Allow lists values that stay, such as the address of the own support,
+	// compared without regard to case.
+	Allow []string `json:"allow"`
+
+	enabled [kinds]bool
+	labels  [kinds]string
+	allowed map[string]bool
+}
+
+// Defaults are the values of what is not set.
+func (s *Settings) Defaults() {
+	*s = Settings{Email: true, Phone: true, IP: true, CreditCard: true, IBAN: true}
+}
+
+// Validate refuses labels of unknown kinds, and prepares the settings for use.
+func (s *Settings) Validate() error {
+	s.enabled = [kinds]bool{Email: s.Email, IBAN: s.IBAN, Card: s.CreditCard, IP: s.IP, Phone: s.Phone}
+	for kind, name := range names {
+		s.labels[kind] = "[" + strings.ToUpper(name) + "]"
+		if label, ok := s.Labels[name]; ok {
+			s.labels[kind] = label
+		}
+	}
+	for name := range s.Labels {
+		if !strings.Contains(" "+strings.Join(names[:], " ")+" ", " "+name+" ") {
+			return fmt.Errorf("labels: unknown kind %q (known: %s)", name, strings.Join(names[:], ", "))
+		}
+	}
+	s.allowed = make(map[string]bool, len(s.Allow))
+	for _, value := range s.Allow {
+		s.allowed[strings.ToLower(value)] = true
+	}
+	return nil
+}
+
+// Counts says how many of each kind were replaced.
+type Counts [kinds]int
+
+// Add adds the counts of another text.
+func (c *Counts) Add(other Counts) {
+	for kind, n := range other {
+		c[kind] += n
+	}
+}
+
+// Total is the number of all kinds.
+func (c Counts) Total() (total int) {
+	for _, n := range c {
+		total += n
+	}
+	return total
+}
+
+// String lists the kinds that occurred: "email 2, phone 1".
+func (c Counts) String() string {
+	var parts []string
+	for kind, n := range c {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", Kind(kind), n))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Redact returns text with personal data replaced. Without any it returns text
+// itself and zero counts.
+func Redact(text string, s *Settings) (string, Counts) {
+	var (
+		out    strings.Builder
+		counts Counts
+		done   int // text[:done] is in out
+	)
+	for pos := 0; pos < len(text); {
+		kind, end := s.find(text, pos)
+		if end == 0 {
+			pos = next(text, pos)
+			continue
+		}
+		if !s.allowed[strings.ToLower(text[pos:end])] {
+			out.WriteString(text[done:pos])
+			out.WriteString(s.labels[kind])
+			done = end
+			counts[kind]++
+		}
+		pos = end
+	}
+	if done == 0 {
+		return text, counts
+	}
+	out.WriteString(text[done:])
+	return out.String(), counts
+}
+
+// find tries the kinds at pos and returns the end of what it finds, 0 when
+// there is nothing.
+func (s *Settings) find(text string, pos int) (Kind, int) {
+	finders := [kinds]func(string, int) int{email, iban, card, ipAddress, phone}
+	c := text[pos]
+	if !isAlnum(c) && c != '+' && c != '(' && c != ':' && c < 0x80 || pos > 0 && isAlnum(c) && isAlnum(text[pos-1]) {
+		return 0, 0 // nothing begins here
+	}
+	for kind, find := range finders {
+		if s.enabled[kind] {
+			if end := find(text, pos); end > 0 {
+				return Kind(kind), end
+			}
+		}
+	}
+	return 0, 0
+}
+
+// next is the next place at which something may begin.
+func next(text string, pos int) int {
+	if !isAlnum(text[pos]) {
+		return pos + 1
+	}
+	for pos < len(text) && isAlnum(text[pos]) {
+		pos++
+	}
+	return pos
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isAlpha(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isAlnum(c byte) bool { return isDigit(c) || isAlpha(c) }
+
+// endsAt reports whether a number or code may end before pos: no letter or
+// digit follows.
+func endsAt(text string, pos int) bool { return pos >= len(text) || !isAlnum(text[pos]) }

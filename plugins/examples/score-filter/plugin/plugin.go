@@ -1,0 +1,70 @@
+// Package plugin decides which scores are good enough to stay.
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Settings are the settings of a step.
+type Settings struct {
+	// MinScore is the least score that stays, 0 to 1. Default 0.5.
+	MinScore float64 `json:"min_score"`
+	// TopFraction keeps at most this part of the rows, the best, more than 0
+	// and up to 1. Default 1.
+	TopFraction float64 `json:"top_fraction"`
+	// KeepAtLeast rows stay, the best, whatever their score. Default 0.
+	KeepAtLeast int `json:"keep_at_least"`
+}
+
+// Defaults are the values of what is not set.
+func (s *Settings) Defaults() { *s = Settings{MinScore: 0.5, TopFraction: 1} }
+
+// Validate refuses values out of their range.
+func (s *Settings) Validate() error {
+	switch {
+	case !(s.MinScore >= 0 && s.MinScore <= 1):
+		return fmt.Errorf("min_score %v: not within 0..1", s.MinScore)
+	case !(s.TopFraction > 0 && s.TopFraction <= 1):
+		return fmt.Errorf("top_fraction %v: not above 0 and up to 1", s.TopFraction)
+	case s.KeepAtLeast < 0:
+		return fmt.Errorf("keep_at_least %d: negative", s.KeepAtLeast)
+	}
+	return nil
+}
+
+// Keep returns the rows that stay, ascending. Of equal scores the earlier row
+// counts as the better.
+func Keep(scores []float64, s *Settings) []uint32 {
+	keep := make([]uint32, 0, len(scores))
+	for row, score := range scores {
+		if score >= s.MinScore {
+			keep = append(keep, uint32(row))
+		}
+	}
+	if want := s.wanted(len(keep), len(scores)); want != len(keep) {
+		return best(scores, want)
+	}
+	return keep
+}
+
+// wanted is how many of n rows stay when passing reach the least score.
+func (s *Settings) wanted(passing, n int) int {
+	const slack = 1e-9 // 0.1 * 30 is a little more than 3
+	limit := int(math.Ceil(s.TopFraction*float64(n) - slack))
+	return max(min(passing, limit), min(s.KeepAtLeast, n))
+}
+
+// best returns the n rows with the highest scores, ascending by row.
+func best(scores []float64, n int) []uint32 {
+	rows := make([]uint32, len(scores))
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
+	slices.SortStableFunc(rows, func(a, b uint32) int { return cmp.Compare(scores[b], scores[a]) })
+	rows = rows[:n]
+	slices.Sort(rows)
+	return rows
+}
