@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/viper"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+// app is one run of the program.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	settings *viper.Viper
+	// started is set once the command line is understood.
+	started bool
+}
+
+func newApp(in io.Reader, out, err io.Writer) *app {
+	a := &app{in: in, out: out, err: err, settings: viper.New()}
+	a.settings.SetEnvPrefix(strings.TrimSuffix(config.EnvPrefix, "_"))
+	a.settings.SetEnvKeyReplacer(strings.NewReplacer(".", "_", "-", "_"))
+	for _, o := range config.Overrides {
+		_ = a.settings.BindEnv(o.Path) // fails only without a key
+	}
+	_ = a.settings.BindEnv("config")
+	return a
+}
+
+// run wraps the work of a command: from here on errors are not mistakes on the
+// command line.
+func (a *app) run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		return f(cmd, args)
+	}
+}
+
+// say prints one message line.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.err, "anchor-host: "+format+"\n", args...)
+}
+
+// emit writes the data of a command in one piece, so that an interrupted
+// command has printed all or nothing.
+func (a *app) emit(b *bytes.Buffer) error {
+	if _, err := a.out.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// load reads the configuration of a command: the file, then environment and
+// flags. Without --config the file of the current folder is used if it is
+// there.
+func (a *app) load(cmd *cobra.Command) (*config.Loaded, error) {
+	path := a.configPath(cmd)
+	loaded := config.Default()
+	if path != "" {
+		var err error
+		if loaded, err = config.Load(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w (write one with: anchor-host init)", err)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return loaded, a.override(cmd, loaded)
+}
+
+// configPath returns the configuration file in use, or "".
+func (a *app) configPath(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup("config"); f != nil {
+		_ = a.settings.BindPFlag("config", f) // fails only for a nil flag
+	}
+	if path := a.settings.GetString("config"); path != "" {
+		return path
+	}
+	if _, err := os.Stat(config.DefaultFile); err == nil {
+		return config.DefaultFile
+	}
+	return ""
+}
+
+// override applies the environment and the flags of a command. An empty
+// variable counts as not set.
+func (a *app) override(cmd *cobra.Command, loaded *config.Loaded) error {
+	for _, o := range config.Overrides {
+		flag := cmd.Flags().Lookup(o.Flag)
+		if flag != nil {
+			_ = a.settings.BindPFlag(o.Path, flag) // fails only for a nil flag
+		}
+		switch {
+		case flag != nil && flag.Changed:
+			if err := loaded.Override(o, a.settings.GetString(o.Path), "flag --"+o.Flag); err != nil {
+				return usagef(cmd, "flag --%s: %w", o.Flag, err)
+			}
+		case os.Getenv(o.Env()) != "":
+			if err := loaded.Override(o, a.settings.GetString(o.Path), "environment "+o.Env()); err != nil {
+				return fmt.Errorf("%w: environment %s: %w", config.ErrInvalid, o.Env(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// logger writes log lines of the configured level to stderr.
+func (a *app) logger(loaded *config.Config) *slog.Logger {
+	level := slog.LevelWarn
+	if loaded.LogLevel != "" {
+		_ = level.UnmarshalText([]byte(loaded.LogLevel)) // checked with the configuration
+	}
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: dropTime}))
+}
+
+// dropTime leaves the time out of log lines: a command's life is short.
+func dropTime(groups []string, attr slog.Attr) slog.Attr {
+	if len(groups) == 0 && attr.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return attr
+}
+
+// open opens a file, or stdin for "-", and returns the name used in messages.
+func (a *app) open(path string) (io.ReadCloser, string, error) {
+	if path == "-" {
+		return io.NopCloser(a.in), "stdin", nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, path, err
+	}
+	return f, path, nil
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// buildFlags are the flags of build that are no settings.
+type buildFlags struct {
+	output, queryFile, items, request string
+	explain, strict                   bool
+}
+
+func (a *app) buildCommand() *cobra.Command {
+	var f buildFlags
+	cmd := &cobra.Command{
+		Use:   "build [flags] [QUERY]",
+		Short: "Build one context window",
+		Long: `Build one context window for a query: system prompts, memory, steps by priority,
+the window within its token budget, and the format of the model API. The
+formatted window goes to stdout, a one-line summary to stderr.
+
+A step that fails under "on_error: skip" (the default of plugins) leaves one
+line on stderr and the items as they were.
+
+The query is the argument, the content of --query-file, or with "-" what comes
+on stdin. With --request the whole build is one JSON document, and the result is
+one too; a failed build then prints a document with the key "error".`,
+		Example: `  anchor-host build "how do I cancel a request?"
+  anchor-host build --explain --max-tokens 2000 "how do I cancel a request?"
+  echo "how do I cancel a request?" | anchor-host build -o json -
+  echo '{"query": "hi", "items": [{"content": "hello", "source": "user"}]}' |
+    anchor-host build --request -`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	hostFlags(cmd)
+	windowFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&f.output, "output", "o", "text", "output: text (the formatted window) or json (the whole result)")
+	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
+	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
+	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin), print the result as JSON")
+	flags.BoolVar(&f.explain, "explain", false, "say of each item why it is in the window or not, and where the time went")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step was skipped")
+	cmd.MarkFlagsMutuallyExclusive("request", "items")
+	cmd.MarkFlagsMutuallyExclusive("request", "query-file")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		if f.request != "" {
+			return a.buildRequest(cmd, &f, args)
+		}
+		return a.buildQuery(cmd, &f, args)
+	})
+	return cmd
+}
+
+// buildQuery builds for a query, as the configuration says.
+func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error {
+	if err := checkFormat(cmd, f.output, "text", "json"); err != nil {
+		return err
+	}
+	loaded, err := a.load(cmd)
+	if err != nil {
+		return err
+	}
+	query, err := a.query(cmd, f, args)
+	if err != nil {
+		return err
+	}
+	items, err := a.items(f.items)
+	if err != nil {
+		return err
+	}
+	run := &buildRun{app: a, config: &loaded.Config, items: items, query: pipeline.Query{Text: query}, strict: f.strict}
+	run.pluginDir, run.cacheDir, run.path = pluginDir(loaded), loaded.Path(loaded.CacheDir), loaded.Path
+	if f.explain {
+		run.trace = new(assemble.Trace)
+	}
+	result, err := run.do(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if err := a.printResult(f, run, result); err != nil {
+		return err
+	}
+	for _, w := range result.Diagnostics.Warnings {
+		a.say("warning: %s", w)
+	}
+	a.say("%s", summary(result))
+	return run.degraded(result)
+}
+
+// pluginDir returns the plugin folder in use.
+func pluginDir(loaded *config.Loaded) string {
+	if loaded.Plugins.Dir == "" {
+		return loaded.Path("plugins")
+	}
+	return loaded.Path(loaded.Plugins.Dir)
+}
+
+// query returns the query text of a command line.
+func (a *app) query(cmd *cobra.Command, f *buildFlags, args []string) (string, error) {
+	switch {
+	case len(args) == 1 && f.queryFile != "":
+		return "", usagef(cmd, "a query and --query-file exclude each other")
+	case len(args) == 1 && args[0] != "-":
+		return args[0], nil
+	case len(args) == 0 && f.queryFile == "":
+		return "", usagef(cmd, `no query (give one as argument, with --query-file, or "-" for stdin)`)
+	}
+	path := f.queryFile
+	if path == "" {
+		path = "-"
+	}
+	if path == "-" && f.items == "-" {
+		return "", usagef(cmd, "query and items cannot both come from stdin")
+	}
+	r, name, err := a.open(path)
+	if err != nil {
+		return "", fmt.Errorf("read query: %w", err)
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxQuery+1))
+	if err != nil {
+		return "", fmt.Errorf("read query: %w", err)
+	}
+	if len(text) > maxQuery {
+		return "", fmt.Errorf("%w: %s: the query is longer than %d KiB", config.ErrInvalid, name, maxQuery>>10)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
+// maxQuery bounds a query that is read from a file: far more than any question.
+const maxQuery = 1 << 20
+
+func (a *app) items(path string) ([]pipeline.Item, error) {
+	if path == "" {
+		return nil, nil
+	}
+	r, name, err := a.open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read items: %w", err)
+	}
+	defer r.Close()
+	items, err := request.ReadItems(name, r)
+	return request.Convert(items), err
+}
+
+// buildRun is one build of the command line.
+type buildRun struct {
+	app                 *app
+	config              *config.Config
+	pluginDir, cacheDir string
+	path                func(string) string
+	items               []pipeline.Item
+	query               pipeline.Query
+	trace               *assemble.Trace
+	strict              bool
+	loadTime            time.Duration
+}
+
+// do loads the plugins, builds, and says on stderr which steps were skipped.
+func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
+	if r.config.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.config.Timeout))
+		defer cancel()
+	}
+	progress := newProgress(r.app)
+	defer progress.stop()
+	assembly, err := assemble.New(ctx, r.config, assemble.Options{
+		PluginDir: r.pluginDir, CacheDir: r.cacheDir, Path: r.path,
+		Logger: r.app.logger(r.config), Items: r.items, Trace: r.trace, OnCompile: progress.compiling,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer assembly.Close(context.WithoutCancel(ctx))
+	r.loadTime = assembly.LoadTime
+	progress.start("building the window")
+	result, err := assembly.Build(ctx, r.query)
+	progress.stop()
+	r.reportSkipped(result, err)
+	return result, err
+}
+
+// reportSkipped leaves one line for each step that was skipped.
+func (r *buildRun) reportSkipped(result *pipeline.Result, err error) {
+	d := diagnosticsOf(result, err)
+	if d == nil {
+		return
+	}
+	for _, f := range d.StepFailures {
+		if f.Step != d.FailedStep {
+			r.app.say("step %q: %s (skipped)", f.Step, f.Message)
+		}
+	}
+}
+
+// diagnosticsOf returns the diagnostics of a build, however it ended.
+func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
+	var failed *pipeline.BuildError
+	switch {
+	case result != nil:
+		return result.Diagnostics
+	case errors.As(err, &failed):
+		return failed.Diagnostics
+	}
+	return nil
+}
+
+// degraded is the error of a build that skipped steps under --strict.
+func (r *buildRun) degraded(result *pipeline.Result) error {
+	if n := len(result.Diagnostics.SkippedSteps); r.strict && n > 0 {
+		return fmt.Errorf("%w: %d of the steps skipped (--strict)", errDegraded, n)
+	}
+	return nil
+}
+
+// printResult writes the result of a build that was asked for on the command
+// line.
+func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result) error {
+	var b bytes.Buffer
+	switch {
+	case f.output == "json" && f.explain:
+		doc := struct {
+			*pipeline.Result
+			Explain explanation `json:"explain"`
+		}{result, explain(run, result)}
+		if err := writeJSON(&b, doc); err != nil {
+			return err
+		}
+	case f.output == "json":
+		if err := writeJSON(&b, result); err != nil {
+			return err
+		}
+	default:
+		if err := writeWindow(&b, result.Output); err != nil {
+			return err
+		}
+		if f.explain {
+			writeExplanation(&b, explain(run, result))
+		}
+	}
+	return a.emit(&b)
+}
+
+// writeWindow writes a formatted window: text as it is, anything else as JSON.
+func writeWindow(b *bytes.Buffer, output any) error {
+	text, ok := output.(string)
+	if !ok {
+		return writeJSON(b, output)
+	}
+	b.WriteString(text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		b.WriteByte('\n')
+	}
+	return nil
+}
+
+// summary says in one line what was built.
+func summary(result *pipeline.Result) string {
+	d, w := result.Diagnostics, result.Window
+	s := fmt.Sprintf("%d items, %d of %d tokens (%.0f %%), %d left out, %.0f ms",
+		d.ItemsIncluded, w.UsedTokens, w.MaxTokens, 100*w.Utilization(), d.ItemsOverflow, result.BuildTimeMS)
+	if n := len(d.SkippedSteps); n > 0 {
+		s += fmt.Sprintf(", skipped: %s", strings.Join(d.SkippedSteps, ", "))
+	}
+	return s
+}

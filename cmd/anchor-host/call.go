@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+// callFlags are the flags of "plugin call".
+type callFlags struct {
+	input, inputFile     string
+	set                  []string
+	allowHost, allowPath []string
+	allowPrivate, wasi   bool
+	timeout, memory      string
+	fuel                 int64
+	repeat               int
+	logLevel, cacheDir   string
+}
+
+func (a *app) pluginCallCommand() *cobra.Command {
+	var f callFlags
+	cmd := &cobra.Command{
+		Use:   "call [flags] FILE.wasm FUNCTION",
+		Short: "Call one function of a module",
+		Long: `Call one exported function of an Extism or ABI 1 module, with the input given,
+and write its output to stdout as it is. The error of the guest and its log go
+to stderr. Nothing is permitted that a flag does not allow.
+
+With --repeat the same instance is called again and again, keeps its state, and
+each output is followed by a line break.`,
+		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
+  anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
+  anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs`,
+		Args: cobra.ExactArgs(2),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.input, "input", "", "input as text")
+	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
+	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE the module reads with config_get (repeatable)")
+	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a host, such as *.example.com (repeatable)")
+	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
+	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
+	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
+	flags.Int64Var(&f.fuel, "fuel", 0, "the most instructions of one call")
+	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
+	flags.IntVar(&f.repeat, "repeat", 1, "how often to call")
+	flags.StringVar(&f.logLevel, "log-level", "warn", "least level of log lines: debug, info, warn, error")
+	flags.StringVar(&f.cacheDir, "cache-dir", "", "folder of compiled plugins, or off")
+	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.call(cmd, &f, args[0], args[1]) })
+	return cmd
+}
+
+func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) error {
+	pc, err := f.pluginConfig(cmd)
+	if err != nil {
+		return err
+	}
+	input, err := a.callInput(f)
+	if err != nil {
+		return err
+	}
+	spec, err := host.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(spec.Functions, function) {
+		return fmt.Errorf("%s: function %q: %w (it exports %s)", file, function, host.ErrNoExport, dash(strings.Join(spec.Functions, ", ")))
+	}
+	ctx := cmd.Context()
+	progress := newProgress(a)
+	defer progress.stop()
+	level := slog.LevelWarn
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return usagef(cmd, "flag --log-level: %w", err)
+	}
+	h, err := host.New(ctx, host.Config{
+		Logger: a.logger(&config.Config{LogLevel: f.logLevel}), CacheDir: f.cacheDir, OnCompile: progress.compiling,
+	})
+	if err != nil {
+		return err
+	}
+	defer h.Close(context.WithoutCancel(ctx))
+	plugin, err := h.Load(ctx, spec, pc)
+	if err != nil {
+		return err
+	}
+	progress.start(fmt.Sprintf("running %s", function))
+	return a.repeat(ctx, f, plugin, function, input)
+}
+
+// repeat calls the function as often as asked and writes each output.
+func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, function string, input []byte) error {
+	times := make([]time.Duration, 0, max(0, f.repeat))
+	for range f.repeat {
+		start := time.Now()
+		result, err := plugin.Call(ctx, function, input)
+		if err != nil {
+			return err
+		}
+		times = append(times, time.Since(start))
+		b := bytes.NewBuffer(result.Output)
+		if f.repeat > 1 {
+			b.WriteByte('\n')
+		}
+		if err := a.emit(b); err != nil {
+			return err
+		}
+	}
+	if len(times) > 1 {
+		slices.Sort(times)
+		a.say("%d calls: fastest %v, median %v, slowest %v", len(times), times[0], times[len(times)/2], times[len(times)-1])
+	}
+	return nil
+}
+
+func (a *app) callInput(f *callFlags) ([]byte, error) {
+	if f.inputFile == "" {
+		return []byte(f.input), nil
+	}
+	r, _, err := a.open(f.inputFile)
+	if err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	return data, nil
+}
+
+// pluginConfig turns the flags into what the host takes.
+func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) {
+	pc := host.PluginConfig{WASI: f.wasi, Config: map[string]string{}}
+	var timeout config.Duration
+	var memory config.Size
+	if f.timeout != "" {
+		if err := timeout.UnmarshalText([]byte(f.timeout)); err != nil {
+			return pc, usagef(cmd, "flag --timeout: %w", err)
+		}
+	}
+	if f.memory != "" {
+		if err := memory.UnmarshalText([]byte(f.memory)); err != nil {
+			return pc, usagef(cmd, "flag --memory-max: %w", err)
+		}
+	}
+	if f.fuel < 0 || f.repeat < 1 {
+		return pc, usagef(cmd, "--fuel must be 0 or more, --repeat 1 or more")
+	}
+	pc.Limits = host.Limits{Timeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
+	for _, pair := range f.set {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return pc, usagef(cmd, "flag --set: want KEY=VALUE, got %q", pair)
+		}
+		pc.Config[key] = value
+	}
+	for _, spec := range f.allowPath {
+		mount, ok := parseMount(spec)
+		if !ok {
+			return pc, usagef(cmd, "flag --allow-path: want [ro:]HOST:GUEST, got %q", spec)
+		}
+		pc.Grants.Files = append(pc.Grants.Files, mount)
+	}
+	if len(f.allowHost) > 0 {
+		pc.Grants.HTTP = &host.HTTPGrant{
+			Hosts: f.allowHost, Methods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
+			Private: f.allowPrivate || slices.ContainsFunc(f.allowHost, isPrivate),
+		}
+	}
+	return pc, nil
+}
+
+// parseMount reads [ro:]HOST:GUEST. The guest path has no colon; the host path
+// may.
+func parseMount(spec string) (host.FileGrant, bool) {
+	g := host.FileGrant{Mode: host.ModeRW}
+	if rest, ok := strings.CutPrefix(spec, "ro:"); ok {
+		g.Mode, spec = host.ModeRO, rest
+	}
+	i := strings.LastIndexByte(spec, ':')
+	if i < 1 || i == len(spec)-1 {
+		return g, false
+	}
+	g.Host, g.Guest = spec[:i], spec[i+1:]
+	return g, true
+}
+
+// isPrivate says whether a host is named that can only be a private one.
+func isPrivate(name string) bool {
+	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	if err != nil {
+		return name == "localhost"
+	}
+	return addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast()
+}

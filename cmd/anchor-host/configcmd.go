@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "config",
+		Short: "Check, show and describe the configuration",
+		Long: `Check, show and describe anchor.yaml. Every key is described by
+"anchor-host config schema".`,
+		Example: `  anchor-host config validate
+  anchor-host config show --origin`,
+	})
+	cmd.AddCommand(a.configValidateCommand(), a.configShowCommand(), a.configSchemaCommand())
+	return cmd
+}
+
+func (a *app) configValidateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Check anchor.yaml and the plugins it names",
+		Long: `Check anchor.yaml: every key and value, the plugins it names, their settings
+against the plugins' schemas, the grants against what the plugins ask for, and
+the steps against what the plugins offer. All mistakes are reported, each with
+file, line and column. No plugin is run.`,
+		Example: `  anchor-host config validate --config anchor.yaml`,
+		Args:    cobra.NoArgs,
+	}
+	hostFlags(cmd)
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		loaded, err := a.load(cmd)
+		if err != nil {
+			return err
+		}
+		errs, warnings := assemble.Validate(cmd.Context(), loaded)
+		for _, w := range warnings {
+			a.say("%s", w)
+		}
+		if errs != nil {
+			return errs
+		}
+		name := loaded.File
+		if name == "" {
+			name = "no file, defaults only"
+		}
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "%s: ok (%d instances, %d steps)\n", name, len(loaded.Instances), len(loaded.Steps))
+		return a.emit(&b)
+	})
+	return cmd
+}
+
+func (a *app) configShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print the effective settings",
+		Long: `Print every setting that is set or has a default, after flags and environment
+have been applied. With --origin also where each comes from: a flag, an
+environment variable, file and line, or the default. Secrets are not printed.`,
+		Example: `  ANCHOR_HOST_MAX_TOKENS=4000 anchor-host config show --origin`,
+		Args:    cobra.NoArgs,
+	}
+	hostFlags(cmd)
+	windowFlags(cmd)
+	format := formatFlag(cmd, "table", "json", "yaml")
+	origin := cmd.Flags().Bool("origin", false, "print where each setting comes from")
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		loaded, err := a.load(cmd)
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, *format, settingsListing(loaded.Settings(), *origin))
+	})
+	return cmd
+}
+
+// windowFlags add the flags that override the shape of the window.
+func windowFlags(cmd *cobra.Command) {
+	cmd.Flags().Int("max-tokens", 0, "size of the window in tokens")
+	cmd.Flags().String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
+	cmd.Flags().String("format", "", "anthropic, openai or generic")
+	cmd.Flags().String("preset", "", "budget: chat, rag or agent")
+	cmd.Flags().String("timeout", "", "bound of the whole build, such as 10s")
+}
+
+func settingsListing(settings []config.Setting, origin bool) listing {
+	l := listing{header: []string{"SETTING", "VALUE"}}
+	if origin {
+		l.header = append(l.header, "ORIGIN")
+	}
+	for i, s := range settings {
+		row := []string{s.Path, oneCell(s.Value)}
+		if origin {
+			row = append(row, s.Origin)
+		} else {
+			settings[i].Origin = ""
+		}
+		l.rows = append(l.rows, row)
+	}
+	l.data = settings
+	return l
+}
+
+func (a *app) configSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of anchor.yaml",
+		Long: `Print the JSON Schema (2020-12) of anchor.yaml, for editors that complete and
+check YAML.`,
+		Example: `  anchor-host config schema > anchor.schema.json`,
+		Args:    cobra.NoArgs,
+		RunE: a.run(func(*cobra.Command, []string) error {
+			var b bytes.Buffer
+			if err := writeJSON(&b, config.Schema()); err != nil {
+				return err
+			}
+			return a.emit(&b)
+		}),
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// finding is one line of "doctor".
+type finding struct {
+	Check string `json:"check"`
+	// Status is ok, warning or problem.
+	Status string `json:"status"`
+	Detail string `json:"detail"`
+}
+
+const (
+	statusOK      = "ok"
+	statusWarning = "warning"
+	statusProblem = "problem"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the machine and the set-up",
+		Long: `Check versions, the engine, the folder of compiled plugins, the configuration,
+the environment and every plugin of the plugin folder. The exit code is 1 when
+something is a problem.`,
+		Example: `  anchor-host doctor
+  anchor-host doctor -o json`,
+		Args: cobra.NoArgs,
+	}
+	hostFlags(cmd)
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		findings := a.examine(cmd)
+		l := listing{header: []string{"CHECK", "STATUS", "DETAIL"}, data: findings}
+		problems := 0
+		for _, f := range findings {
+			l.rows = append(l.rows, []string{f.Check, f.Status, oneCell(f.Detail)})
+			if f.Status == statusProblem {
+				problems++
+			}
+		}
+		if err := a.print(cmd, *format, l); err != nil {
+			return err
+		}
+		if problems > 0 {
+			return fmt.Errorf("doctor found %d problems", problems)
+		}
+		return nil
+	})
+	return cmd
+}
+
+func (a *app) examine(cmd *cobra.Command) []finding {
+	v := readVersion()
+	findings := []finding{
+		{"version", statusOK, fmt.Sprintf("anchor-host %s, ABI %d, %s, wazero %s", v.Version, v.ABI, v.Go, v.Wazero)},
+		engineFinding(),
+	}
+	loaded, err := a.load(cmd)
+	if err != nil {
+		findings = append(findings, finding{"configuration", statusProblem, err.Error()})
+		loaded = config.Default()
+	} else {
+		detail := loaded.File
+		if detail == "" {
+			detail = "no file, defaults only"
+		}
+		findings = append(findings, finding{"configuration", statusOK, detail})
+	}
+	findings = append(findings, environmentFindings(os.Environ())...)
+	findings = append(findings, cacheFinding(loaded), dataFinding())
+	return append(findings, pluginFindings(pluginDir(loaded))...)
+}
+
+// compilerPlatforms are those for which wazero compiles.
+var compilerPlatforms = []string{
+	"linux/amd64", "darwin/amd64", "freebsd/amd64", "netbsd/amd64", "dragonfly/amd64", "windows/amd64",
+	"linux/arm64", "darwin/arm64", "freebsd/arm64", "netbsd/arm64", "windows/arm64",
+}
+
+// engineFinding says whether plugins are compiled to machine code here.
+func engineFinding() finding {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	if slices.Contains(compilerPlatforms, platform) {
+		return finding{"engine", statusOK, "compiler on " + platform}
+	}
+	return finding{"engine", statusWarning, "interpreter on " + platform + ": plugins run many times slower"}
+}
+
+// environmentFindings report variables that look like settings and are none.
+func environmentFindings(environ []string) []finding {
+	known := []string{config.EnvPrefix + "CONFIG"}
+	for _, o := range config.Overrides {
+		known = append(known, o.Env())
+	}
+	var findings []finding
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, config.EnvPrefix) && !slices.Contains(known, name) {
+			findings = append(findings, finding{"environment", statusWarning, name + " is no setting" + hint(name, known)})
+		}
+	}
+	if findings == nil {
+		findings = []finding{{"environment", statusOK, "no unknown variable " + config.EnvPrefix + "*"}}
+	}
+	return findings
+}
+
+func hint(name string, known []string) string {
+	lower := make([]string, len(known))
+	for i, k := range known {
+		lower[i] = strings.ToLower(k)
+	}
+	if near := strict.Nearest(name, lower); near != "" {
+		return fmt.Sprintf(" (did you mean %s?)", strings.ToUpper(near))
+	}
+	return ""
+}
+
+// cacheFinding tries to write where compiled plugins are kept.
+func cacheFinding(loaded *config.Loaded) finding {
+	dir := loaded.CacheDir
+	switch dir {
+	case host.CacheOff:
+		return finding{"cache", statusWarning, "off: plugins are compiled anew by every command"}
+	case "":
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (set cache_dir)", err)}
+		}
+		dir = filepath.Join(base, "anchor-host", "compiled")
+	default:
+		dir = loaded.Path(dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written)", err)}
+	}
+	f, err := os.CreateTemp(dir, "doctor-*")
+	if err != nil {
+		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written)", err)}
+	}
+	f.Close()
+	os.Remove(f.Name())
+	return finding{"cache", statusOK, dir + " can be written"}
+}
+
+// dataFinding reports the folder of test data, which only tests need.
+func dataFinding() finding {
+	dir := os.Getenv("ANCHOR_DATA_DIR")
+	if dir == "" {
+		return finding{"test data", statusOK, "ANCHOR_DATA_DIR is not set; only tests need it"}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return finding{"test data", statusWarning, "ANCHOR_DATA_DIR=" + dir + " is no folder"}
+	}
+	return finding{"test data", statusOK, dir}
+}
+
+func pluginFindings(dir string) []finding {
+	entries, err := host.ReadDir(dir)
+	if err != nil {
+		return []finding{{"plugins", statusWarning, err.Error()}}
+	}
+	findings := []finding{{"plugins", statusOK, fmt.Sprintf("%d in %s", len(entries), dir)}}
+	for _, e := range entries {
+		f := finding{"plugin " + e.Name, statusOK, e.Path}
+		switch {
+		case e.Err != nil:
+			f.Status, f.Detail = statusProblem, e.Err.Error()
+		case len(e.Spec.Warnings) > 0:
+			f.Status, f.Detail = statusWarning, strings.Join(e.Spec.Warnings, "; ")
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}

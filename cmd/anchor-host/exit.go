@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// The exit codes; the package comment and the help of the root command list
+// them.
+const (
+	codeOK          = 0
+	codeFailure     = 1
+	codeUsage       = 2
+	codeInvalid     = 3
+	codeRefused     = 5
+	codeNotFound    = 6
+	codeLimit       = 7
+	codeDegraded    = 8
+	codeInterrupted = 130
+)
+
+// exitHelp is the table in the help of the root command.
+const exitHelp = `Exit codes:
+  0    ok
+  1    failure
+  2    wrong usage of the command line
+  3    invalid configuration, request, manifest or ABI
+  5    permission refused
+  6    not found
+  7    deadline or limit exceeded
+  8    degraded: --strict was given and a step was skipped
+  130  interrupted`
+
+// reasonCodes are the exit codes of the typed reasons; all others are
+// codeFailure.
+var reasonCodes = map[abi.Reason]int{
+	abi.ReasonTimeout:        codeLimit,
+	abi.ReasonFuel:           codeLimit,
+	abi.ReasonMemory:         codeLimit,
+	abi.ReasonOutputTooLarge: codeLimit,
+	abi.ReasonInputTooLarge:  codeLimit,
+	abi.ReasonBusy:           codeLimit,
+	abi.ReasonDenied:         codeRefused,
+	abi.ReasonCancelled:      codeInterrupted,
+}
+
+// causeCodes are the exit codes of errors that callers decide on, in the order
+// in which they are tried.
+var causeCodes = []struct {
+	cause error
+	code  int
+}{
+	{errDegraded, codeDegraded},
+	{errUsage, codeUsage},
+	{context.DeadlineExceeded, codeLimit},
+	{fs.ErrNotExist, codeNotFound},
+	{config.ErrInvalid, codeInvalid},
+	{host.ErrNoOperation, codeInvalid},
+	{host.ErrNotWasm, codeInvalid},
+	{host.ErrABIVersion, codeInvalid},
+	{host.ErrManifest, codeInvalid},
+	{host.ErrNoExport, codeInvalid},
+	{host.ErrImport, codeInvalid},
+	{host.ErrSignature, codeInvalid},
+	{host.ErrConfig, codeInvalid},
+	{host.ErrDuplicate, codeInvalid},
+	{host.ErrTooLarge, codeLimit},
+	{pipeline.ErrInvalid, codeInvalid},
+	{pipeline.ErrBudget, codeInvalid},
+}
+
+var (
+	// errDegraded ends a build whose steps were not all run under --strict.
+	errDegraded = errors.New("degraded")
+	// errUsage marks a mistake on the command line.
+	errUsage = errors.New("usage")
+)
+
+// exitCode is the one place where errors become exit codes. ctx is the context
+// that an interruption ends.
+func exitCode(ctx context.Context, err error) int {
+	if err == nil {
+		return codeOK
+	}
+	if ctx.Err() != nil {
+		return codeInterrupted
+	}
+	var reasoner pipeline.Reasoner
+	if errors.As(err, &reasoner) {
+		if code, ok := reasonCodes[abi.Reason(reasoner.Reason())]; ok {
+			return code
+		}
+	}
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		return codeInvalid
+	}
+	for _, c := range causeCodes {
+		if errors.Is(err, c.cause) {
+			return c.code
+		}
+	}
+	return codeFailure
+}
+
+// commandError is a mistake on the command line, with the command to get help
+// for.
+type commandError struct {
+	command string
+	err     error
+}
+
+func (e *commandError) Error() string {
+	message := strings.Join(strings.Fields(e.err.Error()), " ")
+	return fmt.Sprintf("%s (see: %s --help)", message, e.command)
+}
+
+func (e *commandError) Unwrap() []error { return []error{errUsage, e.err} }
+
+// usageError marks err as a mistake on the command line of cmd.
+func usageError(cmd *cobra.Command, err error) error {
+	return &commandError{cmd.CommandPath(), err}
+}
+
+// usagef returns a mistake on the command line of cmd.
+func usagef(cmd *cobra.Command, format string, args ...any) error {
+	return usageError(cmd, fmt.Errorf(format, args...))
+}
+
+// silentError has been reported already; only its code counts.
+type silentError struct{ error }
+
+func (e silentError) Unwrap() error { return e.error }
+
+// report prints an error on stderr, each line with the program's name.
+func (a *app) report(code int, err error) {
+	var silent silentError
+	if errors.As(err, &silent) {
+		return
+	}
+	if code == codeInterrupted {
+		a.say("interrupted")
+		return
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		a.say("%s", line)
+	}
+}

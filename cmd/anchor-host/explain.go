@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// explanation says why each item is in the window or not.
+type explanation struct {
+	Items []verdict   `json:"items"`
+	Steps []stepLine  `json:"steps"`
+	Times []stageTime `json:"times"`
+}
+
+// verdict is the fate of one item.
+type verdict struct {
+	ID       string          `json:"id"`
+	In       bool            `json:"in"`
+	Source   pipeline.Source `json:"source"`
+	Priority int             `json:"priority"`
+	Score    float64         `json:"score"`
+	Tokens   int             `json:"tokens"`
+	// BroughtBy is the step the item came from, or "system prompts" or "memory".
+	BroughtBy string `json:"brought_by"`
+	Why       string `json:"why"`
+	// Lacked is how many tokens more the item would have needed.
+	Lacked  int    `json:"lacked_tokens,omitempty"`
+	Excerpt string `json:"excerpt"`
+}
+
+type stepLine struct {
+	Name       string  `json:"name"`
+	ItemsAfter int     `json:"items_after"`
+	TimeMS     float64 `json:"time_ms"`
+	Skipped    string  `json:"skipped,omitempty"`
+}
+
+type stageTime struct {
+	Stage  string  `json:"stage"`
+	TimeMS float64 `json:"time_ms"`
+}
+
+// explain works out the fate of every item of a build that was traced.
+func explain(run *buildRun, result *pipeline.Result) explanation {
+	e := explanation{}
+	for i := range result.Window.Items {
+		e.Items = append(e.Items, run.verdict(&result.Window.Items[i], true, "fits"))
+	}
+	for i := range result.Overflow {
+		o := &result.Overflow[i]
+		v := run.verdict(&o.Item, false, overflowReasons[o.Reason])
+		v.Lacked = max(0, o.TokenCount-o.Available)
+		e.Items = append(e.Items, v)
+	}
+	for _, g := range run.trace.Gone() {
+		e.Items = append(e.Items, run.verdict(&g.Item, false, fmt.Sprintf("taken away by step %q", g.Step)))
+	}
+	for _, s := range result.Diagnostics.Steps {
+		e.Steps = append(e.Steps, stepLine{Name: s.Name, ItemsAfter: s.ItemsAfter, TimeMS: s.TimeMS})
+	}
+	for _, f := range result.Diagnostics.StepFailures {
+		e.Steps = append(e.Steps, stepLine{Name: f.Step, Skipped: f.Message})
+	}
+	t := result.Diagnostics.TimesMS
+	e.Times = []stageTime{
+		{"load plugins", float64(run.loadTime.Microseconds()) / 1e3},
+		{"memory", t.Memory},
+		{"enrich", t.Enrich},
+		{"steps", t.Steps},
+		{"count tokens", t.Count},
+		{"fill window", t.Fill},
+		{"format", t.Format},
+		{"build in all", result.BuildTimeMS},
+	}
+	return e
+}
+
+// overflowReasons are the reasons as a reader wants them.
+var overflowReasons = map[pipeline.OverflowReason]string{
+	pipeline.OverflowWindow:        "window full",
+	pipeline.OverflowSourceCap:     "allocation of its source used up",
+	pipeline.OverflowSourceDropped: "its source exceeds its allocation and is dropped",
+	pipeline.OverflowSharedPool:    "shared pool used up",
+}
+
+func (r *buildRun) verdict(it *pipeline.Item, in bool, why string) verdict {
+	v := verdict{
+		ID: it.ID, In: in, Source: it.Source, Priority: it.Priority, Score: it.Score, Tokens: it.TokenCount,
+		BroughtBy: r.trace.BroughtBy(it), Why: why, Excerpt: excerpt(it.Content),
+	}
+	switch {
+	case v.BroughtBy != "":
+	case it.Source == pipeline.SourceSystem:
+		v.BroughtBy = "system prompts"
+	default:
+		v.BroughtBy = "memory"
+	}
+	return v
+}
+
+// writeExplanation writes the explanation as tables, each under a heading.
+func writeExplanation(b *bytes.Buffer, e explanation) {
+	b.WriteString("\n-- items --\n")
+	rows := make([][]string, len(e.Items))
+	for i, v := range e.Items {
+		mark, why := "out", v.Why
+		if v.In {
+			mark = "in"
+		}
+		if v.Lacked > 0 {
+			why += fmt.Sprintf(", %d tokens short", v.Lacked)
+		}
+		rows[i] = []string{
+			mark, oneCell(v.ID), string(v.Source), strconv.Itoa(v.Priority), fmt.Sprintf("%.3f", v.Score),
+			strconv.Itoa(v.Tokens), v.BroughtBy, why, v.Excerpt,
+		}
+	}
+	table(b, []string{"WINDOW", "ITEM", "SOURCE", "PRIORITY", "SCORE", "TOKENS", "FROM", "WHY", "TEXT"}, rows)
+	b.WriteString("\n-- steps --\n")
+	rows = rows[:0]
+	for _, s := range e.Steps {
+		if s.Skipped != "" {
+			rows = append(rows, []string{s.Name, "-", "-", "skipped: " + s.Skipped})
+			continue
+		}
+		rows = append(rows, []string{s.Name, strconv.Itoa(s.ItemsAfter), ms(s.TimeMS), "ok"})
+	}
+	table(b, []string{"STEP", "ITEMS AFTER", "TIME", "OUTCOME"}, rows)
+	b.WriteString("\n-- where the time went --\n")
+	rows = rows[:0]
+	for _, t := range e.Times {
+		rows = append(rows, []string{t.Stage, ms(t.TimeMS)})
+	}
+	table(b, []string{"STAGE", "TIME"}, rows)
+}
+
+func ms(t float64) string { return fmt.Sprintf("%.2f ms", t) }
+
+// excerpt returns the beginning of a text on one line.
+func excerpt(text string) string {
+	const longest = 60
+	runes := []rune(oneCell(text))
+	if len(runes) <= longest {
+		return string(runes)
+	}
+	return string(runes[:longest-1]) + "…"
+}
+
+// oneCell makes a text fit for one cell or line: control characters and line
+// breaks become spaces.
+func oneCell(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return r == ' ' || unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control)
+	}), " ")
+}

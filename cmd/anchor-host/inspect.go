@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+func (a *app) pluginInspectCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect [flags] PLUGIN",
+		Short: "Show everything that is known of a plugin",
+		Long: `Show everything that is known of a plugin without running it: operations, lanes,
+what it reads and writes, the permissions it asks for with its reasons, limits,
+imports, exports and warnings. PLUGIN is a plugin of the plugin folder, an
+instance of the configuration (then the grants are shown too), or a .wasm file.`,
+		Example: `  anchor-host plugin inspect bm25-retriever
+  anchor-host plugin inspect ./plugin.wasm -o json`,
+		Args: cobra.ExactArgs(1),
+	}
+	hostFlags(cmd)
+	format := formatFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		if err := checkFormat(cmd, *format, "text", "json", "yaml"); err != nil {
+			return err
+		}
+		loaded, err := a.load(cmd)
+		if err != nil {
+			return err
+		}
+		spec, instance, err := findPlugin(loaded, args[0])
+		if err != nil {
+			return err
+		}
+		report := inspect(spec, instance)
+		if *format != "text" {
+			return a.print(cmd, *format, listing{data: report})
+		}
+		var b bytes.Buffer
+		report.write(&b)
+		return a.emit(&b)
+	})
+	return cmd
+}
+
+// findPlugin finds what the user named: a file, an instance, or a plugin of
+// the folder. instance is nil unless it is one.
+func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instance, error) {
+	if strings.HasSuffix(name, ".wasm") {
+		spec, err := host.ReadFile(name)
+		return spec, nil, err
+	}
+	var found *config.Instance
+	plugin := name
+	if i, ok := loaded.Instances[name]; ok {
+		found, plugin = &i, i.Plugin
+	}
+	entries, err := host.ReadDir(pluginDir(loaded))
+	if err != nil {
+		return nil, nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		if e.Name == plugin {
+			return e.Spec, found, e.Err
+		}
+		names[i] = e.Name
+	}
+	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, pluginDir(loaded), fs.ErrNotExist, strict.Hint(plugin, names))
+}
+
+// inspection is what "plugin inspect" shows.
+type inspection struct {
+	Name         string            `json:"name"`
+	Version      string            `json:"version,omitempty"`
+	Description  string            `json:"description,omitempty"`
+	License      string            `json:"license,omitempty"`
+	Homepage     string            `json:"homepage,omitempty"`
+	Digest       string            `json:"digest"`
+	Size         int64             `json:"size"`
+	ABI          int               `json:"abi"`
+	Foreign      bool              `json:"foreign"`
+	ManifestFrom string            `json:"manifest_from,omitempty"`
+	Portable     bool              `json:"portable"`
+	WASI         bool              `json:"wasi"`
+	MemoryPages  uint64            `json:"memory_pages"`
+	Operations   []operationReport `json:"operations,omitempty"`
+	Permissions  []permissionLine  `json:"permissions,omitempty"`
+	Limits       []limitLine       `json:"limits"`
+	Imports      []string          `json:"imports"`
+	Functions    []string          `json:"functions"`
+	Warnings     []string          `json:"warnings,omitempty"`
+}
+
+type operationReport struct {
+	Operation   abi.Operation    `json:"operation"`
+	Lanes       []string         `json:"lanes"`
+	Reads       string           `json:"reads"`
+	Writes      string           `json:"writes"`
+	MaxPriority int              `json:"max_priority,omitempty"`
+	Defaults    abi.StepDefaults `json:"defaults,omitzero"`
+}
+
+type permissionLine struct {
+	abi.Permission
+	// Granted is "yes", "no", or "" when no instance was asked about.
+	Granted string `json:"granted,omitempty"`
+}
+
+type limitLine struct {
+	Limit   string `json:"limit"`
+	Default string `json:"default"`
+	Asked   string `json:"asked,omitempty"`
+	Set     string `json:"set,omitempty"`
+}
+
+func inspect(spec *host.Spec, instance *config.Instance) inspection {
+	r := inspection{
+		Name: spec.Name, Digest: spec.Digest, Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
+		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
+		Imports: spec.Imports, Functions: spec.Functions, Warnings: spec.Warnings,
+	}
+	var asked abi.LimitRequest
+	if m := spec.Manifest; m != nil {
+		r.Version, r.Description, r.License, r.Homepage = m.Version, m.Description, m.License, m.Homepage
+		asked = m.Limits
+		for _, p := range m.Permissions {
+			r.Permissions = append(r.Permissions, permissionLine{p, granted(p, instance)})
+		}
+	}
+	for _, o := range spec.Operations {
+		r.Operations = append(r.Operations, operationReport{
+			o.Operation, o.Lanes, o.Reads.String(), o.Writes.String(), o.MaxPriority, o.Defaults,
+		})
+	}
+	r.Limits = limitLines(asked, instance)
+	return r
+}
+
+// granted says whether an instance is granted what its plugin asks for.
+func granted(p abi.Permission, instance *config.Instance) string {
+	if instance == nil {
+		return ""
+	}
+	g := instance.Grants
+	ok := false
+	switch p.Kind {
+	case "http":
+		ok = g.HTTP != nil
+	case "kv":
+		ok = g.KV != nil
+	case "files":
+		for _, f := range g.Files {
+			ok = ok || strings.TrimRight(f.Guest, "/") == strings.TrimRight(p.Guest, "/")
+		}
+	case "service":
+		for _, s := range g.Services {
+			ok = ok || s == p.Service
+		}
+	}
+	if ok {
+		return "yes"
+	}
+	return "no"
+}
+
+func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
+	var set config.Limits
+	if instance != nil {
+		set = instance.Limits
+	}
+	span := func(d config.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.String()
+	}
+	size := func(s config.Size) string {
+		if s == 0 {
+			return ""
+		}
+		return s.String()
+	}
+	count := func(n int64) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprint(n)
+	}
+	return []limitLine{
+		{"timeout", time.Duration(host.DefaultTimeout).String(), asked.Timeout, span(set.Timeout)},
+		{"init_timeout", time.Duration(host.DefaultInitTimeout).String(), asked.InitTimeout, span(set.InitTimeout)},
+		{"queue_timeout", time.Duration(host.DefaultQueueTimeout).String(), "", span(set.QueueTimeout)},
+		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", count(set.Fuel)},
+		{"memory", sizeText(host.DefaultMemory), asked.Memory, size(set.Memory)},
+		{"input", sizeText(host.DefaultInput), "", size(set.Input)},
+		{"output", sizeText(host.DefaultOutput), asked.Output, size(set.Output)},
+		{"log_bytes", sizeText(host.DefaultLogBytes), "", size(set.LogBytes)},
+		{"http_body", sizeText(host.DefaultHTTPBody), "", size(set.HTTPBody)},
+		{"items", fmt.Sprint(host.DefaultItems), "", count(int64(set.Items))},
+		{"tokens", fmt.Sprint(host.DefaultTokens), "", count(int64(set.Tokens))},
+		{"instances", "one per processor", "", count(int64(set.Instances))},
+	}
+}
+
+func (r *inspection) write(b *bytes.Buffer) {
+	yesNo := map[bool]string{true: "yes", false: "no"}
+	rows := [][]string{
+		{"name", r.Name}, {"version", dash(r.Version)}, {"description", dash(r.Description)},
+		{"license", dash(r.License)}, {"homepage", dash(r.Homepage)}, {"digest", r.Digest}, {"size", sizeText(r.Size)},
+		{"abi", fmt.Sprint(r.ABI)}, {"manifest", dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
+		{"wasi", yesNo[r.WASI]}, {"memory", fmt.Sprintf("%d pages at the start", r.MemoryPages)},
+	}
+	if r.Foreign {
+		rows[7][1] = "none (a foreign module: its functions can be called, it has no operations)"
+	}
+	table(b, nil, rows)
+	section(b, "operations", len(r.Operations))
+	for _, o := range r.Operations {
+		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, strings.Join(o.Lanes, ", "), dash(o.Reads), dash(o.Writes))
+	}
+	section(b, "permissions asked for", len(r.Permissions))
+	for _, p := range r.Permissions {
+		fmt.Fprintf(b, "  %s\n", oneCell(p.text()))
+	}
+	b.WriteString("limits\n")
+	rows = rows[:0]
+	for _, l := range r.Limits {
+		rows = append(rows, []string{"  " + l.Limit, l.Default, dash(l.Asked), dash(l.Set)})
+	}
+	table(b, []string{"  LIMIT", "DEFAULT", "ASKED", "SET"}, rows)
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"imports", r.Imports}, {"functions", r.Functions}, {"warnings", r.Warnings}} {
+		section(b, list.title, len(list.lines))
+		for _, line := range list.lines {
+			fmt.Fprintf(b, "  %s\n", oneCell(line))
+		}
+	}
+}
+
+func section(b *bytes.Buffer, title string, n int) {
+	if n == 0 {
+		fmt.Fprintf(b, "%s: none\n", title)
+		return
+	}
+	fmt.Fprintf(b, "%s\n", title)
+}
+
+// text says what is asked for, why, and whether it is granted.
+func (p *permissionLine) text() string {
+	parts := []string{p.Kind}
+	for _, s := range []string{p.Mode, p.Guest, strings.Join(p.Hosts, ","), strings.Join(p.Methods, ","), p.Quota, p.Service} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	s := fmt.Sprintf("%s: %s", strings.Join(parts, " "), p.Reason)
+	if p.Granted != "" {
+		s += fmt.Sprintf(" (granted: %s)", p.Granted)
+	}
+	return s
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+// formatFlag adds -o with the given choices, the first being the default.
+func formatFlag(cmd *cobra.Command, choices ...string) *string {
+	return cmd.Flags().StringP("output", "o", choices[0], "output format: "+strings.Join(choices, ", "))
+}
+
+// checkFormat refuses a value of -o that is not among the choices.
+func checkFormat(cmd *cobra.Command, format string, choices ...string) error {
+	for _, c := range choices {
+		if format == c {
+			return nil
+		}
+	}
+	return usagef(cmd, "flag --output: want one of %s, got %q", strings.Join(choices, ", "), format)
+}
+
+// listing is data that can be shown as a table.
+type listing struct {
+	header []string
+	rows   [][]string
+	// data is what -o json and -o yaml show.
+	data any
+}
+
+// print writes a listing as table, json or yaml.
+func (a *app) print(cmd *cobra.Command, format string, l listing) error {
+	var b bytes.Buffer
+	switch format {
+	case "table":
+		table(&b, l.header, l.rows)
+	case "json":
+		if err := writeJSON(&b, l.data); err != nil {
+			return err
+		}
+	case "yaml":
+		if err := writeYAML(&b, l.data); err != nil {
+			return err
+		}
+	default:
+		return checkFormat(cmd, format, "table", "json", "yaml")
+	}
+	return a.emit(&b)
+}
+
+func table(b *bytes.Buffer, header []string, rows [][]string) {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	if header != nil {
+		fmt.Fprintln(w, strings.Join(header, "\t"))
+	}
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush()
+	for line := range strings.Lines(text.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// writeJSON writes indented JSON with a newline, text as it is.
+func writeJSON(b *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+// writeYAML writes v with the keys of its JSON form, in the same order.
+func writeYAML(b *bytes.Buffer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	var doc yaml.Node // JSON is YAML, and a node keeps the order of keys
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	plainStyle(&doc)
+	enc := yaml.NewEncoder(b)
+	enc.SetIndent(2)
+	if err := enc.Encode(&doc); err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	return enc.Close()
+}
+
+// plainStyle drops the braces and quotes of JSON; the encoder quotes where it
+// must.
+func plainStyle(n *yaml.Node) {
+	n.Style = 0
+	for _, c := range n.Content {
+		plainStyle(c)
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+func (a *app) pluginCommand() *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "plugin",
+		Short: "List, inspect and call plugins",
+		Long: `List, inspect and call plugins. A plugin is a folder with plugin.wasm, or a file
+<name>.wasm, in the plugin folder.`,
+		Example: `  anchor-host plugin list
+  anchor-host plugin inspect bm25-retriever`,
+	})
+	cmd.AddCommand(a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand())
+	return cmd
+}
+
+// pluginLine is one plugin of a listing.
+type pluginLine struct {
+	Name       string   `json:"name"`
+	Version    string   `json:"version,omitempty"`
+	Operations []string `json:"operations,omitempty"`
+	Lanes      []string `json:"lanes,omitempty"`
+	Size       int64    `json:"size,omitempty"`
+	Digest     string   `json:"digest,omitempty"`
+	Path       string   `json:"path"`
+	// Status is "ok", or what is wrong and how to mend it.
+	Status   string   `json:"status"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func (a *app) pluginListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the plugins of the plugin folder",
+		Long: `List the plugins of the plugin folder, with what is wrong where one cannot be
+used. No plugin is run.`,
+		Example: `  anchor-host plugin list --plugins build/plugins
+  anchor-host plugin list -o json`,
+		Args: cobra.NoArgs,
+	}
+	hostFlags(cmd)
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		loaded, err := a.load(cmd)
+		if err != nil {
+			return err
+		}
+		entries, err := host.ReadDir(pluginDir(loaded))
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, *format, pluginListing(entries))
+	})
+	return cmd
+}
+
+func pluginListing(entries []host.DirEntry) listing {
+	lines := make([]pluginLine, len(entries))
+	l := listing{header: []string{"NAME", "VERSION", "OPERATIONS", "LANES", "SIZE", "DIGEST", "STATUS"}, data: lines}
+	for i, e := range entries {
+		lines[i] = newPluginLine(e)
+		p := lines[i]
+		size, digest := "-", "-"
+		if p.Digest != "" {
+			size, digest = sizeText(p.Size), shortDigest(p.Digest)
+		}
+		l.rows = append(l.rows, []string{
+			p.Name, dash(p.Version), dash(strings.Join(p.Operations, ",")), dash(strings.Join(p.Lanes, ",")),
+			size, digest, p.Status,
+		})
+	}
+	return l
+}
+
+func newPluginLine(e host.DirEntry) pluginLine {
+	p := pluginLine{Name: e.Name, Path: e.Path, Status: "ok"}
+	if e.Err != nil {
+		p.Status = oneCell(e.Err.Error())
+		return p
+	}
+	p.Size, p.Digest, p.Warnings = e.Spec.Size, e.Spec.Digest, e.Spec.Warnings
+	if e.Spec.Foreign {
+		p.Status = "foreign module: functions can be called, it has no operations"
+		return p
+	}
+	p.Version = e.Spec.Manifest.Version
+	lanes := map[string]bool{}
+	for _, o := range e.Spec.Operations {
+		p.Operations = append(p.Operations, string(o.Operation))
+		for _, lane := range o.Lanes {
+			lanes[lane] = true
+		}
+	}
+	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+		if lanes[lane] {
+			p.Lanes = append(p.Lanes, lane)
+		}
+	}
+	if n := len(p.Warnings); n > 0 {
+		p.Status = "ok, warning: " + p.Warnings[0]
+	}
+	return p
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return oneCell(s)
+}
+
+// shortDigest returns enough of a digest to tell modules apart.
+func shortDigest(d string) string {
+	_, hex, _ := strings.Cut(d, ":")
+	return hex[:min(12, len(hex))]
+}
+
+func sizeText(n int64) string { return abi.FormatSize(n) }

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// requestOwn are the flags whose value the request states itself.
+var requestOwn = []string{"max-tokens", "tokenizer", "format", "preset", "explain"}
+
+// buildRequest builds what a request document says, and prints a result or an
+// error document.
+func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) error {
+	if len(args) > 0 {
+		return usagef(cmd, "a query and --request exclude each other (the request states the query)")
+	}
+	for _, name := range requestOwn {
+		if cmd.Flags().Changed(name) {
+			return usagef(cmd, "--%s and --request exclude each other (the request states it)", name)
+		}
+	}
+	if cmd.Flags().Changed("output") && f.output != "json" {
+		return usagef(cmd, "--request prints JSON only")
+	}
+	result, run, err := a.runRequest(cmd, f)
+	if err != nil {
+		var b bytes.Buffer
+		if printErr := writeJSON(&b, errorDocument(err)); printErr != nil {
+			return printErr
+		}
+		return errors.Join(a.emit(&b), err)
+	}
+	var b bytes.Buffer
+	if err := writeJSON(&b, result); err != nil {
+		return err
+	}
+	if err := a.emit(&b); err != nil {
+		return err
+	}
+	return run.degraded(result)
+}
+
+func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *buildRun, error) {
+	base, err := a.requestBase(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, name, err := a.open(f.request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	req, c, err := request.Read(name, r, base.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	run := &buildRun{
+		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict,
+		pluginDir: pluginDir(base), cacheDir: base.Path(base.CacheDir), path: base.Path,
+	}
+	result, err := run.do(cmd.Context())
+	return result, run, err
+}
+
+// requestBase returns the configuration whose plugin folder and instances a
+// request may use. A request is complete in itself, so a file counts only when
+// it is named.
+func (a *app) requestBase(cmd *cobra.Command) (*config.Loaded, error) {
+	if cmd.Flags().Changed("config") {
+		return a.load(cmd)
+	}
+	base := config.Default()
+	return base, a.override(cmd, base)
+}
+
+// errorReport is the error document of a failed request.
+type errorReport struct {
+	Error       errorDetail           `json:"error"`
+	Diagnostics *pipeline.Diagnostics `json:"diagnostics"`
+}
+
+type errorDetail struct {
+	Message string `json:"message"`
+	// Reason is a typed reason of a plugin, or invalid_request,
+	// not_found, budget, timeout, cancelled or failure.
+	Reason string `json:"reason"`
+	Step   string `json:"step"`
+	Plugin string `json:"plugin"`
+}
+
+// errorDocument describes an error as a document.
+func errorDocument(err error) errorReport {
+	doc := errorReport{Error: errorDetail{Message: oneCell(err.Error()), Reason: reasonOf(err)}, Diagnostics: diagnosticsOf(nil, err)}
+	var failed *pipeline.BuildError
+	if errors.As(err, &failed) {
+		doc.Error.Step = failed.Step
+	}
+	var named interface{ PluginName() string }
+	if errors.As(err, &named) {
+		doc.Error.Plugin = named.PluginName()
+	}
+	return doc
+}
+
+// reasonOf returns the typed reason of an error.
+func reasonOf(err error) string {
+	var reasoner pipeline.Reasoner
+	var problems strict.Problems
+	switch {
+	case errors.As(err, &reasoner):
+		return reasoner.Reason()
+	case errors.As(err, &problems):
+		return "invalid_request"
+	}
+	for _, c := range causeReasons {
+		if errors.Is(err, c.cause) {
+			return c.reason
+		}
+	}
+	return "failure"
+}
+
+// causeReasons are the reasons of errors that callers decide on, in the order
+// in which they are tried.
+var causeReasons = []struct {
+	cause  error
+	reason string
+}{
+	{context.DeadlineExceeded, "timeout"},
+	{context.Canceled, "cancelled"},
+	{pipeline.ErrBudget, "budget"},
+	{pipeline.ErrInvalid, "invalid_request"},
+	{config.ErrInvalid, "invalid_request"},
+	{fs.ErrNotExist, "not_found"},
+}

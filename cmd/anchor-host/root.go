@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "anchor-host",
+		Short: "Build token-budgeted context windows with sandboxed plugins",
+		Long: `anchor-host turns a query into a token-budgeted context window for a language
+model. The steps that retrieve, filter and rerank are plugins compiled to
+WebAssembly, run in a sandbox with limits and permissions.
+
+Data goes to stdout, messages to stderr. A value is taken from the flag, else
+from the environment (ANCHOR_HOST_*), else from anchor.yaml, else from the
+default; "anchor-host config show --origin" tells which.
+
+` + exitHelp,
+		Example: `  anchor-host init
+  anchor-host build "how do I cancel a request?"`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(
+		a.initCommand(), a.buildCommand(), a.pluginCommand(), a.configCommand(),
+		a.doctorCommand(), a.versionCommand(),
+	)
+	group(root)
+	return root
+}
+
+// group makes a command that only has sub-commands print its help, and refuse
+// what is none of them.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		return fmt.Errorf("unknown command %q%s", args[0], strict.Hint(args[0], names))
+	}
+	return cmd
+}
+
+// configFlag adds --config.
+func configFlag(cmd *cobra.Command) {
+	cmd.Flags().StringP("config", "c", "", "configuration file (default: anchor.yaml, if there is one)")
+}
+
+// hostFlags add the flags of every command that opens plugins.
+func hostFlags(cmd *cobra.Command) {
+	configFlag(cmd)
+	cmd.Flags().String("plugins", "", "plugin folder")
+	cmd.Flags().String("cache-dir", "", "folder of compiled plugins, or off")
+	cmd.Flags().String("log-level", "", "least level of log lines: debug, info, warn, error")
+}

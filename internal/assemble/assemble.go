@@ -1,0 +1,190 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Options are what a configuration does not say.
+type Options struct {
+	// PluginDir is the plugin folder, CacheDir that of compiled plugins (see
+	// [host.Config]).
+	PluginDir, CacheDir string
+	// Path resolves the paths of file grants. nil leaves them as they are.
+	Path func(string) string
+	// Logger receives log lines, those of plugins included. nil discards them.
+	Logger *slog.Logger
+	// Items are appended by a first step named [ItemsStep]. Without items there
+	// is no such step.
+	Items []pipeline.Item
+	// OnCompile is told of each module that is compiled; see [host.Config].
+	OnCompile func(plugin string, done bool, took time.Duration)
+	// Trace, if set, records what each step does to the items. One build at a
+	// time.
+	Trace *Trace
+}
+
+// Assembly is a pipeline with its plugins. It is safe for concurrent use unless
+// it has a trace. Close ends its plugins.
+type Assembly struct {
+	pipeline *pipeline.Pipeline
+	host     *host.Host
+	// LoadTime is how long loading the plugins took.
+	LoadTime time.Duration
+}
+
+// New loads the plugins of a configuration and makes its pipeline. The
+// configuration must have passed its Check.
+func New(ctx context.Context, c *config.Config, o Options) (*Assembly, error) {
+	if o.Path == nil {
+		o.Path = func(p string) string { return p }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	b := &builder{plugins: plugins{config: c, options: o, loaded: map[string]*loaded{}}}
+	a, err := b.build(ctx)
+	if err != nil {
+		if b.host != nil {
+			_ = b.host.Close(ctx) // the first error is the one to report
+		}
+		return nil, err
+	}
+	return a, nil
+}
+
+// Build runs one build; see [pipeline.Pipeline.Build].
+func (a *Assembly) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
+	return a.pipeline.Build(ctx, q)
+}
+
+// Close ends the plugins, waiting for running calls.
+func (a *Assembly) Close(ctx context.Context) error {
+	if a.host == nil {
+		return nil
+	}
+	return a.host.Close(ctx)
+}
+
+// builder is the state of one [New].
+type builder struct {
+	plugins
+	out       pipeline.Config
+	tokenizer *lateTokenizer
+}
+
+func (b *builder) build(ctx context.Context) (*Assembly, error) {
+	c := b.config
+	b.out = pipeline.Config{
+		MaxTokens: c.MaxTokens, SystemPrompts: systemPrompts(c.SystemPrompts), Logger: quiet(b.options.Logger),
+	}
+	start := time.Now()
+	for _, stage := range []func(context.Context) error{
+		b.setTokenizer, b.checkWindow, b.openHost, b.load, b.lateStages,
+	} {
+		if err := stage(ctx); err != nil {
+			return nil, err
+		}
+	}
+	loadTime := time.Since(start)
+	if b.options.Trace != nil {
+		b.out.Callbacks = append(b.out.Callbacks, b.options.Trace.callback())
+	}
+	p, err := pipeline.New(b.out)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	return &Assembly{pipeline: p, host: b.host, LoadTime: loadTime}, nil
+}
+
+// setTokenizer sets the tokenizer that host and pipeline share. One that is a
+// plugin takes its place when it is loaded.
+func (b *builder) setTokenizer(context.Context) error {
+	name := b.config.Tokenizer.Name
+	switch {
+	case b.config.Tokenizer.Use != nil:
+		b.tokenizer = new(lateTokenizer)
+		b.out.Tokenizer = b.tokenizer
+		return nil
+	case name == "":
+		name = pipeline.DefaultEncoding
+	}
+	t, err := pipeline.EncodingTokenizer(name)
+	if err != nil {
+		return fmt.Errorf("%w: tokenizer: %w", config.ErrInvalid, err)
+	}
+	b.out.Tokenizer = t
+	return nil
+}
+
+// checkWindow finds budgets that leave no room before any plugin is opened.
+func (b *builder) checkWindow(context.Context) (err error) {
+	if b.out.Budget, err = budget(b.config.Budget, b.config.MaxTokens); err != nil {
+		return err
+	}
+	if _, err := pipeline.New(b.out); err != nil {
+		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	return nil
+}
+
+// openHost opens a plugin host if there is anything for it to run.
+func (b *builder) openHost(ctx context.Context) (err error) {
+	if len(b.wanted()) == 0 {
+		return nil
+	}
+	b.host, err = host.New(ctx, host.Config{
+		Logger: b.options.Logger, CacheDir: b.options.CacheDir,
+		Tokenizer: b.out.Tokenizer, OnCompile: b.options.OnCompile,
+	})
+	return err
+}
+
+// lateStages fills in the parts that may be plugins.
+func (b *builder) lateStages(ctx context.Context) (err error) {
+	if b.out.Steps, err = b.steps(); err != nil {
+		return err
+	}
+	for _, stage := range []func(context.Context) error{
+		b.setPluginTokenizer, b.setFormatter, b.setMemory, b.setEnricher, b.setCallbacks,
+	} {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part makes a part of the pipeline of the plugin at a place.
+func part[T any](b *builder, path string, op abi.Operation, u config.Use, get func(*host.Plugin, host.StepOptions) (T, error)) (T, error) {
+	var none T
+	plugin, _, err := b.get(use{Use: u, path: path, op: op})
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", path, err)
+	}
+	t, err := get(plugin, host.StepOptions{Step: path, Settings: u.Settings, Timeout: time.Duration(u.Timeout)})
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", path, asUnavailable(plugin.Name(), op, err))
+	}
+	return t, nil
+}
+
+// quiet returns a logger that leaves out the records of skipped steps: the
+// diagnostics name them, and the caller says so once.
+func quiet(l *slog.Logger) *slog.Logger { return slog.New(skipFilter{l.Handler()}) }
+
+type skipFilter struct{ slog.Handler }
+
+func (f skipFilter) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "step skipped" {
+		return nil
+	}
+	return f.Handler.Handle(ctx, r)
+}

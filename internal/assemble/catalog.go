@@ -1,0 +1,137 @@
+package assemble
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// catalog is the content of a plugin folder.
+type catalog struct {
+	dir     string
+	entries map[string]host.DirEntry
+	// err is why the folder could not be read.
+	err error
+}
+
+func readCatalog(dir string) *catalog {
+	c := &catalog{dir: dir, entries: map[string]host.DirEntry{}}
+	list, err := host.ReadDir(dir)
+	if err != nil {
+		c.err = err
+		return c
+	}
+	for _, e := range list {
+		c.entries[e.Name] = e
+	}
+	return c
+}
+
+// spec returns the spec of a plugin. The error is an [*Unavailable] that names
+// the file, the problem and the remedy.
+func (c *catalog) spec(plugin string) (*host.Spec, error) {
+	e, ok := c.entries[plugin]
+	switch {
+	case c.err != nil:
+		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(c.err), Err: c.err}
+	case !ok:
+		path := filepath.Join(c.dir, plugin, "plugin.wasm")
+		hint := fmt.Sprintf(" (build or copy the plugin there, or take the step out%s)", c.near(plugin))
+		return nil, &Unavailable{Plugin: plugin, Code: ReasonNotFound, Err: &hinted{path, fs.ErrNotExist, hint}}
+	case e.Err != nil:
+		return nil, &Unavailable{Plugin: plugin, Code: reasonFor(e.Err), Err: named(e.Path, plugin, e.Err)}
+	}
+	return e.Spec, nil
+}
+
+func (c *catalog) near(plugin string) string {
+	if n := strict.Nearest(plugin, slices.Sorted(maps.Keys(c.entries))); n != "" {
+		return fmt.Sprintf("; did you mean %q?", n)
+	}
+	return ""
+}
+
+// hinted is an error with a file before and a remedy after its cause.
+type hinted struct {
+	path  string
+	cause error
+	hint  string
+}
+
+func (h *hinted) Error() string { return fmt.Sprintf("%s: %v%s", h.path, h.cause, h.hint) }
+func (h *hinted) Unwrap() error { return h.cause }
+
+// named puts the path of the module in the place of the name of the plugin,
+// which the message has already.
+func named(path, plugin string, err error) error {
+	return &renamed{fmt.Sprintf("%s: %s", path, strings.TrimPrefix(err.Error(), fmt.Sprintf("plugin %q: ", plugin))), err}
+}
+
+type renamed struct {
+	text  string
+	cause error
+}
+
+func (r *renamed) Error() string { return r.text }
+func (r *renamed) Unwrap() error { return r.cause }
+
+// The reasons of a plugin that cannot be called, beside those of package abi.
+const (
+	// ReasonNotFound: there is no such plugin.
+	ReasonNotFound = "not_found"
+	// ReasonInvalidPlugin: the module or its manifest is not usable.
+	ReasonInvalidPlugin = "invalid_plugin"
+)
+
+func reasonFor(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return ReasonNotFound
+	}
+	return ReasonInvalidPlugin
+}
+
+// Unavailable is the error of a step whose plugin could not be made ready.
+type Unavailable struct {
+	Plugin    string
+	Operation abi.Operation
+	// Code is ReasonNotFound, ReasonInvalidPlugin or a reason of package abi.
+	Code string
+	Err  error
+}
+
+// Error names the plugin, the operation if it is known, the reason and the
+// cause on one line.
+func (u *Unavailable) Error() string {
+	op := ""
+	if u.Operation != "" {
+		op = string(u.Operation) + ": "
+	}
+	return fmt.Sprintf("plugin %q: %s%s: %v", u.Plugin, op, u.Code, u.Err)
+}
+
+// Unwrap returns the cause.
+func (u *Unavailable) Unwrap() error { return u.Err }
+
+// Reason returns the typed reason.
+func (u *Unavailable) Reason() string { return u.Code }
+
+// PluginName returns the name of the plugin.
+func (u *Unavailable) PluginName() string { return u.Plugin }
+
+// resolve returns the name under which a use of a plugin is loaded and its
+// configuration.
+func resolve(c *config.Config, u config.Use) (string, config.Instance) {
+	if u.Instance != "" {
+		return u.Instance, c.Instances[u.Instance]
+	}
+	return u.Plugin, config.Instance{Plugin: u.Plugin}
+}

@@ -1,0 +1,142 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func (b *builder) setPluginTokenizer(context.Context) error {
+	if b.tokenizer == nil {
+		return nil
+	}
+	t, err := part(b, "tokenizer", abi.OpCountTokens, *b.config.Tokenizer.Use, (*host.Plugin).Tokenizer)
+	if err != nil {
+		return err
+	}
+	b.tokenizer.set(t)
+	return nil
+}
+
+func (b *builder) setFormatter(context.Context) (err error) {
+	options := b.config.FormatOptions
+	switch b.config.Format.Name {
+	case "anthropic":
+		b.out.Formatter = pipeline.Anthropic{Caching: options.Caching, CacheControl: options.CacheControl}
+	case "openai":
+		b.out.Formatter = pipeline.OpenAI{}
+	default:
+		b.out.Formatter = pipeline.Generic{}
+	}
+	if u := b.config.Format.Use; u != nil {
+		b.out.Formatter, err = part(b, "format", abi.OpFormat, *u, (*host.Plugin).Formatter)
+	}
+	return err
+}
+
+func (b *builder) setMemory(ctx context.Context) (err error) {
+	if u := b.config.Memory; u != nil {
+		b.out.Memory, err = part(b, "memory", abi.OpMemory, *u, (*host.Plugin).MemoryProvider)
+		return err
+	}
+	c := b.config.Conversation
+	if c == nil {
+		return nil
+	}
+	window := pipeline.SlidingWindowConfig{MaxTokens: c.MaxTokens, Tokenizer: b.out.Tokenizer}
+	if c.Compact != nil {
+		window.Compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, (*host.Plugin).Compactor)
+		if err != nil {
+			return err
+		}
+	}
+	b.out.Memory, err = conversation(ctx, window, c.Turns)
+	return err
+}
+
+// conversation returns a sliding window that has seen the turns.
+func conversation(ctx context.Context, cfg pipeline.SlidingWindowConfig, turns []config.Turn) (pipeline.MemoryProvider, error) {
+	w, err := pipeline.NewSlidingWindow(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w: conversation: %w", config.ErrInvalid, err)
+	}
+	for i, t := range turns {
+		turn := pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
+		if err := w.AddTurn(ctx, turn); err != nil {
+			return nil, fmt.Errorf("conversation[%d]: %w", i, err)
+		}
+	}
+	return w, nil
+}
+
+func (b *builder) setEnricher(context.Context) (err error) {
+	e := b.config.Enricher
+	switch {
+	case e == nil:
+		return nil
+	case e.Plugin == "" && e.Instance == "":
+		b.out.Enricher = pipeline.TemplateEnricher{MaxItems: e.MaxItems, Template: e.Template}
+		return nil
+	}
+	b.out.Enricher, err = part(b, "enricher", abi.OpEnrichQuery, e.Use(), (*host.Plugin).Enricher)
+	return err
+}
+
+// setCallbacks adds the observers. One that is not ready is left out with a
+// warning: observing never breaks a build.
+func (b *builder) setCallbacks(context.Context) error {
+	for i, u := range b.config.Callbacks {
+		path := fmt.Sprintf("callbacks[%d]", i)
+		c, err := part(b, path, abi.OpObserve, u, (*host.Plugin).Callback)
+		switch {
+		case errors.Is(err, host.ErrConfig):
+			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
+		case err != nil:
+			b.options.Logger.Warn("callback left out", "error", err)
+		default:
+			b.out.Callbacks = append(b.out.Callbacks, c)
+		}
+	}
+	return nil
+}
+
+// errTokenizer is the error of counting before the tokenizer is loaded: a
+// plugin counted tokens while it was being initialised.
+var errTokenizer = errors.New("tokenizer plugin is not loaded yet")
+
+// lateTokenizer is a tokenizer that is set after the host was opened with it.
+type lateTokenizer struct {
+	current atomic.Pointer[pipeline.Tokenizer]
+}
+
+func (l *lateTokenizer) set(t pipeline.Tokenizer) { l.current.Store(&t) }
+
+// Name names the tokenizer.
+func (l *lateTokenizer) Name() string {
+	if t := l.current.Load(); t != nil {
+		return (*t).Name()
+	}
+	return "plugin"
+}
+
+// Count counts with the tokenizer.
+func (l *lateTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
+	if t := l.current.Load(); t != nil {
+		return (*t).Count(ctx, texts...)
+	}
+	return nil, errTokenizer
+}
+
+// Truncate truncates with the tokenizer.
+func (l *lateTokenizer) Truncate(ctx context.Context, text string, max int) (string, error) {
+	if t := l.current.Load(); t != nil {
+		return (*t).Truncate(ctx, text, max)
+	}
+	return "", errTokenizer
+}

@@ -1,0 +1,179 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+// plugins are the plugins of one configuration, each loaded once.
+type plugins struct {
+	config  *config.Config
+	options Options
+	catalog *catalog
+	host    *host.Host
+	loaded  map[string]*loaded
+}
+
+// loaded is one plugin: ready, or not and why.
+type loaded struct {
+	spec   *host.Spec
+	plugin *host.Plugin
+	err    error
+}
+
+// load makes every plugin ready that a build of the configuration may call. It
+// fails for required instances and for configurations that the plugin or the
+// host refuses; other plugins that fail are remembered as such.
+func (p *plugins) load(ctx context.Context) error {
+	wanted := p.wanted()
+	if len(wanted) == 0 {
+		return nil
+	}
+	p.catalog = readCatalog(p.options.PluginDir)
+	names := slices.Sorted(maps.Keys(wanted))
+	var wg sync.WaitGroup
+	for _, name := range names {
+		l := &loaded{}
+		p.loaded[name] = l
+		wg.Go(func() { l.spec, l.plugin, l.err = p.open(ctx, name, wanted[name]) })
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("load plugins: %w", err)
+	}
+	for _, name := range names {
+		err := p.loaded[name].err
+		switch {
+		case err == nil:
+		case p.config.Instances[name].Required:
+			return fmt.Errorf("required instance %q: %w", name, err)
+		case errors.Is(err, host.ErrConfig) && !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
+		}
+	}
+	return nil
+}
+
+// wanted returns the instances that a build uses or requires, by name.
+func (p *plugins) wanted() map[string]config.Instance {
+	wanted := map[string]config.Instance{}
+	for _, u := range uses(p.config) {
+		if name, instance := resolve(p.config, u.Use); !u.idle {
+			wanted[name] = instance
+		}
+	}
+	for name, instance := range p.config.Instances {
+		if instance.Required {
+			wanted[name] = instance
+		}
+	}
+	return wanted
+}
+
+func (p *plugins) open(ctx context.Context, name string, instance config.Instance) (*host.Spec, *host.Plugin, error) {
+	spec, err := p.catalog.spec(instance.Plugin)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkDigest(instance, spec); err != nil {
+		return nil, nil, &Unavailable{Plugin: name, Code: ReasonInvalidPlugin, Err: err}
+	}
+	plugin, err := p.host.Load(ctx, spec, pluginConfig(name, instance, p.options.Path))
+	if err != nil {
+		return spec, nil, asUnavailable(name, "", err)
+	}
+	return spec, plugin, nil
+}
+
+// checkDigest refuses a module that is not the pinned one.
+func checkDigest(instance config.Instance, spec *host.Spec) error {
+	if instance.Digest != "" && instance.Digest != spec.Digest {
+		return fmt.Errorf("digest is %s, pinned is %s (review the new module, then change the pin)", spec.Digest, instance.Digest)
+	}
+	return nil
+}
+
+// asUnavailable makes every error of the host one that names plugin and reason.
+func asUnavailable(name string, op abi.Operation, err error) error {
+	var typed *host.PluginError
+	var unavailable *Unavailable
+	if errors.As(err, &typed) || errors.As(err, &unavailable) {
+		return err
+	}
+	prefix := fmt.Sprintf("plugin %q: ", name)
+	text := strings.TrimPrefix(err.Error(), prefix)
+	return &Unavailable{Plugin: name, Operation: op, Code: reasonFor(err), Err: &renamed{text, err}}
+}
+
+// get returns the plugin of a use, and the operation the use means.
+func (p *plugins) get(u use) (*host.Plugin, abi.Operation, error) {
+	name, _ := resolve(p.config, u.Use)
+	l := p.loaded[name]
+	if l.err != nil {
+		var unavailable *Unavailable
+		if errors.As(l.err, &unavailable) && unavailable.Operation == "" {
+			named := *unavailable
+			named.Operation = u.op
+			return nil, u.op, &named
+		}
+		return nil, u.op, l.err
+	}
+	op, err := operation(l.spec, u.op)
+	if err != nil {
+		return nil, u.op, asUnavailable(name, u.op, err)
+	}
+	return l.plugin, op, nil
+}
+
+// stepOperations are the operations that can be a step.
+var stepOperations = []abi.Operation{
+	abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpTransformQuery, abi.OpClassify,
+}
+
+// errAmbiguous marks a step that must name its operation.
+var errAmbiguous = errors.New("several operations")
+
+// operation returns the wanted operation, or the only one of the plugin that
+// can be a step.
+func operation(spec *host.Spec, wanted abi.Operation) (abi.Operation, error) {
+	if spec.Foreign {
+		return "", fmt.Errorf("%w: the module does not speak the plugin contract (call its functions with: anchor-host plugin call)", host.ErrNoOperation)
+	}
+	if wanted != "" {
+		if _, ok := spec.Operation(wanted); !ok {
+			return "", fmt.Errorf("%w (the plugin offers %s)", host.ErrNoOperation, operationNames(spec.Operations))
+		}
+		return wanted, nil
+	}
+	var found []host.OperationSpec
+	for _, o := range spec.Operations {
+		if slices.Contains(stepOperations, o.Operation) {
+			found = append(found, o)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("%w that can be a step (the plugin offers %s)", host.ErrNoOperation, operationNames(spec.Operations))
+	case 1:
+		return found[0].Operation, nil
+	}
+	return "", fmt.Errorf("%w: %w (add operation: %s)", config.ErrInvalid, errAmbiguous, strings.ReplaceAll(operationNames(found), ", ", " or "))
+}
+
+func operationNames(ops []host.OperationSpec) string {
+	names := make([]string, len(ops))
+	for i, o := range ops {
+		names[i] = string(o.Operation)
+	}
+	return strings.Join(names, ", ")
+}

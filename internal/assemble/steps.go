@@ -1,0 +1,183 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// ItemsStep is the name of the step that appends the given items.
+const ItemsStep = "items"
+
+// firstPriority runs before every other step of the same priority when it is
+// registered first; no step may be lower.
+const firstPriority = 1
+
+// steps makes the steps of the pipeline, the given items first.
+func (p *plugins) steps() ([]pipeline.StepConfig, error) {
+	var list []pipeline.StepConfig
+	if len(p.options.Items) > 0 {
+		list = append(list, itemsStep(p.options.Items))
+	}
+	for i := range p.config.Steps {
+		s := &p.config.Steps[i]
+		if s.Name == ItemsStep && len(p.options.Items) > 0 {
+			return nil, fmt.Errorf("%w: steps[%d]: the name %q is taken by the step that appends the given items (choose another)", config.ErrInvalid, i, s.Name)
+		}
+		step, err := p.step(fmt.Sprintf("steps[%d]", i), s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, step)
+	}
+	return list, nil
+}
+
+func itemsStep(given []pipeline.Item) pipeline.StepConfig {
+	return pipeline.StepConfig{Name: ItemsStep, Priority: firstPriority, Step: pipeline.StepFunc(
+		func(_ context.Context, _ *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
+			return slices.Concat(items, pipeline.CloneItems(given)), nil
+		})}
+}
+
+func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error) {
+	out := pipeline.StepConfig{Name: s.Name, Priority: s.Priority, OnError: pipeline.OnError(s.OnError)}
+	if s.Builtin != "" {
+		out.Timeout = time.Duration(s.Timeout)
+		var err error
+		out.Step, err = builtin(s)
+		return out, err
+	}
+	u := use{Use: s.Use(), path: path, op: abi.Operation(s.Operation)}
+	plugin, op, err := p.get(u)
+	if err == nil {
+		p.defaults(u, op, &out)
+		out.Step, err = p.pluginStep(plugin, op, path, s)
+	}
+	if out.OnError == "" {
+		out.OnError = pipeline.Skip
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, config.ErrInvalid):
+		return out, fmt.Errorf("step %q: %w", s.Name, err)
+	case errors.Is(err, host.ErrConfig):
+		return out, fmt.Errorf("%w: step %q: %w", config.ErrInvalid, s.Name, err)
+	default:
+		out.Step = failing{err}
+	}
+	return out, nil
+}
+
+// defaults fills in what the manifest states for steps that state nothing.
+func (p *plugins) defaults(u use, op abi.Operation, out *pipeline.StepConfig) {
+	name, _ := resolve(p.config, u.Use)
+	o, ok := p.loaded[name].spec.Operation(op)
+	if !ok {
+		return
+	}
+	if out.Priority == 0 {
+		out.Priority = o.Defaults.Priority
+	}
+	if out.OnError == "" {
+		out.OnError = pipeline.OnError(o.Defaults.OnError)
+	}
+}
+
+// pluginStep makes a step of a plugin that is ready.
+func (p *plugins) pluginStep(plugin *host.Plugin, op abi.Operation, path string, s *config.Step) (pipeline.Step, error) {
+	options := host.StepOptions{
+		Step: s.Name, TopK: s.TopK, Settings: s.Settings, Scope: sources(s.Scope),
+		Source: pipeline.Source(s.Source), MaxPriority: s.MaxPriority, Reads: s.Reads,
+		Timeout: time.Duration(s.Timeout),
+	}
+	switch op {
+	case abi.OpTransformQuery:
+		return p.transformStep(plugin, path, s, options)
+	case abi.OpClassify:
+		return p.classifyStep(plugin, path, s, options)
+	}
+	step, err := plugin.Step(op, options)
+	if err != nil {
+		return nil, asUnavailable(plugin.Name(), op, err)
+	}
+	return step, nil
+}
+
+func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step, options host.StepOptions) (pipeline.Step, error) {
+	if s.Retriever == nil {
+		return nil, fmt.Errorf("%w: transform_query needs a retriever (add retriever: {plugin: …})", config.ErrInvalid)
+	}
+	transformer, err := plugin.QueryTransformer(options)
+	if err != nil {
+		return nil, asUnavailable(plugin.Name(), abi.OpTransformQuery, err)
+	}
+	retriever, err := p.retriever(path+".retriever", s, *s.Retriever)
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.QueryTransformStep(transformer, retriever, s.TopK), nil
+}
+
+func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step, options host.StepOptions) (pipeline.Step, error) {
+	if len(s.Routes) == 0 {
+		return nil, fmt.Errorf("%w: classify needs routes (add routes: {label: {plugin: …}})", config.ErrInvalid)
+	}
+	classifier, err := plugin.Classifier(options)
+	if err != nil {
+		return nil, asUnavailable(plugin.Name(), abi.OpClassify, err)
+	}
+	routes := make(map[string]pipeline.Retriever, len(s.Routes))
+	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
+		r, err := p.retriever(path+".routes."+label, s, s.Routes[label])
+		if errors.Is(err, host.ErrConfig) {
+			return nil, err
+		}
+		if err != nil {
+			r = failing{err} // only queries that take this route fail
+		}
+		routes[label] = r
+	}
+	return pipeline.ClassifiedStep(classifier, routes, s.Default, s.TopK), nil
+}
+
+// retriever makes the retriever that another step calls.
+func (p *plugins) retriever(path string, s *config.Step, u config.Use) (pipeline.Retriever, error) {
+	plugin, _, err := p.get(use{Use: u, path: path, op: abi.OpRetrieve})
+	if err != nil {
+		return nil, err
+	}
+	r, err := plugin.Retriever(host.StepOptions{
+		Step: s.Name, TopK: s.TopK, Settings: u.Settings, Source: pipeline.Source(s.Source),
+		MaxPriority: s.MaxPriority, Timeout: time.Duration(u.Timeout),
+	})
+	if err != nil {
+		return nil, asUnavailable(plugin.Name(), abi.OpRetrieve, err)
+	}
+	return r, nil
+}
+
+// failing stands for a step or retriever whose plugin is not ready: it fails as
+// a call of the plugin would.
+type failing struct{ err error }
+
+// Run fails.
+func (f failing) Run(context.Context, *pipeline.Query, []pipeline.Item) ([]pipeline.Item, error) {
+	return nil, f.err
+}
+
+// Retrieve fails.
+func (f failing) Retrieve(context.Context, *pipeline.Query, int) ([]pipeline.Item, error) {
+	return nil, f.err
+}
+
+// Isolated says that failing changes nothing.
+func (failing) Isolated() {}

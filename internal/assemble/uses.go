@@ -1,0 +1,61 @@
+package assemble
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// use is one place of a configuration that names a plugin.
+type use struct {
+	config.Use
+	// path is the key path of the place.
+	path string
+	// op is the operation the place needs, "" where the step leaves it open.
+	op abi.Operation
+	// idle says that a build does not call the plugin.
+	idle bool
+}
+
+// uses lists every place that names a plugin, in the order of the format.
+func uses(c *config.Config) []use {
+	var list []use
+	add := func(path string, op abi.Operation, u *config.Use) {
+		if u != nil && (u.Plugin != "" || u.Instance != "") {
+			list = append(list, use{Use: *u, path: path, op: op})
+		}
+	}
+	add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use)
+	add("format", abi.OpFormat, c.Format.Use)
+	add("memory", abi.OpMemory, c.Memory)
+	if c.Conversation != nil {
+		add("conversation.compact", abi.OpCompact, c.Conversation.Compact)
+	}
+	if c.Enricher != nil {
+		u := c.Enricher.Use()
+		add("enricher", abi.OpEnrichQuery, &u)
+	}
+	for i := range c.Steps {
+		s, path := &c.Steps[i], fmt.Sprintf("steps[%d]", i)
+		u := s.Use()
+		add(path, abi.Operation(s.Operation), &u)
+		add(path+".retriever", abi.OpRetrieve, s.Retriever)
+		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
+			u := s.Routes[label]
+			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u)
+		}
+	}
+	for i := range c.Callbacks {
+		add(fmt.Sprintf("callbacks[%d]", i), abi.OpObserve, &c.Callbacks[i])
+	}
+	for i, p := range c.Providers {
+		u := config.Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout}
+		add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u)
+		list[len(list)-1].idle = true
+	}
+	return list
+}

@@ -1,0 +1,171 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// Finding is something wrong with the value at a path.
+type Finding struct{ Path, Message string }
+
+// Formats and Tokenizers are the built-in ones.
+var (
+	Formats    = []string{"anthropic", "openai", "generic"}
+	Tokenizers = []string{"words", "cl100k_base", "o200k_base", "p50k_base", "r50k_base"}
+)
+
+var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// Check returns what decoding cannot see: references to nothing, names used
+// twice, and keys that contradict each other. It opens no file.
+func (c *Config) Check() []Finding {
+	k := &checker{config: c}
+	k.choice("tokenizer", c.Tokenizer, Tokenizers)
+	k.choice("format", c.Format, Formats)
+	k.budget()
+	for _, name := range slices.Sorted(maps.Keys(c.Instances)) {
+		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {
+			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, got %q", d)
+		}
+	}
+	if c.Memory != nil {
+		k.use("memory", *c.Memory)
+	}
+	if c.Memory != nil && c.Conversation != nil {
+		k.find("memory", "memory and conversation exclude each other (keep one)")
+	}
+	if c.Conversation != nil && c.Conversation.Compact != nil {
+		k.use("conversation.compact", *c.Conversation.Compact)
+	}
+	k.enricher()
+	k.steps()
+	for i, u := range c.Callbacks {
+		k.use(fmt.Sprintf("callbacks[%d]", i), u)
+	}
+	for i, p := range c.Providers {
+		k.use(fmt.Sprintf("providers[%d]", i), Use{Plugin: p.Plugin, Instance: p.Instance})
+	}
+	return k.findings
+}
+
+type checker struct {
+	config   *Config
+	findings []Finding
+}
+
+func (k *checker) find(path, format string, args ...any) {
+	k.findings = append(k.findings, Finding{path, fmt.Sprintf(format, args...)})
+}
+
+func (k *checker) choice(path string, c Choice, builtin []string) {
+	switch {
+	case c.Use != nil:
+		k.use(path, *c.Use)
+	case c.Name != "" && !slices.Contains(builtin, c.Name):
+		k.find(path, "unknown value %q%s", c.Name, strict.Hint(c.Name, builtin))
+	}
+}
+
+func (k *checker) budget() {
+	b := k.config.Budget
+	if b == nil || b.Preset == "" {
+		return
+	}
+	if b.ReserveTokens != 0 || len(b.Allocations) > 0 {
+		k.find("budget", "preset excludes reserve_tokens and allocations (keep one way)")
+	}
+}
+
+// use checks that a plugin is named in exactly one way, and that the instance
+// exists.
+func (k *checker) use(path string, u Use) {
+	switch {
+	case u.Plugin == "" && u.Instance == "":
+		k.find(path, "name a plugin or an instance")
+	case u.Plugin != "" && u.Instance != "":
+		k.find(path, "plugin and instance exclude each other (the instance names its plugin)")
+	default:
+		k.reference(path, u)
+	}
+}
+
+func (k *checker) reference(path string, u Use) {
+	instances := k.config.Instances
+	if u.Plugin != "" {
+		if _, ok := instances[u.Plugin]; ok {
+			k.find(strict.Join(path, "plugin"), "an instance has the same name (write instance: %s, or rename the instance)", u.Plugin)
+		}
+		return
+	}
+	if _, ok := instances[u.Instance]; !ok {
+		names := slices.Sorted(maps.Keys(instances))
+		k.find(strict.Join(path, "instance"), "no instance %q%s", u.Instance, strict.Hint(u.Instance, names))
+	}
+}
+
+func (k *checker) enricher() {
+	e := k.config.Enricher
+	if e == nil {
+		return
+	}
+	named := e.Plugin != "" || e.Instance != ""
+	if named && (e.Template != "" || e.MaxItems != 0) {
+		k.find("enricher", "template and max_items exclude a plugin (keep one way)")
+	}
+	if named {
+		k.use("enricher", e.Use())
+	} else if len(e.Settings) > 0 || e.Timeout != 0 {
+		k.find("enricher", "settings and timeout need a plugin or an instance")
+	}
+}
+
+func (k *checker) steps() {
+	first := map[string]int{}
+	for i := range k.config.Steps {
+		s, path := &k.config.Steps[i], fmt.Sprintf("steps[%d]", i)
+		if j, ok := first[s.Name]; ok {
+			k.find(path+".name", "the name %q is taken by steps[%d] (give each step its own)", s.Name, j)
+		} else {
+			first[s.Name] = i
+		}
+		if s.Name == "" {
+			k.find(path+".name", "the name is empty")
+		}
+		k.step(path, s)
+	}
+}
+
+func (k *checker) step(path string, s *Step) {
+	if s.Builtin == "" {
+		switch {
+		case s.Plugin == "" && s.Instance == "":
+			k.find(path, "name a plugin, an instance or a builtin")
+		default:
+			k.use(path, s.Use())
+		}
+	} else if s.Plugin != "" || s.Instance != "" || s.Operation != "" {
+		k.find(path, "builtin excludes plugin, instance and operation (keep one way)")
+	}
+	if s.Retriever != nil {
+		k.use(path+".retriever", *s.Retriever)
+	}
+	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
+		k.use(path+".routes."+label, s.Routes[label])
+	}
+	if s.Default != "" {
+		if _, ok := s.Routes[s.Default]; !ok {
+			labels := slices.Sorted(maps.Keys(s.Routes))
+			k.find(path+".default", "no route %q%s", s.Default, strict.Hint(s.Default, labels))
+		}
+	}
+	switch {
+	case s.Operation == "transform_query" && s.Retriever == nil:
+		k.find(path, "transform_query needs a retriever (add retriever: {plugin: …})")
+	case s.Operation == "classify" && len(s.Routes) == 0:
+		k.find(path, "classify needs routes (add routes: {label: {plugin: …}})")
+	}
+}

@@ -1,0 +1,133 @@
+package config
+
+import "time"
+
+// Config is the content of anchor.yaml. Package assemble turns it into a
+// pipeline; a build request uses the same parts.
+type Config struct {
+	Plugins       Plugins             `key:"plugins" doc:"Where plugins are found."`
+	CacheDir      string              `key:"cache_dir" doc:"Folder of compiled plugins. Default: anchor-host/compiled in the cache folder of the user."`
+	Timeout       Duration            `key:"timeout" doc:"Bound of one whole build, such as 10s. Default: none."`
+	LogLevel      string              `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Least level of log lines on stderr, those of plugins included."`
+	MaxTokens     int                 `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
+	Tokenizer     Choice              `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, or a plugin."`
+	Format        Choice              `key:"format" default:"generic" doc:"anthropic, openai, generic, or a plugin."`
+	FormatOptions FormatOptions       `key:"format_options" doc:"Options of the built-in formats."`
+	Budget        *Budget             `key:"budget" doc:"How the window is divided among the sources."`
+	SystemPrompts []SystemPrompt      `key:"system_prompts" doc:"Fixed texts at the head of the window."`
+	Instances     map[string]Instance `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
+	Memory        *Use                `key:"memory" doc:"A plugin that offers what is remembered (operation memory)."`
+	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation."`
+	Enricher      *Enricher           `key:"enricher" doc:"Rewrites the query with what is remembered: a template or a plugin."`
+	Steps         []Step              `key:"steps" doc:"What runs between memory and window, by ascending priority."`
+	Callbacks     []Use               `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
+	Providers     []Provider          `key:"providers" doc:"Context providers of an agent loop. Checked here; a build does not run them."`
+}
+
+// Plugins says where plugins are.
+type Plugins struct {
+	Dir string `key:"dir" default:"plugins" doc:"Folder with <name>/plugin.wasm (and plugin.yaml) or <name>.wasm."`
+}
+
+// FormatOptions are the options of the built-in formats.
+type FormatOptions struct {
+	Caching      bool   `key:"caching" default:"false" doc:"Mark the stable parts for prompt caching (anthropic only)."`
+	CacheControl string `key:"cache_control" enum:"block,seed" default:"block" doc:"Where the mark goes: on content blocks, as the API wants it, or beside the role."`
+}
+
+// Budget divides the window among the sources: a preset, or numbers.
+type Budget struct {
+	Preset            string       `key:"preset" enum:"chat,rag,agent" doc:"Ready-made shares of max_tokens."`
+	TotalTokens       int          `key:"total_tokens" min:"1" doc:"What the allocations and the reserve must fit into. Default: max_tokens."`
+	ReserveTokens     int          `key:"reserve_tokens" min:"0" default:"0" doc:"Tokens kept free for the answer."`
+	Allocations       []Allocation `key:"allocations" doc:"Caps of single sources."`
+	EnforceSharedPool bool         `key:"enforce_shared_pool" default:"false" doc:"Sources without an allocation share what the others leave, and no more."`
+}
+
+// Allocation is the cap of one source.
+type Allocation struct {
+	Source    string `key:"source,required" enum:"retrieval,memory,system,user,tool,conversation"`
+	MaxTokens int    `key:"max_tokens,required" min:"1"`
+	Priority  int    `key:"priority" min:"1" max:"10" default:"5" doc:"Accepted for compatibility; nothing reads it."`
+	Overflow  string `key:"overflow_strategy" enum:"truncate,drop" default:"truncate" doc:"Keep what fits, or nothing of a source that exceeds its cap."`
+}
+
+// SystemPrompt is a fixed text at the head of the window.
+type SystemPrompt struct {
+	Content  string `key:"content,required"`
+	Priority int    `key:"priority" min:"1" max:"10" default:"10"`
+}
+
+// Use names a plugin for one job: an instance of the configuration, or a
+// plugin of the folder as it is.
+type Use struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+}
+
+// Conversation is a sliding window over turns.
+type Conversation struct {
+	MaxTokens int    `key:"max_tokens" min:"1" default:"4096" doc:"Older turns leave when the turns exceed this."`
+	Turns     []Turn `key:"turns" doc:"The turns so far, oldest first."`
+	Compact   *Use   `key:"compact" doc:"A plugin that condenses the turns that leave (operation compact)."`
+}
+
+// Turn is one utterance.
+type Turn struct {
+	Role      string    `key:"role,required" enum:"user,assistant,system,tool"`
+	Content   string    `key:"content,required"`
+	CreatedAt time.Time `key:"created_at"`
+}
+
+// Enricher rewrites the query text: a template, or a plugin.
+type Enricher struct {
+	Template string         `key:"template" doc:"With {query} and {context}. Default: the query, a blank line, \"Conversation context: \" and the context."`
+	MaxItems int            `key:"max_items" min:"1" default:"5" doc:"How many of the newest memory items the context has."`
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration (operation enrich_query)."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+}
+
+// Use returns the plugin of the enricher.
+func (e *Enricher) Use() Use {
+	return Use{Plugin: e.Plugin, Instance: e.Instance, Settings: e.Settings, Timeout: e.Timeout}
+}
+
+// Step is one stage between memory and window: a plugin, an instance or a
+// built-in.
+type Step struct {
+	Name        string         `key:"name,required" doc:"Shown in diagnostics, events and errors."`
+	Plugin      string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance    string         `key:"instance" doc:"Name of an entry of instances."`
+	Builtin     string         `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
+	Operation   string         `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"Needed only when the plugin offers several."`
+	Priority    int            `key:"priority" min:"1" default:"50" doc:"Lower runs earlier, equal ones in the order of this list."`
+	Timeout     Duration       `key:"timeout" doc:"Bound of one call, such as 500ms."`
+	OnError     string         `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins, raise for built-ins."`
+	TopK        int            `key:"top_k" min:"1" max:"1048576" default:"10" doc:"The most items a retriever or reranker returns."`
+	Settings    map[string]any `key:"settings" doc:"Settings of this step."`
+	Scope       []string       `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources the step sees. Default: by operation; never system."`
+	Source      string         `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
+	MaxPriority int            `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
+	Reads       []string       `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at" doc:"Narrows the columns the plugin reads."`
+	Retriever   *Use           `key:"retriever" doc:"For transform_query: what each variant is retrieved with."`
+	Routes      map[string]Use `key:"routes" doc:"For classify: the retriever of each label."`
+	Default     string         `key:"default" doc:"For classify: the label used for labels without a route."`
+}
+
+// Use returns the plugin of the step.
+func (s *Step) Use() Use {
+	return Use{Plugin: s.Plugin, Instance: s.Instance, Settings: s.Settings, Timeout: s.Timeout}
+}
+
+// Provider is a context provider of an agent loop.
+type Provider struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Priority int            `key:"priority,required" min:"1" doc:"Lower runs earlier; the built-in ones are at 10, 20 and 30."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+}

@@ -1,0 +1,58 @@
+package config
+
+// Instance is a configured plugin.
+type Instance struct {
+	Plugin        string            `key:"plugin,required" doc:"Name of the plugin in the plugin folder."`
+	Digest        string            `key:"digest" doc:"Pins the module, such as sha256:…; another one is refused."`
+	Settings      map[string]any    `key:"settings" doc:"Init settings, checked against the plugin's schema."`
+	Config        map[string]string `key:"config" doc:"Extra values the plugin reads with Extism's config_get."`
+	Grants        Grants            `key:"grants" doc:"What the plugin is allowed of what it asks for."`
+	Limits        Limits            `key:"limits" doc:"Limits; each has a finite default."`
+	Engine        string            `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"How the module runs."`
+	Lane          string            `key:"lane" enum:"json,batch" doc:"Forces one of the two lanes. Default: the fastest the plugin has."`
+	Deterministic bool              `key:"deterministic" default:"false" doc:"Fixes clock and random numbers."`
+	Required      bool              `key:"required" default:"false" doc:"Without this plugin no build starts."`
+}
+
+// Grants are permissions. Nothing is granted that is not listed.
+type Grants struct {
+	HTTP     *HTTPGrant  `key:"http" doc:"Outgoing requests."`
+	Files    []FileGrant `key:"files" doc:"Folders the plugin sees."`
+	KV       *KVGrant    `key:"kv" doc:"A key-value store of its own."`
+	Services []string    `key:"services" enum:"count_tokens" doc:"Host services."`
+}
+
+// HTTPGrant allows requests to hosts.
+type HTTPGrant struct {
+	Hosts   []string `key:"hosts,required" doc:"Host names, *.example.com patterns."`
+	Methods []string `key:"methods" doc:"Allowed methods. Default: GET and HEAD."`
+	Private bool     `key:"private" default:"false" doc:"Allow addresses of private and local networks."`
+}
+
+// FileGrant lets a plugin see a folder.
+type FileGrant struct {
+	Host  string `key:"host,required" doc:"The folder, relative to the configuration file."`
+	Guest string `key:"guest,required" doc:"The path the plugin sees."`
+	Mode  string `key:"mode" enum:"ro,rw" default:"ro"`
+}
+
+// KVGrant allows a key-value store.
+type KVGrant struct {
+	Quota Size `key:"quota" doc:"The most bytes it may hold, such as 1MiB."`
+}
+
+// Limits bound one instance. Zero means the host's default.
+type Limits struct {
+	Timeout      Duration `key:"timeout" doc:"One call, such as 2s."`
+	InitTimeout  Duration `key:"init_timeout" doc:"Start and init together, such as 60s."`
+	QueueTimeout Duration `key:"queue_timeout" doc:"Waiting for a free instance."`
+	Fuel         int64    `key:"fuel" min:"1" doc:"Instructions of one call."`
+	Memory       Size     `key:"memory" doc:"Linear memory, such as 64MiB."`
+	Input        Size     `key:"input" doc:"Bytes sent to one call."`
+	Output       Size     `key:"output" doc:"Bytes returned by one call."`
+	LogBytes     Size     `key:"log_bytes" doc:"Log and stderr of one call."`
+	HTTPBody     Size     `key:"http_body" doc:"Body of one HTTP response."`
+	Items        int      `key:"items" min:"1" doc:"Items added by one call."`
+	Tokens       int      `key:"tokens" min:"1" doc:"Tokens added by one call."`
+	Instances    int      `key:"instances" min:"1" doc:"Instances kept for concurrent calls."`
+}

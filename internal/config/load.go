@@ -1,0 +1,99 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// DefaultFile is the configuration file of the current folder.
+const DefaultFile = "anchor.yaml"
+
+// maxFile bounds the size of a configuration file.
+const maxFile = 4 << 20
+
+// Loaded is a configuration with the place of each of its values.
+type Loaded struct {
+	Config
+	// File is the path of the file, empty when there is none.
+	File string
+	// Dir is the folder that relative paths of the file refer to.
+	Dir     string
+	node    *strict.Node
+	origins map[string]string
+}
+
+// Default returns the configuration of an empty file in the current folder.
+func Default() *Loaded {
+	return &Loaded{Dir: ".", node: &strict.Node{Kind: strict.Map}, origins: map[string]string{}}
+}
+
+// Load reads and checks a file. The error is a [strict.Problems] with
+// everything that is wrong, or wraps fs.ErrNotExist.
+func Load(path string) (*Loaded, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", ErrInvalid, path, maxFile>>20)
+	}
+	return Parse(path, data)
+}
+
+// Parse decodes and checks the content of a file.
+func Parse(path string, data []byte) (*Loaded, error) {
+	n, err := strict.ParseYAML(path, data)
+	if err != nil {
+		return nil, err
+	}
+	l := &Loaded{File: path, Dir: filepath.Dir(path), node: n, origins: map[string]string{}}
+	if err := strict.Decode(path, n, &l.Config); err != nil {
+		return nil, err
+	}
+	if err := l.Place(l.Check()).Err(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Path returns p as it is seen from the current folder: relative paths of the
+// file refer to the folder of the file.
+func (l *Loaded) Path(p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(l.Dir, p)
+}
+
+// Place gives findings their line and column in the file.
+func (l *Loaded) Place(findings []Finding) strict.Problems {
+	return Place(l.File, l.node, findings)
+}
+
+// Place gives findings their line and column in a document.
+func Place(file string, n *strict.Node, findings []Finding) strict.Problems {
+	var problems strict.Problems
+	for _, f := range findings {
+		at, _ := n.Find(f.Path)
+		problems = append(problems, strict.Problem{File: file, Pos: at.Pos, Path: f.Path, Message: f.Message})
+	}
+	return problems
+}
+
+// Schema returns the JSON Schema (2020-12) of anchor.yaml.
+func Schema() map[string]any {
+	s := strict.Schema(reflect.TypeFor[Config]())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "anchor.yaml"
+	return s
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// Setting is one effective value.
+type Setting struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+	// Origin is "flag --x", "environment X", "file:line" or "default".
+	Origin string `json:"origin,omitempty"`
+}
+
+// hidden stands for the value of a secret.
+const hidden = "(hidden)"
+
+// secretKey finds keys whose values are not printed.
+var secretKey = regexp.MustCompile(`(?i)(^|[_.-])(secret|password|passwd|token|credentials?|authorization|bearer|api[_-]?key|access[_-]?key|private[_-]?key)s?($|[_.-])`)
+
+// Settings lists every value that is set or has a default, in the order of the
+// format. Secrets are hidden.
+func (l *Loaded) Settings() []Setting {
+	s := &lister{loaded: l}
+	s.object(reflect.ValueOf(&l.Config).Elem(), "")
+	return s.settings
+}
+
+type lister struct {
+	loaded   *Loaded
+	settings []Setting
+}
+
+func (s *lister) add(path, value, fallback string) {
+	n, inFile := s.loaded.node.Find(path)
+	origin, overridden := s.loaded.origins[path]
+	switch {
+	case overridden:
+	case inFile && n.Kind != strict.Null:
+		origin = fmt.Sprintf("%s:%d", s.loaded.File, n.Pos.Line)
+	case value == fallback || value == "":
+		value, origin = fallback, "default"
+	}
+	if origin == "default" && value == "" {
+		return
+	}
+	if value == "" {
+		value = `""`
+	}
+	if isSecret(path) {
+		value = hidden
+	}
+	s.settings = append(s.settings, Setting{path, value, origin})
+}
+
+// isSecret looks at the free-form parts only, where keys are the plugin's.
+func isSecret(path string) bool {
+	for _, part := range []string{".settings.", ".config."} {
+		if _, key, ok := strings.Cut(path, part); ok && secretKey.MatchString(key) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *lister) object(v reflect.Value, path string) {
+	for _, f := range strict.Fields(v.Type()) {
+		s.value(f.Of(v), strict.Join(path, f.Key), f.Default)
+	}
+}
+
+func (s *lister) value(v reflect.Value, path, fallback string) {
+	if text, ok := plain(v); ok {
+		s.add(path, text, fallback)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			s.value(v.Elem(), path, fallback)
+		}
+	case reflect.Struct:
+		s.object(v, path)
+	case reflect.Map:
+		names := slices.Sorted(maps.Keys(stringKeys(v)))
+		for _, name := range names {
+			s.value(v.MapIndex(reflect.ValueOf(name)), strict.Join(path, name), "")
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			s.value(v.Index(i), fmt.Sprintf("%s[%d]", path, i), "")
+		}
+	}
+}
+
+func stringKeys(v reflect.Value) map[string]bool {
+	keys := make(map[string]bool, v.Len())
+	for _, k := range v.MapKeys() {
+		keys[k.String()] = true
+	}
+	return keys
+}
+
+// plain returns the text of a value that is printed in one cell; the zero
+// value of a number or string is the empty text.
+func plain(v reflect.Value) (string, bool) {
+	switch x := v.Interface().(type) {
+	case Choice:
+		return x.String(), true
+	case []string:
+		return strings.Join(x, ", "), true
+	case fmt.Stringer:
+		if _, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler); ok {
+			if v.IsZero() {
+				return "", true
+			}
+			return x.String(), true
+		}
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.String(), true
+	case reflect.Bool:
+		return fmt.Sprint(v.Bool()), true
+	case reflect.Int, reflect.Int64:
+		if v.IsZero() {
+			return "", true
+		}
+		return fmt.Sprint(v.Int()), true
+	case reflect.Float64:
+		return fmt.Sprint(v.Float()), true
+	}
+	return "", false
+}
+
+// absolute returns p seen from the root, so that it means the same wherever it
+// is joined to.
+func absolute(p string) string {
+	if abs, err := filepath.Abs(p); err == nil {
+		return abs
+	}
+	return p
+}

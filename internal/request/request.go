@@ -1,0 +1,166 @@
+package request
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// MaxBytes bounds a request: room for the largest batch of items a guest may
+// be sent, with some to spare for quoting.
+const MaxBytes = 64 << 20
+
+// Request is a whole build.
+type Request struct {
+	Query         Query                 `key:"query,required"`
+	MaxTokens     int                   `key:"max_tokens" min:"1"`
+	Tokenizer     config.Choice         `key:"tokenizer"`
+	Budget        *config.Budget        `key:"budget"`
+	SystemPrompts []config.SystemPrompt `key:"system_prompts"`
+	Conversation  []config.Turn         `key:"conversation"`
+	Items         []Item                `key:"items"`
+	Steps         []config.Step         `key:"steps"`
+	Format        config.Choice         `key:"format"`
+	FormatOptions config.FormatOptions  `key:"format_options"`
+}
+
+// Query is the question: a string, or an object with what belongs to it.
+type Query struct{ Query pipeline.Query }
+
+// queryObject is the long shape of a query.
+type queryObject struct {
+	Text        string         `key:"query_str,required"`
+	Metadata    map[string]any `key:"metadata"`
+	ChatHistory []turn         `key:"chat_history"`
+	Embedding   []float32      `key:"embedding"`
+}
+
+type turn struct {
+	Role       string         `key:"role,required" enum:"user,assistant,system,tool"`
+	Content    string         `key:"content,required"`
+	TokenCount int            `key:"token_count" min:"0"`
+	CreatedAt  time.Time      `key:"created_at"`
+	Metadata   map[string]any `key:"metadata"`
+}
+
+// UnmarshalNode decodes either shape.
+func (q *Query) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind != strict.Map {
+		d.Value(n, reflect.ValueOf(&q.Query.Text).Elem(), path)
+		return
+	}
+	var o queryObject
+	d.Value(n, reflect.ValueOf(&o).Elem(), path)
+	q.Query = pipeline.Query{Text: o.Text, Metadata: o.Metadata, Embedding: o.Embedding}
+	for _, t := range o.ChatHistory {
+		q.Query.ChatHistory = append(q.Query.ChatHistory, pipeline.Turn{
+			Role: pipeline.Role(t.Role), Content: t.Content, TokenCount: t.TokenCount,
+			CreatedAt: t.CreatedAt, Metadata: t.Metadata,
+		})
+	}
+}
+
+// Item is one given item. What is absent has a default: priority 5 whatever the
+// source, score 0, and the time of the build. An absent id is worked out from
+// the content ([pipeline.ContentID]), so that builds repeat.
+type Item struct {
+	ID         string         `key:"id"`
+	Content    string         `key:"content,required"`
+	Source     string         `key:"source,required" enum:"retrieval,memory,system,user,tool,conversation"`
+	Score      float64        `key:"score" min:"0" max:"1"`
+	Priority   int            `key:"priority" min:"1" max:"10"`
+	TokenCount int            `key:"token_count" min:"0"`
+	Metadata   map[string]any `key:"metadata"`
+	CreatedAt  time.Time      `key:"created_at"`
+}
+
+// Convert returns the items as the pipeline takes them.
+func Convert(items []Item) []pipeline.Item {
+	converted := make([]pipeline.Item, len(items))
+	for i, it := range items {
+		if it.ID == "" {
+			it.ID = pipeline.ContentID(it.Content)
+		}
+		if it.Priority == 0 {
+			it.Priority = pipeline.DefaultItemPriority
+		}
+		converted[i] = pipeline.Item{
+			ID: it.ID, Content: it.Content, Source: pipeline.Source(it.Source), Score: it.Score,
+			Priority: it.Priority, TokenCount: it.TokenCount, Metadata: it.Metadata, CreatedAt: it.CreatedAt,
+		}
+	}
+	return converted
+}
+
+// Read reads one request. base holds what steps may refer to: its instances
+// and plugin folder. name appears in errors, which are a [strict.Problems] when
+// the document is at fault.
+func Read(name string, r io.Reader, base config.Config) (*Request, *config.Config, error) {
+	n, err := parse(name, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	var req Request
+	if err := strict.Decode(name, n, &req); err != nil {
+		return nil, nil, err
+	}
+	c := req.config(base)
+	var findings []config.Finding
+	for _, f := range c.Check() {
+		if at, _ := n.Find(f.Path); at != n {
+			findings = append(findings, f)
+		}
+	}
+	if err := config.Place(name, n, findings).Err(); err != nil {
+		return nil, nil, err
+	}
+	return &req, c, nil
+}
+
+// config returns the configuration that the request amounts to.
+func (r *Request) config(base config.Config) *config.Config {
+	c := &config.Config{
+		Plugins: base.Plugins, CacheDir: base.CacheDir, Timeout: base.Timeout,
+		LogLevel: base.LogLevel, Instances: base.Instances,
+		MaxTokens: r.MaxTokens, Tokenizer: r.Tokenizer, Format: r.Format, FormatOptions: r.FormatOptions,
+		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps,
+	}
+	if len(r.Conversation) > 0 {
+		c.Conversation = &config.Conversation{Turns: r.Conversation}
+	}
+	return c
+}
+
+// ReadItems reads a JSON list of items, or an object with the key items.
+func ReadItems(name string, r io.Reader) ([]Item, error) {
+	n, err := parse(name, r)
+	if err != nil {
+		return nil, err
+	}
+	if n.Kind == strict.List {
+		n = &strict.Node{Kind: strict.Map, Pos: n.Pos, Entries: []strict.Entry{{Key: "items", Pos: n.Pos, Value: n}}}
+	}
+	var doc struct {
+		Items []Item `key:"items,required"`
+	}
+	if err := strict.Decode(name, n, &doc); err != nil {
+		return nil, err
+	}
+	return doc.Items, nil
+}
+
+func parse(name string, r io.Reader) (*strict.Node, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, MaxBytes>>20)
+	}
+	return strict.ParseJSON(name, data)
+}

@@ -1,0 +1,216 @@
+package strict
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+)
+
+// An Unmarshaler decodes itself from a node, for values that may have several
+// shapes.
+type Unmarshaler interface {
+	UnmarshalNode(d *Decoder, n *Node, path string)
+}
+
+// Decode fills the struct that into points to from n. The error is a
+// [Problems] with everything that is wrong.
+func Decode(file string, n *Node, into any) error {
+	d := &Decoder{file: file}
+	d.Value(n, reflect.ValueOf(into).Elem(), "")
+	return d.problems.Err()
+}
+
+// DecodeAny fills the struct that into points to from a value of free form, such
+// as the settings of a step. nil is an empty map. name appears in errors in the
+// place of the file.
+func DecodeAny(name string, value map[string]any, into any) error {
+	return Decode(name, FromAny(value), into)
+}
+
+// Decoder is the state of one [Decode]; an [Unmarshaler] uses it to decode
+// parts of its node and to report problems.
+type Decoder struct {
+	file     string
+	problems Problems
+}
+
+// Fail reports a problem at the place of n.
+func (d *Decoder) Fail(n *Node, path, format string, args ...any) {
+	d.failAt(n.Pos, path, format, args...)
+}
+
+func (d *Decoder) failAt(at Pos, path, format string, args ...any) {
+	d.problems = append(d.problems, Problem{File: d.file, Pos: at, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Value fills v from n. Null leaves v as it is.
+func (d *Decoder) Value(n *Node, v reflect.Value, path string) {
+	if n.Kind == Null {
+		return
+	}
+	if v.CanAddr() {
+		switch u := v.Addr().Interface().(type) {
+		case Unmarshaler:
+			u.UnmarshalNode(d, n, path)
+			return
+		case encoding.TextUnmarshaler:
+			d.text(n, u, path)
+			return
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.Value(n, v.Elem(), path)
+	case reflect.Struct:
+		d.object(n, v, path)
+	case reflect.Map:
+		d.mapping(n, v, path)
+	case reflect.Slice:
+		d.list(n, v, path)
+	case reflect.Interface:
+		d.free(n, path)
+		v.Set(reflect.ValueOf(n.Any()))
+	default:
+		d.scalar(n, v, path)
+	}
+}
+
+// text fills a value that parses a string.
+func (d *Decoder) text(n *Node, u encoding.TextUnmarshaler, path string) {
+	if n.Kind == List || n.Kind == Map || n.Kind == Bool {
+		d.Fail(n, path, "want a string, got %s", n.describe())
+		return
+	}
+	if err := u.UnmarshalText([]byte(n.Text)); err != nil {
+		d.Fail(n, path, "%v", err)
+	}
+}
+
+func (d *Decoder) scalar(n *Node, v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.String:
+		if n.Kind != String {
+			d.Fail(n, path, "want a string, got %s%s", n.describe(), quoteHint(n))
+			return
+		}
+		v.SetString(n.Text)
+	case reflect.Bool:
+		if n.Kind != Bool {
+			d.Fail(n, path, "want true or false, got %s", n.describe())
+			return
+		}
+		v.SetBool(n.Text == "true")
+	case reflect.Int, reflect.Int64:
+		i, ok := whole(n)
+		if !ok {
+			d.Fail(n, path, "want a whole number, got %s", n.describe())
+			return
+		}
+		v.SetInt(i)
+	case reflect.Float32, reflect.Float64:
+		if n.Kind != Int && n.Kind != Float {
+			d.Fail(n, path, "want a number, got %s", n.describe())
+			return
+		}
+		f := n.float()
+		if math.IsNaN(f) || v.OverflowFloat(f) {
+			d.Fail(n, path, "the number %s is out of range", n.Text)
+			return
+		}
+		v.SetFloat(f)
+	}
+}
+
+// quoteHint says how to write a scalar as a string.
+func quoteHint(n *Node) string {
+	if n.Kind == Int || n.Kind == Float || n.Kind == Bool {
+		return fmt.Sprintf(" (write %q)", n.Text)
+	}
+	return ""
+}
+
+// whole returns the value of an integer, which may be written 5.0.
+func whole(n *Node) (int64, bool) {
+	switch n.Kind {
+	case Int:
+		i, err := strconv.ParseInt(n.Text, 10, 64)
+		return i, err == nil
+	case Float:
+		f := n.float()
+		return int64(f), f == math.Trunc(f) && math.Abs(f) < 1<<53
+	}
+	return 0, false
+}
+
+func (d *Decoder) list(n *Node, v reflect.Value, path string) {
+	if n.Kind != List {
+		d.Fail(n, path, "want a list, got %s", n.describe())
+		return
+	}
+	list := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		d.Value(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
+	}
+	v.Set(list)
+}
+
+func (d *Decoder) mapping(n *Node, v reflect.Value, path string) {
+	if n.Kind != Map {
+		d.Fail(n, path, "want a map, got %s", n.describe())
+		return
+	}
+	d.duplicates(n, path)
+	m := reflect.MakeMapWithSize(v.Type(), len(n.Entries))
+	for _, e := range n.Entries {
+		value := reflect.New(v.Type().Elem()).Elem()
+		at := Join(path, e.Key)
+		d.Value(e.Value, value, at)
+		m.SetMapIndex(reflect.ValueOf(e.Key), value)
+	}
+	v.Set(m)
+}
+
+// free checks a value of free form: no duplicate keys, and no numbers that
+// would change by being read.
+func (d *Decoder) free(n *Node, path string) {
+	switch n.Kind {
+	case Map:
+		d.duplicates(n, path)
+	case Int:
+		if _, err := strconv.ParseInt(n.Text, 10, 64); err != nil {
+			d.Fail(n, path, "the whole number %s does not fit into 64 bits (write it as a string)", shorten(n.Text))
+		}
+	case Float:
+		if math.IsNaN(n.float()) {
+			d.Fail(n, path, "the number %s is out of range", shorten(n.Text))
+		}
+	}
+	for _, e := range n.Entries {
+		d.free(e.Value, Join(path, e.Key))
+	}
+	for i, item := range n.Items {
+		d.free(item, fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+func (d *Decoder) duplicates(n *Node, path string) {
+	first := make(map[string]Pos, len(n.Entries))
+	for _, e := range n.Entries {
+		if at, ok := first[e.Key]; ok {
+			d.failAt(e.Pos, Join(path, e.Key), "duplicate key (first in line %d)", at.Line)
+			continue
+		}
+		first[e.Key] = e.Pos
+	}
+}
+
+// Join returns the path of a key inside path.
+func Join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}

@@ -1,0 +1,127 @@
+package strict
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Field describes a struct field that takes part in decoding.
+type Field struct {
+	Key      string
+	Required bool
+	Doc      string
+	Default  string
+	Enum     []string
+	Min, Max string
+	index    int
+}
+
+// Fields returns the fields of a struct type that have a key, in order.
+func Fields(t reflect.Type) []Field {
+	var fields []Field
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		key, options, _ := strings.Cut(tag.Get("key"), ",")
+		if key == "" {
+			continue
+		}
+		f := Field{
+			Key: key, Required: options == "required", Doc: tag.Get("doc"),
+			Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), index: i,
+		}
+		if enum := tag.Get("enum"); enum != "" {
+			f.Enum = strings.Split(enum, ",")
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// Of returns the field's value in a struct.
+func (f Field) Of(v reflect.Value) reflect.Value { return v.Field(f.index) }
+
+func (d *Decoder) object(n *Node, v reflect.Value, path string) {
+	if n.Kind != Map {
+		d.Fail(n, path, "want a map, got %s", n.describe())
+		return
+	}
+	d.duplicates(n, path)
+	fields := Fields(v.Type())
+	given := map[string]bool{}
+	for _, e := range n.Entries {
+		at := Join(path, e.Key)
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == e.Key })
+		if i < 0 {
+			d.failAt(e.Pos, at, "unknown key%s", Hint(e.Key, keys(fields)))
+			continue
+		}
+		if given[e.Key] {
+			continue // reported as a duplicate
+		}
+		given[e.Key] = e.Value.Kind != Null
+		before := len(d.problems)
+		d.Value(e.Value, v.Field(fields[i].index), at)
+		if len(d.problems) == before && e.Value.Kind != Null {
+			d.bounds(e.Value, v.Field(fields[i].index), fields[i], at)
+		}
+	}
+	for _, f := range fields {
+		if f.Required && !given[f.Key] {
+			d.Fail(n, path, "missing key %q", f.Key)
+		}
+	}
+}
+
+func keys(fields []Field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Key
+	}
+	return names
+}
+
+// bounds checks a value against the enum, min and max of its field. The enum
+// of a list holds for each of its values.
+func (d *Decoder) bounds(n *Node, v reflect.Value, f Field, path string) {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if len(f.Enum) > 0 && n.Kind == List {
+		for i, item := range n.Items {
+			d.member(item, f, path+"["+strconv.Itoa(i)+"]")
+		}
+	} else if len(f.Enum) > 0 && n.Kind == String {
+		d.member(n, f, path)
+	}
+	if f.Min == "" && f.Max == "" {
+		return
+	}
+	var below, above bool
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		below, above = outside(v.Int(), f, func(s string) int64 { i, _ := strconv.ParseInt(s, 10, 64); return i })
+	case reflect.Float64:
+		below, above = outside(v.Float(), f, func(s string) float64 { x, _ := strconv.ParseFloat(s, 64); return x })
+	}
+	switch {
+	case (below || above) && f.Min != "" && f.Max != "":
+		d.Fail(n, path, "want %s to %s, got %s", f.Min, f.Max, n.Text)
+	case below:
+		d.Fail(n, path, "want %s or more, got %s", f.Min, n.Text)
+	case above:
+		d.Fail(n, path, "want %s or less, got %s", f.Max, n.Text)
+	}
+}
+
+func outside[T cmp.Ordered](x T, f Field, parse func(string) T) (below, above bool) {
+	return f.Min != "" && x < parse(f.Min), f.Max != "" && x > parse(f.Max)
+}
+
+func (d *Decoder) member(n *Node, f Field, path string) {
+	if !slices.Contains(f.Enum, n.Text) {
+		d.Fail(n, path, "unknown value %q%s", shorten(n.Text), Hint(n.Text, f.Enum))
+	}
+}
