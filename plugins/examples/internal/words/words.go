@@ -23,8 +23,8 @@ const maxBytes = 255
 // The zero value with a Text is ready; it allocates once, for its buffer.
 type Scanner struct {
 	Text string
-	// SplitIdentifiers makes the parts of a name such as ParseDuration words of
-	// their own, after the name itself.
+	// SplitIdentifiers makes the parts of a name such as ParseDuration or SHA256
+	// words of their own, after the name itself.
 	SplitIdentifiers bool
 
 	start, pos int
@@ -140,14 +140,13 @@ func (s *Scanner) letterAt(i int) bool {
 	return unicode.IsLetter(r)
 }
 
-// appendParts appends the parts of a name in camel case, nothing when it has
-// only one.
+// appendParts appends the parts of a name, nothing when it has only one. A part
+// begins at a capital, at the last capital of several (HTTP, Server), and at a
+// number.
 func appendParts(dst []string, name string) []string {
 	start := 0
 	for i := 1; i < len(name); i++ {
-		afterLower := ascii[name[i-1]] == lower
-		beforeLower := i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z'
-		if ascii[name[i]] == upper && (afterLower || beforeLower) {
+		if partBegins(name, i) {
 			dst = append(dst, name[start:i])
 			start = i
 		}
@@ -157,6 +156,19 @@ func appendParts(dst []string, name string) []string {
 	}
 	return dst
 }
+
+func partBegins(name string, i int) bool {
+	before, c := name[i-1], name[i]
+	switch {
+	case isDigit(c):
+		return ascii[before] == upper || 'a' <= before && before <= 'z'
+	case ascii[c] == upper:
+		return ascii[before] == lower || i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z'
+	}
+	return false
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // appendLower appends a part in lower case. Parts are cut between ASCII
 // letters, so what lies beyond ASCII is lowered rune by rune.

@@ -43,7 +43,7 @@ func TestScanner(t *testing.T) {
 		{"invalid UTF-8", "a\xffb\xc3", false, []string{"a", "b"}},
 		{"zero byte", "a\x00b", false, []string{"a", "b"}},
 		{"names", "ParseDuration HTTPServer x", true, []string{"parseduration", "parse", "duration", "httpserver", "http", "server", "x"}},
-		{"names with digits", "Float64Slice UTF8", true, []string{"float64slice", "float64", "slice", "utf8"}},
+		{"names with digits", "Float64Slice UTF8", true, []string{"float64slice", "float", "64", "slice", "utf8", "utf", "8"}},
 		{"no names", "plain UPPER", true, []string{"plain", "upper"}},
 		{"name with accent", "straßeÖffnenJetzt", true, []string{"straßeöffnenjetzt", "straßeöffnen", "jetzt"}},
 	} {

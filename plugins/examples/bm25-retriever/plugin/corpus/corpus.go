@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 )
 
 // Defaults of Options.
@@ -33,6 +34,9 @@ type Document struct {
 	// exported name (empty for a package comment), and package, func, method,
 	// type, const or var.
 	Package, Symbol, Kind string
+	// Modified is when the file was last written, zero unless
+	// Options.FileTimes.
+	Modified time.Time
 }
 
 // Options say what to read. The zero value reads every file that is not
@@ -45,6 +49,9 @@ type Options struct {
 	// ChunkChars is the length in bytes at which texts and comments are cut; 0
 	// means DefaultChunkChars, less than 100 is taken as 100.
 	ChunkChars int
+	// FileTimes asks for the times of the files, one more call to the host for
+	// each.
+	FileTimes bool
 	// MaxFileBytes is the largest file that is read; larger ones are an error.
 	// 0 means DefaultMaxFileBytes.
 	MaxFileBytes int
@@ -76,6 +83,7 @@ func Read(fsys fs.FS, o Options, emit func(Document)) (Stats, error) {
 	r := &reader{fsys: fsys, opts: o, include: include, exclude: exclude, buf: make([]byte, 256<<10)}
 	r.emit = func(d Document) {
 		r.stats.Documents++
+		d.Modified = r.modified
 		emit(d)
 	}
 	if err := r.walk("."); err != nil {
@@ -91,6 +99,7 @@ type reader struct {
 	include, exclude globs
 	emit             func(Document)
 	buf              []byte // reused for every file
+	modified         time.Time
 	stats            Stats
 }
 
@@ -153,25 +162,28 @@ func (r *reader) load(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if r.opts.FileTimes {
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		r.modified = info.ModTime()
+	}
 	n := 0
 	for {
+		if n > r.opts.MaxFileBytes {
+			return nil, fmt.Errorf("larger than %d bytes (raise max_file_bytes or exclude the file)", r.opts.MaxFileBytes)
+		}
 		if n == len(r.buf) {
-			if n > r.opts.MaxFileBytes {
-				return nil, fmt.Errorf("larger than %d bytes (raise max_file_bytes or exclude the file)", r.opts.MaxFileBytes)
-			}
 			r.buf = append(r.buf, make([]byte, len(r.buf))...)
 		}
 		m, err := f.Read(r.buf[n:])
 		n += m
-		if errors.Is(err, io.EOF) {
-			break
+		if errors.Is(err, io.EOF) && n <= r.opts.MaxFileBytes {
+			return r.buf[:n], nil
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 	}
-	if n > r.opts.MaxFileBytes {
-		return nil, fmt.Errorf("larger than %d bytes (raise max_file_bytes or exclude the file)", r.opts.MaxFileBytes)
-	}
-	return r.buf[:n], nil
 }
