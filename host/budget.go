@@ -1,0 +1,25 @@
+package host
+
+import "sync/atomic"
+
+// budget is an amount shared by the whole host.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// take reserves n and reports whether there was room.
+func (b *budget) take(n int64) bool {
+	for {
+		used := b.used.Load()
+		if n > b.limit-used {
+			return false
+		}
+		if b.used.CompareAndSwap(used, used+n) {
+			return true
+		}
+	}
+}
+
+// give returns n.
+func (b *budget) give(n int64) { b.used.Add(-n) }

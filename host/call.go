@@ -1,0 +1,260 @@
+package host
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// callDocument calls an export by the Extism convention: the input document is
+// read through the Extism functions, the output set through them. A message of
+// the guest is an error whatever the status. The output is a copy.
+func (in *instance) callDocument(export string, input []byte) (abi.Status, []byte, error) {
+	if limit := in.plugin.limits.Input; int64(len(input)) > limit {
+		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", len(input), limit)
+	}
+	if !in.kernel.setInput(input) {
+		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", len(input))
+	}
+	in.stack[0] = 0
+	if err := in.run(export); err != nil && !exitedWell(err) {
+		return 0, nil, err
+	}
+	status := abi.Status(int32(uint32(in.stack[0])))
+	if err := in.guestError(status); err != nil {
+		return status, nil, err
+	}
+	out, err := in.output()
+	return status, out, err
+}
+
+// guestError is the error a guest reported: a message it set, or a status that
+// is none of the two good ones.
+func (in *instance) guestError(status abi.Status) error {
+	if msg := in.kernel.failure; msg != "" {
+		return faultf(abi.ReasonGuestError, "%s", msg)
+	}
+	if status != abi.StatusDone && status != abi.StatusNoChange {
+		return faultf(abi.ReasonGuestError, "status %d without a message", status)
+	}
+	return nil
+}
+
+// output copies what the guest set as output.
+func (in *instance) output() ([]byte, error) {
+	if in.kernel.outputBad {
+		return nil, faultf(abi.ReasonInvalidOutput, "output at %d, length %d lies outside the memory of %d bytes",
+			in.kernel.output.off, in.kernel.output.n, len(in.kernel.data))
+	}
+	n := in.kernel.output.n
+	if n > uint64(in.plugin.limits.Output) {
+		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.plugin.limits.Output)
+	}
+	b, _ := in.kernel.slice(in.kernel.output.off, n)
+	return append([]byte(nil), b...), nil
+}
+
+// changesOf calls an operation that answers with changes, in the lane that
+// serves. nil changes mean no change.
+func (in *instance) changesOf(o OperationSpec, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) (*abi.Changes, error) {
+	if lane == LaneBatch {
+		return in.batchChanges(o.Operation, rows, reads, env)
+	}
+	doc, err := abi.AppendItemsRequest(in.document[:0], rows, reads, env)
+	if err != nil {
+		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
+	}
+	in.document = keepSmall(doc)
+	status, out, err := in.callDocument(o.Operation.JSONExport(), doc)
+	if err != nil || status == abi.StatusNoChange {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, errNoOutput()
+	}
+	c, err := abi.DecodeChangesJSON(out)
+	if err != nil {
+		return nil, &fault{code: abi.ReasonInvalidOutput, err: err}
+	}
+	return c, nil
+}
+
+// reply calls an operation of the JSON lane and decodes its answer into reply,
+// nil where there is none. It reports whether the guest had an answer.
+func (in *instance) reply(op abi.Operation, doc []byte, reply any) (bool, error) {
+	status, out, err := in.callDocument(op.JSONExport(), doc)
+	if err != nil || status == abi.StatusNoChange || reply == nil {
+		return false, err
+	}
+	if len(out) == 0 {
+		return false, errNoOutput()
+	}
+	if err := abi.DecodeReply(out, reply); err != nil {
+		return false, &fault{code: abi.ReasonInvalidOutput, err: err}
+	}
+	return true, nil
+}
+
+func errNoOutput() *fault {
+	return faultf(abi.ReasonInvalidOutput, "status 0 without an output (set an output, or return status 1 for no change)")
+}
+
+// keepSmall keeps a buffer for the next call unless it has grown out of
+// proportion.
+func keepSmall(b []byte) []byte {
+	const most = 4 << 20
+	if cap(b) > most {
+		return nil
+	}
+	return b[:0]
+}
+
+// batchChanges calls an operation in the batch lane.
+func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) (*abi.Changes, error) {
+	size, err := in.batch.Plan(rows, reads, env)
+	if err != nil {
+		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
+	}
+	if limit := in.plugin.limits.Input; int64(size) > limit {
+		return nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", size, limit)
+	}
+	addr, err := in.reserve(size)
+	if err != nil {
+		return nil, err
+	}
+	dst, err := view(in.mem, addr, uint32(size))
+	if err != nil {
+		return nil, err
+	}
+	if err := in.batch.Write(dst); err != nil {
+		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
+	}
+	if err := in.run(op.BatchExport(), uint64(addr), uint64(size)); err != nil {
+		return nil, err
+	}
+	status := abi.Status(int32(uint32(in.stack[0])))
+	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
+		return nil, err
+	}
+	return in.readChanges()
+}
+
+// reserve returns the address of room for n bytes in the guest's memory, asking
+// the guest for more when it lends less.
+func (in *instance) reserve(n int) (uint32, error) {
+	box, err := readMailbox(in.mem, in.mailbox)
+	if err != nil {
+		return 0, err
+	}
+	if uint64(box.InCap) >= uint64(n) && box.InAddr != 0 {
+		return box.InAddr, nil
+	}
+	if err := in.run(abi.ReserveExport, uint64(uint32(n))); err != nil {
+		return 0, err
+	}
+	if err := in.guestError(abi.StatusDone); err != nil {
+		return 0, err
+	}
+	if box, err = readMailbox(in.mem, in.mailbox); err != nil {
+		return 0, err
+	}
+	if uint64(box.InCap) < uint64(n) || box.InAddr == 0 {
+		return 0, faultf(abi.ReasonInputTooLarge, "the guest lends room for %d bytes, needed are %d", box.InCap, n)
+	}
+	return box.InAddr, nil
+}
+
+// readChanges decodes the change set the mailbox points to.
+func (in *instance) readChanges() (*abi.Changes, error) {
+	box, err := readMailbox(in.mem, in.mailbox)
+	if err != nil {
+		return nil, err
+	}
+	if int64(box.OutLen) > in.plugin.limits.Output {
+		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, in.plugin.limits.Output)
+	}
+	if box.OutLen == 0 {
+		return nil, errNoOutput()
+	}
+	b, err := view(in.mem, box.OutAddr, box.OutLen)
+	if err != nil {
+		return nil, err
+	}
+	c, err := abi.DecodeChanges(b)
+	if err != nil {
+		return nil, &fault{code: abi.ReasonInvalidOutput, err: err}
+	}
+	return c, nil
+}
+
+// trapText is the first line of a trap, without wazero's decoration.
+func trapText(err error) string {
+	s := firstLine(err.Error())
+	s = strings.TrimPrefix(s, "wasm error: ")
+	return strings.TrimSuffix(s, " (recovered by wazero)")
+}
+
+// trapStack is the call stack that wazero adds to a trap.
+func trapStack(err error) string {
+	_, stack, ok := strings.Cut(err.Error(), "wasm stack trace:\n")
+	if !ok {
+		return ""
+	}
+	return clip(stack, maxErrorLog)
+}
+
+// failure makes the error of a call that failed. in may be nil.
+func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError {
+	var known *PluginError
+	if errors.As(err, &known) {
+		return known
+	}
+	e := &PluginError{Plugin: p.name, Operation: op}
+	e.Code, e.Err, e.Remedy = in.reasonOf(err)
+	switch e.Remedy {
+	case "":
+		e.Remedy = remedies[e.Code]
+	case noRemedy:
+		e.Remedy = ""
+	}
+	if in != nil {
+		e.Log, e.Stack = in.out.tail(), trapStack(err)
+	}
+	if e.Code == abi.ReasonTrap || e.Code == abi.ReasonExit {
+		e.Remedy = guestSaid(e.Log)
+	}
+	return e
+}
+
+// noRemedy as a fault's remedy suppresses the reason's usual one.
+const noRemedy = " "
+
+// guestSaid quotes what a guest wrote before it died: language runtimes write
+// the cause of a panic to stderr.
+func guestSaid(log string) string {
+	for line := range strings.Lines(log) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return "the guest wrote: " + clip(oneLine(line), 256)
+		}
+	}
+	if line := firstLine(log); line != "" {
+		return "the guest wrote: " + clip(oneLine(line), 256)
+	}
+	return "see the guest's output with plugin call"
+}
+
+// initFault turns any failure of a start into init_failed, keeping its cause.
+func initFault(err error) error {
+	var f *fault
+	if errors.As(err, &f) && f.code == abi.ReasonBusy {
+		return err
+	}
+	return &initError{err}
+}
+
+// initError marks an error of start or init.
+type initError struct{ err error }
+
+func (e *initError) Error() string { return e.err.Error() }
+func (e *initError) Unwrap() error { return e.err }

@@ -1,0 +1,222 @@
+package host
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Config sets up a [Host]. The zero value works.
+type Config struct {
+	// Logger receives what guests log and what the host notes about them. nil
+	// discards it.
+	Logger *slog.Logger
+	// CacheDir holds compiled machine code between runs, in a folder per wazero
+	// version. Empty: anchor-host below the user's cache directory, or none
+	// when there is no such directory. CacheOff: none. What lies in it is
+	// executed, so nobody else may be able to write to it.
+	CacheDir string
+	// Tokenizer counts the tokens of the items guests add or rewrite. nil: the
+	// encoding cl100k_base, loaded when first needed.
+	Tokenizer pipeline.Tokenizer
+	// DefaultLimits replace the built-in limits, field by field, for plugins
+	// whose configuration states none.
+	DefaultLimits Limits
+	// CompileWorkers is the number of goroutines that compile one module. 0:
+	// one per processor. One module is compiled at a time.
+	CompileWorkers int
+	// MaxInstances bounds the instances of all plugins together. 0:
+	// DefaultMaxInstances.
+	MaxInstances int
+	// Memory bounds the linear memory of all instances together, in bytes. 0:
+	// DefaultHostMemory.
+	Memory int64
+	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
+	// whose configuration states none.
+	Engine string
+	// OnCompile is called with done false before a module is compiled and with
+	// done true and the time it took afterwards. It may be called from several
+	// goroutines. nil: not called.
+	OnCompile func(plugin string, done bool, took time.Duration)
+}
+
+// CacheOff as Config.CacheDir switches the disk cache off.
+const CacheOff = "off"
+
+// The engines. EngineAuto compiles where wazero can, and interprets elsewhere
+// and for functions too large to compile in bounded time.
+const (
+	EngineAuto        = ""
+	EngineCompiler    = "compiler"
+	EngineInterpreter = "interpreter"
+)
+
+// The lanes. LaneAuto takes the batch lane where the plugin has it.
+const (
+	LaneAuto  = ""
+	LaneJSON  = "json"
+	LaneBatch = "batch"
+)
+
+// PluginConfig is what the operator states for one configured plugin. The zero
+// value grants nothing and takes every default.
+type PluginConfig struct {
+	// Name is the name of the configured plugin, part of the ids of its items
+	// and of every error. Empty: the name of the spec.
+	Name string
+	// Settings are the init settings, checked against the plugin's schema.
+	Settings map[string]any
+	// Config is visible to the guest through config_get, beside the top-level
+	// scalars of Settings, which it overrides.
+	Config map[string]string
+	// Grants are the permissions given; see [Grants].
+	Grants Grants
+	// Limits override the plugin's wishes and the host's defaults where not 0.
+	Limits Limits
+	// Engine is EngineAuto (the host's), EngineCompiler or EngineInterpreter.
+	Engine string
+	// Deterministic fixes the clock at 2022-01-01 and the random numbers.
+	Deterministic bool
+	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch holds for the
+	// operations that have a batch lane.
+	Lane string
+	// WASI offers the WASI functions to a foreign module. Modules that speak
+	// the ABI always have them; without grants they reach nothing but the clock
+	// and random numbers.
+	WASI bool
+}
+
+// Grants are the permissions the operator gives. What counts is what the
+// plugin's manifest asks for and the operator grants; a foreign module asks for
+// everything. The zero value grants nothing.
+type Grants struct {
+	HTTP  *HTTPGrant
+	Files []FileGrant
+	KV    *KVGrant
+	// Services are names of host services: count_tokens.
+	Services []string
+}
+
+// HTTPGrant lets a plugin send HTTP requests through the host.
+type HTTPGrant struct {
+	// Hosts are host names without port: "api.example.com", or
+	// "*.example.com" for every name below example.com.
+	Hosts []string
+	// Methods are the allowed methods. Empty: GET and HEAD.
+	Methods []string
+	// Private allows addresses of private, loopback and link-local networks.
+	Private bool
+}
+
+// FileGrant mounts a directory of the host.
+type FileGrant struct {
+	// Host is the directory outside.
+	Host string
+	// Guest is the absolute path inside, such as "/docs".
+	Guest string
+	// Mode is ModeRO (also when empty) or ModeRW.
+	Mode string
+}
+
+// The modes of a FileGrant.
+const (
+	ModeRO = "ro"
+	ModeRW = "rw"
+)
+
+// KVGrant gives a plugin a store for keys and values inside the host.
+type KVGrant struct {
+	// Quota is the most bytes of keys and values. 0: DefaultKVQuota.
+	Quota int64
+}
+
+// ServiceCountTokens is the name of the service that counts tokens.
+const ServiceCountTokens = "count_tokens"
+
+// StepOptions say how a plugin's operation takes its place in a build.
+type StepOptions struct {
+	// Step is the name of the step, for errors and logs.
+	Step string
+	// TopK is the most items of retrieve and rerank. 0: the manifest's default,
+	// else pipeline.DefaultTopK.
+	TopK int
+	// Priority is the priority of a ContextProvider.
+	Priority int
+	// Settings travel with each call, checked against the operation's schema.
+	Settings map[string]any
+	// Scope are the sources whose items the guest sees, never system. Empty:
+	// the operation's default.
+	Scope []pipeline.Source
+	// Source is the source of items the guest adds. Empty: retrieval, or for
+	// memory the guest's choice of memory and conversation.
+	Source pipeline.Source
+	// MaxPriority is the highest priority of items the guest adds or edits. 0:
+	// the default priority of their source. The manifest may ask for less.
+	MaxPriority int
+	// Reads narrows the columns the guest receives to those of this list that
+	// the manifest reads too. nil: all the manifest reads.
+	Reads []string
+	// Timeout bounds one call of this step. 0: the plugin's limit, which it
+	// cannot exceed.
+	Timeout time.Duration
+}
+
+// withDefaults checks c and fills in what is not stated.
+func (c Config) withDefaults() (Config, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := checkEngine(c.Engine); err != nil {
+		return c, fmt.Errorf("host config: %w", err)
+	}
+	if c.CompileWorkers < 0 || c.MaxInstances < 0 || c.Memory < 0 {
+		return c, fmt.Errorf("host config: negative bound: %w", ErrConfig)
+	}
+	if c.MaxInstances == 0 {
+		c.MaxInstances = DefaultMaxInstances
+	}
+	if c.Memory == 0 {
+		c.Memory = DefaultHostMemory
+	}
+	if err := c.DefaultLimits.check(); err != nil {
+		return c, fmt.Errorf("host config: default %w", err)
+	}
+	c.DefaultLimits = c.DefaultLimits.or(builtinLimits())
+	return c, nil
+}
+
+// clone copies c so that later changes by the caller have no effect.
+func (c PluginConfig) clone() PluginConfig {
+	c.Settings = maps.Clone(c.Settings)
+	c.Config = maps.Clone(c.Config)
+	c.Grants.Files = slices.Clone(c.Grants.Files)
+	c.Grants.Services = slices.Clone(c.Grants.Services)
+	if h := c.Grants.HTTP; h != nil {
+		c.Grants.HTTP = &HTTPGrant{Hosts: slices.Clone(h.Hosts), Methods: slices.Clone(h.Methods), Private: h.Private}
+	}
+	if kv := c.Grants.KV; kv != nil {
+		quota := *kv
+		c.Grants.KV = &quota
+	}
+	return c
+}
+
+func checkEngine(name string) error {
+	switch name {
+	case EngineAuto, EngineCompiler, EngineInterpreter:
+		return nil
+	}
+	return fmt.Errorf("engine %q: %w (want %q or %q)", name, ErrConfig, EngineCompiler, EngineInterpreter)
+}
+
+func checkLane(name string) error {
+	switch name {
+	case LaneAuto, LaneJSON, LaneBatch:
+		return nil
+	}
+	return fmt.Errorf("lane %q: %w (want %q or %q)", name, ErrConfig, LaneJSON, LaneBatch)
+}

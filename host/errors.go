@@ -1,0 +1,171 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrNotWasm marks a file that is no WebAssembly module, or a broken one.
+	ErrNotWasm = errors.New("not a usable module")
+	// ErrABIVersion marks a module of another version of the contract.
+	ErrABIVersion = errors.New("other ABI version")
+	// ErrManifest marks a manifest that is missing, broken or contradictory.
+	ErrManifest = errors.New("invalid manifest")
+	// ErrNoExport marks a promised or required export that is not there.
+	ErrNoExport = errors.New("no such export")
+	// ErrImport marks an import the host does not offer.
+	ErrImport = errors.New("unusable import")
+	// ErrSignature marks an import or export with another type than the
+	// contract's.
+	ErrSignature = errors.New("wrong signature")
+	// ErrConfig marks a setting, grant, limit or option that is not valid.
+	ErrConfig = errors.New("invalid configuration")
+	// ErrNoOperation marks an operation that the plugin does not have.
+	ErrNoOperation = errors.New("no such operation")
+	// ErrDuplicate marks the second of two plugins of one name.
+	ErrDuplicate = errors.New("name is taken")
+	// ErrTooLarge marks a file or function that is too large to take on.
+	ErrTooLarge = errors.New("too large")
+	// ErrClosed marks the use of a closed host or plugin.
+	ErrClosed = errors.New("closed")
+)
+
+// PluginError is the error of every failed call of a guest. Error is one line;
+// the verb %+v adds what the guest wrote and where in the guest it happened.
+type PluginError struct {
+	// Plugin is the name of the configured plugin, Step that of the step, if
+	// any.
+	Plugin, Step string
+	// Operation is what was called, or the name of a plain export.
+	Operation abi.Operation
+	// Code is the typed reason.
+	Code abi.Reason
+	// Err is the cause. On a timeout errors.Is finds
+	// context.DeadlineExceeded, on a cancellation context.Canceled.
+	Err error
+	// Remedy says what to do about it, if the host knows.
+	Remedy string
+	// Log is the end of what the guest wrote to stderr, stdout and the log
+	// during the call.
+	Log string
+	// Stack is the call stack inside the guest after a trap.
+	Stack string
+}
+
+// Error names the plugin, the operation, the reason, the cause and the remedy
+// on one line.
+func (e *PluginError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "plugin %q: ", e.Plugin)
+	if e.Operation != "" {
+		fmt.Fprintf(&b, "%s: ", e.Operation)
+	}
+	fmt.Fprintf(&b, "%s: %s", e.Code, oneLine(e.Err.Error()))
+	if e.Remedy != "" {
+		fmt.Fprintf(&b, " (%s)", e.Remedy)
+	}
+	return b.String()
+}
+
+// Format implements fmt.Formatter: %+v adds log and stack.
+func (e *PluginError) Format(f fmt.State, verb rune) {
+	switch verb {
+	case 'q':
+		fmt.Fprintf(f, "%q", e.Error())
+	default:
+		fmt.Fprint(f, e.Error())
+	}
+	if verb != 'v' || !f.Flag('+') {
+		return
+	}
+	if e.Log != "" {
+		fmt.Fprintf(f, "\nguest output:\n%s", strings.TrimRight(e.Log, "\n"))
+	}
+	if e.Stack != "" {
+		fmt.Fprintf(f, "\nguest stack:\n%s", e.Stack)
+	}
+}
+
+// Unwrap returns the cause.
+func (e *PluginError) Unwrap() error { return e.Err }
+
+// Reason returns the typed reason, such as "timeout".
+func (e *PluginError) Reason() string { return string(e.Code) }
+
+// PluginName returns the name of the configured plugin.
+func (e *PluginError) PluginName() string { return e.Plugin }
+
+// fault is an error that already knows its reason: host functions panic with
+// one to stop the guest, and the host returns one for an answer it refuses.
+type fault struct {
+	code   abi.Reason
+	err    error
+	remedy string
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+func faultf(code abi.Reason, format string, args ...any) *fault {
+	return &fault{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// denied is the fault of a call that needs a grant the plugin does not have.
+func denied(what, key string) *fault {
+	return &fault{code: abi.ReasonDenied, err: fmt.Errorf("%s is not permitted", what), remedy: "grant it with " + key}
+}
+
+// remedies are what an operator can do about each reason.
+var remedies = map[abi.Reason]string{
+	abi.ReasonTimeout:        "raise limits.timeout, or have the plugin do less",
+	abi.ReasonFuel:           "raise limits.fuel, or have the plugin do less",
+	abi.ReasonMemory:         "raise limits.memory, or have the plugin hold less",
+	abi.ReasonOutputTooLarge: "raise limits.output, limits.items or limits.tokens, or have the plugin return less",
+	abi.ReasonInputTooLarge:  "raise limits.input or limits.memory, or send fewer items",
+	abi.ReasonBusy:           "raise limits.instances or limits.queue_timeout",
+}
+
+// maxErrorLine bounds one line of an error; guests write parts of it.
+const maxErrorLine = 1 << 10
+
+// oneLine makes a text of a guest safe to print: one line, no control
+// characters, bounded.
+func oneLine(s string) string {
+	clean := true
+	for i := 0; i < len(s); i++ {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			clean = false
+			break
+		}
+	}
+	if clean && len(s) <= maxErrorLine {
+		return s
+	}
+	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
+	s = strings.Join(lines, "; ")
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+	return clip(s, maxErrorLine)
+}
+
+// clip cuts s at a rune boundary to at most n bytes and marks the cut.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,154 @@
+package host
+
+import (
+	"log/slog"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// hostFunc is a function that guests import. Arguments and result share s.
+type hostFunc func(c *callState, s []uint64)
+
+// hostFuncs are the functions behind the names of abi.Imports.
+var hostFuncs = map[string]hostFunc{
+	"alloc":         func(c *callState, s []uint64) { s[0] = c.inst.kernel.alloc(s[0]) },
+	"free":          func(c *callState, s []uint64) { c.inst.kernel.release(s[0]) },
+	"length":        func(c *callState, s []uint64) { s[0] = c.inst.kernel.length(s[0]) },
+	"length_unsafe": func(c *callState, s []uint64) { s[0] = c.inst.kernel.length(s[0]) },
+
+	"load_u8":   func(c *callState, s []uint64) { s[0] = c.inst.kernel.load8(s[0]) },
+	"load_u64":  func(c *callState, s []uint64) { s[0] = c.inst.kernel.load64(s[0]) },
+	"store_u8":  func(c *callState, s []uint64) { c.inst.kernel.store8(s[0], s[1]) },
+	"store_u64": func(c *callState, s []uint64) { c.inst.kernel.store64(s[0], s[1]) },
+
+	"input_length":   func(c *callState, s []uint64) { s[0] = c.inst.kernel.input.n },
+	"input_offset":   func(c *callState, s []uint64) { s[0] = c.inst.kernel.input.off },
+	"input_load_u8":  func(c *callState, s []uint64) { s[0] = c.inst.kernel.inputLoad8(s[0]) },
+	"input_load_u64": func(c *callState, s []uint64) { s[0] = c.inst.kernel.inputLoad64(s[0]) },
+	"output_set":     func(c *callState, s []uint64) { c.inst.kernel.setOutput(s[0], s[1]) },
+	"error_set":      func(c *callState, s []uint64) { c.inst.kernel.setFailure(s[0]) },
+
+	"config_get": configGet,
+	"var_get":    varGet,
+	"var_set":    varSet,
+
+	"http_request":     httpRequest,
+	"http_status_code": func(c *callState, s []uint64) { s[0] = uint64(c.inst.http.status) },
+	"http_headers":     httpHeaders,
+
+	"log_trace":     logAt(levelTrace),
+	"log_debug":     logAt(slog.LevelDebug),
+	"log_info":      logAt(slog.LevelInfo),
+	"log_warn":      logAt(slog.LevelWarn),
+	"log_error":     logAt(slog.LevelError),
+	"get_log_level": logLevel,
+
+	abi.ImportKVGet:       kvGet,
+	abi.ImportKVSet:       kvSet,
+	abi.ImportCountTokens: countTokens,
+}
+
+// text reads the block of a handle as text; a dead or wild handle is no text.
+func (k *kernel) text(off uint64) (string, bool) {
+	b, ok := k.bytes(off)
+	return string(b), ok
+}
+
+func configGet(c *callState, s []uint64) {
+	key, _ := c.inst.kernel.text(s[0])
+	value, ok := c.inst.plugin.values[key]
+	s[0] = 0
+	if ok {
+		s[0] = c.inst.kernel.put([]byte(value))
+	}
+}
+
+// vars are the Extism variables of one instance. They live as long as it does.
+type vars struct {
+	values map[string][]byte
+	bytes  int
+}
+
+func varGet(c *callState, s []uint64) {
+	key, _ := c.inst.kernel.text(s[0])
+	s[0] = c.inst.kernel.put(c.inst.vars.values[key])
+}
+
+func varSet(c *callState, s []uint64) {
+	k, v := &c.inst.kernel, &c.inst.vars
+	key, ok := k.text(s[0])
+	if !ok {
+		return
+	}
+	value, ok := k.bytes(s[1])
+	if !ok {
+		v.bytes -= v.size(key)
+		delete(v.values, key)
+		return
+	}
+	size := v.bytes - v.size(key) + len(key) + len(value)
+	if size > varQuota {
+		panic(faultf(abi.ReasonMemory, "variables need %d bytes, allowed %d", size, varQuota))
+	}
+	if v.values == nil {
+		v.values = map[string][]byte{}
+	}
+	v.values[key], v.bytes = append([]byte(nil), value...), size
+}
+
+// size is what a variable takes of the quota, 0 if there is none of that name.
+func (v *vars) size(key string) int {
+	value, ok := v.values[key]
+	if !ok {
+		return 0
+	}
+	return len(key) + len(value)
+}
+
+// levelTrace is below slog's lowest named level.
+const levelTrace = slog.LevelDebug - 4
+
+// logAt logs a block. It does not free it: some plugin kits do so themselves.
+func logAt(level slog.Level) hostFunc {
+	return func(c *callState, s []uint64) {
+		msg, ok := c.inst.kernel.text(s[0])
+		log := c.inst.plugin.log
+		if !ok || !log.Enabled(c, level) {
+			return
+		}
+		msg = clip(msg, maxLogLine)
+		if c.inst.out.line(levelName(level), msg) {
+			log.Log(c, level, oneLine(msg), "from", "guest")
+		}
+	}
+}
+
+// maxLogLine bounds one message of a guest.
+const maxLogLine = 8 << 10
+
+func levelName(l slog.Level) string {
+	switch {
+	case l < slog.LevelDebug:
+		return "trace"
+	case l < slog.LevelInfo:
+		return "debug"
+	case l < slog.LevelWarn:
+		return "info"
+	case l < slog.LevelError:
+		return "warn"
+	}
+	return "error"
+}
+
+// logLevel tells a guest the lowest level that is listened to: 0 trace to 4
+// error, 2^31-1 none.
+func logLevel(c *callState, s []uint64) {
+	levels := []slog.Level{levelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+	for i, l := range levels {
+		if c.inst.plugin.log.Enabled(c, l) {
+			s[0] = uint64(i)
+			return
+		}
+	}
+	s[0] = 1<<31 - 1
+}

@@ -1,0 +1,157 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// mountedFile is a regular file or directory that a guest has opened. It
+// belongs to one instance, so to one goroutine at a time.
+type mountedFile struct {
+	experimentalsys.UnimplementedFile
+	file     *os.File
+	dir      bool
+	append   bool
+	writable bool
+}
+
+// Dev implements experimental/sys.File.
+func (f *mountedFile) Dev() (uint64, experimentalsys.Errno) {
+	st, errno := f.Stat()
+	return st.Dev, errno
+}
+
+// Ino implements experimental/sys.File.
+func (f *mountedFile) Ino() (sys.Inode, experimentalsys.Errno) {
+	st, errno := f.Stat()
+	return st.Ino, errno
+}
+
+// IsDir implements experimental/sys.File.
+func (f *mountedFile) IsDir() (bool, experimentalsys.Errno) { return f.dir, 0 }
+
+// IsAppend implements experimental/sys.File.
+func (f *mountedFile) IsAppend() bool { return f.append }
+
+// Stat implements experimental/sys.File.
+func (f *mountedFile) Stat() (sys.Stat_t, experimentalsys.Errno) { return stat(f.file.Stat()) }
+
+// Read implements experimental/sys.File.
+func (f *mountedFile) Read(b []byte) (int, experimentalsys.Errno) {
+	if f.dir {
+		return 0, experimentalsys.EISDIR
+	}
+	if len(b) == 0 {
+		return 0, 0
+	}
+	return done(f.file.Read(b))
+}
+
+// Pread implements experimental/sys.File.
+func (f *mountedFile) Pread(b []byte, off int64) (int, experimentalsys.Errno) {
+	switch {
+	case f.dir:
+		return 0, experimentalsys.EISDIR
+	case off < 0:
+		return 0, experimentalsys.EINVAL
+	case len(b) == 0:
+		return 0, 0
+	}
+	return done(f.file.ReadAt(b, off))
+}
+
+// done translates the result of a read or write; the end of a file is none.
+func done(n int, err error) (int, experimentalsys.Errno) {
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, errno(err)
+}
+
+// Seek implements experimental/sys.File.
+func (f *mountedFile) Seek(off int64, whence int) (int64, experimentalsys.Errno) {
+	if f.dir && (off != 0 || whence != io.SeekStart) {
+		return 0, experimentalsys.EINVAL
+	}
+	n, err := f.file.Seek(off, whence)
+	return n, errno(err)
+}
+
+// Readdir implements experimental/sys.File: regular files, directories and
+// links, nothing else. Fewer than n entries mean the end, so what is left out
+// must be made up for.
+func (f *mountedFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Errno) {
+	if !f.dir {
+		return nil, experimentalsys.EBADF
+	}
+	var out []experimentalsys.Dirent
+	for {
+		want := n
+		if n > 0 {
+			want = n - len(out)
+		}
+		entries, err := f.file.ReadDir(want)
+		for _, e := range entries {
+			if t := e.Type(); t == 0 || t == fs.ModeDir || t == fs.ModeSymlink {
+				out = append(out, experimentalsys.Dirent{Name: e.Name(), Type: t})
+			}
+		}
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, errno(err)
+		case n <= 0 || len(out) == n || len(entries) == 0:
+			return out, 0
+		}
+	}
+}
+
+// Write implements experimental/sys.File.
+func (f *mountedFile) Write(b []byte) (int, experimentalsys.Errno) {
+	if !f.writable {
+		return 0, experimentalsys.EBADF
+	}
+	return done(f.file.Write(b))
+}
+
+// Pwrite implements experimental/sys.File.
+func (f *mountedFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
+	if !f.writable {
+		return 0, experimentalsys.EBADF
+	}
+	if off < 0 {
+		return 0, experimentalsys.EINVAL
+	}
+	return done(f.file.WriteAt(b, off))
+}
+
+// Truncate implements experimental/sys.File.
+func (f *mountedFile) Truncate(size int64) experimentalsys.Errno {
+	switch {
+	case f.dir:
+		return experimentalsys.EISDIR
+	case !f.writable:
+		return experimentalsys.EBADF
+	case size < 0:
+		return experimentalsys.EINVAL
+	}
+	return errno(f.file.Truncate(size))
+}
+
+// Sync implements experimental/sys.File.
+func (f *mountedFile) Sync() experimentalsys.Errno {
+	if !f.writable {
+		return 0
+	}
+	return errno(f.file.Sync())
+}
+
+// Datasync implements experimental/sys.File.
+func (f *mountedFile) Datasync() experimentalsys.Errno { return f.Sync() }
+
+// Close implements experimental/sys.File.
+func (f *mountedFile) Close() experimentalsys.Errno { return errno(f.file.Close()) }

@@ -1,0 +1,235 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// mounts opens the directories of the grants. Every access goes through
+// os.Root, so neither ".." nor a link leads out of them. The roots must be
+// closed with the plugin.
+func mounts(grants []FileGrant) (wazero.FSConfig, []*os.Root, error) {
+	cfg := wazero.NewFSConfig()
+	var roots []*os.Root
+	for _, g := range grants {
+		root, err := os.OpenRoot(g.Host)
+		if err != nil {
+			closeRoots(roots)
+			return nil, nil, fmt.Errorf("grants.files: open %s: %w (it must be a readable directory)", g.Host, cause(err))
+		}
+		roots = append(roots, root)
+		fsys, ok := cfg.(sysfs.FSConfig)
+		if !ok {
+			closeRoots(roots)
+			return nil, nil, errors.New("grants.files: this build of wazero cannot mount directories")
+		}
+		cfg = fsys.WithSysFSMount(&mount{root: root, writable: g.Mode == ModeRW}, cleanGuest(g.Guest))
+	}
+	return cfg, roots, nil
+}
+
+func closeRoots(roots []*os.Root) {
+	for _, r := range roots {
+		_ = r.Close() // read access only; nothing is lost
+	}
+}
+
+// openRegular opens a regular file for reading. It neither waits for the writer
+// of a pipe nor touches a device.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// mount is one directory of the host as a guest sees it: regular files and
+// directories.
+type mount struct {
+	experimentalsys.UnimplementedFS
+	root     *os.Root
+	writable bool
+}
+
+// local turns a guest's path into one below the root.
+func local(name string) string {
+	name = path.Clean("/" + name)[1:]
+	if name == "" {
+		return "."
+	}
+	return name
+}
+
+// errno is the error number of an error; an attempt to leave the mount has none
+// of its own.
+func errno(err error) experimentalsys.Errno {
+	var number syscall.Errno
+	if err == nil || errors.As(err, &number) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) ||
+		errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrClosed) || errors.Is(err, fs.ErrInvalid) {
+		return experimentalsys.UnwrapOSError(err)
+	}
+	if strings.Contains(err.Error(), "escapes") {
+		return experimentalsys.EPERM
+	}
+	return experimentalsys.UnwrapOSError(err)
+}
+
+// OpenFile implements experimental/sys.FS.
+func (m *mount) OpenFile(name string, flag experimentalsys.Oflag, perm fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
+	const writes = experimentalsys.O_RDWR | experimentalsys.O_WRONLY | experimentalsys.O_APPEND |
+		experimentalsys.O_CREAT | experimentalsys.O_TRUNC
+	if flag&writes != 0 && !m.writable {
+		return nil, experimentalsys.EROFS
+	}
+	name = local(name)
+	if info, err := m.root.Lstat(name); err == nil && flag&experimentalsys.O_NOFOLLOW != 0 && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, experimentalsys.ELOOP
+	}
+	f, err := m.root.OpenFile(name, osFlags(flag), perm&0o666)
+	if err != nil {
+		return nil, errno(err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		_ = f.Close()
+		return nil, errno(err)
+	case !info.IsDir() && !info.Mode().IsRegular():
+		_ = f.Close()
+		return nil, experimentalsys.EPERM
+	case !info.IsDir() && flag&experimentalsys.O_DIRECTORY != 0:
+		_ = f.Close()
+		return nil, experimentalsys.ENOTDIR
+	}
+	return &mountedFile{file: f, dir: info.IsDir(), append: flag&experimentalsys.O_APPEND != 0, writable: flag&writes != 0}, 0
+}
+
+// osFlags translates open flags. Nothing is waited for: opening a pipe must not
+// block the host.
+func osFlags(flag experimentalsys.Oflag) int {
+	out := os.O_RDONLY
+	switch {
+	case flag&experimentalsys.O_RDWR != 0:
+		out = os.O_RDWR
+	case flag&experimentalsys.O_WRONLY != 0:
+		out = os.O_WRONLY
+	}
+	for _, f := range []struct {
+		guest experimentalsys.Oflag
+		os    int
+	}{
+		{experimentalsys.O_APPEND, os.O_APPEND}, {experimentalsys.O_CREAT, os.O_CREATE},
+		{experimentalsys.O_EXCL, os.O_EXCL}, {experimentalsys.O_TRUNC, os.O_TRUNC}, {experimentalsys.O_SYNC, os.O_SYNC},
+	} {
+		if flag&f.guest != 0 {
+			out |= f.os
+		}
+	}
+	return out | syscall.O_NONBLOCK
+}
+
+// Stat implements experimental/sys.FS.
+func (m *mount) Stat(name string) (sys.Stat_t, experimentalsys.Errno) {
+	return stat(m.root.Stat(local(name)))
+}
+
+// Lstat implements experimental/sys.FS.
+func (m *mount) Lstat(name string) (sys.Stat_t, experimentalsys.Errno) {
+	return stat(m.root.Lstat(local(name)))
+}
+
+func stat(info fs.FileInfo, err error) (sys.Stat_t, experimentalsys.Errno) {
+	if err != nil {
+		return sys.Stat_t{}, errno(err)
+	}
+	return sys.NewStat_t(info), 0
+}
+
+// Readlink implements experimental/sys.FS.
+func (m *mount) Readlink(name string) (string, experimentalsys.Errno) {
+	target, err := m.root.Readlink(local(name))
+	return target, errno(err)
+}
+
+// write runs f where the mount is writable.
+func (m *mount) write(f func() error) experimentalsys.Errno {
+	if !m.writable {
+		return experimentalsys.EROFS
+	}
+	return errno(f())
+}
+
+// Mkdir implements experimental/sys.FS.
+func (m *mount) Mkdir(name string, _ fs.FileMode) experimentalsys.Errno {
+	return m.write(func() error { return m.root.Mkdir(local(name), 0o777) })
+}
+
+// Rename implements experimental/sys.FS.
+func (m *mount) Rename(from, to string) experimentalsys.Errno {
+	return m.write(func() error { return m.root.Rename(local(from), local(to)) })
+}
+
+// Rmdir implements experimental/sys.FS.
+func (m *mount) Rmdir(name string) experimentalsys.Errno {
+	return m.remove(name, true)
+}
+
+// Unlink implements experimental/sys.FS.
+func (m *mount) Unlink(name string) experimentalsys.Errno {
+	return m.remove(name, false)
+}
+
+func (m *mount) remove(name string, dir bool) experimentalsys.Errno {
+	if !m.writable {
+		return experimentalsys.EROFS
+	}
+	name = local(name)
+	info, err := m.root.Lstat(name)
+	switch {
+	case err != nil:
+		return errno(err)
+	case dir && !info.IsDir():
+		return experimentalsys.ENOTDIR
+	case !dir && info.IsDir():
+		return experimentalsys.EISDIR
+	}
+	return errno(m.root.Remove(name))
+}
+
+// Utimens implements experimental/sys.FS.
+func (m *mount) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
+	return m.write(func() error {
+		info, err := m.root.Stat(local(name))
+		if err != nil {
+			return err
+		}
+		at, mt := info.ModTime(), info.ModTime()
+		if atim != experimentalsys.UTIME_OMIT {
+			at = time.Unix(0, atim)
+		}
+		if mtim != experimentalsys.UTIME_OMIT {
+			mt = time.Unix(0, mtim)
+		}
+		return m.root.Chtimes(local(name), at, mt)
+	})
+}

@@ -1,0 +1,225 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// randomSource is what guests draw random numbers from.
+var randomSource = rand.Reader
+
+// Host compiles plugins and runs them. It is safe for concurrent use. Closing
+// it closes every plugin.
+type Host struct {
+	cfg       Config
+	instances budget
+	memory    budget
+	tokens    tokenizer
+	kv        kvStores
+
+	// compiling admits one compilation at a time.
+	compiling chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	engines map[string]*engine
+	modules map[moduleKey]*module
+	plugins map[*Plugin]bool
+}
+
+// moduleKey names a compiled module: the same one serves every plugin that is
+// configured with it.
+type moduleKey struct {
+	digest [sha256.Size]byte
+	engine string
+}
+
+// module is a compiled module with the number of plugins that use it.
+type module struct {
+	key      moduleKey
+	compiled wazero.CompiledModule
+	users    int
+}
+
+// New makes a host. The error names the field of cfg that is not valid.
+func New(_ context.Context, cfg Config) (*Host, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	switch cfg.CacheDir {
+	case "":
+		cfg.CacheDir = defaultCacheDir()
+	case CacheOff:
+		cfg.CacheDir = ""
+	}
+	h := &Host{
+		cfg: cfg, compiling: make(chan struct{}, 1),
+		engines: map[string]*engine{}, modules: map[moduleKey]*module{}, plugins: map[*Plugin]bool{},
+	}
+	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
+	h.tokens.given = cfg.Tokenizer
+	return h, nil
+}
+
+// Close closes every plugin, waiting for running calls until ctx ends, and
+// then the host. It may be called again.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	h.closed = true
+	plugins := make([]*Plugin, 0, len(h.plugins))
+	for p := range h.plugins {
+		plugins = append(plugins, p)
+	}
+	h.mu.Unlock()
+	var errs []error
+	for _, p := range plugins {
+		errs = append(errs, p.Close(ctx))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err // a guest still runs: its engine must stay
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for kind, e := range h.engines {
+		errs = append(errs, e.close(ctx))
+		delete(h.engines, kind)
+	}
+	return errors.Join(errs...)
+}
+
+// countTokens counts by the host's tokenizer.
+func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) {
+	t, err := h.tokens.load()
+	if err != nil {
+		return nil, fmt.Errorf("load tokenizer: %w", err)
+	}
+	counts, err := t.Count(ctx, texts...)
+	if err != nil {
+		return nil, fmt.Errorf("count tokens: %w", err)
+	}
+	if len(counts) != len(texts) {
+		return nil, fmt.Errorf("count tokens: tokenizer %q returned %d counts for %d texts", t.Name(), len(counts), len(texts))
+	}
+	return counts, nil
+}
+
+// Tokenizer returns the tokenizer that counts the items of guests.
+func (h *Host) Tokenizer() (pipeline.Tokenizer, error) { return h.tokens.load() }
+
+// engine returns the engine of a kind, made when first needed.
+func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, fmt.Errorf("host: %w", ErrClosed)
+	}
+	if e := h.engines[kind]; e != nil {
+		return e, nil
+	}
+	e, err := newEngine(ctx, kind, h.cfg.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	h.engines[kind] = e
+	return e, nil
+}
+
+// engineKind chooses the engine of a plugin.
+func (h *Host) engineKind(spec *Spec, stated string) string {
+	kind := stated
+	if kind == EngineAuto {
+		kind = h.cfg.Engine
+	}
+	if kind == EngineAuto && spec.slow != "" {
+		return EngineInterpreter
+	}
+	if kind == EngineAuto {
+		return EngineCompiler
+	}
+	return kind
+}
+
+// module returns the compiled module of a spec, compiling it if no other plugin
+// uses it. One module is compiled at a time: each takes all processors.
+func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string) (*module, *engine, error) {
+	e, err := h.engine(ctx, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	select {
+	case h.compiling <- struct{}{}:
+		defer func() { <-h.compiling }()
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
+	}
+	key := moduleKey{sha256.Sum256(spec.wasm), kind}
+	h.mu.Lock()
+	m := h.modules[key]
+	if m != nil {
+		m.users++
+	}
+	h.mu.Unlock()
+	if m != nil {
+		return m, e, nil
+	}
+	compiled, err := h.compile(ctx, e, name, spec, kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	m = &module{key: key, compiled: compiled, users: 1}
+	h.mu.Lock()
+	h.modules[key] = m
+	h.mu.Unlock()
+	return m, e, nil
+}
+
+// compile meters and compiles a module, and tells who wants to know.
+func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, kind string) (wazero.CompiledModule, error) {
+	var bounds wasmbin.Bounds
+	if kind == EngineInterpreter {
+		bounds = wasmbin.InterpreterBounds()
+	}
+	metered, err := wasmbin.Meter(spec.wasm, meterOptions(bounds))
+	switch {
+	case errors.Is(err, wasmbin.ErrLimit):
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNotWasm, err)
+	}
+	if h.cfg.OnCompile != nil {
+		begin := time.Now()
+		h.cfg.OnCompile(name, false, 0)
+		defer func() { h.cfg.OnCompile(name, true, time.Since(begin)) }()
+	}
+	compiled, err := e.compile(ctx, metered, h.cfg.CompileWorkers)
+	if err != nil {
+		return nil, fmt.Errorf("%w: compile: %s", ErrNotWasm, oneLine(err.Error()))
+	}
+	return compiled, nil
+}
+
+// release gives a module back; the last user frees it.
+func (h *Host) release(ctx context.Context, m *module) error {
+	h.mu.Lock()
+	m.users--
+	last := m.users == 0
+	if last {
+		delete(h.modules, m.key)
+	}
+	h.mu.Unlock()
+	if last {
+		return m.compiled.Close(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// lastHTTP is what is known of the last response in a call.
+type lastHTTP struct {
+	status  int
+	headers []byte
+}
+
+// httpDocument is the request as guests state it.
+type httpDocument struct {
+	URL     string            `json:"url"`
+	Method  string            `json:"method"`
+	Headers map[string]string `json:"headers"`
+}
+
+// maxRedirects is what browsers and http.Client allow, too.
+const maxRedirects = 10
+
+// httpRequest sends a request for a guest and returns the body's block, 0 when
+// it is empty. What is not permitted ends the call. A server that cannot be
+// reached leaves status 0 and a line in the log; for a foreign module it ends
+// the call, as in other Extism hosts.
+func httpRequest(c *callState, s []uint64) {
+	in := c.inst
+	doc, ok := in.kernel.bytes(s[0])
+	if !ok {
+		panic(faultf(abi.ReasonTrap, "http_request: the request is not a block"))
+	}
+	body, _ := in.kernel.bytes(s[1])
+	in.http = lastHTTP{}
+	answer, err := in.plugin.client.send(c, doc, body)
+	s[0] = 0
+	var f *fault
+	switch {
+	case errors.As(err, &f):
+		panic(f)
+	case err != nil && in.plugin.spec.Foreign:
+		panic(&fault{code: abi.ReasonTrap, err: err})
+	case err != nil:
+		in.out.line("warn", oneLine(err.Error()))
+		return
+	}
+	in.http = answer.lastHTTP
+	if len(answer.body) == 0 {
+		return
+	}
+	if s[0] = in.kernel.put(answer.body); s[0] == 0 {
+		panic(faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.body)))
+	}
+}
+
+func httpHeaders(c *callState, s []uint64) { s[0] = c.inst.kernel.put(c.inst.http.headers) }
+
+// httpClient sends the requests of one plugin.
+type httpClient struct {
+	rule   *httpRule
+	limit  int64
+	client *http.Client
+}
+
+// newHTTPClient returns a client that holds every hop to the rule, and every
+// address it connects to.
+func newHTTPClient(rule *httpRule, limit int64) *httpClient {
+	h := &httpClient{rule: rule, limit: limit}
+	if rule == nil {
+		return h
+	}
+	dialer := &net.Dialer{Control: rule.checkAddress, KeepAlive: 30 * time.Second}
+	h.client = &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 1 << 20,
+		},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if len(via) >= maxRedirects {
+				return fmt.Errorf("more than %d redirects", maxRedirects)
+			}
+			return rule.check(req.Method, req.URL)
+		},
+	}
+	return h
+}
+
+func (h *httpClient) close() {
+	if h.client != nil {
+		h.client.CloseIdleConnections()
+	}
+}
+
+type httpAnswer struct {
+	lastHTTP
+	body []byte
+}
+
+// send sends one request within the time of the call. A *fault ends the call,
+// any other error is the network's.
+func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
+	if h.rule == nil {
+		return httpAnswer{}, denied("http", "grants.http, and ask for it in the manifest's permissions")
+	}
+	if int64(len(body)) > h.limit {
+		return httpAnswer{}, faultf(abi.ReasonInputTooLarge, "http request body of %d bytes, allowed %d (raise limits.http_body)", len(body), h.limit)
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	req, err := h.request(ctx, doc, body)
+	if err != nil {
+		return httpAnswer{}, err
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return httpAnswer{}, networkError(c, req, err)
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, h.limit+1))
+	switch {
+	case err != nil:
+		return httpAnswer{}, networkError(c, req, err)
+	case int64(len(content)) > h.limit:
+		return httpAnswer{}, faultf(abi.ReasonInputTooLarge, "http response of more than %d bytes (raise limits.http_body)", h.limit)
+	}
+	return httpAnswer{lastHTTP{resp.StatusCode, headerDocument(resp.Header)}, content}, nil
+}
+
+// request reads the guest's document and checks it.
+func (h *httpClient) request(ctx context.Context, doc, body []byte) (*http.Request, error) {
+	var d httpDocument
+	if err := json.Unmarshal(doc, &d); err != nil {
+		return nil, faultf(abi.ReasonTrap, "http_request: %v", err)
+	}
+	if d.Method == "" {
+		d.Method = http.MethodGet
+	}
+	// The body lies in memory that the next call uses again.
+	req, err := http.NewRequestWithContext(ctx, strings.ToUpper(d.Method), d.URL, bytes.NewReader(bytes.Clone(body)))
+	if err != nil {
+		return nil, faultf(abi.ReasonTrap, "http_request: %s", oneLine(err.Error()))
+	}
+	for k, v := range d.Headers {
+		if strings.EqualFold(k, "host") {
+			continue // it would name another host than the one that was checked
+		}
+		req.Header.Set(k, v)
+	}
+	return req, h.rule.check(req.Method, req.URL)
+}
+
+// networkError tells the end of the call's time and what is not permitted from
+// failures of the network.
+func networkError(c *callState, req *http.Request, err error) error {
+	if f := c.check(); f != nil {
+		return f
+	}
+	var f *fault
+	if errors.As(err, &f) {
+		return f
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	return fmt.Errorf("http %s %s: %w", req.Method, req.URL.Redacted(), err)
+}
+
+// check holds a request, or the next hop of one, to the rule.
+func (r *httpRule) check(method string, u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return denied("http to "+oneLine(u.Redacted()), "an http or https address")
+	}
+	host := u.Hostname()
+	if !r.hostAllowed(host) {
+		return denied(fmt.Sprintf("http to host %q", oneLine(host)), "grants.http.hosts, and ask for it in the manifest's permissions")
+	}
+	if !r.methodAllowed(host, method) {
+		return denied(fmt.Sprintf("http method %s to host %q", oneLine(method), oneLine(host)), "grants.http.methods, and ask for it in the manifest's permissions")
+	}
+	return nil
+}
+
+func (r *httpRule) hostAllowed(host string) bool {
+	allowed := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return hostMatches(p, host) })
+	}
+	return allowed(r.grant.Hosts) && (r.foreign || slices.ContainsFunc(r.wish, func(p abi.Permission) bool { return allowed(p.Hosts) }))
+}
+
+// methodAllowed takes GET and HEAD where a list is empty.
+func (r *httpRule) methodAllowed(host, method string) bool {
+	allowed := func(methods []string) bool {
+		if len(methods) == 0 {
+			return method == http.MethodGet || method == http.MethodHead
+		}
+		return slices.ContainsFunc(methods, func(m string) bool { return strings.EqualFold(m, method) })
+	}
+	if !allowed(r.grant.Methods) {
+		return false
+	}
+	return r.foreign || slices.ContainsFunc(r.wish, func(p abi.Permission) bool {
+		return allowed(p.Methods) && slices.ContainsFunc(p.Hosts, func(h string) bool { return hostMatches(h, host) })
+	})
+}
+
+// checkAddress runs before each connection, after the name was resolved: names
+// that point into private networks reach nothing.
+func (r *httpRule) checkAddress(_, address string, _ syscall.RawConn) error {
+	if r.grant.Private {
+		return nil
+	}
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return denied("http to address "+address, "grants.http.private")
+	}
+	if !publicAddress(ap.Addr().Unmap()) {
+		return denied("http to private address "+ap.Addr().String(), "grants.http.private")
+	}
+	return nil
+}
+
+// privateRanges are the ranges beyond netip's own notions that are not public.
+var privateRanges = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("2001::/32"),
+}
+
+func publicAddress(a netip.Addr) bool {
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
+		return false
+	}
+	return !slices.ContainsFunc(privateRanges, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// headerDocument is the JSON that http_headers returns: names in lower case,
+// several values joined as HTTP allows.
+func headerDocument(h http.Header) []byte {
+	flat := make(map[string]string, len(h))
+	for k, v := range h {
+		flat[strings.ToLower(k)] = strings.Join(v, ", ")
+	}
+	doc, err := json.Marshal(flat)
+	if err != nil {
+		return nil
+	}
+	return doc
+}

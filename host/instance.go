@@ -1,0 +1,267 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// instance is one guest with its memory. One goroutine owns it from checkout to
+// return, and only the owner closes it. Its state stays between calls; an
+// instance whose call failed is closed, never used again.
+type instance struct {
+	plugin *Plugin
+	mod    api.Module
+	mem    api.Memory
+	lin    *linear
+	fuel   api.MutableGlobal
+	funcs  map[string]api.Function
+	kernel kernel
+	vars   vars
+	http   lastHTTP
+	out    capture
+	state  callState
+
+	// mailbox is the address of the mailbox, reserved the largest room asked
+	// for.
+	mailbox  uint32
+	hasBox   bool
+	batch    abi.BatchWriter
+	document []byte
+	stack    [2]uint64
+
+	calls int
+	// start is the size of the memory after init.
+	start uint64
+}
+
+// newInstance makes an instance and starts it: the start section, _initialize
+// or __wasm_call_ctors, hs_init, anchor_init, all under the limits of init.
+func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
+	in, err := p.bareInstance(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.initialise(ctx); err != nil {
+		perr := p.failure(abi.OpInit, in, initFault(err))
+		in.close()
+		return nil, perr
+	}
+	in.start = uint64(in.mem.Size())
+	return in, nil
+}
+
+// bareInstance makes an instance without running any of its functions but the
+// start section.
+func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
+	if !p.host.instances.take(1) {
+		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
+			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: "raise the host's instances"})
+	}
+	in := &instance{plugin: p, funcs: map[string]api.Function{}, kernel: newKernel(p.limits.Memory)}
+	in.lin = &linear{limit: uint64(p.limits.Memory), budget: &p.host.memory}
+	in.state.inst = in
+	in.out.limit = int(p.limits.LogBytes)
+	in.begin(withLinear(ctx, in.lin), p.limits.InitTimeout, p.initFuel())
+	defer in.state.end()
+	err := in.instantiate()
+	if err != nil {
+		perr := p.failure(abi.OpInit, in, initFault(err))
+		in.close()
+		return nil, perr
+	}
+	return in, nil
+}
+
+// instantiate asks wazero for the module. Its own panics, such as that of a
+// memory the host's budget has no room for, become errors.
+func (in *instance) instantiate() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", r)
+		}
+	}()
+	p := in.plugin
+	in.mod, err = p.engine.rt.InstantiateModule(&in.state, p.module.compiled, in.moduleConfig())
+	if err != nil {
+		return err
+	}
+	in.mem = in.mod.Memory()
+	fuel, ok := in.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal)
+	if !ok {
+		return errors.New("the module lost its fuel counter")
+	}
+	in.fuel = fuel
+	return nil
+}
+
+func (in *instance) moduleConfig() wazero.ModuleConfig {
+	p := in.plugin
+	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions().
+		WithStdout(&in.out).WithStderr(&in.out).
+		WithNanosleep(in.state.sleep).WithFSConfig(p.mounts)
+	if p.cfg.Deterministic {
+		seed := [32]byte{}
+		copy(seed[:], "anchor-host deterministic random")
+		return cfg.WithRandSource(rand.NewChaCha8(seed))
+	}
+	return cfg.WithSysWalltime().WithSysNanotime().WithRandSource(randomSource)
+}
+
+// initialise runs what starts the guest's language runtime, then the plugin's
+// own init.
+func (in *instance) initialise(ctx context.Context) error {
+	p := in.plugin
+	in.begin(ctx, p.limits.InitTimeout, p.initFuel())
+	defer in.state.end()
+	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
+		if p.spec.exports[name] {
+			if err := in.run(name); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	if p.spec.exports["hs_init"] {
+		if err := in.run("hs_init", 0, 0); err != nil {
+			return err
+		}
+	}
+	if p.spec.Foreign {
+		return nil
+	}
+	if err := in.findMailbox(); err != nil {
+		return err
+	}
+	if !p.spec.exports[abi.OpInit.JSONExport()] {
+		return nil
+	}
+	_, _, err := in.callDocument(abi.OpInit.JSONExport(), p.initRequest)
+	return err
+}
+
+// findMailbox asks the guest where its mailbox is.
+func (in *instance) findMailbox() error {
+	if !in.plugin.spec.exports[abi.MailboxExport] {
+		return nil
+	}
+	if err := in.run(abi.MailboxExport); err != nil {
+		return err
+	}
+	in.mailbox, in.hasBox = uint32(in.stack[0]), true
+	_, err := readMailbox(in.mem, in.mailbox)
+	return err
+}
+
+// begin prepares the instance for a call.
+func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
+	in.state.begin(ctx, limit, fuel)
+	in.kernel.reset()
+	in.out.reset()
+	in.lin.refused = false
+	if in.fuel != nil {
+		in.fuel.Set(0)
+	}
+}
+
+// run calls an export with i32 arguments and leaves its result in in.stack.
+func (in *instance) run(name string, args ...uint64) error {
+	fn, err := in.function(name)
+	if err != nil {
+		return err
+	}
+	copy(in.stack[:], args)
+	if err := fn.CallWithStack(&in.state, in.stack[:]); err != nil {
+		return err
+	}
+	return nil
+}
+
+// function returns the handle of an export. Making one costs 12 KB, so each is
+// made once.
+func (in *instance) function(name string) (api.Function, error) {
+	if fn, ok := in.funcs[name]; ok {
+		return fn, nil
+	}
+	fn := in.mod.ExportedFunction(name)
+	if fn == nil {
+		return nil, fmt.Errorf("export %q: %w", name, ErrNoExport)
+	}
+	in.funcs[name] = fn
+	return fn, nil
+}
+
+// fuelLeft is what the guest has not used of the fuel it drew; negative when
+// an operation cost more.
+func (in *instance) fuelLeft() int64 {
+	if in.fuel == nil {
+		return 0 // during the start section
+	}
+	return int64(in.fuel.Get())
+}
+
+// fuelUsed is the fuel of the current or last call.
+func (in *instance) fuelUsed() int64 {
+	return max(0, in.state.drawn-in.fuelLeft())
+}
+
+// worn reports whether the instance should make way for a new one.
+func (in *instance) worn() bool {
+	limit := float64(in.plugin.limits.Memory)
+	start := float64(in.start)
+	return in.calls >= recycleCalls || limit > start && float64(in.mem.Size()) > start+recycleHeadroom*(limit-start)
+}
+
+// close frees the instance. Only its owner calls it, once.
+func (in *instance) close() {
+	if in.mod != nil {
+		if err := in.mod.Close(context.Background()); err != nil {
+			in.plugin.log.Warn("close instance", "error", err)
+		}
+	}
+	in.lin.Free()
+	in.plugin.host.instances.give(1)
+}
+
+// reasonOf classifies the error of a call.
+func (in *instance) reasonOf(err error) (abi.Reason, error, string) {
+	var f *fault
+	var exit *sys.ExitError
+	var start *initError
+	switch {
+	case errors.As(err, &start):
+		code, text, _ := in.reasonOf(start.err)
+		return abi.ReasonInitFailed, fmt.Errorf("%s: %w", code, text), ""
+	case errors.As(err, &f):
+		return f.code, f.err, f.remedy
+	case errors.As(err, &exit):
+		return abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), ""
+	case in != nil && (in.lin.refused || in.kernel.refused):
+		return abi.ReasonMemory, fmt.Errorf("needs more than %s: %s", abi.FormatSize(in.plugin.limits.Memory), trapText(err)), ""
+	}
+	return abi.ReasonTrap, errors.New(trapText(err)), ""
+}
+
+// exitedWell reports whether err is the exit of a guest with code 0.
+func exitedWell(err error) bool {
+	var exit *sys.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 0
+}
+
+// saturate multiplies without overflow.
+func saturate(v int64, factor float64) int64 {
+	if f := float64(v) * factor; f < math.MaxInt64 {
+		return int64(f)
+	}
+	return math.MaxInt64
+}

@@ -1,0 +1,252 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// Plugin is a configured plugin: a compiled module, its permissions and limits,
+// and a pool of instances. It is safe for concurrent use; calls run at the same
+// time up to Limits.Instances. Close waits for running calls.
+//
+// The state of an instance stays between its calls. Which instance serves a
+// call is not defined.
+type Plugin struct {
+	host    *Host
+	spec    *Spec
+	name    string
+	cfg     PluginConfig
+	limits  Limits
+	granted granted
+	notes   []string
+	log     *slog.Logger
+
+	engine *engine
+	module *module
+	pool   *pool[*instance]
+
+	// values are what config_get returns, initRequest the document of init.
+	values      map[string]string
+	initRequest []byte
+	schemas     map[abi.Operation]*settingsSchema
+
+	mounts wazero.FSConfig
+	roots  []*os.Root
+	client *httpClient
+	kv     *kvStore
+
+	closing sync.Mutex
+	closed  bool
+}
+
+// Load makes a plugin of a spec: it checks the configuration, compiles the
+// module (or finds it in the cache), starts one instance and runs its init.
+// Errors wrap ErrConfig, ErrNotWasm, ErrTooLarge or ErrClosed; a guest that
+// cannot start is a *PluginError with the reason init_failed.
+func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
+	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name}
+	if p.name == "" {
+		p.name = spec.Name
+	}
+	p.log = h.cfg.Logger.With("plugin", p.name)
+	if err := p.configure(); err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", p.name, err)
+	}
+	if err := p.open(ctx); err != nil {
+		_ = p.Close(ctx) // the error that led here says more
+		return nil, err
+	}
+	return p, nil
+}
+
+// configure checks everything that can be checked without running the guest.
+func (p *Plugin) configure() error {
+	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), p.cfg.Limits.check()); err != nil {
+		return err
+	}
+	if p.spec.Foreign && p.spec.WASI && !p.cfg.WASI {
+		return fmt.Errorf("the module imports WASI functions: %w (switch wasi on for it)", ErrConfig)
+	}
+	var cut, notes []string
+	var err error
+	if p.limits, cut, err = effectiveLimits(p.cfg.Limits, p.host.cfg.DefaultLimits, p.spec.Manifest); err != nil {
+		return err
+	}
+	if need := int64(p.spec.MemoryPages) * wasmPage; need > p.limits.Memory {
+		return fmt.Errorf("limits.memory %s: %w (the module starts with %s)", abi.FormatSize(p.limits.Memory), ErrConfig, abi.FormatSize(need))
+	}
+	if p.granted, notes, err = intersect(p.spec.Manifest, p.cfg.Grants); err != nil {
+		return err
+	}
+	p.notes = append(cut, notes...)
+	for _, n := range p.notes {
+		p.log.Warn(n)
+	}
+	return p.settle()
+}
+
+// settle checks the init settings and prepares what the guest sees of them.
+func (p *Plugin) settle() error {
+	p.schemas = map[abi.Operation]*settingsSchema{}
+	var raw json.RawMessage
+	if m := p.spec.Manifest; m != nil {
+		raw = m.Settings
+		for op, o := range m.Operations {
+			s, err := newSettingsSchema(o.Settings)
+			if err != nil {
+				return err
+			}
+			p.schemas[op] = s
+		}
+	} else if len(p.cfg.Settings) > 0 {
+		return fmt.Errorf("settings: %w (a foreign module has none; use config)", ErrConfig)
+	}
+	schema, err := newSettingsSchema(raw)
+	if err != nil {
+		return err
+	}
+	canonical, full, err := schema.apply(p.cfg.Settings)
+	if err != nil {
+		return err
+	}
+	p.values = scalars(full)
+	for k, v := range p.cfg.Config {
+		p.values[k] = v
+	}
+	p.initRequest, err = json.Marshal(abi.InitRequest{Settings: canonical})
+	return err
+}
+
+// open takes the resources of the plugin and starts its first instance.
+func (p *Plugin) open(ctx context.Context) error {
+	h := p.host
+	p.pool = newPool(p.limits.Instances, p.newInstance, (*instance).close)
+	var err error
+	if p.mounts, p.roots, err = mounts(p.granted.files); err != nil {
+		return fmt.Errorf("plugin %q: %w: %w", p.name, ErrConfig, err)
+	}
+	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody)
+	if p.granted.kvQuota > 0 {
+		p.kv = h.kv.open(kvKey{plugin: p.name}, p.granted.kvQuota)
+	}
+	if p.module, p.engine, err = h.module(ctx, p.name, p.spec, h.engineKind(p.spec, p.cfg.Engine)); err != nil {
+		return fmt.Errorf("plugin %q: %w", p.name, err)
+	}
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return fmt.Errorf("plugin %q: host: %w", p.name, ErrClosed)
+	}
+	h.plugins[p] = true
+	h.mu.Unlock()
+	in, err := p.pool.get(ctx, p.limits.QueueTimeout)
+	if err != nil {
+		return p.failure(abi.OpInit, nil, err)
+	}
+	p.pool.put(in)
+	return nil
+}
+
+// Close closes the plugin, waiting for running calls until ctx ends. It may be
+// called again.
+func (p *Plugin) Close(ctx context.Context) error {
+	p.closing.Lock()
+	defer p.closing.Unlock()
+	if p.closed {
+		return nil
+	}
+	if err := p.pool.shutdown(ctx); err != nil {
+		return fmt.Errorf("plugin %q: close: wait for running calls: %w", p.name, err)
+	}
+	p.closed = true
+	h := p.host
+	h.mu.Lock()
+	delete(h.plugins, p)
+	h.mu.Unlock()
+	closeRoots(p.roots)
+	if p.client != nil {
+		p.client.close()
+	}
+	if p.module == nil {
+		return nil
+	}
+	return h.release(ctx, p.module)
+}
+
+// Name returns the name of the configured plugin.
+func (p *Plugin) Name() string { return p.name }
+
+// Spec returns what is known of the module. It must not be changed.
+func (p *Plugin) Spec() *Spec { return p.spec }
+
+// Limits returns the limits that hold for the plugin.
+func (p *Plugin) Limits() Limits { return p.limits }
+
+// Notes returns what an operator should know about limits and grants: what is
+// asked for and not given, and what is given and not asked for.
+func (p *Plugin) Notes() []string { return append([]string(nil), p.notes...) }
+
+// initFuel is the fuel of init: as much per time as a call has.
+func (p *Plugin) initFuel() int64 {
+	return max(p.limits.Fuel, saturate(p.limits.Fuel, float64(p.limits.InitTimeout)/float64(p.limits.Timeout)))
+}
+
+// with lends an instance to f for one call of op. An instance whose call failed
+// is closed; so is one that is worn out.
+func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*instance) error) error {
+	in, err := p.borrow(ctx)
+	if err != nil {
+		return p.inStep(p.failure(op, nil, err), step)
+	}
+	in.begin(ctx, timeout, p.limits.Fuel)
+	err = f(in)
+	if err != nil {
+		perr := p.inStep(p.failure(op, in, err), step)
+		in.state.end()
+		in.close()
+		p.pool.drop()
+		return perr
+	}
+	in.state.end()
+	in.calls++
+	if in.worn() {
+		in.close()
+		p.pool.drop()
+		return nil
+	}
+	p.pool.put(in)
+	return nil
+}
+
+// borrow waits for a free instance.
+func (p *Plugin) borrow(ctx context.Context) (*instance, error) {
+	if ctx.Err() != nil {
+		return nil, contextFault(ctx)
+	}
+	in, err := p.pool.get(ctx, p.limits.QueueTimeout)
+	switch {
+	case errors.Is(err, errBusy):
+		return nil, faultf(abi.ReasonBusy, "no instance came free within %v", p.limits.QueueTimeout)
+	case errors.Is(err, ErrClosed):
+		return nil, &fault{code: abi.ReasonBusy, err: fmt.Errorf("the plugin is closed: %w", ErrClosed), remedy: noRemedy}
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil, contextFault(ctx)
+	}
+	return in, err
+}
+
+// inStep notes the name of the step in an error.
+func (p *Plugin) inStep(e *PluginError, step string) *PluginError {
+	e.Step = step
+	return e
+}

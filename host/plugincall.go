@@ -1,0 +1,87 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// CallResult is the outcome of Plugin.Call.
+type CallResult struct {
+	// Output is what the guest set as output.
+	Output []byte
+	// Log is what the guest wrote to stdout, stderr and the log.
+	Log string
+	// Fuel is the number of units the call used.
+	Fuel int64
+	// Memory is the size of the guest's linear memory after the call, in bytes.
+	Memory int64
+	// Time is how long the call took, without the wait for an instance.
+	Time time.Duration
+}
+
+// Call calls an export of any module by the Extism convention: input through
+// input_load, output through output_set, status 0 for success. A message of the
+// guest or another status is an error; so is a status other than 0 without a
+// message. _start and _initialize run in an instance of their own, in which
+// leaving with exit code 0 is success.
+func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
+	if !slices.Contains(p.spec.Functions, function) {
+		return nil, fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, p.functionHint(function))
+	}
+	if function == "_start" || function == "_initialize" {
+		return p.callBare(ctx, function, input)
+	}
+	var r *CallResult
+	err := p.with(ctx, abi.Operation(function), "", p.limits.Timeout, func(in *instance) (err error) {
+		r, err = in.call(function, input)
+		return err
+	})
+	return r, err
+}
+
+// callBare calls a function that starts a language runtime in an instance in
+// which nothing has run yet.
+func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
+	in, err := p.bareInstance(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
+	defer in.state.end()
+	r, err := in.call(function, input)
+	if err != nil {
+		return nil, p.failure(abi.Operation(function), in, err)
+	}
+	return r, nil
+}
+
+func (in *instance) call(function string, input []byte) (*CallResult, error) {
+	began := time.Now()
+	status, out, err := in.callDocument(function, input)
+	if err != nil {
+		return nil, err
+	}
+	if status != abi.StatusDone && !strings.HasPrefix(function, "anchor_") {
+		return nil, faultf(abi.ReasonGuestError, "status %d without a message", status)
+	}
+	return &CallResult{
+		Output: out, Log: in.out.tail(), Fuel: in.fuelUsed(), Memory: int64(in.mem.Size()), Time: time.Since(began),
+	}, nil
+}
+
+// functionHint names the functions there are, or the one that was meant.
+func (p *Plugin) functionHint(function string) string {
+	if near := abi.Nearest(function, p.spec.Functions); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(p.spec.Functions) == 0 {
+		return "the module exports no function that can be called"
+	}
+	return "the module has " + strings.Join(p.spec.Functions, ", ")
+}

@@ -1,0 +1,143 @@
+package host
+
+import (
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// rowView shows a guest the items of its scope. at lists their indices; nil
+// means all of them.
+type rowView struct {
+	items []pipeline.Item
+	at    []int32
+}
+
+// visible makes the view of the items of the given scope.
+func visible(items []pipeline.Item, s scope) *rowView {
+	hidden := false
+	for i := range items {
+		if !s.has(items[i].Source) {
+			hidden = true
+			break
+		}
+	}
+	v := &rowView{items: items}
+	if !hidden {
+		return v
+	}
+	v.at = make([]int32, 0, len(items))
+	for i := range items {
+		if s.has(items[i].Source) {
+			v.at = append(v.at, int32(i))
+		}
+	}
+	return v
+}
+
+// index is the index of a row in the items.
+func (v *rowView) index(row int) int {
+	if v.at != nil {
+		return int(v.at[row])
+	}
+	return row
+}
+
+func (v *rowView) item(i int) *pipeline.Item { return &v.items[v.index(i)] }
+
+// Len implements abi.Rows.
+func (v *rowView) Len() int {
+	if v.at != nil {
+		return len(v.at)
+	}
+	return len(v.items)
+}
+
+// ID implements abi.Rows.
+func (v *rowView) ID(i int) string { return v.item(i).ID }
+
+// Score implements abi.Rows.
+func (v *rowView) Score(i int) float64 { return v.item(i).Score }
+
+// Text implements abi.Rows.
+func (v *rowView) Text(i int) string { return v.item(i).Content }
+
+// Metadata implements abi.Rows.
+func (v *rowView) Metadata(i int) map[string]any { return v.item(i).Metadata }
+
+// Source implements abi.Rows.
+func (v *rowView) Source(i int) string { return string(v.item(i).Source) }
+
+// Priority implements abi.Rows.
+func (v *rowView) Priority(i int) int { return v.item(i).Priority }
+
+// TokenCount implements abi.Rows.
+func (v *rowView) TokenCount(i int) int { return v.item(i).TokenCount }
+
+// CreatedAt implements abi.Rows.
+func (v *rowView) CreatedAt(i int) time.Time { return v.item(i).CreatedAt }
+
+// abiItems are items as documents carry them, with the given columns only.
+func abiItems(items []pipeline.Item, reads abi.ColumnSet) []abi.Item {
+	out := make([]abi.Item, len(items))
+	for i := range items {
+		out[i] = abiItem(&items[i], reads)
+	}
+	return out
+}
+
+func abiItem(it *pipeline.Item, reads abi.ColumnSet) (out abi.Item) {
+	set := func(c abi.Column, f func()) {
+		if reads.Has(c) {
+			f()
+		}
+	}
+	set(abi.ColumnID, func() { out.ID = it.ID })
+	set(abi.ColumnText, func() { out.Content = it.Content })
+	set(abi.ColumnSource, func() { out.Source = string(it.Source) })
+	set(abi.ColumnScore, func() { out.Score = it.Score })
+	set(abi.ColumnPriority, func() { out.Priority = it.Priority })
+	set(abi.ColumnTokenCount, func() { out.TokenCount = it.TokenCount })
+	set(abi.ColumnMetadata, func() { out.Metadata = it.Metadata })
+	set(abi.ColumnCreatedAt, func() { out.CreatedAt = it.CreatedAt })
+	return out
+}
+
+// abiQuery is a query as it crosses the border.
+func abiQuery(q *pipeline.Query) *abi.Query {
+	return &abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata, ChatHistory: abiTurns(q.ChatHistory)}
+}
+
+func abiTurns(turns []pipeline.Turn) []abi.Turn {
+	if len(turns) == 0 {
+		return nil
+	}
+	out := make([]abi.Turn, len(turns))
+	for i, t := range turns {
+		out[i] = abi.Turn{Role: string(t.Role), Content: t.Content, TokenCount: t.TokenCount,
+			CreatedAt: t.CreatedAt, Sequence: t.Sequence, Metadata: t.Metadata}
+	}
+	return out
+}
+
+// hostQuery is a query from a guest; what it leaves out is taken from the one
+// it was asked about.
+func hostQuery(q *abi.Query, asked *pipeline.Query) pipeline.Query {
+	out := pipeline.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata}
+	if out.Embedding == nil && q.Text == asked.Text {
+		out.Embedding = asked.Embedding
+	}
+	if out.Metadata == nil {
+		out.Metadata = asked.Metadata
+	}
+	out.ChatHistory = asked.ChatHistory
+	if q.ChatHistory != nil {
+		out.ChatHistory = make([]pipeline.Turn, len(q.ChatHistory))
+		for i, t := range q.ChatHistory {
+			out.ChatHistory[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, TokenCount: t.TokenCount,
+				CreatedAt: t.CreatedAt, Sequence: t.Sequence, Metadata: t.Metadata}
+		}
+	}
+	return out
+}

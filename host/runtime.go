@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// engine is one wazero runtime with the host functions in it. A host has at
+// most two: one compiles, one interprets.
+type engine struct {
+	rt       wazero.Runtime
+	cache    wazero.CompilationCache
+	cacheDir string
+}
+
+// newEngine makes a runtime. Guests are stopped by their own meter, never by
+// wazero's WithCloseOnContextDone: that costs several times the guest's speed
+// and does not stop recursion.
+func newEngine(ctx context.Context, kind, cacheDir string) (*engine, error) {
+	e := &engine{}
+	cfg := wazero.NewRuntimeConfig()
+	switch kind {
+	case EngineInterpreter:
+		cfg = wazero.NewRuntimeConfigInterpreter()
+	default:
+		if e.openCache(cacheDir) {
+			cfg = cfg.WithCompilationCache(e.cache)
+		}
+	}
+	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg)
+	if err := e.offer(ctx); err != nil {
+		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
+	}
+	return e, nil
+}
+
+// openCache opens the disk cache; without one, modules are compiled on every
+// start.
+func (e *engine) openCache(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		return false
+	}
+	e.cache, e.cacheDir = cache, dir
+	return true
+}
+
+// defaultCacheDir is anchor-host below the user's cache directory.
+func defaultCacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "anchor-host", "compiled")
+}
+
+// offer instantiates the host functions as modules that guests import.
+func (e *engine) offer(ctx context.Context) error {
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, e.rt); err != nil {
+		return err
+	}
+	if _, err := e.rt.NewHostModuleBuilder(wasmbin.TickModule).NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(tick), nil, []api.ValueType{api.ValueTypeI64}).
+		Export(wasmbin.TickName).Instantiate(ctx); err != nil {
+		return err
+	}
+	modules := map[string]wazero.HostModuleBuilder{}
+	for _, s := range abi.Imports {
+		fn, ok := hostFuncs[s.Name]
+		if !ok {
+			return fmt.Errorf("no host function for import %q of module %q", s.Name, s.Module)
+		}
+		exportTo(e.rt, modules, s.Module, s.Name, s, fn)
+		if s.Module == abi.EnvModule {
+			exportTo(e.rt, modules, oldEnvModule, oldEnvPrefix+s.Name, s, fn)
+		}
+	}
+	for _, b := range modules {
+		if _, err := b.Instantiate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exportTo(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, module, name string, s abi.Signature, fn hostFunc) {
+	b := modules[module]
+	if b == nil {
+		b = rt.NewHostModuleBuilder(module)
+	}
+	modules[module] = b.NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) { fn(stateOf(ctx), stack) }),
+			valueTypes(s.Params), valueTypes(s.Results)).
+		Export(name)
+}
+
+func valueTypes(ts []abi.ValueType) []api.ValueType {
+	out := make([]api.ValueType, len(ts))
+	for i, t := range ts {
+		out[i] = api.ValueType(t)
+	}
+	return out
+}
+
+// compile compiles a metered module. A cache that is damaged or full is no
+// reason to fail: its entries go, and the module is compiled once more.
+func (e *engine) compile(ctx context.Context, metered []byte, workers int) (wazero.CompiledModule, error) {
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	ctx = experimental.WithCompilationWorkers(ctx, workers)
+	compiled, err := e.rt.CompileModule(ctx, metered)
+	if err == nil || e.cacheDir == "" {
+		return compiled, err
+	}
+	if strings.Contains(err.Error(), "compilationcache") {
+		e.emptyCache()
+	}
+	return e.rt.CompileModule(ctx, metered)
+}
+
+// emptyCache removes the entries of the cache, and nothing else that may lie in
+// its directory.
+func (e *engine) emptyCache() {
+	entries, err := filepath.Glob(filepath.Join(e.cacheDir, "wazero-*", "*"))
+	if err != nil {
+		return
+	}
+	for _, path := range entries {
+		_ = os.Remove(path) // what stays fails the second compile
+	}
+}
+
+func (e *engine) close(ctx context.Context) error {
+	err := e.rt.Close(ctx)
+	if e.cache != nil {
+		err = errors.Join(err, e.cache.Close(ctx))
+	}
+	return err
+}
+
+// meterOptions caps what wazero does not; memory is capped by the allocator,
+// which can tell when it refused.
+func meterOptions(b wasmbin.Bounds) wasmbin.MeterOptions {
+	return wasmbin.MeterOptions{MaxTable: maxTableSize, Bounds: b}
+}

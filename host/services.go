@@ -1,0 +1,84 @@
+package host
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// kvGet returns the value of a key, or 0 when there is none.
+func kvGet(c *callState, s []uint64) {
+	store := c.inst.store()
+	key, _ := c.inst.kernel.text(s[0])
+	value, ok := store.get(key)
+	s[0] = 0
+	if !ok {
+		return
+	}
+	if s[0] = c.inst.kernel.put(value); s[0] == 0 {
+		panic(faultf(abi.ReasonMemory, "value of key %q: no room for %d bytes", oneLine(key), len(value)))
+	}
+}
+
+// The statuses of anchor_kv_set.
+const (
+	kvDone  = 0
+	kvQuota = 1
+)
+
+// kvSet stores a value, or deletes the key when the value is 0 or empty.
+func kvSet(c *callState, s []uint64) {
+	store := c.inst.store()
+	key, ok := c.inst.kernel.text(s[0])
+	if !ok {
+		panic(faultf(abi.ReasonTrap, "anchor_kv_set: the key is not a block"))
+	}
+	value, _ := c.inst.kernel.bytes(s[1])
+	s[0] = kvDone
+	if !store.set(key, value) {
+		s[0] = kvQuota
+	}
+}
+
+// store is the key-value store of the plugin; without a grant the call ends.
+func (in *instance) store() *kvStore {
+	if in.plugin.kv == nil {
+		panic(denied("kv", "grants.kv, and ask for it in the manifest's permissions"))
+	}
+	return in.plugin.kv
+}
+
+// countTokens counts the tokens of a block by the host's tokenizer.
+func countTokens(c *callState, s []uint64) {
+	p := c.inst.plugin
+	if !slices.Contains(p.granted.services, ServiceCountTokens) {
+		panic(denied("service "+ServiceCountTokens, "grants.services, and ask for it in the manifest's permissions"))
+	}
+	text, _ := c.inst.kernel.text(s[0])
+	counts, err := p.host.countTokens(c, text)
+	if err != nil {
+		panic(&fault{code: abi.ReasonTrap, err: err})
+	}
+	s[0] = uint64(counts[0])
+}
+
+// tokenizer is the host's tokenizer, loaded when first needed.
+type tokenizer struct {
+	given pipeline.Tokenizer
+	once  sync.Once
+	err   error
+}
+
+func (t *tokenizer) load() (pipeline.Tokenizer, error) {
+	t.once.Do(func() {
+		if t.given == nil {
+			t.given, t.err = pipeline.EncodingTokenizer(defaultEncoding)
+		}
+	})
+	return t.given, t.err
+}
+
+// defaultEncoding is what a build counts by when nothing else is set.
+const defaultEncoding = "cl100k_base"

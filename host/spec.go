@@ -1,0 +1,299 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// Spec is what is known of a module without running it. It is plain data, the
+// same on every machine.
+type Spec struct {
+	// Name is the name the file goes by; a manifest has the same.
+	Name string
+	// Digest is "sha256:" and the hexadecimal digest of the module.
+	Digest string
+	// Size is the size of the module in bytes.
+	Size int64
+	// ABI is the version of the contract, 0 for a foreign module.
+	ABI int
+	// Foreign says that the module does not speak the contract: it is an
+	// Extism or plain module whose functions can be called by name.
+	Foreign bool
+	// Manifest is what the plugin says of itself, nil for a foreign module.
+	Manifest *abi.Manifest
+	// ManifestFrom is "module" or "plugin.yaml".
+	ManifestFrom string
+	// Operations are the operations of the manifest, in the order of
+	// abi.Operations.
+	Operations []OperationSpec
+	// Functions are the exports that Plugin.Call can call, sorted.
+	Functions []string
+	// Imports are the imported functions as "module.name", sorted.
+	Imports []string
+	// Portable says that every import is one that any Extism host offers.
+	Portable bool
+	// WASI says that the module imports WASI functions.
+	WASI bool
+	// MemoryPages are the pages of 64 KiB the module starts with.
+	MemoryPages uint64
+	// Warnings are for the author or operator; none of them keeps the plugin
+	// from working.
+	Warnings []string
+
+	wasm    []byte
+	exports map[string]bool
+	// slow says why the module is too large for the compiler, "" if it is not.
+	slow string
+}
+
+// OperationSpec is one operation of a plugin.
+type OperationSpec struct {
+	Operation abi.Operation
+	// Lanes are "json", "batch" or both.
+	Lanes []string
+	// Reads are the columns it is sent, Writes the changes it may make.
+	Reads  abi.ColumnSet
+	Writes abi.ChangeSet
+	// MaxPriority is the highest priority it asks for, 0 for the source's
+	// default.
+	MaxPriority int
+	Defaults    abi.StepDefaults
+}
+
+// Operation returns the operation, if the plugin has it.
+func (s *Spec) Operation(op abi.Operation) (OperationSpec, bool) {
+	for _, o := range s.Operations {
+		if o.Operation == op {
+			return o, true
+		}
+	}
+	return OperationSpec{}, false
+}
+
+// HasLane reports whether the operation can be called in that lane.
+func (o OperationSpec) HasLane(lane string) bool { return slices.Contains(o.Lanes, lane) }
+
+// ReadSpec decodes and checks a module without running it. sideManifest is the
+// plugin.yaml beside the module, nil if there is none; it may narrow what the
+// module's own manifest says, or stand in for it.
+//
+// name is the name the file goes by; empty takes the manifest's. Errors wrap
+// ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrImport, ErrSignature
+// or ErrTooLarge.
+func ReadSpec(name string, wasm, sideManifest []byte) (*Spec, error) {
+	r := specReader{spec: &Spec{Name: name, Size: int64(len(wasm)), wasm: wasm}}
+	if err := r.read(sideManifest); err != nil {
+		if r.spec.Name != "" {
+			return nil, fmt.Errorf("plugin %q: %w", r.spec.Name, err)
+		}
+		return nil, err
+	}
+	return r.spec, nil
+}
+
+// specReader is the state of one ReadSpec.
+type specReader struct {
+	spec *Spec
+	info *wasmbin.Info
+}
+
+func (r *specReader) read(sideManifest []byte) error {
+	info, err := wasmbin.Inspect(r.spec.wasm)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotWasm, err)
+	}
+	r.info = info
+	sum := sha256.Sum256(r.spec.wasm)
+	r.spec.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	for _, step := range []func() error{
+		r.version, r.exports, r.imports, r.memory,
+		func() error { return r.manifest(sideManifest) },
+		r.operations, r.size,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// version finds the marker of the contract.
+func (r *specReader) version() error {
+	var markers []string
+	for _, e := range r.info.Exports {
+		if e.Kind == wasmbin.KindFunc && strings.HasPrefix(e.Name, abi.MarkerPrefix) {
+			markers = append(markers, e.Name)
+		}
+	}
+	switch {
+	case slices.Contains(markers, abi.Marker):
+		r.spec.ABI = abi.Version
+	case len(markers) > 0:
+		other := strings.TrimPrefix(markers[0], abi.MarkerPrefix)
+		return fmt.Errorf("%w: the module speaks ABI %s, this host ABI %d (rebuild the plugin with a kit for ABI %d, or use a host for ABI %s)",
+			ErrABIVersion, oneLine(other), abi.Version, abi.Version, oneLine(other))
+	default:
+		r.spec.Foreign = true
+	}
+	return nil
+}
+
+// exports holds the exports against the contract's table and lists the callable
+// ones.
+func (r *specReader) exports() error {
+	r.spec.exports = make(map[string]bool, len(r.info.Exports))
+	for _, e := range r.info.Exports {
+		if e.Kind != wasmbin.KindFunc {
+			continue
+		}
+		r.spec.exports[e.Name] = true
+		if callable(e.Func) {
+			r.spec.Functions = append(r.spec.Functions, e.Name)
+		}
+		sig, known := abi.LookupExport(e.Name)
+		if known && !r.spec.Foreign && !sameSignature(sig, e.Func) {
+			return fmt.Errorf("export %q has type %s: %w (want %s)", e.Name, e.Func, ErrSignature, sig)
+		}
+		if !known && !r.spec.Foreign && strings.HasPrefix(e.Name, "anchor_") {
+			r.warn("export %q is not of ABI %d and never called%s", oneLine(e.Name), abi.Version, nearestExport(e.Name))
+		}
+	}
+	slices.Sort(r.spec.Functions)
+	return nil
+}
+
+// callable says whether a function has the type of Extism's: no parameters, at
+// most one i32.
+func callable(t wasmbin.FuncType) bool {
+	return len(t.Params) == 0 && (len(t.Results) == 0 || len(t.Results) == 1 && t.Results[0] == wasmbin.I32)
+}
+
+func nearestExport(name string) string {
+	names := make([]string, len(abi.Exports))
+	for i, s := range abi.Exports {
+		names[i] = s.Name
+	}
+	if n := abi.Nearest(name, names); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
+}
+
+// imports holds the imports against what the host offers.
+func (r *specReader) imports() error {
+	r.spec.Portable = true
+	for _, im := range r.info.Imports {
+		if im.Kind != wasmbin.KindFunc {
+			return fmt.Errorf("import %s %q of module %q: %w (the host offers functions only; define the %s in the module)",
+				im.Kind, oneLine(im.Name), oneLine(im.Module), ErrImport, im.Kind)
+		}
+		r.spec.Imports = append(r.spec.Imports, im.Module+"."+im.Name)
+		if err := r.importFunc(im); err != nil {
+			return err
+		}
+	}
+	slices.Sort(r.spec.Imports)
+	return nil
+}
+
+func (r *specReader) importFunc(im wasmbin.Import) error {
+	switch im.Module {
+	case wasiModule:
+		r.spec.WASI = true
+	case abi.UserModule:
+		r.spec.Portable = false
+	}
+	sig, ok := offered(im.Module, im.Name)
+	if !ok {
+		return fmt.Errorf("import %q of module %q: %w (%s)", oneLine(im.Name), oneLine(im.Module), ErrImport, importHint(im.Module, im.Name))
+	}
+	if sig.String() != im.Func.String() {
+		return fmt.Errorf("import %q of module %q has type %s: %w (want %s)", im.Name, im.Module, im.Func, ErrSignature, sig)
+	}
+	return nil
+}
+
+func (r *specReader) memory() error {
+	if len(r.info.Memories) == 0 {
+		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\")", ErrNoExport)
+	}
+	r.spec.MemoryPages = r.info.Memories[0].Min
+	if e, ok := r.info.Export("memory"); !ok || e.Kind != wasmbin.KindMemory {
+		return fmt.Errorf("the module does not export its memory: %w (export it as \"memory\")", ErrNoExport)
+	}
+	return nil
+}
+
+// operations cross-checks the manifest with the exports.
+func (r *specReader) operations() error {
+	m := r.spec.Manifest
+	if m == nil {
+		return nil
+	}
+	for _, info := range abi.Operations {
+		o, declared := m.Operations[info.Op]
+		lanes := r.lanes(info)
+		if !declared {
+			if len(lanes) > 0 && info.Op != abi.OpInit {
+				r.warn("exports %s, which the manifest does not declare: it is never called", info.Op)
+			}
+			continue
+		}
+		if len(lanes) == 0 {
+			return fmt.Errorf("the manifest declares operation %q: %w (export %q, or remove the operation from the manifest)",
+				info.Op, ErrNoExport, info.Op.JSONExport())
+		}
+		r.spec.Operations = append(r.spec.Operations, OperationSpec{
+			Operation: info.Op, Lanes: lanes, Reads: m.Reads(info.Op), Writes: m.Writes(info.Op),
+			MaxPriority: o.MaxPriority, Defaults: o.Defaults,
+		})
+	}
+	return nil
+}
+
+// lanes lists the lanes in which the module exports an operation.
+func (r *specReader) lanes(info abi.OperationInfo) []string {
+	var lanes []string
+	if r.spec.exports[info.Op.JSONExport()] {
+		lanes = append(lanes, LaneJSON)
+	}
+	if !info.Batch || !r.spec.exports[info.Op.BatchExport()] {
+		return lanes
+	}
+	if !r.spec.exports[abi.MailboxExport] || !r.spec.exports[abi.ReserveExport] {
+		r.warn("exports %q without %q and %q: the batch lane is not used", info.Op.BatchExport(), abi.MailboxExport, abi.ReserveExport)
+		return lanes
+	}
+	return append(lanes, LaneBatch)
+}
+
+// size notes whether the compiler can take the module in bounded time.
+func (r *specReader) size() error {
+	l := r.info.Largest
+	switch {
+	case r.info.Size > wasmbin.MaxSize:
+		return fmt.Errorf("%w: %d bytes, at most %d (strip the module of debug information)", ErrTooLarge, r.info.Size, wasmbin.MaxSize)
+	case l.BodySize > wasmbin.MaxBodySize:
+		r.spec.slow = fmt.Sprintf("function %d has %d bytes of code, compiled are at most %d", l.BodyFunc, l.BodySize, wasmbin.MaxBodySize)
+	case l.LocalBlocks > wasmbin.MaxLocalBlocks:
+		r.spec.slow = fmt.Sprintf("function %d has %d locals times blocks, compiled are at most %d", l.LocalBlocksFunc, l.LocalBlocks, wasmbin.MaxLocalBlocks)
+	}
+	if r.spec.slow != "" {
+		r.warn("runs in the interpreter, many times slower: %s", r.spec.slow)
+	}
+	return nil
+}
+
+func (r *specReader) warn(format string, args ...any) {
+	r.spec.Warnings = append(r.spec.Warnings, fmt.Sprintf(format, args...))
+}
+
+func sameSignature(sig abi.Signature, t wasmbin.FuncType) bool {
+	return sig.String() == t.String()
+}

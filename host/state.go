@@ -1,0 +1,111 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// callState is the context of one call into a guest. Host functions receive it
+// as their context and find it by type assertion, which costs nothing.
+type callState struct {
+	context.Context
+	inst *instance
+	// done is the caller's, taken once.
+	done     <-chan struct{}
+	deadline time.Time
+	limit    time.Duration
+	// drawn is the fuel handed out, fuel what the call may use.
+	drawn, fuel int64
+}
+
+// stateOf returns the call that a host function runs in. Every call into a
+// guest is made by this package with a *callState.
+func stateOf(ctx context.Context) *callState {
+	c, ok := ctx.(*callState)
+	if !ok {
+		panic(faultf(abi.ReasonTrap, "host function called outside a call"))
+	}
+	return c
+}
+
+// begin sets up the state of the next call.
+func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) {
+	c.Context, c.done = ctx, ctx.Done()
+	c.limit, c.deadline = limit, time.Now().Add(limit)
+	c.drawn, c.fuel = 0, fuel
+}
+
+// end lets go of the caller's context.
+func (c *callState) end() { c.Context, c.done = context.Background(), nil }
+
+// check returns the fault of a call that must not go on.
+func (c *callState) check() *fault {
+	select {
+	case <-c.done:
+		return contextFault(c.Context)
+	default:
+	}
+	if !time.Now().Before(c.deadline) {
+		return &fault{code: abi.ReasonTimeout,
+			err: fmt.Errorf("not done within %v: %w", c.limit, context.DeadlineExceeded)}
+	}
+	return nil
+}
+
+// contextFault is the fault of a call whose caller has given up.
+func contextFault(ctx context.Context) *fault {
+	err := ctx.Err()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &fault{code: abi.ReasonTimeout, err: fmt.Errorf("the time of the build or step is over: %w", err),
+			remedy: "raise the timeout of the step or of the build"}
+	}
+	return &fault{code: abi.ReasonCancelled, err: fmt.Errorf("the build was cancelled: %w", err), remedy: noRemedy}
+}
+
+// stop panics with the fault of a call that must not go on. wazero turns the
+// panic into the error of the call.
+func (c *callState) stop() {
+	if f := c.check(); f != nil {
+		panic(f)
+	}
+}
+
+// context returns a context for blocking work inside the call: it ends when the
+// call's time does. The caller must call cancel.
+func (c *callState) context() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(c.Context, c.deadline)
+}
+
+// sleep is the guest's sleep through WASI: it ends with the call.
+func (c *callState) sleep(ns int64) {
+	if ns <= 0 {
+		return
+	}
+	left := time.Until(c.deadline)
+	timer := time.NewTimer(min(time.Duration(ns), max(left, 0)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.done:
+	}
+	c.stop()
+}
+
+// tick is what a metered guest calls when its slice of fuel is spent.
+func tick(ctx context.Context, stack []uint64) {
+	c := stateOf(ctx)
+	c.stop()
+	left := c.inst.fuelLeft()
+	used := c.drawn - left
+	if used >= c.fuel {
+		panic(faultf(abi.ReasonFuel, "executed %d units of fuel, allowed %d", used, c.fuel))
+	}
+	next := min(max(-left, 0)+wasmbin.DefaultSlice, c.fuel-used)
+	c.drawn += next
+	stack[0] = uint64(next)
+}

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+const (
+	wasiModule = wasi_snapshot_preview1.ModuleName
+	// oldEnvModule and oldEnvPrefix are how plugins from before Extism 1.0
+	// import its functions.
+	oldEnvModule = "env"
+	oldEnvPrefix = "extism_"
+)
+
+// wasiSignatures is the table of the WASI functions, taken from wazero.
+var wasiSignatures = sync.OnceValue(func() map[string]string {
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	defer rt.Close(ctx)
+	table := map[string]string{}
+	compiled, err := wasi_snapshot_preview1.NewBuilder(rt).Compile(ctx)
+	if err != nil {
+		return table // no WASI: every module that needs it is refused by name
+	}
+	for name, def := range compiled.ExportedFunctions() {
+		table[name] = typeNames(def.ParamTypes()) + " -> " + typeNames(def.ResultTypes())
+	}
+	return table
+})
+
+func typeNames(ts []api.ValueType) string {
+	names := make([]string, len(ts))
+	for i, t := range ts {
+		names[i] = api.ValueTypeName(t)
+	}
+	return "(" + strings.Join(names, ", ") + ")"
+}
+
+// signature is the type of a function, as text.
+type signature string
+
+func (s signature) String() string { return string(s) }
+
+// offered returns the type of a function that the host offers.
+func offered(module, name string) (signature, bool) {
+	switch module {
+	case wasiModule:
+		s, ok := wasiSignatures()[name]
+		return signature(s), ok
+	case oldEnvModule:
+		short, ok := strings.CutPrefix(name, oldEnvPrefix)
+		if !ok {
+			return "", false
+		}
+		module, name = abi.EnvModule, short
+	}
+	s, ok := abi.LookupImport(module, name)
+	return signature(s.String()), ok
+}
+
+// importHint says what an author can do about an import that is not offered.
+func importHint(module, name string) string {
+	switch module {
+	case abi.EnvModule, abi.UserModule:
+		var names []string
+		for _, s := range abi.Imports {
+			if s.Module == module {
+				names = append(names, s.Name)
+			}
+		}
+		if near := abi.Nearest(name, names); near != "" {
+			return fmt.Sprintf("did you mean %q?", near)
+		}
+		return "the host offers " + strings.Join(names, ", ")
+	case wasiModule:
+		return "the function is not part of WASI preview 1"
+	}
+	return fmt.Sprintf("the host offers the modules %s, %s and %s", abi.EnvModule, abi.UserModule, wasiModule)
+}
