@@ -3,6 +3,7 @@ package abi
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -95,11 +96,11 @@ func (w *BatchWriter) planColumns(cols ColumnSet) error {
 		n, err := 0, error(nil)
 		switch c {
 		case ColumnID:
-			n, err = w.planStrings(0, Rows.ID)
+			n, err = w.planStrings(c, 0)
 		case ColumnText:
-			n, err = w.planStrings(1, Rows.Text)
+			n, err = w.planStrings(c, 1)
 		case ColumnSource:
-			n, err = w.planStrings(2, Rows.Source)
+			n, err = w.planStrings(c, 2)
 		case ColumnMetadata:
 			n, err = w.planMetadata()
 		case ColumnScore, ColumnCreatedAt:
@@ -115,12 +116,13 @@ func (w *BatchWriter) planColumns(cols ColumnSet) error {
 	return nil
 }
 
-func (w *BatchWriter) planStrings(slot int, get func(Rows, int) string) (int, error) {
+func (w *BatchWriter) planStrings(c Column, slot int) (int, error) {
 	p := &w.strs[slot]
-	p.off, p.repair = append(p.off[:0], 0), false
+	p.off, p.repair = append(slices.Grow(p.off[:0], w.n+1), 0), false
+	rows := w.rows
 	end := 0
 	for i := range w.n {
-		s := get(w.rows, i)
+		s := stringAt(rows, c, i)
 		if !utf8.ValidString(s) {
 			s, p.repair = repair(s), true
 		}
@@ -132,12 +134,29 @@ func (w *BatchWriter) planStrings(slot int, get func(Rows, int) string) (int, er
 	return 4*(w.n+1) + end, nil
 }
 
+// stringAt returns a cell of a strings column.
+func stringAt(rows Rows, c Column, i int) string {
+	switch c {
+	case ColumnID:
+		return rows.ID(i)
+	case ColumnText:
+		return rows.Text(i)
+	}
+	return rows.Source(i)
+}
+
 func (w *BatchWriter) planMetadata() (int, error) {
 	for i := range w.n {
 		if err := w.meta.add(w.rows.Metadata(i)); err != nil {
 			return 0, &RowError{i, ColumnMetadata, err}
 		}
 	}
+	if !w.meta.valid() && !w.meta.strict {
+		w.meta.reset()
+		w.meta.strict = true
+		return w.planMetadata()
+	}
+	w.meta.strict = false
 	return w.meta.size(), nil
 }
 
@@ -162,6 +181,9 @@ func (w *BatchWriter) planFields(env *Envelope) (err error) {
 			return err
 		}
 		w.layout.add(SectionChatHistory, len(w.fields)-w.metaLen)
+	}
+	if err := checkEmbedding(w.query.Embedding); err != nil {
+		return err
 	}
 	if len(w.query.Embedding) > 0 {
 		w.layout.add(SectionQueryEmbedding, 4*len(w.query.Embedding))
@@ -204,15 +226,15 @@ func (w *BatchWriter) Write(dst []byte) error {
 func (w *BatchWriter) putColumn(c Column, dst []byte) error {
 	switch c {
 	case ColumnID:
-		return w.putStrings(dst, c, 0, Rows.ID)
+		return w.putStrings(dst, c, 0)
 	case ColumnScore:
 		return w.putScores(dst)
 	case ColumnText:
-		return w.putStrings(dst, c, 1, Rows.Text)
+		return w.putStrings(dst, c, 1)
 	case ColumnMetadata:
 		w.meta.put(dst)
 	case ColumnSource:
-		return w.putStrings(dst, c, 2, Rows.Source)
+		return w.putStrings(dst, c, 2)
 	case ColumnPriority:
 		return w.putNumbers(dst, c, Rows.Priority)
 	case ColumnTokenCount:
@@ -223,12 +245,12 @@ func (w *BatchWriter) putColumn(c Column, dst []byte) error {
 	return nil
 }
 
-func (w *BatchWriter) putStrings(dst []byte, c Column, slot int, get func(Rows, int) string) error {
-	p := &w.strs[slot]
+func (w *BatchWriter) putStrings(dst []byte, c Column, slot int) error {
+	p, rows := &w.strs[slot], w.rows
 	putU32s(dst, p.off)
 	dst = dst[4*len(p.off):]
 	for i := range w.n {
-		s := get(w.rows, i)
+		s := stringAt(rows, c, i)
 		if p.repair {
 			s = repair(s)
 		}

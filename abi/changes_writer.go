@@ -24,6 +24,7 @@ type changesWriter struct {
 // rows exist and the step may do all this is for [Changes.Check].
 func AppendChanges(dst []byte, c *Changes) ([]byte, error) {
 	w := changesWriter{c: c}
+	w.editMeta.strict, w.itemMeta.strict = true, true
 	if err := w.plan(); err != nil {
 		return dst, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -107,7 +108,9 @@ func members(doc any) []string {
 		seen[t] = true
 		for i := range t.NumField() {
 			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
-				names = append(names, name)
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
 				walk(t.Field(i).Type)
 			}
 		}

@@ -26,9 +26,9 @@ type Manifest struct {
 // OperationSpec is what a manifest states of one operation.
 type OperationSpec struct {
 	// Reads are names of columns. Nothing else is sent.
-	Reads []string `json:"reads,omitempty"`
-	// Writes are names of changes. nil means the operation's default.
-	Writes []Change `json:"writes,omitempty"`
+	Reads []string `json:"reads,omitzero"`
+	// Writes are names of changes. nil means the operation's default, an empty list none.
+	Writes []Change `json:"writes,omitzero"`
 	// MaxPriority is the highest priority new items and edits ask for; 0 means
 	// the default priority of the source.
 	MaxPriority int `json:"max_priority,omitempty"`

@@ -25,6 +25,7 @@ type metaTable struct {
 	values   []byte
 	scratch  []uint32
 	fresh    []string
+	strict   bool
 }
 
 func (t *metaTable) reset() {
@@ -47,10 +48,14 @@ func (t *metaTable) add(m map[string]any) error {
 		if !ok {
 			continue
 		}
+		found++
+		if s, ok := v.(string); ok && !t.strict && plainEnds(s) {
+			t.push(uint32(k), KindString, t.text(s))
+			continue
+		}
 		if err := t.entry(uint32(k), v); err != nil {
 			return err
 		}
-		found++
 	}
 	if found < len(m) {
 		if err := t.addByKeys(m, limit); err != nil {
@@ -103,29 +108,53 @@ func (t *metaTable) addByKeys(m map[string]any, limit int) error {
 // entry adds one value to the current row.
 func (t *metaTable) entry(k uint32, v any) error {
 	kind, bits, s, err := scalar(v)
-	start := len(t.values)
 	switch {
 	case err == errNested:
 		kind = KindJSON
+		start := len(t.values)
 		if t.values, err = appendJSONValue(t.values, v, 0); err != nil {
 			return keyError{t.keys[k], err}
 		}
+		bits = span64(start, len(t.values))
 	case err != nil:
 		return keyError{t.keys[k], err}
 	case kind == KindString:
-		if !utf8.ValidString(s) {
+		if t.strict || !plainEnds(s) {
 			s = repair(s)
 		}
-		t.values = append(t.values, s...)
+		bits = t.text(s)
 	}
-	if kind >= KindString {
-		bits = uint64(start) | uint64(len(t.values)-start)<<32
-	}
-	t.cells = append(t.cells, bits)
-	t.entryKey = append(t.entryKey, k)
-	t.kinds = append(t.kinds, byte(kind))
+	t.push(k, kind, bits)
 	return nil
 }
+
+// text adds value bytes and returns the cell for them.
+func (t *metaTable) text(s string) uint64 {
+	start := len(t.values)
+	t.values = append(t.values, s...)
+	return span64(start, len(t.values))
+}
+
+// push adds a value whose bytes are in place.
+func (t *metaTable) push(k uint32, kind ValueKind, cell uint64) {
+	t.cells = append(t.cells, cell)
+	t.entryKey = append(t.entryKey, k)
+	t.kinds = append(t.kinds, byte(kind))
+}
+
+// valid reports whether the value bytes are UTF-8 as a whole, and then each
+// string is. Otherwise the caller resets t, sets strict and adds the rows anew,
+// so that each string is repaired by itself.
+func (t *metaTable) valid() bool { return utf8.Valid(t.values) }
+
+// plainEnds reports whether s begins and ends with ASCII, or is empty. Such
+// strings can be checked for UTF-8 all at once: what is invalid in one cannot
+// be made valid by its neighbours.
+func plainEnds(s string) bool {
+	return s == "" || s[0] < utf8.RuneSelf && s[len(s)-1] < utf8.RuneSelf
+}
+
+func span64(from, to int) uint64 { return uint64(from) | uint64(to-from)<<32 }
 
 // size returns the length of the section.
 func (t *metaTable) size() int {

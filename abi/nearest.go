@@ -3,12 +3,12 @@ package abi
 import "strings"
 
 // Nearest returns the valid name closest to a misspelt one, or "" when none is
-// close: at most a third of its letters, and at least one, may differ.
+// close: about a third of its letters may differ.
 func Nearest(name string, valid []string) string {
 	best, bestDist := "", 0
 	for _, v := range valid {
 		d := editDistance(strings.ToLower(name), v)
-		if d <= max(1, len(v)/3) && (best == "" || d < bestDist) {
+		if d <= (len(v)+2)/3 && (best == "" || d < bestDist) {
 			best, bestDist = v, d
 		}
 	}

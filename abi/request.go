@@ -40,14 +40,14 @@ func AppendItemsRequest(dst []byte, rows Rows, cols ColumnSet, env *Envelope) ([
 func appendQuery(dst []byte, q *Query) ([]byte, error) {
 	var err error
 	dst = appendJSONString(append(dst, `{"query_str":`...), q.Text)
+	if err := checkEmbedding(q.Embedding); err != nil {
+		return dst, err
+	}
 	if len(q.Embedding) > 0 {
 		dst = append(dst, `,"embedding":[`...)
 		for i, f := range q.Embedding {
 			if i > 0 {
 				dst = append(dst, ',')
-			}
-			if f-f != 0 {
-				return dst, keyError{"query embedding " + strconv.Itoa(i), errFinite}
 			}
 			dst = strconv.AppendFloat(dst, float64(f), 'g', -1, 32)
 		}
@@ -64,6 +64,15 @@ func appendQuery(dst []byte, q *Query) ([]byte, error) {
 		}
 	}
 	return append(dst, '}'), nil
+}
+
+func checkEmbedding(v []float32) error {
+	for i, f := range v {
+		if f-f != 0 {
+			return keyError{"query embedding " + strconv.Itoa(i), errFinite}
+		}
+	}
+	return nil
 }
 
 func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {

@@ -1,0 +1,136 @@
+package abi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+)
+
+func FuzzOpenBatch(f *testing.F) {
+	f.Add(encodeBatch(f, ItemRows(goldenItems()), AllColumns, goldenEnvelope()))
+	f.Add(encodeBatch(f, ItemRows(goldenItems()), ColumnSet(0).With(ColumnScore), nil))
+	f.Add(encodeBatch(f, nil, 0, &Envelope{Query: &Query{Text: "q"}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := OpenBatch(b)
+		if (v == nil) == (err == nil) {
+			t.Fatalf("value %v and error %v", v, err)
+		}
+		if err != nil {
+			if !errors.Is(err, ErrMalformed) {
+				t.Fatalf("untyped error %v", err)
+			}
+			return
+		}
+		readAll(v)
+	})
+}
+
+func FuzzDecodeChanges(f *testing.F) {
+	for _, c := range []*Changes{goldenChanges(), {}, {Keep: []uint32{}}, {Scores: []RowScore{{1, 0.5}}}} {
+		b, err := AppendChanges(nil, c)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := DecodeChanges(b)
+		checkDecoded(t, c, err)
+		if err != nil || c.Check(8, wideGrant()) != nil {
+			return
+		}
+		checkLanes(t, c)
+	})
+}
+
+func FuzzDecodeChangesJSON(f *testing.F) {
+	doc, err := AppendChangesJSON(nil, goldenChanges())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(doc)
+	f.Add([]byte(`{"keep":[0,1],"order":[1,0]}`))
+	f.Add([]byte(`{"items":[{"content":"x","metadata":{"a":1e30,"b":[-0]},"created_at":"2025-01-01T00:00:00+02:00"}]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := DecodeChangesJSON(b)
+		checkDecoded(t, c, err)
+		if err != nil || c.Check(8, wideGrant()) != nil {
+			return
+		}
+		checkLanes(t, c)
+		doc, err := AppendChangesJSON(nil, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := DecodeChangesJSON(doc)
+		if err != nil || !reflect.DeepEqual(again, c) {
+			t.Fatalf("round trip: %v\n%s\n%s", err, b, doc)
+		}
+	})
+}
+
+func checkDecoded(t *testing.T, c *Changes, err error) {
+	t.Helper()
+	if (c == nil) == (err == nil) {
+		t.Fatalf("value %v and error %v", c, err)
+	}
+	var ce *ChangeError
+	if err != nil && (!errors.As(err, &ce) || !errors.Is(err, ErrMalformed)) {
+		t.Fatalf("untyped error %v", err)
+	}
+}
+
+func FuzzParseManifest(f *testing.F) {
+	f.Add([]byte(fullManifest))
+	f.Add([]byte(manifestWith(`"filter":{"reads":["score"]}`, "")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := ParseManifest(b)
+		if (m == nil) == (err == nil) {
+			t.Fatalf("value %v and error %v", m, err)
+		}
+		if err != nil {
+			if !errors.Is(err, ErrManifest) || bytes.ContainsRune([]byte(err.Error()), '\n') {
+				t.Fatalf("error %q", err)
+			}
+			return
+		}
+		out, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseManifest(out)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		out2, err := json.Marshal(again)
+		if err != nil || !bytes.Equal(out, out2) {
+			t.Fatalf("round trip:\n%s\n%s", out, out2)
+		}
+	})
+}
+
+func FuzzDecodeItemsRequest(f *testing.F) {
+	doc, err := AppendItemsRequest(nil, ItemRows(goldenItems()), AllColumns, goldenEnvelope())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(doc)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		req, err := DecodeItemsRequest(b)
+		if (req == nil) == (err == nil) {
+			t.Fatalf("value %v and error %v", req, err)
+		}
+		if err != nil {
+			return
+		}
+		v, err := BatchOf(req)
+		if (v == nil) == (err == nil) {
+			t.Fatalf("value %v and error %v", v, err)
+		}
+		if err == nil {
+			readAll(v)
+		}
+	})
+}

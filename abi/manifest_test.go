@@ -1,0 +1,256 @@
+package abi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+const fullManifest = `{
+	"abi": 1, "name": "bm25-retriever", "version": "0.1.0-rc.1+build.5", "description": "d", "license": "MIT", "homepage": "https://example.com",
+	"operations": {
+		"retrieve": {"max_priority": 5, "settings": {"type": "object"}, "defaults": {"priority": 10, "top_k": 20, "timeout": "2s", "on_error": "raise"}},
+		"rerank": {"reads": ["text", "score"], "writes": ["score"]},
+		"init": {}, "provide": null, "estimate_tokens": {}
+	},
+	"permissions": [
+		{"kind": "files", "guest": "/docs", "mode": "ro", "reason": "reads the documents"},
+		{"kind": "http", "hosts": ["api.example.com", "*.example.org"], "methods": ["GET"], "reason": "asks"},
+		{"kind": "kv", "quota": "1MiB", "reason": "remembers"},
+		{"kind": "service", "service": "count_tokens", "reason": "counts"}
+	],
+	"limits": {"timeout": "1s", "init_timeout": "60s", "memory": "128MiB", "output": "1MiB"},
+	"settings": {"type": "object", "additionalProperties": false}
+}`
+
+func TestParseManifest(t *testing.T) {
+	m, err := ParseManifest([]byte(fullManifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Name != "bm25-retriever" || m.Operations[OpRetrieve].Defaults.TopK != 20 || len(m.Permissions) != 4 || m.Limits.Memory != "128MiB" {
+		t.Errorf("got %+v", m)
+	}
+	if got := m.Reads(OpRerank).String(); got != "score,text" {
+		t.Errorf("reads %q", got)
+	}
+	for op, want := range map[Operation]string{OpRerank: "score", OpRetrieve: "items", OpFilter: "", OpInit: ""} {
+		if got := m.Writes(op).String(); got != want {
+			t.Errorf("%s writes %q, want %q", op, got, want)
+		}
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ParseManifest(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x, y any
+	_ = json.Unmarshal(b, &x)
+	b2, _ := json.Marshal(again)
+	_ = json.Unmarshal(b2, &y)
+	if !reflect.DeepEqual(x, y) {
+		t.Errorf("round trip:\n%s\n%s", b, b2)
+	}
+}
+
+// manifestWith is a sound manifest with one operation's spec and more keys.
+func manifestWith(operations, more string) string {
+	return fmt.Sprintf(`{"abi":1,"name":"p","version":"1.0.0","operations":{%s}%s}`, operations, more)
+}
+
+func TestManifestErrors(t *testing.T) {
+	filter := `"filter":{}`
+	perm := func(p string) string { return manifestWith(filter, `,"permissions":[`+p+`]`) }
+	cases := []struct{ in, want string }{
+		{``, "manifest is not JSON: it ends too early"},
+		{`[]`, "manifest is a list (want an object)"},
+		{"{\"name\":\"\xff\"}", "manifest is not valid UTF-8"},
+		{`{"abi":1`, "manifest is not JSON: it ends too early"},
+		{`{"abi":1} x`, "manifest data follows the JSON value (want one value only)"},
+		{`{"abi":1,"abi":1}`, "manifest: abi: is stated twice (state it once)"},
+		{`{"abi":"1"}`, `manifest: abi: is "1" (want a whole number)`},
+		{`{"abi":1.5}`, "manifest: abi: is 1.5 (want a whole number)"},
+		{`{"nmae":"x"}`, `manifest: nmae: unknown key (did you mean "name"?)`},
+		{`{"zzzzzzzz":1}`, "manifest: zzzzzzzz: unknown key (want one of abi, name, version, description, license, homepage, operations, permissions, limits, settings)"},
+		{`{}`, "manifest: abi: is missing (want 1)"},
+		{`{"abi":2,"name":"p"}`, "manifest: abi: is 2, this side speaks 1 (build the plugin with an SDK for version 1)"},
+		{`{"abi":1}`, "manifest: name: is missing (want lower-case letters, digits and hyphens)"},
+		{`{"abi":1,"name":"My Plugin"}`, `manifest: name: "My Plugin" is not a name (want lower-case letters, digits and single hyphens, a letter first, at most 64)`},
+		{`{"abi":1,"name":"p"}`, "manifest: version: is missing (want a semantic version such as 0.1.0)"},
+		{`{"abi":1,"name":"p","version":"1.0"}`, `manifest: version: "1.0" is not a semantic version (want one such as 0.1.0)`},
+		{manifestWith("", ""), "manifest: operations: is empty (name at least one operation)"},
+		{manifestWith(`"init":{}`, ""), "manifest: operations: has only init (name an operation that a step can use)"},
+		{manifestWith(`"filtr":{}`, ""), `manifest: operations.filtr: unknown key (did you mean "filter"?)`},
+		{manifestWith(`"filter":[]`, ""), "manifest: operations.filter: is a list (want an object)"},
+		{manifestWith(`"filter":{"read":["id"]}`, ""), `manifest: operations.filter.read: unknown key (did you mean "reads"?)`},
+		{manifestWith(`"filter":{"reads":"id"}`, ""), `manifest: operations.filter.reads: is "id" (want a list)`},
+		{manifestWith(`"filter":{"reads":["id",3]}`, ""), "manifest: operations.filter.reads[1]: is 3 (want a string)"},
+		{manifestWith(`"filter":{"reads":["content"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "content" (want one of id, score, text, metadata, source, priority, token_count, created_at)`},
+		{manifestWith(`"filter":{"reads":["scores"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "scores" (did you mean "score"?)`},
+		{manifestWith(`"filter":{"reads":["embedding"]}`, ""), `manifest: operations.filter.reads[0]: unknown column "embedding" (want one of id, score, text, metadata, source, priority, token_count, created_at)`},
+		{manifestWith(`"filter":{"reads":["id","id"]}`, ""), "manifest: operations.filter.reads[1]: names id again (name each column once)"},
+		{manifestWith(`"filter":{"writes":["order"]}`, ""), "manifest: operations.filter.writes[0]: filter cannot change order (want one of keep)"},
+		{manifestWith(`"process":{"writes":["texts"]}`, ""), `manifest: operations.process.writes[0]: unknown change "texts" (did you mean "text"?)`},
+		{manifestWith(`"process":{"writes":["text","text"]}`, ""), "manifest: operations.process.writes[1]: names text again (name each change once)"},
+		{manifestWith(`"classify":{"reads":["text"]}`, ""), "manifest: operations.classify.reads: has no meaning (classify gets no items; remove it)"},
+		{manifestWith(`"retrieve":{"reads":["text"]}`, ""), "manifest: operations.retrieve.reads: has no meaning (retrieve gets no items; remove it)"},
+		{manifestWith(`"classify":{"writes":["keep"]}`, ""), "manifest: operations.classify.writes: has no meaning (classify changes no items; remove it)"},
+		{manifestWith(`"filter":{"max_priority":3}`, ""), "manifest: operations.filter.max_priority: has no meaning (the operation writes neither items nor priority; add one to writes or remove it)"},
+		{manifestWith(`"retrieve":{"max_priority":11}`, ""), "manifest: operations.retrieve.max_priority: is 11 (want 1 to 10)"},
+		{manifestWith(`"filter":{"settings":true}`, ""), "manifest: operations.filter.settings: is true (want a JSON Schema, an object)"},
+		{manifestWith(filter+`,"init":{"settings":{}}`, ""), "manifest: operations.init.settings: is in the wrong place (the schema of the init settings is settings at the top)"},
+		{manifestWith(filter+`,"init":{"defaults":{"timeout":"1s"}}`, ""), "manifest: operations.init.defaults.timeout: is in the wrong place (the time of init is limits.init_timeout)"},
+		{manifestWith(`"filter":{"defaults":{"top_k":3}}`, ""), "manifest: operations.filter.defaults.top_k: has no meaning (filter returns no ranked items; remove it)"},
+		{manifestWith(`"rerank":{"defaults":{"top_k":-3}}`, ""), "manifest: operations.rerank.defaults.top_k: is -3 (want 1 or more)"},
+		{manifestWith(`"memory":{"defaults":{"priority":3}}`, ""), "manifest: operations.memory.defaults.priority: has no meaning (memory is not a step; remove it)"},
+		{manifestWith(`"filter":{"defaults":{"on_error":"ignore"}}`, ""), `manifest: operations.filter.defaults.on_error: is "ignore" (want raise or skip)`},
+		{manifestWith(`"filter":{"defaults":{"timeout":"2"}}`, ""), `manifest: operations.filter.defaults.timeout: duration "2" is malformed (want a number above 0 with one of the units ms, s, m, h, such as 2s)`},
+		{manifestWith(`"estimate_tokens":{}`, ""), "manifest: operations.estimate_tokens: has no provide to estimate for (add operations.provide)"},
+		{manifestWith(filter, `,"limits":{"memory":"64MB"}`), `manifest: limits.memory: size "64MB" is malformed (want a number with one of the units B, KiB, MiB, GiB, such as 64MiB)`},
+		{manifestWith(filter, `,"limits":{"memory":"1KiB"}`), "manifest: limits.memory: is 1KiB (want 64KiB to 4GiB)"},
+		{manifestWith(filter, `,"limits":{"timeout":"-1s"}`), `manifest: limits.timeout: duration "-1s" is malformed (want a number above 0 with one of the units ms, s, m, h, such as 2s)`},
+		{manifestWith(filter, `,"limits":{"cpus":"1s"}`), `manifest: limits.cpus: unknown key (want one of timeout, init_timeout, memory, output)`},
+		{manifestWith(filter, `,"settings":[]`), "manifest: settings: is a list (want a JSON Schema, an object)"},
+		{manifestWith(filter, `,"permissions":{}`), "manifest: permissions: is an object (want a list)"},
+		{perm(`{}`), "manifest: permissions[0].kind: is missing (want one of http, files, kv, service)"},
+		{perm(`{"kind":"file","reason":"r"}`), `manifest: permissions[0].kind: unknown permission "file" (did you mean "files"?)`},
+		{perm(`{"kind":"kv"}`), "manifest: permissions[0].reason: is missing (say in a few words why the plugin needs kv)"},
+		{perm(`{"kind":"kv","reason":"r","guest":"/x"}`), "manifest: permissions[0].guest: does not belong to permission kv (which has quota)"},
+		{perm(`{"kind":"kv","reason":"r","quota":"0B"}`), `manifest: permissions[0].quota: size "0B" is malformed (want a whole number above 0 with a unit, such as 64MiB)`},
+		{perm(`{"kind":"files","reason":"r","guest":"docs"}`), `manifest: permissions[0].guest: is "docs" (want the absolute path that the guest sees, such as /docs)`},
+		{perm(`{"kind":"files","reason":"r","guest":"/a/../b"}`), `manifest: permissions[0].guest: is "/a/../b" (want the absolute path that the guest sees, such as /docs)`},
+		{perm(`{"kind":"files","reason":"r","guest":"/docs","mode":"w"}`), `manifest: permissions[0].mode: is "w" (want ro or rw)`},
+		{perm(`{"kind":"http","reason":"r"}`), "manifest: permissions[0].hosts: is empty (name the hosts, such as api.example.com or *.example.com)"},
+		{perm(`{"kind":"http","reason":"r","hosts":["https://x.org/"]}`), `manifest: permissions[0].hosts[0]: is "https://x.org/" (want a host name without scheme, port and path, such as api.example.com or *.example.com)`},
+		{perm(`{"kind":"http","reason":"r","hosts":["x.org"],"methods":["get"]}`), `manifest: permissions[0].methods[0]: is "get" (want a method in capitals, such as GET)`},
+		{perm(`{"kind":"service","reason":"r","service":"tokens"}`), `manifest: permissions[0].service: unknown service "tokens" (want one of count_tokens)`},
+	}
+	for _, tc := range cases {
+		m, err := ParseManifest([]byte(tc.in))
+		var me *ManifestError
+		if m != nil || err == nil || err.Error() != tc.want || !errors.Is(err, ErrManifest) || !errors.As(err, &me) {
+			t.Errorf("%s\n got %v\nwant %s", tc.in, err, tc.want)
+		}
+	}
+	if _, err := ParseManifest([]byte(`{"abi":2}`)); !errors.Is(err, ErrABIVersion) {
+		t.Errorf("got %v, want ErrABIVersion", err)
+	}
+}
+
+// Every operation can be stated with nothing but its name, and has one row in
+// each table.
+func TestOperations(t *testing.T) {
+	for _, info := range Operations {
+		spec := `"` + string(info.Op) + `":{}`
+		switch info.Op {
+		case OpInit:
+			spec += `,"filter":{}`
+		case OpEstimateTokens:
+			spec += `,"provide":{}`
+		}
+		if _, err := ParseManifest([]byte(manifestWith(spec, ""))); err != nil {
+			t.Errorf("%s: %v", info.Op, err)
+		}
+		if !info.Op.Valid() || info.Answer == (info.Reply == "") {
+			t.Errorf("%s: Answer %v, Reply %q", info.Op, info.Answer, info.Reply)
+		}
+		if s, ok := LookupExport(info.Op.JSONExport()); !ok || s.String() != "() -> (i32)" {
+			t.Errorf("%s: export %v", info.Op, s)
+		}
+		s, ok := LookupExport(info.Op.BatchExport())
+		if ok != info.Batch || ok && s.String() != "(i32, i32) -> (i32)" {
+			t.Errorf("%s: batch export %v, %v", info.Op, s, ok)
+		}
+		writes, err := ChangesOf(info.Writes)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, c := range info.DefaultWrites {
+			if !writes.Has(c) {
+				t.Errorf("%s writes %s by default, which it cannot", info.Op, c)
+			}
+		}
+	}
+	if Operation("nothing").Valid() {
+		t.Error("nothing is valid")
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for in, want := range map[string]int64{"1B": 1, "64MiB": 64 << 20, "4GiB": 4 << 30, "1536KiB": 1536 << 10} {
+		got, err := ParseSize(in)
+		if err != nil || got != want {
+			t.Errorf("%s: %d, %v", in, got, err)
+		}
+		if back, err := ParseSize(FormatSize(got)); err != nil || back != got {
+			t.Errorf("%s: formatted as %s", in, FormatSize(got))
+		}
+	}
+	for _, in := range []string{"", "64", "MiB", "-1B", "+1B", "1.5MiB", "64 MiB", "64mib", "9223372036854775807GiB", "99999999999999999999B", "0KiB"} {
+		if n, err := ParseSize(in); n != 0 || !errors.Is(err, ErrUnit) {
+			t.Errorf("%q: %d, %v", in, n, err)
+		}
+	}
+	if d, err := ParseDuration("1m30s"); err != nil || d != 90*time.Second {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
+func TestMailbox(t *testing.T) {
+	want := Mailbox{Size: MailboxSize, InAddr: 1024, InCap: 4096, OutAddr: 8192, OutLen: 16}
+	b := AppendMailbox(nil, want)
+	got, err := DecodeMailbox(append(b, 1, 2, 3))
+	if err != nil || got != want || len(b) != MailboxSize {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if err := got.Check(8208); err != nil {
+		t.Error(err)
+	}
+	cases := []struct {
+		m    Mailbox
+		want string
+	}{
+		{Mailbox{Size: 20}, "mailbox states size 20 (want 24 or more)"},
+		{Mailbox{Size: 24, InAddr: 4}, "mailbox lends input room at 4, which is not 8-aligned"},
+		{Mailbox{Size: 24, InAddr: 4294967288, InCap: 4294967295}, "mailbox lends input room 4294967288+4294967295 beyond the memory of 65536 bytes"},
+		{Mailbox{Size: 24, OutAddr: 65530, OutLen: 7}, "mailbox states output 65530+7 beyond the memory of 65536 bytes"},
+	}
+	for _, tc := range cases {
+		m, err := DecodeMailbox(AppendMailbox(nil, tc.m))
+		if err == nil {
+			err = m.Check(65536)
+		}
+		if err == nil || err.Error() != tc.want || !errors.Is(err, ErrMailbox) {
+			t.Errorf("got %v, want %s", err, tc.want)
+		}
+	}
+	if _, err := DecodeMailbox(b[:23]); err == nil || err.Error() != "mailbox has 23 bytes (want 24)" {
+		t.Error(err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	if _, err := ColumnsOf([]string{"id", "txt"}); !errors.Is(err, ErrUnknownName) || err.Error() != `unknown column "txt" (did you mean "text"?)` {
+		t.Error(err)
+	}
+	if _, err := ChangesOf([]Change{"kep"}); !errors.Is(err, ErrUnknownName) || err.Error() != `unknown change "kep" (did you mean "keep"?)` {
+		t.Error(err)
+	}
+	set, err := ColumnsOf(AllColumns.Names())
+	if err != nil || set != AllColumns || AllColumns.Has(ColumnEmbedding) {
+		t.Errorf("%v, %v", set, err)
+	}
+	if got := Nearest(strings.Repeat("x", 1000), AllColumns.Names()); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := Nearest("Socre", AllColumns.Names()); got != "score" {
+		t.Errorf("got %q", got)
+	}
+}
