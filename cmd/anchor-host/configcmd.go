@@ -40,12 +40,12 @@ file, line and column. No plugin is run.`,
 		if err != nil {
 			return err
 		}
-		errs, warnings := assemble.Validate(cmd.Context(), loaded)
+		warnings, err := assemble.Validate(loaded, pluginDir(loaded))
 		for _, w := range warnings {
 			a.say("%s", w)
 		}
-		if errs != nil {
-			return errs
+		if err != nil {
+			return err
 		}
 		name := loaded.File
 		if name == "" {

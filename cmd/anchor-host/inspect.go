@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
@@ -148,26 +149,10 @@ func inspect(spec *host.Spec, instance *config.Instance) inspection {
 
 // granted says whether an instance is granted what its plugin asks for.
 func granted(p abi.Permission, instance *config.Instance) string {
-	if instance == nil {
+	switch {
+	case instance == nil:
 		return ""
-	}
-	g := instance.Grants
-	ok := false
-	switch p.Kind {
-	case "http":
-		ok = g.HTTP != nil
-	case "kv":
-		ok = g.KV != nil
-	case "files":
-		for _, f := range g.Files {
-			ok = ok || strings.TrimRight(f.Guest, "/") == strings.TrimRight(p.Guest, "/")
-		}
-	case "service":
-		for _, s := range g.Services {
-			ok = ok || s == p.Service
-		}
-	}
-	if ok {
+	case assemble.Granted(p, instance.Grants):
 		return "yes"
 	}
 	return "no"

@@ -18,8 +18,8 @@ func ParseJSON(file string, data []byte) (*Node, error) {
 	if err != nil {
 		return nil, p.problem(err)
 	}
+	p.advance()
 	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
-		p.advance()
 		return nil, Problems{{File: file, Pos: p.at, Message: "more data follows the document (send one document)"}}
 	}
 	return n, nil

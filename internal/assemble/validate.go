@@ -1,0 +1,192 @@
+package assemble
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Validate checks a configuration against the plugin folder: that the plugins
+// are there and offer what is asked of them, that settings match their schemas,
+// and that grants match what the plugins ask for. Nothing is run. The error
+// lists everything with its place in the file; warnings are what an operator
+// should know but nothing fails for.
+func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
+	v := &validator{loaded: l, warned: map[string]bool{}}
+	v.window()
+	list := uses(&l.Config)
+	if len(list) > 0 || len(l.Instances) > 0 {
+		v.catalog = readCatalog(pluginDir)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Instances)) {
+		v.instance(name, l.Instances[name])
+	}
+	for _, u := range list {
+		v.use(u)
+	}
+	for i := range l.Steps {
+		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])
+	}
+	return v.warnings, l.Place(v.findings).Err()
+}
+
+type validator struct {
+	loaded   *config.Loaded
+	catalog  *catalog
+	findings []config.Finding
+	warnings []string
+	// warned holds the uses whose plugin has been reported.
+	warned map[string]bool
+}
+
+func (v *validator) find(path string, err error) {
+	v.findings = append(v.findings, config.Finding{Path: path, Message: err.Error()})
+}
+
+// window checks the budget against the size of the window.
+func (v *validator) window() {
+	b, err := budget(v.loaded.Budget, v.loaded.MaxTokens)
+	if err == nil {
+		_, err = pipeline.New(pipeline.Config{
+			MaxTokens: v.loaded.MaxTokens, Budget: b, SystemPrompts: systemPrompts(v.loaded.SystemPrompts),
+			Tokenizer: pipeline.WordTokenizer(),
+		})
+	}
+	if err != nil {
+		v.find("budget", unwrapInvalid(err))
+	}
+}
+
+// unwrapInvalid takes the mark off an error that is placed in a file anyway.
+func unwrapInvalid(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), config.ErrInvalid.Error()+": "))
+}
+
+// instance checks what an instance states of its plugin.
+func (v *validator) instance(name string, i config.Instance) {
+	at := "instances." + name
+	spec, err := v.catalog.spec(i.Plugin)
+	if err != nil {
+		v.find(at+".plugin", err)
+		return
+	}
+	if err := checkDigest(i, spec); err != nil {
+		v.find(at+".digest", err)
+	}
+	if spec.Foreign {
+		return
+	}
+	if err := checkSettings(spec.Manifest.Settings, i.Settings); err != nil {
+		v.find(at+".settings", err)
+	}
+	for _, note := range CompareGrants(spec.Manifest.Permissions, i.Grants) {
+		v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q %s", name, note))
+	}
+}
+
+// use checks that the plugin at a place offers what the place needs.
+func (v *validator) use(u use) {
+	name, instance := resolve(&v.loaded.Config, u.Use)
+	spec, err := v.catalog.spec(instance.Plugin)
+	if err != nil {
+		if u.Instance == "" && !v.warned[name] {
+			v.find(u.path, err)
+			v.warned[name] = true
+		}
+		return // an instance is reported where it stands
+	}
+	op, err := operation(spec, u.op)
+	if err != nil {
+		v.find(u.path, fmt.Errorf("plugin %q: %w", instance.Plugin, unwrapInvalid(err)))
+		return
+	}
+	if err := checkSettings(spec.Manifest.Operations[op].Settings, u.Settings); err != nil {
+		v.find(strict.Join(u.path, "settings"), err)
+	}
+	v.relation(u, op)
+}
+
+// relation checks what transform_query and classify steps need beside their
+// plugin, when the step leaves the operation open.
+func (v *validator) relation(u use, op abi.Operation) {
+	var i int
+	if n, _ := fmt.Sscanf(u.path, "steps[%d]", &i); n != 1 || u.path != fmt.Sprintf("steps[%d]", i) {
+		return
+	}
+	s := &v.loaded.Steps[i]
+	switch {
+	case op == abi.OpTransformQuery && s.Retriever == nil:
+		v.find(u.path, errors.New("transform_query needs a retriever (add retriever: {plugin: …})"))
+	case op == abi.OpClassify && len(s.Routes) == 0:
+		v.find(u.path, errors.New("classify needs routes (add routes: {label: {plugin: …}})"))
+	}
+}
+
+func (v *validator) builtin(path string, s *config.Step) {
+	if s.Builtin == "" {
+		return
+	}
+	if _, err := builtinChange(s); err != nil {
+		v.find(strict.Join(path, "settings"), err)
+	}
+}
+
+// CompareGrants says which grants were not asked for and which requests are not
+// granted.
+func CompareGrants(asked []abi.Permission, g config.Grants) []string {
+	var notes []string
+	for _, p := range asked {
+		if !Granted(p, g) {
+			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s", p.Kind, p.Reason))
+		}
+	}
+	asks := func(match func(abi.Permission) bool) bool { return slices.ContainsFunc(asked, match) }
+	kind := func(k string) func(abi.Permission) bool {
+		return func(p abi.Permission) bool { return p.Kind == k }
+	}
+	unasked := func(what string) {
+		notes = append(notes, fmt.Sprintf("is granted %s, which its plugin does not ask for (remove the grant)", what))
+	}
+	if g.HTTP != nil && !asks(kind("http")) {
+		unasked("http")
+	}
+	if g.KV != nil && !asks(kind("kv")) {
+		unasked("kv")
+	}
+	for _, f := range g.Files {
+		if !asks(func(p abi.Permission) bool { return p.Kind == "files" && sameFolder(p.Guest, f.Guest) }) {
+			unasked("files at " + f.Guest)
+		}
+	}
+	for _, s := range g.Services {
+		if !asks(func(p abi.Permission) bool { return p.Kind == "service" && p.Service == s }) {
+			unasked("service " + s)
+		}
+	}
+	return notes
+}
+
+// Granted says whether grants hold for a permission that a plugin asks for.
+func Granted(p abi.Permission, g config.Grants) bool {
+	switch p.Kind {
+	case "http":
+		return g.HTTP != nil
+	case "kv":
+		return g.KV != nil
+	case "files":
+		return slices.ContainsFunc(g.Files, func(f config.FileGrant) bool { return sameFolder(p.Guest, f.Guest) })
+	case "service":
+		return slices.Contains(g.Services, p.Service)
+	}
+	return false
+}
+
+func sameFolder(a, b string) bool { return path.Clean(a) == path.Clean(b) }
