@@ -43,7 +43,7 @@ func (s *Settings) Defaults() {
 	*s = Settings{
 		Path:         "/docs",
 		Include:      []string{"**/*.md", "**/*.markdown", "**/*.txt", "**/*.rst", "**/*.jsonl"},
-		Exclude:      []string{"**/testdata/**", "**/vendor/**", "**/node_modules/**", "**/internal/**"},
+		Exclude:      []string{"**/testdata/**", "**/vendor/**", "**/node_modules/**"},
 		K1:           bm25.DefaultK1,
 		B:            bm25.DefaultB,
 		TitleWeight:  1,

@@ -1,0 +1,180 @@
+// Package examples_test holds the manifests and documents of the example
+// plugins against their code.
+package examples_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/anchor-host/anchor-host/abi"
+	bm25 "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
+	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
+	intent "github.com/anchor-host/anchor-host/plugins/examples/intent-classifier/plugin"
+	mmr "github.com/anchor-host/anchor-host/plugins/examples/mmr-reranker/plugin"
+	pii "github.com/anchor-host/anchor-host/plugins/examples/pii-redact/plugin"
+	expand "github.com/anchor-host/anchor-host/plugins/examples/query-expand/plugin"
+	recency "github.com/anchor-host/anchor-host/plugins/examples/recency-rerank/plugin"
+	score "github.com/anchor-host/anchor-host/plugins/examples/score-filter/plugin"
+)
+
+// settings of every example, as its Defaults method sets them.
+var settings = map[string]func() any{
+	"bm25-retriever":    defaults[bm25.Settings],
+	"dedupe":            defaults[dedupe.Settings],
+	"intent-classifier": defaults[intent.Settings],
+	"mmr-reranker":      defaults[mmr.Settings],
+	"pii-redact":        defaults[pii.Settings],
+	"query-expand":      defaults[expand.Settings],
+	"recency-rerank":    defaults[recency.Settings],
+	"score-filter":      defaults[score.Settings],
+}
+
+func defaults[S any, P interface {
+	*S
+	Defaults()
+}]() any {
+	s := new(S)
+	P(s).Defaults()
+	return s
+}
+
+// schema is as much of a JSON Schema as the manifests use at the top.
+type schema struct {
+	Properties map[string]struct {
+		Description string
+		Default     json.RawMessage
+	}
+}
+
+func names(t *testing.T) (found []string) {
+	t.Helper()
+	files, err := filepath.Glob("*/main.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, file := range files {
+		found = append(found, filepath.Dir(file))
+	}
+	return found
+}
+
+func manifest(t *testing.T, name string) *abi.Manifest {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(name, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := abi.ParseManifest(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// settingsSchema is the one schema of settings that a manifest has.
+func settingsSchema(t *testing.T, m *abi.Manifest) (s schema) {
+	t.Helper()
+	raw := m.Settings
+	for _, op := range m.Operations {
+		if op.Settings != nil {
+			raw = op.Settings
+		}
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestManifests(t *testing.T) {
+	for _, name := range names(t) {
+		t.Run(name, func(t *testing.T) {
+			m := manifest(t, name)
+			if m.Name != name {
+				t.Errorf("the name is %q", m.Name)
+			}
+			if m.Description == "" || m.License == "" {
+				t.Error("description or license is missing")
+			}
+			for op, spec := range m.Operations {
+				if info, _ := abi.LookupOperation(op); len(info.Writes) > 0 && spec.Writes == nil {
+					t.Errorf("%s: does not say what it writes", op)
+				}
+			}
+			for key, p := range settingsSchema(t, m).Properties {
+				if p.Description == "" {
+					t.Errorf("setting %s is not described", key)
+				}
+			}
+		})
+	}
+}
+
+// TestDefaults compares what the schema states with what the code does when a
+// host fills in nothing.
+func TestDefaults(t *testing.T) {
+	for _, name := range names(t) {
+		t.Run(name, func(t *testing.T) {
+			make, ok := settings[name]
+			if !ok {
+				t.Fatal("missing in the table of this test")
+			}
+			document := map[string]json.RawMessage{}
+			for key, p := range settingsSchema(t, manifest(t, name)).Properties {
+				if p.Default != nil {
+					document[key] = p.Default
+				}
+			}
+			text, err := json.Marshal(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			filled := reflect.New(reflect.TypeOf(make()).Elem()).Interface()
+			if err := json.Unmarshal(text, filled); err != nil {
+				t.Fatal(err)
+			}
+			if want := make(); !reflect.DeepEqual(filled, want) {
+				t.Errorf("the schema says\n%+v\nthe code\n%+v", filled, want)
+			}
+		})
+	}
+}
+
+// TestReadmes wants every setting in the README of its plugin, and every plugin
+// in the table of all.
+func TestReadmes(t *testing.T) {
+	all, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names(t) {
+		t.Run(name, func(t *testing.T) {
+			readme, err := os.ReadFile(filepath.Join(name, "README.md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(all), "["+name+"]("+name+"/README.md)") {
+				t.Error("not in the table of plugins/examples/README.md")
+			}
+			for key := range settingsSchema(t, manifest(t, name)).Properties {
+				if !strings.Contains(string(readme), "| `"+key+"`") {
+					t.Errorf("setting %s has no row in the table", key)
+				}
+			}
+		})
+	}
+}
