@@ -1,6 +1,10 @@
 package pdk
 
-import "github.com/anchor-host/anchor-host/abi"
+import (
+	"slices"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
 
 // Row is how a handler may number rows in a list it returns.
 type Row interface{ int | uint32 }
@@ -125,14 +129,16 @@ func (c *Changes) Order(rows ...int) {
 	c.order = c.number(c.order, "order", rows, c.rows+len(c.items))
 }
 
-// number appends rows to dst, as far as they are below limit.
+// number appends rows to dst if they are all below limit.
 func (c *Changes) number(dst []uint32, what string, rows []int, limit int) []uint32 {
-	for _, row := range rows {
+	n := len(dst)
+	dst = slices.Grow(dst, len(rows))[:n+len(rows)]
+	for i, row := range rows {
 		if uint(row) >= uint(limit) {
 			c.missing(what, row, limit)
-			continue
+			return dst[:n]
 		}
-		dst = append(dst, uint32(row))
+		dst[n+i] = uint32(row)
 	}
 	return dst
 }

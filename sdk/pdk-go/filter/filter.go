@@ -44,10 +44,7 @@ func Handle[S any, R pdk.Row](f func(r *pdk.Request, s *S) (keep []R, err error)
 		if err != nil {
 			return err
 		}
-		rows = rows[:0]
-		for _, row := range keep {
-			rows = append(rows, int(row))
-		}
+		rows = serve.Rows(rows[:0], keep)
 		c.Keep(rows...)
 		return nil
 	})
@@ -57,13 +54,14 @@ func Handle[S any, R pdk.Row](f func(r *pdk.Request, s *S) (keep []R, err error)
 func Each[S any](f func(it pdk.Item, s *S) bool) {
 	var keep []int
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
-		keep = keep[:0]
-		for i := range r.Items.Len() {
-			if f(r.Items.At(i), s) {
-				keep = append(keep, i)
+		items, rows := r.Items, keep[:0]
+		for i := range items.Len() {
+			if f(items.At(i), s) {
+				rows = append(rows, i)
 			}
 		}
-		c.Keep(keep...)
+		keep = rows
+		c.Keep(rows...)
 		return nil
 	})
 }

@@ -66,10 +66,7 @@ func Order[S any, R pdk.Row](f func(r *pdk.Request, s *S) (order []R, err error)
 		if err != nil {
 			return err
 		}
-		rows = rows[:0]
-		for _, row := range order {
-			rows = append(rows, int(row))
-		}
+		rows = serve.Rows(rows[:0], order)
 		c.Order(rows...)
 		return nil
 	})

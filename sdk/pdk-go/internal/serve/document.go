@@ -6,6 +6,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/settings"
 )
 
@@ -84,6 +85,7 @@ func HandleRequest[S any](d *Document, f func(r *pdk.Request, s *S) (reply any, 
 
 // JSON serves a call.
 func (d *Document) JSON() (status int32) {
+	mem.Collect()
 	defer report(d.op, &status)
 	return answer(d.op, d.json())
 }

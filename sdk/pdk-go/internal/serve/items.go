@@ -49,6 +49,7 @@ func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) e
 
 // JSON serves a call of the JSON lane.
 func (l *Items) JSON() (status int32) {
+	mem.Collect()
 	defer report(l.op, &status)
 	return answer(l.op, l.json())
 }
@@ -75,6 +76,7 @@ func (l *Items) json() error {
 
 // Batch serves a call of the batch lane: n bytes at ptr.
 func (l *Items) Batch(ptr, n uint32) (status int32) {
+	mem.Collect()
 	defer report(l.op, &status)
 	return answer(l.op, l.batch(ptr, n))
 }
@@ -119,4 +121,12 @@ func (l *Items) run(b *abi.Batch) (*abi.Changes, error) {
 		err = pdk.ErrNoChange
 	}
 	return set, err
+}
+
+// Rows appends rows to dst.
+func Rows[R pdk.Row](dst []int, rows []R) []int {
+	for _, row := range rows {
+		dst = append(dst, int(row))
+	}
+	return dst
 }

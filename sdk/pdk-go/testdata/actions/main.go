@@ -22,6 +22,9 @@ type Init struct {
 	Greeting string `json:"greeting"`
 }
 
+// garbage keeps the compiler from leaving the allocations out.
+var garbage []byte
+
 func init() {
 	setup.Handle(func(s *Init) error {
 		if s.Greeting == "" {
@@ -67,6 +70,10 @@ func act(r *pdk.Request, s *Settings) (string, error) {
 			return "", err
 		}
 		return strconv.Itoa(resp.Status) + " " + string(resp.Body), nil
+	case "garbage":
+		for range 64 {
+			garbage = make([]byte, 8<<10)
+		}
 	case "kv":
 		return store(s.Arg)
 	}
