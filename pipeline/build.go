@@ -142,7 +142,8 @@ func (b *build) count(ctx context.Context) error {
 	return err
 }
 
-// fillWindow: items, counts, budget -> window and overflow.
+// fillWindow: items, counts, budget -> window and overflow. An item that does not fit
+// does not end the filling.
 func (b *build) fillWindow(context.Context) error {
 	defer b.clock(&b.diag.TimesMS.Fill)()
 	order := allIndices(len(b.items))
@@ -152,12 +153,12 @@ func (b *build) fillWindow(context.Context) error {
 		order = b.applyBudget(order)
 		sortByPriority(b.items, order)
 	}
-	b.window = &Window{Items: make([]Item, 0, len(order)), MaxTokens: b.p.maxTokens}
+	b.reserve(order)
 	for _, i := range order {
-		if left := b.window.Remaining(); b.counts[i] > left {
-			b.reject(i, OverflowWindow, left)
+		if left := b.window.Remaining(); b.counts[i] <= left {
+			b.admit(i)
 		} else {
-			b.window.AddItem(b.stamped(i))
+			b.reject(i, OverflowWindow, left)
 		}
 	}
 	b.describeWindow()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -123,19 +124,40 @@ func appendItems(items, more []Item) []Item {
 	return append(items[:len(items):len(items)], more...)
 }
 
-// stamped returns item i as it goes into the window: counted and dated.
-func (b *build) stamped(i int32) Item {
-	it := b.items[i]
-	it.TokenCount = b.counts[i]
-	if it.CreatedAt.IsZero() {
-		it.CreatedAt = b.began
+// reserve makes the window and room for exactly the items that will be in it and
+// the items that will not.
+func (b *build) reserve(order []int32) {
+	fit, left := 0, b.p.maxTokens
+	for _, i := range order {
+		if b.counts[i] <= left {
+			left -= b.counts[i]
+			fit++
+		}
 	}
-	return it
+	b.window = &Window{Items: make([]Item, 0, fit), MaxTokens: b.p.maxTokens}
+	b.overflow = slices.Grow(b.overflow, len(order)-fit)
+}
+
+// admit puts item i into the window.
+func (b *build) admit(i int32) {
+	w := b.window
+	w.Items = append(w.Items, b.items[i])
+	b.stamp(&w.Items[len(w.Items)-1], i)
+	w.UsedTokens += b.counts[i]
 }
 
 // reject notes that item i is not in the window.
 func (b *build) reject(i int32, reason OverflowReason, available int) {
-	b.overflow = append(b.overflow, OverflowItem{Item: b.stamped(i), Reason: reason, Available: available})
+	b.overflow = append(b.overflow, OverflowItem{Item: b.items[i], Reason: reason, Available: available})
+	b.stamp(&b.overflow[len(b.overflow)-1].Item, i)
+}
+
+// stamp completes a copy of item i with its count and a time.
+func (b *build) stamp(it *Item, i int32) {
+	it.TokenCount = b.counts[i]
+	if it.CreatedAt.IsZero() {
+		it.CreatedAt = b.began
+	}
 }
 
 // clock starts a stopwatch; the function it returns writes the time to ms.

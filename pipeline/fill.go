@@ -1,6 +1,9 @@
 package pipeline
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // limits reports whether the budget caps any source.
 func (b *Budget) limits() bool { return len(b.Allocations) > 0 || b.EnforceSharedPool }
@@ -64,7 +67,7 @@ func (b *build) applyBudget(order []int32) []int32 {
 	found := 0
 	for _, i := range order {
 		s := sourceIndex(b.items[i].Source)
-		caps[s].total += b.counts[i]
+		caps[s].total = saturatingAdd(caps[s].total, b.counts[i])
 		if rank[s] == 0 {
 			found++
 			rank[s] = found
@@ -83,6 +86,14 @@ func (b *build) applyBudget(order []int32) []int32 {
 		}
 	}
 	return accepted
+}
+
+// saturatingAdd adds counts without wrapping around: items may claim any count.
+func saturatingAdd(a, b int) int {
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
 }
 
 type verdict struct {

@@ -25,7 +25,18 @@ type sections struct {
 }
 
 func divide(w *Window) sections {
-	var s sections
+	var counts [numSources + 1]int
+	for i := range w.Items {
+		counts[sourceIndex(w.Items[i].Source)+1]++
+	}
+	system := counts[sourceIndex(SourceSystem)+1]
+	turns := counts[sourceIndex(SourceMemory)+1] + counts[sourceIndex(SourceConversation)+1]
+	all := make([]*Item, len(w.Items)) // the three lists, one after another
+	s := sections{
+		system:  all[:0:system],
+		turns:   all[system : system : system+turns],
+		context: all[system+turns : system+turns],
+	}
 	for i := range w.Items {
 		it := &w.Items[i]
 		switch it.Source {

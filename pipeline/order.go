@@ -2,46 +2,51 @@ package pipeline
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
-// smallOrder is the length up to which insertion sort beats the radix sort.
-const smallOrder = 48
+const (
+	// smallOrder is the length up to which insertion sort beats the radix sort.
+	smallOrder = 64
+	// shortRun is the same for items of one bucket.
+	shortRun = 16
+	// scoreSteps is the number of steps that a bucket tells scores apart by. With
+	// the priority above them, a bucket number fills 24 bits, three radix passes.
+	scoreSteps = 1<<20 - 1
+)
 
-// sortRow is what an item weighs in the order of the window.
+// sortRow is what an item weighs in the order of the window. Rows of ascending
+// bucket and, in one bucket, of descending score are in order.
 type sortRow struct {
-	key      uint64 // descending score as an ascending integer
-	priority int
-	index    int32
+	score  float64
+	bucket uint32
+	index  int32
 }
 
-// less orders by priority, highest first, then by score, highest first.
-func (a sortRow) compare(b sortRow) int {
-	if c := cmp.Compare(b.priority, a.priority); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.key, b.key)
+func (a *sortRow) before(b *sortRow) bool {
+	return a.bucket < b.bucket || a.bucket == b.bucket && a.score > b.score
 }
 
 // sortByPriority sorts the given indices of items by priority and score, both
 // descending. Ties keep the order of the indices.
 func sortByPriority(items []Item, indices []int32) {
 	rows := make([]sortRow, len(indices))
-	sorted, small := true, true
+	sorted := true
 	for i, index := range indices {
 		it := &items[index]
-		rows[i] = sortRow{key: descending(it.Score), priority: it.Priority, index: index}
-		sorted = sorted && (i == 0 || rows[i-1].compare(rows[i]) <= 0)
-		small = small && uint(it.Priority) <= math.MaxUint8
+		if !(it.Score >= 0 && it.Score <= 1) || it.Priority < MinPriority || it.Priority > MaxPriority {
+			sortAnyByPriority(items, indices)
+			return
+		}
+		bucket := uint32(MaxPriority-it.Priority)<<20 | uint32((1-it.Score)*scoreSteps)
+		rows[i] = sortRow{score: it.Score, bucket: bucket, index: index}
+		sorted = sorted && (i == 0 || !rows[i].before(&rows[i-1]))
 	}
 	switch {
 	case sorted:
 		return
 	case len(rows) <= smallOrder:
 		insertionSort(rows)
-	case !small:
-		slices.SortStableFunc(rows, sortRow.compare)
 	default:
 		rows = radixSort(rows)
 	}
@@ -50,57 +55,66 @@ func sortByPriority(items []Item, indices []int32) {
 	}
 }
 
-// descending maps a score to an integer that grows as the score falls. NaN
-// counts as the lowest score.
-func descending(score float64) uint64 {
-	if math.IsNaN(score) {
-		return math.MaxUint64
-	}
-	bits := math.Float64bits(score + 0) // + 0 makes -0 equal to 0
-	if bits>>63 != 0 {
-		return bits
-	}
-	return ^(bits | 1<<63)
+// sortAnyByPriority does the same for items that were never validated. NaN counts
+// as the lowest score.
+func sortAnyByPriority(items []Item, indices []int32) {
+	slices.SortStableFunc(indices, func(a, b int32) int {
+		if c := cmp.Compare(items[b].Priority, items[a].Priority); c != 0 {
+			return c
+		}
+		return cmp.Compare(items[b].Score, items[a].Score)
+	})
 }
 
 func insertionSort(rows []sortRow) {
 	for i := 1; i < len(rows); i++ {
 		row, j := rows[i], i
-		for ; j > 0 && row.compare(rows[j-1]) < 0; j-- {
+		for ; j > 0 && row.before(&rows[j-1]); j-- {
 			rows[j] = rows[j-1]
 		}
 		rows[j] = row
 	}
 }
 
-// radixSort sorts by the eight bytes of the key and then by priority, least
-// significant first, each pass stable. It needs no comparisons, and a byte that
-// all rows share costs no pass.
+// radixSort sorts by the three bytes of the bucket, least significant first, each
+// pass stable, and then the rows of each bucket by their scores.
 func radixSort(rows []sortRow) []sortRow {
 	spare := make([]sortRow, len(rows))
-	for shift := 0; shift < 64; shift += 8 {
-		rows, spare = radixPass(rows, spare, func(r *sortRow) uint8 { return uint8(r.key >> shift) })
+	for shift := 0; shift < 24; shift += 8 {
+		rows, spare = radixPass(rows, spare, shift)
 	}
-	rows, _ = radixPass(rows, spare, func(r *sortRow) uint8 { return math.MaxUint8 - uint8(r.priority) })
+	for first := 0; first < len(rows); {
+		end := first + 1
+		for end < len(rows) && rows[end].bucket == rows[first].bucket {
+			end++
+		}
+		if run := rows[first:end]; len(run) <= shortRun {
+			insertionSort(run)
+		} else {
+			slices.SortStableFunc(run, func(a, b sortRow) int { return cmp.Compare(b.score, a.score) })
+		}
+		first = end
+	}
 	return rows
 }
 
-func radixPass(rows, spare []sortRow, digit func(*sortRow) uint8) (sorted, free []sortRow) {
-	var counts [256]int32
+// radixPass sorts by one byte; the result is first, the other list second.
+func radixPass(rows, spare []sortRow, shift int) (sorted, free []sortRow) {
+	var places [256]int32
 	for i := range rows {
-		counts[digit(&rows[i])]++
+		places[uint8(rows[i].bucket>>shift)]++
 	}
-	if counts[digit(&rows[0])] == int32(len(rows)) {
-		return rows, spare
+	if places[uint8(rows[0].bucket>>shift)] == int32(len(rows)) {
+		return rows, spare // all the same: nothing to move
 	}
 	var sum int32
-	for i, n := range counts {
-		counts[i], sum = sum, sum+n
+	for i, n := range places {
+		places[i], sum = sum, sum+n
 	}
 	for i := range rows {
-		d := digit(&rows[i])
-		spare[counts[d]] = rows[i]
-		counts[d]++
+		place := &places[uint8(rows[i].bucket>>shift)]
+		spare[*place] = rows[i]
+		*place++
 	}
 	return spare, rows
 }

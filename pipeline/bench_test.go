@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// benchItems returns n scored documents whose tokens are counted.
+func benchItems(n int) []Item {
+	items := make([]Item, n)
+	for i := range items {
+		items[i] = Item{
+			ID: fmt.Sprintf("doc-%d", i), Content: fmt.Sprintf("document %d says something about contexts", i),
+			Source: SourceRetrieval, Score: float64((i*7919)%1000) / 1000, Priority: 5, TokenCount: 7,
+			Metadata: map[string]any{"path": "a/b/c"}, CreatedAt: seedEpoch,
+		}
+	}
+	return items
+}
+
+type fixedRetriever []Item
+
+func (f fixedRetriever) Retrieve(context.Context, *Query, int) ([]Item, error) { return f, nil }
+
+// benchPipeline has a retriever and six steps that do nothing.
+func benchPipeline(b *testing.B, n int, counted bool, maxTokens int) *Pipeline {
+	items := benchItems(n)
+	if !counted {
+		for i := range items {
+			items[i].TokenCount = 0
+		}
+	}
+	cfg := Config{MaxTokens: maxTokens, Formatter: Anthropic{}, SystemPrompts: []SystemPrompt{{Content: "Answer from the documents."}}}
+	cfg.Steps = append(cfg.Steps, StepConfig{Name: "search", Step: RetrieverStep(fixedRetriever(items), n), Priority: 10})
+	for i := range 6 {
+		cfg.Steps = append(cfg.Steps, StepConfig{Name: fmt.Sprintf("step-%d", i), Step: StepFunc(
+			func(_ context.Context, _ *Query, items []Item) ([]Item, error) { return items, nil })})
+	}
+	p, err := New(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := p.Build(b.Context(), Query{Text: "q"}); err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// BenchmarkBuild answers what the pipeline itself costs: one retriever, six steps that
+// do nothing, the window and the Anthropic format. "counted" items bring their token
+// counts, "cached" ones are looked up in the tokenizer's memory.
+func BenchmarkBuild(b *testing.B) {
+	for _, n := range []int{50, 1000} {
+		for _, mode := range []struct {
+			name      string
+			counted   bool
+			maxTokens int
+		}{{"counted", true, 8192}, {"counted-overflow", true, 8 * n / 10 * 5}, {"cached", false, 16000}} {
+			b.Run(fmt.Sprintf("%d/%s", n, mode.name), func(b *testing.B) {
+				p := benchPipeline(b, n, mode.counted, mode.maxTokens)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := p.Build(context.Background(), Query{Text: "how do contexts end?"}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkSort answers what the order of the window costs.
+func BenchmarkSort(b *testing.B) {
+	for _, n := range []int{50, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			items := benchItems(n)
+			for b.Loop() {
+				sortByPriority(items, allIndices(n))
+			}
+		})
+	}
+}
