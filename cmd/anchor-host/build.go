@@ -272,10 +272,10 @@ func writeWindow(b *bytes.Buffer, output any) error {
 // summary says in one line what was built.
 func summary(result *pipeline.Result) string {
 	d, w := result.Diagnostics, result.Window
-	s := fmt.Sprintf("%d items, %d of %d tokens (%.0f %%), %d left out, %.0f ms",
-		d.ItemsIncluded, w.UsedTokens, w.MaxTokens, 100*w.Utilization(), d.ItemsOverflow, result.BuildTimeMS)
+	s := fmt.Sprintf("%d of %d tokens (%.0f %%); items: %d in, %d left out; %.0f ms",
+		w.UsedTokens, w.MaxTokens, 100*w.Utilization(), d.ItemsIncluded, d.ItemsOverflow, result.BuildTimeMS)
 	if n := len(d.SkippedSteps); n > 0 {
-		s += fmt.Sprintf(", skipped: %s", strings.Join(d.SkippedSteps, ", "))
+		s += fmt.Sprintf("; skipped: %s", strings.Join(d.SkippedSteps, ", "))
 	}
 	return s
 }

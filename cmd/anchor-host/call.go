@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -83,12 +84,12 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	ctx := cmd.Context()
 	progress := newProgress(a)
 	defer progress.stop()
-	level := slog.LevelWarn
+	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return usagef(cmd, "flag --log-level: %w", err)
+		return usagef(cmd, "flag --log-level: want debug, info, warn or error, got %q", f.logLevel)
 	}
 	h, err := host.New(ctx, host.Config{
-		Logger: a.logger(&config.Config{LogLevel: f.logLevel}), CacheDir: f.cacheDir, OnCompile: progress.compiling,
+		Logger: slog.New(levelOnly{level}), CacheDir: f.cacheDir, OnCompile: progress.compiling,
 	})
 	if err != nil {
 		return err
@@ -109,8 +110,9 @@ func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, fun
 		start := time.Now()
 		result, err := plugin.Call(ctx, function, input)
 		if err != nil {
-			return err
+			return a.withLog(err)
 		}
+		a.guestLog(result.Log)
 		times = append(times, time.Since(start))
 		b := bytes.NewBuffer(result.Output)
 		if f.repeat > 1 {
@@ -126,6 +128,31 @@ func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, fun
 	}
 	return nil
 }
+
+// withLog writes what the guest wrote before it failed.
+func (a *app) withLog(err error) error {
+	var failed *host.PluginError
+	if errors.As(err, &failed) {
+		a.guestLog(failed.Log)
+	}
+	return err
+}
+
+// guestLog writes what a guest wrote to stderr, stdout and its log.
+func (a *app) guestLog(text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintln(a.err, oneCell(line))
+	}
+}
+
+// levelOnly says which log levels are wanted and drops the records: what a
+// guest logs is part of the result of a call.
+type levelOnly struct{ level slog.Level }
+
+func (l levelOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
+func (l levelOnly) Handle(context.Context, slog.Record) error        { return nil }
+func (l levelOnly) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l levelOnly) WithGroup(string) slog.Handler                    { return l }
 
 func (a *app) callInput(f *callFlags) ([]byte, error) {
 	if f.inputFile == "" {

@@ -39,9 +39,9 @@ type FormatOptions struct {
 type Budget struct {
 	Preset            string       `key:"preset" enum:"chat,rag,agent" doc:"Ready-made shares of max_tokens."`
 	TotalTokens       int          `key:"total_tokens" min:"1" doc:"What the allocations and the reserve must fit into. Default: max_tokens."`
-	ReserveTokens     int          `key:"reserve_tokens" min:"0" default:"0" doc:"Tokens kept free for the answer."`
+	ReserveTokens     int          `key:"reserve_tokens" min:"0" doc:"Tokens kept free for the answer."`
 	Allocations       []Allocation `key:"allocations" doc:"Caps of single sources."`
-	EnforceSharedPool bool         `key:"enforce_shared_pool" default:"false" doc:"Sources without an allocation share what the others leave, and no more."`
+	EnforceSharedPool bool         `key:"enforce_shared_pool" doc:"Sources without an allocation share what the others leave, and no more."`
 }
 
 // Allocation is the cap of one source.
@@ -104,10 +104,10 @@ type Step struct {
 	Instance    string         `key:"instance" doc:"Name of an entry of instances."`
 	Builtin     string         `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
 	Operation   string         `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"Needed only when the plugin offers several."`
-	Priority    int            `key:"priority" min:"1" default:"50" doc:"Lower runs earlier, equal ones in the order of this list."`
+	Priority    int            `key:"priority" min:"1" doc:"Lower runs earlier, equal ones in the order of this list. Default: the plugin's, else 50."`
 	Timeout     Duration       `key:"timeout" doc:"Bound of one call, such as 500ms."`
 	OnError     string         `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins, raise for built-ins."`
-	TopK        int            `key:"top_k" min:"1" max:"1048576" default:"10" doc:"The most items a retriever or reranker returns."`
+	TopK        int            `key:"top_k" min:"1" max:"1048576" doc:"The most items a retriever or reranker returns. Default: the plugin's, else 10."`
 	Settings    map[string]any `key:"settings" doc:"Settings of this step."`
 	Scope       []string       `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources the step sees. Default: by operation; never system."`
 	Source      string         `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`

@@ -47,14 +47,14 @@ func (s *lister) add(path, value, fallback string) {
 	case overridden:
 	case inFile && n.Kind != strict.Null:
 		origin = fmt.Sprintf("%s:%d", s.loaded.File, n.Pos.Line)
+		if value == "" {
+			value = n.Text // an explicit zero
+		}
 	case value == fallback || value == "":
 		value, origin = fallback, "default"
 	}
 	if origin == "default" && value == "" {
 		return
-	}
-	if value == "" {
-		value = `""`
 	}
 	if isSecret(path) {
 		value = hidden
@@ -130,7 +130,10 @@ func plain(v reflect.Value) (string, bool) {
 	case reflect.String:
 		return v.String(), true
 	case reflect.Bool:
-		return fmt.Sprint(v.Bool()), true
+		if v.IsZero() {
+			return "", true
+		}
+		return "true", true
 	case reflect.Int, reflect.Int64:
 		if v.IsZero() {
 			return "", true

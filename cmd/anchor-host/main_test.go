@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// run runs a command line with an empty environment of settings.
+func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return runContext(t.Context(), stdin, args...)
+}
+
+func runContext(ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = doMain(ctx, args, strings.NewReader(stdin), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// write writes files into a new folder and returns it.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Chdir(write(t, map[string]string{
+		"good.yaml":   "steps: [{name: best, builtin: top_k}]",
+		"typo.yaml":   "max_token: 1",
+		"budget.yaml": "max_tokens: 10\nbudget: {reserve_tokens: 10, total_tokens: 10}",
+		"gone.yaml":   "steps: [{name: x, plugin: gone, operation: filter}]",
+		"must.yaml":   "steps: [{name: x, plugin: gone, operation: filter, on_error: raise}]",
+		"need.yaml":   "instances: {i: {plugin: gone, required: true}}",
+		"slow.yaml":   "timeout: 1ns",
+		"notwasm.bin": "nothing of the kind",
+		"a/bad.wasm":  "nothing of the kind",
+		"plugins/x":   "",
+	}))
+	tests := []struct {
+		name           string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		{"ok", []string{"build", "-c", "good.yaml", "q"}, codeOK, "", ""},
+		{"unknown command", []string{"biuld"}, codeUsage, "", `anchor-host: unknown command "biuld" (did you mean "build"?) (see: anchor-host --help)`},
+		{"unknown sub-command", []string{"plugin", "lst"}, codeUsage, "", `anchor-host: unknown command "lst" (did you mean "list"?) (see: anchor-host plugin --help)`},
+		{"unknown flag", []string{"build", "--nope"}, codeUsage, "", `anchor-host: unknown flag: --nope (see: anchor-host build --help)`},
+		{"no query", []string{"build", "-c", "good.yaml"}, codeUsage, "",
+			`anchor-host: no query (give one as argument, with --query-file, or "-" for stdin) (see: anchor-host build --help)`},
+		{"bad output format", []string{"build", "-o", "xml", "q"}, codeUsage, "",
+			`anchor-host: flag --output: want one of text, json, got "xml" (see: anchor-host build --help)`},
+		{"bad flag value", []string{"build", "--preset", "raag", "q"}, codeUsage, "",
+			`anchor-host: flag --preset: want one of chat, rag, agent, got "raag" (see: anchor-host build --help)`},
+		{"typo in the configuration", []string{"build", "-c", "typo.yaml", "q"}, codeInvalid, "",
+			`anchor-host: typo.yaml:1:1: max_token: unknown key (did you mean "max_tokens"?)`},
+		{"no room left", []string{"build", "-c", "budget.yaml", "q"}, codeInvalid, "",
+			`anchor-host: invalid configuration: budget: reserve_tokens 10 leave nothing of max_tokens 10: budget exceeded (lower the reserve)`},
+		{"no configuration", []string{"build", "-c", "none.yaml", "q"}, codeNotFound, "",
+			`anchor-host: read configuration: open none.yaml: no such file or directory (write one with: anchor-host init)`},
+		{"missing plugin, skip", []string{"build", "-c", "gone.yaml", "--max-tokens", "5", "q"}, codeOK, "",
+			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out) (skipped)`},
+		{"missing plugin, strict", []string{"build", "-c", "gone.yaml", "--strict", "q"}, codeDegraded, "",
+			`anchor-host: degraded: 1 of the steps skipped (--strict)`},
+		{"missing plugin, raise", []string{"build", "-c", "must.yaml", "q"}, codeNotFound, "",
+			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
+		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound, "",
+			`anchor-host: required instance "i": plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
+		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, "", `anchor-host: query: context deadline exceeded`},
+		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, "", `anchor-host: plugin "x" in plugins: file does not exist`},
+		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeInvalid, "",
+			`anchor-host: gone.yaml:1:9: steps[0]: plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
+		{"schema takes no argument", []string{"config", "schema", "x"}, codeUsage, "", `anchor-host: unknown command "x" for "anchor-host config schema" (see: anchor-host config schema --help)`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, _, stderr := run(t, "", tt.args...)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d; stderr:\n%s", code, tt.code, stderr)
+			}
+			if !strings.Contains("\n"+stderr, "\n"+tt.stderr) {
+				t.Errorf("stderr:\n%s\nwant the line\n%s", stderr, tt.stderr)
+			}
+		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := runContext(ctx, "", "build", "q")
+	if code != codeInterrupted || stdout != "" || stderr != "anchor-host: interrupted\n" {
+		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestInit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, stderr := run(t, "", "init", "here"); code != codeOK {
+		t.Fatalf("init: %d, %s", code, stderr)
+	}
+	code, _, stderr := run(t, "", "init", "here")
+	if want := "anchor-host: here/anchor.yaml: file already exists (overwrite it with --force)\n"; code != codeFailure || stderr != want {
+		t.Errorf("second init: %d, %q, want %q", code, stderr, want)
+	}
+	if code, _, stderr := run(t, "", "init", "--force", "here"); code != codeOK {
+		t.Errorf("init --force: %d, %s", code, stderr)
+	}
+	if code, _, stderr := run(t, "", "config", "validate", "-c", "here/anchor.yaml"); code != codeOK || stderr != "" {
+		t.Errorf("validate: %d, %s", code, stderr)
+	}
+	code, stdout, stderr := run(t, "", "build", "-c", "here/anchor.yaml", "hello")
+	if want := "=== SYSTEM ===\nAnswer from the context, and say when it does not hold the answer.\n"; code != codeOK || stdout != want {
+		t.Errorf("build: %d, %q, %s", code, stdout, stderr)
+	}
+	if !strings.HasPrefix(stderr, "anchor-host: 15 of 3400 tokens (0 %); items: 1 in, 0 left out; ") {
+		t.Errorf("summary: %q", stderr)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "max_tokens: 100\n"}))
+	effective := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := run(t, "", append([]string{"config", "show", "--origin", "-o", "json"}, args...)...)
+		if code != codeOK {
+			t.Fatalf("%d: %s", code, stderr)
+		}
+		var settings []struct{ Path, Value, Origin string }
+		if err := json.Unmarshal([]byte(stdout), &settings); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range settings {
+			if s.Path == "max_tokens" {
+				return s.Value + " from " + s.Origin
+			}
+		}
+		return "nothing"
+	}
+	if got, want := effective(), "100 from anchor.yaml:1"; got != want {
+		t.Errorf("file: %s, want %s", got, want)
+	}
+	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "200")
+	if got, want := effective(), "200 from environment ANCHOR_HOST_MAX_TOKENS"; got != want {
+		t.Errorf("environment: %s, want %s", got, want)
+	}
+	if got, want := effective("--max-tokens", "300"), "300 from flag --max-tokens"; got != want {
+		t.Errorf("flag: %s, want %s", got, want)
+	}
+	if err := os.Remove("anchor.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "")
+	if got, want := effective(), "8192 from default"; got != want {
+		t.Errorf("default: %s, want %s", got, want)
+	}
+	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "many")
+	code, _, stderr := run(t, "", "config", "show")
+	want := "anchor-host: invalid configuration: environment ANCHOR_HOST_MAX_TOKENS: want a whole number, 1 or more, got \"many\"\n"
+	if code != codeInvalid || stderr != want {
+		t.Errorf("%d, %q, want %q", code, stderr, want)
+	}
+}
+
+// Every command explains itself, with an example.
+func TestHelp(t *testing.T) {
+	a := newApp(nil, nil, nil)
+	for _, cmd := range append(a.rootCommand().Commands(), a.pluginCommand().Commands()...) {
+		if cmd.Name() == "completion" || cmd.Name() == "help" {
+			continue
+		}
+		if cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s: no long help or no example", cmd.Name())
+		}
+	}
+	code, stdout, _ := run(t, "", "--help")
+	if code != codeOK || !strings.Contains(stdout, exitHelp) {
+		t.Errorf("root help (%d) lacks the exit codes:\n%s", code, stdout)
+	}
+	for _, args := range [][]string{{"build", "--help"}, {"config"}, {"plugin"}, {"completion", "bash"}} {
+		if code, stdout, stderr := run(t, "", args...); code != codeOK || stdout == "" || stderr != "" {
+			t.Errorf("%v: %d, stderr %q", args, code, stderr)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const full = `plugins: {dir: ./wasm}
+max_tokens: 8192
+tokenizer: cl100k_base
+format: anthropic
+format_options: {caching: true}
+budget: {preset: rag}
+system_prompts:
+  - {content: Be short., priority: 9}
+instances:
+  docs:
+    plugin: bm25-retriever
+    digest: sha256:0000000000000000000000000000000000000000000000000000000000000000
+    settings: {k1: 0.9, api_key: s3cret}
+    grants:
+      files: [{host: ./docs, guest: /docs, mode: ro}]
+      http: {hosts: ["*.example.com"]}
+      kv: {quota: 1MiB}
+      services: [count_tokens]
+    limits: {timeout: 2s, memory: 256MiB, fuel: 1000000}
+    required: true
+conversation:
+  max_tokens: 500
+  turns: [{role: user, content: hi, created_at: 2026-01-01T00:00:00Z}]
+enricher: {max_items: 3}
+steps:
+  - {name: docs, instance: docs, top_k: 20, on_error: raise}
+  - {name: fresh, plugin: recency-rerank, priority: 60, settings: {half_life: 72h}}
+  - {name: best, builtin: top_k, top_k: 5}
+  - name: route
+    plugin: intent-classifier
+    operation: classify
+    routes: {code: {instance: docs}}
+    default: code
+providers:
+  - {plugin: crm-snapshot, priority: 5}
+`
+
+func TestParse(t *testing.T) {
+	l, err := Parse("conf/anchor.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := l.Instances["docs"]
+	want := Limits{Timeout: Duration(2 * time.Second), Memory: 256 << 20, Fuel: 1_000_000}
+	if docs.Limits != want || !docs.Required || docs.Settings["k1"] != 0.9 || docs.Grants.KV.Quota != 1<<20 {
+		t.Errorf("docs = %+v", docs)
+	}
+	if got := l.Path(docs.Grants.Files[0].Host); got != filepath.Join("conf", "docs") {
+		t.Errorf("path = %q", got)
+	}
+	if s := l.Steps[3]; s.Routes["code"].Instance != "docs" || s.Default != "code" {
+		t.Errorf("route = %+v", s)
+	}
+	if !l.Conversation.Turns[0].CreatedAt.Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("turns = %+v", l.Conversation.Turns)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"typo at the top", "max_token: 3", `a.yaml:1:1: max_token: unknown key (did you mean "max_tokens"?)`},
+		{"typo in a step", "steps:\n  - {name: a, builtin: sort, prioritty: 3}", `a.yaml:2:30: steps[0].prioritty: unknown key (did you mean "priority"?)`},
+		{"typo in a grant", "instances: {d: {plugin: p, grants: {file: []}}}", `a.yaml:1:37: instances.d.grants.file: unknown key (did you mean "files"?)`},
+		{"size", "instances: {d: {plugin: p, limits: {memory: much}}}", `a.yaml:1:45: instances.d.limits.memory: want a size such as "64MiB", got "much"`},
+		{"duration", "timeout: 5", `a.yaml:1:10: timeout: want a time span such as "2s", got "5"`},
+		{"tokenizer", "tokenizer: cl100k", `a.yaml:1:12: tokenizer: unknown value "cl100k" (want one of words, cl100k_base, o200k_base, p50k_base, r50k_base)`},
+		{"format", "format: antropic", `a.yaml:1:9: format: unknown value "antropic" (did you mean "anthropic"?)`},
+		{"no plugin", "steps: [{name: a}]", `a.yaml:1:9: steps[0]: name a plugin, an instance or a builtin`},
+		{"two plugins", "instances: {i: {plugin: p}}\nsteps: [{name: a, plugin: p, instance: i}]",
+			`a.yaml:2:9: steps[0]: plugin and instance exclude each other (the instance names its plugin)`},
+		{"builtin and plugin", "steps: [{name: a, plugin: p, builtin: sort}]",
+			`a.yaml:1:9: steps[0]: builtin excludes plugin, instance and operation (keep one way)`},
+		{"no such instance", "instances: {docs: {plugin: p}}\nsteps: [{name: a, instance: dosc}]",
+			`a.yaml:2:29: steps[0].instance: no instance "dosc" (did you mean "docs"?)`},
+		{"plugin named like an instance", "instances: {p: {plugin: p}}\nsteps: [{name: a, plugin: p}]",
+			`a.yaml:2:27: steps[0].plugin: an instance has the same name (write instance: p, or rename the instance)`},
+		{"name twice", "steps: [{name: a, builtin: sort}, {name: a, builtin: sort}]",
+			`a.yaml:1:42: steps[1].name: the name "a" is taken by steps[0] (give each step its own)`},
+		{"digest", "instances: {d: {plugin: p, digest: abc}}", `a.yaml:1:36: instances.d.digest: want sha256: and 64 lower-case hex digits, got "abc"`},
+		{"preset and numbers", "budget: {preset: rag, reserve_tokens: 1}", `a.yaml:1:9: budget: preset excludes reserve_tokens and allocations (keep one way)`},
+		{"system in scope", "steps: [{name: a, builtin: sort, scope: [system]}]",
+			`a.yaml:1:42: steps[0].scope[0]: unknown value "system" (want one of retrieval, memory, user, tool, conversation)`},
+		{"memory twice", "memory: {plugin: p}\nconversation: {}", `a.yaml:1:9: memory: memory and conversation exclude each other (keep one)`},
+		{"enricher both ways", "enricher: {template: x, plugin: p}", `a.yaml:1:11: enricher: template and max_items exclude a plugin (keep one way)`},
+		{"transform without retriever", "steps: [{name: a, plugin: p, operation: transform_query}]",
+			`a.yaml:1:9: steps[0]: transform_query needs a retriever (add retriever: {plugin: …})`},
+		{"default without route", "steps: [{name: a, plugin: p, routes: {x: {plugin: q}}, default: y}]",
+			`a.yaml:1:65: steps[0].default: no route "y" (want one of x)`},
+		{"two mistakes", "steps:\n  - {name: a, builtin: srt}\n  - {nmae: b, builtin: sort}",
+			"a.yaml:2:24: steps[0].builtin: unknown value \"srt\" (did you mean \"sort\"?)\n" +
+				"a.yaml:3:5: steps[1]: missing key \"name\"\na.yaml:3:6: steps[1].nmae: unknown key (did you mean \"name\"?)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse("a.yaml", []byte(tt.text))
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSettings(t *testing.T) {
+	l, err := Parse("a.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range Overrides {
+		if o.Path == "max_tokens" {
+			if err := l.Override(o, "100", "flag --max-tokens"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := map[string]Setting{}
+	for _, s := range l.Settings() {
+		got[s.Path] = s
+	}
+	for _, want := range []Setting{
+		{"max_tokens", "100", "flag --max-tokens"},
+		{"tokenizer", "cl100k_base", "a.yaml:3"},
+		{"log_level", "warn", "default"},
+		{"plugins.dir", "./wasm", "a.yaml:1"},
+		{"instances.docs.settings.k1", "0.9", "a.yaml:13"},
+		{"instances.docs.settings.api_key", "(hidden)", "a.yaml:13"},
+		{"instances.docs.limits.memory", "256MiB", "a.yaml:19"},
+		{"instances.docs.required", "true", "a.yaml:20"},
+		{"steps[0].on_error", "raise", "a.yaml:26"},
+		{"steps[1].priority", "60", "a.yaml:27"},
+		{"conversation.max_tokens", "500", "a.yaml:22"},
+		{"enricher.max_items", "3", "a.yaml:24"},
+	} {
+		if got[want.Path] != want {
+			t.Errorf("got %+v, want %+v", got[want.Path], want)
+		}
+	}
+	for _, path := range []string{"timeout", "budget.reserve_tokens", "steps[1].top_k"} {
+		if unset, ok := got[path]; ok {
+			t.Errorf("a setting without value and default is listed: %+v", unset)
+		}
+	}
+}
+
+func TestOverrideErrors(t *testing.T) {
+	for _, o := range Overrides {
+		l := Default()
+		err := o.set(&l.Config, "\x00 nonsense")
+		free := o.Path == "plugins.dir" || o.Path == "cache_dir"
+		if (err == nil) != free {
+			t.Errorf("%s: error %v", o.Path, err)
+		}
+	}
+}
+
+func TestLoadMissing(t *testing.T) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !os.IsNotExist(underlying(err)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func underlying(err error) error {
+	for {
+		u, ok := err.(interface{ Unwrap() error })
+		if !ok || u.Unwrap() == nil {
+			return err
+		}
+		err = u.Unwrap()
+	}
+}
+
+// The schema must be a schema, accept what the decoder accepts and refuse a
+// typo.
+func TestSchemaMatchesDecoder(t *testing.T) {
+	raw, err := json.Marshal(Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("anchor", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("anchor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Parse("a.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(l.node.Any()); err != nil {
+		// integers of the tree are int64, which the validator takes as numbers
+		t.Errorf("the full example: %v", err)
+	}
+	if err := s.Validate(map[string]any{"max_token": 1}); err == nil {
+		t.Error("a typo passes the schema")
+	}
+}
+
+func TestSizeAndDuration(t *testing.T) {
+	for text, want := range map[string]Size{"64MiB": 64 << 20, "1KiB": 1 << 10} {
+		var s Size
+		if err := s.UnmarshalText([]byte(text)); err != nil || s != want || s.String() != text {
+			t.Errorf("%s: %v, %v, %s", text, int64(s), err, s)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(full)
+	f.Add("steps: [{name: a}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := Parse("a.yaml", []byte(text))
+		if (l == nil) == (err == nil) {
+			t.Fatalf("config %v, error %v: want exactly one", l, err)
+		}
+		if err == nil && !reflect.DeepEqual(l.Settings(), l.Settings()) {
+			t.Fatal("settings differ between two listings")
+		}
+	})
+}
