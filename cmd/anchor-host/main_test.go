@@ -52,40 +52,40 @@ func TestExitCodes(t *testing.T) {
 		"plugins/x":   "",
 	}))
 	tests := []struct {
-		name           string
-		args           []string
-		code           int
-		stdout, stderr string
+		name   string
+		args   []string
+		code   int
+		stderr string
 	}{
-		{"ok", []string{"build", "-c", "good.yaml", "q"}, codeOK, "", ""},
-		{"unknown command", []string{"biuld"}, codeUsage, "", `anchor-host: unknown command "biuld" (did you mean "build"?) (see: anchor-host --help)`},
-		{"unknown sub-command", []string{"plugin", "lst"}, codeUsage, "", `anchor-host: unknown command "lst" (did you mean "list"?) (see: anchor-host plugin --help)`},
-		{"unknown flag", []string{"build", "--nope"}, codeUsage, "", `anchor-host: unknown flag: --nope (see: anchor-host build --help)`},
-		{"no query", []string{"build", "-c", "good.yaml"}, codeUsage, "",
+		{"ok", []string{"build", "-c", "good.yaml", "q"}, codeOK, ""},
+		{"unknown command", []string{"biuld"}, codeUsage, `anchor-host: unknown command "biuld" (did you mean "build"?) (see: anchor-host --help)`},
+		{"unknown sub-command", []string{"plugin", "lst"}, codeUsage, `anchor-host: unknown command "lst" (did you mean "list"?) (see: anchor-host plugin --help)`},
+		{"unknown flag", []string{"build", "--nope"}, codeUsage, `anchor-host: unknown flag: --nope (see: anchor-host build --help)`},
+		{"no query", []string{"build", "-c", "good.yaml"}, codeUsage,
 			`anchor-host: no query (give one as argument, with --query-file, or "-" for stdin) (see: anchor-host build --help)`},
-		{"bad output format", []string{"build", "-o", "xml", "q"}, codeUsage, "",
+		{"bad output format", []string{"build", "-o", "xml", "q"}, codeUsage,
 			`anchor-host: flag --output: want one of text, json, got "xml" (see: anchor-host build --help)`},
-		{"bad flag value", []string{"build", "--preset", "raag", "q"}, codeUsage, "",
+		{"bad flag value", []string{"build", "--preset", "raag", "q"}, codeUsage,
 			`anchor-host: flag --preset: want one of chat, rag, agent, got "raag" (see: anchor-host build --help)`},
-		{"typo in the configuration", []string{"build", "-c", "typo.yaml", "q"}, codeInvalid, "",
+		{"typo in the configuration", []string{"build", "-c", "typo.yaml", "q"}, codeInvalid,
 			`anchor-host: typo.yaml:1:1: max_token: unknown key (did you mean "max_tokens"?)`},
-		{"no room left", []string{"build", "-c", "budget.yaml", "q"}, codeInvalid, "",
+		{"no room left", []string{"build", "-c", "budget.yaml", "q"}, codeInvalid,
 			`anchor-host: invalid configuration: budget: reserve_tokens 10 leave nothing of max_tokens 10: budget exceeded (lower the reserve)`},
-		{"no configuration", []string{"build", "-c", "none.yaml", "q"}, codeNotFound, "",
+		{"no configuration", []string{"build", "-c", "none.yaml", "q"}, codeNotFound,
 			`anchor-host: read configuration: open none.yaml: no such file or directory (write one with: anchor-host init)`},
-		{"missing plugin, skip", []string{"build", "-c", "gone.yaml", "--max-tokens", "5", "q"}, codeOK, "",
+		{"missing plugin, skip", []string{"build", "-c", "gone.yaml", "--max-tokens", "5", "q"}, codeOK,
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out) (skipped)`},
-		{"missing plugin, strict", []string{"build", "-c", "gone.yaml", "--strict", "q"}, codeDegraded, "",
+		{"missing plugin, strict", []string{"build", "-c", "gone.yaml", "--strict", "q"}, codeDegraded,
 			`anchor-host: degraded: 1 of the steps skipped (--strict)`},
-		{"missing plugin, raise", []string{"build", "-c", "must.yaml", "q"}, codeNotFound, "",
+		{"missing plugin, raise", []string{"build", "-c", "must.yaml", "q"}, codeNotFound,
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
-		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound, "",
+		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound,
 			`anchor-host: required instance "i": plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
-		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, "", `anchor-host: query: context deadline exceeded`},
-		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, "", `anchor-host: plugin "x" in plugins: file does not exist`},
-		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeInvalid, "",
+		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded`},
+		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, `anchor-host: plugin "x" in plugins: file does not exist`},
+		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeInvalid,
 			`anchor-host: gone.yaml:1:9: steps[0]: plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
-		{"schema takes no argument", []string{"config", "schema", "x"}, codeUsage, "", `anchor-host: unknown command "x" for "anchor-host config schema" (see: anchor-host config schema --help)`},
+		{"schema takes no argument", []string{"config", "schema", "x"}, codeUsage, `anchor-host: unknown command "x" for "anchor-host config schema" (see: anchor-host config schema --help)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

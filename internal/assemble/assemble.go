@@ -21,8 +21,8 @@ type Options struct {
 	Path func(string) string
 	// Logger receives log lines, those of plugins included. nil discards them.
 	Logger *slog.Logger
-	// Items are appended by a first step named [ItemsStep]. Without items there
-	// is no such step.
+	// Items are appended by a first step named [ItemsStep]. nil: there is no
+	// such step.
 	Items []pipeline.Item
 	// OnCompile is told of each module that is compiled; see [host.Config].
 	OnCompile func(plugin string, done bool, took time.Duration)

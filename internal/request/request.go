@@ -79,8 +79,12 @@ type Item struct {
 	CreatedAt  time.Time      `key:"created_at"`
 }
 
-// Convert returns the items as the pipeline takes them.
+// Convert returns the items as the pipeline takes them, nil for nil: an empty
+// list was given, nil was not.
 func Convert(items []Item) []pipeline.Item {
+	if items == nil {
+		return nil
+	}
 	converted := make([]pipeline.Item, len(items))
 	for i, it := range items {
 		if it.ID == "" {
