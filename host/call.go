@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -204,7 +205,8 @@ func trapStack(err error) string {
 	return clip(stack, maxErrorLog)
 }
 
-// failure makes the error of a call that failed. in may be nil.
+// failure makes the error of a call that failed. in may be nil. A failed start
+// or init has the reason init_failed, and the reason of its failure as text.
 func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError {
 	var known *PluginError
 	if errors.As(err, &known) {
@@ -212,46 +214,27 @@ func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError
 	}
 	e := &PluginError{Plugin: p.name, Operation: op}
 	e.Code, e.Err, e.Remedy = in.reasonOf(err)
-	switch e.Remedy {
-	case "":
+	if e.Remedy == "" {
 		e.Remedy = remedies[e.Code]
-	case noRemedy:
+	}
+	var start *initError
+	if errors.As(err, &start) && e.Code != abi.ReasonBusy {
+		if e.Code == abi.ReasonTimeout {
+			e.Remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
+		}
+		e.Code, e.Err = abi.ReasonInitFailed, fmt.Errorf("%s: %w", e.Code, e.Err)
+	}
+	if e.Remedy == noRemedy {
 		e.Remedy = ""
 	}
 	if in != nil {
 		e.Log, e.Stack = in.out.tail(), trapStack(err)
-	}
-	if e.Code == abi.ReasonTrap || e.Code == abi.ReasonExit {
-		e.Remedy = guestSaid(e.Log)
 	}
 	return e
 }
 
 // noRemedy as a fault's remedy suppresses the reason's usual one.
 const noRemedy = " "
-
-// guestSaid quotes what a guest wrote before it died: language runtimes write
-// the cause of a panic to stderr.
-func guestSaid(log string) string {
-	for line := range strings.Lines(log) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return "the guest wrote: " + clip(oneLine(line), 256)
-		}
-	}
-	if line := firstLine(log); line != "" {
-		return "the guest wrote: " + clip(oneLine(line), 256)
-	}
-	return "see the guest's output with plugin call"
-}
-
-// initFault turns any failure of a start into init_failed, keeping its cause.
-func initFault(err error) error {
-	var f *fault
-	if errors.As(err, &f) && f.code == abi.ReasonBusy {
-		return err
-	}
-	return &initError{err}
-}
 
 // initError marks an error of start or init.
 type initError struct{ err error }

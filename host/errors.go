@@ -113,6 +113,15 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
+// kindError marks an error as one of the sentinels without naming it in the
+// text: the cause says the same in more detail.
+type kindError struct{ kind, err error }
+
+func (e *kindError) Error() string   { return e.err.Error() }
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
+
+func as(kind, err error) error { return &kindError{kind, err} }
+
 func faultf(code abi.Reason, format string, args ...any) *fault {
 	return &fault{code: code, err: fmt.Errorf(format, args...)}
 }
@@ -125,6 +134,8 @@ func denied(what, key string) *fault {
 // remedies are what an operator can do about each reason.
 var remedies = map[abi.Reason]string{
 	abi.ReasonTimeout:        "raise limits.timeout, or have the plugin do less",
+	abi.ReasonTrap:           "a fault inside the plugin: its author can reproduce it with plugin call",
+	abi.ReasonExit:           "a plugin must not end its own process",
 	abi.ReasonFuel:           "raise limits.fuel, or have the plugin do less",
 	abi.ReasonMemory:         "raise limits.memory, or have the plugin hold less",
 	abi.ReasonOutputTooLarge: "raise limits.output, limits.items or limits.tokens, or have the plugin return less",

@@ -193,9 +193,9 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 	metered, err := wasmbin.Meter(spec.wasm, meterOptions(bounds))
 	switch {
 	case errors.Is(err, wasmbin.ErrLimit):
-		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+		return nil, as(ErrTooLarge, err)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrNotWasm, err)
+		return nil, as(ErrNotWasm, err)
 	}
 	if h.cfg.OnCompile != nil {
 		begin := time.Now()
@@ -204,7 +204,7 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 	}
 	compiled, err := e.compile(ctx, metered, h.cfg.CompileWorkers)
 	if err != nil {
-		return nil, fmt.Errorf("%w: compile: %s", ErrNotWasm, oneLine(err.Error()))
+		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
 	return compiled, nil
 }

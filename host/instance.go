@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -53,7 +54,7 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 		return nil, err
 	}
 	if err := in.initialise(ctx); err != nil {
-		perr := p.failure(abi.OpInit, in, initFault(err))
+		perr := p.failure(abi.OpInit, in, &initError{err})
 		in.close()
 		return nil, perr
 	}
@@ -76,7 +77,7 @@ func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
 	defer in.state.end()
 	err := in.instantiate()
 	if err != nil {
-		perr := p.failure(abi.OpInit, in, initFault(err))
+		perr := p.failure(abi.OpInit, in, &initError{err})
 		in.close()
 		return nil, perr
 	}
@@ -233,24 +234,44 @@ func (in *instance) close() {
 	in.plugin.host.instances.give(1)
 }
 
-// reasonOf classifies the error of a call.
+// reasonOf classifies the error of a call: reason, cause and remedy, which is
+// empty where the reason's usual one serves. in may be nil.
 func (in *instance) reasonOf(err error) (abi.Reason, error, string) {
 	var f *fault
 	var exit *sys.ExitError
-	var start *initError
 	switch {
-	case errors.As(err, &start):
-		code, text, _ := in.reasonOf(start.err)
-		return abi.ReasonInitFailed, fmt.Errorf("%s: %w", code, text), ""
 	case errors.As(err, &f):
 		return f.code, f.err, f.remedy
 	case errors.As(err, &exit):
-		return abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), ""
+		return abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()
 	case in != nil && (in.lin.refused || in.kernel.refused):
-		return abi.ReasonMemory, fmt.Errorf("needs more than %s: %s", abi.FormatSize(in.plugin.limits.Memory), trapText(err)), ""
+		return abi.ReasonMemory, fmt.Errorf("needs more than %s", abi.FormatSize(in.plugin.limits.Memory)), ""
 	}
-	return abi.ReasonTrap, errors.New(trapText(err)), ""
+	return abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()
 }
+
+// lastWords quotes what a guest wrote before it died: language runtimes write
+// the cause of a panic to stderr.
+func (in *instance) lastWords() string {
+	if in == nil {
+		return ""
+	}
+	log := in.out.tail()
+	words := firstLine(log)
+	for line := range strings.Lines(log) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			words = line
+			break
+		}
+	}
+	if words == "" {
+		return ""
+	}
+	return "the guest wrote: " + oneLine(clip(words, maxWords))
+}
+
+// maxWords bounds what an error quotes of a guest's output.
+const maxWords = 160
 
 // exitedWell reports whether err is the exit of a guest with code 0.
 func exitedWell(err error) bool {

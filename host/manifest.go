@@ -28,8 +28,7 @@ func (r *specReader) manifest(side []byte) error {
 	}
 	if r.spec.Foreign {
 		if embedded || side != nil {
-			return fmt.Errorf("%w: there is a manifest, but the module does not export %q (export it, an empty function, or remove the manifest)",
-				ErrABIVersion, abi.Marker)
+			return as(ErrABIVersion, fmt.Errorf("there is a manifest, but the module does not export %q (export it as an empty function, or remove the manifest)", abi.Marker))
 		}
 		return nil
 	}
@@ -41,12 +40,12 @@ func (r *specReader) manifest(side []byte) error {
 		from = fromSide
 		if embedded {
 			if err := narrows(own, m); err != nil {
-				return fmt.Errorf("plugin.yaml: %w: %w (it may only narrow the manifest in the module)", ErrManifest, err)
+				return as(ErrManifest, fmt.Errorf("plugin.yaml: %w (it may only narrow the manifest in the module)", err))
 			}
 		}
 	}
 	if m == nil {
-		return fmt.Errorf("%w: there is none (put plugin.yaml beside the module, or the custom section %q into it)", ErrManifest, abi.ManifestSection)
+		return as(ErrManifest, fmt.Errorf("the module speaks ABI %d and has no manifest (put plugin.yaml beside it, or the custom section %q into it)", abi.Version, abi.ManifestSection))
 	}
 	return r.accept(m, from)
 }
@@ -58,7 +57,7 @@ func (r *specReader) ownManifest() (*abi.Manifest, bool, error) {
 	}
 	m, err := abi.ParseManifest(section)
 	if err != nil {
-		return nil, true, fmt.Errorf("custom section %q: %w: %w", abi.ManifestSection, ErrManifest, err)
+		return nil, true, as(ErrManifest, fmt.Errorf("custom section %q: %w", abi.ManifestSection, err))
 	}
 	return m, true, nil
 }
@@ -66,16 +65,16 @@ func (r *specReader) ownManifest() (*abi.Manifest, bool, error) {
 // accept takes m as the manifest of the spec.
 func (r *specReader) accept(m *abi.Manifest, from string) error {
 	if m.ABI != abi.Version {
-		return fmt.Errorf("%w: the manifest states abi %d, the module and this host ABI %d", ErrABIVersion, m.ABI, abi.Version)
+		return as(ErrABIVersion, fmt.Errorf("the manifest states ABI %d, the module and this host speak ABI %d", m.ABI, abi.Version))
 	}
 	if r.spec.Name != "" && r.spec.Name != m.Name {
-		return fmt.Errorf("%w: its name is %q, its file or folder is named %q (give both one name)", ErrManifest, m.Name, r.spec.Name)
+		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (give both one name)", m.Name, r.spec.Name))
 	}
 	if err := checkSchemas(m); err != nil {
-		return fmt.Errorf("%w: %w", ErrManifest, err)
+		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	if _, err := requestedLimits(m.Limits); err != nil {
-		return fmt.Errorf("%w: %w", ErrManifest, err)
+		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	r.spec.Name, r.spec.Manifest, r.spec.ManifestFrom = m.Name, m, from
 	return nil
@@ -85,11 +84,11 @@ func (r *specReader) accept(m *abi.Manifest, from string) error {
 func parseSide(side []byte) (*abi.Manifest, error) {
 	doc, err := yamlToJSON(side)
 	if err != nil {
-		return nil, fmt.Errorf("plugin.yaml: %w: %w", ErrManifest, err)
+		return nil, as(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
 	}
 	m, err := abi.ParseManifest(doc)
 	if err != nil {
-		return nil, fmt.Errorf("plugin.yaml: %w: %w", ErrManifest, err)
+		return nil, as(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
 	}
 	return m, nil
 }

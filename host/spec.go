@@ -106,7 +106,7 @@ type specReader struct {
 func (r *specReader) read(sideManifest []byte) error {
 	info, err := wasmbin.Inspect(r.spec.wasm)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotWasm, err)
+		return as(ErrNotWasm, err)
 	}
 	r.info = info
 	sum := sha256.Sum256(r.spec.wasm)

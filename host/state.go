@@ -52,7 +52,7 @@ func (c *callState) check() *fault {
 	}
 	if !time.Now().Before(c.deadline) {
 		return &fault{code: abi.ReasonTimeout,
-			err: fmt.Errorf("not done within %v: %w", c.limit, context.DeadlineExceeded)}
+			err: as(context.DeadlineExceeded, fmt.Errorf("not done within %v", c.limit))}
 	}
 	return nil
 }
@@ -61,10 +61,10 @@ func (c *callState) check() *fault {
 func contextFault(ctx context.Context) *fault {
 	err := ctx.Err()
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &fault{code: abi.ReasonTimeout, err: fmt.Errorf("the time of the build or step is over: %w", err),
+		return &fault{code: abi.ReasonTimeout, err: as(err, errors.New("the time of the build or step is over")),
 			remedy: "raise the timeout of the step or of the build"}
 	}
-	return &fault{code: abi.ReasonCancelled, err: fmt.Errorf("the build was cancelled: %w", err), remedy: noRemedy}
+	return &fault{code: abi.ReasonCancelled, err: as(err, errors.New("the build was cancelled")), remedy: noRemedy}
 }
 
 // stop panics with the fault of a call that must not go on. wazero turns the

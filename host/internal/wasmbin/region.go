@@ -5,7 +5,7 @@ import "math"
 // windowWeight is the weight after which a region is cut: a charge covers about
 // this many instructions ahead of it. Larger windows cost less time and charge
 // more for instructions that are jumped over.
-const windowWeight = 64
+const windowWeight = 32
 
 // region is the code that runs at most once per charge of its head: a function
 // body without its loops, or a loop's body without the loops inside it. Control

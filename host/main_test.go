@@ -1,0 +1,96 @@
+package host_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+const fixtures = "../testdata/wasm"
+
+var cacheDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "anchor-host-cache-")
+	if err != nil {
+		panic(err)
+	}
+	cacheDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			println("leaked:", err.Error())
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// newHost makes a host that counts words and is closed with the test.
+func newHost(t testing.TB, cfg host.Config) *host.Host {
+	t.Helper()
+	if cfg.CacheDir == "" {
+		cfg.CacheDir = cacheDir
+	}
+	if cfg.Tokenizer == nil {
+		cfg.Tokenizer = pipeline.WordTokenizer()
+	}
+	h, err := host.New(context.Background(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// fixtureSpecs are the specs of testdata/wasm, read once.
+var fixtureSpecs = sync.OnceValues(func() (map[string]host.DirEntry, error) {
+	entries, err := host.ReadDir(fixtures)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]host.DirEntry{}
+	for _, e := range entries {
+		byName[e.Name] = e
+	}
+	return byName, nil
+})
+
+func fixture(t testing.TB, name string) host.DirEntry {
+	t.Helper()
+	all, err := fixtureSpecs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, ok := all[name]
+	if !ok {
+		t.Fatalf("no fixture %q in %s", name, filepath.Clean(fixtures))
+	}
+	return e
+}
+
+// load loads a fixture that must load.
+func load(t testing.TB, h *host.Host, name string, cfg host.PluginConfig) *host.Plugin {
+	t.Helper()
+	e := fixture(t, name)
+	if e.Err != nil {
+		t.Fatal(e.Err)
+	}
+	p, err := h.Load(context.Background(), e.Spec, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,7 @@
+;; Imports from a module that the host does not have.
+(module
+  (import "wasi_nn" "load" (func (param i32) (result i32)))
+  (memory (export "memory") 1)
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func (export "anchor_filter") (result i32) (i32.const 1))
+)

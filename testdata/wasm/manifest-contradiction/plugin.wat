@@ -1,0 +1,8 @@
+;; Nothing is wrong with the module; its manifest reads a column that does not
+;; exist.
+(module
+  (memory (export "memory") 1)
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func (export "anchor_filter") (result i32)
+    (i32.const 1))
+)

@@ -1,0 +1,6 @@
+;; Wants the host to bring the memory.
+(module
+  (import "env" "memory" (memory 1))
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func (export "anchor_filter") (result i32) (i32.const 1))
+)

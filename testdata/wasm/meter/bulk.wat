@@ -1,0 +1,16 @@
+;; Bulk operations of a size the caller chooses.
+(module
+  (memory (export "memory") 2)
+  (table $t 4 funcref)
+  (data $d "0123456789abcdef")
+  (elem $e func $f $f)
+  (func $f)
+  (func (export "fill") (param i32) (memory.fill (i32.const 0) (i32.const 1) (local.get 0)))
+  (func (export "copy") (param i32) (memory.copy (i32.const 1) (i32.const 0) (local.get 0)))
+  (func (export "init") (param i32) (memory.init $d (i32.const 0) (i32.const 0) (local.get 0)))
+  (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+  (func (export "table_fill") (param i32) (table.fill $t (i32.const 0) (ref.null func) (local.get 0)))
+  (func (export "table_copy") (param i32) (table.copy $t $t (i32.const 0) (i32.const 0) (local.get 0)))
+  (func (export "table_init") (param i32) (table.init $t $e (i32.const 0) (i32.const 0) (local.get 0)))
+  (func (export "table_grow") (param i32) (result i32) (table.grow $t (ref.null func) (local.get 0)))
+)

@@ -1,0 +1,42 @@
+;; Every place that can hold a function index.
+(module
+  (type $r (func (result i32)))
+  (import "env" "zero" (func $zero (type $r)))
+  (func $one (type $r) (i32.const 1))
+  (func $two (type $r) (i32.const 2))
+  (func $three (type $r) (i32.const 3))
+  (global $g funcref (ref.func $three))
+  (table $t0 8 funcref)
+  (table $t1 8 funcref)
+  ;; the eight flavours of element segments
+  (elem (table $t0) (i32.const 0) func $zero $one)              ;; active, table 0
+  (elem $passive func $two)                                     ;; passive
+  (elem (table $t1) (i32.const 0) func $one $two $three)        ;; active, explicit table
+  (elem declare func $three)                                    ;; declarative
+  (elem (table $t0) (i32.const 2) funcref (ref.func $three) (ref.null func))
+  (elem $exprs funcref (ref.func $one) (ref.null func))
+  (elem (table $t1) (i32.const 4) funcref (ref.func $zero))
+  (elem declare funcref (ref.func $two))
+  (global $started (mut i32) (i32.const 0))
+  (func $start (global.set $started (call $three)))
+  (start $start)
+  (export "one" (func $one))
+  (export "zero" (func $zero))
+  (func (export "started") (result i32) (global.get $started))
+  (func (export "direct") (result i32)
+    (i32.add (call $zero) (i32.add (call $one) (i32.mul (call $two) (i32.const 10)))))
+  (func (export "t0") (param i32) (result i32) (call_indirect $t0 (type $r) (local.get 0)))
+  (func (export "t1") (param i32) (result i32) (call_indirect $t1 (type $r) (local.get 0)))
+  (func (export "from_global") (result i32)
+    (table.set $t0 (i32.const 7) (global.get $g))
+    (call_indirect $t0 (type $r) (i32.const 7)))
+  (func (export "from_ref") (result i32)
+    (table.set $t0 (i32.const 6) (ref.func $two))
+    (call_indirect $t0 (type $r) (i32.const 6)))
+  (func (export "from_passive") (result i32)
+    (table.init $t0 $passive (i32.const 5) (i32.const 0) (i32.const 1))
+    (call_indirect $t0 (type $r) (i32.const 5)))
+  (func (export "from_exprs") (result i32)
+    (table.init $t1 $exprs (i32.const 5) (i32.const 0) (i32.const 2))
+    (call_indirect $t1 (type $r) (i32.const 5)))
+)

@@ -1,0 +1,7 @@
+;; The manifest gives another name than the folder has.
+(module
+  (memory (export "memory") 1)
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func (export "anchor_filter") (result i32)
+    (i32.const 1))
+)

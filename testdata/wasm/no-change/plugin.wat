@@ -1,0 +1,8 @@
+;; The smallest legal plugin: a filter that changes nothing.
+(module
+  (memory (export "memory") 1)
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func (export "anchor_filter") (result i32)
+    (i32.const 1) ;; status 1
+  )
+)

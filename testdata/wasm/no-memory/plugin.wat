@@ -1,0 +1,5 @@
+;; A module without a memory.
+(module
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func (export "anchor_filter") (result i32) (i32.const 1))
+)
