@@ -287,7 +287,7 @@ func (k *checker) item(i int, it *NewItem) *ChangeError {
 		}
 	}
 	if it.Source != "" && (it.Source == "system" || !slices.Contains(k.g.Sources, it.Source)) {
-		return denied("items", i, -1, "source "+strconv.Quote(it.Source)+" is not granted"+sourceHint(k.g.Sources))
+		return denied("items", i, -1, "source "+quote(it.Source)+" is not granted"+sourceHint(k.g.Sources))
 	}
 	if err := checkMetadata(it.Metadata); err != nil {
 		return wrong("items", i, -1, "metadata "+err.Error())

@@ -186,7 +186,7 @@ type unknownName struct {
 }
 
 func (e unknownName) Error() string {
-	return "unknown " + e.kind + " " + strconv.Quote(e.name) + hint(e.name, e.valid)
+	return "unknown " + e.kind + " " + quote(e.name) + hint(e.name, e.valid)
 }
 
 func (e unknownName) Unwrap() error { return ErrUnknownName }

@@ -57,6 +57,9 @@ func explain(err error, doc any) string {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &typ):
+		if len(typ.Value) > longestQuote {
+			typ.Value = typ.Value[:longestQuote] + "…"
+		}
 		where := typ.Field
 		if where == "" {
 			where = "document"
@@ -68,7 +71,7 @@ func explain(err error, doc any) string {
 	msg := strings.TrimPrefix(err.Error(), "json: ")
 	if name, ok := strings.CutPrefix(msg, "unknown field "); ok {
 		name = strings.Trim(name, `"`)
-		return fmt.Sprintf("has the unknown member %q%s", name, hint(name, members(doc)))
+		return fmt.Sprintf("has the unknown member %s%s", quote(name), hint(name, members(doc)))
 	}
 	if msg == "unexpected EOF" {
 		return "is not JSON: it ends too early"

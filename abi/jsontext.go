@@ -203,7 +203,7 @@ type keyError struct {
 	err error
 }
 
-func (e keyError) Error() string { return strconv.Quote(e.key) + ": " + e.err.Error() }
+func (e keyError) Error() string { return quote(e.key) + ": " + e.err.Error() }
 func (e keyError) Unwrap() error { return e.err }
 
 // repair returns s with each run of bytes that are not UTF-8 replaced by one

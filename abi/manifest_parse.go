@@ -270,7 +270,11 @@ func syntaxErr(path string, err error) *ManifestError {
 	return manifestErr(path, "is not JSON: it ends too early")
 }
 
+// join adds a key to a path; keys that are no names stand in quotes.
 func join(path, key string) string {
+	if key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || len(key) > longestQuote {
+		key = quote(key)
+	}
 	if path == "" {
 		return key
 	}
@@ -283,14 +287,14 @@ func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 func kindOf(raw []byte) string {
 	s := strings.TrimSpace(string(raw))
 	switch {
-	case s == "":
-		return "empty"
+	case !json.Valid(raw):
+		return "not JSON"
 	case s[0] == '{':
 		return "an object"
 	case s[0] == '[':
 		return "a list"
-	case len(s) > 40:
-		return "a long string"
+	case len(s) > longestQuote:
+		return "a long value"
 	}
 	return s
 }

@@ -54,11 +54,11 @@ func (m *Manifest) checkHead() *ManifestError {
 	case m.Name == "":
 		return manifestErr("name", "is missing (want lower-case letters, digits and hyphens)")
 	case !validName(m.Name):
-		return manifestErr("name", "%q is not a name (want lower-case letters, digits and single hyphens, a letter first, at most %d)", m.Name, maxName)
+		return manifestErr("name", "%s is not a name (want lower-case letters, digits and single hyphens, a letter first, at most %d)", quote(m.Name), maxName)
 	case m.Version == "":
 		return manifestErr("version", "is missing (want a semantic version such as 0.1.0)")
 	case !validVersion(m.Version):
-		return manifestErr("version", "%q is not a semantic version (want one such as 0.1.0)", m.Version)
+		return manifestErr("version", "%s is not a semantic version (want one such as 0.1.0)", quote(m.Version))
 	case m.Settings != nil && !isObject(m.Settings):
 		return manifestErr("settings", "is no object (want a JSON Schema)")
 	}
@@ -71,7 +71,7 @@ func (m *Manifest) checkOperations() *ManifestError {
 	}
 	for op := range m.Operations {
 		if !op.Valid() {
-			return manifestErr("operations."+string(op), "unknown operation%s", hint(string(op), operationNames()))
+			return manifestErr(join("operations", string(op)), "unknown operation%s", hint(string(op), operationNames()))
 		}
 	}
 	for _, info := range Operations {
@@ -127,7 +127,7 @@ func (s *OperationSpec) checkReads(at string, info OperationInfo) *ManifestError
 			return manifestErr(at+".reads", "has no meaning (%s gets no items; remove it)", info.Op)
 		}
 		if _, ok := ColumnByName(name); !ok {
-			return manifestErr(key, "unknown column %q%s", name, hint(name, AllColumns.Names()))
+			return manifestErr(key, "unknown column %s%s", quote(name), hint(name, AllColumns.Names()))
 		}
 		if slices.Contains(s.Reads[:i], name) {
 			return manifestErr(key, "names %s again (name each column once)", name)
@@ -144,7 +144,7 @@ func (s *OperationSpec) checkWrites(at string, info OperationInfo) *ManifestErro
 		case len(allowed) == 0:
 			return manifestErr(at+".writes", "has no meaning (%s changes no items; remove it)", info.Op)
 		case changeBit(c) == 0:
-			return manifestErr(key, "unknown change %q%s", string(c), hint(string(c), allowed))
+			return manifestErr(key, "unknown change %s%s", quote(string(c)), hint(string(c), allowed))
 		case !slices.Contains(info.Writes, c):
 			return manifestErr(key, "%s cannot change %s (want one of %s)", info.Op, c, strings.Join(allowed, ", "))
 		case slices.Contains(s.Writes[:i], c):
@@ -183,7 +183,7 @@ func (d *StepDefaults) check(at string, info OperationInfo) *ManifestError {
 	case d.OnError != "" && !placed:
 		return manifestErr(at+".on_error", "has no meaning (%s is not a step; remove it)", info.Op)
 	case d.OnError != "" && d.OnError != "raise" && d.OnError != "skip":
-		return manifestErr(at+".on_error", "is %q (want raise or skip)", d.OnError)
+		return manifestErr(at+".on_error", "is %s (want raise or skip)", quote(d.OnError))
 	case d.TopK != 0 && !info.TopK && info.Op != OpTransformQuery && info.Op != OpClassify:
 		return manifestErr(at+".top_k", "has no meaning (%s returns no ranked items; remove it)", info.Op)
 	case d.TopK < 0:
@@ -225,7 +225,7 @@ func (p *Permission) checkKeys(at string) *ManifestError {
 		return manifestErr(at+".kind", "is missing (want one of %s)", strings.Join(kinds, ", "))
 	}
 	if own == nil {
-		return manifestErr(at+".kind", "unknown permission %q%s", p.Kind, hint(p.Kind, kinds))
+		return manifestErr(at+".kind", "unknown permission %s%s", quote(p.Kind), hint(p.Kind, kinds))
 	}
 	for _, f := range []struct {
 		key  string
@@ -247,10 +247,10 @@ func (p *Permission) checkValues(at string) *ManifestError {
 		return p.checkHTTP(at)
 	case "files":
 		if !path.IsAbs(p.Guest) || path.Clean(p.Guest) != p.Guest {
-			return manifestErr(at+".guest", "is %q (want the absolute path that the guest sees, such as /docs)", p.Guest)
+			return manifestErr(at+".guest", "is %s (want the absolute path that the guest sees, such as /docs)", quote(p.Guest))
 		}
 		if p.Mode != "" && p.Mode != "ro" && p.Mode != "rw" {
-			return manifestErr(at+".mode", "is %q (want ro or rw)", p.Mode)
+			return manifestErr(at+".mode", "is %s (want ro or rw)", quote(p.Mode))
 		}
 	case "kv":
 		if p.Quota != "" {
@@ -258,7 +258,7 @@ func (p *Permission) checkValues(at string) *ManifestError {
 		}
 	case "service":
 		if !slices.Contains(Services, p.Service) {
-			return manifestErr(at+".service", "unknown service %q%s", p.Service, hint(p.Service, Services))
+			return manifestErr(at+".service", "unknown service %s%s", quote(p.Service), hint(p.Service, Services))
 		}
 	}
 	return nil
@@ -270,12 +270,12 @@ func (p *Permission) checkHTTP(at string) *ManifestError {
 	}
 	for i, h := range p.Hosts {
 		if !validHost(h) {
-			return manifestErr(index(at+".hosts", i), "is %q (want a host name without scheme, port and path, such as api.example.com or *.example.com)", h)
+			return manifestErr(index(at+".hosts", i), "is %s (want a host name without scheme, port and path, such as api.example.com or *.example.com)", quote(h))
 		}
 	}
 	for i, method := range p.Methods {
 		if method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return manifestErr(index(at+".methods", i), "is %q (want a method in capitals, such as GET)", method)
+			return manifestErr(index(at+".methods", i), "is %s (want a method in capitals, such as GET)", quote(method))
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package abi
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Nearest returns the valid name closest to a misspelt one, or "" when none is
 // close: about a third of its letters may differ.
@@ -53,4 +56,15 @@ func editDistance(a, b string) int {
 		before, prev, cur = prev, cur, before
 	}
 	return prev[len(b)]
+}
+
+// longestQuote bounds what messages repeat of a name that they were given.
+const longestQuote = 64
+
+// quote quotes a name for a message, cut to a bearable length.
+func quote(s string) string {
+	if len(s) > longestQuote {
+		return strconv.Quote(s[:longestQuote]) + "…"
+	}
+	return strconv.Quote(s)
 }
