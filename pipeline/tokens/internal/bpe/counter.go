@@ -1,0 +1,232 @@
+package bpe
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// validBytes is how much text is checked for valid UTF-8 at a time.
+const validBytes = 4 << 10
+
+// exactLen is the length in bytes up to which every cut of a piece is tried.
+const exactLen = 128
+
+// counter is the state of one call: where it is in the text, and buffers that
+// are kept for the next call.
+type counter struct {
+	cursor
+	merger
+	next func(c *cursor, i int) int
+
+	// recent are the last three pieces, the current one last.
+	recent [3]piece
+	valid  int // s[:valid] is valid UTF-8
+
+	// text is what the caller gave. s is text, or a repaired copy of
+	// text[repaired:].
+	text     string
+	repaired int
+}
+
+// piece is one piece of the text: where it starts in s, and how many tokens
+// there are before it.
+type piece struct{ start, before int }
+
+func newCounter(v *vocab, next func(c *cursor, i int) int) *counter {
+	return &counter{cursor: cursor{classes: classes()}, merger: merger{vocab: v}, next: next}
+}
+
+// reset gets the counter ready for a text.
+func (c *counter) reset(done <-chan struct{}, text string) {
+	c.s, c.done, c.stopped = text, done, false
+	c.recent, c.valid = [3]piece{}, 0
+	c.text, c.repaired = text, -1
+}
+
+// walk counts pieces until the text ends or there are more than limit tokens.
+// It returns the tokens of all pieces up to and with the last one, or more than
+// limit, and where that piece ends in s.
+func (c *counter) walk(limit int) (n, end int, exceeded bool) {
+	if c.poll() {
+		return 0, 0, false
+	}
+	for i, poll := 0, pollBytes; i < len(c.s); i = end {
+		c.recent[0], c.recent[1], c.recent[2] = c.recent[1], c.recent[2], piece{i, n}
+		end = c.next(&c.cursor, i)
+		if end > c.valid && !c.validate(end) {
+			if c.repair(); c.stopped {
+				return 0, 0, false
+			}
+			i, poll = c.recent[2].start, 0
+			end = c.next(&c.cursor, i)
+		}
+		n += c.tokens(i, end, limit-n)
+		if n > limit || end >= poll && c.poll() {
+			return n, end, n > limit && !c.stopped
+		}
+		if end >= poll {
+			poll = end + pollBytes
+		}
+	}
+	return n, end, false
+}
+
+// tokens returns the number of tokens of the piece s[i:j], or something above
+// room if there are more than room.
+func (c *counter) tokens(i, j, room int) int {
+	if j-i == 1 || c.vocab.rank(c.s, i, j) != none {
+		return 1
+	}
+	if j-i <= windowLen {
+		return c.merge(&c.cursor, c.s[i:j])
+	}
+	return c.long(&c.cursor, c.s[i:j], room)
+}
+
+// validate reports whether s is valid UTF-8 from valid to end at least, and
+// moves valid on. It looks ahead a little, so that most pieces need no call.
+func (c *counter) validate(end int) bool {
+	for c.valid < end {
+		to := min(len(c.s), max(end, c.valid+validBytes))
+		// Stay clear of a character that continues behind the chunk. Where there
+		// is none within three bytes the text is not valid anyway.
+		for back := 0; back < utf8.UTFMax-1 && to < len(c.s) && isContinuation(c.s[to]); back++ {
+			to--
+		}
+		if !utf8.ValidString(c.s[c.valid:to]) {
+			return false
+		}
+		c.valid = to
+	}
+	return true
+}
+
+// repair replaces s by a copy of its rest in which every byte that is no part
+// of valid UTF-8 is U+FFFD. The copy starts with the recent pieces, so that a
+// cut may look back at them.
+func (c *counter) repair() {
+	from := c.recent[0].start
+	rest := c.s[from:]
+	var b strings.Builder
+	b.Grow(len(rest) + len(rest)/8)
+	poll := pollBytes
+	for i, r := range rest {
+		if i >= poll {
+			if poll = i + pollBytes; c.poll() {
+				break
+			}
+		}
+		b.WriteRune(r)
+	}
+	c.s, c.repaired = b.String(), from
+	c.valid = len(c.s)
+	for i := range c.recent {
+		c.recent[i].start -= from
+	}
+}
+
+// original returns where the position p of s is in the text.
+func (c *counter) original(p int) int {
+	if c.repaired < 0 {
+		return p
+	}
+	for i, r := range c.text[c.repaired:] {
+		if p <= 0 {
+			return c.repaired + i
+		}
+		p -= utf8.RuneLen(r)
+	}
+	return len(c.text)
+}
+
+// cut returns the longest prefix of s with at most limit tokens, when the
+// current piece, which ends at end, is the first to exceed limit.
+//
+// No prefix beyond it fits: the pieces up to it are cut as before, with one
+// exception. \s+(?!\S) leaves the last character of a run of whitespace to the
+// next piece, but if the text ends behind that character it does not, and the
+// longer run may have fewer tokens.
+func (c *counter) cut(end, limit int) int {
+	start := c.recent[2].start
+	p := end
+	if end-start > exactLen {
+		p = c.cutLong(start, end, limit)
+	} else {
+		for p = c.boundary(p); p > start && c.upTo(p) > limit; {
+			p = c.boundary(p)
+		}
+	}
+	if end < len(c.s) {
+		if class, w := c.classes.at(c.s, end); class&isSpace != 0 && c.upTo(end+w) <= limit {
+			return end + w
+		}
+	}
+	if p == start && start > 0 && c.upTo(p) > limit {
+		// The whitespace before the piece has become one run, of more tokens.
+		return c.recent[1].start
+	}
+	return p
+}
+
+// cutLong is cut for a long piece, s[start:end]. Trying every prefix would be
+// slow; instead the prefix is the longest that fits when it is merged as one
+// piece, and only if the pattern cuts it differently is it counted and perhaps
+// shortened.
+func (c *counter) cutLong(start, end, limit int) int {
+	p, room := c.s[start:end], limit-c.recent[2].before
+	n := c.fits
+	if len(p) <= windowLen {
+		n = c.reach(&c.cursor, p, room)
+	}
+	for n > 0 && !c.stopped && (isContinuation(p[n]) || c.prefix(&c.cursor, p, n) > room) {
+		n--
+	}
+	if n == 0 || c.nextBefore(start, start+n) == start+n {
+		return start + n
+	}
+	for step := 1; n > 0 && !c.stopped && c.upTo(start+n) > limit; step *= 2 {
+		n = max(0, c.boundary(start+max(1, n-step+1))-start)
+	}
+	return start + n
+}
+
+// nextBefore is next for the text s[:end].
+func (c *counter) nextBefore(i, end int) int {
+	whole := c.s
+	c.s = whole[:end]
+	j := c.next(&c.cursor, i)
+	c.s = whole
+	return j
+}
+
+// boundary returns the last character boundary of s before p.
+func (c *counter) boundary(p int) int {
+	for p--; p > 0 && p < len(c.s) && isContinuation(c.s[p]); p-- {
+	}
+	return p
+}
+
+// upTo returns the number of tokens of s[:p], where p is not before the start
+// of the current piece. It counts from the last piece that starts before p, or
+// the one before that if all it would count is a whitespace character that a run
+// of whitespace has left there.
+func (c *counter) upTo(p int) int {
+	k := 2
+	for k > 0 && c.recent[k].start >= p {
+		k--
+	}
+	if start := c.recent[k].start; k > 0 && start > 0 {
+		class, w := c.classes.at(c.s, start)
+		before, _ := c.classes.at(c.s, c.boundary(start))
+		if class&before&isSpace != 0 && start+w == p {
+			k--
+		}
+	}
+	n := c.recent[k].before
+	for i := c.recent[k].start; i < p; {
+		j := c.nextBefore(i, p)
+		n += c.tokens(i, j, len(c.s))
+		i = j
+	}
+	return n
+}

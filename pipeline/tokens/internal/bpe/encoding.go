@@ -1,0 +1,137 @@
+package bpe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/pkoukk/tiktoken-go-loader/assets"
+)
+
+// ErrUnknownEncoding is returned by [Get] for a name that is not in [Names].
+var ErrUnknownEncoding = errors.New("unknown encoding")
+
+// definition is what tells one encoding from another.
+type definition struct {
+	name string
+	next func(c *cursor, i int) int
+	load func() (*Encoding, error)
+}
+
+// definitions is in the order of [Names].
+var definitions = []definition{
+	define("cl100k_base", nextCL100K),
+	define("o200k_base", nextO200K),
+	define("p50k_base", nextGPT2),
+	define("r50k_base", nextGPT2),
+}
+
+func define(name string, next func(c *cursor, i int) int) definition {
+	d := definition{name: name, next: next}
+	d.load = sync.OnceValues(func() (*Encoding, error) { return load(name, next) })
+	return d
+}
+
+// Names returns the names [Get] knows, newest family first.
+func Names() []string {
+	names := make([]string, len(definitions))
+	for i, d := range definitions {
+		names[i] = d.name
+	}
+	return names
+}
+
+// Get returns the encoding of that name. The first call for a name reads its
+// vocabulary (5 to 20 ms); later calls return the same Encoding at once.
+func Get(name string) (*Encoding, error) {
+	for _, d := range definitions {
+		if d.name == name {
+			return d.load()
+		}
+	}
+	return nil, fmt.Errorf("encoding %q: %w (one of %s)", name, ErrUnknownEncoding, strings.Join(Names(), ", "))
+}
+
+func load(name string, next func(c *cursor, i int) int) (*Encoding, error) {
+	file, err := assets.Assets.ReadFile(name + ".tiktoken")
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: read vocabulary: %w", name, err)
+	}
+	v, err := parseVocab(file)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: parse vocabulary: %w", name, err)
+	}
+	e := &Encoding{name: name}
+	classes() // so that the first count does not wait for them
+	e.pool.New = func() any { return newCounter(v, next) }
+	return e, nil
+}
+
+// Encoding counts the tokens of one encoding. It is immutable, shared by all
+// callers and safe for concurrent use.
+type Encoding struct {
+	name string
+	pool sync.Pool // of *counter
+}
+
+// Name returns the name the encoding was asked for by.
+func (e *Encoding) Name() string { return e.name }
+
+// Count returns the number of tokens of text. The only error is that of ctx.
+func (e *Encoding) Count(ctx context.Context, text string) (int, error) {
+	n, _, err := e.CountTo(ctx, text, math.MaxInt)
+	return n, err
+}
+
+// CountTo counts the tokens of text up to limit. When text has at most limit
+// tokens, n is their number and exceeded is false. Otherwise n is limit,
+// exceeded is true, and the text behind the limit was not looked at. A negative
+// limit is 0. The only error is that of ctx.
+func (e *Encoding) CountTo(ctx context.Context, text string, limit int) (n int, exceeded bool, err error) {
+	limit = max(limit, 0)
+	c := e.counter(ctx, text)
+	defer e.release(c)
+	n, _, exceeded = c.walk(limit)
+	if c.stopped {
+		return 0, false, fmt.Errorf("count tokens: %w", ctx.Err())
+	}
+	return min(n, limit), exceeded, nil
+}
+
+// Truncate returns the longest prefix of text that has at most limit tokens and
+// does not end inside a character. The only error is that of ctx.
+//
+// Longest means that no longer prefix counts limit tokens or less, not even one
+// that ends inside a word. There is one exception: where the prefix ends within
+// a single piece of more than 128 bytes which the pattern would cut into several
+// pieces if the text ended there, a few characters may be missing.
+func (e *Encoding) Truncate(ctx context.Context, text string, limit int) (string, error) {
+	if limit <= 0 {
+		return "", nil
+	}
+	c := e.counter(ctx, text)
+	defer e.release(c)
+	n := len(text)
+	if _, end, exceeded := c.walk(limit); exceeded {
+		n = c.original(c.cut(end, limit))
+	}
+	if c.stopped {
+		return "", fmt.Errorf("truncate to %d tokens: %w", limit, ctx.Err())
+	}
+	return text[:n], nil
+}
+
+func (e *Encoding) counter(ctx context.Context, text string) *counter {
+	c := e.pool.Get().(*counter)
+	c.reset(ctx.Done(), text)
+	return c
+}
+
+func (e *Encoding) release(c *counter) {
+	c.reset(nil, "")
+	c.shrink()
+	e.pool.Put(c)
+}

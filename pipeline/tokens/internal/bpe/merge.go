@@ -1,0 +1,189 @@
+package bpe
+
+// scanLen is the length in bytes up to which a piece is merged by scanning for
+// the lowest rank. Above it the heap is faster.
+const scanLen = 32
+
+// merger performs byte-pair merges on one piece at a time: starting from single
+// bytes, the adjacent pair whose join has the lowest rank becomes one part, the
+// leftmost first among equals, until no join is a token. The parts that are left
+// are the tokens of the piece.
+//
+// Its buffers are reused, so a merger belongs to one call at a time.
+type merger struct {
+	vocab *vocab
+	// pos holds the starts of the parts after a merge, and the length of the
+	// piece behind the last.
+	pos        []int32
+	ranks      []uint32
+	next, prev []int32
+	heap       []uint64
+	// ends are the ends of the tokens a long piece has so far, see long.go.
+	ends []int32
+	fits int // longest prefix of the last long piece that fitted its room
+}
+
+// merge merges p and returns the number of parts, whose starts are in m.pos.
+// p must not be empty.
+func (m *merger) merge(c *cursor, p string) int {
+	m.grow(len(p))
+	if len(p) <= scanLen {
+		return m.scan(p)
+	}
+	return m.byHeap(c, p)
+}
+
+// grow makes room for a piece of n bytes.
+func (m *merger) grow(n int) {
+	if len(m.pos) > n {
+		return
+	}
+	n = max(n+1, 2*scanLen)
+	m.pos, m.ranks = make([]int32, n), make([]uint32, n)
+	m.next, m.prev = make([]int32, n), make([]int32, n)
+	m.heap = make([]uint64, 0, n+n/2)
+}
+
+// shrink lets go of buffers that an unusual text has made large.
+func (m *merger) shrink() {
+	if cap(m.pos) > keptLen {
+		m.pos, m.ranks, m.next, m.prev, m.heap = nil, nil, nil, nil, nil
+	}
+	if cap(m.ends) > keptLen {
+		m.ends = nil
+	}
+}
+
+// scan is the quadratic form for short pieces.
+func (m *merger) scan(p string) int {
+	v := m.vocab
+	n := len(p)
+	pos, ranks := m.pos[:n+1], m.ranks[:n+1]
+	for i := range n - 1 {
+		pos[i] = int32(i)
+		ranks[i] = v.pairs[uint(p[i])<<8|uint(p[i+1])]
+	}
+	pos[n-1], pos[n] = int32(n-1), int32(n)
+	// n parts from here on; ranks[i] is the rank of part i joined with the next.
+	for n > 1 {
+		lowest := uint64(none) << 8
+		for i, r := range ranks[:n-1] {
+			lowest = min(lowest, uint64(r)<<8|uint64(i))
+		}
+		if lowest>>8 == uint64(none) {
+			break
+		}
+		at := int(uint8(lowest))
+		n--
+		copy(pos[at+1:n+1], pos[at+2:n+2])
+		if at+1 < n {
+			copy(ranks[at+1:n-1], ranks[at+2:n])
+			ranks[at] = v.joined(p, int(pos[at]), int(pos[at+2]))
+		}
+		if at > 0 {
+			ranks[at-1] = v.joined(p, int(pos[at-1]), int(pos[at+1]))
+		}
+	}
+	return n
+}
+
+// byHeap is the O(n log n) form: a linked list of parts and a binary heap of
+// rank<<32|start. An entry is stale when the part's rank has changed since, and
+// is dropped when it surfaces. It looks at the context now and then; after a
+// stop the parts are meaningless.
+func (m *merger) byHeap(c *cursor, p string) int {
+	v := m.vocab
+	n := int32(len(p))
+	next, prev, ranks, h := m.next[:n+1], m.prev[:n+1], m.ranks[:n+1], m.heap[:0]
+	for i := range n {
+		next[i], prev[i], ranks[i] = i+1, i-1, none
+		if i+1 < n {
+			if r := v.pairs[uint(p[i])<<8|uint(p[i+1])]; r != none {
+				ranks[i] = r
+				h = append(h, uint64(r)<<32|uint64(i))
+			}
+		}
+	}
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		siftDown(h, i)
+	}
+	for step := 1; len(h) > 0; step++ {
+		if step%pollMerges == 0 && c.poll() {
+			break
+		}
+		i, r := int32(uint32(h[0])), uint32(h[0]>>32)
+		h[0] = h[len(h)-1]
+		h = h[:len(h)-1]
+		siftDown(h, 0)
+		if ranks[i] != r {
+			continue
+		}
+		mid := next[i]
+		end := next[mid]
+		ranks[mid], ranks[i] = none, none
+		next[i] = end
+		if end < n {
+			prev[end] = i
+			if q := v.joined(p, int(i), int(next[end])); q != none {
+				ranks[i] = q
+				h = siftUp(append(h, uint64(q)<<32|uint64(i)))
+			}
+		}
+		if before := prev[i]; before >= 0 {
+			q := v.joined(p, int(before), int(end))
+			ranks[before] = q
+			if q != none {
+				h = siftUp(append(h, uint64(q)<<32|uint64(before)))
+			}
+		}
+	}
+	m.heap = h[:0]
+	parts := 0
+	for i := int32(0); i < n; i = next[i] {
+		m.pos[parts] = i
+		parts++
+	}
+	m.pos[parts] = n
+	return parts
+}
+
+// pollMerges is how many heap steps pass between two looks at the context,
+// about a millisecond.
+const pollMerges = 8 << 10
+
+func siftDown(h []uint64, i int) {
+	if i >= len(h) {
+		return
+	}
+	x := h[i]
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1] < h[child] {
+			child++
+		}
+		if h[child] >= x {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = x
+}
+
+func siftUp(h []uint64) []uint64 {
+	i := len(h) - 1
+	x := h[i]
+	for i > 0 {
+		parent := (i - 1) / 2
+		if h[parent] <= x {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = x
+	return h
+}

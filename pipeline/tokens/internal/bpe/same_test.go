@@ -1,0 +1,119 @@
+package bpe
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// stringsEnv sets how many generated texts TestSameAsTiktokenGo compares for
+// each encoding.
+const stringsEnv = "ANCHOR_BPE_STRINGS"
+
+// The counter must agree with tiktoken-go token by token.
+func TestSameAsTiktokenGo(t *testing.T) {
+	texts, seed := 1500, uint64(1)
+	if s := os.Getenv(stringsEnv); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("%s: %v", stringsEnv, err)
+		}
+		texts, seed = n, 2
+	}
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			v := vocabOf(t, name)
+			g := newGenerator(seed)
+			for range texts {
+				same(t, name, g.text(v))
+			}
+		})
+	}
+}
+
+// vocabOf returns the vocabulary of an encoding.
+func vocabOf(t testing.TB, name string) *vocab {
+	e := get(t, name)
+	c := e.counter(context.Background(), "")
+	defer e.release(c)
+	return c.vocab
+}
+
+// TestSameOnText compares real sentences in many scripts, whole, by the line
+// and cut at every byte of the first lines.
+func TestSameOnText(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("testdata: %d texts, %v", len(files), err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(b)
+		for _, name := range Names() {
+			same(t, name, text)
+			same(t, name, strings.ReplaceAll(text, "\n", "\r\n"))
+			for _, line := range strings.SplitAfter(text, "\n") {
+				same(t, name, line)
+			}
+			for i := range min(len(text), 120) {
+				same(t, name, text[:i])
+				same(t, name, text[i:120])
+			}
+		}
+	}
+}
+
+// A piece longer than a window takes another way than a short one.
+func TestSameOnLongPieces(t *testing.T) {
+	g := newGenerator(3)
+	texts := []string{
+		strings.Repeat("a", 3*windowLen+1),
+		strings.Repeat("=", 2*windowLen),
+		strings.Repeat(" ", 2*windowLen+7) + "x",
+		strings.Repeat(" \n", windowLen) + strings.Repeat(" ", windowLen),
+		strings.Repeat("我们的", windowLen/4),
+		strings.Repeat("\xff", windowLen),
+		strings.Repeat("\u0301", windowLen),
+		strings.Repeat("ab", windowLen) + "'LL",
+	}
+	for range 3 {
+		var b strings.Builder
+		for alphabet := "abcdefghijklmnopqrstuvwxyz"[:2+g.IntN(25)]; b.Len() < 2*windowLen; {
+			b.WriteByte(alphabet[g.IntN(len(alphabet))])
+		}
+		texts = append(texts, b.String())
+	}
+	for _, name := range Names() {
+		for _, text := range texts {
+			if testing.Short() && len(text) > windowLen {
+				text = text[:windowLen+windowLen/2]
+			}
+			e, want := get(t, name), references[name]().EncodeOrdinary(text)
+			if got := e.ids(t, text); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: tokens of %.20q…: %d, want %d", name, text, len(got), len(want))
+			}
+		}
+	}
+}
+
+func FuzzSameAsTiktokenGo(f *testing.F) {
+	for _, group := range atoms {
+		f.Add(strings.Join(group, ""))
+		f.Add(strings.Join(group, " "))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 2000 { // tiktoken-go is quadratic
+			return
+		}
+		for _, name := range Names() {
+			same(t, name, text)
+		}
+	})
+}
