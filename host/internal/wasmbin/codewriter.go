@@ -19,7 +19,7 @@ type codeWriter struct {
 	labels  []uint32
 	frames  []frame
 	regions []region
-	blocks  int
+	shape   shape
 	calls   bool
 	// straight holds until control can go elsewhere than to the next instruction.
 	straight bool
@@ -68,7 +68,7 @@ func (w *rewriter) function(b *body) error {
 	if err := b.r.finish("the end of a function"); err != nil {
 		return err
 	}
-	if err := w.o.Bounds.checkBlocks(b, c.blocks); err != nil {
+	if err := w.o.Bounds.checkCost(b, c.shape, &w.cost); err != nil {
 		return err
 	}
 	c.flush(b, b.r.end)
@@ -92,6 +92,7 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 	case immLabel:
 		c.branch(in.x)
 	case immLabels:
+		c.shape.count(in, c.labels)
 		for _, l := range c.labels {
 			c.branch(l)
 		}
@@ -169,7 +170,7 @@ func (c *codeWriter) flush(b *body, at int) {
 
 func (w *rewriter) openBlock(b *body, in *instr) error {
 	c := &w.code
-	c.blocks++
+	c.shape.count(in, nil)
 	if len(c.frames) > w.o.Bounds.Depth {
 		return &LimitError{What: fmt.Sprintf("nesting of blocks in function %d", b.index),
 			Value: uint64(len(c.frames)), Max: uint64(w.o.Bounds.Depth)}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"math/bits"
 	"unicode/utf8"
 )
 
@@ -31,7 +30,8 @@ func Inspect(bin []byte) (*Info, error) {
 
 // inspectBody notes what one function uses and how large it is.
 func (m *module) inspectBody(b *body, labels *[]uint32) error {
-	depth, blocks := 1, 0
+	depth := 1
+	var s shape
 	var in instr
 	for depth > 0 {
 		*labels = (*labels)[:0]
@@ -43,7 +43,9 @@ func (m *module) inspectBody(b *body, labels *[]uint32) error {
 		switch immediates[in.op] {
 		case immBlock, immTry:
 			depth++
-			blocks++
+			s.count(&in, *labels)
+		case immLabels:
+			s.count(&in, *labels)
 		case immNone:
 			if in.op == opEnd {
 				depth--
@@ -54,7 +56,7 @@ func (m *module) inspectBody(b *body, labels *[]uint32) error {
 	if err := b.r.finish("the end of a function"); err != nil {
 		return err
 	}
-	m.measure(b, blocks)
+	m.measure(b, s)
 	return nil
 }
 
@@ -97,22 +99,16 @@ func (u *Uses) noteMisc(sub uint32) {
 	}
 }
 
-func (m *module) measure(b *body, blocks int) {
+func (m *module) measure(b *body, s shape) {
 	l := &m.info.Largest
 	if b.size > l.BodySize {
 		l.BodySize, l.BodyFunc = b.size, b.index
 	}
-	if product := localBlocks(b.locals, blocks); product > l.LocalBlocks {
-		l.LocalBlocks, l.LocalBlocksFunc = product, b.index
+	cost := s.cost(b.locals)
+	if cost > l.LocalBlocks {
+		l.LocalBlocks, l.LocalBlocksFunc = cost, b.index
 	}
-}
-
-// localBlocks is the product, or the largest int where that overflows.
-func localBlocks(locals uint64, blocks int) int {
-	if hi, lo := bits.Mul64(locals, uint64(blocks)); hi == 0 && lo <= math.MaxInt {
-		return int(lo)
-	}
-	return math.MaxInt
+	m.info.TotalBlocks = min(m.info.TotalBlocks, math.MaxInt/2) + cost
 }
 
 // foreign are the beginnings of files that are often taken for modules.

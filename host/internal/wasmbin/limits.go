@@ -1,6 +1,10 @@
 package wasmbin
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
 
 // PageSize is the size of a page of linear memory in bytes.
 const PageSize = 65536
@@ -16,17 +20,20 @@ const (
 	MaxSize = 64 << 20
 	// MaxFunctions bounds the module's own functions. A 3.3 MB Go module has
 	// 3,000; CPython has 15,000.
-	MaxFunctions = 200_000
+	MaxFunctions = 100_000
 	// MaxBodySize bounds one function body, in bytes. Big interpreter loops
 	// have 100 to 300 KB; compile time of a body grows faster than its size.
-	MaxBodySize = 1 << 20
+	MaxBodySize = 512 << 10
 	// MaxLocals bounds the parameters and locals of one function; the same
 	// 50,000 that browsers allow. The engine allocates by the declared number.
 	MaxLocals = 50_000
-	// MaxLocalBlocks bounds locals × (blocks, loops and ifs) of one function:
-	// the compiler's work on values that cross blocks grows with this product.
-	// 3,000 × 3,000 took two minutes and 4 GB.
-	MaxLocalBlocks = 4_000_000
+	// MaxLocalBlocks bounds the estimate of one function's compile time, see
+	// [Largest]. Two million take one to two seconds; SQLite's largest function
+	// has 240,000. 3,000 locals and 3,000 loops took two minutes and 4 GB.
+	MaxLocalBlocks = 2_000_000
+	// MaxTotalBlocks bounds the sum of that estimate over all functions, so that
+	// many functions below the limit do not add up to minutes.
+	MaxTotalBlocks = 30_000_000
 	// MaxDepth bounds the nesting of blocks. Generated br_table cascades reach
 	// a few thousand.
 	MaxDepth = 20_000
@@ -47,8 +54,10 @@ type Bounds struct {
 	BodySize int
 	// Locals bounds parameters and locals of one function; zero means MaxLocals.
 	Locals int
-	// LocalBlocks bounds locals × blocks of one function; zero means MaxLocalBlocks.
+	// LocalBlocks bounds the estimate of one function's compile time; zero means MaxLocalBlocks.
 	LocalBlocks int
+	// TotalBlocks bounds the sum of that estimate; zero means MaxTotalBlocks.
+	TotalBlocks int
 	// Depth bounds the nesting of blocks; zero means MaxDepth.
 	Depth int
 }
@@ -56,7 +65,7 @@ type Bounds struct {
 // InterpreterBounds are the bounds for a module that will be interpreted and
 // not compiled: the ones that only guard the compiler are lifted.
 func InterpreterBounds() Bounds {
-	return Bounds{BodySize: MaxSize, LocalBlocks: 1 << 50}
+	return Bounds{BodySize: MaxSize, LocalBlocks: math.MaxInt, TotalBlocks: math.MaxInt}
 }
 
 func (b Bounds) withDefaults() Bounds {
@@ -70,6 +79,7 @@ func (b Bounds) withDefaults() Bounds {
 	def(&b.BodySize, MaxBodySize)
 	def(&b.Locals, MaxLocals)
 	def(&b.LocalBlocks, MaxLocalBlocks)
+	def(&b.TotalBlocks, MaxTotalBlocks)
 	def(&b.Depth, MaxDepth)
 	return b
 }
@@ -86,12 +96,45 @@ func (b Bounds) checkBody(body *body) error {
 	return nil
 }
 
-// checkBlocks refuses a body by what compiling it would cost.
-func (b Bounds) checkBlocks(body *body, blocks int) error {
-	product := localBlocks(body.locals, blocks)
-	if product <= b.LocalBlocks {
-		return nil
+// shape counts what makes a function expensive to compile.
+type shape struct {
+	blocks, loops, labels int
+}
+
+// count adds an instruction that opens a block or dispatches.
+func (s *shape) count(in *instr, labels []uint32) {
+	if in.op == opBrTable {
+		s.labels += len(labels)
+		return
 	}
-	return &LimitError{What: fmt.Sprintf("locals × blocks of function %d", body.index), Value: uint64(product),
-		Max: uint64(b.LocalBlocks), CompileOnly: true, Remedy: "split the function, or run the plugin with engine: interpreter"}
+	s.blocks++
+	if in.op == opLoop {
+		s.loops++
+	}
+}
+
+// cost is the estimate of [Largest]: compile time was measured to grow with the
+// product of blocks and the locals that cross them, with the square of the
+// number of loops, and with the labels of br_table.
+func (s shape) cost(locals uint64) int {
+	hi, lo := bits.Mul64(locals+uint64(s.loops), uint64(s.blocks))
+	if hi != 0 || lo > math.MaxInt/2 {
+		return math.MaxInt / 2
+	}
+	return int(lo) + 4*s.labels
+}
+
+// checkCost refuses a body by what compiling it would cost, and adds that to total.
+func (b Bounds) checkCost(body *body, s shape, total *int) error {
+	cost := s.cost(body.locals)
+	e := &LimitError{CompileOnly: true, Remedy: "split the function, or run the plugin with engine: interpreter"}
+	if cost > b.LocalBlocks {
+		e.What, e.Value, e.Max = fmt.Sprintf("locals × blocks of function %d", body.index), uint64(cost), uint64(b.LocalBlocks)
+		return e
+	}
+	if *total += cost; *total > b.TotalBlocks {
+		e.What, e.Value, e.Max = "locals × blocks of all functions", uint64(*total), uint64(b.TotalBlocks)
+		return e
+	}
+	return nil
 }

@@ -19,6 +19,7 @@ type rewriter struct {
 	check  sequence
 	spend  sequence
 	code   codeWriter
+	cost   int  // estimate of the compile time of the bodies so far
 	named  bool // a name section has been written
 }
 

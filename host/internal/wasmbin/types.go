@@ -175,8 +175,9 @@ type Largest struct {
 	// its function (imports first).
 	BodySize int
 	BodyFunc uint32
-	// LocalBlocks is the largest product of parameters and locals with blocks,
-	// loops and ifs, LocalBlocksFunc the index of its function.
+	// LocalBlocks is the largest estimate of a function's compile time, and
+	// LocalBlocksFunc the index of its function: parameters, locals and loops,
+	// times blocks (loops and ifs included), plus four times the labels of br_table.
 	LocalBlocks     int
 	LocalBlocksFunc uint32
 }
@@ -196,8 +197,9 @@ type Info struct {
 	Start    uint32
 	HasStart bool
 	// Functions is the number of the module's own functions, CodeSize the size
-	// of the code section in bytes.
-	Functions, CodeSize int
+	// of the code section in bytes, TotalBlocks the sum of what Largest.LocalBlocks
+	// is the maximum of.
+	Functions, CodeSize, TotalBlocks int
 	// DataSegments, DataBytes and ElemSegments count the segments and the bytes in them.
 	DataSegments, DataBytes, ElemSegments int
 	// Customs are the custom sections, in the order of the module.
