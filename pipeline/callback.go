@@ -71,8 +71,7 @@ func (p *Pipeline) onPipelineEnd(ctx context.Context, r *Result) {
 
 func (p *Pipeline) report(ctx context.Context, event, step string, err error) {
 	if err != nil {
-		p.logger.LogAttrs(ctx, slog.LevelWarn, "callback failed",
-			slog.String("event", event), slog.String("step", step), slog.Any("error", err))
+		warn(ctx, p.logger, "callback failed", err, slog.String("event", event), slog.String("step", step))
 	}
 }
 

@@ -98,7 +98,7 @@ func (c *ProviderChain) Run(ctx context.Context, s *AgentState, messages []Messa
 			return messages, ended
 		}
 		if err != nil {
-			c.logger.LogAttrs(ctx, slog.LevelWarn, "provider left out", slog.String("provider", p.name), slog.Any("error", err))
+			warn(ctx, c.logger, "provider left out", err, slog.String("provider", p.name))
 			continue
 		}
 		*s = state

@@ -58,7 +58,7 @@ func (h *Hybrid) tolerate(ctx context.Context, errs []error) error {
 		if logger == nil {
 			logger = slog.Default()
 		}
-		logger.LogAttrs(ctx, slog.LevelWarn, "retriever left out", slog.Int("retriever", i), slog.Any("error", err))
+		warn(ctx, logger, "retriever left out", err, slog.Int("retriever", i))
 	}
 	if failed > 0 && failed == len(errs) {
 		return fmt.Errorf("hybrid: all %d retrievers fail: %w", failed, errors.Join(errs...))

@@ -223,7 +223,7 @@ func (b *build) settleFailure(ctx context.Context, st *step, err error) error {
 	if !skip {
 		return &stepError{st.Name, err}
 	}
-	b.p.logger.LogAttrs(ctx, slog.LevelWarn, "step skipped", slog.String("step", st.Name),
-		slog.String("plugin", failure.Plugin), slog.String("reason", failure.Reason), slog.Any("error", err))
+	warn(ctx, b.p.logger, "step skipped", err, slog.String("step", st.Name),
+		slog.String("plugin", failure.Plugin), slog.String("reason", failure.Reason))
 	return nil
 }

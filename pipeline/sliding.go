@@ -112,7 +112,7 @@ func (s *SlidingWindow) AddTurn(ctx context.Context, t Turn) error {
 	}
 	err = guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
 	if err != nil {
-		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "eviction callback failed", slog.Any("error", err))
+		warn(ctx, s.cfg.Logger, "eviction callback failed", err)
 	}
 	return nil
 }

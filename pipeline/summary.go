@@ -38,8 +38,7 @@ func (s *SlidingWindow) condense(ctx context.Context, evicted []Turn) (summary, 
 		return digest, fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
 	}
 	if err != nil {
-		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "compactor failed, turns listed instead",
-			slog.Int("turns", len(evicted)), slog.Any("error", err))
+		warn(ctx, s.cfg.Logger, "compactor failed, turns listed instead", err, slog.Int("turns", len(evicted)))
 		text = listTurns(digest.text, evicted)
 	}
 	counts, err := countTexts(ctx, s.cfg.Tokenizer, []string{text})
