@@ -12,10 +12,6 @@ var ErrNoChange = errors.New("no change")
 // ErrNotFound says that a key has no value.
 var ErrNotFound = errors.New("not found")
 
-// ErrDenied says that the operator has not granted what was asked for. The
-// manifest requests it under permissions, the configuration grants it.
-var ErrDenied = errors.New("not granted (ask for it in permissions of plugin.yaml, and grant it in the configuration)")
-
 // ErrQuota says that a value does not fit into what is granted.
 var ErrQuota = errors.New("quota exceeded")
 

@@ -25,10 +25,11 @@ type HTTPResponse struct {
 	Body   []byte
 }
 
-// HTTP sends a request through the host, which checks host and method against
-// the permission http, every redirect included. A request that is not granted,
-// or finds no server, ends the call: the host reports it, the plugin does not
-// see it. An answer of any status is not an error.
+// HTTP sends a request through the host. It needs the permission http; the host
+// checks method, host name and address of the request and of every redirect,
+// and a request that is not granted ends the call. When no server answers, the
+// error says so and the host's log says why. An answer of any status is not an
+// error.
 func HTTP(r HTTPRequest) (*HTTPResponse, error) {
 	if r.Method == "" {
 		r.Method = "GET"
@@ -38,7 +39,7 @@ func HTTP(r HTTPRequest) (*HTTPResponse, error) {
 	}
 	resp := HTTPResponse(imports.HTTP(imports.HTTPRequest(r)))
 	if resp.Status == 0 {
-		return nil, Errorf("http: %s %s: no answer", r.Method, r.URL)
+		return nil, Errorf("http: %s %s: no answer (the log of the host says why)", r.Method, r.URL)
 	}
 	return &resp, nil
 }

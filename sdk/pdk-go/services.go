@@ -44,11 +44,12 @@ func Config(key string) (string, bool) { return imports.Config(key) }
 func InitSettings[S any]() (*S, error) { return settings.Init[S]() }
 
 // CountTokens returns the number of tokens of text, as the host's tokenizer
-// counts. It needs the permission service: count_tokens.
+// counts. It needs the permission service: count_tokens; calling it without ends
+// the call, and the host reports denied.
 func CountTokens(text string) (int, error) {
 	n := imports.CountTokens(text)
 	if n < 0 {
-		return 0, Errorf("count tokens: %w", ErrDenied)
+		return 0, Errorf("count tokens: host answered %d", n)
 	}
 	return int(n), nil
 }

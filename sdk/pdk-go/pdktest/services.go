@@ -16,8 +16,7 @@ type Services struct {
 	Config map[string]string
 	// HTTP answers pdk.HTTP. nil is a server that does not answer.
 	HTTP func(pdk.HTTPRequest) pdk.HTTPResponse
-	// CountTokens answers pdk.CountTokens. nil counts words; a negative count is
-	// a service that is not granted.
+	// CountTokens answers pdk.CountTokens. nil counts words.
 	CountTokens func(text string) int
 	// KVFull makes pdk.KVSet fail with pdk.ErrQuota.
 	KVFull bool
