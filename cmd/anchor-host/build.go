@@ -83,7 +83,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 		return err
 	}
 	run := &buildRun{app: a, config: &loaded.Config, items: items, query: pipeline.Query{Text: query}, strict: f.strict}
-	run.pluginDir, run.cacheDir, run.path = pluginDir(loaded), loaded.Path(loaded.CacheDir), loaded.Path
+	run.pluginDir, run.cacheDir, run.path = loaded.PluginDir(), loaded.CachePath(), loaded.Path
 	if f.explain {
 		run.trace = new(assemble.Trace)
 	}
@@ -99,14 +99,6 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	}
 	a.say("%s", summary(result))
 	return run.degraded(result)
-}
-
-// pluginDir returns the plugin folder in use.
-func pluginDir(loaded *config.Loaded) string {
-	if loaded.Plugins.Dir == "" {
-		return loaded.Path("plugins")
-	}
-	return loaded.Path(loaded.Plugins.Dir)
 }
 
 // query returns the query text of a command line.

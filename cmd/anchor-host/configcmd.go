@@ -40,7 +40,7 @@ file, line and column. No plugin is run.`,
 		if err != nil {
 			return err
 		}
-		warnings, err := assemble.Validate(loaded, pluginDir(loaded))
+		warnings, err := assemble.Validate(loaded, loaded.PluginDir())
 		for _, w := range warnings {
 			a.say("%s", w)
 		}

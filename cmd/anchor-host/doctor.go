@@ -82,7 +82,7 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 	}
 	findings = append(findings, environmentFindings(os.Environ())...)
 	findings = append(findings, cacheFinding(loaded), dataFinding())
-	return append(findings, pluginFindings(pluginDir(loaded))...)
+	return append(findings, pluginFindings(loaded.PluginDir())...)
 }
 
 // compilerPlatforms are those for which wazero compiles.
@@ -143,7 +143,7 @@ func cacheFinding(loaded *config.Loaded) finding {
 		}
 		dir = filepath.Join(base, "anchor-host", "compiled")
 	default:
-		dir = loaded.Path(dir)
+		dir = loaded.CachePath()
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written)", err)}

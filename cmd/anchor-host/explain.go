@@ -15,6 +15,7 @@ type explanation struct {
 	Items []verdict   `json:"items"`
 	Steps []stepLine  `json:"steps"`
 	Times []stageTime `json:"times"`
+	diag  *pipeline.Diagnostics
 }
 
 // verdict is the fate of one item.
@@ -47,7 +48,7 @@ type stageTime struct {
 
 // explain works out the fate of every item of a build that was traced.
 func explain(run *buildRun, result *pipeline.Result) explanation {
-	e := explanation{}
+	e := explanation{diag: result.Diagnostics}
 	for i := range result.Window.Items {
 		e.Items = append(e.Items, run.verdict(&result.Window.Items[i], true, "fits"))
 	}
@@ -131,12 +132,47 @@ func writeExplanation(b *bytes.Buffer, e explanation) {
 		rows = append(rows, []string{s.Name, strconv.Itoa(s.ItemsAfter), ms(s.TimeMS), "ok"})
 	}
 	table(b, []string{"STEP", "ITEMS AFTER", "TIME", "OUTCOME"}, rows)
+	b.WriteString("\n-- diagnostics --\n")
+	table(b, nil, diagnosticRows(e.diag))
 	b.WriteString("\n-- where the time went --\n")
 	rows = rows[:0]
 	for _, t := range e.Times {
 		rows = append(rows, []string{t.Stage, ms(t.TimeMS)})
 	}
 	table(b, []string{"STAGE", "TIME"}, rows)
+}
+
+// diagnosticRows lists the figures of a build.
+func diagnosticRows(d *pipeline.Diagnostics) [][]string {
+	rows := [][]string{
+		{"items considered", strconv.Itoa(d.TotalItemsConsidered)},
+		{"items in the window", strconv.Itoa(d.ItemsIncluded)},
+		{"items left out", strconv.Itoa(d.ItemsOverflow)},
+		{"window used", fmt.Sprintf("%.2f %%", 100*d.TokenUtilization)},
+	}
+	if d.MemoryItems != nil {
+		rows = append(rows, []string{"memory items", strconv.Itoa(*d.MemoryItems)})
+	}
+	for _, s := range pipeline.Sources {
+		if n, ok := d.TokenUsageBySource[s]; ok {
+			rows = append(rows, []string{"tokens of " + string(s), strconv.Itoa(n)})
+		}
+	}
+	if d.SharedPoolUsage != nil {
+		rows = append(rows, []string{"tokens of the shared pool", strconv.Itoa(*d.SharedPoolUsage)})
+	}
+	for _, s := range pipeline.Sources {
+		if n, ok := d.BudgetOverflowBySource[s]; ok {
+			rows = append(rows, []string{"over the budget of " + string(s), strconv.Itoa(n)})
+		}
+	}
+	if d.QueryEnriched {
+		rows = append(rows, []string{"query enriched", "yes"})
+	}
+	for _, w := range d.Warnings {
+		rows = append(rows, []string{"warning", w})
+	}
+	return rows
 }
 
 func ms(t float64) string { return fmt.Sprintf("%.2f ms", t) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instanc
 	if i, ok := loaded.Instances[name]; ok {
 		found, plugin = &i, i.Plugin
 	}
-	entries, err := host.ReadDir(pluginDir(loaded))
+	entries, err := host.ReadDir(loaded.PluginDir())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +77,7 @@ func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instanc
 		}
 		names[i] = e.Name
 	}
-	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, pluginDir(loaded), fs.ErrNotExist, strict.Hint(plugin, names))
+	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, strict.Hint(plugin, names))
 }
 
 // inspection is what "plugin inspect" shows.
@@ -128,7 +129,7 @@ func inspect(spec *host.Spec, instance *config.Instance) inspection {
 	r := inspection{
 		Name: spec.Name, Digest: spec.Digest, Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
 		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
-		Imports: spec.Imports, Functions: spec.Functions, Warnings: spec.Warnings,
+		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
 	}
 	var asked abi.LimitRequest
 	if m := spec.Manifest; m != nil {

@@ -80,7 +80,7 @@ func TestExitCodes(t *testing.T) {
 		{"missing plugin, raise", []string{"build", "-c", "must.yaml", "q"}, codeNotFound,
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
 		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound,
-			`anchor-host: required instance "i": plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
+			`anchor-host: required instance "i": plugin "i": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
 		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded`},
 		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, `anchor-host: plugin "x" in plugins: file does not exist`},
 		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeInvalid,

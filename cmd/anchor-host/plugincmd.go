@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ used. No plugin is run.`,
 		if err != nil {
 			return err
 		}
-		entries, err := host.ReadDir(pluginDir(loaded))
+		entries, err := host.ReadDir(loaded.PluginDir())
 		if err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func pluginListing(entries []host.DirEntry) listing {
 func newPluginLine(e host.DirEntry) pluginLine {
 	p := pluginLine{Name: e.Name, Path: e.Path, Status: "ok"}
 	if e.Err != nil {
-		p.Status = oneCell(e.Err.Error())
+		p.Status = strings.TrimPrefix(oneCell(e.Err.Error()), fmt.Sprintf("plugin %q: ", e.Name))
 		return p
 	}
 	p.Size, p.Digest, p.Warnings = e.Spec.Size, e.Spec.Digest, e.Spec.Warnings
@@ -123,4 +124,10 @@ func shortDigest(d string) string {
 	return hex[:min(12, len(hex))]
 }
 
-func sizeText(n int64) string { return abi.FormatSize(n) }
+// sizeText returns a size for reading: exact where that is short.
+func sizeText(n int64) string {
+	if exact := abi.FormatSize(n); len(exact) <= len("999MiB") {
+		return exact
+	}
+	return fmt.Sprintf("%.1fMiB", float64(n)/(1<<20))
+}

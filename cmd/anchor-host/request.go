@@ -65,7 +65,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 	}
 	run := &buildRun{
 		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict,
-		pluginDir: pluginDir(base), cacheDir: base.Path(base.CacheDir), path: base.Path,
+		pluginDir: base.PluginDir(), cacheDir: base.CachePath(), path: base.Path,
 	}
 	result, err := run.do(cmd.Context())
 	return result, run, err

@@ -36,9 +36,9 @@ func readCatalog(dir string) *catalog {
 	return c
 }
 
-// spec returns the spec of a plugin. The error is an [*Unavailable] that names
-// the file, the problem and the remedy.
-func (c *catalog) spec(plugin string) (*host.Spec, error) {
+// spec returns the spec of a plugin. The error names the file, the problem and
+// the remedy.
+func (c *catalog) spec(plugin string) (*host.Spec, *Unavailable) {
 	e, ok := c.entries[plugin]
 	switch {
 	case c.err != nil:

@@ -81,9 +81,10 @@ func (p *plugins) wanted() map[string]config.Instance {
 }
 
 func (p *plugins) open(ctx context.Context, name string, instance config.Instance) (*host.Spec, *host.Plugin, error) {
-	spec, err := p.catalog.spec(instance.Plugin)
-	if err != nil {
-		return nil, nil, err
+	spec, missing := p.catalog.spec(instance.Plugin)
+	if missing != nil {
+		missing.Plugin = name
+		return nil, nil, missing
 	}
 	if err := checkDigest(instance, spec); err != nil {
 		return nil, nil, &Unavailable{Plugin: name, Code: ReasonInvalidPlugin, Err: err}

@@ -73,9 +73,9 @@ func unwrapInvalid(err error) error {
 // instance checks what an instance states of its plugin.
 func (v *validator) instance(name string, i config.Instance) {
 	at := "instances." + name
-	spec, err := v.catalog.spec(i.Plugin)
-	if err != nil {
-		v.find(at+".plugin", err)
+	spec, missing := v.catalog.spec(i.Plugin)
+	if missing != nil {
+		v.find(at+".plugin", missing)
 		return
 	}
 	if err := checkDigest(i, spec); err != nil {
@@ -95,10 +95,10 @@ func (v *validator) instance(name string, i config.Instance) {
 // use checks that the plugin at a place offers what the place needs.
 func (v *validator) use(u use) {
 	name, instance := resolve(&v.loaded.Config, u.Use)
-	spec, err := v.catalog.spec(instance.Plugin)
-	if err != nil {
+	spec, missing := v.catalog.spec(instance.Plugin)
+	if missing != nil {
 		if u.Instance == "" && !v.warned[name] {
-			v.find(u.path, err)
+			v.find(u.path, missing)
 			v.warned[name] = true
 		}
 		return // an instance is reported where it stands

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -73,6 +74,34 @@ func (l *Loaded) Path(p string) string {
 		return p
 	}
 	return filepath.Join(l.Dir, p)
+}
+
+// DefaultPluginDir is the plugin folder beside a file that names none.
+const DefaultPluginDir = "plugins"
+
+// PluginDir returns the plugin folder, seen from the current folder.
+func (l *Loaded) PluginDir() string {
+	if l.Plugins.Dir == "" {
+		return l.Path(DefaultPluginDir)
+	}
+	return l.overridable("plugins.dir", l.Plugins.Dir)
+}
+
+// CachePath returns the folder of compiled plugins as the host takes it.
+func (l *Loaded) CachePath() string {
+	if l.CacheDir == host.CacheOff {
+		return l.CacheDir
+	}
+	return l.overridable("cache_dir", l.CacheDir)
+}
+
+// overridable is Path for a value that may come from a flag or the environment,
+// where paths refer to the current folder.
+func (l *Loaded) overridable(key, p string) string {
+	if _, ok := l.origins[key]; ok {
+		return p
+	}
+	return l.Path(p)
 }
 
 // Place gives findings their line and column in the file.

@@ -41,21 +41,8 @@ func (l *Loaded) Override(o Override, value, origin string) error {
 	if err := o.set(&l.Config, value); err != nil {
 		return err
 	}
-	if o.Path == "plugins.dir" || o.Path == "cache_dir" {
-		l.fromHere(o.Path)
-	}
 	l.origins[o.Path] = origin
 	return nil
-}
-
-// fromHere makes a path that was not read from the file independent of the
-// folder of the file.
-func (l *Loaded) fromHere(path string) {
-	p := &l.CacheDir
-	if path == "plugins.dir" {
-		p = &l.Plugins.Dir
-	}
-	*p = absolute(*p)
 }
 
 func setMaxTokens(c *Config, s string) error {

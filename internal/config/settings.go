@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -143,13 +142,4 @@ func plain(v reflect.Value) (string, bool) {
 		return fmt.Sprint(v.Float()), true
 	}
 	return "", false
-}
-
-// absolute returns p seen from the root, so that it means the same wherever it
-// is joined to.
-func absolute(p string) string {
-	if abs, err := filepath.Abs(p); err == nil {
-		return abs
-	}
-	return p
 }

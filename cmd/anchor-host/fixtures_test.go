@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const (
+	fixtureDir    = "../../testdata/wasm"
+	fixtureGolden = "testdata/fixtures.golden"
+)
+
+var manifestOperation = regexp.MustCompile(`operations: \{(\w+)`)
+
+// Every fixture is a plugin with one misdeed. A build with it must leave the
+// window of a build without it and say on stderr, in one line, what is wrong:
+// the golden file holds these lines. The few fixtures that behave change the
+// window instead.
+func TestFixturesThroughTheBinary(t *testing.T) {
+	names := fixtureNames(t)
+	if len(names) < 40 {
+		t.Fatalf("%d fixtures, want at least 40", len(names))
+	}
+	golden := readGolden(t)
+	var lines []string
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			line := runFixture(t, name)
+			lines = append(lines, name+"\t"+line)
+			if want, ok := golden[name]; !*update && (!ok || line != want) {
+				t.Errorf("got  %s\nwant %s\n(if the new line is right: go test -update)", line, want)
+			}
+		})
+	}
+	if *update {
+		if err := os.WriteFile(fixtureGolden, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fixtureNames lists the fixtures that are plugins.
+func fixtureNames(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	modules, err := filepath.Glob(filepath.Join(fixtureDir, "*", "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range modules {
+		names = append(names, filepath.Base(filepath.Dir(m)))
+	}
+	return names
+}
+
+func readGolden(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(fixtureGolden)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	golden := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		golden[name] = text
+	}
+	return golden
+}
+
+// fixtureItems are what the step is shown.
+const fixtureItems = `[
+  {"id": "a", "content": "one two", "source": "retrieval", "score": 0.5, "created_at": "2026-01-01T00:00:00Z"},
+  {"id": "b", "content": "three", "source": "retrieval", "score": 0.4, "created_at": "2026-01-01T00:00:00Z"}]`
+
+// fixtureLimits are the further limits of single fixtures.
+var fixtureLimits = map[string]string{
+	"memory-hog": ", memory: 2MiB", // so that it is not a question of speed
+}
+
+// runFixture builds with the fixture as a step and returns the line on stderr,
+// or the ids of the window when there is none.
+func runFixture(t *testing.T, name string) string {
+	t.Helper()
+	op := "filter"
+	if manifest, err := os.ReadFile(filepath.Join(fixtureDir, name, "plugin.yaml")); err == nil {
+		if m := manifestOperation.FindSubmatch(manifest); m != nil {
+			op = string(m[1])
+		}
+	}
+	dir := write(t, map[string]string{"anchor.yaml": fmt.Sprintf(
+		"instances: {%[1]s-1: {plugin: %[1]s, limits: {timeout: 500ms, init_timeout: 500ms%[2]s}}}", name, fixtureLimits[name])})
+	without, _ := fixtureBuild(t, dir, `[{"name": "sorted", "builtin": "sort"}]`)
+	with, stderr := fixtureBuild(t, dir, fmt.Sprintf(
+		`[{"name": "guest", "instance": "%s-1", "operation": "%s"}, {"name": "sorted", "builtin": "sort"}]`, name, op))
+	if stderr == "" {
+		return fmt.Sprint(windowIDs(with))
+	}
+	for _, key := range []string{"window", "formatted_output", "overflow_items"} {
+		if !reflect.DeepEqual(with[key], without[key]) {
+			t.Errorf("%s differs from a build without the plugin: %v, want %v", key, with[key], without[key])
+		}
+	}
+	if skipped := with["diagnostics"].(map[string]any)["skipped_steps"]; !reflect.DeepEqual(skipped, []any{"guest"}) {
+		t.Errorf("skipped steps %v", skipped)
+	}
+	if strings.Count(stderr, "\n") != 1 {
+		t.Errorf("more than one line on stderr:\n%s", stderr)
+	}
+	return strings.TrimSuffix(stderr, "\n")
+}
+
+func fixtureBuild(t *testing.T, dir, steps string) (result map[string]any, stderr string) {
+	t.Helper()
+	doc := fmt.Sprintf(`{"query": "q", "tokenizer": "words", "items": %s, "steps": %s}`, fixtureItems, steps)
+	code, stdout, stderr := run(t, doc, "build", "--request", "-",
+		"--config", filepath.Join(dir, "anchor.yaml"), "--plugins", fixtureDir, "--cache-dir", "off")
+	if code != codeOK {
+		t.Fatalf("code %d: %s%s", code, stdout, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatal(err)
+	}
+	return result, stderr
+}
