@@ -1,16 +1,31 @@
 package abi
 
+import "strconv"
+
 // Status is what an operation's export returns.
 type Status int32
 
 // The statuses. Every other value is an error, and so is any value when the
 // guest has called error_set with a message.
 const (
-	StatusDone     Status = 0
+	// StatusDone says that the output is the answer.
+	StatusDone Status = 0
+	// StatusNoChange says that everything stays as it is; the output is ignored.
 	StatusNoChange Status = 1
 	// StatusError is what the SDK returns for errors.
 	StatusError Status = -1
 )
+
+// String returns what the status means.
+func (s Status) String() string {
+	switch s {
+	case StatusDone:
+		return "done"
+	case StatusNoChange:
+		return "no change"
+	}
+	return "error " + strconv.Itoa(int(s))
+}
 
 // Reason is why a call failed: the same words in errors, diagnostics and
 // metrics.
@@ -18,17 +33,36 @@ type Reason string
 
 // The reasons.
 const (
-	ReasonTimeout        Reason = "timeout"
-	ReasonFuel           Reason = "fuel"
-	ReasonMemory         Reason = "memory"
-	ReasonTrap           Reason = "trap"
-	ReasonExit           Reason = "exit"
-	ReasonGuestError     Reason = "guest_error"
-	ReasonInvalidOutput  Reason = "invalid_output"
+	// ReasonTimeout says that the call did not end within its time.
+	ReasonTimeout Reason = "timeout"
+	// ReasonFuel says that the call executed more than it may.
+	ReasonFuel Reason = "fuel"
+	// ReasonMemory says that the guest asked for more memory than it may have.
+	ReasonMemory Reason = "memory"
+	// ReasonTrap says that the guest trapped or misused a host function.
+	ReasonTrap Reason = "trap"
+	// ReasonExit says that the guest ended itself.
+	ReasonExit Reason = "exit"
+	// ReasonGuestError says that the guest reported an error.
+	ReasonGuestError Reason = "guest_error"
+	// ReasonInvalidOutput says that the answer breaks the contract.
+	ReasonInvalidOutput Reason = "invalid_output"
+	// ReasonOutputTooLarge says that the answer is longer than it may be.
 	ReasonOutputTooLarge Reason = "output_too_large"
-	ReasonInputTooLarge  Reason = "input_too_large"
-	ReasonDenied         Reason = "denied"
-	ReasonBusy           Reason = "busy"
-	ReasonInitFailed     Reason = "init_failed"
-	ReasonCancelled      Reason = "cancelled"
+	// ReasonInputTooLarge says that the request does not fit.
+	ReasonInputTooLarge Reason = "input_too_large"
+	// ReasonDenied says that the guest used what it is not granted.
+	ReasonDenied Reason = "denied"
+	// ReasonBusy says that no instance came free in time.
+	ReasonBusy Reason = "busy"
+	// ReasonInitFailed says that init failed, for any reason.
+	ReasonInitFailed Reason = "init_failed"
+	// ReasonCancelled says that the build was cancelled.
+	ReasonCancelled Reason = "cancelled"
 )
+
+// Reasons is every reason.
+var Reasons = []Reason{
+	ReasonTimeout, ReasonFuel, ReasonMemory, ReasonTrap, ReasonExit, ReasonGuestError, ReasonInvalidOutput,
+	ReasonOutputTooLarge, ReasonInputTooLarge, ReasonDenied, ReasonBusy, ReasonInitFailed, ReasonCancelled,
+}

@@ -243,7 +243,7 @@ static inline int anchor__section(anchor_batch *b, uint32_t id, const uint8_t *p
 /* Checks the batch at data once; after ANCHOR_OK everything in b can be read
  * without checks, for row numbers below b->rows. */
 static inline int anchor_batch_open(anchor_batch *b, const void *data, uint32_t len) {
-    static const anchor_batch empty;
+    static const anchor_batch empty = {0};
     const uint8_t *p = (const uint8_t *)data;
     const uint32_t *h = (const uint32_t *)data;
     uint32_t at, count, end, last = 0;

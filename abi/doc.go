@@ -1,0 +1,34 @@
+// Package abi is the contract between anchor-host and its guests, version 1:
+// the names and signatures of functions, the documents of the JSON lane, the
+// layout of the batch lane, the manifest, statuses and reasons. The normative
+// text is ABI.md beside this file; a test holds it against the tables here.
+//
+// Hosts write a request and read changes:
+//
+//	var w abi.BatchWriter
+//	size, err := w.Plan(rows, manifest.Reads(op), &abi.Envelope{Query: query})
+//	// ask the guest for size bytes, as dst
+//	err = w.Write(dst)
+//	// call the guest
+//	changes, err := abi.DecodeChanges(out)
+//	err = changes.Check(rows.Len(), grant)
+//
+// Guests do the opposite with [OpenBatch] and [AppendChanges]. In the JSON lane
+// [AppendItemsRequest], [DecodeItemsRequest] with [BatchOf],
+// [AppendChangesJSON] and [DecodeChangesJSON] take their places.
+//
+// # Ownership
+//
+// A [Batch] reads its buffer in place: its strings and slices alias it. What
+// the decoders of change sets and documents return never does.
+//
+// # Guests are hostile
+//
+// Every decoder returns a value or an error, allocates in proportion to its
+// input, and never panics. [Changes.Check] is the one place where the meaning of
+// a change set is checked; after it a change set can be applied.
+//
+// The package imports the standard library only, since guests compile it too;
+// reading batches and writing change sets uses neither encoding/json nor
+// reflection.
+package abi
