@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrNoChange, returned by a handler, tells the host to go on as if the plugin
-// had not been called. It is not a failure.
+// ErrNoChange is what a handler returns to tell the host to go on as if the
+// plugin had not been called. It is not a failure.
 var ErrNoChange = errors.New("no change")
 
 // ErrNotFound says that a key has no value.

@@ -38,7 +38,7 @@ func (r *Request) Reset(b *abi.Batch) {
 // that cannot be decoded is empty, and fails the call through [Request.Err].
 func (r *Request) Query() *Query {
 	if r.query == nil {
-		r.query, r.err = r.Items.Batch.Query()
+		r.query, r.err = r.Items.Query()
 		if r.query == nil {
 			r.query = new(Query)
 		}

@@ -98,5 +98,5 @@ func SetOutput(b []byte) {
 func Answer() []byte { return state.out }
 
 // address is p as the host counts. Outside Wasm it is cut to 32 bits, which
-// serves as a token that Input recognises.
+// serves as a token that Input recognizes.
 func address(p unsafe.Pointer) uint32 { return uint32(uintptr(p)) }
