@@ -29,12 +29,13 @@ type Scanner struct {
 
 	start, pos int
 	buf        []byte   // the current word
-	parts      []string // parts of a name still to come
+	parts      []string // the parts of the name last read …
+	part       int      // … and how many of them have been words
 }
 
-// Reset starts over with another text and keeps the buffer.
+// Reset starts over with another text and keeps the storage.
 func (s *Scanner) Reset(text string) {
-	s.Text, s.start, s.pos, s.parts = text, 0, 0, nil
+	s.Text, s.start, s.pos, s.parts, s.part = text, 0, 0, s.parts[:0], 0
 }
 
 // Word returns the word that Next found; it is valid until the call after.
@@ -49,48 +50,64 @@ func (s *Scanner) End() int { return s.pos }
 
 // Next goes to the next word and reports whether there is one.
 func (s *Scanner) Next() bool {
-	if len(s.parts) > 0 {
-		s.buf = appendLower(s.buf[:0], s.parts[0])
-		s.parts = s.parts[1:]
+	if s.part < len(s.parts) {
+		s.buf = appendLower(s.buf[:0], s.parts[s.part])
+		s.part++
 		return true
 	}
 	for s.pos < len(s.Text) {
-		s.start = s.pos
-		if !s.scan() {
-			continue
+		mixed, done := s.plain()
+		if done || s.rest() {
+			if s.SplitIdentifiers && (mixed || !done) {
+				s.parts, s.part = appendParts(s.parts[:0], s.Text[s.start:s.pos]), 0
+			}
+			return true
 		}
-		if s.SplitIdentifiers {
-			s.parts = appendParts(s.parts[:0], s.Text[s.start:s.pos])
-		}
-		return true
 	}
 	return false
 }
 
-// scan reads one word at pos, or skips one character that begins none and
-// returns false.
-func (s *Scanner) scan() bool {
-	s.buf = s.buf[:0]
+// plain skips to the next word and reads its ASCII letters and digits, which
+// is all of most words: then done is true. mixed says that a capital or digit
+// follows its first character, so that it may have parts.
+func (s *Scanner) plain() (mixed, done bool) {
+	text, i, buf := s.Text, s.pos, s.buf[:0]
+	for i < len(text) && ascii[text[i]] == other {
+		i++
+	}
+	s.start = i
+	for i < len(text) && len(buf) < maxBytes {
+		c := ascii[text[i]]
+		if c < '0' {
+			break
+		}
+		mixed = mixed || (c != text[i] || c <= '9') && i > s.start
+		buf = append(buf, c)
+		i++
+	}
+	s.pos, s.buf = i, buf
+	done = len(buf) > 0 && (i == len(text) || ascii[text[i]] == other || len(buf) == maxBytes)
+	return mixed, done
+}
+
+// rest reads on with what may follow in a word, or skips one character that
+// begins none and returns false.
+func (s *Scanner) rest() bool {
 	for s.pos < len(s.Text) && len(s.buf) < maxBytes {
-		c := s.Text[s.pos]
-		switch class := ascii[c]; {
-		case class == lower:
+		switch c := ascii[s.Text[s.pos]]; {
+		case c >= '0':
 			s.buf = append(s.buf, c)
 			s.pos++
-		case class == upper:
-			s.buf = append(s.buf, c+'a'-'A')
-			s.pos++
-		case class == beyond:
-			if !s.scanRune() {
+		case c == beyond:
+			if !s.restRune() {
 				return s.finish()
 			}
-		case c == '\'' && len(s.buf) > 0 && s.letterAt(s.pos+1):
-			s.buf = append(s.buf, c)
+		case c == apostrophe && len(s.buf) > 0 && s.letterAt(s.pos+1):
+			s.buf = append(s.buf, '\'')
 			s.pos++
 		default:
 			if len(s.buf) == 0 {
 				s.pos++
-				return false
 			}
 			return s.finish()
 		}
@@ -98,9 +115,9 @@ func (s *Scanner) scan() bool {
 	return s.finish()
 }
 
-// scanRune takes the character beyond ASCII at pos into the word and reports
+// restRune takes the character beyond ASCII at pos into the word and reports
 // whether the word may go on.
-func (s *Scanner) scanRune() bool {
+func (s *Scanner) restRune() bool {
 	r, size := utf8.DecodeRuneInString(s.Text[s.pos:])
 	switch {
 	case r == '’' && len(s.buf) > 0 && s.letterAt(s.pos+size):
@@ -160,15 +177,16 @@ func appendParts(dst []string, name string) []string {
 func partBegins(name string, i int) bool {
 	before, c := name[i-1], name[i]
 	switch {
-	case isDigit(c):
-		return ascii[before] == upper || 'a' <= before && before <= 'z'
-	case ascii[c] == upper:
-		return ascii[before] == lower || i+1 < len(name) && 'a' <= name[i+1] && name[i+1] <= 'z'
+	case '0' <= c && c <= '9':
+		return isLower(before) || isUpper(before)
+	case isUpper(c):
+		return isLower(before) || '0' <= before && before <= '9' || i+1 < len(name) && isLower(name[i+1])
 	}
 	return false
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 // appendLower appends a part in lower case. Parts are cut between ASCII
 // letters, so what lies beyond ASCII is lowered rune by rune.
@@ -179,19 +197,23 @@ func appendLower(dst []byte, part string) []byte {
 	return dst
 }
 
+// The table ascii gives letters in lower case and digits as they are; every
+// other byte is one of these, which are below '0'.
 const (
-	lower  = iota + 1 // a-z and 0-9
-	upper             // A-Z
-	beyond            // not ASCII
+	other      = iota
+	apostrophe // may stand inside a word
+	beyond     // not ASCII
 )
 
 var ascii = func() (table [256]uint8) {
 	for c := range table {
 		switch {
 		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-			table[c] = lower
+			table[c] = uint8(c)
 		case 'A' <= c && c <= 'Z':
-			table[c] = upper
+			table[c] = uint8(c) + 'a' - 'A'
+		case c == '\'':
+			table[c] = apostrophe
 		case c >= utf8.RuneSelf:
 			table[c] = beyond
 		}

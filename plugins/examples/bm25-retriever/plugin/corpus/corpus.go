@@ -111,39 +111,34 @@ func (r *reader) walk(dir string) error {
 	pkg := newGoPackage(dir, r.opts.ChunkChars, r.emit)
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		if e.IsDir() {
-			if !r.exclude.matchDir(name) {
-				if err := r.walk(name); err != nil {
-					return err
-				}
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir():
+			if !r.exclude.matchFolder(name) {
+				err = r.walk(name)
 			}
-			continue
+		case e.Type().IsRegular() && r.wants(name) && (path.Ext(name) != ".go" || pkg.wants(e.Name())):
+			err = r.file(name, pkg)
 		}
-		if !e.Type().IsRegular() || len(r.include) > 0 && !r.include.match(name) || r.exclude.match(name) {
-			continue
-		}
-		if err := r.file(name, pkg); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (r *reader) wants(name string) bool {
+	return (len(r.include) == 0 || r.include.matchFile(name)) && !r.exclude.matchFile(name)
+}
+
 func (r *reader) file(name string, pkg *goPackage) error {
-	ext := path.Ext(name)
-	if ext == ".go" && !pkg.wants(path.Base(name)) {
-		return nil
-	}
 	data, err := r.load(name)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	r.stats.Files++
 	r.stats.Bytes += len(data)
-	switch ext {
+	switch path.Ext(name) {
 	case ".go":
 		pkg.file(name, data)
 		return nil

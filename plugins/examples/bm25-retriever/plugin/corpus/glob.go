@@ -6,8 +6,16 @@ import (
 	"strings"
 )
 
-// glob is a pattern cut at its slashes.
-type glob []string
+// glob is a pattern of slash-separated paths. Most patterns are of one of two
+// simple forms, and a walk asks for every file.
+type glob struct {
+	// parts is the pattern cut at its slashes, for patterns of no simple form.
+	parts []string
+	// base is X of **/X: the last name has to match. Empty for other patterns.
+	base string
+	// folder is X of X/**: everything below a folder that matches.
+	folder []string
+}
 
 type globs []glob
 
@@ -17,50 +25,74 @@ func compileGlobs(patterns []string) (globs, error) {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
 			return nil, fmt.Errorf("pattern %q: malformed (* ? [a-z] within a name, ** for folders)", p)
 		}
-		gs = append(gs, strings.Split(strings.TrimPrefix(p, "./"), "/"))
+		parts := strings.Split(strings.TrimPrefix(p, "./"), "/")
+		g := glob{parts: parts}
+		if n := len(parts); n == 2 && parts[0] == "**" && parts[1] != "**" {
+			g.base = parts[1]
+		} else if n > 1 && parts[n-1] == "**" {
+			g.folder = parts[:n-1]
+		}
+		gs = append(gs, g)
 	}
 	return gs, nil
 }
 
-func (gs globs) match(name string) bool {
-	parts := strings.Split(name, "/")
+// matchFile reports whether a pattern matches the path of a file.
+func (gs globs) matchFile(name string) bool {
 	for _, g := range gs {
-		if g.match(parts) {
+		if g.matchFile(name) {
 			return true
 		}
 	}
 	return false
 }
 
-// matchDir reports whether a pattern covers everything in the folder, so that
-// it need not be read: a/** covers a, and so does a.
-func (gs globs) matchDir(name string) bool {
+func (g *glob) matchFile(name string) bool {
+	if g.base != "" {
+		return matchName(g.base, name[strings.LastIndexByte(name, '/')+1:])
+	}
+	return matchParts(g.parts, strings.Split(name, "/"))
+}
+
+// matchFolder reports whether a pattern matches a folder or everything in it,
+// so that it need not be read: a/** and a for the folder a.
+func (gs globs) matchFolder(name string) bool {
 	parts := strings.Split(name, "/")
 	for _, g := range gs {
-		if n := len(g); n > 1 && g[n-1] == "**" && g[:n-1].match(parts) || g.match(parts) {
+		if g.folder != nil && matchParts(g.folder, parts) || matchParts(g.parts, parts) {
 			return true
 		}
 	}
 	return false
 }
 
-func (g glob) match(parts []string) bool {
-	if len(g) == 0 {
+// matchParts matches names one by one. A ** at the end stands for at least one
+// name, elsewhere for any number.
+func matchParts(pattern, parts []string) bool {
+	switch {
+	case len(pattern) == 0:
 		return len(parts) == 0
-	}
-	if g[0] == "**" {
+	case pattern[0] == "**" && len(pattern) == 1:
+		return len(parts) > 0
+	case pattern[0] == "**":
 		for i := range len(parts) + 1 {
-			if g[1:].match(parts[i:]) {
+			if matchParts(pattern[1:], parts[i:]) {
 				return true
 			}
 		}
 		return false
 	}
-	if len(parts) == 0 {
-		return false
+	return len(parts) > 0 && matchName(pattern[0], parts[0]) && matchParts(pattern[1:], parts[1:])
+}
+
+// matchName is path.Match, faster for literals and endings such as *.go.
+func matchName(pattern, name string) bool {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return pattern == name
 	}
-	if ok, _ := path.Match(g[0], parts[0]); !ok {
-		return false
+	if ending := pattern[1:]; pattern[0] == '*' && !strings.ContainsAny(ending, `*?[\`) {
+		return strings.HasSuffix(name, ending)
 	}
-	return g[1:].match(parts[1:])
+	ok, _ := path.Match(pattern, name)
+	return ok
 }

@@ -95,8 +95,8 @@ func (s *goScanner) blockComment() {
 func (s *goScanner) packageClause(line []byte) (goDecl, bool) {
 	decl := goDecl{kind: "package", name: string(identifier(line[len("package "):])), doc: s.doc}
 	s.skipTo(s.pos + len(line))
-	ok := !s.pastClause
-	s.pastClause = true
+	ok := !s.pastClause && decl.name != ""
+	s.pastClause = s.pastClause || ok
 	return decl, ok
 }
 

@@ -9,22 +9,10 @@ import (
 // a Markdown heading outside of fenced code; its title is the line of headings
 // above it.
 func readText(name, text string, limit int, emit func(Document)) {
-	n := 0
-	section := func(titles []string, body string) {
-		title := joinTitles(titles)
-		for _, piece := range chunks(body, limit) {
-			n++
-			d := Document{ID: name, Title: title, Text: piece, Path: name}
-			if n > 1 {
-				d.ID = fmt.Sprintf("%s#%d", name, n)
-			}
-			emit(d)
-		}
-	}
-	var titles []string // by level of heading, empty where a level is missing
+	t := textReader{name: name, limit: limit, emit: emit}
 	start, fence := 0, ""
 	for pos := 0; pos < len(text); {
-		end := pos + len(text[pos:])
+		end := len(text)
 		if i := strings.IndexByte(text[pos:], '\n'); i >= 0 {
 			end = pos + i + 1
 		}
@@ -37,16 +25,48 @@ func readText(name, text string, limit int, emit func(Document)) {
 		case strings.HasPrefix(line, "```"), strings.HasPrefix(line, "~~~"):
 			fence = line[:3]
 		case level > 0:
-			section(titles, text[start:pos])
-			for len(titles) < level {
-				titles = append(titles, "")
-			}
-			titles = append(titles[:level-1], title)
+			t.section(text[start:pos], level)
+			t.setTitle(level, title)
 			start = end
 		}
 		pos = end
 	}
-	section(titles, text[start:])
+	t.section(text[start:], 0)
+}
+
+// textReader is the state of reading one text.
+type textReader struct {
+	name   string
+	limit  int
+	emit   func(Document)
+	titles []string // by level of heading, empty where a level is missing
+	n      int      // chunks so far
+}
+
+func (t *textReader) setTitle(level int, title string) {
+	for len(t.titles) < level {
+		t.titles = append(t.titles, "")
+	}
+	t.titles = append(t.titles[:level-1], title)
+}
+
+// section emits what stands below the present title. A title without text is
+// worth a document when no deeper heading goes on with it; next is the level of
+// the heading that follows, 0 at the end.
+func (t *textReader) section(body string, next int) {
+	title := joinTitles(t.titles)
+	pieces := chunks(body, t.limit)
+	if pieces == nil && title != "" && next <= len(t.titles) {
+		pieces = []string{""}
+	}
+	for _, piece := range pieces {
+		t.n++
+		d := Document{ID: t.name, Title: title, Text: piece, Path: t.name}
+		if t.n > 1 {
+			d.ID = fmt.Sprintf("%s#%d", t.name, t.n)
+		}
+		t.emit(d)
+	}
 }
 
 // heading returns level and title of a Markdown heading, level 0 for any other
