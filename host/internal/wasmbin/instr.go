@@ -17,6 +17,7 @@ const (
 	opReturnCallIn = 0x13
 	opSelect       = 0x1b
 	opLocalGet     = 0x20
+	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
 	opTableSet     = 0x26

@@ -1,0 +1,256 @@
+package wasmbin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/fnv"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// TestSpecModulesKeepTheirMeaning runs every module of the engine's spec tests
+// that needs no imports, plain and metered, and compares what can be observed.
+// It also holds the charges against the weight of what was really executed.
+func TestSpecModulesKeepTheirMeaning(t *testing.T) {
+	modules := specModules(t)
+	names := slices.Sorted(maps.Keys(modules))
+	for engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			d := newDifferential(t, engine)
+			for _, name := range names {
+				d.module(name, modules[name])
+			}
+			t.Logf("%d modules accepted, %d run, %d calls of which %d trapped", d.accepted, d.ran, d.calls, d.traps)
+			if d.accepted < 2500 || d.calls < 5000 || d.traps < 500 {
+				t.Errorf("too little was compared")
+			}
+		})
+	}
+}
+
+// differential compares modules plain, metered and metered exactly.
+type differential struct {
+	t                           *testing.T
+	rt                          wazero.Runtime
+	tank                        *tank
+	compiled                    []wazero.CompiledModule // of the module at hand
+	accepted, ran, calls, traps int
+}
+
+func newDifferential(t *testing.T, engine string) *differential {
+	ctx := context.Background()
+	d := &differential{t: t, tank: &tank{}, rt: wazero.NewRuntimeWithConfig(ctx, engines[engine]().WithCoreFeatures(features))}
+	t.Cleanup(func() { d.rt.Close(ctx) })
+	_, err := d.rt.NewHostModuleBuilder(TickModule).NewFunctionBuilder().WithGoFunction(api.GoFunc(
+		func(ctx context.Context, s []uint64) { d.tank.tick(ctx, s) }), nil, []api.ValueType{api.ValueTypeI64}).
+		Export(TickName).Instantiate(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d *differential) compile(bin []byte) wazero.CompiledModule {
+	c, err := d.rt.CompileModule(context.Background(), bin)
+	if err != nil {
+		return nil
+	}
+	d.compiled = append(d.compiled, c)
+	return c
+}
+
+func (d *differential) module(name string, bin []byte) {
+	ctx := context.Background()
+	defer func() {
+		for _, c := range d.compiled {
+			c.Close(ctx)
+		}
+		d.compiled = d.compiled[:0]
+	}()
+	out, meterErr := Meter(bin, MeterOptions{})
+	if errors.Is(meterErr, ErrUnsupported) {
+		return
+	}
+	plain := d.compile(bin)
+	if plain == nil {
+		// What the engine refuses must not become valid by the rewrite.
+		if meterErr == nil && d.compile(out) != nil {
+			d.t.Errorf("%s: invalid, but valid when metered", name)
+		}
+		return
+	}
+	d.accepted++
+	if meterErr != nil {
+		d.t.Errorf("%s: the engine accepts it, Meter does not: %v", name, meterErr)
+		return
+	}
+	metered, exact := d.compile(out), d.compile(meterExactly(d.t, bin))
+	if metered == nil || exact == nil {
+		_, err := d.rt.CompileModule(ctx, out)
+		d.t.Errorf("%s: not accepted when metered: %v", name, err)
+		return
+	}
+	info, err := Inspect(bin)
+	if err != nil {
+		d.t.Errorf("%s: the engine accepts it, Inspect does not: %v", name, err)
+		return
+	}
+	if len(info.Imports) == 0 {
+		d.run(name, info, plain, metered, exact)
+	}
+}
+
+// startFunction is the index in the engine's messages, which moves.
+var startFunction = regexp.MustCompile(`start function\[\d+\]`)
+
+// run calls every exported function of a module with a few arguments.
+func (d *differential) run(name string, info *Info, plain, metered, exact wazero.CompiledModule) {
+	const limit = 300_000
+	ctx := context.Background()
+	tanks := map[api.Module]*tank{}
+	instantiate := func(c wazero.CompiledModule) (api.Module, string) {
+		d.tank = &tank{slice: 1000, limit: limit}
+		m, err := d.rt.InstantiateModule(ctx, c, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+		if m != nil {
+			tanks[m] = d.tank
+		}
+		return m, firstLine(err)
+	}
+	mm, merr := instantiate(metered)
+	pm, perr := instantiate(plain)
+	em, _ := instantiate(exact)
+	if startFunction.ReplaceAllString(perr, "") != startFunction.ReplaceAllString(merr, "") {
+		d.t.Errorf("%s: instantiate: plain %q, metered %q", name, perr, merr)
+	}
+	if pm == nil || mm == nil || em == nil {
+		return
+	}
+	d.ran++
+	defer pm.Close(ctx)
+	defer mm.Close(ctx)
+	defer em.Close(ctx)
+	call := func(m api.Module, fn string, args []uint64) ([]uint64, error) {
+		d.tank = tanks[m]
+		return m.ExportedFunction(fn).Call(ctx, args...)
+	}
+	for _, fn := range slices.Sorted(maps.Keys(plain.ExportedFunctions())) {
+		for seed := range 4 {
+			if seed == 3 && strings.Contains(fn, "grow") {
+				continue // a plain table grows to gigabytes
+			}
+			args := arguments(plain.ExportedFunctions()[fn].ParamTypes(), fn, seed)
+			mres, merr := call(mm, fn, args)
+			if errors.Is(merr, errSpent) {
+				return // it may never return when plain
+			}
+			pres, perr := call(pm, fn, args)
+			d.calls++
+			if perr != nil {
+				d.traps++
+			}
+			if !sameResults(plain.ExportedFunctions()[fn].ResultTypes(), pres, mres) || firstLine(perr) != firstLine(merr) {
+				d.t.Errorf("%s: %s(%v): plain %v %q, metered %v %q", name, fn, args, pres, firstLine(perr), mres, firstLine(merr))
+			}
+			call(em, fn, args)
+			d.compareState(name+" "+fn, info, pm, mm)
+			if u, e := used(mm, tanks[mm]), used(em, tanks[em]); u < e {
+				d.t.Errorf("%s: %s(%v): charged %d for %d executed", name, fn, args, u, e)
+			}
+		}
+	}
+}
+
+// sameResults compares results; references are addresses, of which only null is known.
+func sameResults(types []api.ValueType, a, b []uint64) bool {
+	if slices.Contains(types, api.ValueType(FuncRef)) {
+		return len(a) == len(b) && (len(a) == 0 || (a[0] == 0) == (b[0] == 0))
+	}
+	return slices.Equal(a, b)
+}
+
+func used(m api.Module, k *tank) int64 { return k.granted - int64(m.ExportedGlobal(FuelExport).Get()) }
+
+// compareState compares memory and the exported globals.
+func (d *differential) compareState(what string, info *Info, plain, metered api.Module) {
+	if len(info.Memories) > 0 {
+		x, _ := plain.Memory().Read(0, plain.Memory().Size())
+		y, _ := metered.Memory().Read(0, metered.Memory().Size())
+		if !bytes.Equal(x, y) {
+			d.t.Errorf("%s: memories differ", what)
+		}
+	}
+	for _, e := range info.Exports {
+		if e.Kind == KindGlobal && plain.ExportedGlobal(e.Name).Get() != metered.ExportedGlobal(e.Name).Get() {
+			d.t.Errorf("%s: global %q differs", what, e.Name)
+		}
+	}
+}
+
+// arguments are zeros, ones, small numbers and arbitrary bits. References are null.
+func arguments(types []api.ValueType, name string, seed int) []uint64 {
+	var args []uint64
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	for _, t := range types {
+		h.Write([]byte{byte(seed)})
+		v := []uint64{0, 1, uint64(2 + len(args)), h.Sum64()}[seed]
+		switch {
+		case t == api.ValueTypeExternref, t == byte(FuncRef):
+			v = 0
+		case t == api.ValueTypeI32 || t == api.ValueTypeF32:
+			v = uint64(uint32(v))
+		case t == byte(V128):
+			args = append(args, v) // two cells
+		}
+		args = append(args, v)
+	}
+	return args
+}
+
+// TestGoGuestKeepsItsMeaning compares a stock-Go guest, plain and metered.
+func TestGoGuestKeepsItsMeaning(t *testing.T) {
+	bin := goGuest(t)
+	out := mustMeter(t, bin, MeterOptions{})
+	plain := mustStart(t, "compiler", bin, &tank{})
+	metered := mustStart(t, "compiler", out, &tank{slice: DefaultSlice})
+	exact := mustStart(t, "compiler", meterExactly(t, bin), &tank{slice: DefaultSlice})
+	for _, c := range []struct {
+		name string
+		arg  uint64
+	}{{"fnv_sum", 100_000}, {"sha_sum", 20_000}, {"sort_floats", 1000}, {"json_trip", 20}, {"count_words", 10_000}, {"fib", 15}} {
+		p, perr := plain.call(c.name, c.arg)
+		m, merr := metered.call(c.name, c.arg)
+		if perr != nil || merr != nil || !slices.Equal(p, m) {
+			t.Errorf("%s: plain %v %v, metered %v %v", c.name, p, perr, m, merr)
+		}
+		before, beforeExact := metered.used(), exact.used()
+		metered.call(c.name, c.arg)
+		exact.call(c.name, c.arg)
+		charged, executed := metered.used()-before, exact.used()-beforeExact
+		t.Logf("%-12s charged %.2f of %d executed", c.name, float64(charged)/float64(executed), executed)
+		// Garbage collections fall differently, therefore the slack.
+		if charged < executed*9/10 || charged > executed*6 {
+			t.Errorf("%s: charged %d for %d executed", c.name, charged, executed)
+		}
+	}
+}
+
+// TestNamesStayInStep holds the stack trace of a metered guest against the plain one.
+func TestNamesStayInStep(t *testing.T) {
+	bin := fixture(t, "bulk")
+	trace := func(b []byte) string {
+		_, err := mustStart(t, "compiler", b, &tank{slice: DefaultSlice}).call("table_init", 9)
+		return err.Error()
+	}
+	plain, metered := trace(bin), trace(mustMeter(t, bin, MeterOptions{}))
+	if plain != metered || !strings.Contains(plain, "table_init") {
+		t.Errorf("plain:\n%s\nmetered:\n%s", plain, metered)
+	}
+}

@@ -1,0 +1,272 @@
+package wasmbin
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// TestFuelDoesNotDependOnSlices draws the same totals whatever the host hands out.
+func TestFuelDoesNotDependOnSlices(t *testing.T) {
+	out := mustMeter(t, fixture(t, "programs"), MeterOptions{})
+	calls := []struct {
+		name string
+		arg  uint64
+	}{{"fib", 12}, {"loop", 5000}, {"fnv", 3000}, {"sieve", 20000}}
+	totals := map[string]int64{}
+	for engine := range engines {
+		for _, slice := range []int64{1, 100, DefaultSlice, 1_000_000} {
+			g := mustStart(t, engine, out, &tank{slice: slice})
+			for _, c := range calls {
+				before := g.used()
+				if _, err := g.call(c.name, c.arg); err != nil {
+					t.Fatal(err)
+				}
+				total := g.used() - before
+				if want, ok := totals[c.name]; ok && total != want {
+					t.Errorf("%s, slices of %d, %s: %d fuel, earlier %d", c.name, slice, engine, total, want)
+				}
+				totals[c.name] = total
+			}
+		}
+	}
+	t.Log(totals)
+}
+
+// TestFuelIsExactAtATrap reads the counter after a trap and after the host stopped the guest.
+func TestFuelIsExactAtATrap(t *testing.T) {
+	out := mustMeter(t, fixture(t, "bulk"), MeterOptions{})
+	var first int64
+	for i, slice := range []int64{100, 1_000_000} {
+		g := mustStart(t, "compiler", out, &tank{slice: slice})
+		if _, err := g.call("fill", 131073); err == nil {
+			t.Fatal("a fill beyond the memory does not trap")
+		}
+		if i == 0 {
+			first = g.used()
+		} else if g.used() != first {
+			t.Errorf("%d and %d fuel before the trap", first, g.used())
+		}
+	}
+	g := mustStart(t, "compiler", out, &tank{slice: 100, limit: 1000})
+	if _, err := g.call("fill", 65536); !errors.Is(err, errSpent) {
+		t.Fatalf("got %v", err)
+	}
+	if b, _ := g.mod.Memory().ReadByte(0); b != 0 {
+		t.Error("the memory was filled before it was paid for")
+	}
+	if g.used() < 65536 || g.granted != 1000 {
+		t.Errorf("used %d, granted %d", g.used(), g.granted)
+	}
+	ticks := g.ticks
+	if _, err := g.call("fill", 1); !errors.Is(err, errSpent) || g.ticks != ticks+1 {
+		t.Errorf("a call after the host stopped the guest: %v after %d ticks", err, g.ticks-ticks)
+	}
+}
+
+func TestBulkOperationsPayForTheirSize(t *testing.T) {
+	const trap = true
+	for _, c := range []struct {
+		name string
+		arg  uint64
+		size int64 // charged beyond the fixed part
+		trap bool
+	}{
+		{"fill", 0, 0, false}, {"fill", 65536, 65536, false}, {"fill", 131072, 131072, false},
+		{"fill", 4 << 20, 4 << 20, trap}, {"fill", 1 << 31, 0, trap}, {"fill", 1<<32 - 1, 0, trap},
+		{"copy", 70000, 70000, false}, {"init", 16, 16, false}, {"init", 17, 17, trap},
+		{"grow", 2, 2 << 16, false}, {"grow", 98, 98 << 16, false}, {"grow", 101, 0, false}, {"grow", 1<<32 - 1, 0, false},
+		{"table_fill", 4, 4, false}, {"table_copy", 3, 3, false}, {"table_init", 2, 2, false}, {"table_init", 3, 3, trap},
+		{"table_grow", 5, 5, false}, {"table_grow", 1001, 0, false},
+	} {
+		t.Run(fmt.Sprint(c.name, " ", c.arg), func(t *testing.T) {
+			out := mustMeter(t, fixture(t, "bulk"), MeterOptions{MaxMemoryPages: 100, MaxTable: 1000})
+			cost := func(arg uint64) (int64, error) {
+				g := mustStart(t, "compiler", out, &tank{slice: DefaultSlice})
+				_, err := g.call(c.name, arg)
+				return g.used(), err
+			}
+			fixed, _ := cost(0)
+			got, err := cost(c.arg)
+			if got-fixed != c.size || (err != nil) != c.trap {
+				t.Errorf("charged %d, want %d; error %v", got-fixed, c.size, err)
+			}
+		})
+	}
+}
+
+// TestLargeBulkOperationsReachTheHostFirst holds the promise of DefaultSlice.
+func TestLargeBulkOperationsReachTheHostFirst(t *testing.T) {
+	out := mustMeter(t, fixture(t, "bulk"), MeterOptions{})
+	g := mustStart(t, "compiler", out, &tank{slice: DefaultSlice})
+	if _, err := g.call("fill", 1); err != nil {
+		t.Fatal(err)
+	}
+	ticks, before := g.ticks, byte(0)
+	g.onTick = func() { before, _ = g.mod.Memory().ReadByte(65535) }
+	if _, err := g.call("fill", 65536); err != nil {
+		t.Fatal(err)
+	}
+	if g.ticks == ticks || before != 0 {
+		t.Errorf("%d ticks, last byte %d at the tick", g.ticks-ticks, before)
+	}
+}
+
+// TestRandomProgramsPayForWhatTheyRun generates structured control flow of all
+// kinds and holds the charge against the weight of what was executed.
+func TestRandomProgramsPayForWhatTheyRun(t *testing.T) {
+	worst := 0.0
+	for seed := range uint64(150) {
+		bin := randomProgram(seed)
+		metered := mustStart(t, "interpreter", mustMeter(t, bin, MeterOptions{}), &tank{slice: DefaultSlice})
+		exact := mustStart(t, "interpreter", meterExactly(t, bin), &tank{slice: DefaultSlice})
+		for arg := range uint64(8) {
+			m0, e0 := metered.used(), exact.used()
+			m, merr := metered.call("run", arg*0x9e3779b9+1, 200)
+			e, eerr := exact.call("run", arg*0x9e3779b9+1, 200)
+			if merr != nil || eerr != nil || m[0] != e[0] {
+				t.Fatalf("seed %d: %v %v, %v %v", seed, m, merr, e, eerr)
+			}
+			charged, executed := metered.used()-m0, exact.used()-e0
+			if charged < executed {
+				t.Fatalf("seed %d, argument %d: charged %d for %d executed", seed, arg, charged, executed)
+			}
+			worst = max(worst, float64(charged)/float64(executed))
+		}
+	}
+	t.Logf("at most %.1f times what was executed", worst)
+}
+
+// generator writes a function (seed, steps) -> i32 that wanders through random
+// blocks; each back edge costs a step, and without steps none is taken.
+type generator struct {
+	*rand.Rand
+	code   []byte
+	labels []byte // open blocks, outermost first: opLoop or opBlock
+	budget int
+}
+
+func randomProgram(seed uint64) []byte {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), budget: 40 + int(seed)}
+	g.labels = []byte{opBlock}
+	g.body(0)
+	g.code = append(g.code, opLocalGet, 0, opEnd)
+	f := append([]byte{0}, g.code...)
+	b := []byte(magic + "\x01\x00\x00\x00")
+	b = appendSection(b, secType, []byte{1, 0x60, 2, byte(I32), byte(I32), 1, byte(I32)})
+	b = appendSection(b, secFunction, []byte{1, 0})
+	b = appendSection(b, secExport, []byte{1, 3, 'r', 'u', 'n', 0, 0})
+	return appendSection(b, secCode, append(appendU32([]byte{1}, uint32(len(f))), f...))
+}
+
+// mix changes the state in local 0, n times.
+func (g *generator) mix(n int) {
+	for range n {
+		g.code = append(g.code, opLocalGet, 0, opI32Const)
+		g.code = appendS32(g.code, int32(g.Uint32()|1))
+		g.code = append(g.code, 0x6c, 0x21, 0) // i32.mul, local.set
+	}
+}
+
+// choice leaves a number below n on the stack, from the state.
+func (g *generator) choice(n int) {
+	g.mix(1)
+	g.code = append(g.code, opLocalGet, 0, opI32Const, byte(8+g.IntN(16)), 0x76, opI32Const)
+	g.code = append(appendS32(g.code, int32(n)), 0x70) // i32.shr_u, i32.rem_u
+}
+
+func (g *generator) body(depth int) {
+	for range 1 + g.IntN(6) {
+		if g.budget--; g.budget < 0 {
+			return
+		}
+		g.mix(g.IntN(20))
+		switch k := g.IntN(8); {
+		case k < 2 && depth < 8:
+			g.block(opBlock, depth)
+		case k == 2 && depth < 8:
+			g.block(opLoop, depth)
+		case k == 3 && depth < 8:
+			g.choice(2)
+			g.block(opIf, depth)
+		case k == 4:
+			g.choice(2)
+			g.branch(opBrIf)
+		case k == 5 && depth > 0:
+			g.table()
+		default:
+			g.mix(g.IntN(60))
+		}
+	}
+}
+
+func (g *generator) block(op byte, depth int) {
+	g.code = append(g.code, op, blockVoid)
+	g.labels = append(g.labels, op)
+	g.body(depth + 1)
+	if op == opIf && g.IntN(2) == 0 {
+		g.code = append(g.code, opElse)
+		g.body(depth + 1)
+	}
+	if op == opLoop {
+		g.choice(2)
+		g.branch(opBrIf)
+	}
+	g.code = append(g.code, opEnd)
+	g.labels = g.labels[:len(g.labels)-1]
+}
+
+// branch leaves for a random open block but the function, when the number on
+// the stack is not zero, and for a loop only while there are steps.
+func (g *generator) branch(op byte) {
+	l := g.IntN(len(g.labels))
+	if l == len(g.labels)-1 {
+		g.code = append(g.code, 0x1a) // drop
+		return
+	}
+	if g.labels[len(g.labels)-1-l] == opLoop {
+		g.step()
+		g.code = append(g.code, 0x71) // i32.and
+	}
+	g.code = append(g.code, op, byte(l))
+}
+
+// step takes a step and leaves 1 while there are some.
+func (g *generator) step() {
+	g.code = append(g.code, opLocalGet, 1, opI32Const, 1, 0x6b, opLocalTee, 1, opI32Const, 0, 0x4a) // sub, tee, gt_s
+}
+
+// table dispatches over the open blocks that are no loops, then goes on in dead code.
+func (g *generator) table() {
+	var targets []byte
+	for l := range len(g.labels) - 1 {
+		if g.labels[len(g.labels)-1-l] != opLoop {
+			targets = append(targets, byte(l))
+		}
+	}
+	if len(targets) == 0 {
+		return
+	}
+	g.choice(len(targets) + 1)
+	g.code = append(appendU32(append(g.code, opBrTable), uint32(len(targets))), targets...)
+	g.code = append(g.code, targets[0])
+}
+
+func TestFreshCounterAsksBeforeTheFirstWork(t *testing.T) {
+	out := mustMeter(t, fixture(t, "indices"), MeterOptions{})
+	k := &tank{slice: DefaultSlice}
+	g := mustStart(t, "compiler", out, k)
+	if k.ticks != 1 {
+		t.Errorf("%d ticks by the end of the start function", k.ticks)
+	}
+	g.fuel.(api.MutableGlobal).Set(1000)
+	if _, err := g.call("direct"); err != nil {
+		t.Fatal(err)
+	}
+	if k.ticks != 1 || int64(g.fuel.Get()) >= 1000 {
+		t.Errorf("%d ticks, counter %d", k.ticks, g.fuel.Get())
+	}
+}
