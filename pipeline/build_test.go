@@ -356,6 +356,9 @@ func TestBuildInfo(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	noop := StepFunc(func(_ context.Context, _ *Query, items []Item) ([]Item, error) { return items, nil })
 	for want, cfg := range map[string]Config{
+		`anthropic: cache_control "top": invalid value (want block or seed)`:                          {Formatter: Anthropic{CacheControl: "top"}},
+		`enricher: template at "{who}": invalid value (want {query}, {context}, {{ or }})`:            {Enricher: TemplateEnricher{Template: "{who}"}},
+		"enricher: max_items -1: invalid value (want 1 or more)":                                      {Enricher: TemplateEnricher{MaxItems: -1}},
 		"pipeline: max_tokens -1: invalid value (want 1 or more)":                                     {MaxTokens: -1},
 		"budget: total_tokens 0: invalid value (want 1 or more)":                                      {Budget: &Budget{}},
 		"budget: reserve_tokens 9 leave nothing of max_tokens 9: budget exceeded (lower the reserve)": {MaxTokens: 9, Budget: &Budget{TotalTokens: 9, ReserveTokens: 9}},

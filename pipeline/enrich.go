@@ -25,11 +25,20 @@ type TemplateEnricher struct {
 	Template string
 }
 
+// Validate checks MaxItems and Template.
+func (e TemplateEnricher) Validate() error {
+	if e.MaxItems < 0 {
+		return fmt.Errorf("enricher: max_items %d: %w (want 1 or more)", e.MaxItems, ErrInvalid)
+	}
+	_, err := expand(e.Template, "", "")
+	return err
+}
+
 // Enrich joins the contents of the newest items, oldest of them first, by "; ". The
 // query comes back unchanged when that is blank.
 func (e TemplateEnricher) Enrich(_ context.Context, query string, items []Item) (string, error) {
-	if e.MaxItems < 0 {
-		return "", fmt.Errorf("enricher: max_items %d: %w (want 1 or more)", e.MaxItems, ErrInvalid)
+	if err := e.Validate(); err != nil {
+		return "", err
 	}
 	limit, template := e.MaxItems, e.Template
 	if limit == 0 {

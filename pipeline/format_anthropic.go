@@ -56,13 +56,20 @@ type AnthropicMessage struct {
 // FormatType returns "anthropic".
 func (Anthropic) FormatType() string { return "anthropic" }
 
+// Validate checks CacheControl.
+func (f Anthropic) Validate() error {
+	switch f.CacheControl {
+	case "", CacheControlBlock, CacheControlSeed:
+		return nil
+	}
+	return fmt.Errorf("anthropic: cache_control %q: %w (want %s or %s)", f.CacheControl, ErrInvalid, CacheControlBlock, CacheControlSeed)
+}
+
 // Format returns an [*AnthropicOutput]: system prompts as blocks, then a user message
 // with the context, then the turns, neighbours of equal role merged.
 func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
-	switch f.CacheControl {
-	case "", CacheControlBlock, CacheControlSeed:
-	default:
-		return nil, fmt.Errorf("cache_control %q: %w (want %s or %s)", f.CacheControl, ErrInvalid, CacheControlBlock, CacheControlSeed)
+	if err := f.Validate(); err != nil {
+		return nil, err
 	}
 	s := divide(w)
 	out := &AnthropicOutput{System: make([]TextBlock, len(s.system))}

@@ -68,7 +68,8 @@ type Pipeline struct {
 }
 
 // New checks a configuration and returns its pipeline, which keeps copies of the
-// lists in it. Errors wrap [ErrInvalid] or, when the reserve leaves no room in the
+// lists in it. A formatter or enricher with a method Validate() error is checked by
+// it. Errors wrap [ErrInvalid] or, when the reserve leaves no room in the
 // window or the allocations do not fit, [ErrBudget].
 func New(cfg Config) (*Pipeline, error) {
 	p := &Pipeline{
@@ -84,6 +85,13 @@ func New(cfg Config) (*Pipeline, error) {
 	}
 	if err := p.setDefaults(); err != nil {
 		return nil, err
+	}
+	for _, part := range []any{p.formatter, p.enricher} {
+		if v, ok := part.(interface{ Validate() error }); ok {
+			if err := v.Validate(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := p.setBudget(); err != nil {
 		return nil, err

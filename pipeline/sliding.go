@@ -240,7 +240,7 @@ func (s *SlidingWindow) Items(context.Context, *Query) ([]Item, error) {
 			ID:         fmt.Sprintf("turn-%d", t.Sequence),
 			Content:    t.Content,
 			Source:     SourceConversation,
-			Score:      round4(min(1, max(0, s.cfg.Recency(i, len(s.turns))))),
+			Score:      boundedScore(s.cfg.Recency(i, len(s.turns))),
 			Priority:   s.cfg.Priority,
 			TokenCount: t.TokenCount,
 			Metadata:   metadata,
@@ -249,6 +249,14 @@ func (s *SlidingWindow) Items(context.Context, *Query) ([]Item, error) {
 		})
 	}
 	return items, nil
+}
+
+// boundedScore makes what a scorer says a score; NaN is 0.
+func boundedScore(x float64) float64 {
+	if !(x > 0) {
+		return 0
+	}
+	return round4(min(1, x))
 }
 
 func sumTokens(turns []Turn) (sum int) {

@@ -1,0 +1,174 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// provider is a ContextProvider made of a function.
+type provider struct {
+	name     string
+	priority int
+	apply    func(ctx context.Context, s *AgentState, msgs []Message) ([]Message, error)
+}
+
+func (p provider) Name() string  { return p.name }
+func (p provider) Priority() int { return p.priority }
+func (p provider) EstimateTokens(context.Context, *AgentState) (int, error) {
+	panic("not called by a chain")
+}
+
+func (p provider) Apply(ctx context.Context, s *AgentState, msgs []Message, _ ProviderBudget) ([]Message, error) {
+	return p.apply(ctx, s, msgs)
+}
+
+func appending(name string, priority int, text string) provider {
+	return provider{name, priority, func(_ context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
+		return append(msgs, Message{Role: RoleUser, Content: text}), nil
+	}}
+}
+
+func mustChain(t *testing.T, log *bytes.Buffer, providers ...ContextProvider) *ProviderChain {
+	t.Helper()
+	c, err := NewProviderChain(textLogger(log), providers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func texts(msgs []Message) []string {
+	var out []string
+	for _, m := range msgs {
+		out = append(out, m.Content)
+	}
+	return out
+}
+
+func TestProvidersRunByAscendingPriority(t *testing.T) {
+	var log bytes.Buffer
+	c := mustChain(t, &log, appending("truncation", 30, "t"), appending("custom", 100, "x"), appending("observation", 10, "o"), appending("compaction", 20, "c"))
+	for _, p := range []provider{appending("crm", 5, "crm"), appending("second-20", 20, "c2")} {
+		if err := c.Register(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"crm", "observation", "compaction", "second-20", "truncation", "custom"}
+	if got := c.Names(); !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+	out, err := c.Run(t.Context(), &AgentState{}, nil, ProviderBudget{})
+	if got := texts(out); err != nil || !slices.Equal(got, []string{"crm", "o", "c", "c2", "t", "x"}) {
+		t.Errorf("messages %v, %v", got, err)
+	}
+}
+
+func TestFailedProviderLeavesNoTrace(t *testing.T) {
+	spoil := func(s *AgentState, msgs []Message) {
+		s.Messages[0].Content, s.Observations[0], s.Data["k"].([]any)[0], s.Reflection = "changed", "changed", "changed", "changed"
+		msgs[0].Content, msgs[0].ToolCalls[0] = "changed", 'x'
+	}
+	for name, fail := range map[string]func() ([]Message, error){
+		"error":        func() ([]Message, error) { return []Message{{Role: RoleUser, Content: "partial"}}, errBoom },
+		"panic":        func() ([]Message, error) { panic("boom") },
+		"nothing left": func() ([]Message, error) { return []Message{}, nil },
+		"unknown role": func() ([]Message, error) { return []Message{{Role: "bard"}}, nil },
+	} {
+		var log bytes.Buffer
+		bad := provider{"bad", 2, func(_ context.Context, s *AgentState, msgs []Message) ([]Message, error) {
+			spoil(s, msgs)
+			return fail()
+		}}
+		c := mustChain(t, &log, appending("p1", 1, "A"), bad, appending("p3", 3, "B"))
+		newState := func() *AgentState {
+			return &AgentState{Messages: []Message{{Content: "m"}}, Observations: []string{"o"}, Data: map[string]any{"k": []any{"v"}}}
+		}
+		state, given := newState(), []Message{{Role: RoleUser, Content: "m0", ToolCalls: []byte("[]")}}
+		out, err := c.Run(t.Context(), state, given, ProviderBudget{})
+		if got := texts(out); err != nil || !slices.Equal(got, []string{"m0", "A", "B"}) || string(out[0].ToolCalls) != "[]" {
+			t.Errorf("%s: messages %v, %v", name, got, err)
+		}
+		if !reflect.DeepEqual(state, newState()) || given[0].Content != "m0" {
+			t.Errorf("%s: state %+v, messages given %+v", name, state, given)
+		}
+		if !bytes.HasPrefix(log.Bytes(), []byte(`level=WARN msg="provider left out" provider=bad error=`)) {
+			t.Errorf("%s: log %s", name, log.String())
+		}
+	}
+}
+
+func TestNilIsNoChangeAndStateStays(t *testing.T) {
+	var log bytes.Buffer
+	notes := provider{"notes", 1, func(_ context.Context, s *AgentState, _ []Message) ([]Message, error) {
+		s.Observations = append(s.Observations, "noted")
+		return nil, nil
+	}}
+	state := &AgentState{}
+	out, err := mustChain(t, &log, notes, appending("p2", 2, "B")).Run(t.Context(), state, []Message{{Role: RoleUser, Content: "m0"}}, ProviderBudget{})
+	if got := texts(out); err != nil || !slices.Equal(got, []string{"m0", "B"}) || !slices.Equal(state.Observations, []string{"noted"}) {
+		t.Errorf("messages %v, state %+v, %v", got, state, err)
+	}
+}
+
+func TestCancellationStopsTheChain(t *testing.T) {
+	for name, after := range map[string]error{"success": nil, "failure": errBoom} {
+		var log bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		p1 := provider{"p1", 1, func(_ context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
+			cancel()
+			return append(msgs, Message{Role: RoleUser, Content: "A"}), after
+		}}
+		p2 := provider{"p2", 2, func(context.Context, *AgentState, []Message) ([]Message, error) {
+			t.Errorf("%s: p2 runs", name)
+			return nil, nil
+		}}
+		out, err := mustChain(t, &log, p1, p2).Run(ctx, &AgentState{}, []Message{{Role: RoleUser, Content: "m0"}}, ProviderBudget{})
+		want := []string{"m0", "A"}
+		if after != nil {
+			want = want[:1]
+		}
+		if got := texts(out); !errors.Is(err, context.Canceled) || !slices.Equal(got, want) {
+			t.Errorf("%s: messages %v, error %v", name, got, err)
+		}
+	}
+}
+
+func TestRegisterRefuses(t *testing.T) {
+	for want, providers := range map[string][]ContextProvider{
+		"provider chain: no provider: invalid value":                            {nil},
+		"provider chain: name is empty: invalid value":                          {provider{}},
+		`provider "a": registered twice: invalid value (give one another name)`: {appending("a", 1, ""), appending("a", 2, "")},
+	} {
+		if _, err := NewProviderChain(nil, providers...); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestRegisterWhileTheChainRuns(t *testing.T) {
+	var log bytes.Buffer
+	c := mustChain(t, &log)
+	var running sync.WaitGroup
+	for i := range 4 {
+		running.Go(func() {
+			for j := range 20 {
+				if err := c.Register(appending(fmt.Sprintf("p%d-%d", i, j), j, "x")); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.Run(t.Context(), &AgentState{}, nil, ProviderBudget{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if got := len(c.Names()); got != 80 {
+		t.Errorf("%d providers, want 80", got)
+	}
+}

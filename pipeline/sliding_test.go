@@ -1,0 +1,270 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func newConversation(t *testing.T, cfg SlidingWindowConfig) *SlidingWindow {
+	t.Helper()
+	return seedConversation(t, cfg, nil)
+}
+
+func mustAdd(t *testing.T, s *SlidingWindow, role Role, text string) {
+	t.Helper()
+	if err := s.Add(t.Context(), role, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func turnTexts(turns []Turn) []string {
+	var out []string
+	for _, turn := range turns {
+		out = append(out, turn.Content)
+	}
+	return out
+}
+
+func TestEvictionCallbackMayUseTheConversation(t *testing.T) {
+	var s *SlidingWindow
+	var seen []string
+	s = newConversation(t, SlidingWindowConfig{MaxTokens: 2, OnEvict: func(ctx context.Context, evicted []Turn) {
+		seen = append(seen, fmt.Sprintf("%v gone, %v left, %d tokens", turnTexts(evicted), turnTexts(s.Turns()), s.TotalTokens()))
+		if len(seen) == 1 {
+			if err := s.Add(ctx, RoleUser, "note"); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	mustAdd(t, s, RoleUser, "a")
+	mustAdd(t, s, RoleUser, "b")
+	mustAdd(t, s, RoleUser, "c")
+	want := []string{"[a] gone, [b c] left, 2 tokens", "[b] gone, [c note] left, 2 tokens"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("callback saw %q, want %q", seen, want)
+	}
+}
+
+func TestEvictionCallbackMayPanic(t *testing.T) {
+	var log bytes.Buffer
+	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 1, Tokenizer: WordTokenizer(), Logger: textLogger(&log), OnEvict: func(context.Context, []Turn) { panic("boom") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAdd(t, s, RoleUser, "a")
+	mustAdd(t, s, RoleUser, "b")
+	if got := turnTexts(s.Turns()); !slices.Equal(got, []string{"b"}) || !strings.HasPrefix(log.String(), `level=WARN msg="eviction callback failed" error="panic: boom"`) {
+		t.Errorf("turns %v, log %s", got, log.String())
+	}
+}
+
+func TestPoliciesCannotBreakTheWindow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy EvictionPolicy
+		want   []string
+	}{
+		"too little":        {func([]Turn, int) []int { return nil }, []string{"c", "d d"}},
+		"duplicates":        {func([]Turn, int) []int { return []int{2, 2, 2} }, []string{"b", "d d"}},
+		"no such turn":      {func([]Turn, int) []int { return []int{-1, 7, math.MaxInt, 1} }, []string{"c", "d d"}},
+		"more than needed":  {func([]Turn, int) []int { return []int{0, 1, 2} }, []string{"d d"}},
+		"changes its input": {func(turns []Turn, _ int) []int { turns[2].Content = "changed"; return nil }, []string{"c", "d d"}},
+	} {
+		s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, Eviction: tc.policy})
+		for _, text := range []string{"a", "b", "c", "d d"} {
+			mustAdd(t, s, RoleUser, text)
+		}
+		if got := turnTexts(s.Turns()); !slices.Equal(got, tc.want) || s.TotalTokens() > 3 {
+			t.Errorf("%s: turns %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+func TestEvictionPolicies(t *testing.T) {
+	turns := []Turn{{Role: RoleUser, TokenCount: 1, Content: "x"}, {Role: RoleAssistant, TokenCount: 1}, {Role: RoleAssistant, TokenCount: 1}, {Role: RoleUser, TokenCount: 1, Content: "y"}}
+	importance := EvictLeastImportant(func(turn *Turn) float64 { return float64(len(turn.Content)) })
+	for _, tc := range []struct {
+		name   string
+		policy EvictionPolicy
+		free   int
+		want   []int
+	}{
+		{"oldest", EvictOldest, 2, []int{0, 1}}, {"oldest nothing", EvictOldest, 0, nil}, {"oldest all", EvictOldest, 9, []int{0, 1, 2, 3}},
+		{"pairs", EvictPairs, 1, []int{0, 1}}, {"pairs and a single", EvictPairs, 3, []int{0, 1, 2}}, {"pairs nothing", EvictPairs, 0, nil},
+		{"importance", importance, 3, []int{1, 2, 0}}, {"importance nothing", importance, 0, []int{}},
+	} {
+		if got := tc.policy(turns, tc.free); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestPairedEviction(t *testing.T) {
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 5, Eviction: EvictPairs})
+	for i, text := range []string{"q1", "a1", "q2", "a2", "one two three"} {
+		mustAdd(t, s, []Role{RoleUser, RoleAssistant}[i%2], text)
+	}
+	if got, want := turnTexts(s.Turns()), []string{"q2", "a2", "one two three"}; !slices.Equal(got, want) {
+		t.Errorf("turns %v, want %v", got, want)
+	}
+}
+
+func TestRecencyScorers(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		scorer RecencyScorer
+		n      int
+		want   []float64
+	}{
+		{"default", recencyFromHalf, 3, []float64{0.5, 0.75, 1}}, {"default single", recencyFromHalf, 1, []float64{0.5}},
+		{"linear", LinearRecency(0.2), 3, []float64{0.2, 0.6, 1}}, {"linear single", LinearRecency(0.5), 1, []float64{1}},
+		{"exponential", ExponentialRecency(2), 4, []float64{0, 0.1483, 0.4373, 1}}, {"exponential single", ExponentialRecency(2), 1, []float64{1}},
+	} {
+		for i, want := range tc.want {
+			if got := round4(tc.scorer(i, tc.n)); got != want {
+				t.Errorf("%s: turn %d of %d scores %v, want %v", tc.name, i, tc.n, got, want)
+			}
+		}
+	}
+}
+
+func TestScoresOfAScorerAreBounded(t *testing.T) {
+	s := newConversation(t, SlidingWindowConfig{Recency: func(i, _ int) float64 { return []float64{math.NaN(), -3, 7}[i] }})
+	for range 3 {
+		mustAdd(t, s, RoleUser, "x")
+	}
+	items, err := s.Items(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0, 0, 1} {
+		if items[i].Score != want || items[i].Validate() != nil {
+			t.Errorf("item %d scores %v, want %v", i, items[i].Score, want)
+		}
+	}
+}
+
+func TestMetadataRoleOverridesTheRoleOfTheTurn(t *testing.T) {
+	s := newConversation(t, SlidingWindowConfig{})
+	if err := s.AddTurn(t.Context(), Turn{Role: RoleUser, Content: "x", TokenCount: 99, Metadata: map[string]any{"role": "assistant"}}); err != nil {
+		t.Fatal(err)
+	}
+	items, _ := s.Items(t.Context(), nil)
+	if it := items[0]; it.Metadata["role"] != "assistant" || it.TokenCount != 1 || it.ID != "turn-1" || it.Sequence != 1 {
+		t.Errorf("item %+v", it)
+	}
+}
+
+func TestFailedAddChangesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) {
+		cancel()
+		return "", ctx.Err()
+	})})
+	mustAdd(t, s, RoleUser, "a")
+	if err := s.Add(ctx, RoleUser, "b"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled compaction: %v", err)
+	}
+	if err := s.Add(t.Context(), "bard", "b"); !errors.Is(err, ErrInvalid) {
+		t.Errorf("unknown role: %v", err)
+	}
+	if err := newConversationWith(t, broken{}).Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrPanic) {
+		t.Errorf("panicking tokenizer: %v", err)
+	}
+	if err := newConversationWith(t, untruncatable{}).Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrPanic) {
+		t.Errorf("panicking tokenizer: %v", err)
+	}
+	panics := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Eviction: func([]Turn, int) []int { panic("boom") }})
+	mustAdd(t, panics, RoleUser, "a")
+	if err := panics.Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrPanic) {
+		t.Errorf("panicking policy: %v", err)
+	}
+	for _, c := range []*SlidingWindow{s, panics} {
+		if got := turnTexts(c.Turns()); !slices.Equal(got, []string{"a"}) || c.Summary() != "" || c.TotalTokens() != 1 {
+			t.Errorf("after failed adds: turns %v, summary %q", got, c.Summary())
+		}
+	}
+}
+
+func newConversationWith(t *testing.T, tokenizer Tokenizer) *SlidingWindow {
+	t.Helper()
+	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 1, Tokenizer: tokenizer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// untruncatable counts everything as 9 and panics in Truncate.
+type untruncatable struct{ broken }
+
+func (untruncatable) Count(_ context.Context, texts ...string) ([]int, error) {
+	return slices.Repeat([]int{9}, len(texts)), nil
+}
+
+func TestCompactorMayPanic(t *testing.T) {
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) { panic("boom") })})
+	mustAdd(t, s, RoleUser, "a")
+	mustAdd(t, s, RoleAssistant, "b")
+	if got := s.Summary(); got != "user: a" {
+		t.Errorf("summary %q", got)
+	}
+}
+
+func TestClear(t *testing.T) {
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) { return "sum", nil })})
+	mustAdd(t, s, RoleUser, "a")
+	mustAdd(t, s, RoleUser, "b")
+	s.Clear()
+	items, _ := s.Items(t.Context(), nil)
+	if len(items) != 0 || s.Summary() != "" || s.TotalTokens() != 0 {
+		t.Errorf("after Clear: %+v, %q", items, s.Summary())
+	}
+	mustAdd(t, s, RoleUser, "c")
+	if got := s.Turns()[0].Sequence; got != 3 {
+		t.Errorf("sequence %d after Clear, want 3", got)
+	}
+}
+
+func TestNewSlidingWindowRefuses(t *testing.T) {
+	for _, cfg := range []SlidingWindowConfig{{MaxTokens: -1}, {Priority: 11}, {Priority: -1}} {
+		if _, err := NewSlidingWindow(cfg); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+	s, err := NewSlidingWindow(SlidingWindowConfig{})
+	if err != nil || s.cfg.MaxTokens != 4096 || s.cfg.Priority != 7 {
+		t.Errorf("defaults %+v, %v", s, err)
+	}
+}
+
+func TestConversationUnderConcurrency(t *testing.T) {
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 20, Compactor: compactFunc(func(turns []Turn, previous string) (string, error) {
+		return previous + joinTurns(turns), nil
+	}), OnEvict: func(context.Context, []Turn) {}})
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for range 50 {
+				if err := s.Add(t.Context(), RoleUser, "one two three"); err != nil {
+					t.Error(err)
+				}
+				items, _ := s.Items(t.Context(), nil)
+				if err := validateItems(items); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	turns := s.Turns()
+	if !slices.IsSortedFunc(turns, func(a, b Turn) int { return int(a.Sequence - b.Sequence) }) || turns[len(turns)-1].Sequence != 400 || s.TotalTokens() != 18 {
+		t.Errorf("%d tokens, turns %+v", s.TotalTokens(), turns)
+	}
+}
