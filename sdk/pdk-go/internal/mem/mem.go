@@ -25,17 +25,14 @@ var ErrInput = errors.New("batch: is not in the reserved buffer (call anchor_res
 
 // state keeps the buffers reachable. in is a slice of words because those are
 // 8-aligned in every runtime, which bytes are not.
-var state struct {
+var state = struct {
 	box abi.Mailbox
 	in  []uint64
 	out []byte
-}
+}{box: abi.Mailbox{Size: abi.MailboxSize}}
 
 // Mailbox returns the address of the mailbox.
-func Mailbox() uint32 {
-	state.box.Size = abi.MailboxSize
-	return uint32(uintptr(unsafe.Pointer(&state.box)))
-}
+func Mailbox() uint32 { return address(unsafe.Pointer(&state.box)) }
 
 // Reserve makes room for n bytes of input and returns the address, or 0 when n
 // is more than MaxInput. The contents do not survive.
