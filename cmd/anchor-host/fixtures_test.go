@@ -81,9 +81,11 @@ const fixtureItems = `[
   {"id": "a", "content": "one two", "source": "retrieval", "score": 0.5, "created_at": "2026-01-01T00:00:00Z"},
   {"id": "b", "content": "three", "source": "retrieval", "score": 0.4, "created_at": "2026-01-01T00:00:00Z"}]`
 
-// fixtureLimits are the further limits of single fixtures.
+// fixtureLimits are the limits of fixtures whose fate must not be a question of
+// speed.
 var fixtureLimits = map[string]string{
-	"memory-hog": ", memory: 2MiB", // so that it is not a question of speed
+	"memory-hog":      "timeout: 20s, memory: 2MiB",
+	"recurse-forever": "timeout: 20s",
 }
 
 // runFixture builds with the fixture as a step and returns the line on stderr,
@@ -96,8 +98,12 @@ func runFixture(t *testing.T, name string) string {
 			op = string(m[1])
 		}
 	}
+	limits, ok := fixtureLimits[name]
+	if !ok {
+		limits = "timeout: 500ms, init_timeout: 500ms"
+	}
 	dir := write(t, map[string]string{"anchor.yaml": fmt.Sprintf(
-		"instances: {%[1]s-1: {plugin: %[1]s, limits: {timeout: 500ms, init_timeout: 500ms%[2]s}}}", name, fixtureLimits[name])})
+		"instances: {%[1]s-1: {plugin: %[1]s, limits: {%[2]s}}}", name, limits)})
 	without, _ := fixtureBuild(t, dir, `[{"name": "sorted", "builtin": "sort"}]`)
 	with, stderr := fixtureBuild(t, dir, fmt.Sprintf(
 		`[{"name": "guest", "instance": "%s-1", "operation": "%s"}, {"name": "sorted", "builtin": "sort"}]`, name, op))

@@ -135,7 +135,7 @@ func (v *validator) builtin(path string, s *config.Step) {
 		return
 	}
 	if _, err := builtinChange(s); err != nil {
-		v.find(strict.Join(path, "settings"), err)
+		v.find(strict.Join(path, "settings"), errors.New(strings.TrimPrefix(err.Error(), "settings: ")))
 	}
 }
 

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// allops is the folder of a plugin that has every operation, built once with
+// stock Go.
+var allops = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "anchor-host-plugins-*")
+	if err != nil {
+		return "", err
+	}
+	source := "../../testdata/guests/allops"
+	if err := os.MkdirAll(filepath.Join(dir, "plugins", "allops"), 0o755); err != nil {
+		return dir, err
+	}
+	manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
+	if err != nil {
+		return dir, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plugins", "allops", "plugin.yaml"), manifest, 0o644); err != nil {
+		return dir, err
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w",
+		"-o", filepath.Join(dir, "plugins", "allops", "plugin.wasm"), ".")
+	cmd.Dir = source
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	cmd.Stderr = os.Stderr
+	return dir, cmd.Run()
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(built) // a leftover in the temporary folder is no failure
+	}
+	os.Exit(code)
+}
+
+// built is the folder allops has made, if it was needed.
+var built string
+
+// buildFolder moves into a folder with a configuration and returns the plugin
+// folder and the cache folder.
+func buildFolder(t *testing.T, config string) (flags []string) {
+	t.Helper()
+	dir, err := allops()
+	built = dir
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(write(t, map[string]string{"anchor.yaml": config, "docs/a.txt": "text of a"}))
+	return []string{"--plugins", filepath.Join(dir, "plugins"), "--cache-dir", filepath.Join(dir, "cache")}
+}
+
+const everyPart = `
+max_tokens: 200
+tokenizer: words
+format: {instance: all}
+instances:
+  all:
+    plugin: allops
+    settings: {greeting: hi}
+    grants:
+      files: [{host: docs, guest: /docs, mode: ro}]
+      services: [count_tokens]
+memory: {instance: all}
+enricher: {instance: all}
+callbacks: [{instance: all}]
+steps:
+  - {name: files, instance: all, operation: retrieve, priority: 10, settings: {mode: file, path: /docs/a.txt}}
+  - {name: more, instance: all, operation: retrieve, priority: 20, top_k: 3}
+  - {name: variants, instance: all, operation: transform_query, priority: 30, top_k: 2, settings: {word: extra}, retriever: {instance: all}}
+  - {name: route, instance: all, operation: classify, priority: 40, top_k: 1, routes: {code: {plugin: none}, prose: {instance: all}}}
+  - {name: good, instance: all, operation: filter, priority: 50, settings: {min: 0.99}}
+  - {name: best, instance: all, operation: rerank, priority: 60, settings: {word: hi}}
+`
+
+// One build in which a plugin takes every part it can take.
+func TestEveryPartCanBeAPlugin(t *testing.T) {
+	flags := buildFolder(t, everyPart)
+	code, stdout, stderr := run(t, "", append([]string{"build", "q"}, flags...)...)
+	if code != codeOK {
+		t.Fatalf("code %d\n%s", code, stderr)
+	}
+	want := []string{
+		"- hi q", "- earlier turn", "- hi q (2 memories) 0", "- hi q (2 memories) 1",
+		"- text of a",
+	}
+	for _, line := range want {
+		if !strings.Contains(stdout, line+"\n") {
+			t.Errorf("the window lacks %q:\n%s\n%s", line, stdout, stderr)
+		}
+	}
+	if strings.Contains(stdout, "(2 memories) 2") {
+		t.Errorf("the filter did not drop the third item:\n%s", stdout)
+	}
+	for line := range strings.Lines(stderr) {
+		if strings.Contains(line, "skipped") {
+			t.Errorf("a step was skipped: %s", line)
+		}
+	}
+}
+
+// The explanation names step, reason and missing tokens of every item, and
+// where the time went.
+func TestExplain(t *testing.T) {
+	flags := buildFolder(t, `
+max_tokens: 12
+tokenizer: words
+instances: {all: {plugin: allops}}
+system_prompts: [{content: be short}]
+steps:
+  - {name: found, instance: all, operation: retrieve, top_k: 4}
+  - {name: good, instance: all, operation: filter, priority: 60, settings: {min: 0.975}}
+  - {name: lost, plugin: lost, priority: 70}
+`)
+	code, stdout, stderr := run(t, "", append([]string{"build", "--explain", "one two three"}, flags...)...)
+	if code != codeOK {
+		t.Fatalf("code %d\n%s", code, stderr)
+	}
+	for _, want := range []string{
+		"=== SYSTEM ===\nbe short\n\n=== CONTEXT ===\nhello one two three 0\nhello one two three 1\n\n-- items --\n",
+		"in      system-1  system     10        1.000  2       system prompts  fits",
+		"out     all:2     retrieval  5         0.980  5       found           window full, 5 tokens short",
+		"out     all:3     retrieval  5         0.970  5       found           taken away by step \"good\"",
+		"-- steps --", "found  5            ", "skipped: plugin \"lost\": not_found: ",
+		"-- diagnostics --\nitems considered     4\n",
+		"-- where the time went --", "load plugins", "build in all",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the explanation lacks %q:\n%s", want, stdout)
+		}
+	}
+	code, stdout, _ = run(t, "", append([]string{"build", "--explain", "-o", "json", "one two three"}, flags...)...)
+	var doc struct {
+		Window  struct{ Items []any }
+		Explain struct{ Items []verdict }
+	}
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != codeOK {
+		t.Fatalf("code %d, %v", code, err)
+	}
+	if len(doc.Window.Items) != 3 || len(doc.Explain.Items) != 5 {
+		t.Errorf("%d items, %d explained", len(doc.Window.Items), len(doc.Explain.Items))
+	}
+}
+
+// With one module deleted exactly its step is skipped and the rest stands.
+func TestDeletedModule(t *testing.T) {
+	flags := buildFolder(t, `
+tokenizer: words
+instances: {all: {plugin: allops}}
+steps:
+  - {name: found, instance: all, operation: retrieve, top_k: 2}
+  - {name: deleted, plugin: deleted, operation: rerank, priority: 60}
+`)
+	code, stdout, stderr := run(t, "", append([]string{"build", "-o", "json", "q"}, flags...)...)
+	var result struct {
+		Window      struct{ Items []any }
+		Diagnostics struct {
+			SkippedSteps []string `json:"skipped_steps"`
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || code != codeOK {
+		t.Fatalf("code %d, %v, %s", code, err, stderr)
+	}
+	if len(result.Window.Items) != 2 || strings.Join(result.Diagnostics.SkippedSteps, " ") != "deleted" {
+		t.Errorf("%d items, skipped %v", len(result.Window.Items), result.Diagnostics.SkippedSteps)
+	}
+	if n := strings.Count(stderr, "(skipped)"); n != 1 || !strings.Contains(stderr, `step "deleted": plugin "deleted": rerank: not_found: `) {
+		t.Errorf("stderr:\n%s", stderr)
+	}
+}
+
+func TestValidateAgainstPlugins(t *testing.T) {
+	flags := buildFolder(t, `
+instances:
+  all:
+    plugin: allops
+    settings: {greting: hi}
+    grants: {services: [count_tokens], files: [{host: docs, guest: /other}]}
+  pinned: {plugin: allops, digest: "sha256:`+strings.Repeat("0", 64)+`"}
+steps:
+  - {name: a, instance: all}
+  - {name: b, instance: all, operation: filter, settings: {minimum: 1}}
+  - {name: c, builtin: min_score}
+  - {name: d, plugin: alops}
+`)
+	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
+	if code != codeInvalid {
+		t.Errorf("code %d", code)
+	}
+	for _, want := range []string{
+		`anchor.yaml:5:15: instances.all.settings: unknown key "greting" (did you mean "greeting"?)`,
+		`anchor.yaml:7:36: instances.pinned.digest: digest is sha256:`,
+		`anchor.yaml:9:5: steps[0]: plugin "allops": several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
+		`anchor.yaml:10:59: steps[1].settings: unknown key "minimum" (want one of min, mode, path, url, word)`,
+		`anchor.yaml:11:5: steps[2].settings: missing key "min_score"`,
+		`did you mean "allops"?`,
+		`warning: instance "all" asks for http and is not granted it: sends requests in tests`,
+		`warning: instance "all" is granted files at /other, which its plugin does not ask for (remove the grant)`,
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("stderr lacks %q:\n%s", want, stderr)
+		}
+	}
+	// The same mistakes stop a build that would use them.
+	code, _, stderr = run(t, "", append([]string{"build", "q"}, flags...)...)
+	if want := `unknown key "greting" (did you mean "greeting"?)`; code != codeInvalid || !strings.Contains(stderr, want) {
+		t.Errorf("build: code %d, stderr %q", code, stderr)
+	}
+}
+
+func TestPluginList(t *testing.T) {
+	code, stdout, stderr := run(t, "", "plugin", "list", "--plugins", fixtureDir)
+	if code != codeOK || stderr != "" {
+		t.Fatalf("code %d, %s", code, stderr)
+	}
+	for _, want := range []string{"NAME ", "keep-first ", "empty ", " not a WebAssembly module: the file is empty"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the list lacks %q:\n%s", want, stdout)
+		}
+	}
+	for _, format := range []string{"json", "yaml"} {
+		if code, stdout, _ := run(t, "", "plugin", "list", "--plugins", fixtureDir, "-o", format); code != codeOK || !strings.Contains(stdout, "keep-first") {
+			t.Errorf("%s: code %d\n%s", format, code, stdout)
+		}
+	}
+}
+
+func TestPluginInspect(t *testing.T) {
+	code, stdout, stderr := run(t, "", "plugin", "inspect", "keep-first", "--plugins", fixtureDir)
+	if code != codeOK || stderr != "" {
+		t.Fatalf("code %d, %s", code, stderr)
+	}
+	for _, want := range []string{
+		"name         keep-first\n", "portable     yes\n", "  filter: lanes json; reads score; writes keep\n",
+		"permissions asked for: none\n", "  memory         64MiB ", "  anchor_filter\n", "warnings: none\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the report lacks %q:\n%s", want, stdout)
+		}
+	}
+	byFile := filepath.Join(fixtureDir, "keep-first", "plugin.wasm")
+	if code, out, _ := run(t, "", "plugin", "inspect", byFile, "-o", "json"); code != codeOK || !json.Valid([]byte(out)) {
+		t.Errorf("by file: code %d\n%s", code, out)
+	}
+	code, _, stderr = run(t, "", "plugin", "inspect", "abi-2", "--plugins", fixtureDir)
+	if code != codeInvalid || !strings.Contains(stderr, "the module speaks ABI 2, this host ABI 1") {
+		t.Errorf("abi-2: code %d, %s", code, stderr)
+	}
+}
+
+func TestPluginCall(t *testing.T) {
+	module := func(name string) string { return filepath.Join(fixtureDir, name, "plugin.wasm") }
+	tests := []struct {
+		name   string
+		args   []string
+		code   int
+		stdout string
+		stderr string
+	}{
+		{"output as it is", []string{module("keep-first"), "anchor_filter", "--input", "{}"}, codeOK, `{"keep":[0]}`, ""},
+		{"repeated", []string{module("keep-first"), "anchor_filter", "--repeat", "2"}, codeOK, "{\"keep\":[0]}\n{\"keep\":[0]}\n", "anchor-host: 2 calls: fastest "},
+		{"guest error", []string{module("guest-error-status-0"), "anchor_filter"}, codeFailure, "", "anchor-host: plugin \"guest-error-status-0\": anchor_filter: guest_error: half done\n"},
+		{"guest output", []string{module("stderr-then-trap"), "anchor_filter"}, codeFailure, "", "panic: index out of rang\nanchor-host: plugin \"stderr-then-trap\": "},
+		{"deadline", []string{module("spin-forever"), "anchor_filter", "--timeout", "50ms"}, codeLimit, "", "anchor-host: plugin \"spin-forever\": anchor_filter: timeout: "},
+		{"fuel", []string{module("spin-forever"), "anchor_filter", "--timeout", "30s", "--fuel", "100000"}, codeLimit, "", "anchor-host: plugin \"spin-forever\": anchor_filter: fuel: "},
+		{"refused", []string{module("http-ungranted"), "anchor_filter"}, codeRefused, "", "anchor-host: plugin \"http-ungranted\": anchor_filter: denied: "},
+		{"no such function", []string{module("keep-first"), "anchor_filtre"}, codeInvalid, "", "function \"anchor_filtre\""},
+		{"no such file", []string{"none.wasm", "f"}, codeNotFound, "", "anchor-host: "},
+		{"bad set", []string{module("keep-first"), "f", "--set", "novalue"}, codeUsage, "", "anchor-host: flag --set: want KEY=VALUE, got \"novalue\" (see: anchor-host plugin call --help)\n"},
+		{"bad mount", []string{module("keep-first"), "f", "--allow-path", "ro:x"}, codeUsage, "", "anchor-host: flag --allow-path: want [ro:]HOST:GUEST, got \"ro:x\""},
+		{"bad size", []string{module("keep-first"), "f", "--memory-max", "much"}, codeUsage, "", "anchor-host: flag --memory-max: want a size such as \"64MiB\", got \"much\""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := run(t, "", append([]string{"plugin", "call", "--cache-dir", "off"}, tt.args...)...)
+			if code != tt.code || stdout != tt.stdout || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
+				t.Errorf("code %d, stdout %q, stderr %q; want %d, %q, %q", code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
+			}
+		})
+	}
+}

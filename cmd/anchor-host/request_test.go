@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The error documents of requests that cannot be built, in full.
+func TestRequestErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tests := []struct {
+		name, request string
+		code          int
+		want          errorDetail
+	}{
+		{"empty", "", codeInvalid, errorDetail{Message: "stdin:1:1: the document is empty (want a JSON object)", Reason: "invalid_request"}},
+		{"no object", "[]", codeInvalid, errorDetail{Message: "stdin:1:1: want a map, got a list", Reason: "invalid_request"}},
+		{"no query", "{}", codeInvalid, errorDetail{Message: `stdin:1:1: missing key "query"`, Reason: "invalid_request"}},
+		{"unknown field", `{"query": "q", "max_token": 1}`, codeInvalid,
+			errorDetail{Message: `stdin:1:16: max_token: unknown key (did you mean "max_tokens"?)`, Reason: "invalid_request"}},
+		{"unknown field of a step", `{"query": "q", "steps": [{"name": "a", "builtin": "sort", "topk": 1}]}`, codeInvalid,
+			errorDetail{Message: `stdin:1:59: steps[0].topk: unknown key (did you mean "top_k"?)`, Reason: "invalid_request"}},
+		{"several mistakes", "{\"query\": 1,\n\"items\": [{\"content\": \"x\", \"source\": \"web\", \"score\": 2}]}", codeInvalid,
+			errorDetail{Message: `stdin:1:11: query: want a string, got 1 (write "1") ` +
+				`stdin:2:38: items[0].source: unknown value "web" (want one of retrieval, memory, system, user, tool, conversation) ` +
+				`stdin:2:54: items[0].score: want 0 to 1, got 2`, Reason: "invalid_request"}},
+		{"trailing data", `{"query": "q"}{`, codeInvalid, errorDetail{Message: "stdin:1:15: more data follows the document (send one document)", Reason: "invalid_request"}},
+		{"builtin settings", `{"query": "q", "steps": [{"name": "a", "builtin": "filter", "settings": {"min": 1}}]}`, codeInvalid,
+			errorDetail{Message: `invalid configuration: step "a": builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request"}},
+		{"name of the items step", `{"query": "q", "items": [], "steps": [{"name": "items", "builtin": "sort"}]}`, codeInvalid,
+			errorDetail{Message: `invalid configuration: steps[0]: the name "items" is taken by the step that appends the given items (choose another)`, Reason: "invalid_request"}},
+		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "builtin": "sort"}]}`, codeInvalid,
+			errorDetail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance and operation (keep one way)`, Reason: "invalid_request"}},
+		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter", "on_error": "raise"}]}`, codeNotFound,
+			errorDetail{Message: `step "a": plugin "p": filter: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`,
+				Reason: "not_found", Step: "a", Plugin: "p"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := run(t, tt.request, "build", "--request", "-")
+			var doc errorReport
+			if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
+				t.Fatalf("stdout is no JSON: %v\n%s", err, stdout)
+			}
+			if code != tt.code || doc.Error != tt.want {
+				t.Errorf("code %d, %+v\nwant %d, %+v", code, doc.Error, tt.code, tt.want)
+			}
+			if stderr == "" {
+				t.Error("nothing on stderr")
+			}
+		})
+	}
+}
+
+// What a request may not be combined with.
+func TestRequestUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"query"}, {"--max-tokens", "5"}, {"--format", "generic"}, {"--items", "-"}, {"--query-file", "-"}, {"-o", "text"}, {"--explain"},
+	} {
+		code, stdout, stderr := run(t, `{"query": "q"}`, append([]string{"build", "--request", "-"}, args...)...)
+		if code != codeUsage || stdout != "" || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: code %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// A request with everything that needs no plugin.
+func TestRequestBuiltins(t *testing.T) {
+	request := `{
+  "query": {"query_str": "q", "metadata": {"tenant": 9007199254740993}, "chat_history": [{"role": "user", "content": "hi"}], "embedding": [0.5]},
+  "max_tokens": 100, "tokenizer": "words",
+  "items": [
+    {"id": "a", "content": "one", "source": "retrieval", "score": 0.2, "metadata": {"big": 9007199254740993}},
+    {"id": "b", "content": "two", "source": "retrieval", "score": 0.9},
+    {"id": "b", "content": "two again", "source": "retrieval", "score": 0.8},
+    {"id": "c", "content": "three", "source": "retrieval", "score": 0.7},
+    {"id": "d", "content": "four", "source": "memory", "score": 0.1}],
+  "steps": [
+    {"name": "once", "builtin": "dedupe_ids", "priority": 10},
+    {"name": "good", "builtin": "filter", "priority": 20, "settings": {"min_score": 0.2}},
+    {"name": "least", "builtin": "min_score", "priority": 30, "settings": {"min_score": 0.15}},
+    {"name": "old", "builtin": "sort", "priority": 40, "settings": {"by": "score", "order": "asc"}},
+    {"name": "best", "builtin": "rerank", "priority": 50, "top_k": 2},
+    {"name": "some", "builtin": "top_k", "priority": 60}]}`
+	code, stdout, stderr := run(t, request, "build", "--request", "-")
+	if code != codeOK || stderr != "" {
+		t.Fatalf("code %d, %s", code, stderr)
+	}
+	var result map[string]any
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "window", windowIDs(result), []any{"b", "c", "d"})
+	var after []any
+	for _, s := range result["diagnostics"].(map[string]any)["steps"].([]any) {
+		after = append(after, s.(map[string]any)["items_after"])
+	}
+	same(t, "items after the steps", after, []any{5.0, 4.0, 4.0, 4.0, 4.0, 3.0, 3.0})
+}
+
+func TestItemsAndQueryFromFiles(t *testing.T) {
+	t.Chdir(write(t, map[string]string{
+		"anchor.yaml": "tokenizer: words\n",
+		"list.json":   `[{"content": "from a list", "source": "user"}]`,
+		"object.json": `{"items": [{"content": "from an object", "source": "user"}]}`,
+		"bad.json":    `[{"content": "x", "source": "user", "scroe": 1}]`,
+		"query.txt":   "the query\n",
+	}))
+	for args, want := range map[string]string{
+		"--items list.json q":                         "=== CONTEXT ===\nfrom a list\n",
+		"--items object.json --query-file query.txt":  "=== CONTEXT ===\nfrom an object\n",
+		"--items - q":                                 "=== CONTEXT ===\nfrom stdin\n",
+		"--items list.json --format openai q":         "{\n  \"messages\": [\n    {\n      \"role\": \"user\",\n      \"content\": \"Relevant context:\\n\\nfrom a list\"\n    }\n  ]\n}\n",
+		"--items list.json --max-tokens 2 --strict q": "",
+	} {
+		code, stdout, stderr := run(t, `[{"content": "from stdin", "source": "user"}]`, append([]string{"build"}, strings.Fields(args)...)...)
+		if code != codeOK || stdout != want {
+			t.Errorf("%s: code %d, %q, want %q; %s", args, code, stdout, want, stderr)
+		}
+	}
+	code, _, stderr := run(t, "", "build", "--items", "bad.json", "q")
+	if want := "anchor-host: bad.json:1:37: items[0].scroe: unknown key (did you mean \"score\"?)\n"; code != codeInvalid || stderr != want {
+		t.Errorf("code %d, %q, want %q", code, stderr, want)
+	}
+	code, _, stderr = run(t, "", "build", "--items", "-", "-")
+	if code != codeUsage || !strings.Contains(stderr, "cannot both come from stdin") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+}
+
+// A request with --strict prints its result and still reports the degradation.
+func TestRequestStrict(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := run(t, `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter"}]}`, "build", "--strict", "--request", "-")
+	if code != codeDegraded || !strings.Contains(stdout, `"skipped_steps"`) || strings.Count(stderr, "(skipped)") != 1 {
+		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+func TestRequestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "request.json")
+	if err := os.WriteFile(path, []byte(`{"query": "q"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := run(t, "", "build", "--request", path); code != codeOK || !strings.Contains(stdout, `"format_type": "generic"`) {
+		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
+	}
+	code, stdout, _ := run(t, "", "build", "--request", path+".none")
+	if code != codeNotFound || !strings.Contains(stdout, `"reason": "not_found"`) {
+		t.Errorf("code %d\n%s", code, stdout)
+	}
+}

@@ -1,0 +1,73 @@
+package request
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func ExampleRead() {
+	doc := `{"query": "how do deadlines work", "max_tokens": 4000,
+	  "items": [{"content": "a deadline ends a context", "source": "retrieval", "score": 0.9}]}`
+	req, c, err := Read("request.json", strings.NewReader(doc), config.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	item := Convert(req.Items)[0]
+	fmt.Println(c.MaxTokens, req.Query.Query.Text, item.Priority, item.ID)
+
+	_, _, err = Read("request.json", strings.NewReader(`{"qurey": "x"}`), config.Config{})
+	fmt.Println(err)
+	// Output:
+	// 4000 how do deadlines work 5 item-9c04f54f649f353a
+	// request.json:1:1: missing key "query"
+	// request.json:1:2: qurey: unknown key (did you mean "query"?)
+}
+
+func TestBaseInstancesCanBeUsed(t *testing.T) {
+	base := config.Config{Instances: map[string]config.Instance{"docs": {Plugin: "bm25"}}}
+	doc := `{"query": "q", "steps": [{"name": "a", "instance": "docs"}]}`
+	if _, _, err := Read("r", strings.NewReader(doc), base); err != nil {
+		t.Error(err)
+	}
+	_, _, err := Read("r", strings.NewReader(doc), config.Config{})
+	if want := `r:1:52: steps[0].instance: no instance "docs"`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	_, _, err := Read("r", strings.NewReader(strings.Repeat(" ", MaxBytes+1)), config.Config{})
+	if err == nil || err.Error() != "invalid configuration: r: larger than 64 MiB" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The invariant: a request or an error, and what is accepted becomes valid
+// items.
+func FuzzRead(f *testing.F) {
+	f.Add(`{"query": "q", "items": [{"content": "x", "source": "user"}], "steps": [{"name": "a", "builtin": "sort"}]}`)
+	f.Add(`{"query": {"query_str": "q", "chat_history": [{"role": "user", "content": "x"}]}, "budget": {"preset": "rag"}}`)
+	f.Add(`{"query": "q"} x`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		req, c, err := Read("r", strings.NewReader(doc), config.Config{})
+		if (req == nil) == (err == nil) || (c == nil) == (err == nil) {
+			t.Fatalf("request %v, config %v, error %v", req, c, err)
+		}
+		if err != nil {
+			return
+		}
+		for _, it := range Convert(req.Items) {
+			if err := it.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if it.ID == "" || it.Priority < pipeline.MinPriority {
+				t.Fatalf("item without defaults: %+v", it)
+			}
+		}
+	})
+}
