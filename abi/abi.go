@@ -12,9 +12,9 @@ const (
 	MarkerPrefix = "anchor_abi_"
 	// ManifestSection is the custom section that holds the manifest as JSON.
 	ManifestSection = "anchor.manifest"
-	// Mailbox is the export that returns the address of the mailbox.
+	// MailboxExport is the export that returns the address of the mailbox.
 	MailboxExport = "anchor_mailbox"
-	// Reserve is the export that makes room for n bytes of input.
+	// ReserveExport is the export that makes room for n bytes of input.
 	ReserveExport = "anchor_reserve"
 	// EnvModule is the import module of Extism's own functions.
 	EnvModule = "extism:host/env"

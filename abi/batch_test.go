@@ -213,7 +213,7 @@ func TestUnsupportedRows(t *testing.T) {
 		"number":      {Item{Metadata: Metadata{"n": json.Number("1e999")}}, `row 1: metadata: "n": number is malformed or beyond the range of a float (want a JSON number)`},
 		"score":       {Item{Score: math.Inf(1)}, `row 1: score: number is not finite (want a finite float)`},
 		"priority":    {Item{Priority: -1}, `row 1: priority: -1 is out of range (want 0 to 2147483647)`},
-		"token count": {Item{TokenCount: math.MaxInt32 + 1}, `row 1: token_count: 2147483648 is out of range (want 0 to 2147483647)`},
+		"token count": {Item{TokenCount: -5}, `row 1: token_count: -5 is out of range (want 0 to 2147483647)`},
 		"time":        {Item{CreatedAt: time.Date(1500, 1, 1, 0, 0, 0, 0, time.UTC)}, `row 1: created_at: time is outside the years 1678 to 2262 (want one that fits 64-bit nanoseconds)`},
 	}
 	for name, tc := range cases {

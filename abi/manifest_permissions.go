@@ -1,0 +1,114 @@
+package abi
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Services are the host services that a plugin can ask for.
+var Services = []string{"count_tokens"}
+
+// permissionFields are the keys beside kind and reason that belong to a kind of
+// permission.
+var permissionFields = []struct {
+	kind string
+	keys []string
+}{
+	{"http", []string{"hosts", "methods"}},
+	{"files", []string{"guest", "mode"}},
+	{"kv", []string{"quota"}},
+	{"service", []string{"service"}},
+}
+
+func (m *Manifest) checkPermissions() *ManifestError {
+	for i := range m.Permissions {
+		at, p := index("permissions", i), &m.Permissions[i]
+		if err := p.checkKeys(at); err != nil {
+			return err
+		}
+		if strings.TrimSpace(p.Reason) == "" {
+			return manifestErr(at+".reason", "is missing (say in a few words why the plugin needs %s)", p.Kind)
+		}
+		if err := p.checkValues(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKeys checks the kind and that no key of another kind is there.
+func (p *Permission) checkKeys(at string) *ManifestError {
+	var kinds, own []string
+	for _, f := range permissionFields {
+		kinds = append(kinds, f.kind)
+		if f.kind == p.Kind {
+			own = f.keys
+		}
+	}
+	if p.Kind == "" {
+		return manifestErr(at+".kind", "is missing (want one of %s)", strings.Join(kinds, ", "))
+	}
+	if own == nil {
+		return manifestErr(at+".kind", "unknown permission %s%s", quote(p.Kind), hint(p.Kind, kinds))
+	}
+	for _, f := range []struct {
+		key  string
+		used bool
+	}{
+		{"hosts", p.Hosts != nil}, {"methods", p.Methods != nil}, {"guest", p.Guest != ""},
+		{"mode", p.Mode != ""}, {"quota", p.Quota != ""}, {"service", p.Service != ""},
+	} {
+		if f.used && !slices.Contains(own, f.key) {
+			return manifestErr(at+"."+f.key, "does not belong to permission %s (which has %s)", p.Kind, strings.Join(own, ", "))
+		}
+	}
+	return nil
+}
+
+func (p *Permission) checkValues(at string) *ManifestError {
+	switch p.Kind {
+	case "http":
+		return p.checkHTTP(at)
+	case "files":
+		if !path.IsAbs(p.Guest) || path.Clean(p.Guest) != p.Guest {
+			return manifestErr(at+".guest", "is %s (want the absolute path that the guest sees, such as /docs)", quote(p.Guest))
+		}
+		if p.Mode != "" && p.Mode != "ro" && p.Mode != "rw" {
+			return manifestErr(at+".mode", "is %s (want ro or rw)", quote(p.Mode))
+		}
+	case "kv":
+		if p.Quota != "" {
+			return checkSize(at+".quota", p.Quota, 1, maxMemory)
+		}
+	case "service":
+		if !slices.Contains(Services, p.Service) {
+			return manifestErr(at+".service", "unknown service %s%s", quote(p.Service), hint(p.Service, Services))
+		}
+	}
+	return nil
+}
+
+func (p *Permission) checkHTTP(at string) *ManifestError {
+	if len(p.Hosts) == 0 {
+		return manifestErr(at+".hosts", "is empty (name the hosts, such as api.example.com or *.example.com)")
+	}
+	for i, h := range p.Hosts {
+		if !validHost(h) {
+			return manifestErr(index(at+".hosts", i), "is %s (want a host name without scheme, port and path, such as api.example.com or *.example.com)", quote(h))
+		}
+	}
+	for i, method := range p.Methods {
+		if method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return manifestErr(index(at+".methods", i), "is %s (want a method in capitals, such as GET)", quote(method))
+		}
+	}
+	return nil
+}
+
+// validHost checks a host name or an address, with "*." in front as a pattern.
+func validHost(s string) bool {
+	s = strings.TrimPrefix(s, "*.")
+	return s != "" && len(s) <= 253 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
+		!strings.HasPrefix(s, ".") && !strings.Contains(s, "..")
+}
