@@ -89,6 +89,8 @@ func (h *Host) Close(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err // a guest still runs: its engine must stay
 	}
+	h.compiling <- struct{}{} // a compilation still needs its engine
+	defer func() { <-h.compiling }()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for kind, e := range h.engines {

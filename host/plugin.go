@@ -149,11 +149,9 @@ func (p *Plugin) open(ctx context.Context) error {
 	}
 	h.plugins[p] = true
 	h.mu.Unlock()
-	in, err := p.pool.get(ctx, p.limits.QueueTimeout)
-	if err != nil {
+	if err := p.pool.first(ctx); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
-	p.pool.put(in)
 	return nil
 }
 
@@ -208,23 +206,22 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	if err != nil {
 		return p.inStep(p.failure(op, nil, err), step)
 	}
-	in.begin(ctx, timeout, p.limits.Fuel)
-	err = f(in)
-	if err != nil {
-		perr := p.inStep(p.failure(op, in, err), step)
+	keep := false
+	defer func() {
 		in.state.end()
+		if keep {
+			p.pool.put(in)
+			return
+		}
 		in.close()
 		p.pool.drop()
-		return perr
+	}()
+	in.begin(ctx, timeout, p.limits.Fuel)
+	if err := f(in); err != nil {
+		return p.inStep(p.failure(op, in, err), step)
 	}
-	in.state.end()
 	in.calls++
-	if in.worn() {
-		in.close()
-		p.pool.drop()
-		return nil
-	}
-	p.pool.put(in)
+	keep = !in.worn()
 	return nil
 }
 

@@ -14,6 +14,10 @@ var errBusy = errors.New("no free instance in time")
 // waits longest is served first. A borrower returns a value with put, or gives
 // up its place with drop after it has closed the value itself: only the owner
 // of a value ever closes it.
+//
+// When all values are lent, get has another one made and waits for whichever
+// comes first. Making does not end with the borrower's context: a value that
+// takes long to make serves the next one.
 type pool[T any] struct {
 	max   int
 	make  func(context.Context) (T, error)
@@ -24,90 +28,84 @@ type pool[T any] struct {
 	total   int // idle, lent and in the making
 	waiters []chan turn[T]
 	closed  bool
+	// life ends the making of values when the pool is closed.
+	life    context.Context
+	end     context.CancelFunc
 	drained chan struct{}
 }
 
-// turn is what a waiter receives: a value, or with ok false a place to make
-// one.
+// turn is what a waiter receives: a value, or why there is none.
 type turn[T any] struct {
 	value T
-	ok    bool
+	err   error
 }
 
 func newPool[T any](max int, make func(context.Context) (T, error), close func(T)) *pool[T] {
-	return &pool[T]{max: max, make: make, close: close, drained: newSignal()}
+	p := &pool[T]{max: max, make: make, close: close, drained: newSignal()}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
 }
 
 func newSignal() chan struct{} { return make(chan struct{}) }
 
-// get lends a value, waiting at most wait for a free one. Errors: errBusy,
-// ErrClosed, the context's, and what make returns.
+// first makes the first value, within ctx.
+func (p *pool[T]) first(ctx context.Context) error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return ErrClosed
+	}
+	p.total++
+	p.mu.Unlock()
+	v, err := p.make(ctx)
+	if err != nil {
+		p.drop()
+		return err
+	}
+	p.put(v)
+	return nil
+}
+
+// get lends a value, waiting at most wait for one. Errors: errBusy, ErrClosed,
+// the context's, and what make returns.
 func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 	var none T
 	p.mu.Lock()
-	switch {
-	case p.closed:
+	if p.closed {
 		p.mu.Unlock()
 		return none, ErrClosed
-	case len(p.idle) > 0:
-		v := p.idle[len(p.idle)-1]
-		p.idle[len(p.idle)-1] = none
-		p.idle = p.idle[:len(p.idle)-1]
+	}
+	if n := len(p.idle); n > 0 {
+		v := p.idle[n-1]
+		p.idle[n-1] = none
+		p.idle = p.idle[:n-1]
 		p.mu.Unlock()
 		return v, nil
-	case p.total < p.max:
-		p.total++
-		p.mu.Unlock()
-		return p.produce(ctx)
 	}
 	ch := make(chan turn[T], 1)
 	p.waiters = append(p.waiters, ch)
+	p.grow()
 	p.mu.Unlock()
 	return p.await(ctx, ch, wait)
 }
 
 // await waits for the turn of ch.
 func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration) (T, error) {
-	var none T
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	var err error
+	var t turn[T]
 	select {
-	case t, open := <-ch:
-		return p.take(ctx, t, open)
+	case t = <-ch:
+		return t.value, t.err
 	case <-ctx.Done():
-		err = ctx.Err()
+		t.err = ctx.Err()
 	case <-timer.C:
-		err = errBusy
+		t.err = errBusy
 	}
-	if p.forget(ch) {
-		return none, err
+	if !p.forget(ch) { // the turn came at the same moment and must not be lost
+		t = <-ch
 	}
-	// The turn came at the same moment: it must not be lost.
-	t, open := <-ch
-	return p.take(ctx, t, open)
-}
-
-func (p *pool[T]) take(ctx context.Context, t turn[T], open bool) (T, error) {
-	switch {
-	case !open:
-		var none T
-		return none, ErrClosed
-	case t.ok:
-		return t.value, nil
-	}
-	return p.produce(ctx)
-}
-
-// produce makes a value in a place that is already counted.
-func (p *pool[T]) produce(ctx context.Context) (T, error) {
-	v, err := p.make(ctx)
-	if err != nil {
-		var none T
-		p.drop()
-		return none, err
-	}
-	return v, nil
+	return t.value, t.err
 }
 
 // forget removes a waiter and reports whether it was still waiting.
@@ -123,14 +121,39 @@ func (p *pool[T]) forget(ch chan turn[T]) bool {
 	return false
 }
 
-// put returns a lent value in working order.
+// grow has a value made if there is room. p.mu is held.
+func (p *pool[T]) grow() {
+	if p.total >= p.max || p.closed {
+		return
+	}
+	p.total++
+	go func() {
+		v, err := p.make(p.life)
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		p.put(v)
+	}()
+}
+
+// fail tells the first waiter that no value could be made.
+func (p *pool[T]) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiters) > 0 {
+		p.shift() <- turn[T]{err: err}
+	}
+	p.leave()
+}
+
+// put returns a lent value in working order, or a new one.
 func (p *pool[T]) put(v T) {
 	p.mu.Lock()
 	switch {
 	case len(p.waiters) > 0:
-		w := p.shift()
+		p.shift() <- turn[T]{value: v}
 		p.mu.Unlock()
-		w <- turn[T]{value: v, ok: true}
 		return
 	case !p.closed:
 		p.idle = append(p.idle, v)
@@ -146,11 +169,15 @@ func (p *pool[T]) put(v T) {
 func (p *pool[T]) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.waiters) > 0 {
-		p.shift() <- turn[T]{}
-		return
-	}
+	p.leave()
+}
+
+// leave gives up a place; whoever waits may have it. p.mu is held.
+func (p *pool[T]) leave() {
 	p.total--
+	if len(p.waiters) > 0 {
+		p.grow()
+	}
 	if p.closed && p.total == 0 {
 		close(p.drained)
 	}
@@ -176,13 +203,11 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
-		for _, w := range p.waiters {
-			close(w)
+		p.end()
+		for len(p.waiters) > 0 {
+			p.shift() <- turn[T]{err: ErrClosed}
 		}
-		p.waiters = nil
-		for range p.idle {
-			p.total--
-		}
+		p.total -= len(p.idle)
 		if p.total == 0 {
 			close(p.drained)
 		}

@@ -40,6 +40,8 @@ func newEngine(ctx context.Context, kind, cacheDir string) (*engine, error) {
 			cfg = cfg.WithCompilationCache(e.cache)
 		}
 	}
+	// What the meter can rewrite beyond WebAssembly 2.0.
+	cfg = cfg.WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst)
 	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg)
 	if err := e.offer(ctx); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))

@@ -1,0 +1,236 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+var lanes = []string{host.LaneJSON, host.LaneBatch}
+
+// docs is a native step that brings items for the guests to work on.
+func docs(contents ...string) pipeline.StepConfig {
+	return pipeline.StepConfig{Name: "docs", Priority: 10, Step: pipeline.StepFunc(
+		func(_ context.Context, _ *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
+			for i, c := range contents {
+				items = append(items, pipeline.Item{ID: string(rune('a' + i)), Content: c, Source: pipeline.SourceRetrieval,
+					Score: float64(len(contents)-i) / 10, Priority: 5})
+			}
+			return items, nil
+		})}
+}
+
+// stepOf makes a step of an operation of the guest.
+func stepOf(t *testing.T, p *host.Plugin, op abi.Operation, settings map[string]any, change ...func(*host.StepOptions)) pipeline.StepConfig {
+	t.Helper()
+	o := host.StepOptions{Step: string(op), Settings: settings}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := p.Step(op, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pipeline.StepConfig{Name: string(op), Step: s}
+}
+
+func topK(n int) func(*host.StepOptions) { return func(o *host.StepOptions) { o.TopK = n } }
+
+// build runs a build and returns its result without what differs from run to
+// run.
+func build(t *testing.T, cfg pipeline.Config, query string) *pipeline.Result {
+	t.Helper()
+	cfg.Tokenizer = orWords(cfg.Tokenizer)
+	p, err := pipeline.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Build(t.Context(), pipeline.Query{Text: query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func orWords(t pipeline.Tokenizer) pipeline.Tokenizer {
+	if t == nil {
+		return pipeline.WordTokenizer()
+	}
+	return t
+}
+
+// window is the contents, ids, scores and metadata of a window, comparable.
+func window(t *testing.T, r *pipeline.Result) string {
+	t.Helper()
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	for _, it := range r.Window.Items {
+		if err := enc.Encode([]any{it.ID, it.Content, it.Source, it.Score, it.Priority, it.TokenCount, it.Metadata}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// must returns a function that unwraps a constructor's result.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// buildCases are builds that each run one operation, with what must come out.
+var buildCases = []struct {
+	name   string
+	config func(t *testing.T, p *host.Plugin) pipeline.Config
+	query  string
+	want   string
+}{
+	{"retrieve", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		return pipeline.Config{MaxTokens: 100, Steps: []pipeline.StepConfig{stepOf(t, p, abi.OpRetrieve, nil, topK(2))}}
+	}, "q", `
+["allops:0","hello q 0","retrieval",1,5,3,{"left":100,"n":0}]
+["allops:1","hello q 1","retrieval",0.99,5,3,{"left":100,"n":1}]
+`},
+	{"process", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		return pipeline.Config{SystemPrompts: []pipeline.SystemPrompt{{Content: "be brief"}},
+			Steps: []pipeline.StepConfig{docs("one", "two", "three"), stepOf(t, p, abi.OpProcess, nil)}}
+	}, "q", `
+["system-1","be brief","system",1,10,2,null]
+["allops:note","hello note","retrieval",0.3,5,2,null]
+["b","two","retrieval",0.2,5,1,null]
+["a","ONE","retrieval",0.25,4,1,{"rows":3,"was":"one"}]
+`},
+	{"filter", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		return pipeline.Config{SystemPrompts: []pipeline.SystemPrompt{{Content: "be brief"}},
+			Steps: []pipeline.StepConfig{docs("one", "two", "three"), stepOf(t, p, abi.OpFilter, map[string]any{"min": 0.2})}}
+	}, "q", `
+["system-1","be brief","system",1,10,2,null]
+["a","one","retrieval",0.3,5,1,null]
+["b","two","retrieval",0.2,5,1,null]
+`},
+	{"rerank", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		return pipeline.Config{SystemPrompts: []pipeline.SystemPrompt{{Content: "be brief"}},
+			Steps: []pipeline.StepConfig{docs("x", "x y y", "y"), stepOf(t, p, abi.OpRerank, map[string]any{"word": "y"}, topK(2))}}
+	}, "q", `
+["system-1","be brief","system",1,10,2,null]
+["b","x y y","retrieval",0.2,5,3,null]
+["c","y","retrieval",0.1,5,1,null]
+`},
+	{"transform_query", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		transformer := must[pipeline.QueryTransformer](t)(p.QueryTransformer(host.StepOptions{Settings: map[string]any{"word": "more"}}))
+		retriever := must[pipeline.Retriever](t)(p.Retriever(host.StepOptions{}))
+		return pipeline.Config{Steps: []pipeline.StepConfig{{Name: "transform", Step: pipeline.QueryTransformStep(transformer, retriever, 1)}}}
+	}, "q", `
+["allops:0","hello q 0","retrieval",1,5,3,{"left":8192,"n":0,"retrieval_method":"rrf","rrf_raw_score":0.03278688524590164}]
+`},
+	{"classify", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		classifier := must[pipeline.QueryClassifier](t)(p.Classifier(host.StepOptions{}))
+		retriever := must[pipeline.Retriever](t)(p.Retriever(host.StepOptions{}))
+		return pipeline.Config{Steps: []pipeline.StepConfig{{Name: "route",
+			Step: pipeline.ClassifiedStep(classifier, map[string]pipeline.Retriever{"code": retriever}, "", 1)}}}
+	}, "func main", `
+["allops:0","hello func main 0","retrieval",1,5,4,{"left":8192,"n":0}]
+`},
+	{"memory and enrich_query", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		return pipeline.Config{
+			Memory:   must[pipeline.MemoryProvider](t)(p.MemoryProvider(host.StepOptions{})),
+			Enricher: must[pipeline.QueryEnricher](t)(p.Enricher(host.StepOptions{})),
+			Steps:    []pipeline.StepConfig{stepOf(t, p, abi.OpRetrieve, nil, topK(1))}}
+	}, "q", `
+["allops:fact","hello q","memory",1,8,2,null]
+["allops:turn","earlier turn","conversation",0.5,7,2,null]
+["allops:0","hello q (2 memories) 0","retrieval",1,5,5,{"left":8188,"n":0}]
+`},
+	{"count_tokens", func(t *testing.T, p *host.Plugin) pipeline.Config {
+		return pipeline.Config{Tokenizer: must[pipeline.Tokenizer](t)(p.Tokenizer(host.StepOptions{})),
+			Steps: []pipeline.StepConfig{docs("four", "twelve chars")}}
+	}, "q", `
+["a","four","retrieval",0.2,5,1,null]
+["b","twelve chars","retrieval",0.1,5,3,null]
+`},
+}
+
+func TestOperationsInBuilds(t *testing.T) {
+	h := newHost(t, host.Config{})
+	plugins := map[string]*host.Plugin{}
+	for _, lane := range lanes {
+		plugins[lane] = loadAllops(t, h, host.PluginConfig{Lane: lane})
+	}
+	for _, tc := range buildCases {
+		for _, lane := range lanes {
+			t.Run(tc.name+"/"+lane, func(t *testing.T) {
+				cfg := tc.config(t, plugins[lane])
+				if got, want := window(t, build(t, cfg, tc.query)), strings.TrimPrefix(tc.want, "\n"); got != want {
+					t.Errorf("window:\n%swant:\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestFormatterInBuild(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := loadAllops(t, h, host.PluginConfig{})
+	f := must[pipeline.Formatter](t)(p.Formatter(host.StepOptions{}))
+	r := build(t, pipeline.Config{Formatter: f, Steps: []pipeline.StepConfig{docs("one", "two")}}, "q")
+	if r.Output != "- one\n- two\n" || r.FormatType != "allops" {
+		t.Errorf("output %q of type %q", r.Output, r.FormatType)
+	}
+}
+
+func TestCallbackInBuild(t *testing.T) {
+	var log bytes.Buffer
+	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := loadAllops(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1}})
+	cb := must[pipeline.Callback](t)(p.Callback(host.StepOptions{}))
+	build(t, pipeline.Config{Callbacks: []pipeline.Callback{cb}, Steps: []pipeline.StepConfig{docs("one")}}, "q")
+	for _, want := range []string{
+		`msg="event 1: pipeline_start  0" plugin=allops from=guest`, `msg="event 2: step_start docs 0"`,
+		`msg="event 3: step_end docs 1"`, `msg="event 4: pipeline_end  1"`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("log lacks %s:\n%s", want, &log)
+		}
+	}
+}
+
+func TestCompactorAndProvider(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := loadAllops(t, h, host.PluginConfig{Settings: map[string]any{"greeting": "hi"}})
+	c := must[pipeline.Compactor](t)(p.Compactor(host.StepOptions{}))
+	summary, err := c.Compact(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: "x"}}, "before")
+	if err != nil || summary != "before+1 turns" {
+		t.Errorf("summary %q, error %v", summary, err)
+	}
+	provider := must[pipeline.ContextProvider](t)(p.ContextProvider(host.StepOptions{}))
+	if provider.Name() != "allops" || provider.Priority() != 15 {
+		t.Errorf("name %q, priority %d", provider.Name(), provider.Priority())
+	}
+	chain, err := pipeline.NewProviderChain(slog.New(slog.DiscardHandler), provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := pipeline.AgentState{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "hey"}}}
+	out, err := chain.Run(t.Context(), &state, state.Messages, pipeline.ProviderBudget{MaxTokens: 100, Phase: pipeline.PhaseLLM})
+	if err != nil || len(out) != 2 || out[0].Content != "hi llm" || out[1].Content != "hey" {
+		t.Errorf("messages %v, error %v", out, err)
+	}
+	if len(state.Observations) != 1 || state.Observations[0] != "seen" {
+		t.Errorf("observations %q", state.Observations)
+	}
+	if n, err := provider.EstimateTokens(t.Context(), &state); err != nil || n != 2 {
+		t.Errorf("estimate %d, error %v", n, err)
+	}
+}

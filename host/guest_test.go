@@ -1,0 +1,52 @@
+package host_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// allops is the guest of testdata/guests/allops, built once with stock Go.
+var allops = sync.OnceValues(func() (*host.Spec, error) {
+	dir := filepath.Join("..", "testdata", "guests", "allops")
+	out := filepath.Join(cacheDir, "allops.wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build %s: %w\n%s", dir, err, msg)
+	}
+	wasm, err := os.ReadFile(out)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	return host.ReadSpec("allops", wasm, manifest)
+})
+
+func allopsSpec(t testing.TB) *host.Spec {
+	t.Helper()
+	spec, err := allops()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// loadAllops loads the guest in one lane.
+func loadAllops(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugin {
+	t.Helper()
+	p, err := h.Load(t.Context(), allopsSpec(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,226 @@
+// Command allops is a guest that implements every operation of the contract, in
+// each lane it has, and does something that a test can see. It also misbehaves
+// on request, as a Go guest does: see the settings of process.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/compact"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/counttokens"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/enrich"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/filter"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/format"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/memory"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/observe"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/process"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/provide"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/rerank"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/retrieve"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/setup"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/transform"
+)
+
+// initSettings are the settings of init.
+type initSettings struct {
+	Greeting string `json:"greeting"`
+	Fail     string `json:"fail"`
+}
+
+// stepSettings are the settings of every step.
+type stepSettings struct {
+	Min  float64 `json:"min"`
+	Mode string  `json:"mode"`
+	Path string  `json:"path"`
+	URL  string  `json:"url"`
+	Word string  `json:"word"`
+}
+
+var (
+	greeting string
+	events   int
+	hoard    [][]byte
+	rows     []uint32
+)
+
+func init() {
+	setup.Handle(func(s *initSettings) error {
+		greeting = s.Greeting
+		switch s.Fail {
+		case "error":
+			return pdk.Errorf("no index at %s", "/docs")
+		case "panic":
+			panic("init went wrong")
+		}
+		return nil
+	})
+	retrieve.Handle(find)
+	process.Handle(change)
+	filter.Handle(func(r *pdk.Request, s *stepSettings) ([]uint32, error) {
+		rows = rows[:0]
+		for i, score := range r.Items.Scores() {
+			if score >= s.Min {
+				rows = append(rows, uint32(i))
+			}
+		}
+		return rows, nil
+	})
+	rerank.Scores(func(r *pdk.Request, s *stepSettings, scores []float64) error {
+		for i := range scores {
+			scores[i] = float64(strings.Count(r.Items.At(i).Text(), s.Word)) / 10
+		}
+		return nil
+	})
+	transform.Handle(func(q *pdk.Query, s *stepSettings) ([]pdk.Query, error) {
+		return []pdk.Query{*q, {Text: q.Text + " " + s.Word}}, nil
+	})
+	classify.Handle(func(q *pdk.Query, _ *stepSettings) (string, error) {
+		if strings.Contains(q.Text, "func") {
+			return "code", nil
+		}
+		return "prose", nil
+	})
+	enrich.Handle(func(r *pdk.Request, _ *stepSettings) (string, error) {
+		return fmt.Sprintf("%s (%d memories)", r.Query().Text, r.Items.Len()), nil
+	})
+	memory.Handle(func(r *pdk.Request, _ *stepSettings) ([]pdk.NewItem, error) {
+		return []pdk.NewItem{
+			{Key: "fact", Content: greeting + " " + r.Query().Text, Score: 1},
+			{Key: "turn", Content: "earlier turn", Source: "conversation", Score: 0.5},
+		}, nil
+	})
+	compact.Handle(func(turns []pdk.Turn, previous string, _ *stepSettings) (string, error) {
+		return fmt.Sprintf("%s+%d turns", previous, len(turns)), nil
+	})
+	provide.Handle(func(r *provide.Request, s *stepSettings) (provide.Reply, error) {
+		if s.Mode == "none" {
+			return provide.Reply{}, nil
+		}
+		note := pdk.Message{Role: "system", Content: greeting + " " + r.Budget.Phase}
+		return provide.Reply{Messages: append([]pdk.Message{note}, r.Messages...),
+			State: &pdk.AgentState{Observations: append(r.State.Observations, "seen")}}, nil
+	})
+	provide.Estimate(func(r *provide.Request, _ *stepSettings) (int, error) { return len(r.Messages) + 1, nil })
+	format.Handle("lines", func(w *format.Window, _ *stepSettings) (any, error) {
+		var b strings.Builder
+		for _, it := range w.Items {
+			fmt.Fprintf(&b, "- %s\n", it.Content)
+		}
+		return b.String(), nil
+	})
+	counttokens.Each(func(text string, _ *stepSettings) int { return (len(text) + 3) / 4 })
+	observe.Handle(func(e *pdk.Event, _ *stepSettings) error {
+		events++
+		pdk.Logf(pdk.LevelInfo, "event %d: %s %s %d", events, e.Type, e.Step, e.Items)
+		return nil
+	})
+}
+
+// find answers with what the mode asks for.
+func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
+	switch s.Mode {
+	case "file":
+		text, err := os.ReadFile(s.Path)
+		if err != nil {
+			return nil, pdk.Errorf("read: %w", err)
+		}
+		return []pdk.NewItem{{Key: s.Path, Content: string(text), Score: 1}}, nil
+	case "list":
+		entries, err := os.ReadDir(s.Path)
+		if err != nil {
+			return nil, pdk.Errorf("list: %w", err)
+		}
+		var items []pdk.NewItem
+		for _, e := range entries {
+			items = append(items, pdk.NewItem{Key: e.Name(), Content: e.Name(), Score: 1})
+		}
+		return items, nil
+	case "write":
+		if err := os.WriteFile(s.Path, []byte(r.Query().Text), 0o600); err != nil {
+			return nil, pdk.Errorf("write: %w", err)
+		}
+		return nil, nil
+	case "http":
+		resp, err := pdk.Get(s.URL)
+		if err != nil {
+			return nil, err
+		}
+		return []pdk.NewItem{{Key: "http", Content: fmt.Sprintf("%d %s %s", resp.Status, resp.Header["x-test"], resp.Body), Score: 1}}, nil
+	case "kv":
+		return remember(r)
+	}
+	items := make([]pdk.NewItem, 0, r.TopK)
+	for i := range r.TopK {
+		items = append(items, pdk.NewItem{Key: fmt.Sprint(i), Content: fmt.Sprintf("%s %s %d", greeting, r.Query().Text, i),
+			Score: 1 - float64(i)/100, Metadata: pdk.Metadata{"n": int64(i), "left": int64(r.TokensLeft)}})
+	}
+	return items, nil
+}
+
+// remember counts in the key-value store, and the tokens of what it says.
+func remember(r *pdk.Request) ([]pdk.NewItem, error) {
+	old, err := pdk.KVGet("seen")
+	if err != nil {
+		old = []byte("nothing")
+	}
+	if err := pdk.KVSet("seen", []byte(r.Query().Text)); err != nil {
+		return nil, err
+	}
+	text := "before: " + string(old)
+	n, err := pdk.CountTokens(text)
+	if err != nil {
+		return nil, err
+	}
+	return []pdk.NewItem{{Content: fmt.Sprintf("%s (%d tokens)", text, n), Score: 1}}, nil
+}
+
+// change edits, drops, adds and orders, or misbehaves.
+func change(r *pdk.Request, s *stepSettings, c *pdk.Changes) error {
+	switch s.Mode {
+	case "panic":
+		panic("process went wrong")
+	case "nil":
+		var p *int
+		*p = 1
+	case "exit":
+		os.Exit(3)
+	case "spin":
+		for {
+			events++
+		}
+	case "hog":
+		for {
+			hoard = append(hoard, make([]byte, 1<<20))
+		}
+	case "deadlock":
+		select {}
+	case "error":
+		return pdk.Errorf("cannot process %d rows", r.Items.Len())
+	case "stderr":
+		fmt.Fprintln(os.Stderr, "about to give up")
+		panic("gave up")
+	case "none":
+		return pdk.ErrNoChange
+	}
+	n := r.Items.Len()
+	if n < 2 {
+		return pdk.ErrNoChange
+	}
+	c.Drop(n - 1)
+	c.SetText(0, strings.ToUpper(r.Items.At(0).Text()))
+	c.SetMetadata(0, pdk.Metadata{"was": r.Items.At(0).Text(), "rows": int64(n)})
+	c.SetPriority(0, 4)
+	row := c.Add(pdk.NewItem{Key: "note", Content: greeting + " note", Score: 0.25})
+	order := []int{row}
+	for i := range n - 1 {
+		order = append(order, i)
+	}
+	c.Order(order...)
+	return nil
+}
+
+func main() {}
