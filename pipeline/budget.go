@@ -1,8 +1,6 @@
 package pipeline
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // OverflowStrategy says what happens to a source that exceeds its allocation.
 type OverflowStrategy string
@@ -60,11 +58,10 @@ func (b *Budget) Validate() error {
 		if err := a.validate(); err != nil {
 			return fmt.Errorf("budget: allocations[%d]: %w", i, err)
 		}
-		if s := sourceIndex(a.Source); seen[s] {
+		if seen[sourceIndex(a.Source)] {
 			return fmt.Errorf("budget: allocations[%d]: second allocation of source %q: %w (merge the two)", i, a.Source, ErrInvalid)
-		} else {
-			seen[s] = true
 		}
+		seen[sourceIndex(a.Source)] = true
 		if left >= 0 {
 			left -= a.MaxTokens
 		}

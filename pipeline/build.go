@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -195,9 +196,9 @@ func (b *build) finish(ctx context.Context) *Result {
 // fail: the error of a stage -> the error of the build.
 func (b *build) fail(stage string, err error) error {
 	e := &BuildError{Stage: stage, Err: err, Diagnostics: b.diag}
-	if failed, ok := err.(*stepError); ok {
+	var failed *stepError
+	if errors.As(err, &failed) {
 		e.Step, e.Err = failed.step, failed.err
-		b.diag.FailedStep = failed.step
 	}
 	return e
 }

@@ -24,11 +24,11 @@ func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
 	return info, ok
 }
 
-// countedSystem returns the system items with their token counts. They are counted
-// by the first build, because counting may need a context and a vocabulary.
+// countedSystem returns copies of the system items with their token counts. They are
+// counted by the first build, because counting may need a context and a vocabulary.
 func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	if items := p.counted.Load(); items != nil {
-		return *items, nil
+		return slices.Clone(*items), nil
 	}
 	texts := make([]string, len(p.system))
 	for i := range p.system {
@@ -38,12 +38,12 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := CloneItems(p.system)
+	items := slices.Clone(p.system)
 	for i := range items {
 		items[i].TokenCount = counts[i]
 	}
 	p.counted.Store(&items)
-	return items, nil
+	return slices.Clone(items), nil
 }
 
 // countTexts calls the tokenizer and checks what it says.

@@ -356,20 +356,23 @@ func TestBuildInfo(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	noop := StepFunc(func(_ context.Context, _ *Query, items []Item) ([]Item, error) { return items, nil })
 	for want, cfg := range map[string]Config{
-		`anthropic: cache_control "top": invalid value (want block or seed)`:                          {Formatter: Anthropic{CacheControl: "top"}},
-		`enricher: template at "{who}": invalid value (want {query}, {context}, {{ or }})`:            {Enricher: TemplateEnricher{Template: "{who}"}},
-		"enricher: max_items -1: invalid value (want 1 or more)":                                      {Enricher: TemplateEnricher{MaxItems: -1}},
-		"pipeline: max_tokens -1: invalid value (want 1 or more)":                                     {MaxTokens: -1},
-		"budget: total_tokens 0: invalid value (want 1 or more)":                                      {Budget: &Budget{}},
-		"budget: reserve_tokens 9 leave nothing of max_tokens 9: budget exceeded (lower the reserve)": {MaxTokens: 9, Budget: &Budget{TotalTokens: 9, ReserveTokens: 9}},
-		`pipeline: system_prompts[0]: item "system-1": priority 11: invalid value (want 1 to 10)`:     {SystemPrompts: []SystemPrompt{{Priority: 11}}},
-		"pipeline: steps[0]: name is empty: invalid value":                                            {Steps: []StepConfig{{Step: noop}}},
-		`pipeline: steps[0]: step "s": no step: invalid value`:                                        {Steps: []StepConfig{{Name: "s"}}},
-		`pipeline: steps[0]: step "s": timeout -1ns: invalid value (want 0 or more)`:                  {Steps: []StepConfig{{Name: "s", Step: noop, Timeout: -1}}},
-		`pipeline: steps[0]: step "s": on_error "retry": invalid value (want raise or skip)`:          {Steps: []StepConfig{{Name: "s", Step: noop, OnError: "retry"}}},
-		`budget: allocations[1]: second allocation of source "tool": invalid value (merge the two)`:   {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1}, {Source: SourceTool, MaxTokens: 1}}}},
-		`budget: allocations[0]: overflow_strategy "cut": invalid value (want truncate or drop)`:      {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1, Overflow: "cut"}}}},
-		`budget: allocations and reserve exceed total budget of 9 tokens: budget exceeded`:            {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1 << 62}, {Source: SourceUser, MaxTokens: 1 << 62}, {Source: SourceMemory, MaxTokens: 1 << 62}}}},
+		`anthropic: cache_control "top": invalid value (want block or seed)`:                                                 {Formatter: Anthropic{CacheControl: "top"}},
+		`enricher: template at "{who}": invalid value (want {query}, {context}, {{ or }})`:                                   {Enricher: TemplateEnricher{Template: "{who}"}},
+		"enricher: max_items -1: invalid value (want 1 or more)":                                                             {Enricher: TemplateEnricher{MaxItems: -1}},
+		"pipeline: max_tokens -1: invalid value (want 1 or more)":                                                            {MaxTokens: -1},
+		"budget: total_tokens 0: invalid value (want 1 or more)":                                                             {Budget: &Budget{}},
+		"budget: reserve_tokens 9 leave nothing of max_tokens 9: budget exceeded (lower the reserve)":                        {MaxTokens: 9, Budget: &Budget{TotalTokens: 9, ReserveTokens: 9}},
+		`pipeline: system_prompts[0]: item "system-1": priority 11: invalid value (want 1 to 10)`:                            {SystemPrompts: []SystemPrompt{{Priority: 11}}},
+		"pipeline: steps[0]: name is empty: invalid value":                                                                   {Steps: []StepConfig{{Step: noop}}},
+		`pipeline: steps[0]: step "s": no step: invalid value`:                                                               {Steps: []StepConfig{{Name: "s"}}},
+		`pipeline: steps[0]: step "s": timeout -1ns: invalid value (want 0 or more)`:                                         {Steps: []StepConfig{{Name: "s", Step: noop, Timeout: -1}}},
+		`pipeline: steps[0]: step "s": on_error "retry": invalid value (want raise or skip)`:                                 {Steps: []StepConfig{{Name: "s", Step: noop, OnError: "retry"}}},
+		`budget: allocations[1]: second allocation of source "tool": invalid value (merge the two)`:                          {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1}, {Source: SourceTool, MaxTokens: 1}}}},
+		`budget: allocations[0]: source "web": invalid value (want one of [retrieval memory system user tool conversation])`: {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: "web", MaxTokens: 1}}}},
+		`budget: allocations[0]: max_tokens 0: invalid value (want 1 or more)`:                                               {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool}}}},
+		`budget: allocations[0]: priority 11: invalid value (want 1 to 10)`:                                                  {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1, Priority: 11}}}},
+		`budget: allocations[0]: overflow_strategy "cut": invalid value (want truncate or drop)`:                             {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1, Overflow: "cut"}}}},
+		`budget: allocations and reserve exceed total budget of 9 tokens: budget exceeded`:                                   {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1 << 62}, {Source: SourceUser, MaxTokens: 1 << 62}, {Source: SourceMemory, MaxTokens: 1 << 62}}}},
 	} {
 		p, err := New(cfg)
 		if p != nil || err == nil || err.Error() != want {
@@ -386,6 +389,22 @@ func TestNewCopiesItsConfiguration(t *testing.T) {
 	r, err := p.Build(t.Context(), Query{})
 	if err != nil || len(r.Window.Items) != 1 {
 		t.Errorf("window %+v, error %v", r, err)
+	}
+}
+
+func TestSystemItemsAreCopiedForEachBuild(t *testing.T) {
+	p := mustNew(t, Config{SystemPrompts: []SystemPrompt{{Content: "S"}}, Steps: []StepConfig{
+		{Name: "s", Step: StepFunc(func(_ context.Context, _ *Query, items []Item) ([]Item, error) {
+			items[0].Content += "!"
+			items[0].Metadata = map[string]any{"k": 1}
+			return items, nil
+		})},
+	}})
+	for range 3 {
+		r, err := p.Build(t.Context(), Query{})
+		if err != nil || r.Window.Items[0].Content != "S!" {
+			t.Errorf("window %+v, error %v", r, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -43,7 +44,7 @@ func decodeObject(data []byte, field func(key string, raw json.RawMessage) error
 	if _, err := dec.Token(); err != nil {
 		return err
 	}
-	if _, err := dec.Token(); err != io.EOF {
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("data after the object: %w", ErrInvalid)
 	}
 	return nil

@@ -115,7 +115,7 @@ type chatMessage struct {
 	cached int
 }
 
-// mergeRoles joins neighbouring messages of equal role, which no chat API takes, into
+// mergeRoles joins neighboring messages of equal role, which no chat API takes, into
 // one. System messages are never merged. A cache mark of the first message stays,
 // those of the others are lost.
 func mergeRoles(messages []chatMessage) []chatMessage {

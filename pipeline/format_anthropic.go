@@ -66,7 +66,7 @@ func (f Anthropic) Validate() error {
 }
 
 // Format returns an [*AnthropicOutput]: system prompts as blocks, then a user message
-// with the context, then the turns, neighbours of equal role merged.
+// with the context, then the turns, neighbors of equal role merged.
 func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err

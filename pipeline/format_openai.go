@@ -18,7 +18,7 @@ type OpenAIOutput struct {
 func (OpenAI) FormatType() string { return "openai" }
 
 // Format returns an [*OpenAIOutput]: one system message, then a user message with the
-// context, then the turns, neighbours of equal role merged.
+// context, then the turns, neighbors of equal role merged.
 func (OpenAI) Format(_ context.Context, w *Window) (any, error) {
 	s := divide(w)
 	messages := s.chatMessages("Relevant context:\n\n", false)

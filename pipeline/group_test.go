@@ -12,7 +12,7 @@ import (
 )
 
 // retrievers that wait for one another prove that they run at the same time.
-func TestNeighbouringRetrieversRunAtTheSameTime(t *testing.T) {
+func TestNeighboringRetrieversRunAtTheSameTime(t *testing.T) {
 	started := [3]chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	retriever := func(i int, found ...string) Retriever {
 		return retrieverFunc(func(ctx context.Context, q *Query, _ int) ([]Item, error) {

@@ -36,8 +36,8 @@ type Config struct {
 	// Logger receives a WARN record for each skipped step and failed callback. nil
 	// means slog.Default.
 	Logger *slog.Logger
-	// Now is the clock of durations and of items without a time. nil means
-	// time.Now.
+	// Now is the clock of durations and of items without a time. It is called from
+	// several goroutines at once. nil means time.Now.
 	Now func() time.Time
 }
 
@@ -168,7 +168,7 @@ func (p *Pipeline) setSystem(prompts []SystemPrompt) error {
 }
 
 // setSteps sorts the steps and forms the groups that run at the same time:
-// neighbouring appenders of equal priority.
+// neighboring appenders of equal priority.
 func (p *Pipeline) setSteps(configs []StepConfig) error {
 	for i, cfg := range configs {
 		st, err := newStep(cfg)

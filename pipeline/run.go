@@ -76,8 +76,7 @@ type stepError struct {
 	err  error
 }
 
-func (e *stepError) Error() string { return fmt.Sprintf("step %q: %v", e.step, e.err) }
-func (e *stepError) Unwrap() error { return e.err }
+func (e *stepError) Error() string { return e.err.Error() }
 
 // outcome is what became of one run of a step.
 type outcome struct {

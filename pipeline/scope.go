@@ -26,6 +26,7 @@ type scopedStep struct {
 func (s *scopedStep) parts() []any     { return []any{s.step} }
 func (s *scopedStep) showsItems() bool { return true }
 
+// Run implements [Step].
 func (s *scopedStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	visible := make([]Item, 0, len(items))
 	for i := range items {

@@ -16,7 +16,7 @@ type Step interface {
 
 // An Appender is a [Step] that only adds items: Run returns the items it was given
 // followed by what Append returns. A build calls Append instead of Run, and runs
-// neighbouring Appenders of equal priority at the same time; each is then given
+// neighboring Appenders of equal priority at the same time; each is then given
 // the items from before the first of them.
 type Appender interface {
 	Step

@@ -17,10 +17,12 @@ type retrieverStep struct {
 func (s *retrieverStep) parts() []any     { return []any{s.retriever} }
 func (s *retrieverStep) showsItems() bool { return false }
 
+// Append implements [Appender].
 func (s *retrieverStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
 	return retrieve(ctx, s.retriever, q, s.topK)
 }
 
+// Run implements [Step].
 func (s *retrieverStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	return runAppender(ctx, s, q, items)
 }
@@ -62,6 +64,7 @@ type postProcessorStep struct{ processor PostProcessor }
 func (s *postProcessorStep) parts() []any     { return []any{s.processor} }
 func (s *postProcessorStep) showsItems() bool { return true }
 
+// Run implements [Step].
 func (s *postProcessorStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	return s.processor.Process(ctx, q, items)
 }
@@ -75,6 +78,7 @@ type filterStep struct{ filter Filter }
 func (s *filterStep) parts() []any     { return []any{s.filter} }
 func (s *filterStep) showsItems() bool { return true }
 
+// Run implements [Step].
 func (s *filterStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	keep, err := s.filter.Filter(ctx, q, items)
 	if err != nil {
@@ -111,6 +115,7 @@ func FilterFunc(keep func(it *Item) bool) Step { return FilterStep(filterFunc(ke
 
 type filterFunc func(it *Item) bool
 
+// Filter implements [Filter].
 func (f filterFunc) Filter(_ context.Context, _ *Query, items []Item) ([]bool, error) {
 	keep := make([]bool, len(items))
 	for i := range items {
@@ -132,6 +137,7 @@ type rerankerStep struct {
 func (s *rerankerStep) parts() []any     { return []any{s.reranker} }
 func (s *rerankerStep) showsItems() bool { return true }
 
+// Run implements [Step].
 func (s *rerankerStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	out, err := s.reranker.Rerank(ctx, q, items, s.topK)
 	if err == nil && len(out) > s.topK {
@@ -156,6 +162,7 @@ type transformStep struct {
 func (s *transformStep) parts() []any     { return []any{s.transformer, s.retriever} }
 func (s *transformStep) showsItems() bool { return false }
 
+// Run implements [Step].
 func (s *transformStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	variants, err := s.transformer.TransformQuery(ctx, q)
 	if err != nil {
@@ -218,6 +225,7 @@ func (s *classifiedStep) parts() []any {
 
 func (s *classifiedStep) showsItems() bool { return false }
 
+// Append implements [Appender].
 func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
 	label, err := s.classifier.Classify(ctx, q)
 	if err != nil {
@@ -233,6 +241,7 @@ func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item
 	return retrieve(ctx, r, q, s.topK)
 }
 
+// Run implements [Step].
 func (s *classifiedStep) Run(ctx context.Context, q *Query, items []Item) ([]Item, error) {
 	return runAppender(ctx, s, q, items)
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 func TestRetrieverStepAppendsWithoutDeduplication(t *testing.T) {
@@ -91,6 +93,27 @@ func TestStepsPassErrorsOn(t *testing.T) {
 	_, err := ClassifiedStep(KeywordClassifier{Default: "x"}, map[string]Retriever{"y": bad}, "z", 0).Run(t.Context(), &Query{}, nil)
 	if err == nil || err.Error() != `label "x": no retriever (route it, or give a default)` {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestQueryTransformStepInABuild(t *testing.T) {
+	step := QueryTransformStep(variants{"v1"}, variantRetriever{"v1": {"a", "b"}}, 0)
+	r := mustBuild(t, Config{Steps: []StepConfig{
+		{Name: "give", Step: appendStep(doc("a"))}, {Name: "t", OnError: Skip, Step: step},
+	}})
+	if got := contents(r.Window.Items); !slices.Equal(got, []string{"a", "B"}) {
+		t.Errorf("window %v, %+v", got, r.Diagnostics)
+	}
+}
+
+func TestTokenizersByName(t *testing.T) {
+	for _, name := range TokenizerNames() {
+		if tokenizer, err := EncodingTokenizer(name); err != nil || tokenizer.Name() != name {
+			t.Errorf("%s: %v, %v", name, tokenizer, err)
+		}
+	}
+	if tokenizer, err := EncodingTokenizer("gpt"); tokenizer != nil || !errors.Is(err, tokens.ErrUnknownEncoding) {
+		t.Errorf("unknown name: %v, %v", tokenizer, err)
 	}
 }
 
