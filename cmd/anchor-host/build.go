@@ -159,7 +159,7 @@ type buildRun struct {
 	query               pipeline.Query
 	trace               *assemble.Trace
 	strict              bool
-	loadTime            time.Duration
+	assembly            *assemble.Assembly
 }
 
 // do loads the plugins, builds, and says on stderr which steps were skipped.
@@ -171,6 +171,7 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 	}
 	progress := newProgress(r.app)
 	defer progress.stop()
+	progress.start("starting the plugins")
 	assembly, err := assemble.New(ctx, r.config, assemble.Options{
 		PluginDir: r.pluginDir, CacheDir: r.cacheDir, Path: r.path,
 		Logger: r.app.logger(r.config), Items: r.items, Trace: r.trace, OnCompile: progress.compiling,
@@ -179,7 +180,7 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 		return nil, err
 	}
 	defer assembly.Close(context.WithoutCancel(ctx))
-	r.loadTime = assembly.LoadTime
+	r.assembly = assembly
 	progress.start("building the window")
 	result, err := assembly.Build(ctx, r.query)
 	progress.stop()

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -67,18 +69,29 @@ func explain(run *buildRun, result *pipeline.Result) explanation {
 	for _, f := range result.Diagnostics.StepFailures {
 		e.Steps = append(e.Steps, stepLine{Name: f.Step, Skipped: f.Message})
 	}
-	t := result.Diagnostics.TimesMS
-	e.Times = []stageTime{
-		{"load plugins", float64(run.loadTime.Microseconds()) / 1e3},
-		{"memory", t.Memory},
-		{"enrich", t.Enrich},
-		{"steps", t.Steps},
-		{"count tokens", t.Count},
-		{"fill window", t.Fill},
-		{"format", t.Format},
-		{"build in all", result.BuildTimeMS},
-	}
+	e.Times = times(run.assembly, result)
 	return e
+}
+
+// times says where the time went.
+func times(a *assemble.Assembly, result *pipeline.Result) []stageTime {
+	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+	list := []stageTime{{"load plugins", millis(a.LoadTime)}}
+	for _, l := range a.Loads {
+		list = append(list, stageTime{"- " + l.Name, millis(l.Took)})
+	}
+	t := result.Diagnostics.TimesMS
+	rest := result.BuildTimeMS - t.Memory - t.Enrich - t.Steps - t.Count - t.Fill - t.Format
+	return append(list,
+		stageTime{"build", result.BuildTimeMS},
+		stageTime{"- system prompts and the rest", max(0, rest)},
+		stageTime{"- memory", t.Memory},
+		stageTime{"- enrich", t.Enrich},
+		stageTime{"- steps", t.Steps},
+		stageTime{"- count tokens", t.Count},
+		stageTime{"- fill window", t.Fill},
+		stageTime{"- format", t.Format},
+	)
 }
 
 // overflowReasons are the reasons as a reader wants them.

@@ -133,7 +133,7 @@ steps:
 		"out     all:3     retrieval  5         0.970  5       found           taken away by step \"good\"",
 		"-- steps --", "found  5            ", "skipped: plugin \"lost\": not_found: ",
 		"-- diagnostics --\nitems considered     4\n",
-		"-- where the time went --", "load plugins", "build in all",
+		"-- where the time went --", "load plugins  ", "- all  ", "build  ", "- steps  ",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the explanation lacks %q:\n%s", want, stdout)

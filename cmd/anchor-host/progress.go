@@ -42,7 +42,7 @@ func (p *progress) start(what string) {
 // compiling is told of each module that is compiled.
 func (p *progress) compiling(plugin string, done bool, _ time.Duration) {
 	if done {
-		p.stop()
+		p.start("starting the plugins")
 		return
 	}
 	p.start(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))

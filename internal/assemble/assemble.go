@@ -36,8 +36,16 @@ type Options struct {
 type Assembly struct {
 	pipeline *pipeline.Pipeline
 	host     *host.Host
-	// LoadTime is how long loading the plugins took.
+	// LoadTime is how long loading the plugins took, Loads how long each did.
+	// Plugins are loaded side by side.
 	LoadTime time.Duration
+	Loads    []Load
+}
+
+// Load is how long it took to compile, start and initialise one plugin.
+type Load struct {
+	Name string
+	Took time.Duration
 }
 
 // New loads the plugins of a configuration and makes its pipeline. The
@@ -76,8 +84,8 @@ func (a *Assembly) Close(ctx context.Context) error {
 // builder is the state of one [New].
 type builder struct {
 	plugins
-	out       pipeline.Config
-	tokenizer *lateTokenizer
+	out  pipeline.Config
+	late *lateTokenizer
 }
 
 func (b *builder) build(ctx context.Context) (*Assembly, error) {
@@ -101,7 +109,7 @@ func (b *builder) build(ctx context.Context) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Assembly{pipeline: p, host: b.host, LoadTime: loadTime}, nil
+	return &Assembly{pipeline: p, host: b.host, LoadTime: loadTime, Loads: b.loads()}, nil
 }
 
 // setTokenizer sets the tokenizer that host and pipeline share. One that is a
@@ -110,8 +118,8 @@ func (b *builder) setTokenizer(context.Context) error {
 	name := b.config.Tokenizer.Name
 	switch {
 	case b.config.Tokenizer.Use != nil:
-		b.tokenizer = new(lateTokenizer)
-		b.out.Tokenizer = b.tokenizer
+		b.late = new(lateTokenizer)
+		b.out.Tokenizer = b.late
 		return nil
 	case name == "":
 		name = pipeline.DefaultEncoding
@@ -120,7 +128,7 @@ func (b *builder) setTokenizer(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: tokenizer: %w", config.ErrInvalid, err)
 	}
-	b.out.Tokenizer = t
+	b.out.Tokenizer, b.tokenizer = t, t
 	return nil
 }
 

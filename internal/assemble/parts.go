@@ -13,14 +13,14 @@ import (
 )
 
 func (b *builder) setPluginTokenizer(context.Context) error {
-	if b.tokenizer == nil {
+	if b.late == nil {
 		return nil
 	}
 	t, err := part(b, "tokenizer", abi.OpCountTokens, *b.config.Tokenizer.Use, (*host.Plugin).Tokenizer)
 	if err != nil {
 		return err
 	}
-	b.tokenizer.set(t)
+	b.late.set(t)
 	return nil
 }
 

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // plugins are the plugins of one configuration, each loaded once.
@@ -22,6 +24,8 @@ type plugins struct {
 	catalog *catalog
 	host    *host.Host
 	loaded  map[string]*loaded
+	// tokenizer is the built-in tokenizer, nil when a plugin counts.
+	tokenizer pipeline.Tokenizer
 }
 
 // loaded is one plugin: ready, or not and why.
@@ -29,6 +33,7 @@ type loaded struct {
 	spec   *host.Spec
 	plugin *host.Plugin
 	err    error
+	took   time.Duration
 }
 
 // load makes every plugin ready that a build of the configuration may call. It
@@ -45,8 +50,13 @@ func (p *plugins) load(ctx context.Context) error {
 	for _, name := range names {
 		l := &loaded{}
 		p.loaded[name] = l
-		wg.Go(func() { l.spec, l.plugin, l.err = p.open(ctx, name, wanted[name]) })
+		wg.Go(func() {
+			start := time.Now()
+			l.spec, l.plugin, l.err = p.open(ctx, name, wanted[name])
+			l.took = time.Since(start)
+		})
 	}
+	wg.Go(func() { p.warm(ctx) })
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("load plugins: %w", err)
@@ -62,6 +72,23 @@ func (p *plugins) load(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// warm has the tokenizer load its vocabulary while plugins start. A failure
+// shows when something is counted.
+func (p *plugins) warm(ctx context.Context) {
+	if p.tokenizer != nil {
+		_, _ = p.tokenizer.Count(ctx, "a")
+	}
+}
+
+// loads lists the plugins with the time each took, by name.
+func (p *plugins) loads() []Load {
+	list := make([]Load, 0, len(p.loaded))
+	for _, name := range slices.Sorted(maps.Keys(p.loaded)) {
+		list = append(list, Load{name, p.loaded[name].took})
+	}
+	return list
 }
 
 // wanted returns the instances that a build uses or requires, by name.
