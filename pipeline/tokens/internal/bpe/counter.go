@@ -151,14 +151,18 @@ func (c *counter) cut(end, limit int) int {
 	p := end
 	if end-start > exactLen {
 		p = c.cutLong(start, end, limit)
+		if first := c.after(start); p == start && c.upTo(first) <= limit {
+			p = first // whitespace in front of a word may join what is before it
+		}
 	} else {
-		for p = c.boundary(p); p > start && c.upTo(p) > limit; {
+		// The whole piece fits after all if it is the whitespace left to it.
+		for p > start && c.upTo(p) > limit {
 			p = c.boundary(p)
 		}
 	}
 	if end < len(c.s) {
-		if class, w := c.classes.at(c.s, end); class&isSpace != 0 && c.upTo(end+w) <= limit {
-			return end + w
+		if next := c.after(end); c.spaceAt(end) && c.upTo(next) <= limit {
+			return next
 		}
 	}
 	if p == start && start > 0 && c.upTo(p) > limit {
@@ -206,6 +210,18 @@ func (c *counter) boundary(p int) int {
 	return p
 }
 
+// after returns the end of the character of s that starts at p.
+func (c *counter) after(p int) int {
+	_, w := c.classes.at(c.s, p)
+	return p + w
+}
+
+// spaceAt reports whether the character of s that starts at p is whitespace.
+func (c *counter) spaceAt(p int) bool {
+	class, _ := c.classes.at(c.s, p)
+	return class&isSpace != 0
+}
+
 // upTo returns the number of tokens of s[:p], where p is not before the start
 // of the current piece. It counts from the last piece that starts before p, or
 // the one before that if all it would count is a whitespace character that a run
@@ -216,9 +232,7 @@ func (c *counter) upTo(p int) int {
 		k--
 	}
 	if start := c.recent[k].start; k > 0 && start > 0 {
-		class, w := c.classes.at(c.s, start)
-		before, _ := c.classes.at(c.s, c.boundary(start))
-		if class&before&isSpace != 0 && start+w == p {
+		if c.after(start) == p && c.spaceAt(start) && c.spaceAt(c.boundary(start)) {
 			k--
 		}
 	}

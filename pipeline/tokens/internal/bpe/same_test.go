@@ -2,9 +2,9 @@ package bpe
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +16,7 @@ const stringsEnv = "ANCHOR_BPE_STRINGS"
 
 // The counter must agree with tiktoken-go token by token.
 func TestSameAsTiktokenGo(t *testing.T) {
-	texts, seed := 1500, uint64(1)
+	texts, seed := 1000, uint64(1)
 	if s := os.Getenv(stringsEnv); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {
@@ -44,7 +44,7 @@ func vocabOf(t testing.TB, name string) *vocab {
 }
 
 // TestSameOnText compares real sentences in many scripts, whole, by the line
-// and cut at every byte of the first lines.
+// and cut at every byte of the first line.
 func TestSameOnText(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) < 10 {
@@ -62,9 +62,9 @@ func TestSameOnText(t *testing.T) {
 			for _, line := range strings.SplitAfter(text, "\n") {
 				same(t, name, line)
 			}
-			for i := range min(len(text), 120) {
+			for i := range min(len(text), 60) {
 				same(t, name, text[:i])
-				same(t, name, text[i:120])
+				same(t, name, text[i:60])
 			}
 		}
 	}
@@ -73,30 +73,28 @@ func TestSameOnText(t *testing.T) {
 // A piece longer than a window takes another way than a short one.
 func TestSameOnLongPieces(t *testing.T) {
 	g := newGenerator(3)
+	const size = windowLen + windowLen/4 // tiktoken-go is quadratic
 	texts := []string{
-		strings.Repeat("a", 3*windowLen+1),
-		strings.Repeat("=", 2*windowLen),
-		strings.Repeat(" ", 2*windowLen+7) + "x",
-		strings.Repeat(" \n", windowLen) + strings.Repeat(" ", windowLen),
-		strings.Repeat("我们的", windowLen/4),
-		strings.Repeat("\xff", windowLen),
-		strings.Repeat("\u0301", windowLen),
-		strings.Repeat("ab", windowLen) + "'LL",
+		strings.Repeat("a", size+1),
+		strings.Repeat("=", size),
+		strings.Repeat(" ", size) + "x",
+		strings.Repeat(" \n", windowLen/2) + strings.Repeat(" ", size-windowLen),
+		strings.Repeat("我们的", size/9),
+		strings.Repeat("\xff", size/3),
+		strings.Repeat("\u0301", size/2),
+		strings.Repeat("ab", size/2) + "'LL",
 	}
 	for range 3 {
 		var b strings.Builder
-		for alphabet := "abcdefghijklmnopqrstuvwxyz"[:2+g.IntN(25)]; b.Len() < 2*windowLen; {
+		for alphabet := "abcdefghijklmnopqrstuvwxyz"[:2+g.IntN(25)]; b.Len() < size; {
 			b.WriteByte(alphabet[g.IntN(len(alphabet))])
 		}
 		texts = append(texts, b.String())
 	}
 	for _, name := range Names() {
 		for _, text := range texts {
-			if testing.Short() && len(text) > windowLen {
-				text = text[:windowLen+windowLen/2]
-			}
 			e, want := get(t, name), references[name]().EncodeOrdinary(text)
-			if got := e.ids(t, text); fmt.Sprint(got) != fmt.Sprint(want) {
+			if got := e.ids(t, text); !slices.Equal(got, want) {
 				t.Errorf("%s: tokens of %.20q…: %d, want %d", name, text, len(got), len(want))
 			}
 		}

@@ -91,7 +91,7 @@ func newBuilder(tokens int) *builder {
 	// Four in five tokens are short, and a table of 5/4 slots a token has room
 	// for all of them if they were. The filter has eight bits to a slot, so nine
 	// in ten of the strings that are no token stop there.
-	short := 1 << bits.Len(uint(tokens+tokens/4))
+	short := 1 << bits.Len(uint(tokens+tokens/4)|256)
 	v.shortKeys, v.shortRanks = make([]uint64, short), make([]uint32, short)
 	v.shortShift = uint8(64 - bits.TrailingZeros(uint(short)))
 	v.filter = make([]uint64, short/8)
