@@ -1,0 +1,133 @@
+package docs_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// TestReadmeCommands runs every command of README.md, in order, in one shell,
+// in a copy of what a clone holds. The only one it does not run is the one that
+// runs this test.
+func TestReadmeCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: README.md's commands build and run all example plugins")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("README.md's commands are for a Unix shell")
+	}
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, commands := shellBlocks(string(text))
+	if commands < 15 {
+		t.Fatalf("README.md: found %d commands in sh blocks, want the documented ones", commands)
+	}
+	clone := filepath.Join(t.TempDir(), "anchor-host")
+	copyTracked(t, clone)
+
+	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
+	cmd.Dir = clone
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("README.md: %v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"package flag",            // the demo's answer
+		"encoding/json.Unmarshal", // the demo with another question
+		"operations",              // inspect
+		"dedupe/README.md",        // the site's build, explained
+		`"used_tokens": 2`,        // the request
+		"1 items, 3 tokens",       // the embedded host
+	} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("README.md: the commands do not print %q\n%s", want, out)
+		}
+	}
+}
+
+// TestReadmeTestCommand holds README.md's test command against the Makefile.
+func TestReadmeTestCommand(t *testing.T) {
+	out, err := exec.Command("make", "-C", root, "-n", "test").CombinedOutput()
+	if err != nil {
+		t.Fatalf("make -n test: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "go test ./...") {
+		t.Errorf("make test runs %s, want all tests", out)
+	}
+}
+
+// shellBlocks joins the ```sh blocks, without the command "make test".
+func shellBlocks(text string) (script string, commands int) {
+	var b strings.Builder
+	inside, heredoc := false, false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "```sh"):
+			inside = true
+		case strings.HasPrefix(line, "```"):
+			inside = false
+		case inside && !strings.HasPrefix(line, "make test"):
+			b.WriteString(line)
+			if !heredoc && strings.TrimSpace(line) != "" {
+				commands++
+			}
+			heredoc = strings.Contains(line, "<<'EOF'") || heredoc && line != "EOF\n"
+		}
+	}
+	return b.String(), commands
+}
+
+// copyTracked copies what git knows, or would add, so that the commands meet
+// what a fresh clone holds and not what the working tree has built.
+func copyTracked(t *testing.T, dst string) {
+	t.Helper()
+	cmd := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	names, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		src := filepath.Join(root, name)
+		info, err := os.Stat(src)
+		if os.IsNotExist(err) {
+			continue // deleted, not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		copyFile(t, src, filepath.Join(dst, name), info.Mode().Perm())
+	}
+}
+
+func copyFile(t *testing.T, src, dst string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(dst, os.O_CREATE|os.O_WRONLY, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
