@@ -65,26 +65,32 @@ func Keep(rows Rows, s *Settings) []uint32 {
 	return keep
 }
 
+// posting is one kept row of a shingle, and the place of the one before, 0 for
+// none.
+type posting struct{ row, before int }
+
 // detector holds the rows kept so far.
 type detector struct {
 	threshold float64
-	sets      [][]uint32       // per row: its shingles, rarest first
-	index     map[uint32][]int // shingle → kept rows with it among their rarest
-	checked   []int            // per row: the last row it was compared with, plus one
+	sets      [][]uint64     // per row: its shingles, rarest first
+	index     map[uint64]int // shingle → the last posting of kept rows with it among their rarest
+	postings  []posting      // the first is a sentinel
+	checked   []int          // per row: the last row it was compared with, plus one
 }
 
-func newDetector(sets [][]uint32, threshold float64) *detector {
+func newDetector(sets [][]uint64, threshold float64) *detector {
 	return &detector{
 		threshold: threshold,
 		sets:      sets,
-		index:     make(map[uint32][]int),
+		index:     make(map[uint64]int),
+		postings:  make([]posting, 1),
 		checked:   make([]int, len(sets)),
 	}
 }
 
 // prefix is the part of a set that two sets as similar as the threshold cannot
 // both have without a common element.
-func (d *detector) prefix(set []uint32) []uint32 {
+func (d *detector) prefix(set []uint64) []uint64 {
 	if len(set) == 0 {
 		return nil
 	}
@@ -98,14 +104,16 @@ func (d *detector) needed(n int) int {
 
 func (d *detector) add(row int) {
 	for _, shingle := range d.prefix(d.sets[row]) {
-		d.index[shingle] = append(d.index[shingle], row)
+		d.postings = append(d.postings, posting{row, d.index[shingle]})
+		d.index[shingle] = len(d.postings) - 1
 	}
 }
 
 func (d *detector) duplicate(row int) bool {
 	set := d.sets[row]
 	for _, shingle := range d.prefix(set) {
-		for _, other := range d.index[shingle] {
+		for i := d.index[shingle]; i > 0; i = d.postings[i].before {
+			other := d.postings[i].row
 			if d.checked[other] == row+1 {
 				continue
 			}
@@ -118,7 +126,7 @@ func (d *detector) duplicate(row int) bool {
 	return false
 }
 
-func (d *detector) similar(a, b []uint32) bool {
+func (d *detector) similar(a, b []uint64) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}

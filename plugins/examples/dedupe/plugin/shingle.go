@@ -1,7 +1,7 @@
 package plugin
 
 import (
-	"cmp"
+	"math"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
@@ -17,35 +17,29 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// shingleSets returns per row the set of its shingles as numbers, ascending.
-// Numbers are given by rarity: the smaller the number, the fewer texts have the
-// shingle.
-func shingleSets(rows Rows, size int) [][]uint32 {
-	hashes := make([][]uint64, rows.Len())
-	frequency := make(map[uint64]uint32)
-	for i := range hashes {
-		hashes[i] = shingles(rows.Text(i), size)
-		for _, h := range hashes[i] {
-			frequency[h]++
+// buckets is the size of the table in which shingles are counted.
+const buckets = 1 << 16
+
+// shingleSets returns per row the set of its shingles, ascending. The same
+// shingle has the same number in every row, and rare shingles have the smaller
+// numbers: the upper 16 bits say how often the shingle occurs, or one that
+// shares its bucket, the lower 48 are its hash.
+func shingleSets(rows Rows, size int) [][]uint64 {
+	sets := make([][]uint64, rows.Len())
+	var counts [buckets]uint16
+	for i := range sets {
+		sets[i] = shingles(rows.Text(i), size)
+		for _, h := range sets[i] {
+			if bucket := &counts[h%buckets]; *bucket < math.MaxUint16 {
+				*bucket++
+			}
 		}
 	}
-	all := make([]uint64, 0, len(frequency))
-	for h := range frequency {
-		all = append(all, h)
-	}
-	slices.SortFunc(all, func(a, b uint64) int {
-		return cmp.Or(cmp.Compare(frequency[a], frequency[b]), cmp.Compare(a, b))
-	})
-	for number, h := range all {
-		frequency[h] = uint32(number)
-	}
-	sets := make([][]uint32, len(hashes))
-	for i, hs := range hashes {
-		sets[i] = make([]uint32, len(hs))
-		for j, h := range hs {
-			sets[i][j] = frequency[h]
+	for _, set := range sets {
+		for j, h := range set {
+			set[j] = uint64(counts[h%buckets])<<48 | h>>16
 		}
-		slices.Sort(sets[i])
+		slices.Sort(set)
 	}
 	return sets
 }

@@ -8,7 +8,9 @@ package plugin
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is a kind of personal data.
@@ -111,10 +113,14 @@ func Redact(text string, s *Settings) (string, Counts) {
 	var (
 		out    strings.Builder
 		counts Counts
-		done   int // text[:done] is in out
+		done   int  // text[:done] is in out
+		at     = -1 // the next @
 	)
 	for pos := 0; pos < len(text); {
-		kind, end := s.find(text, pos)
+		if at < pos {
+			at = nextAt(text, pos)
+		}
+		kind, end := s.find(text, pos, at)
 		if end == 0 {
 			pos = next(text, pos)
 			continue
@@ -134,16 +140,23 @@ func Redact(text string, s *Settings) (string, Counts) {
 	return out.String(), counts
 }
 
-// find tries the kinds at pos and returns the end of what it finds, 0 when
-// there is nothing.
-func (s *Settings) find(text string, pos int) (Kind, int) {
-	finders := [kinds]func(string, int) int{email, iban, card, ipAddress, phone}
+// find tries the kinds that can begin at pos and returns the end of what it
+// finds, 0 when there is nothing. at is the place of the next @.
+func (s *Settings) find(text string, pos, at int) (Kind, int) {
 	c := text[pos]
-	if !isAlnum(c) && c != '+' && c != '(' && c != ':' && c < 0x80 || pos > 0 && isAlnum(c) && isAlnum(text[pos-1]) {
-		return 0, 0 // nothing begins here
+	if isAlnum(c) && pos > 0 && isAlnum(text[pos-1]) {
+		return 0, 0 // in the middle of a word
+	}
+	digit, letter := isDigit(c), isAlpha(c)
+	possible := [kinds]bool{
+		Email: (digit || letter || c >= utf8.RuneSelf) && at-pos <= maxLocal*utf8.UTFMax,
+		IBAN:  letter && pos+2 < len(text) && isDigit(text[pos+2]),
+		Card:  digit,
+		IP:    digit || letter && c|0x20 <= 'f' || c == ':',
+		Phone: digit || c == '+' || c == '(',
 	}
 	for kind, find := range finders {
-		if s.enabled[kind] {
+		if possible[kind] && s.enabled[kind] {
 			if end := find(text, pos); end > 0 {
 				return Kind(kind), end
 			}
@@ -152,16 +165,37 @@ func (s *Settings) find(text string, pos int) (Kind, int) {
 	return 0, 0
 }
 
-// next is the next place at which something may begin.
-func next(text string, pos int) int {
-	if !isAlnum(text[pos]) {
-		return pos + 1
+// finders return the end of what begins at a place, 0 if nothing of their kind
+// does.
+var finders = [kinds]func(text string, pos int) int{email, iban, card, ipAddress, phone}
+
+// nextAt is the place of the next @, far away when there is none.
+func nextAt(text string, pos int) int {
+	if i := strings.IndexByte(text[pos:], '@'); i >= 0 {
+		return pos + i
 	}
-	for pos < len(text) && isAlnum(text[pos]) {
+	return math.MaxInt
+}
+
+// next is the next place after pos at which something may begin: past the word
+// at pos and the spaces and signs after it.
+func next(text string, pos int) int {
+	for pos++; pos < len(text) && isAlnum(text[pos-1]) && isAlnum(text[pos]); {
+		pos++
+	}
+	for pos < len(text) && !begins[text[pos]] {
 		pos++
 	}
 	return pos
 }
+
+// begins are the characters that something may begin with.
+var begins = func() (table [256]bool) {
+	for c := range table {
+		table[c] = isAlnum(byte(c)) || c == '+' || c == '(' || c == ':' || c >= utf8.RuneSelf
+	}
+	return table
+}()
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func isAlpha(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
