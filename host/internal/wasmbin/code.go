@@ -18,8 +18,9 @@ func (m *module) bodies(f func(*body) error) error {
 		return nil
 	}
 	n := r.count(1, "the function bodies")
+	var b body
 	for i := 0; i < n; i++ {
-		b := body{index: uint32(m.imported[KindFunc] + i)}
+		b = body{index: uint32(m.imported[KindFunc] + i)}
 		b.r = r.sub(r.u32("a function body's size"), "a function body")
 		b.start, b.size = b.r.pos, b.r.end-b.r.pos
 		b.readLocals(m)
@@ -52,6 +53,9 @@ func (b *body) readLocals(m *module) {
 // left to the engine; indices are not, because metering adds a type, a global and
 // functions that a guest must not reach.
 func (m *module) checkIndices(b *body, in *instr, labels []uint32, depth int) {
+	if !indexed[immediates[in.op]] {
+		return
+	}
 	space, n, i := "", 0, in.x
 	switch immediates[in.op] {
 	case immLocal:

@@ -53,6 +53,7 @@ func (w *rewriter) function(b *body) error {
 		copied: first, straight: true, first: -1}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
+	c.regions[0].weight = localsWeight(b.locals)
 	var in instr
 	for len(c.frames) > 0 {
 		c.labels = c.labels[:0]
@@ -266,19 +267,22 @@ func (w *rewriter) finishFunction(b *body, first int) {
 	c := &w.code
 	g := &c.regions[0]
 	c.closeWindow(g)
-	entry := w.entry(g)
 	locals := b.r.buf[b.start:first]
-	w.out.u32(uint32(len(locals) + len(entry.code) + len(c.code)))
-	w.out.bytes(locals)
-	at := len(w.out.buf) + entry.charge
-	w.out.bytes(entry.code)
-	if len(entry.code) > 0 {
+	entry := w.entry(g)
+	if entry == nil {
+		w.out.u32(uint32(len(locals) + len(c.code)))
+		w.out.bytes(locals)
+	} else {
+		w.out.u32(uint32(len(locals) + len(entry.code) + len(c.code)))
+		w.out.bytes(locals)
+		at := len(w.out.buf) + entry.charge
+		w.out.bytes(entry.code)
 		setCharge(w.out.buf, at, g.charge())
 	}
 	w.out.bytes(c.code)
 }
 
-// entry chooses how a function pays for its region. A check is left out where
+// entry chooses how a function pays for its region; nil when it need not. A check is left out where
 // one follows at once, and where the function is short and calls nothing: it
 // cannot recurse, and who calls it in a loop or recursion checks there.
 func (w *rewriter) entry(g *region) *sequence {
@@ -287,9 +291,9 @@ func (w *rewriter) entry(g *region) *sequence {
 	switch {
 	case c.first >= 0 && charge <= mergeWeight:
 		setCharge(c.code, c.first, c.firstCharge+charge)
-		return &sequence{}
+		return nil
 	case charge == 0:
-		return &sequence{}
+		return nil
 	case c.first >= 0, !c.calls && g.window == 0:
 		return &w.spend
 	}

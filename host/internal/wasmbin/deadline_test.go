@@ -20,6 +20,7 @@ func TestDeadlineStopsEverything(t *testing.T) {
 		"spin_small_fills", "spin_grow", "spin_host_call", "spin_tail_call"} {
 		guests[name] = fixture(t, name)
 	}
+	guests["spin_locals"] = manyLocals()
 	for engine := range engines {
 		for name, bin := range guests {
 			if name == "go_guest" {
@@ -47,6 +48,13 @@ func TestDeadlineStopsEverything(t *testing.T) {
 			})
 		}
 	}
+}
+
+// manyLocals calls a function of 50,000 locals again and again.
+func manyLocals() []byte {
+	empty, loop := "\x01\xd0\x86\x03\x7f\x0b", "\x00\x03\x40\x10\x00\x0c\x00\x0b\x0b"
+	return moduleOf(secType, "\x01\x60\x00\x00", secFunction, "\x02\x00\x00", secExport, "\x01\x03run\x00\x01",
+		secCode, "\x02\x06"+empty+"\x09"+loop)
 }
 
 func runUntil(t *testing.T, engine, name string, bin []byte, d time.Duration) (time.Duration, error) {

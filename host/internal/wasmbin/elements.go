@@ -86,7 +86,7 @@ func (m *module) tableIndex(r *reader) uint32 {
 // must not reach what metering adds behind it.
 func (r *reader) index(n int, space string) uint32 {
 	at := r.pos
-	i := r.u32("a " + space + " index")
+	i := r.u32("an index")
 	if r.err == nil && int64(i) >= int64(n) {
 		r.fail(ErrMalformed, at, "%s %d of %d", space, i, n)
 		return 0

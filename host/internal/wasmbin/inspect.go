@@ -164,7 +164,7 @@ func checkVersion(v [4]byte) error {
 	case v == [4]byte{1, 0, 0, 0}:
 		return nil
 	case v[2] == 1 && v[3] == 0:
-		return &FormatError{Kind: ErrComponent, Offset: 4,
+		return &FormatError{Kind: ErrComponent, Offset: -1,
 			Remedy: "build for wasip1 or wasm32-unknown-unknown instead of wasip2, or extract the core module with " +
 				"\"wasm-tools component unbundle\""}
 	}

@@ -121,6 +121,15 @@ var immediates = func() (t [256]immediate) {
 	return t
 }()
 
+// indexed tells which immediates name something that must exist.
+var indexed = func() (t [immAtomic + 1]bool) {
+	for _, i := range []immediate{immLocal, immGlobal, immLabel, immLabels, immFunc, immTable, immTag, immBlock, immTry,
+		immIndirect, immMisc} {
+		t[i] = true
+	}
+	return t
+}()
+
 // instr is one decoded instruction.
 type instr struct {
 	op  byte
@@ -134,16 +143,20 @@ type instr struct {
 	typed bool
 }
 
-// next reads one instruction. Labels of br_table are appended to r's caller's
-// slice through labels, which may be nil when they do not matter.
+// next reads one instruction. The labels of br_table and of catch clauses are
+// appended to labels, unless that is nil.
 //
 // Only the one encoding of prefixed opcodes that every decoder agrees on is
 // accepted: the engine reads the vector opcode as a single byte, so a longer
 // encoding would hide instructions from this package.
 func (r *reader) next(in *instr, labels *[]uint32) {
-	*in = instr{at: r.pos}
-	in.op = r.byte("an instruction")
-	in.imm = r.pos
+	*in = instr{at: r.pos, imm: r.pos + 1}
+	if r.pos >= r.end {
+		r.short("an instruction")
+		return
+	}
+	in.op = r.buf[r.pos]
+	r.pos++
 	switch immediates[in.op] {
 	case immNone:
 	case immLocal, immGlobal, immLabel, immFunc, immTable, immTag:

@@ -127,14 +127,17 @@ func (s shape) cost(locals uint64) int {
 // checkCost refuses a body by what compiling it would cost, and adds that to total.
 func (b Bounds) checkCost(body *body, s shape, total *int) error {
 	cost := s.cost(body.locals)
-	e := &LimitError{CompileOnly: true, Remedy: "split the function, or run the plugin with engine: interpreter"}
 	if cost > b.LocalBlocks {
-		e.What, e.Value, e.Max = fmt.Sprintf("locals × blocks of function %d", body.index), uint64(cost), uint64(b.LocalBlocks)
-		return e
+		return tooComplex(fmt.Sprintf("locals × blocks of function %d", body.index), cost, b.LocalBlocks)
 	}
-	if *total += cost; *total > b.TotalBlocks {
-		e.What, e.Value, e.Max = "locals × blocks of all functions", uint64(*total), uint64(b.TotalBlocks)
-		return e
+	*total = min(*total, math.MaxInt/2) + cost
+	if *total > b.TotalBlocks {
+		return tooComplex("locals × blocks of all functions", *total, b.TotalBlocks)
 	}
 	return nil
+}
+
+func tooComplex(what string, value, limit int) error {
+	return &LimitError{What: what, Value: uint64(value), Max: uint64(limit), CompileOnly: true,
+		Remedy: "split the function, or run the plugin with engine: interpreter"}
 }

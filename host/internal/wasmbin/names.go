@@ -1,5 +1,7 @@
 package wasmbin
 
+import "unicode/utf8"
+
 // Subsections of the name section.
 const (
 	nameModule   = 0
@@ -58,13 +60,14 @@ func (w *rewriter) functionNames(r *reader) []byte {
 	last := int64(-1)
 	for ; n > 0; n-- {
 		i := r.index(len(w.m.funcs), "function")
-		name := r.name("a function's name")
-		if r.err != nil || int64(i) <= last {
+		at := r.pos
+		name := r.take(r.u32("a function's name"), "a function's name")
+		if r.err != nil || int64(i) <= last || !utf8.Valid(name) {
 			return nil
 		}
 		last = int64(i)
 		out.function(i)
-		out.name(name)
+		out.bytes(r.buf[at:r.pos])
 	}
 	if r.finish("the function names") != nil {
 		return nil

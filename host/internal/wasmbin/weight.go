@@ -15,7 +15,15 @@ const (
 	weightRefFunc = 32
 	// weightBulk: the fixed part of a bulk operation.
 	weightBulk = 8
+	// A function's locals are set to zero at each call. Few are free; the
+	// interpreter takes some nanoseconds for each of many.
+	freeLocals, localsPerWeight = 64, 8
 )
+
+// localsWeight is what a call pays for the locals of the function.
+func localsWeight(locals uint64) int {
+	return int(min(max(locals, freeLocals)-freeLocals, MaxLocals) / localsPerWeight)
+}
 
 // weight is the static weight of an instruction. Instructions that only give
 // code its structure and compile to nothing weigh nothing.

@@ -15,8 +15,8 @@
   (elem declare func $three)                                    ;; declarative
   (elem (table $t0) (i32.const 2) funcref (ref.func $three) (ref.null func))
   (elem $exprs funcref (ref.func $one) (ref.null func))
-  (elem (table $t1) (i32.const 4) funcref (ref.func $zero))
-  (elem declare funcref (ref.func $two))
+  (elem (table $t1) (i32.const 4) funcref (ref.func $zero) (ref.null func))
+  (elem declare funcref (ref.func $two) (ref.null func))
   (global $started (mut i32) (i32.const 0))
   (func $start (global.set $started (call $three)))
   (start $start)

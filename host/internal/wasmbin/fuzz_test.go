@@ -1,0 +1,168 @@
+package wasmbin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// seeds are small modules that together use most of the format.
+func seeds(tb testing.TB) [][]byte {
+	var out [][]byte
+	for _, name := range []string{"indices", "bulk", "programs", "spin_br_table", "spin_indirect", "spin_tail_call", "spin_start"} {
+		out = append(out, fixture(tb, name))
+	}
+	for seed := range uint64(4) {
+		out = append(out, randomProgram(seed))
+	}
+	return append(out, []byte(header), code("\x0b"), []byte("(module)"), nil)
+}
+
+func FuzzInspect(f *testing.F) {
+	for _, s := range seeds(f) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, bin []byte) { checkInspect(t, bin) })
+}
+
+// checkInspect: a value or an error, and never more of anything than there are bytes.
+func checkInspect(t *testing.T, bin []byte) {
+	info, err := Inspect(bin)
+	if (info == nil) == (err == nil) {
+		t.Fatalf("%v and %v", info, err)
+	}
+	if err != nil {
+		mustBeKnown(t, err)
+		return
+	}
+	if n := len(info.Imports) + len(info.Exports) + len(info.Globals) + len(info.Tables) + info.Functions + info.DataBytes; n > len(bin) {
+		t.Errorf("%d things in %d bytes", n, len(bin))
+	}
+}
+
+// mustBeKnown holds every error against the promise of exactly one sentinel.
+func mustBeKnown(t *testing.T, err error) {
+	t.Helper()
+	n := 0
+	for _, kind := range []error{ErrNotWasm, ErrComponent, ErrTruncated, ErrMalformed, ErrUnsupported, ErrLimit, ErrReserved} {
+		if errors.Is(err, kind) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d sentinels for %v", n, err)
+	}
+}
+
+func FuzzMeter(f *testing.F) {
+	for _, s := range seeds(f) {
+		f.Add(s)
+	}
+	rt := newInterpreter(f)
+	f.Fuzz(func(t *testing.T, bin []byte) { checkMeter(t, rt, bin) })
+}
+
+func newInterpreter(tb testing.TB) wazero.Runtime {
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))
+	tb.Cleanup(func() { rt.Close(ctx) })
+	return rt
+}
+
+var errPanic = errors.New("the engine panics")
+
+// compiles says why the engine refuses a module. Some that break an index make it panic.
+func compiles(rt wazero.Runtime, bin []byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	c, err := rt.CompileModule(context.Background(), bin)
+	if err == nil {
+		c.Close(context.Background())
+	}
+	return err
+}
+
+// checkMeter: bytes or an error, and when bytes, the engine accepts them exactly
+// when it accepts the plain module. Only modules that Meter takes are shown to the
+// engine, which allocates by what a file claims.
+func checkMeter(t *testing.T, rt wazero.Runtime, bin []byte) {
+	out, err := Meter(bin, MeterOptions{})
+	if (out == nil) == (err == nil) {
+		t.Fatalf("%d bytes and %v", len(out), err)
+	}
+	if err != nil {
+		mustBeKnown(t, err)
+		return
+	}
+	plain, metered := compiles(rt, bin), compiles(rt, out)
+	if errors.Is(plain, errPanic) || errors.Is(metered, errPanic) {
+		t.Errorf("Meter accepts it: plain: %v\nmetered: %v\n% x", plain, metered, bin)
+	}
+	// A broken name section is dropped; the engine refuses it.
+	if (plain == nil) != (metered == nil) && !strings.Contains(fmt.Sprint(plain), "custom") {
+		t.Errorf("plain: %v\nmetered: %v", plain, metered)
+	}
+}
+
+// TestMutatedModules makes small edits to good modules. Meter takes what the
+// engine takes, and what it writes is as valid as what it was given.
+func TestMutatedModules(t *testing.T) {
+	rt := newInterpreter(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	valid, refused := 0, 0
+	for _, seed := range seeds(t) {
+		for range min(2000, 60*len(seed)) {
+			bin := mutate(r, seed)
+			checkInspect(t, bin)
+			checkMeter(t, rt, bin)
+			out, err := Meter(bin, MeterOptions{})
+			if err == nil && compiles(rt, out) == nil {
+				valid++
+			}
+			if errors.Is(err, ErrMalformed) || errors.Is(err, ErrTruncated) {
+				refused++
+				// The engine overlooks a bit of signed numbers that the format fixes.
+				if compiles(rt, bin) == nil && !strings.Contains(err.Error(), "signed LEB128") {
+					t.Errorf("the engine accepts what Meter refuses: %v\n% x", err, bin)
+				}
+			}
+		}
+	}
+	t.Logf("%d valid, %d refused", valid, refused)
+	if valid < 500 || refused < 2000 {
+		t.Error("the mutations are too tame or too wild")
+	}
+}
+
+// mutate changes, removes or doubles a few bytes.
+func mutate(r *rand.Rand, seed []byte) []byte {
+	bin := slices.Clone(seed)
+	for range 1 + r.IntN(2) {
+		if len(bin) == 0 {
+			break
+		}
+		at := r.IntN(len(bin))
+		switch r.IntN(6) {
+		case 0, 1:
+			bin[at] ^= 1 << r.IntN(7)
+		case 2:
+			bin[at] = byte(r.IntN(128))
+		case 3:
+			bin = slices.Delete(bin, at, at+1)
+		case 4:
+			bin = slices.Insert(bin, at, bin[at])
+		case 5:
+			bin = bin[:at]
+		}
+	}
+	return bin
+}
