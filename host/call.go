@@ -19,7 +19,7 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", len(input))
 	}
 	in.stack[0] = 0
-	if err := in.run(export); err != nil && !exitedWell(err) {
+	if err := in.run(export); err != nil && !(in.bare && exitedWell(err)) {
 		return 0, nil, err
 	}
 	status := abi.Status(int32(uint32(in.stack[0])))

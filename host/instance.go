@@ -41,6 +41,9 @@ type instance struct {
 	document []byte
 	stack    [2]uint64
 
+	// bare says that only the start section has run, and that this instance
+	// serves one call: a program's main, which may end with exit code 0.
+	bare  bool
 	calls int
 	// start is the size of the memory after init.
 	start uint64

@@ -45,8 +45,10 @@ const (
 	quarantine = 16
 	minClass   = 4 // 16 bytes
 	maxClass   = 32
-	// kernelKeep is the capacity kept between calls.
+	// kernelKeep and blocksKeep are the bytes and blocks of one call up to which
+	// their space is kept for the next: clearing it costs time.
 	kernelKeep = 1 << 20
+	blocksKeep = 1 << 10
 )
 
 func newKernel(limit int64) kernel {
@@ -64,6 +66,9 @@ func (k *kernel) reset() {
 		k.data = make([]byte, 0, 4<<10)
 	}
 	k.data = k.data[:kernelBase]
+	if len(k.blocks) > blocksKeep {
+		k.blocks = map[uint64]block{}
+	}
 	clear(k.blocks)
 	for c := range k.free {
 		k.free[c] = k.free[c][:0]

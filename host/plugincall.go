@@ -52,6 +52,7 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 		return nil, err
 	}
 	defer in.close()
+	in.bare = true
 	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
 	defer in.state.end()
 	r, err := in.call(function, input)

@@ -1,0 +1,203 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// shortLimits keep the tests of guests that never return short.
+var shortLimits = host.Limits{Timeout: 500 * time.Millisecond, InitTimeout: 500 * time.Millisecond}
+
+const (
+	tooLong   = `not done within 500ms (raise limits.timeout, or have the plugin do less)`
+	noOutput  = `invalid_output: status 0 without an output (set an output, or return status 1 for no change)`
+	isAFault  = `(a fault inside the plugin: its author can reproduce it with plugin call)`
+	atInit    = `(raise limits.init_timeout, or have the plugin do less when it starts)`
+	manyAs    = `AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA` + `AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`
+	grantHint = ` (grant it with grants.`
+)
+
+// badCalls are fixtures whose call fails, with the full message.
+var badCalls = []struct {
+	name   string
+	reason abi.Reason
+	want   string
+}{
+	{"batch-2-31-items", abi.ReasonInvalidOutput, `retrieve: invalid_output: changes has 2147483648 rows (want at most 1048576)`},
+	{"batch-empty-output", abi.ReasonInvalidOutput, `filter: ` + noOutput},
+	{"batch-invalid-utf8", abi.ReasonInvalidOutput, `retrieve: invalid_output: changes: items[0]: content is not valid UTF-8`},
+	{"batch-output-4gib", abi.ReasonInvalidOutput, `filter: invalid_output: mailbox states output 0+4294967295 beyond the memory of 65536 bytes`},
+	{"batch-output-out-of-bounds", abi.ReasonInvalidOutput, `filter: invalid_output: mailbox states output 65532+64 beyond the memory of 65536 bytes`},
+	{"batch-output-overlaps", abi.ReasonInvalidOutput, `filter: invalid_output: changes begins with "ANCB" (want "ANCC")`},
+	{"batch-score-nan", abi.ReasonInvalidOutput, `rerank: invalid_output: changes: scores[0]: row 0: score NaN is out of range (want 0 to 1)`},
+	{"batch-truncated", abi.ReasonInvalidOutput, `filter: invalid_output: changes states 56 bytes and has 40 (want the same, at most 268435456)`},
+	{"empty-output", abi.ReasonInvalidOutput, `filter: ` + noOutput},
+	{"exit", abi.ReasonExit, `filter: exit: the guest ended itself with exit code 3 (a plugin must not end its own process)`},
+	{"guest-error", abi.ReasonGuestError, "filter: guest_error: no index at /docs; build it first \uFFFD[31m"},
+	{"guest-error-status-0", abi.ReasonGuestError, `filter: guest_error: half done`},
+	{"http-ungranted", abi.ReasonDenied, `filter: denied: http is not permitted` + grantHint + `http, and ask for it in the manifest's permissions)`},
+	{"invalid-json", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not JSON: it ends too early`},
+	{"invalid-utf8", abi.ReasonInvalidOutput, `retrieve: invalid_output: changes is not valid UTF-8`},
+	{"json-trailing", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not usable: data follows the JSON value (want one value only)`},
+	{"json-unknown-field", abi.ReasonInvalidOutput, `filter: invalid_output: changes has the unknown member "kept" (did you mean "keep"?)`},
+	{"kv-ungranted", abi.ReasonDenied, `filter: denied: kv is not permitted` + grantHint + `kv, and ask for it in the manifest's permissions)`},
+	{"mailbox-too-small", abi.ReasonInputTooLarge, `filter: input_too_large: the guest lends room for 8 bytes, needed are 112 (raise limits.input or limits.memory, or send fewer items)`},
+	{"memory-hog", abi.ReasonMemory, `filter: memory: needs more than 2MiB (raise limits.memory, or have the plugin hold less)`},
+	{"not-granted", abi.ReasonDenied, `filter: denied: changes: items: change items is not granted (the step may change keep)`},
+	{"order-incomplete", abi.ReasonInvalidOutput, `rerank: invalid_output: changes: order: lists 1 of 2 surviving rows (list each once)`},
+	{"output-out-of-bounds", abi.ReasonInvalidOutput, `filter: invalid_output: output at 16, length 4294967296 lies outside the memory of 144 bytes`},
+	{"output-too-large", abi.ReasonOutputTooLarge, `filter: output_too_large: output of 9000000 bytes, allowed 8388608 (raise limits.output, limits.items or limits.tokens, or have the plugin return less)`},
+	{"priority-above-grant", abi.ReasonDenied, `retrieve: denied: items[0]: priority 10 is not granted (the step may state at most 5)`},
+	{"recurse-forever", abi.ReasonTrap, `filter: trap: stack overflow ` + isAFault},
+	{"recurse-in-width", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
+	{"row-missing", abi.ReasonInvalidOutput, `filter: invalid_output: changes: keep[1]: row 99: does not exist (the call has 2 rows, 0 to 1)`},
+	{"row-twice", abi.ReasonInvalidOutput, `filter: invalid_output: changes: keep[1]: row 0: is listed twice (list each row once)`},
+	{"score-out-of-range", abi.ReasonInvalidOutput, `rerank: invalid_output: changes: scores[0]: row 0: score 1.5 is out of range (want 0 to 1)`},
+	{"sleep-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
+	{"source-system", abi.ReasonDenied, `retrieve: denied: changes: items[0]: source "system" is not granted (state none, or one of retrieval)`},
+	{"spin-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
+	{"status-without-message", abi.ReasonGuestError, `filter: guest_error: status 7 without a message`},
+	{"stderr-then-trap", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: panic: index out of rang)`},
+	{"stdout-flood", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: ` + manyAs + `…)`},
+	{"trap", abi.ReasonTrap, `filter: trap: unreachable ` + isAFault},
+}
+
+// limitsOf are the limits a fixture runs under.
+func limitsOf(name string) host.Limits {
+	l := shortLimits
+	switch name {
+	case "memory-hog":
+		l.Memory = 2 << 20
+	case "output-too-large":
+		l.Timeout = 10 * time.Second // the clock is not what stops it
+	}
+	return l
+}
+
+func TestBadCalls(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, tc := range badCalls {
+		t.Run(tc.name, func(t *testing.T) {
+			p := load(t, h, tc.name, host.PluginConfig{Limits: limitsOf(tc.name)})
+			checkBadCall(t, p, tc.reason, `plugin "`+tc.name+`": `+tc.want)
+		})
+	}
+}
+
+// checkBadCall runs the plugin in a build that skips it, and checks the error
+// and that the build is as without it.
+func checkBadCall(t *testing.T, p *host.Plugin, reason abi.Reason, want string) {
+	t.Helper()
+	op := p.Spec().Operations[0].Operation
+	step, err := p.Step(op, host.StepOptions{Step: "bad"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got error
+	cfg := pipeline.Config{
+		Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Callbacks: []pipeline.Callback{{OnStepError: func(_ context.Context, _ string, err error) error { got = err; return nil }}},
+		Steps:     []pipeline.StepConfig{docs("one", "two")},
+	}
+	without := build(t, cfg, "q")
+	cfg.Steps = append(cfg.Steps, pipeline.StepConfig{Name: "bad", Step: step, OnError: pipeline.Skip})
+	with := build(t, cfg, "q")
+
+	var perr *host.PluginError
+	if !errors.As(got, &perr) {
+		t.Fatalf("error %v (want a *host.PluginError)", got)
+	}
+	if perr.Error() != want {
+		t.Errorf("error %s\nwant  %s", perr, want)
+	}
+	if perr.Code != reason || perr.Step != "bad" || perr.Operation != op {
+		t.Errorf("reason %s, step %q, operation %s", perr.Code, perr.Step, perr.Operation)
+	}
+	if errors.Is(got, context.DeadlineExceeded) != (reason == abi.ReasonTimeout) {
+		t.Errorf("errors.Is(context.DeadlineExceeded) is wrong for %s", reason)
+	}
+	if a, b := window(t, with), window(t, without); a != b {
+		t.Errorf("window:\n%swithout the plugin:\n%s", a, b)
+	}
+	if s := with.Diagnostics.SkippedSteps; len(s) != 1 || s[0] != "bad" {
+		t.Errorf("skipped steps %q", s)
+	}
+}
+
+// A plugin serves the next call after one that failed.
+func TestInstanceIsReplacedAfterFailure(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := loadAllops(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1}})
+	bad, err := p.Step(abi.OpProcess, host.StepOptions{Settings: map[string]any{"mode": "exit"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := p.Step(abi.OpRetrieve, host.StepOptions{TopK: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := bad.Run(t.Context(), &pipeline.Query{}, nil); err == nil {
+			t.Fatal("exit passed")
+		}
+		out, err := good.Run(t.Context(), &pipeline.Query{Text: "q"}, nil)
+		if err != nil || len(out) != 1 {
+			t.Fatal(out, err)
+		}
+	}
+}
+
+var badLoads = []struct{ name, want string }{
+	{"init-fails", `init: init_failed: trap: unreachable ` + isAFault},
+	{"init-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
+	{"start-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
+	{"mailbox-malformed", `init: init_failed: invalid_output: mailbox states size 4 (want 24 or more)`},
+	{"mailbox-out-of-bounds", `init: init_failed: invalid_output: mailbox at 65530 lies outside the memory of 65536 bytes`},
+	{"mailbox-room-out-of-bounds", `init: init_failed: invalid_output: mailbox lends input room 64+4294967295 beyond the memory of 65536 bytes`},
+}
+
+func TestBadLoads(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, tc := range badLoads {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := h.Load(t.Context(), fixture(t, tc.name).Spec, host.PluginConfig{Limits: shortLimits})
+			var perr *host.PluginError
+			if !errors.As(err, &perr) || perr.Code != abi.ReasonInitFailed {
+				t.Fatalf("error %v (want init_failed)", err)
+			}
+			if want := `plugin "` + tc.name + `": ` + tc.want; perr.Error() != want {
+				t.Errorf("error %s\nwant  %s", perr, want)
+			}
+		})
+	}
+}
+
+// Fixtures that must work.
+func TestGoodCalls(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for name, want := range map[string]string{
+		"no-change":        `["a","one","retrieval",0.2,5,1,null]` + "\n" + `["b","two","retrieval",0.1,5,1,null]` + "\n",
+		"batch-no-change":  `["a","one","retrieval",0.2,5,1,null]` + "\n" + `["b","two","retrieval",0.1,5,1,null]` + "\n",
+		"wild-handles":     `["a","one","retrieval",0.2,5,1,null]` + "\n" + `["b","two","retrieval",0.1,5,1,null]` + "\n",
+		"keep-first":       `["a","one","retrieval",0.2,5,1,null]` + "\n",
+		"batch-keep-first": `["a","one","retrieval",0.2,5,1,null]` + "\n",
+		"add-item": `["add-item:a","an item from a guest","retrieval",0.5,5,5,null]` + "\n" +
+			`["a","one","retrieval",0.2,5,1,null]` + "\n" + `["b","two","retrieval",0.1,5,1,null]` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := load(t, h, name, host.PluginConfig{})
+			cfg := pipeline.Config{Steps: []pipeline.StepConfig{docs("one", "two"), stepOf(t, p, p.Spec().Operations[0].Operation, nil)}}
+			if got := window(t, build(t, cfg, "q")); got != want {
+				t.Errorf("window:\n%swant:\n%s", got, want)
+			}
+		})
+	}
+}
