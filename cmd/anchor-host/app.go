@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/viper"
@@ -19,14 +20,15 @@ import (
 // app is one run of the program.
 type app struct {
 	in       io.Reader
-	out, err io.Writer
+	out      io.Writer
+	err      *messages
 	settings *viper.Viper
 	// started is set once the command line is understood.
 	started bool
 }
 
 func newApp(in io.Reader, out, err io.Writer) *app {
-	a := &app{in: in, out: out, err: err, settings: viper.New()}
+	a := &app{in: in, out: out, err: &messages{w: err}, settings: viper.New()}
 	a.settings.SetEnvPrefix(strings.TrimSuffix(config.EnvPrefix, "_"))
 	a.settings.SetEnvKeyReplacer(strings.NewReplacer(".", "_", "-", "_"))
 	for _, o := range config.Overrides {
@@ -34,6 +36,29 @@ func newApp(in io.Reader, out, err io.Writer) *app {
 	}
 	_ = a.settings.BindEnv("config")
 	return a
+}
+
+// messages is stderr, shared by everything that has something to say.
+type messages struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (m *messages) Write(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.w.Write(b)
+}
+
+// terminal says whether somebody may be watching.
+func (m *messages) terminal() bool {
+	f, ok := m.w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // run wraps the work of a command: from here on errors are not mistakes on the
@@ -113,12 +138,17 @@ func (a *app) override(cmd *cobra.Command, loaded *config.Loaded) error {
 }
 
 // logger writes log lines of the configured level to stderr.
-func (a *app) logger(loaded *config.Config) *slog.Logger {
+func (a *app) logger(c *config.Config) *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: logLevel(c), ReplaceAttr: dropTime}))
+}
+
+// logLevel returns the least level of log lines.
+func logLevel(c *config.Config) slog.Level {
 	level := slog.LevelWarn
-	if loaded.LogLevel != "" {
-		_ = level.UnmarshalText([]byte(loaded.LogLevel)) // checked with the configuration
+	if c.LogLevel != "" {
+		_ = level.UnmarshalText([]byte(c.LogLevel)) // checked with the configuration
 	}
-	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: dropTime}))
+	return level
 }
 
 // dropTime leaves the time out of log lines: a command's life is short.

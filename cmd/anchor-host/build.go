@@ -159,7 +159,9 @@ type buildRun struct {
 	query               pipeline.Query
 	trace               *assemble.Trace
 	strict              bool
-	assembly            *assemble.Assembly
+	// silent leaves out progress: a program is reading.
+	silent   bool
+	assembly *assemble.Assembly
 }
 
 // do loads the plugins, builds, and says on stderr which steps were skipped.
@@ -170,6 +172,7 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 		defer cancel()
 	}
 	progress := newProgress(r.app)
+	progress.off = r.silent
 	defer progress.stop()
 	progress.start("starting the plugins")
 	assembly, err := assemble.New(ctx, r.config, assemble.Options{

@@ -27,7 +27,6 @@ type callFlags struct {
 	timeout, memory      string
 	fuel                 int64
 	repeat               int
-	logLevel, cacheDir   string
 }
 
 func (a *app) pluginCallCommand() *cobra.Command {
@@ -58,8 +57,8 @@ each output is followed by a line break.`,
 	flags.Int64Var(&f.fuel, "fuel", 0, "the most instructions of one call")
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.IntVar(&f.repeat, "repeat", 1, "how often to call")
-	flags.StringVar(&f.logLevel, "log-level", "warn", "least level of log lines: debug, info, warn, error")
-	flags.StringVar(&f.cacheDir, "cache-dir", "", "folder of compiled plugins, or off")
+	flags.String("log-level", "", "least level of log lines: debug, info, warn, error")
+	flags.String("cache-dir", "", "folder of compiled plugins, or off")
 	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.call(cmd, &f, args[0], args[1]) })
 	return cmd
@@ -68,6 +67,10 @@ each output is followed by a line break.`,
 func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) error {
 	pc, err := f.pluginConfig(cmd)
 	if err != nil {
+		return err
+	}
+	base := config.Default()
+	if err := a.override(cmd, base); err != nil {
 		return err
 	}
 	input, err := a.callInput(f)
@@ -84,12 +87,8 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	ctx := cmd.Context()
 	progress := newProgress(a)
 	defer progress.stop()
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return usagef(cmd, "flag --log-level: want debug, info, warn or error, got %q", f.logLevel)
-	}
 	h, err := host.New(ctx, host.Config{
-		Logger: slog.New(levelOnly{level}), CacheDir: f.cacheDir, OnCompile: progress.compiling,
+		Logger: slog.New(levelOnly{logLevel(&base.Config)}), CacheDir: base.CachePath(), OnCompile: progress.compiling,
 	})
 	if err != nil {
 		return err

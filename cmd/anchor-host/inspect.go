@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -183,9 +182,9 @@ func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 		return fmt.Sprint(n)
 	}
 	return []limitLine{
-		{"timeout", time.Duration(host.DefaultTimeout).String(), asked.Timeout, span(set.Timeout)},
-		{"init_timeout", time.Duration(host.DefaultInitTimeout).String(), asked.InitTimeout, span(set.InitTimeout)},
-		{"queue_timeout", time.Duration(host.DefaultQueueTimeout).String(), "", span(set.QueueTimeout)},
+		{"timeout", host.DefaultTimeout.String(), asked.Timeout, span(set.Timeout)},
+		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, span(set.InitTimeout)},
+		{"queue_timeout", host.DefaultQueueTimeout.String(), "", span(set.QueueTimeout)},
 		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", count(set.Fuel)},
 		{"memory", sizeText(host.DefaultMemory), asked.Memory, size(set.Memory)},
 		{"input", sizeText(host.DefaultInput), "", size(set.Input)},

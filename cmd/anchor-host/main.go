@@ -41,7 +41,7 @@ func doMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetErr(a.err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return codeOK

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -18,6 +16,8 @@ const progressDelay = time.Second
 type progress struct {
 	app   *app
 	delay time.Duration
+	// off, set before the first use, keeps it from saying anything.
+	off bool
 
 	mu      sync.Mutex
 	what    string
@@ -35,6 +35,9 @@ func (p *progress) start(what string) {
 	p.stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.off {
+		return
+	}
 	p.what = what
 	p.timer = time.AfterFunc(p.delay, func() { p.show(what) })
 }
@@ -55,7 +58,7 @@ func (p *progress) show(what string) {
 	if p.what != what || p.ended != nil {
 		return
 	}
-	if !isTerminal(p.app.err) {
+	if !p.app.err.terminal() {
 		p.app.say("%s …", what)
 		return
 	}
@@ -93,13 +96,4 @@ func (p *progress) stop() {
 		_ = p.spinner.Finish() // clears the line
 		p.ended, p.spinner = nil, nil
 	}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

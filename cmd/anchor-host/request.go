@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -64,7 +65,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, err
 	}
 	run := &buildRun{
-		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict,
+		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict, silent: true,
 		pluginDir: base.PluginDir(), cacheDir: base.CachePath(), path: base.Path,
 	}
 	result, err := run.do(cmd.Context())
@@ -91,7 +92,7 @@ type errorReport struct {
 type errorDetail struct {
 	Message string `json:"message"`
 	// Reason is a typed reason of a plugin, or invalid_request,
-	// not_found, budget, timeout, cancelled or failure.
+	// not_found, budget, timeout, or failure.
 	Reason string `json:"reason"`
 	Step   string `json:"step"`
 	Plugin string `json:"plugin"`
@@ -136,7 +137,7 @@ var causeReasons = []struct {
 	reason string
 }{
 	{context.DeadlineExceeded, "timeout"},
-	{context.Canceled, "cancelled"},
+	{context.Canceled, string(abi.ReasonCancelled)},
 	{pipeline.ErrBudget, "budget"},
 	{pipeline.ErrInvalid, "invalid_request"},
 	{config.ErrInvalid, "invalid_request"},

@@ -42,7 +42,7 @@ type Assembly struct {
 	Loads    []Load
 }
 
-// Load is how long it took to compile, start and initialise one plugin.
+// Load is how long it took to compile and start one plugin, its init included.
 type Load struct {
 	Name string
 	Took time.Duration
@@ -190,6 +190,7 @@ func quiet(l *slog.Logger) *slog.Logger { return slog.New(skipFilter{l.Handler()
 
 type skipFilter struct{ slog.Handler }
 
+// Handle implements slog.Handler.
 func (f skipFilter) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == "step skipped" {
 		return nil

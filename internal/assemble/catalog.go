@@ -90,11 +90,16 @@ const (
 	ReasonNotFound = "not_found"
 	// ReasonInvalidPlugin: the module or its manifest is not usable.
 	ReasonInvalidPlugin = "invalid_plugin"
+	// ReasonInvalidConfig: the plugin refuses its configuration.
+	ReasonInvalidConfig = "invalid_config"
 )
 
 func reasonFor(err error) string {
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return ReasonNotFound
+	case errors.Is(err, host.ErrConfig):
+		return ReasonInvalidConfig
 	}
 	return ReasonInvalidPlugin
 }
@@ -103,7 +108,7 @@ func reasonFor(err error) string {
 type Unavailable struct {
 	Plugin    string
 	Operation abi.Operation
-	// Code is ReasonNotFound, ReasonInvalidPlugin or a reason of package abi.
+	// Code is one of the reasons above or of package abi.
 	Code string
 	Err  error
 }

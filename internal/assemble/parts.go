@@ -96,7 +96,7 @@ func (b *builder) setCallbacks(context.Context) error {
 		c, err := part(b, path, abi.OpObserve, u, (*host.Plugin).Callback)
 		switch {
 		case errors.Is(err, host.ErrConfig):
-			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
+			return err
 		case err != nil:
 			b.options.Logger.Warn("callback left out", "error", err)
 		default:
@@ -107,7 +107,7 @@ func (b *builder) setCallbacks(context.Context) error {
 }
 
 // errTokenizer is the error of counting before the tokenizer is loaded: a
-// plugin counted tokens while it was being initialised.
+// plugin counted tokens in its init.
 var errTokenizer = errors.New("tokenizer plugin is not loaded yet")
 
 // lateTokenizer is a tokenizer that is set after the host was opened with it.

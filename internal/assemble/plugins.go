@@ -68,7 +68,7 @@ func (p *plugins) load(ctx context.Context) error {
 		case p.config.Instances[name].Required:
 			return fmt.Errorf("required instance %q: %w", name, err)
 		case errors.Is(err, host.ErrConfig) && !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
+			return err
 		}
 	}
 	return nil
@@ -113,7 +113,11 @@ func (p *plugins) open(ctx context.Context, name string, instance config.Instanc
 		missing.Plugin = name
 		return nil, nil, missing
 	}
-	if err := checkDigest(instance, spec); err != nil {
+	err := checkDigest(instance, spec)
+	if spec.Foreign {
+		err = errForeign
+	}
+	if err != nil {
 		return nil, nil, &Unavailable{Plugin: name, Code: ReasonInvalidPlugin, Err: err}
 	}
 	plugin, err := p.host.Load(ctx, spec, pluginConfig(name, instance, p.options.Path))
@@ -168,6 +172,10 @@ var stepOperations = []abi.Operation{
 	abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpTransformQuery, abi.OpClassify,
 }
 
+// errForeign is the error of a module that can be called, but has no place in a
+// build.
+var errForeign = fmt.Errorf("%w: the module does not speak the plugin contract (call its functions with: anchor-host plugin call)", host.ErrNoOperation)
+
 // errAmbiguous marks a step that must name its operation.
 var errAmbiguous = errors.New("several operations")
 
@@ -175,7 +183,7 @@ var errAmbiguous = errors.New("several operations")
 // can be a step.
 func operation(spec *host.Spec, wanted abi.Operation) (abi.Operation, error) {
 	if spec.Foreign {
-		return "", fmt.Errorf("%w: the module does not speak the plugin contract (call its functions with: anchor-host plugin call)", host.ErrNoOperation)
+		return "", errForeign
 	}
 	if wanted != "" {
 		if _, ok := spec.Operation(wanted); !ok {

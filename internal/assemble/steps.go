@@ -67,10 +67,8 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, config.ErrInvalid):
+	case errors.Is(err, config.ErrInvalid), errors.Is(err, host.ErrConfig):
 		return out, fmt.Errorf("step %q: %w", s.Name, err)
-	case errors.Is(err, host.ErrConfig):
-		return out, fmt.Errorf("%w: step %q: %w", config.ErrInvalid, s.Name, err)
 	default:
 		out.Step = failing{err}
 	}

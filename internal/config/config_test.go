@@ -100,9 +100,10 @@ func TestMistakes(t *testing.T) {
 			`a.yaml:1:9: steps[0]: transform_query needs a retriever (add retriever: {plugin: …})`},
 		{"default without route", "steps: [{name: a, plugin: p, routes: {x: {plugin: q}}, default: y}]",
 			`a.yaml:1:65: steps[0].default: no route "y" (want one of x)`},
-		{"two mistakes", "steps:\n  - {name: a, builtin: srt}\n  - {nmae: b, builtin: sort}",
+		{"empty instance", "instances:\n  docs:\n", `a.yaml:2:8: instances.docs: missing key "plugin"`},
+		{"two mistakes", "steps:\n  - {name: a, builtin: srt}\n  - {nam: b, builtin: sort}",
 			"a.yaml:2:24: steps[0].builtin: unknown value \"srt\" (did you mean \"sort\"?)\n" +
-				"a.yaml:3:5: steps[1]: missing key \"name\"\na.yaml:3:6: steps[1].nmae: unknown key (did you mean \"name\"?)"},
+				"a.yaml:3:5: steps[1]: missing key \"name\"\na.yaml:3:6: steps[1].nam: unknown key (did you mean \"name\"?)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

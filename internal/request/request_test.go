@@ -40,6 +40,14 @@ func TestBaseInstancesCanBeUsed(t *testing.T) {
 	}
 }
 
+func TestNullIsNoItem(t *testing.T) {
+	_, _, err := Read("r", strings.NewReader(`{"query": "q", "items": [null]}`), config.Config{})
+	want := "r:1:26: items[0]: missing key \"content\"\nr:1:26: items[0]: missing key \"source\""
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	_, _, err := Read("r", strings.NewReader(strings.Repeat(" ", MaxBytes+1)), config.Config{})
 	if err == nil || err.Error() != "invalid configuration: r: larger than 64 MiB" {
@@ -53,6 +61,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"query": "q", "items": [{"content": "x", "source": "user"}], "steps": [{"name": "a", "builtin": "sort"}]}`)
 	f.Add(`{"query": {"query_str": "q", "chat_history": [{"role": "user", "content": "x"}]}, "budget": {"preset": "rag"}}`)
 	f.Add(`{"query": "q"} x`)
+	f.Add(`{"query": "q", "items": [null]}`)
 	f.Fuzz(func(t *testing.T, doc string) {
 		req, c, err := Read("r", strings.NewReader(doc), config.Config{})
 		if (req == nil) == (err == nil) || (c == nil) == (err == nil) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"time"
 )
 
 // An Unmarshaler decodes itself from a node, for values that may have several
@@ -84,7 +85,11 @@ func (d *Decoder) text(n *Node, u encoding.TextUnmarshaler, path string) {
 		d.Fail(n, path, "want a string, got %s", n.describe())
 		return
 	}
-	if err := u.UnmarshalText([]byte(n.Text)); err != nil {
+	err := u.UnmarshalText([]byte(n.Text))
+	if _, ok := u.(*time.Time); ok && err != nil {
+		err = fmt.Errorf("want a time such as %q, got %q", "2006-01-02T15:04:05Z", shorten(n.Text))
+	}
+	if err != nil {
 		d.Fail(n, path, "%v", err)
 	}
 }
@@ -152,9 +157,23 @@ func (d *Decoder) list(n *Node, v reflect.Value, path string) {
 	}
 	list := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
 	for i, item := range n.Items {
-		d.Value(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		d.element(item, list.Index(i), fmt.Sprintf("%s[%d]", path, i))
 	}
 	v.Set(list)
+}
+
+// element fills a value of a list or map. There, null is no way to leave a value
+// out: it counts as an empty map where a map is wanted, and is a mistake
+// elsewhere.
+func (d *Decoder) element(n *Node, v reflect.Value, path string) {
+	switch {
+	case n.Kind != Null || v.Kind() == reflect.Interface:
+		d.Value(n, v, path)
+	case v.Kind() == reflect.Struct:
+		d.Value(&Node{Kind: Map, Pos: n.Pos}, v, path)
+	default:
+		d.Fail(n, path, "want a value, got nothing")
+	}
 }
 
 func (d *Decoder) mapping(n *Node, v reflect.Value, path string) {
@@ -167,7 +186,7 @@ func (d *Decoder) mapping(n *Node, v reflect.Value, path string) {
 	for _, e := range n.Entries {
 		value := reflect.New(v.Type().Elem()).Elem()
 		at := Join(path, e.Key)
-		d.Value(e.Value, value, at)
+		d.element(e.Value, value, at)
 		m.SetMapIndex(reflect.ValueOf(e.Key), value)
 	}
 	v.Set(m)

@@ -105,7 +105,8 @@ func TestMistakesInYAML(t *testing.T) {
 		{"out of range", "name: a\ncount: 99999999999999999999", `f.yaml:2:8: count: want a whole number, got 1e+20`},
 		{"second document", "name: a\n---\nname: b", `f.yaml:2:1: a second document follows (keep one document per file)`},
 		{"syntax", "name: [a", `f.yaml:1: not valid YAML: did not find expected ',' or ']'`},
-		{"time", "name: a\nwhen: soon", `f.yaml:2:7: when: parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"`},
+		{"time", "name: a\nwhen: soon", `f.yaml:2:7: when: want a time such as "2006-01-02T15:04:05Z", got "soon"`},
+		{"null in a list", "name: a\ntags: [red, ~]", `f.yaml:2:13: tags[1]: want a value, got nothing`},
 		{"not a map", "- 1", `f.yaml:1:1: want a map, got a list`},
 		{"several at once", "cuont: 1\nmode: x\nname: 3", "f.yaml:1:1: cuont: unknown key (did you mean \"count\"?)\n" +
 			"f.yaml:2:7: mode: unknown value \"x\" (want one of ro, rw)\nf.yaml:3:7: name: want a string, got 3 (write \"3\")"},

@@ -33,7 +33,7 @@ func Hint(name string, candidates []string) string {
 }
 
 // distance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
+// adjacent characters that turn a into b.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
