@@ -3,8 +3,10 @@ package bpe
 import (
 	"context"
 	"encoding/json"
+	"go/build"
 	"os"
 	"path/filepath"
+
 	"strings"
 	"testing"
 	"time"
@@ -19,24 +21,14 @@ var benchNames = []string{"cl100k_base", "o200k_base"}
 
 type benchText struct{ name, text string }
 
-// benchTexts are 128 KiB of each kind: the lines of a sample in random order, or
-// the sources of this package.
+// benchSize is the size of a text in bytes.
+const benchSize = 256 << 10
+
+// benchTexts returns a text of each kind: what the folder named by corpusEnv
+// holds, or else English prose and Go code from the Go distribution, JSON records
+// made of the prose, and the samples of testdata taken apart and put together
+// again, because a processor learns a text that repeats itself.
 func benchTexts(b *testing.B) []benchText {
-	const size = 128 << 10
-	read := func(pattern string) (lines []string) {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			b.Fatalf("%s: %d files, %v", pattern, len(files), err)
-		}
-		for _, f := range files {
-			text, err := os.ReadFile(f)
-			if err != nil {
-				b.Fatal(err)
-			}
-			lines = append(lines, strings.SplitAfter(string(text), "\n")...)
-		}
-		return lines
-	}
 	if dir := os.Getenv(corpusEnv); dir != "" {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil {
@@ -44,36 +36,71 @@ func benchTexts(b *testing.B) []benchText {
 		}
 		var texts []benchText
 		for _, f := range files {
-			texts = append(texts, benchText{filepath.Base(f), strings.Join(read(f), "")})
+			texts = append(texts, benchText{filepath.Base(f), strings.Join(readLines(b, f), "")})
 		}
 		return texts
 	}
 	g := newGenerator(9)
-	shuffled := func(lines []string, format func(string) string) string {
-		var text strings.Builder
-		for text.Len() < size {
-			text.WriteString(format(lines[g.IntN(len(lines))]))
-		}
-		return text.String()
+	src := filepath.Join(build.Default.GOROOT, "src")
+	prose := readLines(b, filepath.Join(src, "testdata", "Isaac.Newton-Opticks.txt"))
+	return []benchText{
+		{"prose", firstBytes(prose)},
+		{"go", firstBytes(readLines(b, filepath.Join(src, "net", "http", "*.go")))},
+		{"json", firstBytes(records(b, g, prose))},
+		{"zh", g.recombined(readLines(b, "testdata/han.txt"))},
+		{"ja", g.recombined(readLines(b, "testdata/kana.txt"))},
+		{"ru", g.recombined(readLines(b, "testdata/cyrillic.txt"))},
+		{"emoji", g.recombined(readLines(b, "testdata/emoji.txt"))},
 	}
-	plain := func(line string) string { return line }
-	record := func(line string) string {
-		j, err := json.Marshal(map[string]any{"id": g.Uint32(), "score": g.Float64(), "text": line, "tags": []string{"a", line[:len(line)/9]}})
+}
+
+func readLines(b *testing.B, pattern string) (lines []string) {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(files) == 0 {
+		b.Skipf("no texts at %s", pattern)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return string(j) + "\n"
+		lines = append(lines, strings.SplitAfter(string(text), "\n")...)
 	}
-	english := read("testdata/latin.txt")[:6]
-	return []benchText{
-		{"prose", shuffled(english, plain)},
-		{"go", strings.Join(read("*.go"), "")},
-		{"json", shuffled(english, record)},
-		{"zh", shuffled(read("testdata/han.txt"), plain)},
-		{"ja", shuffled(read("testdata/kana.txt"), plain)},
-		{"ru", shuffled(read("testdata/cyrillic.txt"), plain)},
-		{"emoji", shuffled(read("testdata/emoji.txt"), plain)},
+	return lines
+}
+
+func firstBytes(lines []string) string {
+	text := strings.Join(lines, "")
+	return strings.ToValidUTF8(text[:min(len(text), benchSize)], "")
+}
+
+// records puts each paragraph of ten lines into a JSON object.
+func records(b *testing.B, g generator, lines []string) (records []string) {
+	for ; len(lines) >= 10; lines = lines[10:] {
+		j, err := json.Marshal(map[string]any{
+			"id": g.Uint32(), "score": g.Float64(), "source": "retrieval", "text": strings.Join(lines[:10], ""),
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		records = append(records, string(j)+"\n")
 	}
+	return records
+}
+
+// recombined joins stretches of up to 30 characters from random places.
+func (g generator) recombined(lines []string) string {
+	all := []rune(strings.Join(lines, ""))
+	var text strings.Builder
+	for text.Len() < benchSize {
+		n := 5 + g.IntN(25)
+		start := g.IntN(len(all) - n)
+		text.WriteString(string(all[start : start+n]))
+	}
+	return text.String()
 }
 
 // BenchmarkCount answers: how fast is counting, and how many times as fast as
@@ -100,23 +127,24 @@ func count(b *testing.B, e *Encoding, text string) {
 	}
 }
 
-// ratio compares the best of alternating runs over the first 64 KiB, so that a
-// busy moment of the machine hits both.
+// ratio compares the best of a few runs over 64 KiB. On a busy machine it
+// flatters: the longer run of the two is interrupted more often.
 func ratio(b *testing.B, e *Encoding, text string) float64 {
 	text = strings.ToValidUTF8(text[:min(len(text), 64<<10)], "")
 	reference := references[e.Name()]()
-	ours, theirs := time.Hour, time.Hour
-	for range 8 {
-		start := time.Now()
-		reference.EncodeOrdinary(text)
-		theirs = min(theirs, time.Since(start))
-		for range 4 {
-			start = time.Now()
-			count(b, e, text)
-			ours = min(ours, time.Since(start))
-		}
-	}
+	theirs := best(20, func() { reference.EncodeOrdinary(text) })
+	ours := best(60, func() { count(b, e, text) })
 	return float64(theirs) / float64(ours)
+}
+
+func best(rounds int, f func()) time.Duration {
+	fastest := time.Hour
+	for range rounds {
+		start := time.Now()
+		f()
+		fastest = min(fastest, time.Since(start))
+	}
+	return fastest
 }
 
 // BenchmarkUnbroken answers: how long does a hostile megabyte take?
@@ -134,11 +162,11 @@ func BenchmarkUnbroken(b *testing.B) {
 	}
 }
 
-// BenchmarkUpTo8192 answers: what do the first 8,192 tokens of a megabyte cost,
-// counted and cut?
+// BenchmarkUpTo8192 answers: what do the first 8,192 tokens of a megabyte of
+// prose cost, counted and cut?
 func BenchmarkUpTo8192(b *testing.B) {
 	e := get(b, "o200k_base")
-	text := strings.Repeat(benchTexts(b)[0].text, 8)
+	text := strings.Repeat(benchTexts(b)[0].text, 4)
 	b.Run("CountTo", func(b *testing.B) {
 		for b.Loop() {
 			if _, exceeded, err := e.CountTo(context.Background(), text, 8192); !exceeded || err != nil {

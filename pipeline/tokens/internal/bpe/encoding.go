@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
@@ -64,7 +65,7 @@ func load(name string, next func(c *cursor, i int) int) (*Encoding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding %q: parse vocabulary: %w", name, err)
 	}
-	e := &Encoding{name: name}
+	e := &Encoding{name: name, maxLen: v.maxLen}
 	classes() // so that the first count does not wait for them
 	e.pool.New = func() any { return newCounter(v, next) }
 	return e, nil
@@ -73,8 +74,9 @@ func load(name string, next func(c *cursor, i int) int) (*Encoding, error) {
 // Encoding counts the tokens of one encoding. It is immutable, shared by all
 // callers and safe for concurrent use.
 type Encoding struct {
-	name string
-	pool sync.Pool // of *counter
+	name   string
+	maxLen int       // bytes of the longest token
+	pool   sync.Pool // of *counter
 }
 
 // Name returns the name the encoding was asked for by.
@@ -92,6 +94,9 @@ func (e *Encoding) Count(ctx context.Context, text string) (int, error) {
 // limit is 0. The only error is that of ctx.
 func (e *Encoding) CountTo(ctx context.Context, text string, limit int) (n int, exceeded bool, err error) {
 	limit = max(limit, 0)
+	if len(text)/e.maxLen > limit && ctx.Err() == nil {
+		return limit, true, nil // even if all tokens were the longest
+	}
 	c := e.counter(ctx, text)
 	defer e.release(c)
 	n, _, exceeded = c.walk(limit)
@@ -112,6 +117,7 @@ func (e *Encoding) Truncate(ctx context.Context, text string, limit int) (string
 	if limit <= 0 {
 		return "", nil
 	}
+	text = e.atMost(text, limit)
 	c := e.counter(ctx, text)
 	defer e.release(c)
 	n := len(text)
@@ -122,6 +128,19 @@ func (e *Encoding) Truncate(ctx context.Context, text string, limit int) (string
 		return "", fmt.Errorf("truncate to %d tokens: %w", limit, ctx.Err())
 	}
 	return text[:n], nil
+}
+
+// atMost returns a prefix of text, ending between two characters, that is no
+// shorter than any with limit tokens.
+func (e *Encoding) atMost(text string, limit int) string {
+	if len(text)/e.maxLen <= limit {
+		return text
+	}
+	n := limit * e.maxLen
+	for step := 0; step < utf8.UTFMax-1 && n < len(text) && isContinuation(text[n]); step++ {
+		n++
+	}
+	return text[:n]
 }
 
 func (e *Encoding) counter(ctx context.Context, text string) *counter {
