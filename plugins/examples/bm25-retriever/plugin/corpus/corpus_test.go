@@ -169,6 +169,8 @@ func TestReadGoFiles(t *testing.T) {
 		"windows.go":         source("Plain"),
 		"zz_other.go":        source("A"),
 		"gen.go":             file("//go:build ignore\n\n// Command gen.\npackage main\n"),
+		"new.go":             file("//go:build goexperiment.new && amd64\n\n// Package p is new.\npackage p\n"),
+		"old.go":             file("//go:build !goexperiment.new\n\npackage p\n\n// Old is old.\nfunc Old() {}\n"),
 		"cmd/main.go":        file("// Command x does x.\npackage main\n\n// Run runs.\nfunc Run() {}\n"),
 		"nothing.go":         file(""),
 		"broken.go":          file("/* never ends\npackage p\n\n// X is lost.\nfunc X() {}\n"),
@@ -176,7 +178,7 @@ func TestReadGoFiles(t *testing.T) {
 		"broken3.go":         file("// only a comment"),
 		"internal/deep/x.go": source("Deep"),
 	}, Options{Exclude: []string{"**/internal/**"}})
-	want := "p.A p.Linux p.LinuxAmd cmd p.Plain"
+	want := "p.A p.Linux p.LinuxAmd cmd p.Old p.Plain"
 	var ids []string
 	for _, line := range got {
 		ids = append(ids, line[:strings.Index(line, "|")])

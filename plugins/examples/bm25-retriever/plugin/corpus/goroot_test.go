@@ -125,13 +125,30 @@ func TestReadStandardLibrary(t *testing.T) {
 	if _, err := os.Stat(src); err != nil {
 		t.Skipf("no sources of the standard library: %v", err)
 	}
+	found := map[string]bool{}
 	total := 0
 	stats, err := Read(os.DirFS(src), Options{
 		Include: []string{"**/*.go"},
 		Exclude: []string{"cmd/**", "**/internal/**", "**/testdata/**", "**/vendor/**"},
-	}, func(d Document) { total += len(d.Text) })
+	}, func(d Document) {
+		found[d.ID] = true
+		total += len(d.Text)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%+v, %d bytes of text", stats, total)
+	if stats.Documents < 4000 || total < 1<<20 {
+		t.Errorf("%d documents with %d bytes, want thousands", stats.Documents, total)
+	}
+	for _, id := range []string{"flag", "flag.Parse", "net/http.Client", "net/http.Client.Do", "context.WithDeadline", "sort.Slice", "os.Open", "os.ReadFile"} {
+		if !found[id] {
+			t.Errorf("%s is missing", id)
+		}
+	}
+	for id := range found {
+		if strings.HasPrefix(id, "cmd/") || strings.Contains(id, "/internal/") || strings.Contains(id, "goexperiment") {
+			t.Errorf("%s does not belong here", id)
+		}
+	}
 }

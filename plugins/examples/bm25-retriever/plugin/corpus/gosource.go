@@ -64,7 +64,7 @@ func (p *goPackage) file(name string, src []byte) {
 			if p.path == "." {
 				p.path = pkgName
 			}
-			if bytes.HasPrefix(src, []byte("//go:build ignore")) || bytes.Contains(src[:s.pos], []byte("\n//go:build ignore")) {
+			if unusual(src[:s.pos]) {
 				return
 			}
 		} else if pkgName == "main" {
@@ -72,6 +72,20 @@ func (p *goPackage) file(name string, src []byte) {
 		}
 		p.declaration(name, decl)
 	}
+}
+
+// unusual reports whether the build constraint of a file, above its package
+// clause, leaves it out of the documentation: it is for go run, or for those
+// who switched an experiment on.
+func unusual(head []byte) bool {
+	const constraint = "//go:build "
+	i := bytes.Index(head, []byte(constraint))
+	if i < 0 || i > 0 && head[i-1] != '\n' {
+		return false
+	}
+	line, _, _ := bytes.Cut(head[i+len(constraint):], []byte("\n"))
+	return bytes.HasPrefix(line, []byte("ignore")) ||
+		bytes.Contains(line, []byte("goexperiment.")) && !bytes.Contains(line, []byte("!goexperiment."))
 }
 
 func (p *goPackage) declaration(file string, decl goDecl) {
