@@ -45,6 +45,13 @@ func (t *Trace) Gone() []Gone {
 	return t.gone
 }
 
+// Last returns the items after the last step that succeeded.
+func (t *Trace) Last() []pipeline.Item {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.before
+}
+
 func (t *Trace) callback() pipeline.Callback {
 	return pipeline.Callback{
 		OnStepStart: func(_ context.Context, _ string, items []pipeline.Item) error {

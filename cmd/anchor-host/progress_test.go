@@ -1,0 +1,39 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+)
+
+// lines is a writer that hands over what is written.
+type lines chan string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
+}
+
+func TestProgress(t *testing.T) {
+	written := make(lines, 8)
+	p := newProgress(newApp(nil, io.Discard, written))
+	p.delay = time.Millisecond
+	p.compiling("docs", false, 0)
+	if got, want := <-written, "anchor-host: compiling plugin \"docs\" (the next start will be faster) …\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.compiling("docs", true, time.Second)
+	if got, want := <-written, "anchor-host: starting the plugins …\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.stop()
+	p.show("starting the plugins") // a timer that fires late
+	p.off = true
+	p.start("something silent")
+	p.show("something silent")
+	select {
+	case line := <-written:
+		t.Errorf("after the end: %q", line)
+	default:
+	}
+}

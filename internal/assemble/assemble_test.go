@@ -1,0 +1,165 @@
+package assemble_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func Example() {
+	c := &config.Config{
+		MaxTokens: 5, Tokenizer: config.Choice{Name: "words"},
+		Steps: []config.Step{{Name: "best", Builtin: "rerank", TopK: 2}},
+	}
+	ctx := context.Background()
+	a, err := assemble.New(ctx, c, assemble.Options{Items: []pipeline.Item{
+		{ID: "a", Content: "poor", Source: pipeline.SourceRetrieval, Score: 0.1, Priority: 5},
+		{ID: "b", Content: "good", Source: pipeline.SourceRetrieval, Score: 0.9, Priority: 5},
+		{ID: "c", Content: "fair", Source: pipeline.SourceRetrieval, Score: 0.5, Priority: 5},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close(ctx)
+	result, err := a.Build(ctx, pipeline.Query{Text: "q"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, it := range result.Window.Items {
+		fmt.Println(it.ID, it.Content)
+	}
+	// Output:
+	// b good
+	// c fair
+}
+
+// items are given in this order to every built-in step.
+var items = []pipeline.Item{
+	{ID: "s", Source: pipeline.SourceSystem, Score: 0.1, Priority: 10},
+	{ID: "a", Source: pipeline.SourceRetrieval, Score: 0.2, Priority: 7, TokenCount: 3, CreatedAt: time.Unix(30, 0)},
+	{ID: "m", Source: pipeline.SourceMemory, Score: 0.3, Priority: 8},
+	{ID: "b", Source: pipeline.SourceTool, Score: 0.9, Priority: 5, TokenCount: 1, CreatedAt: time.Unix(10, 0)},
+	{ID: "a", Source: pipeline.SourceUser, Score: 0.5, Priority: 6, TokenCount: 2, CreatedAt: time.Unix(20, 0)},
+}
+
+// What each built-in does to the items; those outside its scope keep their
+// places.
+func TestBuiltins(t *testing.T) {
+	tests := []struct {
+		name string
+		step config.Step
+		want []string
+	}{
+		{"filter by least score", config.Step{Builtin: "filter", Settings: map[string]any{"min_score": 0.5}}, []string{"s", "b", "m", "a"}},
+		{"filter by most score", config.Step{Builtin: "filter", Settings: map[string]any{"max_score": 0.5}}, []string{"s", "a", "m", "a"}},
+		{"filter by source", config.Step{Builtin: "filter", Settings: map[string]any{"sources": []any{"tool"}}}, []string{"s", "b", "m"}},
+		{"min_score", config.Step{Builtin: "min_score", Settings: map[string]any{"min_score": 0.9}}, []string{"s", "b", "m"}},
+		{"rerank", config.Step{Builtin: "rerank", TopK: 2}, []string{"s", "b", "m", "a"}},
+		{"sort by score", config.Step{Builtin: "sort"}, []string{"s", "b", "m", "a", "a"}},
+		{"sort by priority", config.Step{Builtin: "sort", Settings: map[string]any{"by": "priority", "order": "asc"}}, []string{"s", "b", "m", "a", "a"}},
+		{"sort by age", config.Step{Builtin: "sort", Settings: map[string]any{"by": "created_at"}}, []string{"s", "a", "m", "a", "b"}},
+		{"sort by size", config.Step{Builtin: "sort", Settings: map[string]any{"by": "token_count", "order": "asc"}}, []string{"s", "b", "m", "a", "a"}},
+		{"top_k", config.Step{Builtin: "top_k", TopK: 1}, []string{"s", "a", "m"}},
+		{"dedupe_ids", config.Step{Builtin: "dedupe_ids"}, []string{"s", "a", "m", "b"}},
+		{"scope", config.Step{Builtin: "top_k", TopK: 1, Scope: []string{"memory", "retrieval"}}, []string{"s", "a", "b", "a"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.step.Name = "step"
+			if got := idsAfter(t, tt.step); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// idsAfter returns the ids of the items after a step, in their order.
+func idsAfter(t *testing.T, step config.Step) []string {
+	t.Helper()
+	trace := new(assemble.Trace)
+	before := len(items)
+	ids := make([]string, 0, before)
+	last := config.Step{Name: "watch", Builtin: "top_k", TopK: 100, Priority: 1000}
+	a, err := assemble.New(t.Context(), &config.Config{Tokenizer: config.Choice{Name: "words"}, Steps: []config.Step{step, last}},
+		assemble.Options{Items: items, Trace: trace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close(t.Context())
+	if _, err := a.Build(t.Context(), pipeline.Query{Text: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, it := range trace.Last() {
+		ids = append(ids, it.ID)
+	}
+	if gone := len(trace.Gone()); gone != before-len(ids) {
+		t.Errorf("the trace knows of %d items that went, want %d", gone, before-len(ids))
+	}
+	return ids
+}
+
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		c    config.Config
+		is   error
+		want string
+	}{
+		{"budget", config.Config{MaxTokens: 5, Budget: &config.Budget{Preset: "rag"}}, config.ErrInvalid,
+			"invalid configuration: preset rag of 5 tokens: budget: allocations[0]: max_tokens 0: invalid value (want 1 or more)"},
+		{"builtin", config.Config{Steps: []config.Step{{Name: "a", Builtin: "sort", Settings: map[string]any{"by": "size"}}}}, config.ErrInvalid,
+			`invalid configuration: step "a": builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`},
+		{"required", config.Config{Instances: map[string]config.Instance{"i": {Plugin: "p", Required: true}}}, fs.ErrNotExist,
+			`required instance "i": plugin "i": not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
+		{"formatter", config.Config{Format: config.Choice{Use: &config.Use{Plugin: "p"}}}, fs.ErrNotExist,
+			`format: plugin "p": format: not_found: plugin directory nowhere: open: no such file or directory (create it, or set plugins.dir)`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.c.Tokenizer.Name = "words"
+			_, err := assemble.New(t.Context(), &tt.c, assemble.Options{PluginDir: "nowhere", CacheDir: "off"})
+			if !errors.Is(err, tt.is) || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestConversation(t *testing.T) {
+	a, err := assemble.New(t.Context(), &config.Config{
+		Tokenizer: config.Choice{Name: "words"}, Enricher: &config.Enricher{Template: "{query} / {context}"},
+		Conversation: &config.Conversation{MaxTokens: 3, Turns: []config.Turn{
+			{Role: "user", Content: "first turn"}, {Role: "assistant", Content: "second turn"}, {Role: "user", Content: "third"},
+		}},
+	}, assemble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := a.Build(t.Context(), pipeline.Query{Text: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := result.Output; got != "=== MEMORY ===\nsecond turn\nthird" || !result.Diagnostics.QueryEnriched {
+		t.Errorf("output %q, enriched %v", got, result.Diagnostics.QueryEnriched)
+	}
+}
+
+func TestCloseWithoutPlugins(t *testing.T) {
+	a, err := assemble.New(t.Context(), &config.Config{}, assemble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
