@@ -1,0 +1,116 @@
+package host_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+var nothing = &pipeline.Query{}
+
+// webServer answers, redirects, answers too much, and never answers.
+func webServer(t *testing.T) *url.URL {
+	t.Helper()
+	release := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/ok", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Test", r.Host+"/"+r.Header.Get("X-Host"))
+		fmt.Fprint(w, "body")
+	})
+	mux.HandleFunc("/missing", http.NotFound)
+	mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, strings.Replace("http://"+r.Host+"/ok", "127.0.0.1", "localhost", 1), http.StatusFound)
+	})
+	mux.HandleFunc("/forbidden", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://forbidden.test/ok", http.StatusFound)
+	})
+	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("x", 2000))
+	})
+	mux.HandleFunc("/never", func(http.ResponseWriter, *http.Request) { <-release })
+	s := httptest.NewServer(mux)
+	t.Cleanup(func() { close(release); s.Close() })
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestHTTP(t *testing.T) {
+	u := webServer(t)
+	local := &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}
+	both := &host.HTTPGrant{Hosts: []string{"127.0.0.1", "localhost"}, Private: true}
+	for _, tc := range []struct {
+		name, path string
+		grant      *host.HTTPGrant
+		reason     abi.Reason // empty: it works
+		want       string
+	}{
+		{"allowed", "/ok", local, "", "200 " + u.Host + "/ body"},
+		{"not found", "/missing", local, "", "404  404 page not found\n"},
+		{"redirect", "/elsewhere", both, "", "200 localhost:" + u.Port() + "/ body"},
+		{"redirect to a host not granted", "/elsewhere", local, abi.ReasonDenied, `http to host "localhost" is not permitted (grant it with grants.http.hosts`},
+		{"redirect to a host not asked for", "/forbidden", &host.HTTPGrant{Hosts: []string{"127.0.0.1", "forbidden.test"}, Private: true},
+			abi.ReasonDenied, `http to host "forbidden.test" is not permitted`},
+		{"other host granted", "/ok", &host.HTTPGrant{Hosts: []string{"*.example.com"}, Private: true}, abi.ReasonDenied, `http to host "127.0.0.1" is not permitted`},
+		{"no grant", "/ok", nil, abi.ReasonDenied, `http is not permitted (grant it with grants.http`},
+		{"private address", "/ok", &host.HTTPGrant{Hosts: []string{"127.0.0.1"}}, abi.ReasonDenied, `http to private address 127.0.0.1 is not permitted (grant it with grants.http.private)`},
+		{"method not granted", "/ok", &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Methods: []string{"POST"}, Private: true},
+			abi.ReasonDenied, `http method GET to host "127.0.0.1" is not permitted`},
+		{"response too large", "/large", local, abi.ReasonInputTooLarge, `http response of more than 1000 bytes (raise limits.http_body)`},
+		{"no answer in time", "/never", local, abi.ReasonTimeout, `not done within 300ms`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := newHost(t, host.Config{})
+			limits := host.Limits{HTTPBody: 1000}
+			if tc.reason == abi.ReasonTimeout {
+				limits.Timeout = 300 * time.Millisecond
+			}
+			p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: tc.grant}, Limits: limits})
+			got, err := runFind(t, p, map[string]any{"mode": "http", "url": u.String() + tc.path}, "")
+			if tc.reason == "" {
+				if err != nil || got[0] != tc.want {
+					t.Errorf("found %q, error %v (want %q)", got, err, tc.want)
+				}
+				return
+			}
+			if perr := checkReason(t, err, tc.reason); !strings.Contains(perr.Error(), tc.want) {
+				t.Errorf("error %v\nlacks %s", perr, tc.want)
+			}
+		})
+	}
+}
+
+// A server that is not there is for the guest to deal with.
+func TestHTTPUnreachable(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	h := newHost(t, host.Config{})
+	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}}})
+	_, err := runFind(t, p, map[string]any{"mode": "http", "url": s.URL}, "")
+	perr := checkReason(t, err, abi.ReasonGuestError)
+	if !strings.Contains(perr.Error(), "no answer") || !strings.Contains(perr.Log, "connection refused") {
+		t.Errorf("error %v, log %q", perr, perr.Log)
+	}
+}
+
+func TestHTTPBadURLs(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"localhost"}}}})
+	for address, want := range map[string]abi.Reason{
+		"file:///etc/passwd": abi.ReasonDenied, "ftp://localhost/": abi.ReasonDenied, "://": abi.ReasonTrap,
+		"http://localhost@other.test/": abi.ReasonDenied, "http://[::1]/": abi.ReasonDenied, "": abi.ReasonDenied,
+	} {
+		_, err := runFind(t, p, map[string]any{"mode": "http", "url": address}, "")
+		checkReason(t, err, want)
+	}
+}
