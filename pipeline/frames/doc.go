@@ -1,0 +1,29 @@
+// Package frames keeps what an agent did and found as frames: small summaries that
+// outlive the conversation they come from.
+//
+//	p, err := frames.FromIntent(ctx, intent, frames.Actor{Kind: frames.Agent, ID: "planner"},
+//		frames.Config{Limits: frames.Limits{MaxFrames: 50}})
+//	if err != nil {
+//		return err
+//	}
+//	id, err := p.Push(ctx, frames.Frame{Kind: frames.StepSummary, Summary: "auth module split in two"})
+//
+// # Log and window
+//
+// A [Pipeline] is an append-only log with a window over it. Every push gets the next
+// id and stays in the [Log]; the window forgets the oldest frames that are not
+// protected once it holds too many frames or tokens. What the window shows follows
+// from the log alone, so it can be rebuilt by replaying ([Restore]). Ids never move
+// and are never given out twice; positions are only kept for documents of the seed.
+//
+// # Documents
+//
+// [Document], [Plan] and [Intent] are the stored forms. Their JSON is that of
+// git-internal 0.6.0. Links point one way: an intent names its plan, a plan its
+// pipeline, a step the frames it consumed and produced. Frames point to nothing.
+//
+// # Into a context
+//
+// [FrameMemory] offers the window to a build as memory, and to an agent loop as
+// observations.
+package frames

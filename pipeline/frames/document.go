@@ -1,0 +1,87 @@
+package frames
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Document is the stored form of a pipeline, the JSON of which the seed reads and
+// writes too: its window, not its log. MaxTokens is a key of its own, left out when 0.
+type Document struct {
+	Header
+	Frames []Frame
+	// NextFrameID is at least one more than the last id, whatever a document that
+	// was read says.
+	NextFrameID   uint64
+	Limits        Limits
+	GlobalSummary string // empty is none
+}
+
+// MarshalJSON writes the document with the header's keys beside its own.
+func (d Document) MarshalJSON() ([]byte, error) {
+	if d.Frames == nil {
+		d.Frames = []Frame{}
+	}
+	return json.Marshal(struct {
+		Header
+		Frames        []Frame `json:"frames"`
+		NextFrameID   uint64  `json:"next_frame_id"`
+		MaxFrames     uint32  `json:"max_frames"`
+		MaxTokens     uint64  `json:"max_tokens,omitempty"`
+		GlobalSummary string  `json:"global_summary,omitempty"`
+	}{d.Header, d.Frames, d.NextFrameID, d.Limits.MaxFrames, d.Limits.MaxTokens, d.GlobalSummary})
+}
+
+// UnmarshalJSON reads a document strictly: unknown and repeated keys, a header of
+// another type and ids that do not ascend are errors. On an error the document is
+// unchanged.
+func (d *Document) UnmarshalJSON(data []byte) error {
+	var read Document
+	err := decodeObject("pipeline", data, read.Header.fields().with(fields{
+		"frames": optional(&read.Frames), "next_frame_id": optional(&read.NextFrameID),
+		"max_frames": optional(&read.Limits.MaxFrames), "max_tokens": optional(&read.Limits.MaxTokens),
+		"global_summary": optional(&read.GlobalSummary),
+	}))
+	if err == nil {
+		err = read.clean()
+	}
+	if err != nil {
+		return err
+	}
+	*d = read
+	return nil
+}
+
+// clean checks a document and brings it into the form in which it is kept.
+func (d *Document) clean() error {
+	if err := d.check(TypePipeline); err != nil {
+		return fmt.Errorf("pipeline: %w", err)
+	}
+	for i := range d.Frames {
+		f := &d.Frames[i]
+		if err := f.clean(); err != nil {
+			return fmt.Errorf("pipeline: frames[%d]: %w", i, err)
+		}
+		if i > 0 && f.ID <= d.Frames[i-1].ID {
+			return fmt.Errorf("pipeline: frames[%d]: frame %d after %d: %w", i, f.ID, d.Frames[i-1].ID, ErrOrder)
+		}
+	}
+	if d.NextFrameID > MaxFrameID+1 {
+		return fmt.Errorf("pipeline: next_frame_id %d: %w (want %d or less)", d.NextFrameID, pipeline.ErrInvalid, uint64(MaxFrameID+1))
+	}
+	if n := len(d.Frames); n > 0 {
+		// Absent or too low, it would give out ids a second time.
+		d.NextFrameID = max(d.NextFrameID, d.Frames[n-1].ID+1)
+	}
+	return nil
+}
+
+// Seal sets the checksum, and the time of change to the given one; zero means now.
+func (d *Document) Seal(at time.Time) error { return d.seal(d, at) }
+
+// Verify returns an error with [ErrChecksum] unless the document is what was sealed.
+// Only seals of this package can be verified.
+func (d *Document) Verify() error { return d.verify(d) }

@@ -1,0 +1,279 @@
+package frames
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// ErrChecksum marks a sealed document that is not what was sealed.
+var ErrChecksum = errors.New("checksum does not match")
+
+// ObjectType says what a document holds.
+type ObjectType string
+
+// The types of this package, as their documents write them.
+const (
+	TypePipeline ObjectType = "context_pipeline"
+	TypePlan     ObjectType = "plan"
+	TypeIntent   ObjectType = "intent"
+)
+
+// Number returns the number that the seed gives the type, 0 for another one.
+func (t ObjectType) Number() int {
+	switch t {
+	case TypePipeline:
+		return 18
+	case TypePlan:
+		return 12
+	case TypeIntent:
+		return 16
+	}
+	return 0
+}
+
+// Name returns the name of the type in a loose object, for a pipeline "pipeline".
+func (t ObjectType) Name() string {
+	if t == TypePipeline {
+		return "pipeline"
+	}
+	return string(t)
+}
+
+// UnmarshalText reads a type; the name of a loose object will do.
+func (t *ObjectType) UnmarshalText(text []byte) error {
+	*t = ObjectType(text)
+	if *t == "pipeline" {
+		*t = TypePipeline
+	}
+	return nil
+}
+
+// Visibility says who may see a document.
+type Visibility string
+
+// The visibilities. New documents are private.
+const (
+	Private Visibility = "private"
+	Public  Visibility = "public"
+)
+
+// ActorKind is the kind of a creator: one of the constants or a text of its own.
+type ActorKind string
+
+// The kinds of the seed.
+const (
+	Human     ActorKind = "human"
+	Agent     ActorKind = "agent"
+	System    ActorKind = "system"
+	MCPClient ActorKind = "mcp_client"
+)
+
+// Actor is who created a document. The id is required.
+type Actor struct {
+	Kind        ActorKind
+	ID          string
+	DisplayName string // optional
+	AuthContext string // optional
+}
+
+// Validate refuses an actor without an id.
+func (a Actor) Validate() error {
+	if strings.TrimSpace(a.ID) == "" {
+		return fmt.Errorf("actor: id is empty: %w (say who creates this)", pipeline.ErrInvalid)
+	}
+	return nil
+}
+
+// MarshalJSON writes what is not given as null.
+func (a Actor) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Kind        ActorKind `json:"kind"`
+		ID          string    `json:"id"`
+		DisplayName *string   `json:"display_name"`
+		AuthContext *string   `json:"auth_context"`
+	}{a.Kind, a.ID, orNull(a.DisplayName), orNull(a.AuthContext)})
+}
+
+// UnmarshalJSON reads an actor and refuses a blank id. On an error it is unchanged.
+func (a *Actor) UnmarshalJSON(data []byte) error {
+	var read Actor
+	err := decodeObject("actor", data, fields{
+		"kind": required(&read.Kind), "id": required(&read.ID),
+		"display_name": optional(&read.DisplayName), "auth_context": optional(&read.AuthContext),
+	})
+	if err == nil {
+		err = read.Validate()
+	}
+	if err != nil {
+		return err
+	}
+	*a = read
+	return nil
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Header is what every document begins with; its fields lie beside the others in
+// JSON. The object id and the type never change.
+type Header struct {
+	ObjectID      UUID              `json:"object_id"`
+	ObjectType    ObjectType        `json:"object_type"`
+	HeaderVersion uint32            `json:"header_version"` // 1 or more
+	SchemaVersion uint32            `json:"schema_version"` // 1 or more
+	CreatedAt     time.Time         `json:"created_at"`
+	UpdatedAt     time.Time         `json:"updated_at"` // set by sealing
+	CreatedBy     Actor             `json:"created_by"`
+	Visibility    Visibility        `json:"visibility"`
+	Tags          map[string]string `json:"tags"`
+	ExternalIDs   map[string]string `json:"external_ids"`
+	// Checksum is set by sealing: lower-case hex digits, empty when not sealed.
+	Checksum Checksum `json:"checksum"`
+}
+
+// Checksum is null in JSON when empty.
+type Checksum string
+
+// MarshalJSON writes a string or null.
+func (c Checksum) MarshalJSON() ([]byte, error) { return json.Marshal(orNull(string(c))) }
+
+// NewHeader returns the header of a new private document, with a new id. A zero
+// time means now.
+func NewHeader(t ObjectType, creator Actor, at time.Time) (Header, error) {
+	if err := creator.Validate(); err != nil {
+		return Header{}, err
+	}
+	at = orNow(at)
+	return Header{
+		ObjectID: NewUUID(at), ObjectType: t, HeaderVersion: 1, SchemaVersion: 1,
+		CreatedAt: at, UpdatedAt: at, CreatedBy: creator, Visibility: Private,
+		Tags: map[string]string{}, ExternalIDs: map[string]string{},
+	}, nil
+}
+
+func orNow(at time.Time) time.Time {
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return at.UTC()
+}
+
+// fields returns the keys of the header for a document that has others beside them.
+func (h *Header) fields() fields {
+	h.HeaderVersion = 1
+	return fields{
+		"object_id": required(&h.ObjectID), "object_type": required(&h.ObjectType),
+		"header_version": optional(&h.HeaderVersion), "schema_version": required(&h.SchemaVersion),
+		"created_at": required(&h.CreatedAt), "updated_at": optional(&h.UpdatedAt),
+		"created_by": required(&h.CreatedBy), "visibility": required(&h.Visibility),
+		"tags": optional(&mapOf{&h.Tags}), "external_ids": optional(&mapOf{&h.ExternalIDs}), "checksum": optional(&h.Checksum),
+		"repo_id": ignored(),
+	}
+}
+
+// with adds the keys of a body to those of a header.
+func (f fields) with(body fields) fields {
+	maps.Copy(f, body)
+	return f
+}
+
+// check validates a header that was read, or made by hand, and fills in what may be
+// absent.
+func (h *Header) check(want ObjectType) error {
+	switch {
+	case h.ObjectType != want:
+		return fmt.Errorf("object_type %q: %w (want %q)", h.ObjectType, pipeline.ErrInvalid, want)
+	case h.HeaderVersion == 0:
+		return fmt.Errorf("header_version 0: %w (want 1 or more)", pipeline.ErrInvalid)
+	case h.SchemaVersion == 0:
+		return fmt.Errorf("schema_version 0: %w (want 1 or more)", pipeline.ErrInvalid)
+	case h.Visibility != Private && h.Visibility != Public:
+		return fmt.Errorf("visibility %q: %w (want %q or %q)", h.Visibility, pipeline.ErrInvalid, Private, Public)
+	}
+	if err := cleanTime(&h.CreatedAt); err != nil {
+		return fmt.Errorf("created_at: %w", err)
+	}
+	if err := cleanTime(&h.UpdatedAt); err != nil {
+		return fmt.Errorf("updated_at: %w", err)
+	}
+	if h.UpdatedAt.IsZero() {
+		h.UpdatedAt = h.CreatedAt
+	}
+	if h.Tags == nil {
+		h.Tags = map[string]string{}
+	}
+	if h.ExternalIDs == nil {
+		h.ExternalIDs = map[string]string{}
+	}
+	return h.CreatedBy.Validate()
+}
+
+// clone returns a copy that shares no map.
+func (h Header) clone() Header {
+	h.Tags = maps.Clone(h.Tags)
+	h.ExternalIDs = maps.Clone(h.ExternalIDs)
+	return h
+}
+
+// seal sets the time of change and the checksum of the document that h belongs to.
+func (h *Header) seal(document any, at time.Time) error {
+	before := *h
+	h.UpdatedAt, h.Checksum = orNow(at), ""
+	sum, err := digest(document)
+	if err != nil {
+		*h = before
+		return fmt.Errorf("seal: %w", err)
+	}
+	h.Checksum = sum
+	return nil
+}
+
+// verify compares the checksum of the document that h belongs to.
+func (h *Header) verify(document any) error {
+	sealed := h.Checksum
+	if sealed == "" {
+		return fmt.Errorf("verify: %w (the document is not sealed)", ErrChecksum)
+	}
+	h.Checksum = ""
+	sum, err := digest(document)
+	h.Checksum = sealed
+	switch {
+	case err != nil:
+		return fmt.Errorf("verify: %w", err)
+	case sum != sealed:
+		return fmt.Errorf("verify: %w", ErrChecksum)
+	}
+	return nil
+}
+
+// digest is the SHA-256 of the JSON form with sorted keys and without white space.
+func digest(document any) (Checksum, error) {
+	data, err := json.Marshal(document)
+	if err != nil {
+		return "", err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var sorted any
+	if err := dec.Decode(&sorted); err != nil {
+		return "", err
+	}
+	if data, err = json.Marshal(sorted); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return Checksum(hex.EncodeToString(sum[:])), nil
+}

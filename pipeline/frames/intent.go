@@ -1,0 +1,94 @@
+package frames
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Intent is a request and how it is understood. It is a value to be stored; it is
+// not safe for concurrent use.
+type Intent struct {
+	Header
+	// Content is the analyzed reading of the prompt; empty is none.
+	Content string
+	// Parent is the intent that this one refines, Plan the newest plan for it.
+	Parent, Plan UUID
+	// Commit names the commit that fulfilled it; empty is none.
+	Commit string
+
+	prompt   string
+	statuses history[IntentStatus]
+}
+
+// NewIntent returns a draft. A zero time means now.
+func NewIntent(creator Actor, prompt string, at time.Time) (*Intent, error) {
+	header, err := NewHeader(TypeIntent, creator, at)
+	if err != nil {
+		return nil, fmt.Errorf("intent: %w", err)
+	}
+	in := &Intent{Header: header, prompt: prompt}
+	in.statuses.entries = []StatusEntry[IntentStatus]{{Status: IntentDraft, ChangedAt: header.CreatedAt}}
+	return in, nil
+}
+
+// Prompt returns the request word for word. It never changes.
+func (in *Intent) Prompt() string { return in.prompt }
+
+// Status returns the current status; that of an intent without any is draft.
+func (in *Intent) Status() IntentStatus { return in.statuses.last(IntentDraft) }
+
+// Statuses returns a copy of the history, oldest first.
+func (in *Intent) Statuses() []StatusEntry[IntentStatus] { return slices.Clone(in.statuses.entries) }
+
+// SetStatus appends a status; none is ever removed. The reason may be empty, a zero
+// time means now.
+func (in *Intent) SetStatus(status IntentStatus, reason string, at time.Time) error {
+	if err := in.statuses.add(status, reason, at, intentStatuses); err != nil {
+		return fmt.Errorf("intent: %w", err)
+	}
+	return nil
+}
+
+// MarshalJSON writes the intent with the header's keys beside its own. What is
+// absent is left out.
+func (in Intent) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Header
+		Prompt   string                `json:"prompt"`
+		Content  string                `json:"content,omitempty"`
+		Parent   UUID                  `json:"parent,omitzero"`
+		Commit   string                `json:"commit,omitempty"`
+		Plan     UUID                  `json:"plan,omitzero"`
+		Statuses history[IntentStatus] `json:"statuses"`
+	}{in.Header, in.prompt, in.Content, in.Parent, in.Commit, in.Plan, in.statuses})
+}
+
+// UnmarshalJSON reads an intent strictly: unknown and repeated keys and a header of
+// another type are errors. On an error the intent is unchanged.
+func (in *Intent) UnmarshalJSON(data []byte) error {
+	var read Intent
+	var statuses json.RawMessage
+	err := decodeObject("intent", data, read.Header.fields().with(fields{
+		"prompt": required(&read.prompt), "content": optional(&read.Content), "parent": optional(&read.Parent),
+		"commit": optional(&read.Commit), "plan": optional(&read.Plan), "statuses": required(&statuses),
+	}))
+	if err != nil {
+		return err
+	}
+	if err = read.check(TypeIntent); err == nil {
+		err = read.statuses.decode(statuses, intentStatuses)
+	}
+	if err != nil {
+		return fmt.Errorf("intent: %w", err)
+	}
+	*in = read
+	return nil
+}
+
+// Seal sets the checksum, and the time of change to the given one; zero means now.
+func (in *Intent) Seal(at time.Time) error { return in.seal(in, at) }
+
+// Verify returns an error with [ErrChecksum] unless the intent is what was sealed.
+func (in *Intent) Verify() error { return in.verify(in) }

@@ -1,0 +1,100 @@
+package frames
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Kind says what a frame captures. It is one of the constants, or an open one made
+// by [Other]; the zero value is not a kind.
+type Kind string
+
+// The kinds of the seed.
+const (
+	IntentAnalysis Kind = "intent_analysis" // the reading of a request; protected
+	StepSummary    Kind = "step_summary"    // what a plan step achieved
+	CodeChange     Kind = "code_change"     // a digest of changed files
+	SystemState    Kind = "system_state"    // the state of the surroundings
+	ErrorRecovery  Kind = "error_recovery"  // what went wrong and what was done
+	Checkpoint     Kind = "checkpoint"      // an explicit save point; protected
+	ToolCall       Kind = "tool_call"       // the result of a tool
+)
+
+// Kinds lists the constants in a fixed order.
+var Kinds = []Kind{IntentAnalysis, StepSummary, CodeChange, SystemState, ErrorRecovery, Checkpoint, ToolCall}
+
+const otherPrefix = "other:"
+
+// Other returns the kind that an application names itself. Its text is free:
+// Other("checkpoint") is not [Checkpoint], and it is not protected.
+func Other(text string) Kind { return Kind(otherPrefix + strings.ToValidUTF8(text, "\uFFFD")) }
+
+// ParseKind reads a kind as it is written on a command line: the name of a constant,
+// or "other:" and a text.
+func ParseKind(s string) (Kind, error) {
+	k := Kind(s)
+	if text, ok := k.other(); ok {
+		return Other(text), nil
+	}
+	if !k.Valid() {
+		return "", fmt.Errorf("kind %q: %w (want one of %v, or other:TEXT)", s, pipeline.ErrInvalid, Kinds)
+	}
+	return k, nil
+}
+
+// other returns the text of an open kind.
+func (k Kind) other() (text string, ok bool) { return strings.CutPrefix(string(k), otherPrefix) }
+
+// String returns the name of the kind, of an open one the bare text.
+func (k Kind) String() string {
+	text, _ := k.other()
+	return text
+}
+
+// Valid reports whether k is a constant or an open kind.
+func (k Kind) Valid() bool {
+	switch k {
+	case IntentAnalysis, StepSummary, CodeChange, SystemState, ErrorRecovery, Checkpoint, ToolCall:
+		return true
+	}
+	_, ok := k.other()
+	return ok
+}
+
+// Protected reports whether frames of the kind are never evicted.
+func (k Kind) Protected() bool { return k == IntentAnalysis || k == Checkpoint }
+
+// MarshalJSON writes a constant as a string and an open kind as {"other": "text"}.
+func (k Kind) MarshalJSON() ([]byte, error) {
+	if text, ok := k.other(); ok {
+		return json.Marshal(map[string]string{"other": text})
+	}
+	if !k.Valid() {
+		return nil, fmt.Errorf("kind %q: %w (want one of %v)", string(k), pipeline.ErrInvalid, Kinds)
+	}
+	return json.Marshal(string(k))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. On an error the kind is unchanged.
+func (k *Kind) UnmarshalJSON(data []byte) error {
+	var text string
+	if len(data) > 0 && data[0] == '{' {
+		if err := decodeObject("kind", data, fields{"other": required(&text)}); err != nil {
+			return err
+		}
+		*k = Other(text)
+		return nil
+	}
+	if err := json.Unmarshal(data, &text); err != nil {
+		return fmt.Errorf("kind: %w", err)
+	}
+	read := Kind(text)
+	if _, open := read.other(); open || !read.Valid() {
+		return fmt.Errorf("kind %q: %w (want one of %v, or an object with the key other)", text, pipeline.ErrInvalid, Kinds)
+	}
+	*k = read
+	return nil
+}

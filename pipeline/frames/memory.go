@@ -1,0 +1,214 @@
+package frames
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// The defaults of a MemoryConfig.
+const (
+	// DefaultMemoryFrames is how many frames are offered: enough for the recent
+	// work, few enough to leave room in a small window.
+	DefaultMemoryFrames = 50
+	// DefaultProviderPriority comes before the built-in observation provider at
+	// 10, which puts the observations into the messages.
+	DefaultProviderPriority = 5
+	// DefaultProviderName is the name in a provider chain.
+	DefaultProviderName = "frames"
+)
+
+// MemoryConfig describes how frames are offered. The zero value works.
+type MemoryConfig struct {
+	// Limits choose the part of the window that is offered. Zero means
+	// DefaultMemoryFrames frames, whatever their tokens.
+	Limits Limits
+	// Priority is that of the items, 1 to 9; protected frames and the global
+	// summary have one more. 0 means 8, the default of memory.
+	Priority int
+	// WithData offers the data of the frames below their summaries.
+	WithData bool
+	// Name and ProviderPriority are those of the context provider. Empty means
+	// DefaultProviderName, 0 DefaultProviderPriority.
+	Name             string
+	ProviderPriority int
+	// Tokenizer counts for EstimateTokens. nil means a quarter of the characters.
+	Tokenizer pipeline.Tokenizer
+}
+
+// FrameMemory offers the frames of one pipeline to both chains: to a build as a
+// [pipeline.MemoryProvider], to an agent loop as a [pipeline.ContextProvider]. It is
+// safe for concurrent use.
+type FrameMemory struct {
+	frames *Pipeline
+	cfg    MemoryConfig
+}
+
+// NewFrameMemory checks the configuration.
+func NewFrameMemory(p *Pipeline, cfg MemoryConfig) (*FrameMemory, error) {
+	if p == nil {
+		return nil, fmt.Errorf("frame memory: no pipeline: %w", pipeline.ErrInvalid)
+	}
+	if cfg.Limits == (Limits{}) {
+		cfg.Limits.MaxFrames = DefaultMemoryFrames
+	}
+	if cfg.Priority == 0 {
+		cfg.Priority = pipeline.SourceMemory.DefaultPriority()
+	}
+	if cfg.Priority < pipeline.MinPriority || cfg.Priority >= pipeline.MaxPriority {
+		return nil, fmt.Errorf("frame memory: priority %d: %w (want %d to %d)",
+			cfg.Priority, pipeline.ErrInvalid, pipeline.MinPriority, pipeline.MaxPriority-1)
+	}
+	if cfg.Name == "" {
+		cfg.Name = DefaultProviderName
+	}
+	if cfg.ProviderPriority == 0 {
+		cfg.ProviderPriority = DefaultProviderPriority
+	}
+	return &FrameMemory{frames: p, cfg: cfg}, nil
+}
+
+// Items returns the global summary, if there is one, and the frames, oldest first,
+// as items of source memory. Protected frames score 1, the others 0.5 for the oldest
+// to 1 for the newest. Tokens are not counted: an estimate is not a count.
+func (m *FrameMemory) Items(ctx context.Context, _ *pipeline.Query) ([]pipeline.Item, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w := m.frames.View(m.cfg.Limits)
+	items := make([]pipeline.Item, 0, len(w.Frames)+1)
+	if summary := m.frames.GlobalSummary(); summary != "" {
+		items = append(items, m.summaryItem(w, summary))
+	}
+	for i := range w.Frames {
+		items = append(items, m.item(w.Pipeline, &w.Frames[i], recency(i, len(w.Frames))))
+	}
+	return items, nil
+}
+
+func (m *FrameMemory) item(pipelineID UUID, f *Frame, score float64) pipeline.Item {
+	protected := f.Kind.Protected()
+	priority := m.cfg.Priority
+	if protected {
+		score, priority = 1, priority+1
+	}
+	return pipeline.Item{
+		ID:       fmt.Sprintf("frame-%d", f.ID),
+		Content:  fmt.Sprintf("[%s] %s", f.Kind, m.text(f)),
+		Source:   pipeline.SourceMemory,
+		Score:    score,
+		Priority: priority,
+		Metadata: map[string]any{
+			"pipeline": pipelineID.String(), "frame_id": int64(f.ID), "kind": string(f.Kind), "protected": protected,
+		},
+		CreatedAt: f.CreatedAt,
+		Sequence:  int64(f.ID) + 1, // 0 would be no number
+	}
+}
+
+// summaryItem is dated so that it comes before the frames.
+func (m *FrameMemory) summaryItem(w Window, summary string) pipeline.Item {
+	first := m.frames.Header().CreatedAt
+	for i := range w.Frames {
+		first = earlier(first, w.Frames[i].CreatedAt)
+	}
+	return pipeline.Item{
+		ID: "frames-summary", Content: summary, Source: pipeline.SourceMemory, Score: 1, Priority: m.cfg.Priority + 1,
+		Metadata: map[string]any{"pipeline": w.Pipeline.String(), "summary": true}, CreatedAt: first,
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// recency rises from 0.5 for the oldest of n to 1 for the newest, in four decimals.
+func recency(i, n int) float64 {
+	if n < 2 {
+		return 1
+	}
+	return math.Round((0.5+0.5*float64(i)/float64(n-1))*1e4) / 1e4
+}
+
+// text is the summary of a frame, with its data if that is wanted.
+func (m *FrameMemory) text(f *Frame) string {
+	if !m.cfg.WithData || len(f.Data) == 0 {
+		return f.Summary
+	}
+	return f.Summary + "\n" + string(f.Data)
+}
+
+// Name returns the name in a provider chain.
+func (m *FrameMemory) Name() string { return m.cfg.Name }
+
+// Priority returns the place in a provider chain.
+func (m *FrameMemory) Priority() int { return m.cfg.ProviderPriority }
+
+// EstimateTokens returns the tokens of the observations that Apply would add.
+func (m *FrameMemory) EstimateTokens(ctx context.Context, _ *pipeline.AgentState) (int, error) {
+	texts := m.observations()
+	if m.cfg.Tokenizer == nil {
+		sum := uint64(0)
+		for _, text := range texts {
+			f := Frame{Summary: text}
+			sum += f.Weight()
+		}
+		return int(sum), nil
+	}
+	counts, err := m.cfg.Tokenizer.Count(ctx, texts...)
+	if err != nil {
+		return 0, fmt.Errorf("frame memory: %w", err)
+	}
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return sum, nil
+}
+
+// How the observations of a FrameMemory begin, which is how the next run finds those
+// of the last one.
+const (
+	framePrefix   = "[frame "
+	summaryPrefix = "[frames summary] "
+)
+
+// Apply puts the frames into the observations of the state, in place of those that an
+// earlier run put there, and leaves the messages as they are: the observation
+// provider puts the observations of all into them.
+func (m *FrameMemory) Apply(ctx context.Context, s *pipeline.AgentState, _ []pipeline.Message, _ pipeline.ProviderBudget) ([]pipeline.Message, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	others := slices.DeleteFunc(slices.Clone(s.Observations), func(text string) bool {
+		return strings.HasPrefix(text, framePrefix) || strings.HasPrefix(text, summaryPrefix)
+	})
+	s.Observations = append(others, m.observations()...)
+	return nil, nil
+}
+
+func (m *FrameMemory) observations() []string {
+	w := m.frames.View(m.cfg.Limits)
+	texts := make([]string, 0, len(w.Frames)+1)
+	if summary := m.frames.GlobalSummary(); summary != "" {
+		texts = append(texts, summaryPrefix+summary)
+	}
+	for i := range w.Frames {
+		f := &w.Frames[i]
+		texts = append(texts, fmt.Sprintf("%s%d %s] %s", framePrefix, f.ID, f.Kind, m.text(f)))
+	}
+	return texts
+}
+
+var (
+	_ pipeline.MemoryProvider  = (*FrameMemory)(nil)
+	_ pipeline.ContextProvider = (*FrameMemory)(nil)
+)

@@ -1,0 +1,122 @@
+package frames
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Plan is one revision of how an intent is to be reached. The links to frames are on
+// its side; frames know nothing of plans. A Plan is a value to be stored; it is not
+// safe for concurrent use.
+type Plan struct {
+	Header
+	// Previous is the plan that this one replaces.
+	Previous UUID
+	// Pipeline is where the visible frames come from.
+	Pipeline UUID
+	// FWindow is the range of positions in the frame list that was visible while
+	// planning; nil says that there is no pipeline, or that all was visible. It is
+	// what the seed knows; it means nothing any more once a frame was evicted.
+	FWindow *Positions
+	// ContextFrames are the ids of the frames that were visible while planning.
+	// They go on naming the same frames.
+	ContextFrames []uint64
+	Steps         []PlanStep
+}
+
+// NewPlan returns a first plan: without previous, pipeline, range and steps. A zero
+// time means now.
+func NewPlan(creator Actor, at time.Time) (*Plan, error) {
+	header, err := NewHeader(TypePlan, creator, at)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return &Plan{Header: header}, nil
+}
+
+// NewRevision returns a plan that only points back to p: nothing else is copied.
+func (p *Plan) NewRevision(creator Actor, at time.Time) (*Plan, error) {
+	next, err := NewPlan(creator, at)
+	if err != nil {
+		return nil, err
+	}
+	next.Previous = p.ObjectID
+	return next, nil
+}
+
+// Replan returns a revision that has seen the given window.
+func (p *Plan) Replan(w Window, creator Actor, at time.Time) (*Plan, error) {
+	next, err := p.NewRevision(creator, at)
+	if err != nil {
+		return nil, err
+	}
+	next.See(w)
+	return next, nil
+}
+
+// See records what was visible: the pipeline, the positions and the ids.
+func (p *Plan) See(w Window) {
+	positions := w.Positions
+	p.Pipeline, p.FWindow, p.ContextFrames = w.Pipeline, &positions, w.IDs()
+}
+
+// Visible returns the frames that the plan has seen, also those that were evicted
+// since. A plan that knows positions only gets the frames that lie there now, which
+// are the right ones as long as none was evicted.
+func (p *Plan) Visible(ctx context.Context, from *Pipeline) ([]Frame, error) {
+	switch {
+	case p.Pipeline != from.ID():
+		return nil, fmt.Errorf("plan %s: frames of pipeline %s: %w (want pipeline %s)", p.ObjectID, from.ID(), ErrNoFrame, p.Pipeline)
+	case len(p.ContextFrames) > 0:
+		return from.Recall(ctx, p.ContextFrames...)
+	case p.FWindow != nil:
+		return from.Window().Slice(*p.FWindow).Frames, nil
+	}
+	return from.Window().Frames, nil
+}
+
+// MarshalJSON writes the plan with the header's keys beside its own. What is absent
+// is left out.
+func (p Plan) MarshalJSON() ([]byte, error) {
+	if p.Steps == nil {
+		p.Steps = []PlanStep{}
+	}
+	return json.Marshal(struct {
+		Header
+		Previous      UUID       `json:"previous,omitzero"`
+		Pipeline      UUID       `json:"pipeline,omitzero"`
+		FWindow       *Positions `json:"fwindow,omitempty"`
+		ContextFrames []uint64   `json:"context_frames,omitempty"`
+		Steps         []PlanStep `json:"steps"`
+	}{p.Header, p.Previous, p.Pipeline, p.FWindow, p.ContextFrames, p.Steps})
+}
+
+// UnmarshalJSON reads a plan strictly: unknown and repeated keys and a header of
+// another type are errors. Whether frames and plans that it names exist is not
+// checked. On an error the plan is unchanged.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	var read Plan
+	err := decodeObject("plan", data, read.Header.fields().with(fields{
+		"previous": optional(&read.Previous), "pipeline": optional(&read.Pipeline), "fwindow": optional(&read.FWindow),
+		"context_frames": optional(&listOf[uint64]{&read.ContextFrames}), "steps": optional(&read.Steps),
+	}))
+	if err != nil {
+		return err
+	}
+	if err := read.check(TypePlan); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	for i := range read.Steps {
+		read.Steps[i].dateFirst(read.CreatedAt)
+	}
+	*p = read
+	return nil
+}
+
+// Seal sets the checksum, and the time of change to the given one; zero means now.
+func (p *Plan) Seal(at time.Time) error { return p.seal(p, at) }
+
+// Verify returns an error with [ErrChecksum] unless the plan is what was sealed.
+func (p *Plan) Verify() error { return p.verify(p) }

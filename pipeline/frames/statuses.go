@@ -1,0 +1,98 @@
+package frames
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// StepStatus is how far a plan step is. Usual is pending, progressing, completed;
+// pending and progressing may also lead to failed and skipped. Nothing enforces it.
+type StepStatus string
+
+// The statuses of a step.
+const (
+	StepPending     StepStatus = "pending"
+	StepProgressing StepStatus = "progressing"
+	StepCompleted   StepStatus = "completed"
+	StepFailed      StepStatus = "failed"
+	StepSkipped     StepStatus = "skipped"
+)
+
+// IntentStatus is how far an intent is. Usual is draft, active, completed; draft and
+// active may also lead to cancelled. Nothing enforces it.
+type IntentStatus string
+
+// The statuses of an intent.
+const (
+	IntentDraft     IntentStatus = "draft"
+	IntentActive    IntentStatus = "active"
+	IntentCompleted IntentStatus = "completed"
+	IntentCancelled IntentStatus = "cancelled"
+)
+
+var (
+	stepStatuses   = []StepStatus{StepPending, StepProgressing, StepCompleted, StepFailed, StepSkipped}
+	intentStatuses = []IntentStatus{IntentDraft, IntentActive, IntentCompleted, IntentCancelled}
+)
+
+// StatusEntry is one change of status.
+type StatusEntry[S StepStatus | IntentStatus] struct {
+	Status    S         `json:"status"`
+	ChangedAt time.Time `json:"changed_at"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// history is an append-only list of statuses.
+type history[S StepStatus | IntentStatus] struct{ entries []StatusEntry[S] }
+
+func (h *history[S]) add(status S, reason string, at time.Time, known []S) error {
+	if !slices.Contains(known, status) {
+		return fmt.Errorf("status %q: %w (want one of %v)", status, pipeline.ErrInvalid, known)
+	}
+	h.entries = append(h.entries, StatusEntry[S]{Status: status, ChangedAt: orNow(at), Reason: reason})
+	return nil
+}
+
+func (h *history[S]) last(first S) S {
+	if n := len(h.entries); n > 0 {
+		return h.entries[n-1].Status
+	}
+	return first
+}
+
+// decode reads a list of entries.
+func (h *history[S]) decode(data json.RawMessage, known []S) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return fmt.Errorf("statuses: %w", err)
+	}
+	h.entries = make([]StatusEntry[S], len(list))
+	for i, raw := range list {
+		e := &h.entries[i]
+		err := decodeObject("entry", raw, fields{
+			"status": required(&e.Status), "changed_at": required(&e.ChangedAt), "reason": optional(&e.Reason),
+		})
+		if err == nil && !slices.Contains(known, e.Status) {
+			err = fmt.Errorf("status %q: %w (want one of %v)", e.Status, pipeline.ErrInvalid, known)
+		}
+		if err == nil {
+			err = cleanTime(&e.ChangedAt)
+		}
+		if err != nil {
+			return fmt.Errorf("statuses[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes the list.
+func (h history[S]) MarshalJSON() ([]byte, error) {
+	if h.entries == nil {
+		return []byte("[]"), nil
+	}
+	return json.Marshal(h.entries)
+}

@@ -1,0 +1,109 @@
+package frames
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// PlanStep is one unit of work of a plan.
+type PlanStep struct {
+	Description string
+	Inputs      json.RawMessage // any JSON; nil is none
+	Outputs     json.RawMessage
+	Checks      json.RawMessage
+	// IFrames are the ids of the frames that the step consumed, OFrames of those
+	// it produced. They are not checked.
+	IFrames, OFrames []uint64
+	// Task is the task that the step was handed to, if it was.
+	Task UUID
+
+	statuses history[StepStatus]
+}
+
+// NewStep returns a pending step. A zero time means now.
+func NewStep(description string, at time.Time) PlanStep {
+	s := PlanStep{Description: description}
+	s.statuses.entries = []StatusEntry[StepStatus]{{Status: StepPending, ChangedAt: orNow(at)}}
+	return s
+}
+
+// Status returns the current status; that of a step without any is pending.
+func (s *PlanStep) Status() StepStatus { return s.statuses.last(StepPending) }
+
+// Statuses returns a copy of the history, oldest first.
+func (s *PlanStep) Statuses() []StatusEntry[StepStatus] { return slices.Clone(s.statuses.entries) }
+
+// SetStatus appends a status; none is ever removed. The reason may be empty, a zero
+// time means now.
+func (s *PlanStep) SetStatus(status StepStatus, reason string, at time.Time) error {
+	if err := s.statuses.add(status, reason, at, stepStatuses); err != nil {
+		return fmt.Errorf("step %.40q: %w", s.Description, err)
+	}
+	return nil
+}
+
+// MarshalJSON leaves out what is absent.
+func (s PlanStep) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Description string              `json:"description"`
+		Inputs      json.RawMessage     `json:"inputs,omitempty"`
+		Outputs     json.RawMessage     `json:"outputs,omitempty"`
+		Checks      json.RawMessage     `json:"checks,omitempty"`
+		IFrames     []uint64            `json:"iframes,omitempty"`
+		OFrames     []uint64            `json:"oframes,omitempty"`
+		Task        UUID                `json:"task,omitzero"`
+		Statuses    history[StepStatus] `json:"statuses"`
+	}{s.Description, s.Inputs, s.Outputs, s.Checks, s.IFrames, s.OFrames, s.Task, s.statuses})
+}
+
+// UnmarshalJSON reads a step strictly. The description may be called intent. A step
+// without statuses is pending since its plan was created. On an error the step is
+// unchanged.
+func (s *PlanStep) UnmarshalJSON(data []byte) error {
+	var read PlanStep
+	var description, intent *string
+	var statuses json.RawMessage
+	known := fields{
+		"description": optional(&description), "intent": optional(&intent),
+		"inputs": optional(&read.Inputs), "outputs": optional(&read.Outputs), "checks": optional(&read.Checks),
+		"iframes": optional(&listOf[uint64]{&read.IFrames}), "oframes": optional(&listOf[uint64]{&read.OFrames}), "task": optional(&read.Task),
+		"statuses": optional(&statuses), "status": ignored(),
+	}
+	if err := decodeObject("step", data, known); err != nil {
+		return err
+	}
+	if (description == nil) == (intent == nil) {
+		return fmt.Errorf("step: %w (want either description or intent)", pipeline.ErrInvalid)
+	}
+	read.Description = *cmp.Or(description, intent)
+	return s.finish(&read, statuses)
+}
+
+func (s *PlanStep) finish(read *PlanStep, statuses json.RawMessage) error {
+	for _, value := range []*json.RawMessage{&read.Inputs, &read.Outputs, &read.Checks} {
+		clean, err := cleanJSON(*value)
+		if err != nil {
+			return fmt.Errorf("step: %w", err)
+		}
+		*value = clean
+	}
+	if statuses == nil {
+		read.statuses.entries = []StatusEntry[StepStatus]{{Status: StepPending}}
+	} else if err := read.statuses.decode(statuses, stepStatuses); err != nil {
+		return fmt.Errorf("step: %w", err)
+	}
+	*s = *read
+	return nil
+}
+
+// dateFirst dates a first status that has no time.
+func (s *PlanStep) dateFirst(at time.Time) {
+	if len(s.statuses.entries) > 0 && s.statuses.entries[0].ChangedAt.IsZero() {
+		s.statuses.entries[0].ChangedAt = at
+	}
+}
