@@ -58,10 +58,11 @@ func (a *Analyzer) term(token string) string {
 	return english.Stem(token, true)
 }
 
-// stemmable tells words from numbers and codes, which no English rule fits,
-// and saves the stemmer the words it returns as they are.
+// stemmable tells words from numbers and codes, which no English rule fits, and
+// from words that no rule of Porter2 changes, because none removes an ending in
+// their last letter. The stemmer is the slowest part of building an index.
 func stemmable(token string) bool {
-	if len(token) <= 2 {
+	if len(token) <= 2 || unstemmed[token[len(token)-1]] {
 		return false
 	}
 	for i := range len(token) {
@@ -71,3 +72,11 @@ func stemmable(token string) bool {
 	}
 	return true
 }
+
+// unstemmed are the letters in which no ending that is removed ends.
+var unstemmed = func() (table [256]bool) {
+	for _, c := range "abfhjkopquvwxz" {
+		table[c] = true
+	}
+	return table
+}()

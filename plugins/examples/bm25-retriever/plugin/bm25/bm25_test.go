@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kljensen/snowball/english"
 )
 
 func ExampleIndex_Search() {
@@ -38,6 +40,24 @@ func TestAnalyzer(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestUnstemmed asks the stemmer about words with every ending that the
+// analyzer keeps from it.
+func TestUnstemmed(t *testing.T) {
+	const letters = "abcdefghijklmnopqrstuvwxyz'"
+	for _, beginning := range []string{"", "b", "y", "gener", "commun", "hopp", "relation", "happi", "argu", "sayi", "don'"} {
+		for _, a := range letters {
+			for _, b := range letters {
+				for last := range len(unstemmed) {
+					word := beginning + string(a) + string(b) + string(rune(last))
+					if unstemmed[last] && word[0] != '\'' && english.Stem(word, true) != word {
+						t.Fatalf("the stem of %s is %s", word, english.Stem(word, true))
+					}
+				}
+			}
+		}
 	}
 }
 
