@@ -37,7 +37,8 @@ line on stderr and the items as they were.
 
 The query is the argument, the content of --query-file, or with "-" what comes
 on stdin. With --request the whole build is one JSON document, and the result is
-one too; a failed build then prints a document with the key "error".`,
+one too; a failed build then prints a document with the key "error". A request
+uses the plugins of --plugins and, with --config, the instances of that file.`,
 		Example: `  anchor-host build "how do I cancel a request?"
   anchor-host build --explain --max-tokens 2000 "how do I cancel a request?"
   echo "how do I cancel a request?" | anchor-host build -o json -

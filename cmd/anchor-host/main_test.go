@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // run runs a command line with an empty environment of settings.
@@ -197,5 +198,53 @@ func TestHelp(t *testing.T) {
 		if code, stdout, stderr := run(t, "", args...); code != codeOK || stdout == "" || stderr != "" {
 			t.Errorf("%v: %d, stderr %q", args, code, stderr)
 		}
+	}
+}
+
+// Ctrl-C stops a guest that would run for long, and nothing is printed.
+func TestInterruptedInAGuest(t *testing.T) {
+	fixtures, err := filepath.Abs(fixtureDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(write(t, map[string]string{"anchor.yaml": `
+tokenizer: words
+system_prompts: [{content: hi}]
+instances: {s: {plugin: spin-forever, limits: {timeout: 10m}}}
+steps: [{name: spin, instance: s}]
+`}))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // stands for the user's patience
+	defer cancel()
+	code, stdout, stderr := runContext(ctx, "", "build", "--plugins", fixtures, "--cache-dir", "off", "q")
+	if code != codeInterrupted || stdout != "" || !strings.HasSuffix(stderr, "anchor-host: interrupted\n") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// The help of every command, in full.
+func TestHelpGolden(t *testing.T) {
+	const golden = "testdata/help.golden"
+	var b strings.Builder
+	for _, command := range []string{
+		"", "init", "build", "plugin", "plugin list", "plugin inspect", "plugin call",
+		"config", "config validate", "config show", "config schema", "doctor", "version",
+	} {
+		code, stdout, stderr := run(t, "", append(strings.Fields(command), "--help")...)
+		if code != codeOK || stderr != "" {
+			t.Errorf("%s: code %d, %s", command, code, stderr)
+		}
+		b.WriteString("$ anchor-host " + strings.TrimSpace(command+" --help") + "\n" + stdout + "\n")
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("help differs from %s (if it is right: go test -update):\n%s", golden, b.String())
 	}
 }

@@ -17,6 +17,8 @@ type use struct {
 	path string
 	// op is the operation the place needs, "" where the step leaves it open.
 	op abi.Operation
+	// step is the step whose own plugin this is, nil for all other places.
+	step *config.Step
 	// idle says that a build does not call the plugin.
 	idle bool
 }
@@ -24,10 +26,12 @@ type use struct {
 // uses lists every place that names a plugin, in the order of the format.
 func uses(c *config.Config) []use {
 	var list []use
-	add := func(path string, op abi.Operation, u *config.Use) {
-		if u != nil && (u.Plugin != "" || u.Instance != "") {
-			list = append(list, use{Use: *u, path: path, op: op})
+	add := func(path string, op abi.Operation, u *config.Use) *use {
+		if u == nil || u.Plugin == "" && u.Instance == "" {
+			return new(use)
 		}
+		list = append(list, use{Use: *u, path: path, op: op})
+		return &list[len(list)-1]
 	}
 	add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use)
 	add("format", abi.OpFormat, c.Format.Use)
@@ -42,7 +46,7 @@ func uses(c *config.Config) []use {
 	for i := range c.Steps {
 		s, path := &c.Steps[i], fmt.Sprintf("steps[%d]", i)
 		u := s.Use()
-		add(path, abi.Operation(s.Operation), &u)
+		add(path, abi.Operation(s.Operation), &u).step = s
 		add(path+".retriever", abi.OpRetrieve, s.Retriever)
 		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 			u := s.Routes[label]
@@ -54,8 +58,7 @@ func uses(c *config.Config) []use {
 	}
 	for i, p := range c.Providers {
 		u := config.Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout}
-		add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u)
-		list[len(list)-1].idle = true
+		add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u).idle = true
 	}
 	return list
 }

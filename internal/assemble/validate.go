@@ -117,15 +117,11 @@ func (v *validator) use(u use) {
 // relation checks what transform_query and classify steps need beside their
 // plugin, when the step leaves the operation open.
 func (v *validator) relation(u use, op abi.Operation) {
-	var i int
-	if n, _ := fmt.Sscanf(u.path, "steps[%d]", &i); n != 1 || u.path != fmt.Sprintf("steps[%d]", i) {
-		return
-	}
-	s := &v.loaded.Steps[i]
 	switch {
-	case op == abi.OpTransformQuery && s.Retriever == nil:
+	case u.step == nil:
+	case op == abi.OpTransformQuery && u.step.Retriever == nil:
 		v.find(u.path, errors.New("transform_query needs a retriever (add retriever: {plugin: …})"))
-	case op == abi.OpClassify && len(s.Routes) == 0:
+	case op == abi.OpClassify && len(u.step.Routes) == 0:
 		v.find(u.path, errors.New("classify needs routes (add routes: {label: {plugin: …}})"))
 	}
 }
