@@ -1,0 +1,171 @@
+package host_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// compilations counts the modules a host compiles.
+type compilations struct {
+	mu          sync.Mutex
+	begun, done []string
+}
+
+func (c *compilations) note(plugin string, done bool, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if done {
+		c.done = append(c.done, plugin)
+	} else {
+		c.begun = append(c.begun, plugin)
+	}
+}
+
+func TestOneCompilationPerModule(t *testing.T) {
+	var c compilations
+	h := newHost(t, host.Config{OnCompile: c.note})
+	var wg sync.WaitGroup
+	for _, name := range []string{"a", "b", "c"} {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if _, err := h.Load(t.Context(), fixture(t, "no-change").Spec, host.PluginConfig{Name: name}); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	wg.Wait()
+	if len(c.begun) != 1 || len(c.done) != 1 || c.begun[0] != c.done[0] {
+		t.Errorf("compilations begun %q, done %q (want one)", c.begun, c.done)
+	}
+	p, err := h.Load(t.Context(), fixture(t, "trap").Spec, host.PluginConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	load(t, h, "trap", host.PluginConfig{})
+	if len(c.done) != 3 {
+		t.Errorf("compilations %q (want trap twice: its only user was closed in between)", c.done)
+	}
+}
+
+func cacheFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// A damaged cache is emptied and refilled; what else lies in its directory
+// stays.
+func TestDamagedCache(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other.txt")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load(t, newHost(t, host.Config{CacheDir: dir}), "keep-first", host.PluginConfig{})
+	files := cacheFiles(t, dir)
+	if len(files) == 0 {
+		t.Skip("this platform does not compile")
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[len(b)/2] ^= 0xff
+		if err := os.WriteFile(f, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := load(t, newHost(t, host.Config{CacheDir: dir}), "keep-first", host.PluginConfig{})
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 {
+		t.Errorf("items %v, error %v", out, err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+}
+
+// A cache that cannot be used is no reason to fail.
+func TestUnusableCache(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{host.CacheOff, file, filepath.Join(file, "below")} {
+		load(t, newHost(t, host.Config{CacheDir: dir}), "keep-first", host.PluginConfig{})
+	}
+	dir := t.TempDir()
+	h := newHost(t, host.Config{CacheDir: dir})
+	load(t, h, "no-change", host.PluginConfig{})
+	for _, f := range cacheFiles(t, dir) {
+		if err := os.RemoveAll(filepath.Dir(f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load(t, h, "keep-first", host.PluginConfig{})
+}
+
+func TestInterpreter(t *testing.T) {
+	h := newHost(t, host.Config{Engine: host.EngineInterpreter})
+	for _, name := range []string{"keep-first", "batch-keep-first"} {
+		p := load(t, h, name, host.PluginConfig{})
+		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 {
+			t.Errorf("%s: items %v, error %v", name, out, err)
+		}
+	}
+	for name, want := range map[string]abi.Reason{
+		"spin-forever": abi.ReasonTimeout, "recurse-in-width": abi.ReasonTimeout, "recurse-forever": abi.ReasonTrap,
+		"trap": abi.ReasonTrap, "exit": abi.ReasonExit,
+	} {
+		p := load(t, h, name, host.PluginConfig{Limits: host.Limits{Timeout: 300 * time.Millisecond}})
+		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Run(t.Context(), nothing, twoItems())
+		checkReason(t, err, want)
+	}
+}
+
+func TestClosedHost(t *testing.T) {
+	h, err := host.New(t.Context(), host.Config{CacheDir: cacheDir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := load(t, h, "no-change", host.PluginConfig{})
+	if err := errors.Join(h.Close(t.Context()), h.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Load(t.Context(), fixture(t, "trap").Spec, host.PluginConfig{}); !errors.Is(err, host.ErrClosed) {
+		t.Errorf("load: error %v", err)
+	}
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(t.Context(), nothing, twoItems()); !errors.Is(err, host.ErrClosed) {
+		t.Errorf("call: error %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+// Package host runs plugins: it loads, checks, meters, pools and calls
+// WebAssembly guests and turns their operations into the interfaces of package
+// pipeline. It is the only package that knows wazero.
+//
+//	h, err := host.New(ctx, host.Config{})
+//	entries, err := host.ReadDir("plugins")           // nothing has run yet
+//	p, err := h.Load(ctx, entries[0].Spec, host.PluginConfig{})
+//	step, err := p.Step(abi.OpFilter, host.StepOptions{})
+//	defer h.Close(ctx)
+//
+// # The life of a plugin
+//
+//  1. Read. [ReadDir], [ReadFile] and [ReadSpec] decode a module and its
+//     manifest and hold them against the contract. Nothing runs; the answer is
+//     the same on every machine.
+//  2. Check. [Host.Load] holds settings against the plugin's schema, works out
+//     limits, and intersects what the manifest asks for with what the operator
+//     grants.
+//  3. Compile. The module is rewritten so that it meters itself, then compiled,
+//     or taken from the disk cache. Plugins of one module share the result.
+//  4. Start. An instance is made: start section, _initialize, the plugin's
+//     init. All of it is metered and bounded by the limits of init.
+//  5. Call. A step takes an instance from the plugin's pool, sends the columns
+//     the manifest reads and receives changes, never items. The changes are
+//     checked as a whole, then applied to a copy.
+//  6. Return. The instance goes back to the pool. After any failure it is
+//     closed and another takes its place; so it is after many calls, or when
+//     its memory has grown too much.
+//  7. Close. [Plugin.Close] and [Host.Close] wait for running calls.
+//
+// # Trust
+//
+// Guests are hostile. Every pointer, length, count, row, score and text from a
+// guest is checked where it enters; only mem.go touches linear memory. A guest
+// cannot panic, block or outgrow the host: fuel, time, memory, tables, input,
+// output, log, HTTP bodies, instances and added items are bounded, and every
+// bound has a finite default. Token counts of guests are ignored: the host
+// counts what they add or rewrite.
+//
+// # Lanes
+//
+// An operation is called in the batch lane, columns written straight into the
+// guest's memory, or in the JSON lane, one document each way through Extism's
+// functions. Both mean the same.
+//
+// # State
+//
+// What a guest leaves in its memory is there in the next call that the same
+// instance serves. Which instance that is, and when it is replaced, is not
+// defined: what must outlive a call belongs into the key-value store.
+//
+// # Ownership
+//
+// A [Host] and a [Plugin] are safe for concurrent use, and so is everything
+// made of them. Close the Host, or each Plugin; a Plugin that is not closed
+// keeps its memory. An instance has one owner at a time, and only its owner
+// closes it.
+package host

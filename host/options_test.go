@@ -1,0 +1,180 @@
+package host_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func TestStepOptions(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := loadAllops(t, h, host.PluginConfig{})
+	for _, tc := range []struct {
+		name string
+		op   abi.Operation
+		o    host.StepOptions
+		kind error
+		want string
+	}{
+		{"not a step", abi.OpClassify, host.StepOptions{}, host.ErrNoOperation, `classify: no such operation (a step runs retrieve, process, filter or rerank)`},
+		{"unknown setting", abi.OpFilter, host.StepOptions{Settings: map[string]any{"mim": 1}}, host.ErrConfig,
+			`filter: settings: invalid configuration: unknown key "mim" (did you mean "min"?)`},
+		{"wrong setting", abi.OpFilter, host.StepOptions{Settings: map[string]any{"min": "x"}}, host.ErrConfig,
+			`filter: settings: invalid configuration: key "min": got string, want number`},
+		{"unknown column", abi.OpFilter, host.StepOptions{Reads: []string{"scores"}}, host.ErrConfig,
+			`filter: reads: invalid configuration: unknown column "scores" (did you mean "score"?)`},
+		{"negative top_k", abi.OpRerank, host.StepOptions{TopK: -1}, host.ErrConfig, `rerank: top_k -1: invalid configuration (want 1 or more)`},
+		{"negative timeout", abi.OpRerank, host.StepOptions{Timeout: -1}, host.ErrConfig, `rerank: timeout -1ns: invalid configuration (want 0 or more)`},
+		{"system in scope", abi.OpFilter, host.StepOptions{Scope: []pipeline.Source{"system"}}, host.ErrConfig,
+			`filter: scope: source "system": invalid configuration (want sources other than system)`},
+		{"system as source", abi.OpRetrieve, host.StepOptions{Source: "system"}, host.ErrConfig,
+			`retrieve: source "system": invalid configuration (want a source other than system)`},
+		{"priority out of range", abi.OpRetrieve, host.StepOptions{MaxPriority: 11}, host.ErrConfig,
+			`retrieve: max_priority 11: invalid configuration (want 1 to 10)`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := p.Step(tc.op, tc.o)
+			if !errors.Is(err, tc.kind) || err.Error() != `plugin "allops": `+tc.want {
+				t.Errorf("error %v\nwant  %s", err, tc.want)
+			}
+		})
+	}
+	foreign := load(t, h, "foreign", host.PluginConfig{})
+	if _, err := foreign.Step(abi.OpFilter, host.StepOptions{}); !errors.Is(err, host.ErrNoOperation) || !strings.Contains(err.Error(), "called by name") {
+		t.Errorf("step of a foreign module: error %v", err)
+	}
+}
+
+func TestPluginConfigRefused(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, tc := range []struct {
+		name string
+		cfg  host.PluginConfig
+		want string
+	}{
+		{"engine", host.PluginConfig{Engine: "jit"}, `engine "jit": invalid configuration (want "compiler" or "interpreter")`},
+		{"lane", host.PluginConfig{Lane: "fast"}, `lane "fast": invalid configuration (want "json" or "batch")`},
+		{"settings", host.PluginConfig{Settings: map[string]any{"greting": "x"}}, `settings: invalid configuration: unknown key "greting" (did you mean "greeting"?)`},
+		{"limit", host.PluginConfig{Limits: host.Limits{Memory: -1}}, `limit memory -1: invalid configuration (want 0 for the default, or more)`},
+		{"memory too small to start", host.PluginConfig{Limits: host.Limits{Memory: 64 << 10}}, `limits.memory 64KiB: invalid configuration (the module starts with `},
+		{"mount", host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: "/no/such/dir", Guest: "/docs"}}}},
+			`invalid configuration: grants.files: open /no/such/dir: no such file or directory (it must be a readable directory)`},
+		{"mount path", host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: ".", Guest: "docs"}}}},
+			`grants.files[0]: host ".", guest "docs": invalid configuration (want a directory and an absolute path inside the guest)`},
+		{"mount mode", host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: ".", Guest: "/docs", Mode: "w"}}}},
+			`grants.files[0]: mode "w": invalid configuration (want ro or rw)`},
+		{"http without hosts", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{}}}, `grants.http: no hosts: invalid configuration (name at least one)`},
+		{"http host", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"*"}}}},
+			`grants.http.hosts: host "*": invalid configuration (want a host name such as api.example.com, or *.example.com)`},
+		{"service", host.PluginConfig{Grants: host.Grants{Services: []string{"count"}}}, `grants.services "count": invalid configuration (want count_tokens)`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := h.Load(t.Context(), allopsSpec(t), tc.cfg)
+			if !errors.Is(err, host.ErrConfig) || !strings.HasPrefix(err.Error(), `plugin "allops": `+tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v\nwant  %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestHostConfigRefused(t *testing.T) {
+	for _, cfg := range []host.Config{{Engine: "jit"}, {MaxInstances: -1}, {DefaultLimits: host.Limits{Timeout: -time.Second}}, {DefaultLimits: host.Limits{Memory: 5 << 30}}} {
+		if _, err := host.New(t.Context(), cfg); !errors.Is(err, host.ErrConfig) {
+			t.Errorf("%+v: error %v", cfg, err)
+		}
+	}
+}
+
+// A guest reads what its manifest and the step name, in both lanes, and nothing
+// else.
+func TestReadsAreNarrowed(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, lane := range lanes {
+		p := loadAllops(t, h, host.PluginConfig{Lane: lane})
+		for _, tc := range []struct {
+			reads []string
+			want  string
+		}{
+			{nil, `["ONE" "one"]`}, {[]string{"text", "metadata"}, `["ONE" "one"]`}, {[]string{"score"}, `["" ""]`}, {[]string{}, `["" ""]`},
+		} {
+			s, err := p.Step(abi.OpProcess, host.StepOptions{Reads: tc.reads})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.Run(t.Context(), nothing, twoItems())
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(out, func(it pipeline.Item) bool { return it.ID == "a" })
+			if got := fmt.Sprintf("[%q %q]", out[i].Content, out[i].Metadata["was"]); got != tc.want {
+				t.Errorf("%s, reads %q: %s (want %s)", lane, tc.reads, got, tc.want)
+			}
+		}
+	}
+}
+
+// Whatever items hold, both lanes carry it to the guest and back alike.
+func TestLanesCarryOddItems(t *testing.T) {
+	h := newHost(t, host.Config{})
+	items := []pipeline.Item{
+		{ID: "\xff", Content: "caf\xe9 \x00 \U0001F600", Source: pipeline.SourceRetrieval, Score: 1, Priority: 5,
+			Metadata: map[string]any{"n": int64(1) << 60, "f": 0.1, "l": []any{"a", nil, true}, "": map[string]any{"x": int64(-1)}}},
+		{ID: "", Content: "", Source: pipeline.SourceTool, Score: 0, Priority: 1, CreatedAt: time.Unix(1, 5)},
+		{ID: "c", Content: strings.Repeat("long ", 100_000), Source: pipeline.SourceUser, Score: 0.5, Priority: 10},
+	}
+	var results []string
+	for _, lane := range lanes {
+		p := loadAllops(t, h, host.PluginConfig{Lane: lane})
+		s, err := p.Step(abi.OpProcess, host.StepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.Run(t.Context(), &pipeline.Query{Text: "q\xff", Embedding: []float32{1, 2}, Metadata: map[string]any{"k": "v"},
+			ChatHistory: []pipeline.Turn{{Role: pipeline.RoleUser, Content: "hi"}}}, items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := json.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, string(doc))
+	}
+	if results[0] != results[1] {
+		t.Errorf("json lane\n%.2000s\nbatch lane\n%.2000s", results[0], results[1])
+	}
+}
+
+func TestLimitsOfPlugin(t *testing.T) {
+	h := newHost(t, host.Config{DefaultLimits: host.Limits{Timeout: time.Second}})
+	wasm := readFixture(t, "no-change")
+	spec, err := host.ReadSpec("x", wasm, []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\nlimits: {timeout: 10s, memory: 100MiB, output: 1MiB}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := h.Load(t.Context(), spec, host.PluginConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := p.Limits()
+	if l.Timeout != 4*time.Second || l.Memory != 100<<20 || l.Output != 1<<20 || l.Items != host.DefaultItems || l.Instances < 1 {
+		t.Errorf("limits %+v", l)
+	}
+	if got := strings.Join(p.Notes(), "\n"); got != "asks for more timeout than is given unasked (set limits.timeout to grant it)" {
+		t.Errorf("notes %q", got)
+	}
+	if p, err = h.Load(t.Context(), spec, host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Memory: 1 << 20}}); err != nil {
+		t.Fatal(err)
+	}
+	if l := p.Limits(); l.Timeout != time.Minute || l.Memory != 1<<20 || len(p.Notes()) != 0 {
+		t.Errorf("limits %+v, notes %q", l, p.Notes())
+	}
+}
