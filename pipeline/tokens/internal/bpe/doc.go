@@ -36,5 +36,5 @@
 // # Cancellation
 //
 // Every function that takes a context looks at it at least once in 32 KiB of
-// text or 4 KiB of an unbroken piece, which is well within ten milliseconds.
+// text or 1 KiB of an unbroken piece, which is well within ten milliseconds.
 package bpe

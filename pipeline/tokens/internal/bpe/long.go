@@ -20,10 +20,10 @@ import "sort"
 
 const (
 	// windowLen is the length of a window in bytes.
-	windowLen = 4 << 10
+	windowLen = 1 << 10
 	// overlapShare is which part of a window, at its end, is merged again with
 	// the next, because the text behind it may change its tokens.
-	overlapShare = 16
+	overlapShare = 8
 	// keptLen is how many entries of a buffer are kept between calls.
 	keptLen = 32 << 10
 )
@@ -79,20 +79,20 @@ func (m *merger) settleBy(c *cursor, p string, room, window int) int {
 		}
 		settled := len(m.ends)
 		for _, end := range m.pos[1 : n+1] {
-			m.ends = append(m.ends, int32(start)+end)
+			m.ends = append(m.ends, start+int(end))
 		}
-		if settled > 0 && !m.joins(c, p, settled-1, int(m.ends[settled])) {
+		if settled > 0 && !m.joins(c, p, settled-1, m.ends[settled]) {
 			return 0
 		}
-		if read == len(p) || len(m.ends) > room && int(m.ends[room])+overlap <= read {
+		if read == len(p) || len(m.ends) > room && m.ends[room]+overlap <= read {
 			return read
 		}
-		keep := sort.Search(len(m.ends), func(i int) bool { return int(m.ends[i]) > read-overlap })
+		keep := sort.Search(len(m.ends), func(i int) bool { return m.ends[i] > read-overlap })
 		if keep <= settled {
 			return 0
 		}
 		m.ends = m.ends[:keep]
-		start = int(m.ends[keep-1])
+		start = m.ends[keep-1]
 	}
 }
 
@@ -100,7 +100,7 @@ func (m *merger) settleBy(c *cursor, p string, room, window int) int {
 // end stay two tokens when they are merged together.
 func (m *merger) joins(c *cursor, p string, k, end int) bool {
 	start := m.start(k)
-	return m.merge(c, p[start:end]) == 2 && start+int(m.pos[1]) == int(m.ends[k])
+	return m.merge(c, p[start:end]) == 2 && start+int(m.pos[1]) == m.ends[k]
 }
 
 // start returns where token k of m.ends starts, which is where the one before
@@ -109,7 +109,7 @@ func (m *merger) start(k int) int {
 	if k == 0 {
 		return 0
 	}
-	return int(m.ends[k-1])
+	return m.ends[k-1]
 }
 
 // extend returns the length in bytes of the longest prefix of p that merges to
@@ -133,7 +133,7 @@ func (m *merger) extend(c *cursor, p string, room int) int {
 // prefix returns the number of tokens p[:n] merges to. It takes the settled
 // tokens up to shortly before n and joins the rest on, by fact 2.
 func (m *merger) prefix(c *cursor, p string, n int) int {
-	k := sort.Search(len(m.ends), func(i int) bool { return int(m.ends[i]) > n })
+	k := sort.Search(len(m.ends), func(i int) bool { return m.ends[i] > n })
 	for back := 2; ; back *= 2 {
 		keep := max(0, k-back)
 		start := m.start(keep)

@@ -1,8 +1,8 @@
 package bpe
 
 // scanLen is the length in bytes up to which a piece is merged by scanning for
-// the lowest rank. Above it the heap is faster.
-const scanLen = 32
+// the lowest rank. Above it the heap is faster. It must not exceed 255.
+const scanLen = 24
 
 // merger performs byte-pair merges on one piece at a time: starting from single
 // bytes, the adjacent pair whose join has the lowest rank becomes one part, the
@@ -19,7 +19,7 @@ type merger struct {
 	next, prev []int32
 	heap       []uint64
 	// ends are the ends of the tokens a long piece has so far, see long.go.
-	ends []int32
+	ends []int
 	fits int // longest prefix of the last long piece that fitted its room
 }
 
@@ -65,6 +65,7 @@ func (m *merger) scan(p string) int {
 	}
 	pos[n-1], pos[n] = int32(n-1), int32(n)
 	// n parts from here on; ranks[i] is the rank of part i joined with the next.
+	// The search keeps rank and place in one word, which needs no branch.
 	for n > 1 {
 		lowest := uint64(none) << 8
 		for i, r := range ranks[:n-1] {
@@ -92,30 +93,16 @@ func (m *merger) scan(p string) int {
 // is dropped when it surfaces. It looks at the context now and then; after a
 // stop the parts are meaningless.
 func (m *merger) byHeap(c *cursor, p string) int {
-	v := m.vocab
-	n := int32(len(p))
-	next, prev, ranks, h := m.next[:n+1], m.prev[:n+1], m.ranks[:n+1], m.heap[:0]
-	for i := range n {
-		next[i], prev[i], ranks[i] = i+1, i-1, none
-		if i+1 < n {
-			if r := v.pairs[uint(p[i])<<8|uint(p[i+1])]; r != none {
-				ranks[i] = r
-				h = append(h, uint64(r)<<32|uint64(i))
-			}
-		}
-	}
-	for i := len(h)/2 - 1; i >= 0; i-- {
-		siftDown(h, i)
-	}
+	v, n := m.vocab, int32(len(p))
+	h := m.singles(p)
+	next, prev, ranks := m.next[:n+1], m.prev[:n+1], m.ranks[:n+1]
 	for step := 1; len(h) > 0; step++ {
 		if step%pollMerges == 0 && c.poll() {
 			break
 		}
 		i, r := int32(uint32(h[0])), uint32(h[0]>>32)
-		h[0] = h[len(h)-1]
-		h = h[:len(h)-1]
-		siftDown(h, 0)
 		if ranks[i] != r {
+			h = popTop(h)
 			continue
 		}
 		mid := next[i]
@@ -124,10 +111,13 @@ func (m *merger) byHeap(c *cursor, p string) int {
 		next[i] = end
 		if end < n {
 			prev[end] = i
-			if q := v.joined(p, int(i), int(next[end])); q != none {
-				ranks[i] = q
-				h = siftUp(append(h, uint64(q)<<32|uint64(i)))
-			}
+			ranks[i] = v.joined(p, int(i), int(next[end]))
+		}
+		if q := ranks[i]; q != none {
+			h[0] = uint64(q)<<32 | uint64(i)
+			siftDown(h, 0)
+		} else {
+			h = popTop(h)
 		}
 		if before := prev[i]; before >= 0 {
 			q := v.joined(p, int(before), int(end))
@@ -147,23 +137,57 @@ func (m *merger) byHeap(c *cursor, p string) int {
 	return parts
 }
 
+// singles makes every byte of p a part of its own and returns the heap of the
+// pairs that are tokens.
+func (m *merger) singles(p string) []uint64 {
+	n := len(p)
+	h := m.heap[:0]
+	for i := range n {
+		m.next[i], m.prev[i], m.ranks[i] = int32(i+1), int32(i-1), none
+		if i+1 == n {
+			break
+		}
+		if r := m.vocab.pairs[uint(p[i])<<8|uint(p[i+1])]; r != none {
+			m.ranks[i] = r
+			h = append(h, uint64(r)<<32|uint64(i))
+		}
+	}
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		siftDown(h, i)
+	}
+	return h
+}
+
 // pollMerges is how many heap steps pass between two looks at the context,
 // about a millisecond.
 const pollMerges = 8 << 10
 
-func siftDown(h []uint64, i int) {
-	if i >= len(h) {
-		return
+// popTop takes the lowest entry off the heap.
+func popTop(h []uint64) []uint64 {
+	last := len(h) - 1
+	h[0] = h[last]
+	h = h[:last]
+	if last > 1 {
+		siftDown(h, 0)
 	}
+	return h
+}
+
+// siftDown moves the entry at i down to its place.
+func siftDown(h []uint64, i int) {
 	x := h[i]
 	for {
 		child := 2*i + 1
-		if child >= len(h) {
+		if child+1 >= len(h) {
+			if child < len(h) && h[child] < x {
+				h[i] = h[child]
+				i = child
+			}
 			break
 		}
-		if child+1 < len(h) && h[child+1] < h[child] {
-			child++
-		}
+		// The lower of two children, without a branch that nobody can predict:
+		// entries are below 2^63.
+		child += int((h[child+1] - h[child]) >> 63)
 		if h[child] >= x {
 			break
 		}
@@ -173,6 +197,7 @@ func siftDown(h []uint64, i int) {
 	h[i] = x
 }
 
+// siftUp moves the last entry up to its place.
 func siftUp(h []uint64) []uint64 {
 	i := len(h) - 1
 	x := h[i]

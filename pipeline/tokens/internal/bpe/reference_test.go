@@ -52,7 +52,7 @@ func (e *Encoding) ids(t testing.TB, text string) []int {
 			continue
 		}
 		for k := range c.settleAll(p) {
-			ids = append(ids, int(c.vocab.rank(p, c.start(k), int(c.ends[k]))))
+			ids = append(ids, int(c.vocab.rank(p, c.start(k), c.ends[k])))
 		}
 	}
 	return ids
@@ -66,7 +66,10 @@ func (c *counter) settleAll(p string) int {
 		return len(c.ends)
 	}
 	n := c.merge(&c.cursor, p)
-	c.ends = append(c.ends[:0], c.pos[1:n+1]...)
+	c.ends = c.ends[:0]
+	for _, end := range c.pos[1 : n+1] {
+		c.ends = append(c.ends, int(end))
+	}
 	return n
 }
 
