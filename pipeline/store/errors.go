@@ -1,0 +1,28 @@
+package store
+
+import "errors"
+
+// Errors that callers decide on. The errors of a store wrap them.
+var (
+	// ErrNotFound marks a record that is not there.
+	ErrNotFound = errors.New("not found")
+	// ErrExists marks an append under an ID that is taken.
+	ErrExists = errors.New("already exists")
+	// ErrInvalid marks a key, record or argument outside its limits.
+	ErrInvalid = errors.New("invalid value")
+	// ErrClosed marks a call on a closed store.
+	ErrClosed = errors.New("store is closed")
+	// ErrBusy marks a wait for another process that took too long. Nothing was written.
+	ErrBusy = errors.New("store is busy")
+	// ErrFull marks a medium, or a key, without room. Nothing was written.
+	ErrFull = errors.New("store is full")
+	// ErrReadOnly marks a medium that cannot be written.
+	ErrReadOnly = errors.New("store is read-only")
+	// ErrCorrupt marks content that is not what was written.
+	ErrCorrupt = errors.New("store is corrupt")
+	// ErrVersion marks a store written by a newer version of this program.
+	ErrVersion = errors.New("store is of a newer version")
+	// ErrUnknown marks a write that was begun and whose end was not seen: it may be
+	// there, whole, or not at all. Reading tells.
+	ErrUnknown = errors.New("outcome unknown")
+)
