@@ -10,7 +10,7 @@ GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 export Q
 
 GO_FILES     := $(shell find abi pipeline host internal cmd -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
-SDK_FILES    := $(shell find abi sdk -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
+SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -name '*_test.go' 2>/dev/null) go.mod go.sum
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
 PLUGIN_YAML  := $(PLUGINS:%=build/plugins/%/plugin.yaml)
