@@ -76,7 +76,7 @@ func limitsOf(name string) host.Limits {
 	switch name {
 	case "memory-hog":
 		l.Memory = 2 << 20
-	case "output-too-large":
+	case "output-too-large", "recurse-forever":
 		l.Timeout = 10 * time.Second // the clock is not what stops it
 	}
 	return l

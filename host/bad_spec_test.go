@@ -23,7 +23,7 @@ var badSpecs = []struct {
 	{"import-wrong-signature", host.ErrSignature, `plugin "import-wrong-signature": import "alloc" of module "extism:host/env" has type (i32) -> (i32): wrong signature (want (i64) -> (i64))`},
 	{"manifest-contradiction", host.ErrManifest, `plugin "manifest-contradiction": plugin.yaml: manifest: operations.filter.reads[0]: unknown column "scores" (did you mean "score"?)`},
 	{"manifest-missing", host.ErrManifest, `plugin "manifest-missing": the module speaks ABI 1 and has no manifest (put plugin.yaml beside it, or the custom section "anchor.manifest" into it)`},
-	{"manifest-unknown-field", host.ErrManifest, `plugin "manifest-unknown-field": plugin.yaml: manifest: permisions: unknown key (did you mean "permissions"?)`},
+	{"manifest-unknown-field", host.ErrManifest, `plugin "manifest-unknown-field": plugin.yaml: manifest: permission: unknown key (did you mean "permissions"?)`},
 	{"memory-imported", host.ErrImport, `plugin "memory-imported": import memory "memory" of module "env": unusable import (the host offers functions only; define the memory in the module)`},
 	{"memory-not-exported", host.ErrNoExport, `plugin "memory-not-exported": the module does not export its memory: no such export (export it as "memory")`},
 	{"name-mismatch", host.ErrManifest, `plugin "name-mismatch": the manifest names it "other-name", its file or folder "name-mismatch" (give both one name)`},

@@ -19,7 +19,7 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", len(input))
 	}
 	in.stack[0] = 0
-	if err := in.run(export); err != nil && !(in.bare && exitedWell(err)) {
+	if err := in.run(export); err != nil && (!in.bare || !exitedWell(err)) {
 		return 0, nil, err
 	}
 	status := abi.Status(int32(uint32(in.stack[0])))
@@ -212,8 +212,8 @@ func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &PluginError{Plugin: p.name, Operation: op}
-	e.Code, e.Err, e.Remedy = in.reasonOf(err)
+	f := in.faultOf(err)
+	e := &PluginError{Plugin: p.name, Operation: op, Code: f.code, Err: f.err, Remedy: f.remedy}
 	if e.Remedy == "" {
 		e.Remedy = remedies[e.Code]
 	}

@@ -56,7 +56,7 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := in.initialise(ctx); err != nil {
+	if err := in.initialize(ctx); err != nil {
 		perr := p.failure(abi.OpInit, in, &initError{err})
 		in.close()
 		return nil, perr
@@ -122,9 +122,9 @@ func (in *instance) moduleConfig() wazero.ModuleConfig {
 	return cfg.WithSysWalltime().WithSysNanotime().WithRandSource(randomSource)
 }
 
-// initialise runs what starts the guest's language runtime, then the plugin's
+// initialize runs what starts the guest's language runtime, then the plugin's
 // own init.
-func (in *instance) initialise(ctx context.Context) error {
+func (in *instance) initialize(ctx context.Context) error {
 	p := in.plugin
 	in.begin(ctx, p.limits.InitTimeout, p.initFuel())
 	defer in.state.end()
@@ -237,20 +237,20 @@ func (in *instance) close() {
 	in.plugin.host.instances.give(1)
 }
 
-// reasonOf classifies the error of a call: reason, cause and remedy, which is
-// empty where the reason's usual one serves. in may be nil.
-func (in *instance) reasonOf(err error) (abi.Reason, error, string) {
+// faultOf classifies the error of a call. The remedy is empty where the
+// reason's usual one serves. in may be nil.
+func (in *instance) faultOf(err error) *fault {
 	var f *fault
 	var exit *sys.ExitError
 	switch {
 	case errors.As(err, &f):
-		return f.code, f.err, f.remedy
+		return f
 	case errors.As(err, &exit):
-		return abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()
+		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
 	case in != nil && (in.lin.refused || in.kernel.refused):
-		return abi.ReasonMemory, fmt.Errorf("needs more than %s", abi.FormatSize(in.plugin.limits.Memory)), ""
+		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 	}
-	return abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()
+	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}
 }
 
 // lastWords quotes what a guest wrote before it died: language runtimes write

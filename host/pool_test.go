@@ -129,7 +129,7 @@ func TestPoolKeepsMakingAfterBorrowerLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.get(ctx, longWait); !errors.Is(err, context.Canceled) {
-		t.Fatalf("error %v (want cancelled)", err)
+		t.Fatalf("error %v (want canceled)", err)
 	}
 	close(gate)
 	if v, err := p.get(t.Context(), longWait); err != nil || v != 7 {

@@ -29,7 +29,7 @@ func TestSettings(t *testing.T) {
 		{"none", ``, ``, `{}`, ""},
 		{"required", bm25Schema, `{}`, "", `settings: invalid configuration: missing property 'path'`},
 		{"unknown key near another", bm25Schema, `{path: x, k2: 1}`, "", `settings: invalid configuration: unknown key "k2" (did you mean "k1"?)`},
-		{"unknown key", bm25Schema, `{path: x, flavour: 1}`, "", `settings: invalid configuration: unknown key "flavour" (want one of fields, k1, path, stem)`},
+		{"unknown key", bm25Schema, `{path: x, taste: 1}`, "", `settings: invalid configuration: unknown key "taste" (want one of fields, k1, path, stem)`},
 		{"unknown nested key", bm25Schema, `{path: x, fields: {titel: 1}}`, "", `settings: invalid configuration: unknown key "fields.titel" (did you mean "title"?)`},
 		{"settings where there are none", ``, `{a: 1}`, "", `settings: invalid configuration: unknown key "a" (there are no settings)`},
 		{"wrong type", bm25Schema, `{path: x, k1: high}`, "", `settings: invalid configuration: key "k1": got string, want number`},
@@ -68,7 +68,7 @@ func TestBadSchemas(t *testing.T) {
 		`{"$ref": "https://example.com/s.json"}`:  "stands alone",
 		`{"$ref": "file:///etc/passwd"}`:          "stands alone",
 		`{"properties": {"a": {"pattern": "("}}}`: "settings schema",
-		`{`:                                       "settings schema",
+		`{`: "settings schema",
 	} {
 		if s, err := newSettingsSchema(json.RawMessage(schema)); err == nil || s != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: schema %v, error %v (want one line with %q)", schema, s, err, want)

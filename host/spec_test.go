@@ -30,7 +30,7 @@ func TestSpecOfGoGuest(t *testing.T) {
 	if !ok || strings.Join(o.Lanes, " ") != "json batch" || o.Reads.String() != "text" || o.Writes.String() != "score,order" || o.Defaults.TopK != 5 {
 		t.Errorf("rerank %+v", o)
 	}
-	if _, ok := s.Operation("summarise"); ok {
+	if _, ok := s.Operation("summary"); ok {
 		t.Error("there is an operation that does not exist")
 	}
 	if !strings.HasPrefix(s.Digest, "sha256:") || len(s.Digest) != 71 {

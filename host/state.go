@@ -64,7 +64,7 @@ func contextFault(ctx context.Context) *fault {
 		return &fault{code: abi.ReasonTimeout, err: as(err, errors.New("the time of the build or step is over")),
 			remedy: "raise the timeout of the step or of the build"}
 	}
-	return &fault{code: abi.ReasonCancelled, err: as(err, errors.New("the build was cancelled")), remedy: noRemedy}
+	return &fault{code: abi.ReasonCancelled, err: as(err, errors.New("the build was canceled")), remedy: noRemedy}
 }
 
 // stop panics with the fault of a call that must not go on. wazero turns the

@@ -81,7 +81,7 @@ func TestFirstFailureSticks(t *testing.T) {
 	first := r.err
 	r.byte("a byte")
 	r.fail(ErrMalformed, 0, "other")
-	if r.err != first {
+	if !errors.Is(r.err, first) {
 		t.Errorf("%v replaced %v", r.err, first)
 	}
 }

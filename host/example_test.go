@@ -1,0 +1,125 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// A plugin as one step of a build.
+func Example() {
+	ctx := context.Background()
+	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close(ctx)
+	spec, err := host.ReadFile("../testdata/wasm/add-two/plugin.wasm")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plugin, err := h.Load(ctx, spec, host.PluginConfig{Name: "docs"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	step, err := plugin.Step(abi.OpRetrieve, host.StepOptions{Step: "docs", TopK: 5})
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := pipeline.New(pipeline.Config{
+		Tokenizer: pipeline.WordTokenizer(),
+		Steps:     []pipeline.StepConfig{{Name: "docs", Step: step}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := p.Build(ctx, pipeline.Query{Text: "anything"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, it := range result.Window.Items {
+		fmt.Println(it.ID, it.Content, it.Score)
+	}
+	// Output:
+	// docs:a7937b64b8caa58f first 0.9
+	// docs:16367aacb67a4a01 second 0.4
+}
+
+// ReadDir reports on every plugin of a directory without running any.
+func ExampleReadDir() {
+	entries, err := host.ReadDir("../testdata/wasm")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range entries {
+		switch {
+		case e.Name != "keep-first" && e.Name != "not-wasm-elf":
+		case e.Err != nil:
+			fmt.Println(e.Err)
+		default:
+			fmt.Println(e.Name, e.Spec.Manifest.Version, e.Spec.Operations[0].Operation, e.Spec.Operations[0].Lanes)
+		}
+	}
+	// Output:
+	// keep-first 0.1.0 filter [json]
+	// plugin "not-wasm-elf": not a WebAssembly module: an ELF executable or library (build for wasm, for Go with GOOS=wasip1 GOARCH=wasm)
+}
+
+// Any function of an Extism module can be called by its name.
+func ExamplePlugin_Call() {
+	ctx := context.Background()
+	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close(ctx)
+	spec, err := host.ReadFile("../testdata/wasm/foreign/plugin.wasm")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plugin, err := h.Load(ctx, spec, host.PluginConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := plugin.Call(ctx, "echo", []byte("hello"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", r.Output)
+	// Output: hello
+}
+
+// A failed call is one line with the plugin, the operation, the reason and the
+// remedy; its reason decides what to do.
+func ExamplePluginError() {
+	ctx := context.Background()
+	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close(ctx)
+	spec, err := host.ReadFile("../testdata/wasm/kv-ungranted/plugin.wasm")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plugin, err := h.Load(ctx, spec, host.PluginConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	filter, err := plugin.Filter(host.StepOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = filter.Filter(ctx, &pipeline.Query{Text: "q"}, nil)
+	var perr *host.PluginError
+	if errors.As(err, &perr) && perr.Code == abi.ReasonDenied {
+		fmt.Println(perr)
+	}
+	// Output: plugin "kv-ungranted": filter: denied: kv is not permitted (grant it with grants.kv, and ask for it in the manifest's permissions)
+}
