@@ -1,6 +1,9 @@
 package abi
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+)
 
 // jsonEdit, jsonScore and jsonDocument are Changes with members that tell
 // absent from zero: a row that is not named must not become row 0.
@@ -31,7 +34,8 @@ func DecodeChangesJSON(b []byte) (*Changes, error) {
 	var doc jsonDocument
 	if err := DecodeReply(b, &doc); err != nil {
 		msg := err.Error()
-		if e, ok := err.(replyError); ok {
+		var e replyError
+		if errors.As(err, &e) {
 			msg = string(e)
 		}
 		return nil, &ChangeError{Index: -1, Row: -1, Msg: msg, Err: err}

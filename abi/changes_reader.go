@@ -2,6 +2,7 @@ package abi
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -59,11 +60,13 @@ func DecodeChanges(b []byte) (*Changes, error) {
 // malformed turns an error about the layout into the one type of this package
 // for change sets.
 func malformed(err error) error {
-	if e, ok := err.(*ChangeError); ok {
+	var e *ChangeError
+	if errors.As(err, &e) {
 		return e
 	}
 	msg := err.Error()
-	if f, ok := err.(formatError); ok {
+	var f formatError
+	if errors.As(err, &f) {
 		msg = f.msg
 	}
 	return &ChangeError{Index: -1, Row: -1, Msg: msg, Err: err}

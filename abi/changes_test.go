@@ -179,7 +179,7 @@ func randomValue(rng *rand.Rand, depth int) any {
 	case n == 1:
 		return rng.IntN(2) == 0
 	case n == 2:
-		return rng.Int64() - rng.Int64()
+		return int64(rng.Uint64())
 	case n == 3:
 		return float64(rng.IntN(5)) * math.Pow(10, float64(rng.IntN(60)-30))
 	case n == 4 && depth < 3:

@@ -131,7 +131,7 @@ func appendJSONValue(dst []byte, v any, depth int) ([]byte, error) {
 			return appendJSONString(dst, text), nil
 		}
 		return append(dst, "null"...), nil
-	} else if err != errNested {
+	} else if !errors.Is(err, errNested) {
 		return dst, err
 	}
 	if depth >= MaxDepth {

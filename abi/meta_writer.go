@@ -2,6 +2,7 @@ package abi
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -109,7 +110,7 @@ func (t *metaTable) addByKeys(m map[string]any, limit int) error {
 func (t *metaTable) entry(k uint32, v any) error {
 	kind, bits, s, err := scalar(v)
 	switch {
-	case err == errNested:
+	case errors.Is(err, errNested):
 		kind = KindJSON
 		start := len(t.values)
 		if t.values, err = appendJSONValue(t.values, v, 0); err != nil {

@@ -83,7 +83,7 @@ func (r *Result) clone() *Result {
 	out.Window = &window
 	out.Overflow = slices.Clone(r.Overflow)
 	for i := range out.Overflow {
-		out.Overflow[i].Item = out.Overflow[i].Item.Clone()
+		out.Overflow[i].Item = out.Overflow[i].Clone()
 	}
 	out.Diagnostics = r.Diagnostics.clone()
 	return &out

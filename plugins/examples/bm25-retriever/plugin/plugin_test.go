@@ -4,15 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/goenv"
 )
 
 func settings(t testing.TB, document string) *Settings {
@@ -198,10 +197,7 @@ func TestStopWordsRoundTrip(t *testing.T) {
 // TestStandardLibrary asks what newcomers to Go ask, and wants the package that
 // answers among the first five.
 func TestStandardLibrary(t *testing.T) {
-	src := filepath.Join(runtime.GOROOT(), "src")
-	if _, err := os.Stat(src); err != nil {
-		t.Skipf("no sources of the standard library: %v", err)
-	}
+	src := goenv.Sources(t)
 	r, err := Open(os.DirFS(src), settings(t, `{
 		"include": ["**/*.go"], "exclude": ["cmd/**", "**/internal/**", "**/testdata/**", "**/vendor/**"],
 		"stop_words": "english", "split_identifiers": true, "title_weight": 2}`))

@@ -2,14 +2,14 @@ package corpus
 
 import (
 	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/goenv"
 )
 
 // How long does the standard library take to read?
 func BenchmarkReadStandardLibrary(b *testing.B) {
-	src := filepath.Join(runtime.GOROOT(), "src")
+	src := goenv.Sources(b)
 	for b.Loop() {
 		_, err := Read(os.DirFS(src), Options{
 			Include: []string{"**/*.go"},

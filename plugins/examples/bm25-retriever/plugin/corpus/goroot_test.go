@@ -7,18 +7,16 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/goenv"
 )
 
 // TestGoScannerAgainstParser compares the scanner, which goes by lines, with
 // the parser of the standard library on packages of every style.
 func TestGoScannerAgainstParser(t *testing.T) {
-	src := filepath.Join(runtime.GOROOT(), "src")
-	if _, err := os.Stat(src); err != nil {
-		t.Skipf("no sources of the standard library: %v", err)
-	}
+	src := goenv.Sources(t)
 	for _, dir := range []string{"flag", "sort", "net/http", "encoding/json", "context", "time", "go/ast", "sync/atomic", "text/template", "reflect", "slices", "math/big"} {
 		t.Run(dir, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(src, dir, "*.go"))
@@ -121,10 +119,7 @@ func receiverName(e ast.Expr) string {
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func TestReadStandardLibrary(t *testing.T) {
-	src := filepath.Join(runtime.GOROOT(), "src")
-	if _, err := os.Stat(src); err != nil {
-		t.Skipf("no sources of the standard library: %v", err)
-	}
+	src := goenv.Sources(t)
 	found := map[string]bool{}
 	total := 0
 	stats, err := Read(os.DirFS(src), Options{
