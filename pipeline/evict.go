@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -39,6 +41,20 @@ func EvictPairs(turns []Turn, free int) []int {
 	return chosen
 }
 
+// EvictExchanges chooses from the oldest turn on, a user turn together with all turns
+// up to the next user turn: no tool turn outlives the call it answers.
+func EvictExchanges(turns []Turn, free int) []int {
+	var chosen []int
+	for i := 0; i < len(turns) && free > 0; {
+		for first := true; first || i < len(turns) && turns[i].Role != RoleUser; first = false {
+			chosen = append(chosen, i)
+			free -= turns[i].TokenCount
+			i++
+		}
+	}
+	return chosen
+}
+
 // EvictLeastImportant returns a policy that chooses by ascending importance, the
 // older of equals first.
 func EvictLeastImportant(importance func(*Turn) float64) EvictionPolicy {
@@ -55,6 +71,56 @@ func EvictLeastImportant(importance func(*Turn) float64) EvictionPolicy {
 		}
 		return order[:n]
 	}
+}
+
+// room is what a conversation becomes so that a turn fits.
+type room struct {
+	kept    []Turn
+	evicted []Turn // oldest first
+	freed   int    // their tokens
+	front   int    // how many of them were the first turns, kept being the rest in place
+	digest  digest
+}
+
+// makeRoom divides turns into those that stay and those that leave to free the given
+// number of tokens, and condenses the latter into the digest.
+func (s *SlidingWindow) makeRoom(ctx context.Context, turns []Turn, free int, d digest) (room, error) {
+	r := room{kept: turns, digest: d}
+	if free <= 0 || len(turns) == 0 {
+		return r, nil
+	}
+	if s.cfg.Eviction == nil {
+		for r.front < len(turns) && r.freed < free {
+			r.freed += turns[r.front].TokenCount
+			r.front++
+		}
+		r.evicted, r.kept = slices.Clone(turns[:r.front]), turns[r.front:]
+	} else if err := s.applyPolicy(&r, free); err != nil {
+		return r, err
+	}
+	var err error
+	r.digest, err = s.condense(ctx, d, r.kept, r.evicted)
+	return r, err
+}
+
+// applyPolicy divides r.kept by the eviction policy.
+func (s *SlidingWindow) applyPolicy(r *room, free int) error {
+	turns := r.kept
+	var chosen []int
+	err := guard(func() error { chosen = s.cfg.Eviction(cloneTurns(turns), free); return nil })
+	if err != nil {
+		return fmt.Errorf("conversation: eviction policy: %w", err)
+	}
+	r.kept = make([]Turn, 0, len(turns))
+	for i, leaves := range completeChoice(turns, chosen, free) {
+		if leaves {
+			r.evicted = append(r.evicted, turns[i])
+			r.freed += turns[i].TokenCount
+		} else {
+			r.kept = append(r.kept, turns[i])
+		}
+	}
+	return nil
 }
 
 // completeChoice returns for each turn whether it leaves.
@@ -88,14 +154,19 @@ func LinearRecency(lowest float64) RecencyScorer {
 	}
 }
 
-// ExponentialRecency scores from 0 to 1, growing the faster the higher the rate, which
-// must not be 0; a single turn has 1.
+// ExponentialRecency scores from 0 to 1, growing the faster the higher the rate, and
+// evenly at rate 0; a single turn has 1.
 func ExponentialRecency(rate float64) RecencyScorer {
 	return func(i, n int) float64 {
 		if n <= 1 {
 			return 1
 		}
-		return math.Expm1(rate*float64(i)/float64(n-1)) / math.Expm1(rate)
+		x := float64(i) / float64(n-1)
+		if rate == 0 {
+			return x
+		}
+		// (e^(rate·x)-1) / (e^rate-1), written so that no rate is too high.
+		return math.Exp(rate*(x-1)) * math.Expm1(-rate*x) / math.Expm1(-rate)
 	}
 }
 

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // DefaultConversationTokens is the size of a conversation that states none.
@@ -20,9 +21,10 @@ type SlidingWindowConfig struct {
 	// Tokenizer is DefaultEncoding when nil.
 	Tokenizer Tokenizer
 	// Compactor condenses the turns that leave into a summary. nil means that they
-	// are forgotten.
+	// are forgotten. It must not use the conversation.
 	Compactor Compactor
-	// Eviction chooses the turns that leave. nil means EvictOldest.
+	// Eviction chooses the turns that leave. nil means EvictOldest, and is the
+	// cheapest: any other policy sees a copy of all turns each time some must leave.
 	Eviction EvictionPolicy
 	// Recency scores the turns. nil means 0.5 for the oldest to 1 for the newest,
 	// and 0.5 for a single one.
@@ -30,6 +32,8 @@ type SlidingWindowConfig struct {
 	// OnEvict is told of turns that have left, oldest first, once per added turn. It
 	// may use the conversation: no lock is held. Panics are logged at WARN.
 	OnEvict func(ctx context.Context, evicted []Turn)
+	// Log keeps the conversation beyond the process. nil means that nothing does.
+	Log TurnLog
 	// Priority is the priority of the turns as items. 0 means 7.
 	Priority int
 	// Logger is slog.Default when nil, Now is time.Now.
@@ -39,24 +43,17 @@ type SlidingWindowConfig struct {
 
 // SlidingWindow is a conversation that keeps the newest turns within a number of
 // tokens. It is a [MemoryProvider] and safe for concurrent use; turns are numbered
-// in the order in which they were added, so that equal times do not change it.
+// in the order in which they were added, and appear in that order whatever their
+// times say.
 type SlidingWindow struct {
 	cfg SlidingWindowConfig
 
-	adding sync.Mutex // held while a turn is added, also during compaction
+	adding sync.Mutex // held by whoever changes the turns, also during compaction
 	mu     sync.RWMutex
 	turns  []Turn
 	tokens int
 	last   int64 // the last sequence number
-	digest summary
-}
-
-// summary stands for the turns that have left.
-type summary struct {
-	text   string
-	tokens int
-	newest Turn // the newest turn in it
-	count  int64
+	digest digest
 }
 
 // NewSlidingWindow checks the configuration and returns an empty conversation.
@@ -80,9 +77,6 @@ func NewSlidingWindow(cfg SlidingWindowConfig) (*SlidingWindow, error) {
 		}
 		cfg.Tokenizer = t
 	}
-	if cfg.Eviction == nil {
-		cfg.Eviction = EvictOldest
-	}
 	if cfg.Recency == nil {
 		cfg.Recency = recencyFromHalf
 	}
@@ -101,55 +95,72 @@ func (s *SlidingWindow) Add(ctx context.Context, role Role, text string) error {
 }
 
 // AddTurn adds a turn, and lets others go until it fits. A turn that is larger than
-// the whole window is cut and marked with the metadata truncated. The token count of
-// the turn is counted anew, its sequence number assigned, its time filled in. On an
-// error, which is that of the turn, the tokenizer or ctx, nothing has changed; a
-// compactor that fails is logged at WARN and replaced by listing the turns.
+// the whole window is cut at the end of a character and marked with the metadata
+// truncated. The token count of the turn is counted anew, its sequence number
+// assigned, its time filled in, invalid UTF-8 in it replaced.
+//
+// When AddTurn returns nil, the [TurnLog], if there is one, has the turn. On an
+// error, which is that of the turn, the tokenizer, the log or ctx, the conversation
+// has not changed; a compactor that fails is logged at WARN and replaced by listing
+// the turns.
 func (s *SlidingWindow) AddTurn(ctx context.Context, t Turn) error {
 	evicted, err := s.add(ctx, t)
-	if err != nil || len(evicted) == 0 || s.cfg.OnEvict == nil {
+	if err != nil {
 		return err
 	}
-	err = guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
+	s.tell(ctx, evicted)
+	return nil
+}
+
+// tell calls OnEvict. No lock may be held.
+func (s *SlidingWindow) tell(ctx context.Context, evicted []Turn) {
+	if len(evicted) == 0 || s.cfg.OnEvict == nil {
+		return
+	}
+	err := guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
 	if err != nil {
 		warn(ctx, s.cfg.Logger, "eviction callback failed", err)
 	}
-	return nil
 }
 
 func (s *SlidingWindow) add(ctx context.Context, t Turn) (evicted []Turn, err error) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	if t, err = s.fit(ctx, t); err != nil {
-		return nil, err
-	}
-	// Only add changes the turns, and it holds adding: they cannot change between
-	// this read and the write below.
-	before := s.Turns()
-	kept, evicted, err := s.evict(before, s.TotalTokens()+t.TokenCount-s.cfg.MaxTokens)
+	t, err = s.count(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := s.condense(ctx, evicted)
+	cut, err := s.cut(ctx, t)
 	if err != nil {
+		return nil, err
+	}
+	// Everything that can fail comes before the log, and the log before the change.
+	next, err := s.makeRoom(ctx, s.turns, s.tokens+cut.TokenCount-s.cfg.MaxTokens, s.digest)
+	if err != nil {
+		return nil, err
+	}
+	if cut.Sequence, err = s.record(ctx, t, next); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last++
-	t.Sequence = s.last
-	s.turns = append(kept, t)
-	s.tokens = sumTokens(s.turns)
-	s.digest = digest
-	return evicted, nil
+	if next.front > 0 {
+		clear(s.turns[:next.front]) // the array lives on: let go of the texts
+	}
+	s.turns = append(next.kept, cut)
+	s.tokens += cut.TokenCount - next.freed
+	s.digest = next.digest
+	s.last = cut.Sequence
+	return next.evicted, nil
 }
 
-// fit checks, counts and dates a turn, and cuts it to the size of the window.
-func (s *SlidingWindow) fit(ctx context.Context, t Turn) (Turn, error) {
-	t.TokenCount = 0
+// count checks, dates and counts a turn.
+func (s *SlidingWindow) count(ctx context.Context, t Turn) (Turn, error) {
+	t.TokenCount, t.Sequence = 0, 0
 	if err := t.Validate(); err != nil {
 		return t, err
 	}
+	t.Content = strings.ToValidUTF8(t.Content, "\uFFFD")
 	t.Metadata = cloneMap(t.Metadata)
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = s.cfg.Now()
@@ -159,44 +170,49 @@ func (s *SlidingWindow) fit(ctx context.Context, t Turn) (Turn, error) {
 		return t, fmt.Errorf("conversation: %w", err)
 	}
 	t.TokenCount = counts[0]
+	return t, nil
+}
+
+// cut returns a counted turn, cut to the size of the window if it is larger. The
+// metadata of t itself are not changed.
+func (s *SlidingWindow) cut(ctx context.Context, t Turn) (Turn, error) {
 	if t.TokenCount <= s.cfg.MaxTokens {
 		return t, nil
 	}
-	err = guard(func() (err error) {
+	whole := t.TokenCount
+	var counts []int
+	err := guard(func() (err error) {
 		t.Content, err = s.cfg.Tokenizer.Truncate(ctx, t.Content, s.cfg.MaxTokens)
 		return err
 	})
-	if err != nil {
-		return t, fmt.Errorf("conversation: cut turn of %d tokens: %w", t.TokenCount, err)
+	if err == nil {
+		t.Content = wholeCharacters(t.Content)
+		counts, err = countTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
 	}
+	if err == nil && counts[0] > s.cfg.MaxTokens {
+		err = fmt.Errorf("%d tokens left, room for %d: %w (the tokenizer must cut to what it counts)", counts[0], s.cfg.MaxTokens, ErrInvalid)
+	}
+	if err != nil {
+		return t, fmt.Errorf("conversation: cut turn of %d tokens: %w", whole, err)
+	}
+	t.TokenCount = counts[0]
+	t.Metadata = cloneMap(t.Metadata)
 	if t.Metadata == nil {
 		t.Metadata = make(map[string]any, 1)
 	}
 	t.Metadata["truncated"] = true
-	t.TokenCount = s.cfg.MaxTokens
 	return t, nil
 }
 
-// evict divides turns into those that stay and those that leave to free the given
-// number of tokens.
-func (s *SlidingWindow) evict(turns []Turn, free int) (kept, evicted []Turn, err error) {
-	if free <= 0 {
-		return turns, nil, nil
-	}
-	var chosen []int
-	err = guard(func() error { chosen = s.cfg.Eviction(cloneTurns(turns), free); return nil })
-	if err != nil {
-		return nil, nil, fmt.Errorf("conversation: eviction policy: %w", err)
-	}
-	leaves := completeChoice(turns, chosen, free)
-	for i, t := range turns {
-		if leaves[i] {
-			evicted = append(evicted, t)
-		} else {
-			kept = append(kept, t)
+// wholeCharacters drops what a cut has left of a character at the end of text.
+func wholeCharacters(text string) string {
+	for range utf8.UTFMax - 1 {
+		if r, size := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || size != 1 {
+			break
 		}
+		text = text[:len(text)-1]
 	}
-	return kept, evicted, nil
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // Turns returns copies of the turns, oldest first.
@@ -213,50 +229,20 @@ func (s *SlidingWindow) TotalTokens() int {
 	return s.tokens
 }
 
-// Clear forgets the turns and the summary. Sequence numbers go on.
-func (s *SlidingWindow) Clear() {
+// Clear forgets the turns and the summary. Sequence numbers go on. A log keeps what
+// it has, but notes that it is no longer part of the conversation; its error is the
+// only one, and leaves the conversation unchanged.
+func (s *SlidingWindow) Clear(ctx context.Context) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
+	cleared := digest{Digest: Digest{Count: s.digest.Count, Through: s.last}}
+	if err := s.saveDigest(ctx, cleared.Digest); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turns, s.tokens, s.digest = nil, 0, summary{}
-}
-
-// Items returns the summary, if there is one, and the turns, oldest first, as items
-// of source conversation. The error is always nil.
-func (s *SlidingWindow) Items(context.Context, *Query) ([]Item, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	items := make([]Item, 0, len(s.turns)+1)
-	if s.digest.text != "" {
-		items = append(items, s.digest.item())
-	}
-	for i := range s.turns {
-		t := &s.turns[i]
-		metadata := make(map[string]any, len(t.Metadata)+1)
-		metadata["role"] = string(t.Role)
-		maps.Copy(metadata, cloneMap(t.Metadata))
-		items = append(items, Item{
-			ID:         fmt.Sprintf("turn-%d", t.Sequence),
-			Content:    t.Content,
-			Source:     SourceConversation,
-			Score:      boundedScore(s.cfg.Recency(i, len(s.turns))),
-			Priority:   s.cfg.Priority,
-			TokenCount: t.TokenCount,
-			Metadata:   metadata,
-			CreatedAt:  t.CreatedAt,
-			Sequence:   t.Sequence,
-		})
-	}
-	return items, nil
-}
-
-// boundedScore makes what a scorer says a score; NaN is 0.
-func boundedScore(x float64) float64 {
-	if !(x > 0) {
-		return 0
-	}
-	return round4(min(1, x))
+	s.turns, s.tokens, s.digest = nil, 0, cleared
+	return nil
 }
 
 func sumTokens(turns []Turn) (sum int) {

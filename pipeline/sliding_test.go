@@ -221,7 +221,9 @@ func TestClear(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) { return "sum", nil })})
 	mustAdd(t, s, RoleUser, "a")
 	mustAdd(t, s, RoleUser, "b")
-	s.Clear()
+	if err := s.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	items, _ := s.Items(t.Context(), nil)
 	if len(items) != 0 || s.Summary() != "" || s.TotalTokens() != 0 {
 		t.Errorf("after Clear: %+v, %q", items, s.Summary())

@@ -13,39 +13,89 @@ const (
 	summaryScore    = 0.5
 )
 
+// CompactFunc makes a function a [Compactor] that condenses the turns that leave now
+// and drops the summary so far.
+type CompactFunc func(ctx context.Context, turns []Turn) (string, error)
+
+// Compact calls f.
+func (f CompactFunc) Compact(ctx context.Context, turns []Turn, _ string) (string, error) {
+	return f(ctx, turns)
+}
+
+// ProgressiveCompactFunc makes a function a [Compactor] that works the turns that
+// leave now into the summary so far.
+type ProgressiveCompactFunc func(ctx context.Context, turns []Turn, previous string) (string, error)
+
+// Compact calls f.
+func (f ProgressiveCompactFunc) Compact(ctx context.Context, turns []Turn, previous string) (string, error) {
+	return f(ctx, turns, previous)
+}
+
+// digest is a Digest whose text is counted.
+type digest struct {
+	Digest
+	tokens int
+}
+
 // Summary returns the text that stands for the turns that have left; empty when
 // there are none or no compactor.
 func (s *SlidingWindow) Summary() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.digest.text
+	return s.digest.Text
 }
 
-// condense returns the summary with the evicted turns in it.
-func (s *SlidingWindow) condense(ctx context.Context, evicted []Turn) (summary, error) {
-	s.mu.RLock()
-	digest := s.digest
-	s.mu.RUnlock()
-	if len(evicted) == 0 || s.cfg.Compactor == nil {
-		return digest, nil
+// condense returns the digest before with the evicted turns in it.
+func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evicted []Turn) (digest, error) {
+	d := before.Digest
+	newest := &evicted[len(evicted)-1]
+	if newest.Sequence > d.Through {
+		d.Through, d.Time = newest.Sequence, newest.CreatedAt
 	}
-	var text string
-	err := guard(func() (err error) {
-		text, err = s.cfg.Compactor.Compact(ctx, cloneTurns(evicted), digest.text)
+	d.Kept = nil
+	for i := range kept {
+		if kept[i].Sequence > d.Through {
+			break
+		}
+		d.Kept = append(d.Kept, kept[i].Sequence)
+	}
+	if s.cfg.Compactor == nil {
+		return digest{d, before.tokens}, nil
+	}
+	text, err := s.compact(ctx, evicted, d.Text)
+	if err != nil {
+		return before, err
+	}
+	d.Text = text
+	d.Count++
+	return s.countDigest(ctx, d)
+}
+
+// compact calls the compactor; what it cannot do, a list of the turns does.
+func (s *SlidingWindow) compact(ctx context.Context, evicted []Turn, previous string) (text string, err error) {
+	err = guard(func() (err error) {
+		text, err = s.cfg.Compactor.Compact(ctx, cloneTurns(evicted), previous)
 		return err
 	})
 	if ended := ctx.Err(); ended != nil {
-		return digest, fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
+		return "", fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
 	}
 	if err != nil {
 		warn(ctx, s.cfg.Logger, "compactor failed, turns listed instead", err, slog.Int("turns", len(evicted)))
-		text = listTurns(digest.text, evicted)
+		text = listTurns(previous, evicted)
 	}
-	counts, err := countTexts(ctx, s.cfg.Tokenizer, []string{text})
+	return strings.ToValidUTF8(text, "\uFFFD"), nil
+}
+
+func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, error) {
+	if d.Text == "" {
+		return digest{Digest: d}, nil
+	}
+	counts, err := countTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
 	if err != nil {
-		return digest, fmt.Errorf("conversation: summary: %w", err)
+		return digest{}, fmt.Errorf("conversation: summary: %w", err)
 	}
-	return summary{text: text, tokens: counts[0], newest: evicted[len(evicted)-1], count: digest.count + 1}, nil
+	return digest{d, counts[0]}, nil
 }
 
 // listTurns is the summary without a compactor's help.
@@ -61,18 +111,25 @@ func listTurns(previous string, turns []Turn) string {
 	return previous + "\n" + text
 }
 
-// item returns the summary as an item. It has the time and number of the newest turn
-// in it, which places it before the turns that are left.
-func (d *summary) item() Item {
+// item returns the summary as an item. Its time and number place it before the turns
+// that are left.
+func (d *digest) item(turns []Turn) Item {
+	at, sequence := d.Time, d.Through
+	if len(turns) > 0 {
+		sequence = min(sequence, turns[0].Sequence-1)
+		if first := turns[0].CreatedAt; first.Before(at) {
+			at = first
+		}
+	}
 	return Item{
-		ID:         fmt.Sprintf("summary-%d", d.count),
-		Content:    d.text,
+		ID:         fmt.Sprintf("summary-%d", d.Count),
+		Content:    d.Text,
 		Source:     SourceConversation,
 		Score:      summaryScore,
 		Priority:   summaryPriority,
 		TokenCount: d.tokens,
 		Metadata:   map[string]any{"role": string(RoleSystem), "summary": true},
-		CreatedAt:  d.newest.CreatedAt,
-		Sequence:   d.newest.Sequence,
+		CreatedAt:  at,
+		Sequence:   sequence,
 	}
 }

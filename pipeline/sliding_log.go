@@ -1,0 +1,150 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// TurnLog keeps a conversation beyond the life of the process. A conversation calls
+// it from one goroutine at a time.
+type TurnLog interface {
+	// AppendTurn stores a turn durably and returns its sequence number, which is
+	// higher than any before. The turn is whole, also where the window cuts it, and
+	// has no number yet.
+	AppendTurn(ctx context.Context, t Turn) (sequence int64, err error)
+	// SaveDigest stores which turns have left, and the summary of them, in place of
+	// the digest before.
+	SaveDigest(ctx context.Context, d Digest) error
+}
+
+// Digest is what a conversation knows of the turns that have left it. Together with
+// the turns of a [TurnLog] it restores the conversation.
+type Digest struct {
+	// Text is the summary, empty when there is none.
+	Text string `json:"text"`
+	// Count is how often turns were condensed into it.
+	Count int64 `json:"count"`
+	// Through is the highest sequence number that has left. All turns up to it have
+	// left, except those in Kept, which ascends.
+	Through int64   `json:"through"`
+	Kept    []int64 `json:"kept,omitempty"`
+	// Time is the time of the newest turn that has left.
+	Time time.Time `json:"time,omitzero"`
+}
+
+// remembersDigest reports whether the window cannot be worked out from the newest
+// turns alone.
+func (s *SlidingWindow) remembersDigest() bool {
+	return s.cfg.Compactor != nil || s.cfg.Eviction != nil
+}
+
+// record gives the log, if there is one, a turn and what leaves for it, and returns
+// the number of the turn. The digest goes first: a crash between the two leaves a
+// conversation that has a little room, not one that has lost a turn.
+func (s *SlidingWindow) record(ctx context.Context, t Turn, next room) (int64, error) {
+	if s.cfg.Log == nil {
+		return s.last + 1, nil
+	}
+	if len(next.evicted) > 0 && s.remembersDigest() {
+		if err := s.saveDigest(ctx, next.digest.Digest); err != nil {
+			return 0, err
+		}
+	}
+	var sequence int64
+	err := guard(func() (err error) {
+		sequence, err = s.cfg.Log.AppendTurn(ctx, t)
+		return err
+	})
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("conversation: store turn: %w", err)
+	case sequence <= s.last:
+		return 0, fmt.Errorf("conversation: store turn: sequence %d after %d: %w (the conversation was continued elsewhere: open it again)", sequence, s.last, ErrInvalid)
+	}
+	return sequence, nil
+}
+
+func (s *SlidingWindow) saveDigest(ctx context.Context, d Digest) error {
+	if s.cfg.Log == nil {
+		return nil
+	}
+	err := guard(func() error { return s.cfg.Log.SaveDigest(ctx, d) })
+	if err != nil {
+		return fmt.Errorf("conversation: store digest: %w", err)
+	}
+	return nil
+}
+
+// Restore replaces the conversation by what a log has of it: the last saved digest,
+// zero if none, and the turns that have not left, ascending by sequence number. Tokens
+// are counted anew. Should the turns not fit, which another tokenizer or a smaller
+// MaxTokens can cause, some leave as in [SlidingWindow.AddTurn]. On an error nothing
+// has changed.
+func (s *SlidingWindow) Restore(ctx context.Context, d Digest, turns []Turn) error {
+	evicted, err := s.restore(ctx, d, turns)
+	if err != nil {
+		return err
+	}
+	s.tell(ctx, evicted)
+	return nil
+}
+
+func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []Turn) (evicted []Turn, err error) {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	turns, err = s.recount(ctx, turns)
+	if err != nil {
+		return nil, err
+	}
+	before, err := s.countDigest(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	tokens := sumTokens(turns)
+	next, err := s.makeRoom(ctx, turns, tokens-s.cfg.MaxTokens, before)
+	if err != nil {
+		return nil, err
+	}
+	if len(next.evicted) > 0 && s.remembersDigest() {
+		if err := s.saveDigest(ctx, next.digest.Digest); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns, s.tokens, s.digest = next.kept, tokens-next.freed, next.digest
+	s.last = d.Through
+	if len(turns) > 0 {
+		s.last = max(s.last, turns[len(turns)-1].Sequence)
+	}
+	return next.evicted, nil
+}
+
+// recount checks turns from a log, and counts and cuts them.
+func (s *SlidingWindow) recount(ctx context.Context, turns []Turn) ([]Turn, error) {
+	turns = cloneTurns(turns)
+	texts := make([]string, len(turns))
+	last := int64(0)
+	for i := range turns {
+		t := &turns[i]
+		if err := t.Validate(); err != nil {
+			return nil, fmt.Errorf("conversation: turn %d: %w", t.Sequence, err)
+		}
+		if t.Sequence <= last {
+			return nil, fmt.Errorf("conversation: turn %d follows turn %d: %w (want ascending numbers from 1)", t.Sequence, last, ErrInvalid)
+		}
+		last, texts[i] = t.Sequence, t.Content
+	}
+	counts, err := countTexts(ctx, s.cfg.Tokenizer, texts)
+	if err != nil {
+		return nil, fmt.Errorf("conversation: %w", err)
+	}
+	for i := range turns {
+		turns[i].TokenCount = counts[i]
+		if turns[i], err = s.cut(ctx, turns[i]); err != nil {
+			return nil, err
+		}
+	}
+	return turns, nil
+}
