@@ -53,8 +53,9 @@ const (
 
 const (
 	wasmPage = 64 << 10
-	// maxMemory is what 32-bit addresses reach.
-	maxMemory = 4 << 30
+	// maxMemory is what 32-bit addresses reach, without the last page: wazero
+	// reports the size of a full memory as 0.
+	maxMemory = 4<<30 - wasmPage
 	// varQuota bounds the Extism variables of one instance, as other Extism
 	// hosts do.
 	varQuota = 1 << 20
@@ -134,7 +135,7 @@ func (l Limits) check() error {
 			return fmt.Errorf("limit %s %d: %w (want 0 for the default, or more)", f.name, f.v, ErrConfig)
 		}
 	}
-	if l.Memory > maxMemory {
+	if l.Memory > 4<<30 {
 		return fmt.Errorf("limit memory %d: %w (want at most 4GiB)", l.Memory, ErrConfig)
 	}
 	return nil
@@ -157,7 +158,7 @@ func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, 
 	wish.Memory = capWish(&cut, "memory", wish.Memory, host.Memory, operator.Memory)
 	wish.Output = capWish(&cut, "output", wish.Output, host.Output, operator.Output)
 	l := operator.or(wish).or(host)
-	l.Memory -= l.Memory % wasmPage
+	l.Memory = min(l.Memory-l.Memory%wasmPage, maxMemory)
 	return l, cut, nil
 }
 
