@@ -1,0 +1,166 @@
+package frames
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func newMemory(t *testing.T, p *Pipeline, cfg MemoryConfig) *FrameMemory {
+	t.Helper()
+	m, err := NewFrameMemory(p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// filled is a pipeline of four frames, the first of which is protected.
+func filled(t *testing.T) *Pipeline {
+	p := newPipeline(t, Config{Now: ticking()})
+	push(t, p, IntentAnalysis, "split auth")
+	push(t, p, StepSummary, "read the module")
+	if _, err := p.Push(t.Context(), Frame{Kind: Other("audit"), Summary: "looked through", Data: json.RawMessage(`{"files":2}`)}); err != nil {
+		t.Fatal(err)
+	}
+	push(t, p, ToolCall, "ran the tests")
+	return p
+}
+
+func TestItems(t *testing.T) {
+	p := filled(t)
+	p.SetGlobalSummary("half done")
+	items, err := newMemory(t, p, MemoryConfig{WithData: true}).Items(t.Context(), &pipeline.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, it := range items {
+		if err := it.Validate(); err != nil {
+			t.Error(err)
+		}
+		got = append(got, fmt.Sprintf("%s %q %v %v %d %d", it.ID, it.Content, it.Source, it.Score, it.Priority, it.Sequence))
+	}
+	want := []string{
+		`frames-summary "half done" memory 1 9 0`,
+		`frame-0 "[intent_analysis] split auth" memory 1 9 1`,
+		`frame-1 "[step_summary] read the module" memory 0.6667 8 2`,
+		`frame-2 "[audit] looked through\n{\"files\":2}" memory 0.8333 8 3`,
+		`frame-3 "[tool_call] ran the tests" memory 1 8 4`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	wantMeta := map[string]any{"pipeline": p.ID().String(), "frame_id": int64(2), "kind": "other:audit", "protected": false}
+	if toJSON(t, items[3].Metadata) != toJSON(t, wantMeta) {
+		t.Errorf("metadata %v, want %v", items[3].Metadata, wantMeta)
+	}
+	if !items[0].CreatedAt.Equal(p.Header().CreatedAt) || items[2].TokenCount != 0 {
+		t.Errorf("summary of %v, %d tokens", items[0].CreatedAt, items[2].TokenCount)
+	}
+}
+
+func TestItemsAreLimited(t *testing.T) {
+	p := filled(t)
+	for range 100 {
+		push(t, p, StepSummary, "s")
+	}
+	items, err := newMemory(t, p, MemoryConfig{}).Items(t.Context(), nil)
+	if err != nil || len(items) != DefaultMemoryFrames {
+		t.Errorf("%d items, %v", len(items), err)
+	}
+	items, err = newMemory(t, p, MemoryConfig{Limits: Limits{MaxFrames: 2}, Priority: 3}).Items(t.Context(), nil)
+	if err != nil || len(items) != 2 || items[0].ID != "frame-0" || items[1].ID != "frame-103" || items[0].Priority != 4 {
+		t.Errorf("items %v, %v", items, err)
+	}
+}
+
+func TestFramesInABuild(t *testing.T) {
+	p := filled(t)
+	p.SetGlobalSummary("half done")
+	build, err := pipeline.New(pipeline.Config{
+		MaxTokens: 9, Tokenizer: pipeline.WordTokenizer(), Memory: newMemory(t, p, MemoryConfig{}), Formatter: pipeline.Generic{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := build.Build(t.Context(), pipeline.Query{Text: "what next?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Four words are left of nine after the summary and the protected frame: room for
+	// the newest frame.
+	const want = "=== MEMORY ===\nhalf done\n[intent_analysis] split auth\n[tool_call] ran the tests"
+	if result.Output != want || len(result.Overflow) != 2 {
+		t.Errorf("output %q, overflow %d", result.Output, len(result.Overflow))
+	}
+}
+
+func TestObservations(t *testing.T) {
+	p := filled(t)
+	m := newMemory(t, p, MemoryConfig{Limits: Limits{MaxFrames: 2}})
+	chain, err := pipeline.NewProviderChain(nil, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := &pipeline.AgentState{Observations: []string{"the user is in a hurry"}}
+	messages := []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}
+	run := func() []string {
+		t.Helper()
+		out, err := chain.Run(t.Context(), state, messages, pipeline.ProviderBudget{Phase: pipeline.PhaseLLM})
+		if err != nil || len(out) != 1 || out[0].Content != "go on" {
+			t.Fatalf("messages %v, %v", out, err)
+		}
+		return state.Observations
+	}
+	want := []string{"the user is in a hurry", "[frame 0 intent_analysis] split auth", "[frame 3 tool_call] ran the tests"}
+	for range 2 { // a second run adds nothing
+		if got := run(); !slices.Equal(got, want) {
+			t.Fatalf("observations %q, want %q", got, want)
+		}
+	}
+	push(t, p, ErrorRecovery, "tests fail without a network")
+	p.SetGlobalSummary("half done")
+	want = []string{want[0], "[frames summary] half done", want[1], "[frame 4 error_recovery] tests fail without a network"}
+	if got := run(); !slices.Equal(got, want) {
+		t.Errorf("observations %q, want %q", got, want)
+	}
+}
+
+func TestEstimateTokens(t *testing.T) {
+	p := newPipeline(t, Config{})
+	push(t, p, ToolCall, "ran the tests") // [frame 0 tool_call] ran the tests: 33 characters, 6 words
+	for _, c := range []struct {
+		cfg  MemoryConfig
+		want int
+	}{{MemoryConfig{}, 9}, {MemoryConfig{Tokenizer: pipeline.WordTokenizer()}, 6}} {
+		if n, err := newMemory(t, p, c.cfg).EstimateTokens(t.Context(), &pipeline.AgentState{}); err != nil || n != c.want {
+			t.Errorf("%d tokens, %v; want %d", n, err, c.want)
+		}
+	}
+}
+
+func TestFrameMemoryConfig(t *testing.T) {
+	p := newPipeline(t, Config{})
+	for _, priority := range []int{-1, 10} {
+		if _, err := NewFrameMemory(p, MemoryConfig{Priority: priority}); !errors.Is(err, pipeline.ErrInvalid) {
+			t.Errorf("priority %d: %v", priority, err)
+		}
+	}
+	if _, err := NewFrameMemory(nil, MemoryConfig{}); !errors.Is(err, pipeline.ErrInvalid) {
+		t.Errorf("no pipeline: %v", err)
+	}
+	m := newMemory(t, p, MemoryConfig{})
+	if m.Name() != "frames" || m.Priority() != 5 {
+		t.Errorf("provider %q at %d", m.Name(), m.Priority())
+	}
+	m = newMemory(t, p, MemoryConfig{Name: "work", ProviderPriority: 15})
+	if m.Name() != "work" || m.Priority() != 15 {
+		t.Errorf("provider %q at %d", m.Name(), m.Priority())
+	}
+}
