@@ -1,39 +1,91 @@
 package pipeline
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 )
 
+// The bounds of one provider.
+const (
+	// DefaultProviderTimeout is a bound that a lookup in another system keeps, and
+	// after which nobody waits for a model call to begin.
+	DefaultProviderTimeout = 10 * time.Second
+	// NoTimeout leaves a provider without a bound but the context of the run.
+	NoTimeout time.Duration = -1
+)
+
+// ChainConfig describes a provider chain. The zero value works: an empty chain.
+type ChainConfig struct {
+	// Providers are registered in this order.
+	Providers []ContextProvider
+	// Enforcer runs after all others, whatever their priorities, so that none of
+	// them can leave the list over the budget. It may be nil: then nobody checks the
+	// budget, and the diagnostics tell by how much it was exceeded.
+	Enforcer ContextProvider
+	// Timeout bounds one Apply of each provider. 0 means DefaultProviderTimeout,
+	// NoTimeout none. A provider that outlives it is abandoned with copies of list
+	// and state; only one without a bound can hold up a run.
+	Timeout time.Duration
+	// Counter counts the tokens in diagnostics. nil means that there are none.
+	Counter *MessageCounter
+	// Plan asks every provider for its estimate before the first one runs, and holds
+	// back from the budget of each what those after it will add, at most half of the
+	// budget. Without it EstimateTokens is never called.
+	Plan bool
+	// Logger receives a WARN record for each provider that fails and each run over
+	// the budget. nil means slog.Default.
+	Logger *slog.Logger
+	// Now is the clock of durations. nil means time.Now.
+	Now func() time.Time
+}
+
 // ProviderChain runs context providers over the message list of an agent, before
-// each model call. Providers run by ascending priority, equal ones in the order of
-// registration. One that fails changes nothing: its messages and what it did to the
-// state are dropped, a WARN record is logged, and the next one runs. It is safe for
-// concurrent use, also of Register while it runs.
+// each model call and once more for the final answer. Providers run by ascending
+// priority, equal ones in the order of registration. One that fails changes nothing:
+// its messages and what it did to the state are dropped, a WARN record is logged, and
+// the next one runs. It is safe for concurrent use, also of Register while it runs; a
+// state belongs to one run at a time.
 type ProviderChain struct {
-	logger *slog.Logger
+	cfg      ChainConfig
+	enforcer *rankedProvider
 
 	mu        sync.RWMutex
 	providers []rankedProvider
 }
 
+// rankedProvider is a provider and what the chain knows of it.
 type rankedProvider struct {
 	ContextProvider
 	name     string
 	priority int
+	timeout  time.Duration // 0 for none
+	isolated bool
 }
 
-// NewProviderChain returns a chain of the given providers. A nil logger means
-// slog.Default.
-func NewProviderChain(logger *slog.Logger, providers ...ContextProvider) (*ProviderChain, error) {
-	if logger == nil {
-		logger = slog.Default()
+// NewChain checks a configuration and returns its chain.
+func NewChain(cfg ChainConfig) (*ProviderChain, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
 	}
-	c := &ProviderChain{logger: logger}
-	for _, p := range providers {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultProviderTimeout
+	}
+	c := &ProviderChain{cfg: cfg}
+	if cfg.Enforcer != nil {
+		enforcer, err := c.rank(cfg.Enforcer)
+		if err != nil {
+			return nil, err
+		}
+		c.enforcer = &enforcer
+	}
+	for _, p := range cfg.Providers {
 		if err := c.Register(p); err != nil {
 			return nil, err
 		}
@@ -41,33 +93,69 @@ func NewProviderChain(logger *slog.Logger, providers ...ContextProvider) (*Provi
 	return c, nil
 }
 
-// Register adds a provider, whose name and priority are read once, now. Names are
-// unique. A run that has begun does not see it.
+// NewProviderChain returns a chain of the given providers that counts no tokens. A nil
+// logger means slog.Default.
+func NewProviderChain(logger *slog.Logger, providers ...ContextProvider) (*ProviderChain, error) {
+	return NewChain(ChainConfig{Logger: logger, Providers: providers})
+}
+
+// Register adds a provider, whose name and priority are read once, now. A name that
+// the chain has already is refused. A run that has begun does not see the provider.
 func (c *ProviderChain) Register(p ContextProvider) error {
-	if p == nil {
-		return fmt.Errorf("provider chain: no provider: %w", ErrInvalid)
-	}
-	ranked := rankedProvider{p, p.Name(), p.Priority()}
-	if ranked.name == "" {
-		return fmt.Errorf("provider chain: name is empty: %w", ErrInvalid)
+	ranked, err := c.rank(p)
+	if err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := len(c.providers)
+	taken := c.enforcer != nil && c.enforcer.name == ranked.name
 	for i := range c.providers {
-		if c.providers[i].name == ranked.name {
-			return fmt.Errorf("provider %q: registered twice: %w (give one another name)", ranked.name, ErrInvalid)
-		}
+		taken = taken || c.providers[i].name == ranked.name
 		if at == len(c.providers) && c.providers[i].priority > ranked.priority {
 			at = i
 		}
+	}
+	if taken {
+		return fmt.Errorf("provider %q: registered twice: %w (give one another name)", ranked.name, ErrInvalid)
 	}
 	// A new list, because running chains read the old one.
 	c.providers = slices.Insert(slices.Clone(c.providers), at, ranked)
 	return nil
 }
 
-// Names returns the names of the providers in the order in which they run.
+var errNoProvider = errors.New("no provider")
+
+// rank asks a provider who it is.
+func (c *ProviderChain) rank(p ContextProvider) (ranked rankedProvider, err error) {
+	timeout := c.cfg.Timeout
+	if l, ok := p.(limitedProvider); ok {
+		p, timeout = l.ContextProvider, l.timeout
+	}
+	if p == nil {
+		return ranked, fmt.Errorf("provider chain: %w: %w", errNoProvider, ErrInvalid)
+	}
+	ranked = rankedProvider{ContextProvider: p, timeout: timeout}
+	_, ranked.isolated = p.(Isolated)
+	err = guard(func() error {
+		ranked.name, ranked.priority = p.Name(), p.Priority()
+		return nil
+	})
+	switch {
+	case err != nil:
+		return ranked, fmt.Errorf("provider chain: ask %T for name and priority: %w", p, err)
+	case ranked.name == "":
+		return ranked, fmt.Errorf("provider chain: name is empty: %w", ErrInvalid)
+	case timeout == NoTimeout:
+		ranked.timeout = 0
+	case timeout <= 0:
+		return ranked, fmt.Errorf("provider %q: timeout %v: %w (want more than 0, or NoTimeout)", ranked.name, timeout, ErrInvalid)
+	}
+	return ranked, nil
+}
+
+// Names returns the names of the providers in the order in which they run, the
+// enforcer last.
 func (c *ProviderChain) Names() []string {
 	var names []string
 	for _, p := range c.snapshot() {
@@ -76,72 +164,13 @@ func (c *ProviderChain) Names() []string {
 	return names
 }
 
+// snapshot returns the providers of a run that begins now.
 func (c *ProviderChain) snapshot() []rankedProvider {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.providers
-}
-
-// Run takes messages through the providers and returns the list for the model; the
-// list given is not changed. What providers that succeed do to the state stays in s,
-// which must not be nil. When ctx ends, Run returns what the providers before made of
-// the list, and the error of ctx, which is its only error.
-func (c *ProviderChain) Run(ctx context.Context, s *AgentState, messages []Message, budget ProviderBudget) ([]Message, error) {
-	messages = cloneMessages(messages)
-	for _, p := range c.snapshot() {
-		if err := ctx.Err(); err != nil {
-			return messages, err
-		}
-		state := s.Clone()
-		out, err := p.run(ctx, &state, messages, budget)
-		if ended := ctx.Err(); ended != nil && err != nil {
-			return messages, ended
-		}
-		if err != nil {
-			warn(ctx, c.logger, "provider left out", err, slog.String("provider", p.name))
-			continue
-		}
-		*s = state
-		if out != nil {
-			messages = out
-		}
+	providers := c.providers
+	c.mu.RUnlock()
+	if c.enforcer != nil {
+		providers = append(providers[:len(providers):len(providers)], *c.enforcer)
 	}
-	return messages, nil
-}
-
-// run gives the provider copies and checks its answer. An empty list is no answer to
-// a list that was not empty: no model takes it.
-func (p *rankedProvider) run(ctx context.Context, s *AgentState, messages []Message, budget ProviderBudget) (out []Message, err error) {
-	err = guard(func() (err error) {
-		out, err = p.Apply(ctx, s, cloneMessages(messages), budget)
-		return err
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case out != nil && len(out) == 0 && len(messages) > 0:
-		return nil, fmt.Errorf("no messages left of %d: %w (return nil for no change)", len(messages), ErrInvalid)
-	}
-	for i := range out {
-		if !out[i].Role.Valid() {
-			return nil, fmt.Errorf("messages[%d]: role %q: %w", i, out[i].Role, ErrInvalid)
-		}
-	}
-	return out, nil
-}
-
-// Clone returns a copy of the state that shares no map and no slice with it.
-func (s AgentState) Clone() AgentState {
-	s.Messages = cloneMessages(s.Messages)
-	s.Observations = slices.Clone(s.Observations)
-	s.Data = cloneMap(s.Data)
-	return s
-}
-
-func cloneMessages(messages []Message) []Message {
-	out := slices.Clone(messages)
-	for i := range out {
-		out[i].ToolCalls = slices.Clone(out[i].ToolCalls)
-	}
-	return out
+	return providers
 }

@@ -1,0 +1,63 @@
+package pipeline
+
+// ProviderOutcome says what became of one provider in one run.
+type ProviderOutcome string
+
+// The outcomes.
+const (
+	ProviderChanged   ProviderOutcome = "changed"   // it returned another list
+	ProviderUnchanged ProviderOutcome = "unchanged" // it succeeded, and the list is the same
+	ProviderFailed    ProviderOutcome = "failed"    // list and state are those from before it
+	ProviderNotRun    ProviderOutcome = "not_run"   // the run ended before it
+)
+
+// ListSize is the size of a message list.
+type ListSize struct {
+	Messages int `json:"messages"`
+	// Tokens is nil when nobody counted.
+	Tokens *int `json:"tokens,omitempty"`
+}
+
+// ProviderDiagnostic describes one provider in one run.
+type ProviderDiagnostic struct {
+	Name     string          `json:"name"`
+	Priority int             `json:"priority"`
+	Outcome  ProviderOutcome `json:"outcome"`
+	// Before and After are the list that the provider was given and the one that
+	// counts from then on.
+	Before ListSize `json:"before"`
+	After  ListSize `json:"after"`
+	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
+	TimeMS float64 `json:"time_ms"`
+	// EstimatedTokens is what the provider said it would add; nil without planning,
+	// and when it could not say.
+	EstimatedTokens *int `json:"estimated_tokens,omitempty"`
+	// Plugin, Reason (see ReasonOf) and Message tell of a failure.
+	Plugin  string `json:"plugin,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// ChainDiagnostics is the account of one run of a provider chain.
+type ChainDiagnostics struct {
+	Budget ProviderBudget `json:"budget"`
+	// Providers lists all providers in order, also those that did not run.
+	Providers []ProviderDiagnostic `json:"providers"`
+	Before    ListSize             `json:"before"`
+	After     ListSize             `json:"after"`
+	// TokensOver and MessagesOver are by how much the list exceeds the budget.
+	// TokensOver is 0 when nobody counted.
+	TokensOver   int `json:"tokens_over,omitempty"`
+	MessagesOver int `json:"messages_over,omitempty"`
+	// Warnings are sentences about counts and estimates that could not be had.
+	Warnings []string `json:"warnings,omitempty"`
+	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
+	TimeMS float64 `json:"time_ms"`
+}
+
+// Assembly is the outcome of a run of a provider chain.
+type Assembly struct {
+	// Messages is the list for the model. It shares nothing with the state.
+	Messages    []Message         `json:"messages"`
+	Diagnostics *ChainDiagnostics `json:"diagnostics"`
+}

@@ -1,0 +1,247 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// Run is [ProviderChain.Assemble] without diagnostics.
+func (c *ProviderChain) Run(ctx context.Context, s *AgentState, messages []Message, budget ProviderBudget) ([]Message, error) {
+	a, err := c.Assemble(ctx, s, messages, budget)
+	return a.Messages, err
+}
+
+// Assemble takes messages, usually s.Messages, through the providers and returns the
+// list for the model; the list given is not changed. What providers that succeed do to
+// the state stays in s.
+//
+// A provider fails by an error, a panic or its timeout, by a list that holds an
+// invalid message, that has a tool call without the result it had, or that is empty
+// although it was not, because no model takes such a list; nil is no change.
+//
+// When ctx ends, Assemble stops; the provider that is running then has no effect,
+// whatever it returns. Assemble returns what the providers before it made of the list,
+// what they did to the state stays, and the error is that of ctx. The only other error,
+// before any provider runs, is [ErrInvalid] for arguments out of bounds. The result is
+// never nil.
+func (c *ProviderChain) Assemble(ctx context.Context, s *AgentState, messages []Message, budget ProviderBudget) (*Assembly, error) {
+	if budget.Phase == "" {
+		budget.Phase = PhaseLLM
+	}
+	r := &chainRun{c: c, state: s, messages: messages, began: c.cfg.Now(), counter: c.cfg.Counter}
+	r.diag = &ChainDiagnostics{Budget: budget, Providers: []ProviderDiagnostic{}}
+	err := checkRun(s, messages, budget)
+	if err == nil {
+		err = r.run(ctx, c.snapshot())
+	}
+	r.finish(ctx, err == nil)
+	return &Assembly{Messages: CloneMessages(r.messages), Diagnostics: r.diag}, err
+}
+
+func checkRun(s *AgentState, messages []Message, b ProviderBudget) error {
+	switch {
+	case s == nil:
+		return fmt.Errorf("provider chain: no state: %w", ErrInvalid)
+	case !b.Phase.Valid():
+		return fmt.Errorf("provider chain: phase %q: %w (want %s or %s)", b.Phase, ErrInvalid, PhaseLLM, PhaseSynthesize)
+	case b.MaxTokens < 0 || b.MaxMessages < 0:
+		return fmt.Errorf("provider chain: max_tokens %d, max_messages %d: %w (want 0 or more)", b.MaxTokens, b.MaxMessages, ErrInvalid)
+	}
+	if err := validateMessages(messages); err != nil {
+		return fmt.Errorf("provider chain: %w", err)
+	}
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("provider chain: state: %w", err)
+	}
+	return nil
+}
+
+// chainRun is what one run knows. It belongs to one goroutine.
+type chainRun struct {
+	c        *ProviderChain
+	state    *AgentState
+	messages []Message
+	size     ListSize // of messages
+	counter  *MessageCounter
+	diag     *ChainDiagnostics
+	began    time.Time
+}
+
+func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
+	r.size = r.measure(ctx, r.messages)
+	r.diag.Before = r.size
+	for i := range providers {
+		r.diag.Providers = append(r.diag.Providers, ProviderDiagnostic{
+			Name: providers[i].name, Priority: providers[i].priority, Outcome: ProviderNotRun, Before: r.size, After: r.size,
+		})
+	}
+	budgets := r.plan(ctx, providers)
+	for i := range providers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.step(ctx, &providers[i], budgets[i], &r.diag.Providers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step runs one provider and enters what became of it. The error is that of ctx.
+func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget, d *ProviderDiagnostic) error {
+	began := r.c.cfg.Now()
+	d.Before, d.After = r.size, r.size
+	out := r.apply(ctx, p, b)
+	d.TimeMS = milliseconds(r.c.cfg.Now().Sub(began))
+	ended := ctx.Err()
+	if ended != nil && !errors.Is(out.err, ended) {
+		out.err = ended
+	}
+	if err := out.err; err != nil {
+		d.Outcome, d.Plugin, d.Reason, d.Message = ProviderFailed, PluginOf(err), ReasonOf(err), err.Error()
+		if ended != nil {
+			return ended
+		}
+		warn(ctx, r.c.cfg.Logger, "provider left out", err, slog.String("provider", p.name),
+			slog.String("plugin", d.Plugin), slog.String("reason", d.Reason))
+		return nil
+	}
+	*r.state = out.state
+	d.Outcome = ProviderUnchanged
+	if out.messages != nil && !slices.EqualFunc(out.messages, r.messages, equalMessages) {
+		d.Outcome = ProviderChanged
+		r.messages, r.size = out.messages, r.measure(ctx, out.messages)
+		d.After = r.size
+	}
+	return nil
+}
+
+func equalMessages(a, b Message) bool { return a.Equal(&b) }
+
+// apply calls Apply and checks the answer. It changes nothing of the run.
+func (r *chainRun) apply(ctx context.Context, p *rankedProvider, b ProviderBudget) answer {
+	out := p.attempt(ctx, *r.state, r.messages, func(ctx context.Context, a *answer) (err error) {
+		a.messages, err = p.Apply(ctx, &a.state, a.messages, b)
+		return err
+	})
+	if out.err == nil {
+		out.err = r.check(&out)
+	}
+	return out
+}
+
+// answer is what a provider is given and what it makes of it.
+type answer struct {
+	messages []Message
+	state    AgentState
+	estimate int
+	err      error
+}
+
+// attempt calls a provider under its timeout.
+func (p *rankedProvider) attempt(ctx context.Context, s AgentState, messages []Message, call func(context.Context, *answer) error) answer {
+	given := answer{state: s, messages: messages[:len(messages):len(messages)]}
+	if p.timeout == 0 {
+		return p.protected(ctx, given, call)
+	}
+	limited, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	out := p.protected(limited, given, call)
+	if errors.Is(out.err, context.DeadlineExceeded) && limited.Err() != nil && ctx.Err() == nil {
+		out.err = fmt.Errorf("no answer within %v: %w", p.timeout, out.err)
+	}
+	return out
+}
+
+// protected calls a provider with as many copies as it needs. One that is not
+// isolated and has a timeout runs in its own goroutine, to which the copies belong;
+// it is left behind when the context ends first.
+func (p *rankedProvider) protected(ctx context.Context, a answer, call func(context.Context, *answer) error) answer {
+	do := func() (out answer) {
+		out = a
+		out.err = guard(func() error { return call(ctx, &out) })
+		return out
+	}
+	if p.isolated {
+		return do()
+	}
+	a.state, a.messages = a.state.Clone(), CloneMessages(a.messages)
+	if p.timeout == 0 {
+		return do()
+	}
+	done := make(chan answer, 1)
+	go func() {
+		out := answer{err: errProviderExited}
+		defer func() { done <- out }()
+		out = do()
+	}()
+	select {
+	case out := <-done:
+		return out
+	case <-ctx.Done():
+		return answer{err: ctx.Err()}
+	}
+}
+
+var errProviderExited = errors.New("provider called runtime.Goexit")
+
+// check refuses what no model takes.
+func (r *chainRun) check(a *answer) error {
+	if a.messages != nil && len(a.messages) == 0 && len(r.messages) > 0 {
+		return fmt.Errorf("no messages left of %d: %w (return nil for no change)", len(r.messages), ErrInvalid)
+	}
+	if err := validateMessages(a.messages); err != nil {
+		return err
+	}
+	if err := a.state.Validate(); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	if a.messages == nil {
+		return nil
+	}
+	return checkPairs(r.messages, a.messages)
+}
+
+// measure returns the size of a list. When the tokens cannot be counted, the run goes
+// on without counting.
+func (r *chainRun) measure(ctx context.Context, messages []Message) ListSize {
+	size := ListSize{Messages: len(messages)}
+	if r.counter == nil || ctx.Err() != nil {
+		return size
+	}
+	total, err := r.counter.Total(ctx, messages)
+	if err != nil {
+		r.warn(ctx, "tokens not counted", err)
+		r.counter = nil
+		return size
+	}
+	size.Tokens = &total
+	return size
+}
+
+func (r *chainRun) warn(ctx context.Context, msg string, err error, attrs ...slog.Attr) {
+	r.diag.Warnings = append(r.diag.Warnings, msg+": "+err.Error())
+	warn(ctx, r.c.cfg.Logger, msg, err, attrs...)
+}
+
+// finish compares the list with the budget: a run that exceeds it is reported, and
+// does not fail.
+func (r *chainRun) finish(ctx context.Context, done bool) {
+	d := r.diag
+	d.After = r.size
+	d.TimeMS = milliseconds(r.c.cfg.Now().Sub(r.began))
+	if d.Budget.MaxMessages > 0 {
+		d.MessagesOver = max(0, d.After.Messages-d.Budget.MaxMessages)
+	}
+	if d.Budget.MaxTokens > 0 && d.After.Tokens != nil {
+		d.TokensOver = max(0, *d.After.Tokens-d.Budget.MaxTokens)
+	}
+	if done && d.TokensOver+d.MessagesOver > 0 {
+		r.c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "messages over budget",
+			slog.Int("tokens_over", d.TokensOver), slog.Int("messages_over", d.MessagesOver))
+	}
+}

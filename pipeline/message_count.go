@@ -1,0 +1,149 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+)
+
+// DefaultMessageOverhead is the number of tokens a message takes beside its texts: what
+// models of the OpenAI family use for role and separators.
+const DefaultMessageOverhead = 3
+
+// countedTexts bounds each of the two generations of counts, which then takes about
+// 1 MiB.
+const countedTexts = 8192
+
+// MessageCounterConfig describes a counter. The zero value works.
+type MessageCounterConfig struct {
+	// Tokenizer is DefaultEncoding when nil.
+	Tokenizer Tokenizer
+	// Overhead is the number of tokens of a message beside its texts. 0 means
+	// DefaultMessageOverhead, -1 none.
+	Overhead int
+}
+
+// MessageCounter counts the tokens of messages: those of content, name, tool calls and
+// tool call id, and a constant for the rest. Counts are remembered by text, whichever
+// message it is in, so that a list that grows is counted once. It is safe for
+// concurrent use; providers and chain may share one.
+type MessageCounter struct {
+	tokenizer    Tokenizer
+	overhead     int
+	seedA, seedB maphash.Seed
+
+	mu         sync.Mutex
+	young, old map[textKey]int
+}
+
+// textKey names a text by two seeded hashes and its length, so that no texts are kept.
+// Seeds differ from process to process: a sender of texts cannot look for collisions.
+type textKey struct {
+	a, b uint64
+	n    int
+}
+
+// NewMessageCounter checks a configuration and returns its counter. A vocabulary is
+// loaded when something is first counted.
+func NewMessageCounter(cfg MessageCounterConfig) (*MessageCounter, error) {
+	switch {
+	case cfg.Overhead == 0:
+		cfg.Overhead = DefaultMessageOverhead
+	case cfg.Overhead == -1:
+		cfg.Overhead = 0
+	case cfg.Overhead < 0:
+		return nil, fmt.Errorf("message counter: overhead %d: %w (want 0 or more, or -1 for none)", cfg.Overhead, ErrInvalid)
+	}
+	if cfg.Tokenizer == nil {
+		t, err := EncodingTokenizer(DefaultEncoding)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Tokenizer = t
+	}
+	return &MessageCounter{
+		tokenizer: cfg.Tokenizer, overhead: cfg.Overhead,
+		seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed(), young: make(map[textKey]int),
+	}, nil
+}
+
+// Tokenizer returns the tokenizer that counts.
+func (c *MessageCounter) Tokenizer() Tokenizer { return c.tokenizer }
+
+// Total returns the tokens of a list.
+func (c *MessageCounter) Total(ctx context.Context, messages []Message) (int, error) {
+	counts, err := c.Count(ctx, messages)
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return sum, err
+}
+
+// Count returns the tokens of each message. The error is that of the tokenizer.
+func (c *MessageCounter) Count(ctx context.Context, messages []Message) ([]int, error) {
+	counts := make([]int, len(messages))
+	var unknown uncounted
+	c.mu.Lock()
+	for i := range messages {
+		m := &messages[i]
+		counts[i] = c.overhead
+		for _, text := range [...]string{m.Content, m.Name, m.ToolCallID} {
+			c.look(&unknown, i, text, counts)
+		}
+		if len(m.ToolCalls) > 0 {
+			c.look(&unknown, i, string(m.ToolCalls), counts)
+		}
+	}
+	c.mu.Unlock()
+	if len(unknown.texts) == 0 {
+		return counts, nil
+	}
+	found, err := countTexts(ctx, c.tokenizer, unknown.texts)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for j, n := range found {
+		counts[unknown.places[j]] += n
+		c.remember(unknown.keys[j], n)
+	}
+	return counts, nil
+}
+
+// uncounted are texts without a known count, and the messages they are in.
+type uncounted struct {
+	texts  []string
+	keys   []textKey
+	places []int
+}
+
+// look adds the count of a text to that of message i, or the text to the unknown ones.
+func (c *MessageCounter) look(u *uncounted, i int, text string, counts []int) {
+	if text == "" {
+		return
+	}
+	key := textKey{maphash.String(c.seedA, text), maphash.String(c.seedB, text), len(text)}
+	n, ok := c.young[key]
+	if !ok {
+		if n, ok = c.old[key]; ok {
+			c.remember(key, n)
+		}
+	}
+	if !ok {
+		u.texts, u.keys, u.places = append(u.texts, text), append(u.keys, key), append(u.places, i)
+		return
+	}
+	counts[i] += n
+}
+
+// remember keeps a count. When the young generation is full it becomes the old one,
+// and the old one is forgotten.
+func (c *MessageCounter) remember(key textKey, n int) {
+	if len(c.young) >= countedTexts {
+		c.young, c.old = make(map[textKey]int), c.young
+	}
+	c.young[key] = n
+}

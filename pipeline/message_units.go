@@ -1,0 +1,121 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// MessageUnits divides a message list into units that a model takes only as a whole:
+// an assistant message with tool calls together with the results that answer them,
+// wherever they stand; every other message is a unit of its own. It returns, for each
+// message, the index of the first message of its unit.
+//
+// A result belongs to the newest call before it that has its id. One without an id, or
+// after calls whose ids cannot be read, belongs to the calls it follows.
+func MessageUnits(messages []Message) []int {
+	units := make([]int, len(messages))
+	calls := make(map[string]int) // the message that makes the call
+	follows := -1                 // the message whose calls a result without id answers
+	readable := true              // the ids of that message
+	for i := range messages {
+		m := &messages[i]
+		units[i] = i
+		switch m.Role {
+		case RoleAssistant:
+			follows = -1
+			if len(m.ToolCalls) == 0 {
+				break
+			}
+			follows, readable = i, true
+			for id := range callIDs(m) {
+				readable = readable && id != ""
+				calls[id] = i
+			}
+		case RoleTool:
+			if at, ok := calls[m.ToolCallID]; ok && m.ToolCallID != "" {
+				units[i] = at
+			} else if follows >= 0 && (m.ToolCallID == "" || !readable) {
+				units[i] = follows
+			}
+		case RoleUser:
+			follows = -1
+		}
+	}
+	return units
+}
+
+// callIDs iterates over the ids of the calls in a message; one that cannot be read is
+// empty.
+func callIDs(m *Message) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		if len(m.ToolCalls) == 0 {
+			return
+		}
+		var calls []struct{ ID string }
+		if json.Unmarshal(m.ToolCalls, &calls) != nil {
+			yield("")
+			return
+		}
+		for i := range calls {
+			if !yield(calls[i].ID) {
+				return
+			}
+		}
+	}
+}
+
+// The halves of a tool call.
+const (
+	hasCall = 1 << iota
+	hasResult
+	hasBoth = hasCall | hasResult
+)
+
+// callHalves says for each call id which halves of it a list holds.
+func callHalves(messages []Message) map[string]int {
+	halves := make(map[string]int)
+	for i := range messages {
+		switch m := &messages[i]; m.Role {
+		case RoleAssistant:
+			for id := range callIDs(m) {
+				halves[id] |= hasCall
+			}
+		case RoleTool:
+			halves[m.ToolCallID] |= hasResult
+		}
+	}
+	delete(halves, "")
+	return halves
+}
+
+// checkPairs refuses a list that holds one half of a call of which the list before held
+// both.
+func checkPairs(before, after []Message) error {
+	if containsInOrder(after, before) {
+		return nil
+	}
+	had, has := callHalves(before), callHalves(after)
+	for i := range after {
+		m := &after[i]
+		if m.Role == RoleTool && had[m.ToolCallID] == hasBoth && has[m.ToolCallID] == hasResult {
+			return fmt.Errorf("messages[%d]: result %q without its tool call: %w", i, m.ToolCallID, ErrInvalid)
+		}
+		for id := range callIDs(m) {
+			if had[id] == hasBoth && has[id] == hasCall {
+				return fmt.Errorf("messages[%d]: tool call %q without its result: %w", i, id, ErrInvalid)
+			}
+		}
+	}
+	return nil
+}
+
+// containsInOrder reports whether list holds all of part in the same order.
+func containsInOrder(list, part []Message) bool {
+	at := 0
+	for i := 0; i < len(list) && at < len(part); i++ {
+		if list[i].Equal(&part[at]) {
+			at++
+		}
+	}
+	return at == len(part)
+}
