@@ -73,6 +73,10 @@ func NewFrameMemory(p *Pipeline, cfg MemoryConfig) (*FrameMemory, error) {
 	return &FrameMemory{frames: p, cfg: cfg}, nil
 }
 
+// Isolated says that a build and a chain need not protect what they hand over. See
+// [pipeline.Isolated].
+func (m *FrameMemory) Isolated() {}
+
 // Items returns the global summary, if there is one, and the frames, oldest first,
 // as items of source memory. Protected frames score 1, the others 0.5 for the oldest
 // to 1 for the newest. Tokens are not counted: an estimate is not a count.
@@ -211,4 +215,5 @@ func (m *FrameMemory) observations() []string {
 var (
 	_ pipeline.MemoryProvider  = (*FrameMemory)(nil)
 	_ pipeline.ContextProvider = (*FrameMemory)(nil)
+	_ pipeline.Isolated        = (*FrameMemory)(nil)
 )

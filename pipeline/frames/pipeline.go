@@ -29,7 +29,8 @@ type Pipeline struct {
 	log Log
 	now func() time.Time
 
-	writing sync.Mutex // held while the log is written; taken before mu
+	writing  sync.Mutex // held while the log is written; taken before mu
+	doubtful bool       // whether a failed append may have written; under writing
 
 	mu      sync.RWMutex
 	header  Header
@@ -120,27 +121,6 @@ func (p *Pipeline) fillLog(ctx context.Context, frames []Frame) error {
 		records[i].Frame = frames[i]
 	}
 	return p.log.Append(ctx, records)
-}
-
-// replay adds the frames that the log has from the next id on.
-func (p *Pipeline) replay(ctx context.Context) error {
-	for {
-		records, err := p.log.Read(ctx, p.next, restorePage)
-		if err != nil || len(records) == 0 {
-			return err
-		}
-		for i := range records {
-			r := &records[i]
-			if err := r.clean(); err != nil {
-				return err
-			}
-			if r.ID < p.next {
-				return fmt.Errorf("log: frame %d after %d: %w", r.ID, p.next, ErrOrder)
-			}
-			p.view.push(&r.Frame, r.Limits)
-			p.next = r.ID + 1
-		}
-	}
 }
 
 // ID returns the id of the pipeline.

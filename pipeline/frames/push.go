@@ -12,16 +12,17 @@ import (
 // batch is the pushes that one append makes durable. The push that opens it writes
 // it; those that join wait.
 type batch struct {
-	records []Record
+	records []Record // without ids until the batch is written
 	written sync.WaitGroup
 	err     error
 }
 
 // Push appends a frame to the log and to the window, evicts under the limits, and
 // returns the id it assigned. The id belongs to the frame even if its own push
-// evicts it. A frame without a time is dated now. When the log fails the frame is
-// not in the window, and its id is not used again, because what a failing log has
-// kept is unknown.
+// evicts it. A frame without a time is dated now.
+//
+// When the log fails, the frame may still be in it. The next push looks: if it is
+// there, it is shown from then on, otherwise its id was never given out.
 //
 // Push looks at ctx only before it begins: a push that waits for the log cannot be
 // taken back.
@@ -36,37 +37,29 @@ func (p *Pipeline) Push(ctx context.Context, f Frame) (id uint64, err error) {
 	if err := f.clean(); err != nil {
 		return 0, err
 	}
-	b, opened, id, err := p.enlist(f)
-	if err != nil {
-		return 0, err
-	}
-	if opened {
+	b, place := p.enlist(f)
+	if place == 0 {
 		p.write(context.WithoutCancel(ctx), b)
 	} else {
 		b.written.Wait()
 	}
 	if b.err != nil {
-		return 0, fmt.Errorf("frame %d: append: %w", id, b.err)
+		return 0, fmt.Errorf("frame: append: %w", b.err)
 	}
-	return id, nil
+	return b.records[place].ID, nil
 }
 
-// enlist gives the frame its id and a place in the pending batch.
-func (p *Pipeline) enlist(f Frame) (b *batch, opened bool, id uint64, err error) {
+// enlist gives the frame a place in the pending batch; the first one opens it.
+func (p *Pipeline) enlist(f Frame) (b *batch, place int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.next > MaxFrameID {
-		return nil, false, 0, fmt.Errorf("frame: ids are used up: %w (begin a new pipeline)", pipeline.ErrInvalid)
-	}
 	if p.pending == nil {
-		p.pending, opened = new(batch), true
+		p.pending = new(batch)
 		p.pending.written.Add(1)
 	}
-	b, id = p.pending, p.next
-	f.ID = id
-	p.next++
+	b = p.pending
 	b.records = append(b.records, Record{Frame: f, Limits: p.limits})
-	return b, opened, id, nil
+	return b, len(b.records) - 1
 }
 
 // write closes the batch, appends it and shows its frames. Batches are written in
@@ -79,25 +72,86 @@ func (p *Pipeline) write(ctx context.Context, b *batch) {
 	p.mu.Lock()
 	p.pending = nil
 	p.mu.Unlock()
-	if b.err = p.appendGuarded(ctx, b.records); b.err != nil {
-		return
+	b.err = guard(func() error {
+		if err := p.settle(ctx); err != nil {
+			return err
+		}
+		if err := p.number(b.records); err != nil {
+			return err
+		}
+		p.doubtful = true
+		return p.log.Append(ctx, b.records)
+	})
+	if b.err == nil {
+		p.doubtful = false
+		p.show(b.records)
 	}
+}
+
+// settle finds out what a failed append has left in the log.
+func (p *Pipeline) settle(ctx context.Context) error {
+	if !p.doubtful {
+		return nil
+	}
+	if err := p.replay(ctx); err != nil {
+		return err
+	}
+	p.doubtful = false
+	return nil
+}
+
+// number assigns the next ids.
+func (p *Pipeline) number(records []Record) error {
+	next := p.NextFrameID()
+	if left := MaxFrameID + 1 - next; uint64(len(records)) > left {
+		return fmt.Errorf("ids are used up: %w (begin a new pipeline)", pipeline.ErrInvalid)
+	}
+	for i := range records {
+		records[i].ID = next + uint64(i)
+	}
+	return nil
+}
+
+// show adds records that are in the log to the window.
+func (p *Pipeline) show(records []Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range b.records {
-		r := &b.records[i]
+	for i := range records {
+		r := &records[i]
 		p.view.push(&r.Frame, r.Limits)
+		p.next = r.ID + 1
 	}
 	p.header.Checksum = ""
 }
 
-// appendGuarded turns a panic of a log into an error, because others wait for this
-// append.
-func (p *Pipeline) appendGuarded(ctx context.Context, records []Record) (err error) {
+// replay shows the records that the log has from the next id on.
+func (p *Pipeline) replay(ctx context.Context) error {
+	for {
+		next := p.NextFrameID()
+		records, err := p.log.Read(ctx, next, restorePage)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		for i := range records {
+			r := &records[i]
+			if err := r.clean(); err != nil {
+				return fmt.Errorf("log: %w", err)
+			}
+			if r.ID < next {
+				return fmt.Errorf("log: frame %d, want %d or higher: %w", r.ID, next, ErrOrder)
+			}
+			next = r.ID + 1
+		}
+		p.show(records)
+	}
+}
+
+// guard turns a panic of a log into an error, because others wait for the append.
+func guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("log: %w: %v\n%s", pipeline.ErrPanic, v, debug.Stack())
 		}
 	}()
-	return p.log.Append(ctx, records)
+	return f()
 }

@@ -3,6 +3,7 @@ package frames
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -50,7 +51,12 @@ func TestWaitingPushesAreAppendedTogether(t *testing.T) {
 			}
 		})
 	}
-	for p.NextFrameID() < 9 { // until all have their ids
+	for waiting := 0; waiting < 8; runtime.Gosched() {
+		p.mu.RLock()
+		if p.pending != nil {
+			waiting = len(p.pending.records)
+		}
+		p.mu.RUnlock()
 	}
 	if p.Len() != 0 {
 		t.Error("a frame is visible before it is in the log")
@@ -64,28 +70,44 @@ func TestWaitingPushesAreAppendedTogether(t *testing.T) {
 	wantIDs(t, p.Window().IDs(), 0, 1, 2, 3, 4, 5, 6, 7, 8)
 }
 
-func TestFailedAppendsUseUpTheirIDs(t *testing.T) {
-	full := errors.New("disk full")
-	log := newGatedLog()
-	p := newPipeline(t, Config{Log: log})
-	for i, fails := range []error{nil, full, nil} {
-		var pushed sync.WaitGroup
-		pushed.Go(func() {
-			_, err := p.Push(t.Context(), Frame{Kind: ToolCall})
-			if !errors.Is(err, fails) {
-				t.Errorf("push %d: %v, want %v", i, err, fails)
-			}
-			if fails != nil && err.Error() != "frame 1: append: disk full" {
+var errFull = errors.New("disk full")
+
+// doubtfulLog fails an append, after it has written or before.
+type doubtfulLog struct {
+	MemoryLog
+	fail, written bool
+}
+
+func (l *doubtfulLog) Append(ctx context.Context, records []Record) error {
+	if !l.fail || l.written {
+		if err := l.MemoryLog.Append(ctx, records); err != nil {
+			return err
+		}
+	}
+	if l.fail {
+		return errFull
+	}
+	return nil
+}
+
+func TestFailedAppends(t *testing.T) {
+	for written, want := range map[bool][]uint64{false: {0, 1}, true: {0, 1, 2, 3}} {
+		log := new(doubtfulLog)
+		p := newPipeline(t, Config{Log: log})
+		push(t, p, ToolCall, "a")
+		log.fail, log.written = true, written
+		for range 2 { // the second one settles what became of the first
+			if _, err := p.Push(t.Context(), Frame{Kind: ToolCall}); !errors.Is(err, errFull) || err.Error() != "frame: append: disk full" {
 				t.Errorf("error %v", err)
 			}
-		})
-		<-log.entered
-		log.proceed <- fails
-		pushed.Wait()
-	}
-	wantIDs(t, p.Window().IDs(), 0, 2)
-	if _, err := p.Recall(t.Context(), 1); !errors.Is(err, ErrNoFrame) {
-		t.Errorf("frame 1: %v", err)
+		}
+		log.fail = false
+		id := push(t, p, ToolCall, "b")
+		wantIDs(t, p.Window().IDs(), want...)
+		if id != want[len(want)-1] {
+			t.Errorf("written %v: id %d, want the last of %v", written, id, want)
+		}
+		wantIDs(t, readIDs(t, log, 0, 0), want...)
 	}
 }
 
@@ -107,9 +129,13 @@ func TestTwoPipelinesOnOneLog(t *testing.T) {
 	a := newPipeline(t, Config{Log: log})
 	b := newPipeline(t, Config{Log: log})
 	push(t, a, ToolCall, "a")
-	if _, err := b.Push(t.Context(), Frame{Kind: ToolCall}); !errors.Is(err, ErrOrder) ||
-		err.Error() != "frame 0: append: log: frame 0 after 0: frame ids out of order (has another pipeline written to the log?)" {
+	_, err := b.Push(t.Context(), Frame{Kind: ToolCall})
+	if !errors.Is(err, ErrOrder) ||
+		err.Error() != "frame: append: log: frame 0 after 0: frame ids out of order (has another pipeline written to the log?)" {
 		t.Errorf("error %v", err)
+	}
+	if id := push(t, b, ToolCall, "b"); id != 1 {
+		t.Errorf("id %d, want 1: after the error it has read what the other wrote", id)
 	}
 }
 
