@@ -3,8 +3,10 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +69,7 @@ var badCalls = []struct {
 	{"status-without-message", abi.ReasonGuestError, `filter: guest_error: status 7 without a message`},
 	{"stderr-then-trap", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: panic: index out of rang)`},
 	{"stdout-flood", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: ` + manyAs + `…)`},
+	{"trap-in-named", abi.ReasonTrap, `filter: trap: integer divide by zero ` + isAFault},
 	{"trap", abi.ReasonTrap, `filter: trap: unreachable ` + isAFault},
 }
 
@@ -129,6 +132,60 @@ func checkBadCall(t *testing.T, p *host.Plugin, reason abi.Reason, want string) 
 	}
 	if s := with.Diagnostics.SkippedSteps; len(s) != 1 || s[0] != "bad" {
 		t.Errorf("skipped steps %q", s)
+	}
+}
+
+// A trap tells where in the guest it happened.
+func TestTrapStack(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "trap-in-named", host.PluginConfig{})
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Run(t.Context(), nothing, twoItems())
+	perr := checkReason(t, err, abi.ReasonTrap)
+	if !strings.Contains(perr.Stack, "divide(i32) i32") || !strings.Contains(perr.Stack, "filter() i32") || !strings.Contains(fmt.Sprintf("%+v", err), "divide") {
+		t.Errorf("stack:\n%s", perr.Stack)
+	}
+}
+
+// A guest that grows with each call is replaced before it is full.
+func TestGrowingInstancesAreReplaced(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := load(t, h, "grow-each-call", host.PluginConfig{Limits: host.Limits{Memory: 4 << 20, Instances: 1}})
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if _, err := s.Run(t.Context(), nothing, twoItems()); err != nil {
+			t.Fatal(err)
+		}
+		if _, memory := host.Usage(h); memory > 4<<20 {
+			t.Fatalf("%d bytes of linear memory", memory)
+		}
+	}
+}
+
+func TestInputTooLarge(t *testing.T) {
+	h := newHost(t, host.Config{})
+	items := twoItems()
+	items[0].Content = strings.Repeat("x", 10_000)
+	for _, lane := range lanes {
+		p := loadAllops(t, h, host.PluginConfig{Lane: lane, Limits: host.Limits{Input: 9_000}})
+		s, err := p.Step(abi.OpProcess, host.StepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Run(t.Context(), nothing, items)
+		if perr := checkReason(t, err, abi.ReasonInputTooLarge); !strings.Contains(perr.Error(), "allowed 9000 (raise limits.input") {
+			t.Errorf("%s: error %v", lane, perr)
+		}
+	}
+	p := load(t, h, "foreign", host.PluginConfig{Limits: host.Limits{Memory: 64 << 10}})
+	_, err := p.Call(t.Context(), "echo", make([]byte, 100_000))
+	if perr := checkReason(t, err, abi.ReasonInputTooLarge); !strings.Contains(perr.Error(), "does not fit into limits.memory") {
+		t.Errorf("error %v", perr)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 type mountedFile struct {
 	experimentalsys.UnimplementedFile
 	file     *os.File
+	open     *budget
+	closed   bool
 	dir      bool
 	append   bool
 	writable bool
@@ -158,4 +160,11 @@ func (f *mountedFile) Sync() experimentalsys.Errno {
 func (f *mountedFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
 // Close implements experimental/sys.File.
-func (f *mountedFile) Close() experimentalsys.Errno { return errno(f.file.Close()) }
+func (f *mountedFile) Close() experimentalsys.Errno {
+	if f.closed {
+		return experimentalsys.EBADF
+	}
+	f.closed = true
+	f.open.give(1)
+	return errno(f.file.Close())
+}

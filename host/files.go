@@ -22,6 +22,7 @@ import (
 func mounts(grants []FileGrant) (wazero.FSConfig, []*os.Root, error) {
 	cfg := wazero.NewFSConfig()
 	var roots []*os.Root
+	open := &budget{limit: maxOpenFiles}
 	for _, g := range grants {
 		root, err := os.OpenRoot(g.Host)
 		if err != nil {
@@ -34,7 +35,7 @@ func mounts(grants []FileGrant) (wazero.FSConfig, []*os.Root, error) {
 			closeRoots(roots)
 			return nil, nil, errors.New("grants.files: this build of wazero cannot mount directories")
 		}
-		cfg = fsys.WithSysFSMount(&mount{root: root, writable: g.Mode == ModeRW}, cleanGuest(g.Guest))
+		cfg = fsys.WithSysFSMount(&mount{root: root, writable: g.Mode == ModeRW, open: open}, cleanGuest(g.Guest))
 	}
 	return cfg, roots, nil
 }
@@ -69,7 +70,14 @@ type mount struct {
 	experimentalsys.UnimplementedFS
 	root     *os.Root
 	writable bool
+	// open counts the open files of the plugin, of all its mounts and
+	// instances.
+	open *budget
 }
+
+// maxOpenFiles is the most files of one plugin that are open at a time: file
+// descriptors belong to the whole process.
+const maxOpenFiles = 256
 
 // local turns a guest's path into one below the root.
 func local(name string) string {
@@ -105,23 +113,29 @@ func (m *mount) OpenFile(name string, flag experimentalsys.Oflag, perm fs.FileMo
 	if info, err := m.root.Lstat(name); err == nil && flag&experimentalsys.O_NOFOLLOW != 0 && info.Mode()&fs.ModeSymlink != 0 {
 		return nil, experimentalsys.ELOOP
 	}
+	if !m.open.take(1) {
+		return nil, experimentalsys.EAGAIN
+	}
 	f, err := m.root.OpenFile(name, osFlags(flag), perm&0o666)
 	if err != nil {
+		m.open.give(1)
 		return nil, errno(err)
 	}
+	opened := &mountedFile{file: f, open: m.open, append: flag&experimentalsys.O_APPEND != 0, writable: flag&writes != 0}
 	info, err := f.Stat()
+	number := errno(err)
 	switch {
 	case err != nil:
-		_ = f.Close()
-		return nil, errno(err)
 	case !info.IsDir() && !info.Mode().IsRegular():
-		_ = f.Close()
-		return nil, experimentalsys.EPERM
+		number = experimentalsys.EPERM
 	case !info.IsDir() && flag&experimentalsys.O_DIRECTORY != 0:
-		_ = f.Close()
-		return nil, experimentalsys.ENOTDIR
+		number = experimentalsys.ENOTDIR
+	default:
+		opened.dir = info.IsDir()
+		return opened, 0
 	}
-	return &mountedFile{file: f, dir: info.IsDir(), append: flag&experimentalsys.O_APPEND != 0, writable: flag&writes != 0}, 0
+	_ = opened.Close()
+	return nil, number
 }
 
 // osFlags translates open flags. Nothing is waited for: opening a pipe must not

@@ -51,6 +51,9 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 		if err := h.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
+		if instances, memory := host.Usage(h); instances != 0 || memory != 0 {
+			t.Errorf("closed host holds %d instances and %d bytes", instances, memory)
+		}
 	})
 	return h
 }
