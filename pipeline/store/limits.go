@@ -61,14 +61,20 @@ func (r *Record) Validate() error {
 }
 
 // ValidateChanges returns an error that is [ErrInvalid] if a key, a record or an ID
-// in the changes is invalid, or if they are more or larger than one call may be.
+// in the changes is invalid, if two changes are of one key, or if they are more or
+// larger than one call may be.
 func ValidateChanges(changes []Change) error {
 	count, size := 0, 0
+	seen := make(map[Key]bool, len(changes))
 	for i := range changes {
 		c := &changes[i]
 		if err := c.validate(); err != nil {
 			return err
 		}
+		if seen[c.Key] {
+			return fmt.Errorf("%w: two changes of %s in one call", ErrInvalid, c.Key)
+		}
+		seen[c.Key] = true
 		count += len(c.Put) + len(c.Delete)
 		for j := range c.Put {
 			size += len(c.Put[j].Data)

@@ -242,6 +242,9 @@ func (m *Memory) check(c *Change) error {
 // apply makes a change that was checked and returns how many records it deleted.
 func (m *Memory) apply(c *Change) int {
 	l := m.lists[c.Key]
+	if l == nil && len(c.Put) == 0 {
+		return 0
+	}
 	if l == nil {
 		l = &list{seqs: make(map[string]int64)}
 		m.lists[c.Key] = l

@@ -81,7 +81,7 @@ type Store interface {
 	// Clear removes all records of a key and returns how many there were. Sequence
 	// numbers go on from where they were.
 	Clear(ctx context.Context, key Key) (int, error)
-	// Apply makes several changes, of any keys, together or not at all.
+	// Apply makes several changes together or not at all. Each is of another key.
 	Apply(ctx context.Context, changes ...Change) error
 	// Keys lists the keys of a tenant that hold records, of one kind or, if kind is
 	// empty, of all, sorted by kind and stream.

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// importBatch and importBytes are how much Import writes at once: enough that
+	// the cost of a commit does not count.
+	importBatch = 1000
+	importBytes = 8 << 20
+	// maxLine is the longest line: the largest data and its names, escaped.
+	maxLine = MaxData + 32<<10
+)
+
+// Import reads JSON Lines as [Export] writes them and returns how many records it
+// stored. A record whose key and ID are there is replaced in place; any other keeps
+// its sequence number if that is still free, and comes last if not. So an import into
+// an empty store is an exact copy, and importing twice changes nothing. Lines may
+// leave out stream, seq, id and time; unknown, repeated and null members are errors.
+//
+// Records are stored in batches, each all or nothing. An error names the line it is
+// about and how many records are stored.
+func Import(ctx context.Context, s Store, r io.Reader) (int, error) {
+	return importLines(ctx, s, r, "")
+}
+
+// ImportAs is [Import] for one tenant: every record becomes its record, whatever
+// tenant the lines name. Use it for files that a tenant brings.
+func ImportAs(ctx context.Context, s Store, r io.Reader, tenant string) (int, error) {
+	if err := validateName("tenant", tenant, true); err != nil {
+		return 0, fmt.Errorf("import: %w", err)
+	}
+	return importLines(ctx, s, r, tenant)
+}
+
+func importLines(ctx context.Context, s Store, r io.Reader, tenant string) (int, error) {
+	im := importer{store: s, tenant: tenant, at: make(map[Key]int)}
+	err := im.run(ctx, bufio.NewReader(r))
+	if err != nil && im.stored > 0 {
+		err = fmt.Errorf("import: %w (the %d records before line %d are stored)", err, im.stored, im.from)
+	} else if err != nil {
+		err = fmt.Errorf("import: %w (nothing is stored)", err)
+	}
+	return im.stored, err
+}
+
+// importer gathers lines into batches.
+type importer struct {
+	store   Store
+	tenant  string
+	stored  int
+	from    int // the first line of the batch
+	count   int
+	size    int
+	changes []Change
+	at      map[Key]int // index in changes
+}
+
+func (im *importer) run(ctx context.Context, r *bufio.Reader) error {
+	im.from = 1
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		b, err := readLine(r)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(bytes.TrimSpace(b)) > 0 {
+			if err := im.add(b); err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		if err != nil || im.count >= importBatch || im.size >= importBytes {
+			if err := im.flush(ctx, n); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+func (im *importer) add(b []byte) error {
+	key, rec, err := parseLine(b)
+	if err != nil {
+		return err
+	}
+	if im.tenant != "" {
+		key.Tenant = im.tenant
+	}
+	one := Change{Key: key, Put: []Record{rec}, KeepSeq: true}
+	if err := one.validate(); err != nil {
+		return err
+	}
+	i, ok := im.at[key]
+	if !ok {
+		i = len(im.changes)
+		im.at[key] = i
+		im.changes = append(im.changes, Change{Key: key, KeepSeq: true})
+	}
+	im.changes[i].Put = append(im.changes[i].Put, rec)
+	im.count++
+	im.size += len(rec.Data)
+	return nil
+}
+
+// flush stores the batch that ends with line n.
+func (im *importer) flush(ctx context.Context, n int) error {
+	if im.count > 0 {
+		if err := im.store.Apply(ctx, im.changes...); err != nil {
+			return fmt.Errorf("lines %d to %d: %w", im.from, n, err)
+		}
+	}
+	im.stored += im.count
+	im.from, im.count, im.size = n+1, 0, 0
+	im.changes = im.changes[:0]
+	clear(im.at)
+	return nil
+}
+
+// readLine returns a line without its end. The last line comes with io.EOF.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var b []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		b = append(b, part...)
+		if len(b) > maxLine {
+			return nil, fmt.Errorf("%w: longer than %d bytes", ErrInvalid, maxLine)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return b, err
+		}
+	}
+}
+
+// parseLine decodes one line strictly.
+func parseLine(b []byte) (key Key, rec Record, err error) {
+	if !utf8.Valid(b) {
+		return key, rec, fmt.Errorf("%w: not UTF-8", ErrInvalid)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return key, rec, fmt.Errorf("%w: not a JSON object", ErrInvalid)
+	}
+	targets := map[string]any{
+		"tenant": &key.Tenant, "kind": &key.Kind, "stream": &key.Stream,
+		"seq": &rec.Seq, "id": &rec.ID, "time": &rec.Time, "data": &rec.Data,
+	}
+	for d.More() {
+		if err := parseMember(d, targets); err != nil {
+			return Key{}, Record{}, err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return Key{}, Record{}, fmt.Errorf("%w: %w", ErrInvalid, noEOF(err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Key{}, Record{}, fmt.Errorf("%w: text after the object", ErrInvalid)
+	}
+	if rec.Data == nil {
+		return Key{}, Record{}, fmt.Errorf("%w: no data", ErrInvalid)
+	}
+	return key, rec, nil
+}
+
+// parseMember decodes one member and takes its target away, so that it cannot come
+// twice.
+func parseMember(d *json.Decoder, targets map[string]any) error {
+	t, err := d.Token()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, noEOF(err))
+	}
+	name, _ := t.(string)
+	target, ok := targets[name]
+	if !ok {
+		return fmt.Errorf("%w: member %q is unknown (tenant, kind, stream, seq, id, time, data)", ErrInvalid, name)
+	}
+	if target == nil {
+		return fmt.Errorf("%w: member %q comes twice", ErrInvalid, name)
+	}
+	targets[name] = nil
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return fmt.Errorf("%w: member %q: %w", ErrInvalid, name, noEOF(err))
+	}
+	if data, ok := target.(*json.RawMessage); ok {
+		*data = raw
+		return nil
+	}
+	if string(raw) == "null" {
+		return fmt.Errorf("%w: member %q is null (leave it out)", ErrInvalid, name)
+	}
+	if err := json.Unmarshal(raw, target); err != nil {
+		if _, ok := target.(*time.Time); ok {
+			return fmt.Errorf("%w: member %q: not a time as in RFC 3339", ErrInvalid, name)
+		}
+		return fmt.Errorf("%w: member %q: %w", ErrInvalid, name, err)
+	}
+	return nil
+}
+
+// noEOF says in words that a line ended too early: its io.EOF must not look like the
+// end of the file.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

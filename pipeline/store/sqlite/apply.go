@@ -1,0 +1,209 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// execute makes the changes of a request. What is wrong with the request itself goes
+// into it, before anything is written; the error returned is the transaction's.
+func (t *tx) execute(r *request) error {
+	r.err, r.first, r.count = nil, 0, 0
+	for i := range r.changes {
+		if err := t.check(&r.changes[i]); code(err) != 0 {
+			return err
+		} else if err != nil {
+			r.err = err
+			return nil
+		}
+	}
+	for i := range r.changes {
+		if err := t.apply(r, &r.changes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check finds what would stop a change half-way.
+func (t *tx) check(c *change) error {
+	h, err := t.head(c.key)
+	if err != nil {
+		return err
+	}
+	last := int64(0)
+	if h != nil {
+		last = h.last
+	}
+	// Whether an ID is there matters to an append and to an ID of the store's, and
+	// to the number of numbers needed when they are about to run out.
+	scarce := c.top(last) > store.MaxSeq-store.MaxBatch
+	for i := range c.put {
+		r := &c.put[i]
+		found := false
+		if h != nil && r.id != "" && (c.append || scarce || store.IsAutoID(r.id)) && !slices.Contains(c.delete, r.id) {
+			if _, found, err = t.find(h, r.id); err != nil {
+				return err
+			}
+		}
+		switch {
+		case found && c.append:
+			return fmt.Errorf("id %q: %w", r.id, store.ErrExists)
+		case found:
+		case store.IsAutoID(r.id) && !c.keepSeq:
+			return fmt.Errorf("id %q: %w (IDs that begin with # are given by the store)", r.id, store.ErrNotFound)
+		default:
+			last = c.nextSeq(last, r)
+		}
+	}
+	if last > store.MaxSeq {
+		return fmt.Errorf("%w: all %d sequence numbers are given (go on under another key)", store.ErrFull, int64(store.MaxSeq))
+	}
+	return nil
+}
+
+// top is the greatest number that is given or asked for.
+func (c *change) top(last int64) int64 {
+	if c.keepSeq {
+		for i := range c.put {
+			last = max(last, c.put[i].seq)
+		}
+	}
+	return last
+}
+
+func (c *change) nextSeq(last int64, r *row) int64 {
+	if c.keepSeq && r.seq > last {
+		return r.seq
+	}
+	return last + 1
+}
+
+// apply writes a change that was checked.
+func (t *tx) apply(r *request, c *change) error {
+	h, err := t.head(c.key)
+	if err != nil {
+		return err
+	}
+	if h == nil && len(c.put) == 0 {
+		return nil
+	}
+	if h == nil {
+		if h, err = t.create(c.key); err != nil {
+			return err
+		}
+	}
+	n, err := t.remove(h, c)
+	if err != nil {
+		return err
+	}
+	r.count += n
+	if len(c.put) > 0 {
+		r.first = h.last + 1
+	}
+	for i := range c.put {
+		if err := t.put(h, c, &c.put[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) remove(h *head, c *change) (int, error) {
+	if c.clear {
+		return t.conn.exec("DELETE FROM records WHERE at BETWEEN ? AND ?", h.place(1), h.place(seqMask))
+	}
+	n := 0
+	for _, id := range c.delete {
+		at, found, err := t.find(h, id)
+		if err != nil {
+			return 0, err
+		}
+		if !found {
+			continue
+		}
+		gone, err := t.conn.exec("DELETE FROM records WHERE at = ?", at)
+		if err != nil {
+			return 0, err
+		}
+		n += gone
+	}
+	return n, nil
+}
+
+func (t *tx) put(h *head, c *change, r *row) error {
+	if r.id != "" && !c.append {
+		at, found, err := t.find(h, r.id)
+		if err != nil {
+			return err
+		}
+		if found {
+			_, err = t.conn.exec("UPDATE records SET time = ?, sum = ?, data = ? WHERE at = ?", r.time, placed(r.sum, at), r.data, at)
+			return err
+		}
+	}
+	h.last = c.nextSeq(h.last, r)
+	if !h.dirty {
+		h.dirty = true
+		t.changed = append(t.changed, h)
+	}
+	at := h.place(h.last)
+	var id driver.Value
+	if s := storedID(r.id); s != "" {
+		id = s
+	}
+	_, err := t.conn.exec("INSERT INTO records (at, id, time, sum, data) VALUES (?, ?, ?, ?, ?)", at, id, r.time, placed(r.sum, at), r.data)
+	return err
+}
+
+// find returns the place of the record with an ID.
+func (t *tx) find(h *head, id string) (at int64, found bool, err error) {
+	if store.IsAutoID(id) {
+		seq, ok := store.ParseAutoID(id)
+		if !ok || seq > store.MaxSeq {
+			return 0, false, nil
+		}
+		return t.conn.number("SELECT at FROM records WHERE at = ? AND id IS NULL", h.place(seq))
+	}
+	return t.conn.number("SELECT at FROM records WHERE at >> 32 = ? AND id = ?", h.id, id)
+}
+
+// head returns where the list of a key is, nil if there is none.
+func (t *tx) head(key store.Key) (*head, error) {
+	if h := t.heads[key]; h != nil {
+		return h, nil
+	}
+	var h *head
+	err := t.conn.query("SELECT id, last FROM lists WHERE tenant = ? AND kind = ? AND stream = ?",
+		[]driver.Value{key.Tenant, key.Kind, key.Stream}, func(row []driver.Value) error {
+			id, ok := row[0].(int64)
+			last, ok2 := row[1].(int64)
+			if !ok || !ok2 {
+				return fmt.Errorf("%w: the list of %s", store.ErrCorrupt, key)
+			}
+			h = &head{id: id, last: last}
+			return nil
+		})
+	if err != nil || h == nil {
+		return nil, err
+	}
+	t.heads[key] = h
+	return h, nil
+}
+
+func (t *tx) create(key store.Key) (*head, error) {
+	id, ok, err := t.conn.number("INSERT INTO lists (tenant, kind, stream, last) VALUES (?, ?, ?, 0) RETURNING id",
+		key.Tenant, key.Kind, key.Stream)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: the list of %s has no number", store.ErrCorrupt, key)
+	}
+	h := &head{id: id}
+	t.heads[key] = h
+	return h, nil
+}

@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// fault is what an error of SQLite means to a caller, and what to do about it.
+type fault struct {
+	is     error
+	remedy string
+}
+
+// faults are by primary result code.
+var faults = map[int]fault{
+	lib.SQLITE_BUSY:     {store.ErrBusy, "another process writes; try again, or raise the busy timeout"},
+	lib.SQLITE_LOCKED:   {store.ErrBusy, "another process writes; try again, or raise the busy timeout"},
+	lib.SQLITE_FULL:     {store.ErrFull, "make room on the disk and try again"},
+	lib.SQLITE_CORRUPT:  {store.ErrCorrupt, "restore a backup, or import an export into a new file"},
+	lib.SQLITE_NOTADB:   {store.ErrCorrupt, "this is not a store; name another file, or restore a backup"},
+	lib.SQLITE_READONLY: {store.ErrReadOnly, "make the file and its directory writable"},
+	lib.SQLITE_PERM:     {store.ErrReadOnly, "make the file and its directory writable"},
+	lib.SQLITE_CANTOPEN: {store.ErrReadOnly, "make the file and its directory writable"},
+	lib.SQLITE_IOERR:    {nil, "check the disk: room, quota, health"},
+	lib.SQLITE_NOMEM:    {nil, "make memory available"},
+}
+
+// code is the extended result code of an error of SQLite, or 0.
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// primary is the result code without its extension.
+func primary(err error) int { return code(err) & 0xff }
+
+// translate gives an error of SQLite its meaning and its remedy.
+func translate(err error) error {
+	f, ok := faults[primary(err)]
+	switch {
+	case !ok:
+		return err
+	case f.is == nil:
+		return fmt.Errorf("%w (%s)", err, f.remedy)
+	}
+	return fmt.Errorf("%w: %w (%s)", f.is, err, f.remedy)
+}
+
+// fileError gives an error of the file system its meaning and its remedy.
+func fileError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w (make the file and its directory writable)", store.ErrReadOnly, err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: %w (make room on the disk and try again)", store.ErrFull, err)
+	}
+	return err
+}

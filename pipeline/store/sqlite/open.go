@@ -1,0 +1,192 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Sync says when a commit is durable.
+type Sync string
+
+const (
+	// Full syncs every commit before it is acknowledged.
+	Full Sync = "full"
+	// Normal syncs now and then: a power cut may take the last commits. The end of
+	// the process takes nothing.
+	Normal Sync = "normal"
+)
+
+const (
+	// DefaultBusyTimeout is how long a write waits for another process: longer than
+	// the largest batch takes on a slow disk.
+	DefaultBusyTimeout = 5 * time.Second
+	// minReaders is how many readers there may be on a small machine: readers of a
+	// slow disk wait, they do not compute.
+	minReaders = 4
+)
+
+// Options are optional: the zero value is the safe choice.
+type Options struct {
+	// Sync is when a commit is durable. Empty: Full.
+	Sync Sync
+	// BusyTimeout is how long a call waits for another process that writes, before
+	// it returns [store.ErrBusy]. Zero: DefaultBusyTimeout.
+	BusyTimeout time.Duration
+	// Readers is how many connections read at the same time, each with up to 2 MiB of
+	// cache. Zero: one for each CPU, at least 4.
+	Readers int
+
+	maxPages int // of the file, for tests
+}
+
+// Store is a [store.Store] in an SQLite file. Close it: until then it holds open
+// files and a goroutine.
+type Store struct {
+	path    string
+	opts    Options
+	writer  *writer
+	readers chan *conn // nil for one that is not open yet
+	closing chan struct{}
+	once    sync.Once
+	done    error // of Close
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store in a file and creates the file, and its directory, if need
+// be. Errors name the file: besides those of every call, [store.ErrVersion] if a
+// newer program wrote it.
+func Open(ctx context.Context, path string, opts Options) (*Store, error) {
+	s, err := open(ctx, path, opts)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, path string, opts Options) (*Store, error) {
+	if err := opts.complete(); err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := createFile(path); err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, opts: opts, readers: make(chan *conn, opts.Readers), closing: make(chan struct{})}
+	for range opts.Readers {
+		s.readers <- nil
+	}
+	c, err := s.openWriter(ctx)
+	if err != nil {
+		return nil, translate(err)
+	}
+	s.writer = newWriter(s, c)
+	go s.writer.run()
+	return s, nil
+}
+
+func (o *Options) complete() error {
+	switch o.Sync {
+	case "":
+		o.Sync = Full
+	case Full, Normal:
+	default:
+		return fmt.Errorf("%w: sync %q (full, normal)", store.ErrInvalid, o.Sync)
+	}
+	if o.BusyTimeout < 0 || o.Readers < 0 {
+		return fmt.Errorf("%w: negative option", store.ErrInvalid)
+	}
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = DefaultBusyTimeout
+	}
+	if o.Readers == 0 {
+		o.Readers = max(minReaders, runtime.NumCPU())
+	}
+	return nil
+}
+
+// openWriter prepares the file. Another process may be doing the same, and SQLite
+// does not wait in all of that, so the whole is tried again until the busy timeout.
+func (s *Store) openWriter(ctx context.Context) (*conn, error) {
+	deadline := time.Now().Add(s.opts.BusyTimeout)
+	for {
+		c, err := s.tryOpenWriter()
+		if primary(err) != primaryBusy || time.Now().After(deadline) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(busySlice):
+		}
+	}
+}
+
+func (s *Store) tryOpenWriter() (*conn, error) {
+	c, err := openConn(s.path, busyPragma(busySlice), "trusted_schema = OFF", "cell_size_check = ON")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepareFile(c); err != nil {
+		_ = c.close() // the first error says it all
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Store) prepareFile(c *conn) error {
+	if err := identify(c); err != nil {
+		return err
+	}
+	mode, err := c.text("PRAGMA journal_mode = WAL")
+	if err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("journal mode is %s instead of wal (put the file on a local disk)", mode)
+	}
+	settings := fmt.Sprintf(`PRAGMA synchronous = %s; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;
+		PRAGMA cache_size = -%d; PRAGMA wal_autocheckpoint = %d; PRAGMA journal_size_limit = %d`,
+		s.opts.Sync, writerCacheKiB, checkpointPages, walKeepBytes)
+	if s.opts.maxPages > 0 {
+		settings += fmt.Sprintf("; PRAGMA max_page_count = %d", s.opts.maxPages)
+	}
+	if err := c.once(settings); err != nil {
+		return err
+	}
+	return migrate(c)
+}
+
+// Close implements [store.Store]. Calls that wait for another process end with
+// [store.ErrBusy] or their success first.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		close(s.closing)
+		errs := []error{}
+		for range s.opts.Readers {
+			if c := <-s.readers; c != nil {
+				errs = append(errs, c.close())
+			}
+		}
+		errs = append(errs, s.writer.close())
+		if err := errors.Join(errs...); err != nil {
+			s.done = fmt.Errorf("close store %s: %w", s.path, translate(err))
+		}
+	})
+	return s.done
+}
+
+// fail names the file, what was tried and, if it came from SQLite, what it means.
+func (s *Store) fail(err error, format string, args ...any) error {
+	return fmt.Errorf("store %s: %s: %w", s.path, fmt.Sprintf(format, args...), translate(err))
+}

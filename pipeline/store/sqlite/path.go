@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// DefaultPath is where the store of a user is: anchor-host/store.db in the user's
+// data directory, which is $XDG_DATA_HOME or, by platform, ~/.local/share,
+// ~/Library/Application Support or %LocalAppData%. It creates nothing.
+func DefaultPath() (string, error) {
+	dir, err := dataDir(runtime.GOOS, os.Getenv, os.UserHomeDir)
+	if err != nil {
+		return "", fmt.Errorf("default store path: %w (set XDG_DATA_HOME, or name a file)", err)
+	}
+	return filepath.Join(dir, "anchor-host", "store.db"), nil
+}
+
+func dataDir(goos string, getenv func(string) string, home func() (string, error)) (string, error) {
+	// A relative path is to be ignored, says the XDG base directory specification.
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	if goos == "windows" {
+		if dir := getenv("LocalAppData"); dir != "" {
+			return dir, nil
+		}
+		return "", errors.New("%LocalAppData% is not set")
+	}
+	dir, err := home()
+	if err != nil {
+		return "", err
+	}
+	if goos == "darwin" || goos == "ios" {
+		return filepath.Join(dir, "Library", "Application Support"), nil
+	}
+	return filepath.Join(dir, ".local", "share"), nil
+}
+
+// createFile makes sure that there is a file that we may write, and that a new one
+// belongs to its owner alone: SQLite gives the files next to it the same mode.
+func createFile(path string) error {
+	if path == "" {
+		return fmt.Errorf("%w: no path", store.ErrInvalid)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fileError(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return checkFile(path)
+	}
+	if err != nil {
+		return fileError(err)
+	}
+	if err := f.Close(); err != nil {
+		return fileError(err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fileError(err)
+	}
+	return f.Close()
+}
+
+// syncDir makes the name of a new file durable.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // directories cannot be synced there
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return fileError(err)
+	}
+	err = d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fileError(err)
+	}
+	return nil
+}
+
+// fileURI is the path as SQLite reads it, safe from characters that mean something
+// in a URI.
+func fileURI(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/x is /C:/x
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}

@@ -1,0 +1,184 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// checkEvery is how many rows are read between two looks at the context.
+const checkEvery = 256
+
+// columns of a record, as scan takes them, of the list that three arguments name.
+const columns = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
+	ON r.at > (l.id << 32) + ? AND r.at < (l.id + 1) << 32 WHERE l.tenant = ? AND l.kind = ? AND l.stream = ? `
+
+const (
+	readUp   = columns + "ORDER BY r.at LIMIT ?"
+	readDown = columns + "ORDER BY r.at DESC LIMIT ?"
+	readID   = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
+	ON r.at >> 32 = l.id AND r.id = ? WHERE l.tenant = ? AND l.kind = ? AND l.stream = ?`
+	readSeq = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
+	ON r.at = (l.id << 32) + ? AND r.id IS NULL WHERE l.tenant = ? AND l.kind = ? AND l.stream = ?`
+	listKeys = `SELECT kind, stream FROM lists l WHERE tenant = ?1 AND (?2 = '' OR kind = ?2)
+	AND EXISTS (SELECT 1 FROM records WHERE at > l.id << 32 AND at < (l.id + 1) << 32) ORDER BY kind, stream`
+)
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error) {
+	if limit < 0 {
+		return nil, s.fail(fmt.Errorf("%w: limit %d", store.ErrInvalid, limit), "read %s", key)
+	}
+	if limit == 0 {
+		limit = -1
+	}
+	return s.records(ctx, key, readUp, min(max(after, 0), store.MaxSeq), int64(limit))
+}
+
+// Last implements [store.Store].
+func (s *Store) Last(ctx context.Context, key store.Key, n int) ([]store.Record, error) {
+	if n < 0 {
+		return nil, s.fail(fmt.Errorf("%w: the last %d", store.ErrInvalid, n), "read %s", key)
+	}
+	recs, err := s.records(ctx, key, readDown, int64(0), int64(n))
+	slices.Reverse(recs)
+	return recs, err
+}
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key store.Key, id string) (store.Record, error) {
+	query, arg := readID, driver.Value(id)
+	if store.IsAutoID(id) {
+		seq, ok := store.ParseAutoID(id)
+		if !ok || seq > store.MaxSeq {
+			seq = 0 // which no record has
+		}
+		query, arg = readSeq, seq
+	}
+	recs, err := s.records(ctx, key, query, arg)
+	if err != nil {
+		return store.Record{}, err
+	}
+	if len(recs) == 0 {
+		return store.Record{}, s.fail(store.ErrNotFound, "get %q of %s", id, key)
+	}
+	return recs[0], nil
+}
+
+// Keys implements [store.Store].
+func (s *Store) Keys(ctx context.Context, tenant, kind string) ([]store.Key, error) {
+	if err := (store.Key{Tenant: tenant, Kind: "any"}).Validate(); err != nil {
+		return nil, s.fail(err, "list keys")
+	}
+	var keys []store.Key
+	err := s.read(ctx, listKeys, []driver.Value{tenant, kind}, func(row []driver.Value) error {
+		k, ok := row[0].(string)
+		stream, ok2 := row[1].(string)
+		if !ok || !ok2 {
+			return fmt.Errorf("%w: a key that is not text", store.ErrCorrupt)
+		}
+		keys = append(keys, store.Key{Tenant: tenant, Kind: k, Stream: stream})
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "list keys")
+	}
+	return keys, nil
+}
+
+// records runs a query for records of a key. The first argument comes before the key
+// and the others after it.
+func (s *Store) records(ctx context.Context, key store.Key, query string, first driver.Value, more ...driver.Value) ([]store.Record, error) {
+	if err := key.Validate(); err != nil {
+		return nil, s.fail(err, "read %s", key)
+	}
+	var recs []store.Record
+	args := append([]driver.Value{first, key.Tenant, key.Kind, key.Stream}, more...)
+	err := s.read(ctx, query, args, func(row []driver.Value) error {
+		r, err := scan(row)
+		recs = append(recs, r)
+		return err
+	})
+	if err != nil {
+		return nil, s.fail(err, "read %s", key)
+	}
+	return recs, nil
+}
+
+// read runs a query on a connection of its own.
+func (s *Store) read(ctx context.Context, query string, args []driver.Value, f func(row []driver.Value) error) error {
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	n := 0
+	err = c.query(query, args, func(row []driver.Value) error {
+		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return f(row)
+	})
+	s.release(c, err)
+	return err
+}
+
+// acquire takes a connection and opens it if it is new.
+func (s *Store) acquire(ctx context.Context) (*conn, error) {
+	select {
+	case <-s.closing:
+		return nil, store.ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var c *conn
+	select {
+	case c = <-s.readers:
+	case <-s.closing:
+		return nil, store.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if c != nil {
+		return c, nil
+	}
+	c, err := openConn(s.path, busyPragma(s.opts.BusyTimeout), "trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY")
+	if err != nil {
+		s.readers <- nil
+		return nil, err
+	}
+	return c, nil
+}
+
+// release gives a connection back. After an error of SQLite the next reader starts
+// with a fresh one.
+func (s *Store) release(c *conn, err error) {
+	if code(err) != 0 {
+		_ = c.close() // the first error says it all
+		c = nil
+	}
+	s.readers <- c
+}
+
+// scan makes a record of a row and verifies that it is what was written.
+func scan(row []driver.Value) (store.Record, error) {
+	at, ok := row[0].(int64)
+	id, _ := row[1].(string) // null: the ID follows from the place
+	nanos, ok2 := row[2].(int64)
+	sum, ok3 := row[3].(int64)
+	data, ok4 := row[4].([]byte)
+	r := store.Record{Seq: at & seqMask, ID: id, Data: json.RawMessage(data), Time: time.Unix(0, nanos).UTC()}
+	if id == "" {
+		r.ID = store.AutoID(r.Seq)
+	}
+	if !ok || !ok2 || !ok3 || !ok4 || sum != placed(checksum(id, nanos, data), at) {
+		return r, fmt.Errorf("%w: record %q is not what was written (delete it, or restore a backup)", store.ErrCorrupt, r.ID)
+	}
+	return r, nil
+}

@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"sync/atomic"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// request is a write on its way to the writer.
+type request struct {
+	changes []change
+	size    int // of the data, in bytes
+	since   time.Time
+	state   atomic.Int32
+	done    chan struct{} // closed when the fields below are final
+
+	err   error
+	first int64 // seq of the first record of an append
+	count int   // of records deleted
+}
+
+// The states of a request. Only its caller moves it from queued to abandoned and
+// only the writer from queued to taken.
+const (
+	queued = iota
+	taken
+	abandoned
+)
+
+func (r *request) take() bool    { return r.state.CompareAndSwap(queued, taken) }
+func (r *request) abandon() bool { return r.state.CompareAndSwap(queued, abandoned) }
+
+func (r *request) finish(err error) {
+	r.err = err
+	close(r.done)
+}
+
+// change is a [store.Change], ready to be written.
+type change struct {
+	key     store.Key
+	clear   bool
+	delete  []string
+	put     []row
+	append  bool // an ID that is there is an error
+	keepSeq bool
+}
+
+// row is a [store.Record], ready to be written.
+type row struct {
+	id   string
+	seq  int64
+	time int64
+	data []byte
+	sum  uint32 // without the place
+}
+
+func newRequest(changes ...change) *request {
+	r := &request{changes: changes, since: time.Now(), done: make(chan struct{})}
+	for i := range changes {
+		for j := range changes[i].put {
+			r.size += len(changes[i].put[j].data)
+		}
+	}
+	return r
+}
+
+// newRows copies records: a caller whose context ends gets its slices back while the
+// writer may still be at work.
+func newRows(recs []store.Record) []row {
+	now := time.Now()
+	rows := make([]row, len(recs))
+	for i := range recs {
+		r := &recs[i]
+		at := r.Time
+		if at.IsZero() {
+			at = now
+		}
+		rows[i] = row{id: r.ID, seq: r.Seq, time: at.UnixNano(), data: bytes.Clone(r.Data)}
+		rows[i].sum = checksum(storedID(r.ID), rows[i].time, rows[i].data)
+	}
+	return rows
+}
+
+// storedID is the ID as the file has it: an ID that follows from the place is not
+// stored.
+func storedID(id string) string {
+	if store.IsAutoID(id) {
+		return ""
+	}
+	return id
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum covers what a record says; placed adds where it is.
+func checksum(id string, nanos int64, data []byte) uint32 {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], uint64(nanos))
+	binary.LittleEndian.PutUint64(b[8:], uint64(len(data)))
+	sum := crc32.Update(0, castagnoli, b[:])
+	sum = crc32.Update(sum, castagnoli, data)
+	return crc32.Update(sum, castagnoli, []byte(id))
+}
+
+func placed(sum uint32, at int64) int64 {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(at))
+	return int64(crc32.Update(sum, castagnoli, b[:]))
+}

@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// appID marks a file as ours in its header: "anch".
+const appID = 0x616e6368
+
+// migrations lead from one version of the schema to the next; the version of a file
+// is how many it has seen. A migration that is released never changes.
+var migrations = []string{
+	`CREATE TABLE lists (
+	-- one row for each key; never deleted, so that last is never forgotten
+	id     INTEGER PRIMARY KEY CHECK (id BETWEEN 1 AND 2147483647),
+	tenant TEXT NOT NULL,
+	kind   TEXT NOT NULL,
+	stream TEXT NOT NULL,
+	last   INTEGER NOT NULL, -- the greatest seq given
+	UNIQUE (tenant, kind, stream)
+) STRICT;
+CREATE TABLE records (
+	-- lists.id << 32 | seq: records of a list lie together, in order
+	at   INTEGER PRIMARY KEY,
+	id   TEXT,             -- null: '#' || seq
+	time INTEGER NOT NULL, -- nanoseconds since 1970, UTC
+	sum  INTEGER NOT NULL, -- CRC-32C of id, time, data and at
+	data BLOB NOT NULL     -- JSON
+) STRICT;
+CREATE UNIQUE INDEX records_id ON records (at >> 32, id) WHERE id IS NOT NULL;`,
+}
+
+// identify refuses files that are not ours to write, before anything is written.
+func identify(c *conn) error {
+	app, _, err := c.number("PRAGMA application_id")
+	if err != nil {
+		return err
+	}
+	tables, _, err := c.number("SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return err
+	}
+	if app != appID && (app != 0 || tables != 0) {
+		return fmt.Errorf("%w: a database of another program (name another file)", store.ErrInvalid)
+	}
+	_, err = version(c)
+	return err
+}
+
+func version(c *conn) (int, error) {
+	v, _, err := c.number("PRAGMA user_version")
+	if err != nil {
+		return 0, err
+	}
+	if v < 0 || v > int64(len(migrations)) {
+		return 0, fmt.Errorf("%w: schema %d, this program knows up to %d (use a newer anchor-host)", store.ErrVersion, v, len(migrations))
+	}
+	return int(v), nil
+}
+
+// migrate brings the schema up to date, all of it or nothing. Two processes may try
+// at the same time: the second finds it done.
+func migrate(c *conn) error {
+	if v, err := version(c); err != nil || v == len(migrations) {
+		return err
+	}
+	if err := c.once("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := migrateSteps(c)
+	if err == nil {
+		err = c.once("COMMIT")
+	}
+	if err != nil {
+		_ = c.once("ROLLBACK") // it may have happened already
+	}
+	return err
+}
+
+func migrateSteps(c *conn) error {
+	if err := identify(c); err != nil {
+		return err
+	}
+	v, err := version(c)
+	if err != nil {
+		return err
+	}
+	for ; v < len(migrations); v++ {
+		if err := c.once(migrations[v]); err != nil {
+			return fmt.Errorf("migrate to schema %d: %w", v+1, err)
+		}
+	}
+	return c.once(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", appID, len(migrations)))
+}

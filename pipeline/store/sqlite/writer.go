@@ -1,0 +1,273 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+const (
+	primaryBusy = lib.SQLITE_BUSY
+
+	// busySlice is how long SQLite itself waits for a lock. Between slices the writer
+	// looks whom it may not keep waiting any longer.
+	busySlice = 100 * time.Millisecond
+	// settle is how long a call whose context has ended waits for the end of a write
+	// that was begun: far longer than a commit takes on a disk that works.
+	settle = 5 * time.Second
+	// groupCount and groupBytes bound a transaction, and so how long a reader of the
+	// log needs after a crash.
+	groupCount = 1024
+	groupBytes = 64 << 20
+	// yields is how often the writer lets others run before it commits: those that
+	// the last commit has answered are about to come back.
+	yields = 2
+
+	// writerCacheKiB holds the pages that one transaction of the largest batch touches.
+	writerCacheKiB = 16 << 10
+	// checkpointPages is how long the log grows (16 MiB) before it is carried into the
+	// file: hot pages are then copied once for many commits.
+	checkpointPages = 4096
+	// walKeepBytes is how much of a log that grew larger stays on the disk.
+	walKeepBytes = 64 << 20
+)
+
+// writer is the one goroutine that writes. Its connection is its own.
+type writer struct {
+	store   *Store
+	file    fs.FileInfo
+	stopped chan struct{}
+
+	mu     sync.Mutex
+	wake   sync.Cond // the queue has grown, or closed is set
+	queue  []*request
+	closed bool
+
+	tx      tx
+	group   []*request
+	commits int // for tests
+}
+
+func newWriter(s *Store, c *conn) *writer {
+	w := &writer{store: s, stopped: make(chan struct{}), tx: tx{conn: c}}
+	w.wake.L = &w.mu
+	return w
+}
+
+// do hands a request to the writer and waits for what becomes of it.
+func (w *writer) do(ctx context.Context, r *request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return store.ErrClosed
+	}
+	w.queue = append(w.queue, r)
+	w.mu.Unlock()
+	w.wake.Signal()
+
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+	}
+	if r.abandon() {
+		return ctx.Err()
+	}
+	late := time.NewTimer(settle)
+	defer late.Stop()
+	select {
+	case <-r.done:
+		return r.err
+	case <-late.C:
+		return fmt.Errorf("%w: %w (the write was begun; read to see whether it is there)", store.ErrUnknown, ctx.Err())
+	}
+}
+
+// close lets the queue run dry and ends the writer.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.wake.Signal()
+	<-w.stopped
+	return w.tx.close()
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	for w.wait() {
+		if !w.begin() {
+			continue
+		}
+		err := w.gather()
+		if err == nil {
+			err = w.tx.commit()
+		}
+		w.answer(err)
+	}
+}
+
+// wait returns when there is something to do, false when there never will be.
+func (w *writer) wait() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) == 0 && !w.closed {
+		w.wake.Wait()
+	}
+	return len(w.queue) > 0
+}
+
+// begin starts a transaction. Requests stay in the queue meanwhile, where their
+// callers can still take them back.
+func (w *writer) begin() bool {
+	for {
+		err := w.tryBegin()
+		if err == nil {
+			w.commits++
+			return true
+		}
+		limit := time.Now()
+		if primary(err) == primaryBusy {
+			limit = limit.Add(-w.store.opts.BusyTimeout)
+		}
+		if w.refuse(limit, err) == 0 {
+			return false
+		}
+	}
+}
+
+func (w *writer) tryBegin() error {
+	if w.tx.conn == nil {
+		c, err := w.store.tryOpenWriter()
+		if err != nil {
+			return err
+		}
+		w.tx.conn = c
+	}
+	if err := w.sameFile(); err != nil {
+		return err
+	}
+	return w.tx.begin()
+}
+
+// sameFile finds out that the file is not the one that was opened. SQLite would go on
+// writing to a file without a name.
+func (w *writer) sameFile() error {
+	info, err := os.Stat(w.store.path)
+	if err != nil {
+		return fileError(err)
+	}
+	if w.file == nil {
+		w.file = info
+	}
+	if !os.SameFile(w.file, info) {
+		return errors.New("the file was replaced while it was open (open the store again)")
+	}
+	return nil
+}
+
+// refuse fails the requests that wait since before the limit and returns how many
+// are left.
+func (w *writer) refuse(limit time.Time, err error) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := w.queue[:0]
+	for _, r := range w.queue {
+		switch {
+		case r.since.After(limit) && r.state.Load() == queued:
+			kept = append(kept, r)
+		case r.take():
+			r.finish(err)
+		}
+	}
+	clear(w.queue[len(kept):])
+	w.queue = kept
+	return len(kept)
+}
+
+// gather executes the requests that wait, and those that arrive while it does.
+func (w *writer) gather() error {
+	w.group = w.group[:0]
+	size := 0
+	for idle := 0; len(w.group) < groupCount && size < groupBytes; {
+		r := w.next()
+		if r == nil {
+			if idle++; idle > yields {
+				break
+			}
+			runtime.Gosched()
+			continue
+		}
+		w.group = append(w.group, r)
+		size += r.size
+		if err := w.tx.execute(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next takes the first request of the queue that is still wanted.
+func (w *writer) next() *request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, r := range w.queue {
+		w.queue[i] = nil
+		if r.take() {
+			w.queue = w.queue[i+1:]
+			return r
+		}
+	}
+	w.queue = nil
+	return nil
+}
+
+// answer tells the callers of a group. After an error nothing of it is there; one of
+// many may be the cause, so each gets a transaction of its own.
+func (w *writer) answer(err error) {
+	if err == nil {
+		for _, r := range w.group {
+			r.finish(r.err)
+		}
+		return
+	}
+	w.tx.rollback()
+	if len(w.group) == 1 {
+		w.group[0].finish(err)
+		return
+	}
+	for _, r := range w.group {
+		r.finish(w.alone(r))
+	}
+}
+
+func (w *writer) alone(r *request) error {
+	err := w.tryBegin()
+	for ; primary(err) == primaryBusy && time.Since(r.since) < w.store.opts.BusyTimeout; err = w.tryBegin() {
+	}
+	if err != nil {
+		return err
+	}
+	w.commits++
+	err = w.tx.execute(r)
+	if err == nil {
+		err = w.tx.commit()
+	}
+	if err != nil {
+		w.tx.rollback()
+		return err
+	}
+	return r.err
+}
