@@ -96,7 +96,8 @@ func ExampleDocument() {
 	// [{"frame_id":4,"kind":{"other":"audit"},"summary":"looked through","created_at":"2026-01-01T12:00:01Z"}]
 }
 
-// Several pipelines can come back from one kind of store: whatever implements Log.
+// The window follows from the log: a pipeline that has only its header and the log
+// comes back as it was.
 func ExampleMemoryLog() {
 	var store frames.MemoryLog
 	p := must(frames.New(ctx, agent, frames.Config{Log: &store, Limits: frames.Limits{MaxTokens: 100}}))

@@ -88,6 +88,6 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(frame5))
 	f.Add([]byte(`{"frame_id":1,"kind":{"other":"a"},"summary":"s","data":{"a":[1,null]},"created_at":"2026-01-01T00:00:00+01:00","token_estimate":1,"max_frames":2,"max_tokens":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		checkDecode(t, data, func(r Record) bool { return r.Kind.Valid() && r.ID <= MaxFrameID && r.Frame.Weight() <= maxWeight })
+		checkDecode(t, data, func(r Record) bool { return r.Kind.Valid() && r.ID <= MaxFrameID && r.Weight() <= maxWeight })
 	})
 }

@@ -221,8 +221,8 @@ func (h *Header) check(want ObjectType) error {
 	return h.CreatedBy.Validate()
 }
 
-// clone returns a copy that shares no map.
-func (h Header) clone() Header {
+// cloneHeader returns a copy that shares no map.
+func cloneHeader(h Header) Header {
 	h.Tags = maps.Clone(h.Tags)
 	h.ExternalIDs = maps.Clone(h.ExternalIDs)
 	return h

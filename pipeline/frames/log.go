@@ -56,7 +56,8 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 type Log interface {
 	// Append adds records of ascending ids, all or none, and returns when they are
 	// as durable as the log promises. An id that is not above the last one is
-	// ErrOrder. Ids may leave gaps.
+	// ErrOrder. The ids of pushes have no gaps; those of a restored document may.
+	// After an error all records may be there, or none: the pipeline reads.
 	Append(ctx context.Context, records []Record) error
 	// Read returns the records with an id of at least from, ascending, at most
 	// limit of them; a limit of 0 means all. The end of the log is an empty list.

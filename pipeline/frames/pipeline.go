@@ -85,7 +85,7 @@ const restorePage = 1024
 // and with next id 0 restores the window from the log alone. Into an empty log the
 // frames of the document are copied first.
 func Restore(ctx context.Context, d Document, cfg Config) (*Pipeline, error) {
-	d.Header, d.Frames = d.Header.clone(), slices.Clone(d.Frames)
+	d.Header, d.Frames = cloneHeader(d.Header), slices.Clone(d.Frames)
 	if err := d.clean(); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (p *Pipeline) ID() UUID { return p.header.ObjectID }
 func (p *Pipeline) Header() Header {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.header.clone()
+	return cloneHeader(p.header)
 }
 
 // Limits returns the limits in force for the next push.
@@ -248,7 +248,7 @@ func (p *Pipeline) TotalTokenEstimate() uint64 {
 func (p *Pipeline) Document() Document {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	d := Document{Header: p.header.clone(), NextFrameID: p.next, Limits: p.limits, GlobalSummary: p.summary}
+	d := Document{Header: cloneHeader(p.header), NextFrameID: p.next, Limits: p.limits, GlobalSummary: p.summary}
 	for _, f := range p.view.newest(Limits{}) {
 		d.Frames = append(d.Frames, f.clone())
 	}
