@@ -18,7 +18,7 @@ WAT          := $(wildcard testdata/wasm/*.wat testdata/wasm/*/*.wat)
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-15s %s\n", $$1, $$2}'
 
 .PHONY: build
 build: build/anchor-host ## build the command into build/
@@ -38,6 +38,10 @@ build/plugins/%/plugin.wasm: $$(shell find plugins/examples/$$* -name '*.go' ! -
 build/plugins/%/plugin.yaml: plugins/examples/%/plugin.yaml
 	@mkdir -p $(@D)
 	@cp $< $@
+
+.PHONY: plugins-tinygo
+plugins-tinygo: build/anchor-host plugins ## build example plugins with TinyGo too and compare (installs what it needs, or says why not)
+	GO="$(GO)" tools/tinygo.sh
 
 build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
 	@mkdir -p $(@D)
