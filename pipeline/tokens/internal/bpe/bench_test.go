@@ -147,6 +147,8 @@ func best(rounds int, f func()) time.Duration {
 	return fastest
 }
 
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
 // BenchmarkUnbroken answers: how long does a hostile megabyte take?
 func BenchmarkUnbroken(b *testing.B) {
 	for _, name := range benchNames {
@@ -157,6 +159,7 @@ func BenchmarkUnbroken(b *testing.B) {
 				for b.Loop() {
 					count(b, e, text)
 				}
+				b.ReportMetric(milliseconds(best(8, func() { count(b, e, text) })), "best-ms")
 			})
 		}
 	}
@@ -188,11 +191,15 @@ func BenchmarkLoad(b *testing.B) {
 	for _, d := range definitions {
 		b.Run(d.name, func(b *testing.B) {
 			b.ReportAllocs()
-			for b.Loop() {
+			once := func() {
 				if _, err := load(d.name, d.next); err != nil {
 					b.Fatal(err)
 				}
 			}
+			for b.Loop() {
+				once()
+			}
+			b.ReportMetric(milliseconds(best(8, once)), "best-ms")
 		})
 	}
 }
