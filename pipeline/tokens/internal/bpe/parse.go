@@ -82,24 +82,22 @@ func (b *builder) line(in []byte) ([]byte, error) {
 
 // base64 decodes up to a space onto the arena and returns the rest from there.
 func (b *builder) base64(in []byte) ([]byte, error) {
-	start := len(b.arena)
+	arena := b.arena
 	for len(in) >= 4 && in[0] != ' ' {
 		w, x, y, z := base64Value[in[0]], base64Value[in[1]], base64Value[in[2]], base64Value[in[3]]
-		switch {
-		case w|x|y|z < 64:
-			b.arena = append(b.arena, w<<2|x>>4, x<<4|y>>2, y<<6|z)
-		case w|x|y < 64 && z == base64Pad:
-			b.arena = append(b.arena, w<<2|x>>4, x<<4|y>>2)
-		case w|x < 64 && y == base64Pad && z == base64Pad:
-			b.arena = append(b.arena, w<<2|x>>4)
-		default:
-			return nil, errBase64
+		arena = append(arena, w<<2|x>>4, x<<4|y>>2, y<<6|z)
+		if w|x|y|z >= 64 { // padding, or no base64
+			if w|x >= 64 || z != base64Pad || y >= base64Bad {
+				return nil, errBase64
+			}
+			arena = arena[:len(arena)-1-int(y>>6)]
 		}
 		in = in[4:]
 	}
-	if len(in) == 0 || in[0] != ' ' || len(b.arena) == start {
+	if len(in) == 0 || in[0] != ' ' || len(arena) == len(b.arena) {
 		return nil, errBase64
 	}
+	b.arena = arena
 	return in, nil
 }
 
