@@ -1,0 +1,145 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// The defaults of a Digest, in characters.
+const (
+	// DefaultDigestLine shows what a message was about.
+	DefaultDigestLine = 160
+	// DefaultDigestText is about a thousand tokens of English.
+	DefaultDigestText = 4000
+)
+
+// Digest is a [pipeline.Compactor] without a model: one line per turn with its role and
+// the beginning of its text. The same turns always give the same text. When it grows
+// too long the oldest lines leave and their number is noted. The zero value works.
+type Digest struct {
+	// MaxLine bounds a line and MaxText the whole, in characters, as far as one line
+	// fits. 0 means DefaultDigestLine and DefaultDigestText.
+	MaxLine int
+	MaxText int
+}
+
+// Compact returns the previous digest with the turns after it. The error is that of ctx.
+func (d Digest) Compact(ctx context.Context, turns []pipeline.Turn, previous string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	maxLine, maxText := d.MaxLine, d.MaxText
+	if maxLine <= 0 {
+		maxLine = DefaultDigestLine
+	}
+	if maxText <= 0 {
+		maxText = DefaultDigestText
+	}
+	lines, gone := splitDigest(previous)
+	for i := range turns {
+		lines = append(lines, shorten(string(turns[i].Role)+": "+turns[i].Content, maxLine))
+	}
+	first := len(lines)
+	for total := 0; first > 0; first-- {
+		total += utf8.RuneCountInString(lines[first-1]) + 1
+		if total > maxText && first < len(lines) {
+			break
+		}
+	}
+	lines, gone = lines[first:], gone+first
+	if gone > 0 {
+		lines = append([]string{fmt.Sprintf(goneFormat, gone)}, lines...)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// splitDigest returns the lines of a digest, and how many have left it.
+func splitDigest(text string) (lines []string, gone int) {
+	if text == "" {
+		return nil, 0
+	}
+	lines = strings.Split(text, "\n")
+	if _, err := fmt.Sscanf(lines[0], goneFormat, &gone); err != nil || lines[0] != fmt.Sprintf(goneFormat, gone) {
+		return lines, 0
+	}
+	return lines[1:], gone
+}
+
+// goneFormat is the line that stands for those that have left.
+const goneFormat = "(%d earlier lines left out)"
+
+// shorten makes a text one line of at most limit characters.
+func shorten(text string, limit int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return string([]rune(text)[:limit-1]) + "…"
+}
+
+// asTurn makes a turn of a message; its tool calls become text.
+func asTurn(m *pipeline.Message, tokens int) pipeline.Turn {
+	t := pipeline.Turn{Role: m.Role, Content: m.Content, TokenCount: tokens}
+	if m.Name != "" || m.ToolCallID != "" {
+		t.Metadata = map[string]any{}
+	}
+	if m.Name != "" {
+		t.Metadata["name"] = m.Name
+	}
+	if m.ToolCallID != "" {
+		t.Metadata["tool_call_id"] = m.ToolCallID
+	}
+	for _, call := range callTexts(m.ToolCalls) {
+		t.Content = strings.TrimLeft(t.Content+"\n"+call, "\n")
+	}
+	return t
+}
+
+// toolCall is a call as the APIs of OpenAI, or of Anthropic and others, have it.
+type toolCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Input     json.RawMessage `json:"input"`
+	Function  struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// callTexts returns "calls name(arguments)" for each call; what cannot be read is shown
+// as it is.
+func callTexts(raw json.RawMessage) (texts []string) {
+	var calls []toolCall
+	if len(raw) == 0 {
+		return nil
+	}
+	if json.Unmarshal(raw, &calls) != nil {
+		return []string{"calls " + string(raw)}
+	}
+	for i := range calls {
+		c := &calls[i]
+		name, arguments := c.Function.Name, c.Function.Arguments
+		if name == "" {
+			name, arguments = c.Name, c.Arguments
+		}
+		if len(arguments) == 0 {
+			arguments = c.Input
+		}
+		var text string
+		if json.Unmarshal(arguments, &text) != nil {
+			text = string(arguments)
+		}
+		texts = append(texts, fmt.Sprintf("calls %s(%s)", name, text))
+	}
+	return texts
+}
+
+// withoutHeader returns the compactor's part of a summary message.
+func withoutHeader(content string) string {
+	return strings.TrimPrefix(content, SummaryHeader+"\n")
+}

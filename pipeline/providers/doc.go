@@ -1,0 +1,32 @@
+// Package providers holds the built-in context providers of an agent loop, each with a
+// switch, and [New], which makes a chain of them and of others:
+//
+//	chain, err := providers.New(providers.Config{
+//		Extra:   []pipeline.ContextProvider{account},
+//		Enforce: true,
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	a, err := chain.Assemble(ctx, &state, state.Messages, pipeline.ProviderBudget{MaxTokens: 16000})
+//
+// # The built-in providers
+//
+// [Observation] (10) puts the observations and the reflection of the state before the
+// conversation. [Compaction] (20) puts a summary in the place of old messages, unless
+// there are observations: the two stand for the same messages. [Truncation] (30) leaves
+// out the oldest messages that do not fit. The gaps between the priorities are for
+// others.
+//
+// # What lasts
+//
+// The list that a chain returns is for one model call. Observation and compaction also
+// write their change to the Messages of the state, so that the next call begins with it;
+// truncation never does, so that what it leaves out is not lost. What other providers
+// put into the list is not written back with it: a provider that adds the same message
+// before every call finds its place free each time.
+//
+// The list given to a run should be Messages of the state, or begin from it. When a
+// provider has rewritten messages so that those of the state are no longer found in the
+// list, or when the state holds none, the whole new list is written back.
+package providers

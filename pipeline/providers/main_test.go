@@ -1,0 +1,121 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// words counts words, and nothing for a message itself.
+func words(tb testing.TB) *pipeline.MessageCounter {
+	tb.Helper()
+	c, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: pipeline.WordTokenizer(), Overhead: -1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// script makes messages of lines: s, u, a and t are the roles, "c1,c2:" asks for tools
+// and "r1:" is a result.
+func script(lines ...string) (msgs []pipeline.Message) {
+	for _, line := range lines {
+		kind, text, _ := strings.Cut(line, ":")
+		m := pipeline.Message{Content: text}
+		switch kind[0] {
+		case 's':
+			m.Role = pipeline.RoleSystem
+		case 'u':
+			m.Role = pipeline.RoleUser
+		case 'a':
+			m.Role = pipeline.RoleAssistant
+		case 'c':
+			m.Role = pipeline.RoleAssistant
+			m.ToolCalls = calls(strings.Split(kind, ",")...)
+		case 'r':
+			m.Role, m.ToolCallID = pipeline.RoleTool, "c"+kind[1:]
+		}
+		msgs = append(msgs, m)
+	}
+	return msgs
+}
+
+func calls(ids ...string) json.RawMessage {
+	var list []map[string]any
+	for _, id := range ids {
+		list = append(list, map[string]any{"id": id, "function": map[string]any{"name": "look", "arguments": `{"q":1}`}})
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// show is the opposite of script.
+func show(msgs []pipeline.Message) (lines []string) {
+	for i := range msgs {
+		m := &msgs[i]
+		kind := string(m.Role[0])
+		switch {
+		case len(m.ToolCalls) > 0:
+			var list []struct{ ID string }
+			if json.Unmarshal(m.ToolCalls, &list) != nil {
+				panic("tool calls")
+			}
+			var ids []string
+			for _, c := range list {
+				ids = append(ids, c.ID)
+			}
+			kind = strings.Join(ids, ",")
+		case m.Role == pipeline.RoleTool:
+			kind = "r" + strings.TrimPrefix(m.ToolCallID, "c")
+		case m.Name != "":
+			kind = m.Name
+		}
+		lines = append(lines, kind+":"+m.Content)
+	}
+	return lines
+}
+
+func wantList(t *testing.T, got []pipeline.Message, want ...string) {
+	t.Helper()
+	if lines := show(got); !slices.Equal(lines, want) {
+		t.Errorf("messages\n%q, want\n%q", lines, want)
+	}
+}
+
+// apply calls a provider as a chain does, but without copies.
+func apply(t *testing.T, p pipeline.ContextProvider, s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) []pipeline.Message {
+	t.Helper()
+	before := pipeline.CloneMessages(msgs)
+	out, err := p.Apply(t.Context(), s, msgs, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(msgs, before, func(a, b pipeline.Message) bool { return a.Equal(&b) }) {
+		t.Errorf("%s changed the list it was given", p.Name())
+	}
+	return out
+}
+
+// failingTokenizer fails on every count.
+type failingTokenizer struct{ pipeline.Tokenizer }
+
+func (failingTokenizer) Name() string { return "failing" }
+
+func (failingTokenizer) Count(context.Context, ...string) ([]int, error) {
+	return nil, fmt.Errorf("no vocabulary")
+}

@@ -1,0 +1,129 @@
+package providers
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// The names and priorities of the built-in providers.
+const (
+	ObservationName = "observation"
+	CompactionName  = "compaction"
+	TruncationName  = "truncation"
+	EnforcementName = "enforcement"
+
+	ObservationPriority = 10
+	CompactionPriority  = 20
+	TruncationPriority  = 30
+)
+
+// Config describes a chain with the built-in providers. The zero value works: all
+// three, without limits of their own, counted in [pipeline.DefaultEncoding].
+type Config struct {
+	Observation ObservationConfig
+	Compaction  CompactionConfig
+	Truncation  TruncationConfig
+	// Extra providers are registered after the built-in ones, in this order, as
+	// Register on the chain would. What decides is their priorities.
+	Extra []pipeline.ContextProvider
+	// Enforce truncates once more after all providers, so that none with a higher
+	// priority than truncation can leave the list over the budget.
+	Enforce bool
+	// Plan asks providers for estimates, see [pipeline.ChainConfig].
+	Plan bool
+	// Timeout bounds one Apply of each provider, see [pipeline.ChainConfig].
+	Timeout time.Duration
+	// Counter counts for chain and built-in providers. nil means one of the
+	// DefaultEncoding.
+	Counter *pipeline.MessageCounter
+	// Logger is slog.Default when nil, Now is time.Now.
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// New checks a configuration and returns its chain.
+func New(cfg Config) (*pipeline.ProviderChain, error) {
+	if cfg.Counter == nil {
+		counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Counter = counter
+	}
+	list, err := cfg.builtin()
+	if err != nil {
+		return nil, err
+	}
+	chain := pipeline.ChainConfig{
+		Providers: append(list, cfg.Extra...),
+		Timeout:   cfg.Timeout, Counter: cfg.Counter, Plan: cfg.Plan, Logger: cfg.Logger, Now: cfg.Now,
+	}
+	if cfg.Enforce {
+		t := cfg.Truncation
+		t.Counter = cfg.Counter
+		enforcer, err := newTruncation(t, EnforcementName)
+		if err != nil {
+			return nil, err
+		}
+		chain.Enforcer = enforcer
+	}
+	return pipeline.NewChain(chain)
+}
+
+// builtin returns the built-in providers that are switched on.
+func (cfg *Config) builtin() (list []pipeline.ContextProvider, err error) {
+	if c := cfg.Observation; !c.Disabled {
+		c.Counter = cfg.Counter
+		p, err := NewObservation(c)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	if c := cfg.Compaction; !c.Disabled {
+		c.Counter = cfg.Counter
+		p, err := NewCompaction(c)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p.bounded())
+	}
+	if c := cfg.Truncation; !c.Disabled {
+		c.Counter = cfg.Counter
+		p, err := NewTruncation(c)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// checkBounds refuses what is below 0.
+func checkBounds(provider string, bounds map[string]int) error {
+	for name, n := range bounds {
+		if n < 0 {
+			return fmt.Errorf("%s: %s %d: %w (want 0 or more)", provider, name, n, pipeline.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// counterOr returns c, or a counter of the default encoding.
+func counterOr(c *pipeline.MessageCounter) (*pipeline.MessageCounter, error) {
+	if c != nil {
+		return c, nil
+	}
+	return pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+}
+
+// tighter returns the smaller of two bounds of which 0 is none.
+func tighter(a, b int) int {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,83 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// TruncationConfig describes the truncation provider. The zero value works: it holds
+// the budget of the run.
+type TruncationConfig struct {
+	// Disabled leaves it out of the chain of New; Enforce still truncates.
+	Disabled bool
+	// Priority is TruncationPriority when 0.
+	Priority int
+	// MaxTokens and MaxMessages bound the list beside the budget of the run: the
+	// smaller bound counts. 0 is no bound.
+	MaxTokens   int
+	MaxMessages int
+	// Counter counts tokens. nil means one of the default encoding.
+	Counter *pipeline.MessageCounter
+}
+
+// Truncation leaves out the oldest messages of a list that is over the budget. System
+// messages and the newest user message always stay, even when they alone exceed it, and
+// if there is neither the newest message does. Of the others the newest stay, as many in
+// a row as there is room for; a tool call and its results stay or go together. Order is
+// kept.
+//
+// It is a view: the state is never changed, so that the next run has all messages to
+// choose from. It is isolated and safe for concurrent use.
+type Truncation struct {
+	cfg  TruncationConfig
+	name string
+}
+
+// NewTruncation checks the configuration.
+func NewTruncation(cfg TruncationConfig) (*Truncation, error) {
+	return newTruncation(cfg, TruncationName)
+}
+
+func newTruncation(cfg TruncationConfig, name string) (*Truncation, error) {
+	err := checkBounds(name, map[string]int{"max_tokens": cfg.MaxTokens, "max_messages": cfg.MaxMessages})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Counter, err = counterOr(cfg.Counter); err != nil {
+		return nil, err
+	}
+	cfg.Priority = cmp.Or(cfg.Priority, TruncationPriority)
+	return &Truncation{cfg, name}, nil
+}
+
+// Isolated marks the provider: it changes nothing.
+func (t *Truncation) Isolated() {}
+
+// Name returns TruncationName, or EnforcementName for the one that enforces.
+func (t *Truncation) Name() string { return t.name }
+
+// Priority returns the place in the chain.
+func (t *Truncation) Priority() int { return t.cfg.Priority }
+
+// EstimateTokens is 0: truncation adds nothing.
+func (t *Truncation) EstimateTokens(context.Context, *pipeline.AgentState) (int, error) {
+	return 0, nil
+}
+
+// Apply returns the messages that stay, or nil when all do.
+func (t *Truncation) Apply(ctx context.Context, _ *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) ([]pipeline.Message, error) {
+	room := size{tokens: tighter(t.cfg.MaxTokens, b.MaxTokens), messages: tighter(t.cfg.MaxMessages, b.MaxMessages)}
+	v, err := newView(ctx, t.cfg.Counter, msgs, room.tokens > 0)
+	if err != nil || !v.total.exceeds(room) {
+		return nil, err
+	}
+	v.measure()
+	v.pin()
+	if v.kept.messages == 0 {
+		v.keep(v.units[len(msgs)-1])
+	}
+	v.fill(room)
+	return v.list(), nil
+}

@@ -1,0 +1,222 @@
+package providers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func truncation(t *testing.T, cfg TruncationConfig) *Truncation {
+	t.Helper()
+	cfg.Counter = words(t)
+	p, err := NewTruncation(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestTruncation(t *testing.T) {
+	chat := []string{"s:one two", "u:first question", "a:an answer", "u:what now", "c1,c2:", "r1:x", "r2:y z", "a:so"}
+	for name, c := range map[string]struct {
+		msgs   []string
+		cfg    TruncationConfig
+		budget pipeline.ProviderBudget
+		want   []string // nil for no change
+	}{
+		"no bound":             {msgs: chat},
+		"fits":                 {msgs: chat, budget: pipeline.ProviderBudget{MaxTokens: 1000, MaxMessages: 8}},
+		"messages":             {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 7}, want: append(chat[:1:1], chat[2:]...)},
+		"pair goes as a whole": {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 5}, want: []string{"s:one two", "u:what now", "a:so"}},
+		"pair as a whole fits": {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 6}, want: append(chat[:1:1], chat[3:]...)},
+		"tighter config":       {msgs: chat, cfg: TruncationConfig{MaxMessages: 3}, budget: pipeline.ProviderBudget{MaxMessages: 7}, want: []string{"s:one two", "u:what now", "a:so"}},
+		"no gap": {
+			msgs: []string{"u:a", "a:b", "a:c d e f g", "a:h", "u:i"}, budget: pipeline.ProviderBudget{MaxTokens: 4},
+			want: []string{"a:h", "u:i"},
+		},
+		"what must stay exceeds": {
+			msgs: []string{"s:one two three", "a:x", "u:four", "a:y", "s:five"}, budget: pipeline.ProviderBudget{MaxTokens: 2},
+			want: []string{"s:one two three", "u:four", "s:five"},
+		},
+		"nothing must stay": {
+			msgs: []string{"a:x", "c1:", "r1:long result", "r1:again"}, budget: pipeline.ProviderBudget{MaxTokens: 1},
+			want: []string{"c1:", "r1:long result", "r1:again"},
+		},
+		"results apart from their call": {
+			msgs: []string{"u:q", "c1:", "u:wait", "a:yes", "r1:late", "u:now"}, budget: pipeline.ProviderBudget{MaxMessages: 3},
+			want: []string{"c1:", "r1:late", "u:now"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			msgs := script(c.msgs...)
+			s := pipeline.AgentState{Messages: msgs}
+			got := apply(t, truncation(t, c.cfg), &s, msgs, c.budget)
+			if c.want == nil && got != nil {
+				t.Errorf("messages %q, want no change", show(got))
+			} else if c.want != nil {
+				wantList(t, got, c.want...)
+			}
+			wantList(t, s.Messages, c.msgs...)
+		})
+	}
+}
+
+func TestTruncationRefuses(t *testing.T) {
+	if _, err := NewTruncation(TruncationConfig{MaxTokens: -1}); err == nil || err.Error() != "truncation: max_tokens -1: invalid value (want 0 or more)" {
+		t.Error(err)
+	}
+	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: failingTokenizer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewTruncation(TruncationConfig{Counter: counter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Apply(t.Context(), nil, script("u:q"), pipeline.ProviderBudget{MaxTokens: 1})
+	if out != nil || err == nil || err.Error() != `tokenizer "failing": count 1 texts: no vocabulary` {
+		t.Errorf("%v, %v", out, err)
+	}
+	if out, err := p.Apply(t.Context(), nil, script("u:q", "u:r"), pipeline.ProviderBudget{MaxMessages: 1}); len(out) != 1 || err != nil {
+		t.Errorf("messages are counted in tokens: %v, %v", out, err)
+	}
+}
+
+// randomChat makes a list with tool calls, some answered late, not at all, or without a
+// call. Every content is different.
+func randomChat(r *rand.Rand) []pipeline.Message {
+	var lines, late []string
+	next := 0
+	text := func() string {
+		next++
+		return fmt.Sprintf("%d %s", next, strings.Repeat("w ", r.IntN(6)))
+	}
+	for range r.IntN(25) {
+		switch r.IntN(8) {
+		case 0:
+			lines = append(lines, "s:"+text())
+		case 1, 2:
+			lines = append(lines, "u:"+text())
+		case 3, 4:
+			lines = append(lines, "a:"+text())
+		case 5, 6:
+			var ids, results []string
+			for range 1 + r.IntN(3) {
+				number := fmt.Sprint(next, "x", len(ids))
+				ids, results = append(ids, "c"+number), append(results, "r"+number+":"+text())
+			}
+			lines = append(lines, strings.Join(ids, ",")+":"+text())
+			if r.IntN(4) == 0 {
+				late = append(late, results...)
+			} else {
+				lines = append(lines, results[:r.IntN(len(results)+1)]...)
+			}
+		case 7:
+			lines, late = append(lines, late...), nil
+			if r.IntN(5) == 0 {
+				lines = append(lines, "rnone:"+text())
+			}
+		}
+	}
+	return script(lines...)
+}
+
+// places returns where the messages of out stand in msgs, and fails the test when they
+// are not there in the same order.
+func places(t *testing.T, msgs, out []pipeline.Message) (at []int) {
+	t.Helper()
+	i := 0
+	for j := range out {
+		for i < len(msgs) && !msgs[i].Equal(&out[j]) {
+			i++
+		}
+		if i == len(msgs) {
+			t.Fatalf("message %q is new, or not in its place", out[j].Content)
+		}
+		at = append(at, i)
+		i++
+	}
+	return at
+}
+
+// checkWhole fails the test when a call is kept without a result it has in msgs, or the
+// other way round. It looks for pairs by their ids alone.
+func checkWhole(t *testing.T, msgs []pipeline.Message, at []int) {
+	t.Helper()
+	for i, call := range msgs {
+		for j, result := range msgs {
+			answers := result.ToolCallID != "" && strings.Contains(string(call.ToolCalls), `"`+result.ToolCallID+`"`)
+			if answers && slices.Contains(at, i) != slices.Contains(at, j) {
+				t.Errorf("result %q at %d is parted from its call at %d", result.ToolCallID, j, i)
+			}
+		}
+	}
+}
+
+// mustStay returns the places of the messages that always stay.
+func mustStay(msgs []pipeline.Message) (at []int) {
+	user := -1
+	for i := range msgs {
+		if msgs[i].Role == pipeline.RoleUser {
+			user = i
+		}
+	}
+	for i := range msgs {
+		if msgs[i].Role == pipeline.RoleSystem || i == user {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func TestTruncationProperties(t *testing.T) {
+	counter, truncated := words(t), 0
+	p := truncation(t, TruncationConfig{})
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		msgs := randomChat(r)
+		b := pipeline.ProviderBudget{MaxTokens: r.IntN(60), MaxMessages: r.IntN(20)}
+		out := apply(t, p, &pipeline.AgentState{}, msgs, b)
+		if out == nil {
+			out = msgs
+		} else {
+			truncated++
+		}
+		at, must := places(t, msgs, out), mustStay(msgs)
+		checkWhole(t, msgs, at)
+		for _, i := range must {
+			if !slices.Contains(at, i) {
+				t.Errorf("message %d must stay", i)
+			}
+		}
+		n, err := counter.Total(t.Context(), out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// With nothing that must stay, the newest unit does.
+		least := len(must) > 0 && len(out) == len(must) || len(must) == 0 && sameUnit(out)
+		if (size{n, len(out)}).exceeds(size{b.MaxTokens, b.MaxMessages}) && !least {
+			t.Errorf("%d messages of %d tokens", len(out), n)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, budget %+v\nlist %q\nout  %q", seed, b, show(msgs), show(out))
+		}
+	}
+	if truncated < 1000 {
+		t.Errorf("%d lists truncated, want 1000 or more", truncated)
+	}
+}
+
+// sameUnit reports whether all messages belong to one call, or there is only one.
+func sameUnit(msgs []pipeline.Message) bool {
+	for _, unit := range pipeline.MessageUnits(msgs) {
+		if unit != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,108 @@
+package providers
+
+import (
+	"context"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// size is a number of messages and their tokens.
+type size struct{ tokens, messages int }
+
+func (s size) plus(o size) size { return size{s.tokens + o.tokens, s.messages + o.messages} }
+
+// exceeds reports whether s is above a bound, in which 0 is none.
+func (s size) exceeds(bound size) bool {
+	return bound.tokens > 0 && s.tokens > bound.tokens || bound.messages > 0 && s.messages > bound.messages
+}
+
+// view chooses messages of a list.
+type view struct {
+	msgs       []pipeline.Message
+	counts     []int // nil when tokens do not matter
+	units      []int // see pipeline.MessageUnits
+	sizes      []size
+	newestUser int // -1 for none
+	total      size
+	keeps      []bool
+	kept       size
+}
+
+func newView(ctx context.Context, c *pipeline.MessageCounter, msgs []pipeline.Message, count bool) (*view, error) {
+	v := &view{msgs: msgs, newestUser: -1, total: size{messages: len(msgs)}}
+	if !count {
+		return v, nil
+	}
+	var err error
+	v.counts, err = c.Count(ctx, msgs)
+	for _, n := range v.counts {
+		v.total.tokens += n
+	}
+	return v, err
+}
+
+// measure works out the units and what each takes, at the place of its first message.
+func (v *view) measure() {
+	v.units = pipeline.MessageUnits(v.msgs)
+	v.sizes = make([]size, len(v.msgs))
+	v.keeps = make([]bool, len(v.msgs))
+	for i, unit := range v.units {
+		v.sizes[unit] = v.sizes[unit].plus(v.sizeOf(i))
+		if v.msgs[i].Role == pipeline.RoleUser {
+			v.newestUser = i
+		}
+	}
+}
+
+func (v *view) sizeOf(i int) size {
+	if v.counts == nil {
+		return size{messages: 1}
+	}
+	return size{v.counts[i], 1}
+}
+
+// pin keeps what must stay, whatever the room: the system messages and the newest user
+// message.
+func (v *view) pin() {
+	for i := range v.msgs {
+		if v.msgs[i].Role == pipeline.RoleSystem || i == v.newestUser {
+			v.keep(v.units[i])
+		}
+	}
+}
+
+func (v *view) keep(unit int) {
+	if !v.keeps[unit] {
+		v.keeps[unit] = true
+		v.kept = v.kept.plus(v.sizes[unit])
+	}
+}
+
+// fill keeps the newest units for which there is room, without a gap: behind one that
+// does not fit, nothing else is kept.
+func (v *view) fill(room size) {
+	for i := len(v.msgs) - 1; i >= 0; i-- {
+		unit := v.units[i]
+		if v.keeps[unit] {
+			continue
+		}
+		if v.kept.plus(v.sizes[unit]).exceeds(room) {
+			return
+		}
+		v.keep(unit)
+	}
+}
+
+// list returns the messages of the kept units, in order; nil when that is all of them.
+func (v *view) list() []pipeline.Message {
+	if v.kept.messages == len(v.msgs) {
+		return nil
+	}
+	out := make([]pipeline.Message, 0, v.kept.messages)
+	for i, unit := range v.units {
+		if v.keeps[unit] {
+			out = append(out, v.msgs[i])
+		}
+	}
+	return out
+}
