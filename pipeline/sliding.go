@@ -222,6 +222,9 @@ func (s *SlidingWindow) Turns() []Turn {
 	return cloneTurns(s.turns)
 }
 
+// MaxTokens returns the room for turns in tokens.
+func (s *SlidingWindow) MaxTokens() int { return s.cfg.MaxTokens }
+
 // TotalTokens returns the tokens of the turns, without the summary.
 func (s *SlidingWindow) TotalTokens() int {
 	s.mu.RLock()

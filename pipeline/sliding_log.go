@@ -33,9 +33,10 @@ type Digest struct {
 	Time time.Time `json:"time,omitzero"`
 }
 
-// remembersDigest reports whether the window cannot be worked out from the newest
-// turns alone.
-func (s *SlidingWindow) remembersDigest() bool {
+// KeepsDigest reports whether the conversation saves a digest whenever turns leave:
+// with a Compactor or an Eviction the window cannot be worked out from the newest turns
+// alone.
+func (s *SlidingWindow) KeepsDigest() bool {
 	return s.cfg.Compactor != nil || s.cfg.Eviction != nil
 }
 
@@ -46,7 +47,7 @@ func (s *SlidingWindow) record(ctx context.Context, t Turn, next room) (int64, e
 	if s.cfg.Log == nil {
 		return s.last + 1, nil
 	}
-	if len(next.evicted) > 0 && s.remembersDigest() {
+	if len(next.evicted) > 0 && s.KeepsDigest() {
 		if err := s.saveDigest(ctx, next.digest.Digest); err != nil {
 			return 0, err
 		}
@@ -106,7 +107,7 @@ func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []Turn) (ev
 	if err != nil {
 		return nil, err
 	}
-	if len(next.evicted) > 0 && s.remembersDigest() {
+	if len(next.evicted) > 0 && s.KeepsDigest() {
 		if err := s.saveDigest(ctx, next.digest.Digest); err != nil {
 			return nil, err
 		}

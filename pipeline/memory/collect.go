@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// DefaultRetention is the retention below which a fact is collected.
+const DefaultRetention = 0.1
+
+// Collector says what a garbage collection of facts takes. The zero value takes those
+// that have expired.
+type Collector struct {
+	// Decay, if not nil, lets the collection also take facts whose retention is below
+	// Threshold.
+	Decay Decay
+	// Threshold is DefaultRetention when 0. A retention equal to it stays.
+	Threshold float64
+	// OnExpired and OnDecayed are told of what was taken, in a dry run too, after
+	// everything is done; they may use the manager. Panics are logged at WARN.
+	OnExpired func(ctx context.Context, entries []Entry)
+	OnDecayed func(ctx context.Context, entries []Entry, threshold float64)
+}
+
+// Collection is the outcome of a garbage collection.
+type Collection struct {
+	Expired   int  `json:"expired_pruned"`
+	Decayed   int  `json:"decayed_pruned"`
+	Remaining int  `json:"total_remaining"`
+	DryRun    bool `json:"dry_run"`
+}
+
+// Collect deletes facts that have expired, and then those that have decayed. In a dry
+// run nothing is deleted, and the numbers are those that would be.
+func (m *Manager) Collect(ctx context.Context, c Collector, dryRun bool) (Collection, error) {
+	if c.Threshold == 0 {
+		c.Threshold = DefaultRetention
+	}
+	if !(c.Threshold > 0) || math.IsInf(c.Threshold, 0) {
+		return Collection{}, fmt.Errorf("memory: collect: threshold %v: %w (want above 0)", c.Threshold, pipeline.ErrInvalid)
+	}
+	if m.cfg.Facts == nil {
+		return Collection{DryRun: dryRun}, nil
+	}
+	expired, decayed, remaining, err := m.collect(ctx, c, dryRun)
+	if err != nil {
+		return Collection{}, err
+	}
+	m.tell(ctx, len(expired) > 0 && c.OnExpired != nil, func() { c.OnExpired(ctx, clones(expired)) })
+	m.tell(ctx, len(decayed) > 0 && c.OnDecayed != nil, func() { c.OnDecayed(ctx, clones(decayed), c.Threshold) })
+	return Collection{len(expired), len(decayed), remaining, dryRun}, nil
+}
+
+func (m *Manager) collect(ctx context.Context, c Collector, dryRun bool) (expired, decayed []*Entry, remaining int, err error) {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	entries, err := m.cfg.Facts.List(ctx)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	now := m.cfg.Now()
+	err = guard(func() error {
+		for _, e := range entries {
+			if e.Expired(now) {
+				expired = append(expired, e)
+			} else if c.Decay != nil && unit(c.Decay.Retention(e, now)) < c.Threshold {
+				decayed = append(decayed, e)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, 0, fmt.Errorf("memory: collect: decay: %w", err)
+	}
+	remaining = len(entries) - len(expired) - len(decayed)
+	if ids := append(entryIDs(expired), entryIDs(decayed)...); !dryRun && len(ids) > 0 {
+		_, err = m.cfg.Facts.Delete(ctx, ids...)
+	}
+	return expired, decayed, remaining, err
+}
+
+// tell calls a callback, if there is something to tell.
+func (m *Manager) tell(ctx context.Context, something bool, callback func()) {
+	if !something {
+		return
+	}
+	if err := guard(func() error { callback(); return nil }); err != nil {
+		warn(ctx, m.cfg.Logger, "collection callback failed", err)
+	}
+}

@@ -1,0 +1,182 @@
+package memory
+
+import (
+	"crypto/md5" // content hashes identify, they do not protect
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrNotFound marks a fact that does not exist, or has expired.
+	ErrNotFound = errors.New("no such fact")
+	// ErrNoFacts marks a change to the facts of a manager that has none.
+	ErrNoFacts = errors.New("no facts configured (set Config.Facts)")
+)
+
+// Type classifies facts by the kind of memory.
+type Type string
+
+// The types. The zero value is none of them; [Manager.Add] takes it for Semantic.
+const (
+	Semantic     Type = "semantic"   // what is so
+	Episodic     Type = "episodic"   // what happened
+	Procedural   Type = "procedural" // how it is done
+	Conversation Type = "conversation"
+)
+
+// Valid reports whether t is one of the four types.
+func (t Type) Valid() bool {
+	return t == Semantic || t == Episodic || t == Procedural || t == Conversation
+}
+
+// DefaultRelevance is the relevance of a fact that states none.
+const DefaultRelevance = 0.5
+
+// Entry is one remembered fact. Its JSON form is that of the seed.
+type Entry struct {
+	// ID names the entry, a UUID when the manager gives it.
+	ID      string
+	Content string
+	// Relevance is how important the fact is in general, 0 to 1: "relevance_score".
+	Relevance float64
+	// AccessCount is how often the fact was used, and LastAccessed when last. Decay
+	// goes by them.
+	AccessCount  int
+	LastAccessed time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Tags         []string
+	// Metadata holds nil, bool, int64, float64, string, []any and map[string]any.
+	Metadata map[string]any
+	// Type is "memory_type".
+	Type Type
+	// UserID and SessionID are empty for a fact of nobody in particular.
+	UserID    string
+	SessionID string
+	// ExpiresAt is the moment from which the fact is no longer offered. Zero: never.
+	ExpiresAt time.Time
+	// ContentHash is [ContentHash] of the content when it was added or updated.
+	ContentHash string
+	// SourceTurns names the turns the fact was taken from.
+	SourceTurns []string
+	// Links are the IDs of related entries.
+	Links []string
+}
+
+// ContentHash is the MD5 of the content in UTF-8, in hex.
+func ContentHash(content string) string {
+	sum := md5.Sum([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// Expired reports whether the entry has expired at the given time.
+func (e *Entry) Expired(now time.Time) bool {
+	return !e.ExpiresAt.IsZero() && !now.Before(e.ExpiresAt)
+}
+
+// Clone returns a copy that shares no map and no slice with e.
+func (e *Entry) Clone() Entry {
+	c := *e
+	c.Tags = slices.Clone(e.Tags)
+	c.SourceTurns = slices.Clone(e.SourceTurns)
+	c.Links = slices.Clone(e.Links)
+	if e.Metadata != nil {
+		// An item knows how to copy metadata.
+		c.Metadata = pipeline.Item{Metadata: e.Metadata}.Clone().Metadata
+	}
+	return c
+}
+
+// touched returns the entry as it is after one more use.
+func (e *Entry) touched(now time.Time) *Entry {
+	c := *e
+	if c.AccessCount < math.MaxInt {
+		c.AccessCount++
+	}
+	c.LastAccessed = now
+	return &c
+}
+
+// Validate checks the bounds of every field and names the first that fails. An entry
+// without an ID is valid: the manager gives it one.
+func (e *Entry) Validate() error {
+	switch {
+	case !(e.Relevance >= 0 && e.Relevance <= 1): // NaN too
+		return fmt.Errorf("fact %q: relevance_score %v: %w (want 0 to 1)", e.ID, e.Relevance, pipeline.ErrInvalid)
+	case e.AccessCount < 0:
+		return fmt.Errorf("fact %q: access_count %d: %w (want 0 or more)", e.ID, e.AccessCount, pipeline.ErrInvalid)
+	case !e.Type.Valid():
+		return fmt.Errorf("fact %q: memory_type %q: %w (want semantic, episodic, procedural or conversation)", e.ID, e.Type, pipeline.ErrInvalid)
+	}
+	return nil
+}
+
+// complete fills in what a new entry leaves open.
+func (e *Entry) complete(newID func() string, now time.Time) {
+	e.Content = strings.ToValidUTF8(e.Content, "\uFFFD")
+	if e.ID == "" {
+		e.ID = newID()
+	}
+	if e.Relevance == 0 {
+		e.Relevance = DefaultRelevance
+	}
+	if e.Type == "" {
+		e.Type = Semantic
+	}
+	for _, at := range []*time.Time{&e.CreatedAt, &e.UpdatedAt, &e.LastAccessed} {
+		if at.IsZero() {
+			*at = now
+		}
+	}
+	if e.ContentHash == "" {
+		e.ContentHash = ContentHash(e.Content)
+	}
+}
+
+// sameOwner reports whether two entries are of the same user and session: only those
+// are ever taken for one another.
+func sameOwner(a, b *Entry) bool { return a.UserID == b.UserID && a.SessionID == b.SessionID }
+
+// newUUID returns a random UUID, version 4.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// union returns a, then what only b has, in order.
+func union(a, b []string) []string {
+	out := make([]string, 0, len(a)+len(b))
+	seen := make(map[string]bool, len(a)+len(b))
+	for _, s := range slices.Concat(a, b) {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// merged returns a with what b says in its place.
+func merged(a, b map[string]any) map[string]any {
+	if len(a) == 0 && len(b) == 0 {
+		return nil
+	}
+	out := make(map[string]any, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
+}

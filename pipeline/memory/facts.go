@@ -1,0 +1,125 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Facts is where entries are kept: [NewFacts] in memory, [NewStoreFacts] durably. A
+// [Manager] is above it with all that is more than keeping. Facts are safe for
+// concurrent use.
+//
+// Entries are shared: nobody changes one that was given to Facts or came from it.
+type Facts interface {
+	// List returns all entries, expired ones too, in the order of their first Put.
+	List(ctx context.Context) ([]*Entry, error)
+	// Get returns the entry with that ID, or [ErrNotFound].
+	Get(ctx context.Context, id string) (*Entry, error)
+	// Put inserts entries, or replaces those of the same ID in their places. Every
+	// entry has an ID.
+	Put(ctx context.Context, entries ...*Entry) error
+	// Delete removes entries by ID and returns how many there were.
+	Delete(ctx context.Context, ids ...string) (int, error)
+}
+
+// MemoryFacts is [Facts] that live as long as the process.
+type MemoryFacts struct {
+	mu sync.RWMutex
+	// entries may be in the hands of readers: it is only ever appended to, and
+	// replaced by a copy for any other change.
+	entries []*Entry
+	places  map[string]int
+}
+
+var _ Facts = (*MemoryFacts)(nil)
+
+// NewFacts returns empty facts in memory.
+func NewFacts() *MemoryFacts { return &MemoryFacts{places: make(map[string]int)} }
+
+// List implements [Facts].
+func (f *MemoryFacts) List(ctx context.Context) ([]*Entry, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return slices.Clip(f.entries), ctx.Err()
+}
+
+// Get implements [Facts].
+func (f *MemoryFacts) Get(ctx context.Context, id string) (*Entry, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	at, ok := f.places[id]
+	if !ok {
+		return nil, fmt.Errorf("fact %q: %w", id, ErrNotFound)
+	}
+	return f.entries[at], ctx.Err()
+}
+
+// Put implements [Facts].
+func (f *MemoryFacts) Put(ctx context.Context, entries ...*Entry) error {
+	if err := checkPut(entries); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	copied := false
+	for _, e := range entries {
+		at, ok := f.places[e.ID]
+		if !ok {
+			f.places[e.ID] = len(f.entries)
+			f.entries = append(f.entries, e)
+			continue
+		}
+		if !copied {
+			f.entries, copied = slices.Clone(f.entries), true
+		}
+		f.entries[at] = e
+	}
+	return nil
+}
+
+// Delete implements [Facts].
+func (f *MemoryFacts) Delete(ctx context.Context, ids ...string) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	gone := 0
+	for _, id := range ids {
+		if _, ok := f.places[id]; ok {
+			delete(f.places, id)
+			gone++
+		}
+	}
+	if gone == 0 {
+		return 0, nil
+	}
+	left := make([]*Entry, 0, len(f.entries)-gone)
+	for _, e := range f.entries {
+		if _, ok := f.places[e.ID]; ok {
+			f.places[e.ID] = len(left)
+			left = append(left, e)
+		}
+	}
+	f.entries = left
+	return gone, nil
+}
+
+func checkPut(entries []*Entry) error {
+	for _, e := range entries {
+		if e.ID == "" {
+			return fmt.Errorf("fact: id: missing: %w", pipeline.ErrInvalid)
+		}
+		if err := e.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultTopK is how many facts a search returns that states no number.
+const DefaultTopK = 5
+
+// Filter selects facts. The zero value selects all that have not expired; what is
+// set must all hold.
+type Filter struct {
+	UserID    string
+	SessionID string
+	Type      Type
+	// Tags must all be there.
+	Tags []string
+	// CreatedAfter and CreatedBefore are exclusive.
+	CreatedAfter  time.Time
+	CreatedBefore time.Time
+	// Expired also selects facts that have expired.
+	Expired bool
+}
+
+// Matches reports whether the filter selects an entry at the given time.
+func (f *Filter) Matches(e *Entry, now time.Time) bool {
+	switch {
+	case !f.Expired && e.Expired(now),
+		f.UserID != "" && f.UserID != e.UserID,
+		f.SessionID != "" && f.SessionID != e.SessionID,
+		f.Type != "" && f.Type != e.Type,
+		!f.CreatedAfter.IsZero() && !e.CreatedAt.After(f.CreatedAfter),
+		!f.CreatedBefore.IsZero() && !e.CreatedAt.Before(f.CreatedBefore):
+		return false
+	}
+	for _, tag := range f.Tags {
+		if !slices.Contains(e.Tags, tag) {
+			return false
+		}
+	}
+	return true
+}
+
+// apply returns the entries that the filter selects.
+func (f *Filter) apply(entries []*Entry, now time.Time) []*Entry {
+	var out []*Entry
+	for _, e := range entries {
+		if f.Matches(e, now) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// search returns the entries whose content contains the query, whatever the case,
+// the most relevant first.
+func search(entries []*Entry, query string) []*Entry {
+	query = strings.ToLower(query)
+	var out []*Entry
+	for _, e := range entries {
+		if strings.Contains(strings.ToLower(e.Content), query) {
+			out = append(out, e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Entry) int { return cmp.Compare(b.Relevance, a.Relevance) })
+	return out
+}
+
+// first returns the first n of a list, or DefaultTopK for 0.
+func first[T any](list []T, n int) []T {
+	if n == 0 {
+		n = DefaultTopK
+	}
+	return list[:min(n, len(list))]
+}

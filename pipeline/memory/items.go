@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Items returns the facts, then what the conversation offers. Facts are of source
+// memory and priority 8; expired ones are left out. See MaxFacts, Filter and
+// FactsFirst of [Config] for which facts, and where. q may be nil.
+func (m *Manager) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
+	if q == nil {
+		q = new(pipeline.Query)
+	}
+	facts, err := m.offered(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := m.count(ctx, facts)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := m.cfg.Conversation.Items(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]pipeline.Item, 0, len(facts)+len(turns))
+	for i, f := range facts {
+		items = append(items, f.entry.item(factPriority, f.score, counts[i]))
+	}
+	if m.cfg.FactsFirst {
+		placeBefore(items, turns)
+	}
+	return append(items, turns...), nil
+}
+
+// offered returns the facts for a query with the scores they are offered at.
+func (m *Manager) offered(ctx context.Context, q *pipeline.Query) ([]scoredEntry, error) {
+	filter := m.cfg.Filter
+	if m.cfg.FilterBy != nil {
+		if err := guard(func() error { filter = m.cfg.FilterBy(q); return nil }); err != nil {
+			return nil, fmt.Errorf("memory: filter: %w", err)
+		}
+	}
+	filter.Expired = false
+	now := m.cfg.Now()
+	entries, err := m.list(ctx, filter, now)
+	if err != nil || m.cfg.MaxFacts == 0 {
+		return plainScores(entries), err
+	}
+	ranked, err := m.cfg.Scorer.rank(ctx, q, entries, now)
+	if err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	ranked = first(ranked, m.cfg.MaxFacts)
+	for i := range ranked {
+		if ranked[i].score < m.cfg.MinScore {
+			return ranked[:i], nil
+		}
+	}
+	return ranked, nil
+}
+
+// plainScores scores each entry by its own relevance.
+func plainScores(entries []*Entry) []scoredEntry {
+	out := make([]scoredEntry, len(entries))
+	for i, e := range entries {
+		out[i] = scoredEntry{e, e.Relevance}
+	}
+	return out
+}
+
+// item returns the entry as an item of source memory.
+func (e *Entry) item(priority int, score float64, tokens int) pipeline.Item {
+	tags := make([]any, len(e.Tags))
+	for i, tag := range e.Tags {
+		tags[i] = tag
+	}
+	return pipeline.Item{
+		ID:         "fact-" + e.ID,
+		Content:    e.Content,
+		Source:     pipeline.SourceMemory,
+		Score:      score,
+		Priority:   priority,
+		TokenCount: tokens,
+		Metadata:   map[string]any{"memory_entry_id": e.ID, "memory_type": string(e.Type), "tags": tags},
+		CreatedAt:  e.CreatedAt,
+	}
+}
+
+// placeBefore gives facts times that are not after those of the turns. At equal times
+// a fact, which has no sequence number, comes first.
+func placeBefore(facts, turns []pipeline.Item) {
+	var earliest time.Time
+	for i := range turns {
+		if earliest.IsZero() || turns[i].CreatedAt.Before(earliest) {
+			earliest = turns[i].CreatedAt
+		}
+	}
+	for i := range facts {
+		if !earliest.IsZero() && facts[i].CreatedAt.After(earliest) {
+			facts[i].CreatedAt = earliest
+		}
+	}
+}
+
+// count returns the tokens of facts, and remembers them until the next call.
+func (m *Manager) count(ctx context.Context, facts []scoredEntry) ([]int, error) {
+	counts := make([]int, len(facts))
+	kept := make(map[string]int, len(facts))
+	var texts []string
+	var places []int
+	m.counting.Lock()
+	for i, f := range facts {
+		n, ok := m.counts[f.entry.Content]
+		if !ok {
+			texts, places = append(texts, f.entry.Content), append(places, i)
+			continue
+		}
+		counts[i], kept[f.entry.Content] = n, n
+	}
+	m.counting.Unlock()
+	if len(texts) > 0 {
+		fresh, err := countTexts(ctx, m.cfg.Tokenizer, texts)
+		if err != nil {
+			return nil, fmt.Errorf("memory: %w", err)
+		}
+		for i, at := range places {
+			counts[at], kept[texts[i]] = fresh[i], fresh[i]
+		}
+	}
+	m.counting.Lock()
+	defer m.counting.Unlock()
+	m.counts = kept
+	return counts, nil
+}
+
+// countTexts calls the tokenizer and checks what it says.
+func countTexts(ctx context.Context, t pipeline.Tokenizer, texts []string) (counts []int, err error) {
+	err = guard(func() (err error) {
+		counts, err = t.Count(ctx, texts...)
+		return err
+	})
+	if err == nil && len(counts) != len(texts) {
+		err = fmt.Errorf("%d counts for %d texts: %w", len(counts), len(texts), pipeline.ErrInvalid)
+	}
+	for _, n := range counts {
+		if err == nil && n < 0 {
+			err = fmt.Errorf("count %d: %w", n, pipeline.ErrInvalid)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer %q: %w", t.Name(), err)
+	}
+	return counts, nil
+}

@@ -1,0 +1,197 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// The kinds under which a conversation is stored: its turns, each for ever, and the
+// digest of those that have left its window.
+const (
+	KindTurn   = "turn"
+	KindDigest = "digest"
+)
+
+const digestID = "digest"
+
+// TurnStore is what [Log] needs of a [store.Store].
+type TurnStore interface {
+	Append(ctx context.Context, key store.Key, recs ...store.Record) (first int64, err error)
+	Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error)
+	Last(ctx context.Context, key store.Key, n int) ([]store.Record, error)
+	Put(ctx context.Context, key store.Key, rec store.Record) error
+	Get(ctx context.Context, key store.Key, id string) (store.Record, error)
+	Clear(ctx context.Context, key store.Key) (int, error)
+}
+
+// Log is a [pipeline.TurnLog] in a store. Several processes may add to one
+// conversation: no turn is lost, but each sees those of the others only when it loads
+// the conversation anew.
+type Log struct {
+	turns   TurnStore
+	turnKey store.Key
+	digest  store.Key
+}
+
+var _ pipeline.TurnLog = (*Log)(nil)
+
+// NewLog returns the log of a conversation of a tenant.
+func NewLog(s TurnStore, tenant, conversation string) *Log {
+	return &Log{
+		turns:   s,
+		turnKey: store.Key{Tenant: tenant, Kind: KindTurn, Stream: conversation},
+		digest:  store.Key{Tenant: tenant, Kind: KindDigest, Stream: conversation},
+	}
+}
+
+// AppendTurn implements [pipeline.TurnLog].
+func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return 0, fmt.Errorf("encode turn: %w", err)
+	}
+	return l.turns.Append(ctx, l.turnKey, store.Record{Data: data, Time: t.CreatedAt})
+}
+
+// SaveDigest implements [pipeline.TurnLog].
+func (l *Log) SaveDigest(ctx context.Context, d pipeline.Digest) error {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("encode digest: %w", err)
+	}
+	return l.turns.Put(ctx, l.digest, store.Record{ID: digestID, Data: data})
+}
+
+// Turns returns turns of the whole conversation, also those that have left its
+// window: up to limit of those numbered above after, ascending; limit 0 is no limit.
+func (l *Log) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Turn, error) {
+	records, err := l.turns.Read(ctx, l.turnKey, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return decodeTurns(records)
+}
+
+// Delete deletes the whole conversation and returns how many turns it had. A window
+// that was loaded from it is to be loaded again.
+func (l *Log) Delete(ctx context.Context) (int, error) {
+	n, err := l.turns.Clear(ctx, l.turnKey)
+	if err == nil {
+		_, err = l.turns.Clear(ctx, l.digest)
+	}
+	if err != nil {
+		return n, fmt.Errorf("conversation: delete: %w", err)
+	}
+	return n, nil
+}
+
+// Load puts a window back to where the conversation was: the digest, the turns that
+// the window kept apart from the newest, and of the newest as many as there is room
+// for. It reads from the end, so that the time it takes goes by the size of the
+// window, not of the conversation.
+func (l *Log) Load(ctx context.Context, w *pipeline.SlidingWindow) error {
+	d, err := l.loadDigest(ctx)
+	if err != nil {
+		return fmt.Errorf("conversation: load: %w", err)
+	}
+	var turns []pipeline.Turn
+	if d.Through > 0 && w.KeepsDigest() {
+		turns, err = l.Turns(ctx, d.Through, 0) // none of them has been condensed
+	} else {
+		turns, err = l.newest(ctx, d.Through, w.MaxTokens())
+	}
+	if err != nil {
+		return fmt.Errorf("conversation: load: %w", err)
+	}
+	kept, err := l.kept(ctx, d)
+	if err != nil {
+		return fmt.Errorf("conversation: load: %w", err)
+	}
+	return w.Restore(ctx, d, append(kept, turns...))
+}
+
+func (l *Log) loadDigest(ctx context.Context) (d pipeline.Digest, err error) {
+	r, err := l.turns.Get(ctx, l.digest, digestID)
+	if errors.Is(err, store.ErrNotFound) {
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(r.Data, &d); err != nil {
+		return d, fmt.Errorf("digest: %w", err)
+	}
+	if d.Through < 0 || d.Count < 0 || !slices.IsSorted(d.Kept) {
+		return d, fmt.Errorf("digest: %w", pipeline.ErrInvalid)
+	}
+	return d, nil
+}
+
+// firstRead is how many turns are read at first. Most conversations end here.
+const firstRead = 64
+
+// newest returns the turns above through, from the end on as long as they fit.
+func (l *Log) newest(ctx context.Context, through int64, maxTokens int) ([]pipeline.Turn, error) {
+	for n := firstRead; ; n *= 2 {
+		records, err := l.turns.Last(ctx, l.turnKey, n)
+		if err != nil {
+			return nil, err
+		}
+		whole := len(records) < n // there are no more
+		for len(records) > 0 && records[0].Seq <= through {
+			records, whole = records[1:], true
+		}
+		turns, err := decodeTurns(records)
+		if err != nil {
+			return nil, err
+		}
+		if fits, all := fitting(turns, maxTokens); whole || !all {
+			return fits, nil
+		}
+	}
+}
+
+// fitting returns the last turns that fit, and whether all do.
+func fitting(turns []pipeline.Turn, maxTokens int) (_ []pipeline.Turn, all bool) {
+	for i := len(turns) - 1; i >= 0; i-- {
+		maxTokens -= turns[i].TokenCount
+		if maxTokens < 0 {
+			// The newest turn is in the window even if it must be cut.
+			return turns[min(i+1, len(turns)-1):], false
+		}
+	}
+	return turns, true
+}
+
+// kept returns the turns that stayed when later ones left.
+func (l *Log) kept(ctx context.Context, d pipeline.Digest) ([]pipeline.Turn, error) {
+	var turns []pipeline.Turn
+	for _, sequence := range d.Kept {
+		one, err := l.Turns(ctx, sequence-1, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(one) == 1 && one[0].Sequence == sequence {
+			turns = append(turns, one[0])
+		}
+	}
+	return turns, nil
+}
+
+// decodeTurns returns the turns of records, with their numbers.
+func decodeTurns(records []store.Record) ([]pipeline.Turn, error) {
+	turns := make([]pipeline.Turn, len(records))
+	for i, r := range records {
+		if err := json.Unmarshal(r.Data, &turns[i]); err != nil {
+			return nil, fmt.Errorf("turn %d: %w", r.Seq, err)
+		}
+		turns[i].Sequence = r.Seq
+	}
+	return turns, nil
+}

@@ -1,0 +1,187 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Dialogue is the conversation of a manager. [pipeline.SlidingWindow] is one.
+type Dialogue interface {
+	pipeline.MemoryProvider
+	AddTurn(ctx context.Context, t pipeline.Turn) error
+	Clear(ctx context.Context) error
+}
+
+// Config describes a [Manager]. The zero value works: a conversation of
+// [pipeline.DefaultConversationTokens], and no facts.
+type Config struct {
+	// Conversation is the conversation. nil means a sliding window made from Window.
+	Conversation Dialogue
+	// Window describes the conversation where Conversation is nil; Tokenizer, Logger
+	// and Now in it are those below where they are nil.
+	Window pipeline.SlidingWindowConfig
+	// Log keeps the conversation made from Window. nil means that nothing does.
+	Log *Log
+	// Facts keeps the facts. nil means that there are none.
+	Facts Facts
+	// Filter selects the facts that are offered. FilterBy, if not nil, does so for
+	// each query, such as by a user in its metadata.
+	Filter   Filter
+	FilterBy func(q *pipeline.Query) Filter
+	// MaxFacts is how many facts are offered at most: those that matter most to the
+	// query, with their scores for it. 0 offers all, each with its own relevance, as
+	// the seed does.
+	MaxFacts int
+	// MinScore leaves out facts below it. It needs MaxFacts.
+	MinScore float64
+	// Scorer scores facts for a query. nil means the zero Scorer.
+	Scorer *Scorer
+	// FactsFirst places facts before the first turn in formatted output. By default
+	// they stand among the turns, by the time at which they were added.
+	FactsFirst bool
+	// Extractor takes facts from turns that leave the conversation made from Window.
+	// nil means that none are.
+	Extractor Extractor
+	// Consolidator compares extracted facts with those that exist. nil means that only
+	// equal content is recognized.
+	Consolidator Consolidator
+	// Tokenizer counts the tokens of facts. nil means that of Window, or
+	// pipeline.DefaultEncoding.
+	Tokenizer pipeline.Tokenizer
+	// NewID returns IDs for new facts. nil means random UUIDs.
+	NewID func() string
+	// Logger is slog.Default when nil, Now is time.Now.
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// factPriority is the priority of facts as items, whatever that of the turns.
+const factPriority = 8
+
+// Manager is a memory: a conversation, and facts that outlive it. It is a
+// [pipeline.MemoryProvider] and safe for concurrent use.
+type Manager struct {
+	cfg Config
+
+	// writing is held from looking whether a fact is there to writing it. Reading
+	// never waits for it.
+	writing sync.Mutex
+
+	counting sync.Mutex
+	counts   map[string]int // tokens of the facts last offered, by content
+}
+
+var _ pipeline.MemoryProvider = (*Manager)(nil)
+
+// New checks the configuration and returns a manager. A conversation with a Log is
+// empty until [Manager.Load].
+func New(cfg Config) (*Manager, error) {
+	switch {
+	case cfg.MaxFacts < 0:
+		return nil, fmt.Errorf("memory: max_facts %d: %w (want 0 or more)", cfg.MaxFacts, pipeline.ErrInvalid)
+	case !(cfg.MinScore >= 0 && cfg.MinScore <= 1) || cfg.MinScore > 0 && cfg.MaxFacts == 0:
+		return nil, fmt.Errorf("memory: min_score %v: %w (want 0 to 1, and max_facts with it)", cfg.MinScore, pipeline.ErrInvalid)
+	case cfg.Conversation != nil && cfg.Log != nil:
+		return nil, fmt.Errorf("memory: log: %w (a given conversation has its own)", pipeline.ErrInvalid)
+	}
+	if cfg.Scorer == nil {
+		cfg.Scorer = new(Scorer)
+	}
+	if err := cfg.Scorer.Validate(); err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	if cfg.Tokenizer == nil {
+		cfg.Tokenizer = cfg.Window.Tokenizer
+	}
+	if cfg.Tokenizer == nil {
+		t, err := pipeline.EncodingTokenizer(pipeline.DefaultEncoding)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Tokenizer = t
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = newUUID
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	m := &Manager{cfg: cfg}
+	return m, m.converse()
+}
+
+// converse makes the conversation, if none was given.
+func (m *Manager) converse() error {
+	if m.cfg.Conversation != nil {
+		return nil
+	}
+	w := m.cfg.Window
+	if w.Tokenizer == nil {
+		w.Tokenizer = m.cfg.Tokenizer
+	}
+	if w.Logger == nil {
+		w.Logger = m.cfg.Logger
+	}
+	if w.Now == nil {
+		w.Now = m.cfg.Now
+	}
+	if m.cfg.Log != nil {
+		w.Log = m.cfg.Log
+	}
+	if m.cfg.Extractor != nil {
+		told := w.OnEvict
+		w.OnEvict = func(ctx context.Context, evicted []pipeline.Turn) {
+			m.promoteEvicted(ctx, evicted)
+			if told != nil {
+				told(ctx, evicted)
+			}
+		}
+	}
+	window, err := pipeline.NewSlidingWindow(w)
+	if err != nil {
+		return err
+	}
+	m.cfg.Conversation = window
+	return nil
+}
+
+// Load fills the conversation from its log. Without one it does nothing.
+func (m *Manager) Load(ctx context.Context) error {
+	if window, ok := m.cfg.Conversation.(*pipeline.SlidingWindow); ok && m.cfg.Log != nil {
+		return m.cfg.Log.Load(ctx, window)
+	}
+	return nil
+}
+
+// Conversation returns the conversation.
+func (m *Manager) Conversation() Dialogue { return m.cfg.Conversation }
+
+// AddMessage adds a turn with the given text to the conversation.
+func (m *Manager) AddMessage(ctx context.Context, role pipeline.Role, text string) error {
+	return m.cfg.Conversation.AddTurn(ctx, pipeline.Turn{Role: role, Content: text})
+}
+
+// AddTurn adds a turn to the conversation.
+func (m *Manager) AddTurn(ctx context.Context, t pipeline.Turn) error {
+	return m.cfg.Conversation.AddTurn(ctx, t)
+}
+
+// Clear forgets the conversation and every fact.
+func (m *Manager) Clear(ctx context.Context) error {
+	if err := m.cfg.Conversation.Clear(ctx); err != nil {
+		return err
+	}
+	if m.cfg.Facts == nil {
+		return nil
+	}
+	_, err := m.Forget(ctx, Filter{Expired: true})
+	return err
+}

@@ -1,0 +1,226 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Add remembers a fact. Only its content is needed: an ID, times, the type Semantic
+// and DefaultRelevance, which also stands for a relevance of 0, are filled in. If a
+// fact of the same user and session that has not expired has the same content, that
+// one is returned unchanged, and added is false.
+func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, err error) {
+	if m.cfg.Facts == nil {
+		return Entry{}, false, fmt.Errorf("memory: add: %w", ErrNoFacts)
+	}
+	fresh, err := m.fresh(e)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	existing, err := m.list(ctx, Filter{}, m.cfg.Now())
+	if err != nil {
+		return Entry{}, false, err
+	}
+	if same := equalContent(existing, fresh); same != nil {
+		return same.Clone(), false, nil
+	}
+	if err := m.free(ctx, fresh.ID); err != nil {
+		return Entry{}, false, err
+	}
+	if err := m.cfg.Facts.Put(ctx, fresh); err != nil {
+		return Entry{}, false, err
+	}
+	return fresh.Clone(), true, nil
+}
+
+// fresh returns a completed copy of an entry.
+func (m *Manager) fresh(e Entry) (*Entry, error) {
+	c := e.Clone()
+	c.complete(m.cfg.NewID, m.cfg.Now())
+	return &c, c.Validate()
+}
+
+// free returns an error if there is a fact of that ID.
+func (m *Manager) free(ctx context.Context, id string) error {
+	_, err := m.cfg.Facts.Get(ctx, id)
+	switch {
+	case err == nil:
+		return fmt.Errorf("fact %q: id is taken: %w (leave the id empty, or update the fact)", id, pipeline.ErrInvalid)
+	case errors.Is(err, ErrNotFound):
+		return nil
+	}
+	return err
+}
+
+// equalContent returns the first entry that says the same to the same owner.
+func equalContent(entries []*Entry, e *Entry) *Entry {
+	for _, other := range entries {
+		if other.ContentHash == e.ContentHash && sameOwner(other, e) {
+			return other
+		}
+	}
+	return nil
+}
+
+// Update gives a fact another content, and with it a new hash and time of update. The
+// error is [ErrNotFound] if it does not exist or has expired.
+func (m *Manager) Update(ctx context.Context, id, content string) (Entry, error) {
+	content = strings.ToValidUTF8(content, "\uFFFD")
+	changed, err := m.change(ctx, []string{id}, true, func(e *Entry, now time.Time) *Entry {
+		c := *e
+		c.Content, c.ContentHash, c.UpdatedAt = content, ContentHash(content), now
+		return &c
+	})
+	if err != nil {
+		return Entry{}, err
+	}
+	return changed[0].Clone(), nil
+}
+
+// Touch notes that facts were used: decay goes by it. Those that do not exist or have
+// expired are passed over.
+func (m *Manager) Touch(ctx context.Context, ids ...string) error {
+	_, err := m.change(ctx, ids, false, (*Entry).touched)
+	return err
+}
+
+// change replaces facts by what f makes of them.
+func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *Entry, now time.Time) *Entry) ([]*Entry, error) {
+	if m.cfg.Facts == nil {
+		return nil, fmt.Errorf("memory: update: %w", ErrNoFacts)
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	now := m.cfg.Now()
+	var changed []*Entry
+	for _, id := range union(nil, ids) {
+		e, err := m.cfg.Facts.Get(ctx, id)
+		if err == nil && e.Expired(now) {
+			err = fmt.Errorf("fact %q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
+		}
+		switch {
+		case err == nil:
+			changed = append(changed, f(e, now))
+		case all || !errors.Is(err, ErrNotFound):
+			return nil, err
+		}
+	}
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	return changed, m.cfg.Facts.Put(ctx, changed...)
+}
+
+// Get returns a fact, [ErrNotFound] if it does not exist or has expired.
+func (m *Manager) Get(ctx context.Context, id string) (Entry, error) {
+	if m.cfg.Facts == nil {
+		return Entry{}, fmt.Errorf("fact %q: %w", id, ErrNotFound)
+	}
+	e, err := m.cfg.Facts.Get(ctx, id)
+	if err != nil {
+		return Entry{}, err
+	}
+	if e.Expired(m.cfg.Now()) {
+		return Entry{}, fmt.Errorf("fact %q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
+	}
+	return e.Clone(), nil
+}
+
+// List returns the facts that the filter selects, the first added first. A manager
+// without facts has none.
+func (m *Manager) List(ctx context.Context, filter Filter) ([]Entry, error) {
+	entries, err := m.list(ctx, filter, m.cfg.Now())
+	return clones(entries), err
+}
+
+// Search returns the facts whose content contains the query, whatever the case, and
+// that the filter selects: the most relevant first, at most topK, where 0 means
+// DefaultTopK. An empty query is contained in every fact.
+func (m *Manager) Search(ctx context.Context, query string, topK int, filter Filter) ([]Entry, error) {
+	if topK < 0 {
+		return nil, fmt.Errorf("memory: top_k %d: %w (want 0 or more)", topK, pipeline.ErrInvalid)
+	}
+	entries, err := m.list(ctx, filter, m.cfg.Now())
+	return clones(first(search(entries, query), topK)), err
+}
+
+// Relevant returns the facts that the filter selects and that matter most to a
+// query, by the scorer of the manager, at most topK, where 0 means DefaultTopK.
+func (m *Manager) Relevant(ctx context.Context, q *pipeline.Query, topK int, filter Filter) ([]Scored, error) {
+	if topK < 0 {
+		return nil, fmt.Errorf("memory: top_k %d: %w (want 0 or more)", topK, pipeline.ErrInvalid)
+	}
+	now := m.cfg.Now()
+	entries, err := m.list(ctx, filter, now)
+	if err != nil {
+		return nil, err
+	}
+	ranked, err := m.cfg.Scorer.rank(ctx, q, entries, now)
+	if err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
+	}
+	var out []Scored
+	for _, r := range first(ranked, topK) {
+		out = append(out, Scored{r.entry.Clone(), r.score})
+	}
+	return out, nil
+}
+
+// Delete forgets facts by ID, expired or not, and returns how many there were.
+func (m *Manager) Delete(ctx context.Context, ids ...string) (int, error) {
+	if m.cfg.Facts == nil || len(ids) == 0 {
+		return 0, nil
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	return m.cfg.Facts.Delete(ctx, ids...)
+}
+
+// Forget deletes the facts that the filter selects, such as all of one user, and
+// returns how many there were. Set Expired to reach those that have expired too.
+func (m *Manager) Forget(ctx context.Context, filter Filter) (int, error) {
+	if m.cfg.Facts == nil {
+		return 0, nil
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	entries, err := m.list(ctx, filter, m.cfg.Now())
+	if err != nil || len(entries) == 0 {
+		return 0, err
+	}
+	return m.cfg.Facts.Delete(ctx, entryIDs(entries)...)
+}
+
+func (m *Manager) list(ctx context.Context, filter Filter, now time.Time) ([]*Entry, error) {
+	if m.cfg.Facts == nil {
+		return nil, nil
+	}
+	entries, err := m.cfg.Facts.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return filter.apply(entries, now), nil
+}
+
+func clones(entries []*Entry) []Entry {
+	out := make([]Entry, len(entries))
+	for i, e := range entries {
+		out[i] = e.Clone()
+	}
+	return out
+}
+
+func entryIDs(entries []*Entry) []string {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.ID
+	}
+	return ids
+}

@@ -1,0 +1,148 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Scorer says how much facts matter to a query: recency, relevance to the query and
+// importance, weighted. The zero value works. A Scorer is safe for concurrent use and
+// must not be copied once used.
+type Scorer struct {
+	// Recency, Relevance and Importance are the weights, 0 or more. All 0 means 0.3,
+	// 0.5 and 0.2. Weights that sum up to 1 give scores of 0 to 1.
+	Recency, Relevance, Importance float64
+	// Decay is the measure of recency. nil halves it every DefaultHalfLife.
+	Decay Decay
+	// Embedder measures the relevance by the cosine of query and fact. nil measures it
+	// by the share of the words of the query that the fact contains.
+	Embedder Embedder
+
+	vectors vectors
+}
+
+// Scored is a fact with its score for a query.
+type Scored struct {
+	Entry Entry
+	// Score is 0 to 1: the weighted sum, cut to it.
+	Score float64
+}
+
+type scoredEntry struct {
+	entry *Entry
+	score float64
+}
+
+// Validate checks the weights.
+func (s *Scorer) Validate() error {
+	for _, w := range []float64{s.Recency, s.Relevance, s.Importance} {
+		if !(w >= 0 && w <= 1e6) {
+			return fmt.Errorf("scorer: weight %v: %w (want 0 or more)", w, pipeline.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+func (s *Scorer) weights() (recency, relevance, importance float64) {
+	if s.Recency == 0 && s.Relevance == 0 && s.Importance == 0 {
+		return 0.3, 0.5, 0.2
+	}
+	return s.Recency, s.Relevance, s.Importance
+}
+
+// rank returns the entries with their scores, the highest first.
+func (s *Scorer) rank(ctx context.Context, q *pipeline.Query, entries []*Entry, now time.Time) ([]scoredEntry, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	relevance, err := s.relevance(ctx, q, entries)
+	if err != nil {
+		return nil, err
+	}
+	var decay Decay = halving{}
+	if s.Decay != nil {
+		decay = s.Decay
+	}
+	ranked := make([]scoredEntry, len(entries))
+	a, b, c := s.weights()
+	err = guard(func() error {
+		for i, e := range entries {
+			ranked[i] = scoredEntry{e, unit(a*unit(decay.Retention(e, now)) + b*relevance[i] + c*e.Relevance)}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("scorer: decay: %w", err)
+	}
+	slices.SortStableFunc(ranked, func(a, b scoredEntry) int { return cmp.Compare(b.score, a.score) })
+	return ranked, nil
+}
+
+// relevance returns how relevant each entry is to the query, 0 to 1.
+func (s *Scorer) relevance(ctx context.Context, q *pipeline.Query, entries []*Entry) ([]float64, error) {
+	out := make([]float64, len(entries))
+	if s.Embedder == nil {
+		words := queryWords(q.Text)
+		for i, e := range entries {
+			out[i] = wordShare(words, e.Content)
+		}
+		return out, nil
+	}
+	texts := make([]string, 0, len(entries)+1)
+	for _, e := range entries {
+		texts = append(texts, e.Content)
+	}
+	if len(q.Embedding) == 0 {
+		texts = append(texts, q.Text)
+	}
+	vectors, err := s.vectors.of(ctx, s.Embedder, texts)
+	if err != nil {
+		return nil, fmt.Errorf("scorer: %w", err)
+	}
+	query := q.Embedding
+	if len(query) == 0 {
+		query = vectors[len(entries)]
+	}
+	if len(query) != len(vectors[0]) {
+		return nil, fmt.Errorf("scorer: query embedding of %d numbers, facts of %d: %w (embed both with one model)", len(query), len(vectors[0]), pipeline.ErrInvalid)
+	}
+	for i := range entries {
+		out[i] = unit(cosine(query, vectors[i]))
+	}
+	return out, nil
+}
+
+// queryWords returns the different words of a query in lower case, without the
+// punctuation around them.
+func queryWords(query string) []string {
+	var words []string
+	for _, w := range strings.Fields(strings.ToLower(query)) {
+		w = strings.TrimFunc(w, unicode.IsPunct)
+		if w != "" && !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// wordShare returns the share of words that are somewhere in content.
+func wordShare(words []string, content string) float64 {
+	if len(words) == 0 {
+		return 0
+	}
+	content = strings.ToLower(content)
+	n := 0
+	for _, w := range words {
+		if strings.Contains(content, w) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(words))
+}

@@ -1,0 +1,129 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// KindFact is the kind under which facts are stored.
+const KindFact = "fact"
+
+// RecordStore is what [StoreFacts] needs of a [store.Store].
+type RecordStore interface {
+	Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error)
+	Get(ctx context.Context, key store.Key, id string) (store.Record, error)
+	Apply(ctx context.Context, changes ...store.Change) error
+	Delete(ctx context.Context, key store.Key, ids ...string) (int, error)
+}
+
+// StoreFacts is [Facts] in a store: one record per entry, under its ID. What another
+// process changes is seen by the next call. An entry that is not what was written is
+// an error that names it; it can be deleted.
+type StoreFacts struct {
+	records RecordStore
+	key     store.Key
+
+	mu      sync.Mutex
+	decoded map[string]decodedEntry
+}
+
+// decodedEntry saves decoding a record again that has not changed.
+type decodedEntry struct {
+	data  []byte
+	entry *Entry
+}
+
+var _ Facts = (*StoreFacts)(nil)
+
+// NewStoreFacts returns the facts of a tenant in a store.
+func NewStoreFacts(s RecordStore, tenant string) *StoreFacts {
+	return &StoreFacts{records: s, key: store.Key{Tenant: tenant, Kind: KindFact}}
+}
+
+// List implements [Facts]. It reads all records, but decodes only those that have
+// changed since the last List.
+func (f *StoreFacts) List(ctx context.Context) ([]*Entry, error) {
+	records, err := f.records.Read(ctx, f.key, 0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("facts: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	entries := make([]*Entry, len(records))
+	decoded := make(map[string]decodedEntry, len(records))
+	for i, r := range records {
+		known := f.decoded[r.ID]
+		if known.entry == nil || !bytes.Equal(known.data, r.Data) {
+			if known.entry, err = decodeRecord(r); err != nil {
+				return nil, err
+			}
+			known.data = r.Data
+		}
+		entries[i], decoded[r.ID] = known.entry, known
+	}
+	f.decoded = decoded
+	return entries, nil
+}
+
+// Get implements [Facts].
+func (f *StoreFacts) Get(ctx context.Context, id string) (*Entry, error) {
+	r, err := f.records.Get(ctx, f.key, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("fact %q: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fact %q: %w", id, err)
+	}
+	return decodeRecord(r)
+}
+
+func decodeRecord(r store.Record) (*Entry, error) {
+	e := new(Entry)
+	if err := json.Unmarshal(r.Data, e); err != nil {
+		return nil, fmt.Errorf("facts: record %q: %w (delete it by this id)", r.ID, err)
+	}
+	// The record is the entry, whatever its data say: one that was imported under
+	// another name must still be found by it.
+	e.ID = r.ID
+	return e, nil
+}
+
+// Put implements [Facts]. All entries are stored, or none.
+func (f *StoreFacts) Put(ctx context.Context, entries ...*Entry) error {
+	if err := checkPut(entries); err != nil {
+		return err
+	}
+	change := store.Change{Key: f.key}
+	for _, e := range entries {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("fact %q: encode: %w", e.ID, err)
+		}
+		change.Put = append(change.Put, store.Record{ID: e.ID, Data: data, Time: e.CreatedAt})
+	}
+	if err := f.records.Apply(ctx, change); err != nil {
+		return fmt.Errorf("facts: store %d: %w", len(entries), err)
+	}
+	return nil
+}
+
+// Delete implements [Facts]. More than [store.MaxBatch] entries are deleted in
+// several steps: on an error some may be gone, and their number is returned.
+func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
+	deleted := 0
+	for batch := range slices.Chunk(ids, store.MaxBatch) {
+		n, err := f.records.Delete(ctx, f.key, batch...)
+		deleted += n
+		if err != nil {
+			return deleted, fmt.Errorf("facts: delete: %w", err)
+		}
+	}
+	return deleted, nil
+}
