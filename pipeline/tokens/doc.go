@@ -16,9 +16,11 @@
 //
 // # Cost
 //
-// Ordinary text is counted at some 3 to 10 MB/s. The time grows with the square
-// of the length of an unbroken run of letters: 64 KiB of them take about a
-// second, 1 MiB minutes. The caller's context ends the wait, not the work: a
-// long count that was given up goes on in the background, where only a few of
-// them may run at a time.
+// cl100k_base and o200k_base count ordinary text at 30 to 90 MB/s, unbroken
+// runs included, and stop when the context ends. p50k_base and r50k_base are
+// counted by tiktoken-go, at a tenth of that; there the time grows with the
+// square of the length of an unbroken run of letters (64 KiB take about a
+// second, 1 MiB minutes), and the context ends the wait, not the work: a long
+// count that was given up goes on in the background, where only a few of them
+// may run at a time.
 package tokens

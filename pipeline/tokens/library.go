@@ -1,0 +1,129 @@
+package tokens
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+)
+
+// patternGPT2 splits text for the encodings of the GPT-2 and GPT-3 families.
+const patternGPT2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+
+const (
+	// longText is the length in bytes from which a count runs in its own
+	// goroutine, so that the caller can give it up. The worst text below it
+	// takes some 4 ms.
+	longText = 4 << 10
+	// maxLongCounts bounds the long counts that run at the same time, given up
+	// or not: hostile text may keep this many processors busy, not all.
+	maxLongCounts = 2
+)
+
+// longCounts holds a token per long count that is running.
+var longCounts = make(chan struct{}, maxLongCounts)
+
+// libraryCounter counts with tiktoken-go.
+type libraryCounter struct{ enc *tiktoken.Tiktoken }
+
+// library builds the encoder without touching the loader that tiktoken-go keeps
+// in a global, which belongs to the program.
+func library(name string) (counter, error) {
+	ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: read embedded vocabulary: %w", name, err)
+	}
+	core, err := tiktoken.NewCoreBPE(ranks, nil, patternGPT2)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %q: build encoder: %w", name, err)
+	}
+	return libraryCounter{tiktoken.NewTiktoken(core, nil, nil)}, nil
+}
+
+// Count returns the number of tokens of text.
+func (c libraryCounter) Count(ctx context.Context, text string) (int, error) {
+	ids, err := c.encode(ctx, text)
+	return len(ids), err
+}
+
+// Truncate cuts text after a token. Invalid bytes come back as U+FFFD.
+func (c libraryCounter) Truncate(ctx context.Context, text string, limit int) (string, error) {
+	ids, err := c.encode(ctx, text)
+	if err != nil || len(ids) <= limit {
+		return text, err
+	}
+	// Counting the cut text again may group its end differently, and then a
+	// token less is tried.
+	for n := limit; n > 0; n-- {
+		cut := trimPartialRune(c.enc.Decode(ids[:n]))
+		again, err := c.encode(ctx, cut)
+		if err != nil {
+			return "", err
+		}
+		if len(again) <= limit {
+			return cut, nil
+		}
+	}
+	return "", nil
+}
+
+// encode returns the token ids of text, or the error of ctx.
+func (c libraryCounter) encode(ctx context.Context, text string) ([]int, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(text) < longText || ctx.Done() == nil {
+		return encodeOrdinary(c.enc, text)
+	}
+	return encodeLong(ctx, c.enc, text)
+}
+
+// encodeLong encodes in a goroutine that outlives ctx if it must.
+func encodeLong(ctx context.Context, enc *tiktoken.Tiktoken, text string) ([]int, error) {
+	select {
+	case longCounts <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	type outcome struct {
+		ids []int
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer func() { <-longCounts }()
+		ids, err := encodeOrdinary(enc, text)
+		done <- outcome{ids, err}
+	}()
+	select {
+	case out := <-done:
+		return out.ids, out.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// encodeOrdinary keeps a panic of the library from reaching the caller: the
+// text may come from anywhere.
+func encodeOrdinary(enc *tiktoken.Tiktoken, text string) (ids []int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			ids, err = nil, fmt.Errorf("tokenizer: encode %d bytes: panic: %v", len(text), r)
+		}
+	}()
+	return enc.EncodeOrdinary(text), nil
+}
+
+// trimPartialRune drops the bytes of a character that a cut between two tokens
+// left incomplete.
+func trimPartialRune(s string) string {
+	for len(s) > 0 {
+		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size > 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}
