@@ -1,0 +1,151 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Opener opens one store.
+type Opener struct {
+	// Open opens the store, after Close with everything that was in it if Durable is
+	// set.
+	Open func(t *testing.T) store.Store
+	// Durable says that content outlives Close.
+	Durable bool
+}
+
+// Run runs the contract. It calls fresh for every test: each needs an empty store.
+func Run(t *testing.T, fresh func(t *testing.T) Opener) {
+	tests := []struct {
+		name string
+		test func(t *testing.T, s store.Store)
+	}{
+		{"append gives numbers in order", appendNumbers},
+		{"append takes data and time as they are", appendKeeps},
+		{"append refuses a taken id, wholly", appendExists},
+		{"read goes on after a number", readAfter},
+		{"last is the newest, ascending", lastNewest},
+		{"get finds by id", getByID},
+		{"put replaces in place or comes last", putReplaces},
+		{"delete counts what was there", deleteCounts},
+		{"clear removes a key and nothing else", clearKey},
+		{"numbers are never given twice", neverTwice},
+		{"ids with # are the store's", autoIDs},
+		{"tenants, kinds and streams are apart", apart},
+		{"keys lists what holds records", keysLists},
+		{"apply does all or nothing", applyAtomic},
+		{"apply keeps numbers for imports", applyKeepsSeq},
+		{"numbers run out with an error", numbersRunOut},
+		{"limits", limits},
+		{"slices stay the caller's", slicesStay},
+		{"a context that has ended stops every call", contextEnded},
+		{"a closed store says so", closedStore},
+		{"concurrent writers lose nothing", concurrentWriters},
+		{"concurrent batches stay whole", concurrentBatches},
+		{"readers see whole writes", readersSeeWhole},
+		{"export and import copy exactly", exportImport},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := fresh(t).Open(t)
+			tt.test(t, s)
+			if err := s.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+	t.Run("content outlives close", func(t *testing.T) {
+		o := fresh(t)
+		if !o.Durable {
+			t.Skip("this store lives in memory")
+		}
+		outlives(t, o)
+	})
+}
+
+// turns is the key most tests use.
+var turns = store.Key{Tenant: store.DefaultTenant, Kind: "turn", Stream: "c1"}
+
+// data is the JSON of a value that always has one.
+func data(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// rec is a record whose data is a text.
+func rec(id, text string) store.Record { return store.Record{ID: id, Data: data(text)} }
+
+// recs is n records without IDs whose data are their numbers.
+func recs(n int) []store.Record {
+	out := make([]store.Record, n)
+	for i := range out {
+		out[i].Data = data(i + 1)
+	}
+	return out
+}
+
+// show is a record in short.
+func show(r store.Record) string { return fmt.Sprintf("%d:%s=%s", r.Seq, r.ID, r.Data) }
+
+func shows(list []store.Record) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = show(list[i])
+	}
+	return out
+}
+
+// want checks the content of a key: seq:id=data.
+func want(t *testing.T, s store.Store, key store.Key, content ...string) {
+	t.Helper()
+	list, err := s.Read(t.Context(), key, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have := shows(list); !slices.Equal(have, content) {
+		t.Fatalf("%s\nhave %v\nwant %v", key, have, content)
+	}
+}
+
+func wantErr(t *testing.T, what string, have, want error) {
+	t.Helper()
+	if !errors.Is(have, want) {
+		t.Errorf("%s: have error %v, want %v", what, have, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustAppend appends and returns the first number.
+func mustAppend(t *testing.T, s store.Store, key store.Key, list ...store.Record) int64 {
+	t.Helper()
+	first, err := s.Append(t.Context(), key, list...)
+	must(t, err)
+	return first
+}
+
+func sameRecord(a, b store.Record) bool {
+	return a.Seq == b.Seq && a.ID == b.ID && bytes.Equal(a.Data, b.Data) && a.Time.Equal(b.Time) && a.Time.Location() == time.UTC
+}
+
+func sortedKeys(keys []store.Key) bool {
+	return slices.IsSortedFunc(keys, func(a, b store.Key) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Stream, b.Stream))
+	})
+}
