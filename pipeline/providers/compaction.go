@@ -125,10 +125,13 @@ func (c *Compaction) Apply(ctx context.Context, s *pipeline.AgentState, msgs []p
 	return v.replaced(summary, func(int) bool { return true }), nil
 }
 
-// improves reports whether s is a gain over a size that exceeds a bound.
+// improves reports whether s is a gain over a size that exceeds a bound: less of what
+// exceeds it, and not too much of the other.
 func (s size) improves(before, bound size) bool {
-	tokensMatter := size{tokens: before.tokens}.exceeds(bound)
-	return s.messages < before.messages && (s.tokens < before.tokens || !tokensMatter)
+	if (size{tokens: before.tokens}).exceeds(bound) {
+		return s.tokens < before.tokens && s.messages <= before.messages
+	}
+	return s.messages < before.messages && !(size{tokens: s.tokens}).exceeds(bound)
 }
 
 // bounds returns the size above which a list is compacted, and to which.

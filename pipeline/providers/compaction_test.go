@@ -1,0 +1,183 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// compactor is a pipeline.Compactor made of a function.
+type compactor func(turns []pipeline.Turn, previous string) (string, error)
+
+func (f compactor) Compact(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
+	return f(turns, previous)
+}
+
+// naming sums up by naming what it was given.
+func naming(turns []pipeline.Turn, previous string) (string, error) {
+	for _, turn := range turns {
+		previous += "<" + turn.Content + ">"
+	}
+	return previous, nil
+}
+
+func short([]pipeline.Turn, string) (string, error) { return "short", nil }
+
+func compaction(t *testing.T, cfg CompactionConfig) *Compaction {
+	t.Helper()
+	cfg.Counter = words(t)
+	p, err := NewCompaction(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const summaryOf = "summary:" + SummaryHeader + "\n"
+
+func TestCompaction(t *testing.T) {
+	chat := []string{"s:S", "u:a", "a:b", "c1:", "r1:c", "u:d", "a:e", "a:f"}
+	for name, c := range map[string]struct {
+		msgs   []string
+		cfg    CompactionConfig
+		budget pipeline.ProviderBudget
+		want   []string // nil for no change
+	}{
+		"small enough":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 8}},
+		"no bound":          {msgs: chat},
+		"half is kept":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
+		"pair is kept":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7, KeepMessages: 6}, want: append([]string{"s:S", summaryOf + "<a><b>"}, chat[3:]...)},
+		"pair is summed up": {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7, KeepMessages: 5}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c>", "u:d", "a:e", "a:f"}},
+		"budget of the run": {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 8}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
+		"newest is kept whatever it takes": {
+			msgs: []string{"a:" + strings.Repeat("w ", 30), "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)}, cfg: CompactionConfig{TriggerTokens: 20},
+			want: []string{summaryOf + "short", "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)},
+		},
+		"all must stay":            {msgs: []string{"s:a b c", "s:d e f", "u:g"}, cfg: CompactionConfig{TriggerTokens: 2}},
+		"summary would be no gain": {msgs: []string{"a:a b", "u:c", "a:d"}, cfg: CompactionConfig{TriggerTokens: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.cfg.Compactor = compactor(naming); name == "newest is kept whatever it takes" {
+				c.cfg.Compactor = compactor(short)
+			}
+			msgs := script(c.msgs...)
+			s := pipeline.AgentState{Messages: msgs}
+			got := apply(t, compaction(t, c.cfg), &s, msgs, c.budget)
+			if c.want == nil {
+				if got != nil {
+					t.Errorf("messages %q, want no change", show(got))
+				}
+				c.want = c.msgs
+			} else {
+				wantList(t, got, c.want...)
+			}
+			wantList(t, s.Messages, c.want...)
+		})
+	}
+}
+
+func TestCompactionHandsOnTheSummary(t *testing.T) {
+	p := compaction(t, CompactionConfig{TriggerMessages: 4, KeepMessages: 2, Compactor: compactor(naming)})
+	s := pipeline.AgentState{Messages: script("s:S", "u:a", "a:b", "a:c", "u:d")}
+	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c>", "u:d")
+	s.Messages = append(s.Messages, script("a:e", "u:f")...)
+	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c><d><e>", "u:f")
+}
+
+func TestCompactionWritesBackWhatIsTheStates(t *testing.T) {
+	p := compaction(t, CompactionConfig{TriggerMessages: 4, KeepMessages: 2, Compactor: compactor(naming)})
+	s := pipeline.AgentState{Messages: script("s:S", "u:a", "a:b", "a:c", "u:d")}
+	given := script("s:S", "s:only for this call", "u:a", "a:b", "a:also", "a:c", "u:d")
+	wantList(t, apply(t, p, &s, given, pipeline.ProviderBudget{}),
+		"s:S", "s:only for this call", summaryOf+"<a><b><c>", "a:also", "u:d")
+	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c>", "u:d")
+
+	// A list in which the messages of the state are not found is written back whole.
+	s = pipeline.AgentState{Messages: script("u:other")}
+	apply(t, p, &s, script("s:S", "u:a", "a:b", "a:c", "u:d"), pipeline.ProviderBudget{})
+	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c>", "u:d")
+}
+
+func TestCompactionLeavesObservedStatesAlone(t *testing.T) {
+	p := compaction(t, CompactionConfig{TriggerMessages: 1})
+	for name, s := range map[string]pipeline.AgentState{
+		"observations": {Observations: []string{"o"}}, "reflection": {Reflection: "r"},
+	} {
+		if out := apply(t, p, &s, script("u:a", "a:b", "a:c"), pipeline.ProviderBudget{}); out != nil || s.Messages != nil {
+			t.Errorf("%s: %q, written back %q", name, show(out), show(s.Messages))
+		}
+	}
+}
+
+func TestCompactionFails(t *testing.T) {
+	errDown := errors.New("down")
+	for want, f := range map[string]compactor{
+		"compact 2 messages: down":                            func([]pipeline.Turn, string) (string, error) { return "half a summary", errDown },
+		"compact 2 messages: summary is empty: invalid value": func([]pipeline.Turn, string) (string, error) { return " \n", nil },
+	} {
+		p := compaction(t, CompactionConfig{TriggerMessages: 2, Compactor: f})
+		s := pipeline.AgentState{Messages: script("u:a", "a:b", "u:c")}
+		out, err := p.Apply(t.Context(), &s, s.Messages, pipeline.ProviderBudget{})
+		if out != nil || err == nil || err.Error() != want {
+			t.Errorf("%v, %v, want %s", out, err, want)
+		}
+		wantList(t, s.Messages, "u:a", "a:b", "u:c")
+	}
+	_, err := NewCompaction(CompactionConfig{KeepTokens: -1})
+	if err == nil || err.Error() != "compaction: keep_tokens -1: invalid value (want 0 or more)" {
+		t.Error(err)
+	}
+}
+
+func TestCompactionProperties(t *testing.T) {
+	counter, compacted := words(t), 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		msgs := randomChat(r)
+		p := compaction(t, CompactionConfig{TriggerTokens: 1 + r.IntN(60), TriggerMessages: r.IntN(20), Compactor: compactor(short)})
+		s := pipeline.AgentState{Messages: msgs}
+		out := apply(t, p, &s, msgs, pipeline.ProviderBudget{})
+		if out == nil {
+			continue
+		}
+		compacted++
+		if !slices.EqualFunc(out, s.Messages, func(a, b pipeline.Message) bool { return a.Equal(&b) }) {
+			t.Errorf("written back %q", show(s.Messages))
+		}
+		at := find(out, SummaryMessage)
+		if at < 0 {
+			t.Fatalf("seed %d: no summary", seed)
+		}
+		kept := places(t, msgs, slices.Concat(out[:at], out[at+1:]))
+		checkWhole(t, msgs, kept)
+		for _, i := range append(mustStay(msgs), len(msgs)-1) {
+			if !slices.Contains(kept, i) {
+				t.Errorf("message %d must stay", i)
+			}
+		}
+		before, err := counter.Total(t.Context(), msgs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := counter.Total(t.Context(), out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if over := before > p.cfg.TriggerTokens; over && after >= before || !over && len(out) >= len(msgs) {
+			t.Errorf("%d messages of %d tokens after %d of %d", len(out), after, len(msgs), before)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, bounds %+v\nlist %q\nout  %q", seed, p.cfg, show(msgs), show(out))
+		}
+	}
+	if compacted < 300 {
+		t.Errorf("%d lists compacted, want 300 or more", compacted)
+	}
+}

@@ -1,0 +1,81 @@
+package providers
+
+import (
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func observation(t *testing.T) *Observation {
+	t.Helper()
+	p, err := NewObservation(ObservationConfig{Header: "seen:", Counter: words(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestObservationPlacesItsMessage(t *testing.T) {
+	state := pipeline.AgentState{Observations: []string{"a", "b"}, Reflection: "all well"}
+	text := "observations:seen:\n\nall well\n\n- a\n- b"
+	old := func(lines ...string) []pipeline.Message {
+		msgs := script(lines...)
+		msgs[0].Name = ObservationsMessage
+		return msgs
+	}
+	for name, c := range map[string]struct {
+		state pipeline.AgentState
+		msgs  []pipeline.Message
+		want  []string
+	}{
+		"after the system prompt": {state, script("s:S", "s:T", "u:U"), []string{"s:S", text, "s:T", "u:U"}},
+		"at the front":            {state, script("u:U", "s:S"), []string{text, "u:U", "s:S"}},
+		"alone":                   {state, nil, []string{text}},
+		"in place of the old":     {state, append(script("u:V"), old("s:old", "u:U")...), []string{"u:V", text, "u:U"}},
+		"without a reflection":    {pipeline.AgentState{Observations: []string{"a"}}, nil, []string{"observations:seen:\n\n- a"}},
+		"only a reflection":       {pipeline.AgentState{Reflection: "r"}, nil, []string{"observations:seen:\n\nr"}},
+		"nothing observed":        {pipeline.AgentState{}, script("u:U"), []string{"u:U"}},
+		"nothing any more":        {pipeline.AgentState{}, old("s:old", "u:U"), []string{"u:U"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := c.state
+			out := apply(t, observation(t), &s, c.msgs, pipeline.ProviderBudget{})
+			wantList(t, out, c.want...)
+		})
+	}
+}
+
+func TestObservationIsWrittenBackOnce(t *testing.T) {
+	p := observation(t)
+	state := pipeline.AgentState{Observations: []string{"a"}, Messages: script("s:S", "u:U")}
+	kept := state.Messages
+	given := script("s:S", "s:only for this call", "u:U")
+	want := "observations:seen:\n\n- a"
+	wantList(t, apply(t, p, &state, given, pipeline.ProviderBudget{}), "s:S", want, "s:only for this call", "u:U")
+	wantList(t, state.Messages, "s:S", want, "u:U")
+	wantList(t, kept, "s:S", "u:U")
+
+	if n, err := p.EstimateTokens(t.Context(), &state); n != 0 || err != nil {
+		t.Errorf("estimate of what is there already: %d, %v", n, err)
+	}
+	wantList(t, apply(t, p, &state, state.Messages, pipeline.ProviderBudget{}), "s:S", want, "u:U")
+
+	state.Observations = append(state.Observations, "b c")
+	if n, err := p.EstimateTokens(t.Context(), &state); n != 7 || err != nil {
+		t.Errorf("estimate %d, %v, want 7", n, err)
+	}
+	wantList(t, apply(t, p, &state, state.Messages, pipeline.ProviderBudget{}), "s:S", want+"\n- b c", "u:U")
+	wantList(t, state.Messages, "s:S", want+"\n- b c", "u:U")
+}
+
+func TestObservationWritesTheWholeListToAnEmptyState(t *testing.T) {
+	state := pipeline.AgentState{Reflection: "r"}
+	apply(t, observation(t), &state, script("u:U"), pipeline.ProviderBudget{})
+	wantList(t, state.Messages, "observations:seen:\n\nr", "u:U")
+
+	state = pipeline.AgentState{}
+	apply(t, observation(t), &state, script("u:U"), pipeline.ProviderBudget{})
+	if state.Messages != nil {
+		t.Errorf("messages %v without an observation", state.Messages)
+	}
+}
