@@ -84,7 +84,7 @@ bench: ## run the benchmarks that match BENCH
 .PHONY: testdata
 testdata: ## rebuild the committed .wasm fixtures from their .wat (needs wat2wasm of wabt)
 	@command -v wat2wasm >/dev/null || { echo "wat2wasm not found: install wabt (apt-get install wabt, brew install wabt)" >&2; exit 1; }
-	@for w in $(WAT); do wat2wasm --debug-names "$$w" -o "$${w%.wat}.wasm" || exit 1; done
+	@for w in $(WAT); do wat2wasm --enable-tail-call --debug-names "$$w" -o "$${w%.wat}.wasm" || exit 1; done
 
 .PHONY: check
 check: lint test race ## what a change must pass; ends in a clean tree
