@@ -114,7 +114,7 @@ func (t *tx) apply(r *request, c *change) error {
 
 func (t *tx) remove(h *head, c *change) (int, error) {
 	if c.clear {
-		return t.conn.exec("DELETE FROM records WHERE at BETWEEN ? AND ?", h.place(1), h.place(seqMask))
+		return t.conn.exec(deleteRange, h.place(1), h.place(seqMask))
 	}
 	n := 0
 	for _, id := range c.delete {
@@ -125,7 +125,7 @@ func (t *tx) remove(h *head, c *change) (int, error) {
 		if !found {
 			continue
 		}
-		gone, err := t.conn.exec("DELETE FROM records WHERE at = ?", at)
+		gone, err := t.conn.exec(deleteOne, at)
 		if err != nil {
 			return 0, err
 		}
@@ -141,7 +141,7 @@ func (t *tx) put(h *head, c *change, r *row) error {
 			return err
 		}
 		if found {
-			_, err = t.conn.exec("UPDATE records SET time = ?, sum = ?, data = ? WHERE at = ?", r.time, placed(r.sum, at), r.data, at)
+			_, err = t.conn.exec(updateOne, r.time, placed(r.sum, at), r.data, at)
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (t *tx) put(h *head, c *change, r *row) error {
 	if s := storedID(r.id); s != "" {
 		id = s
 	}
-	_, err := t.conn.exec("INSERT INTO records (at, id, time, sum, data) VALUES (?, ?, ?, ?, ?)", at, id, r.time, placed(r.sum, at), r.data)
+	_, err := t.conn.exec(insertOne, at, id, r.time, placed(r.sum, at), r.data)
 	return err
 }
 
@@ -166,9 +166,9 @@ func (t *tx) find(h *head, id string) (at int64, found bool, err error) {
 		if !ok || seq > store.MaxSeq {
 			return 0, false, nil
 		}
-		return t.conn.number("SELECT at FROM records WHERE at = ? AND id IS NULL", h.place(seq))
+		return t.conn.number(findSeq, h.place(seq))
 	}
-	return t.conn.number("SELECT at FROM records WHERE at >> 32 = ? AND id = ?", h.id, id)
+	return t.conn.number(findID, h.id, id)
 }
 
 // head returns where the list of a key is, nil if there is none.
@@ -177,7 +177,7 @@ func (t *tx) head(key store.Key) (*head, error) {
 		return h, nil
 	}
 	var h *head
-	err := t.conn.query("SELECT id, last FROM lists WHERE tenant = ? AND kind = ? AND stream = ?",
+	err := t.conn.query(findList,
 		[]driver.Value{key.Tenant, key.Kind, key.Stream}, func(row []driver.Value) error {
 			id, ok := row[0].(int64)
 			last, ok2 := row[1].(int64)
@@ -195,7 +195,7 @@ func (t *tx) head(key store.Key) (*head, error) {
 }
 
 func (t *tx) create(key store.Key) (*head, error) {
-	id, ok, err := t.conn.number("INSERT INTO lists (tenant, kind, stream, last) VALUES (?, ?, ?, 0) RETURNING id",
+	id, ok, err := t.conn.number(insertList,
 		key.Tenant, key.Kind, key.Stream)
 	if err != nil {
 		return nil, err

@@ -14,21 +14,6 @@ import (
 // checkEvery is how many rows are read between two looks at the context.
 const checkEvery = 256
 
-// columns of a record, as scan takes them, of the list that three arguments name.
-const columns = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
-	ON r.at > (l.id << 32) + ? AND r.at < (l.id + 1) << 32 WHERE l.tenant = ? AND l.kind = ? AND l.stream = ? `
-
-const (
-	readUp   = columns + "ORDER BY r.at LIMIT ?"
-	readDown = columns + "ORDER BY r.at DESC LIMIT ?"
-	readID   = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
-	ON r.at >> 32 = l.id AND r.id = ? WHERE l.tenant = ? AND l.kind = ? AND l.stream = ?`
-	readSeq = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
-	ON r.at = (l.id << 32) + ? AND r.id IS NULL WHERE l.tenant = ? AND l.kind = ? AND l.stream = ?`
-	listKeys = `SELECT kind, stream FROM lists l WHERE tenant = ?1 AND (?2 = '' OR kind = ?2)
-	AND EXISTS (SELECT 1 FROM records WHERE at > l.id << 32 AND at < (l.id + 1) << 32) ORDER BY kind, stream`
-)
-
 // Read implements [store.Store].
 func (s *Store) Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error) {
 	if limit < 0 {

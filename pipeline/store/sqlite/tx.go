@@ -52,7 +52,7 @@ func (t *tx) begin() error {
 
 func (t *tx) commit() error {
 	for _, h := range t.changed {
-		if _, err := t.conn.exec("UPDATE lists SET last = ? WHERE id = ?", h.last, h.id); err != nil {
+		if _, err := t.conn.exec(updateList, h.last, h.id); err != nil {
 			return err
 		}
 		h.dirty = false

@@ -1,0 +1,38 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPlans finds statements that would look at more than they need.
+func TestPlans(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	c, err := s.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release(c, nil)
+	for _, sql := range []string{
+		readUp, readDown, readID, readSeq, listKeys,
+		findList, updateList, findSeq, findID, updateOne, deleteOne, deleteRange,
+	} {
+		args := []driver.Value{"", ""}
+		if !strings.Contains(sql, "?1") {
+			args = make([]driver.Value, strings.Count(sql, "?"))
+		}
+		var plan []string
+		err := c.query("EXPLAIN QUERY PLAN "+sql, args, func(row []driver.Value) error {
+			plan = append(plan, row[3].(string))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := strings.Join(plan, "; "); p == "" || strings.Contains(p, "SCAN ") && !strings.Contains(p, "SCAN CONSTANT") || strings.Contains(p, "TEMP B-TREE") {
+			t.Errorf("%s\n%s", sql, p)
+		}
+	}
+}

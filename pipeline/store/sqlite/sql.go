@@ -1,0 +1,38 @@
+package sqlite
+
+// Statements that read records of one list. Their first argument comes before the
+// tenant, kind and stream, the others after. The + keeps l.id from lending its
+// affinity to the expression, which would then not match the index.
+const (
+	readRange = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
+	ON r.at > (l.id << 32) + ? AND r.at < (l.id + 1) << 32 WHERE l.tenant = ? AND l.kind = ? AND l.stream = ? `
+	readUp   = readRange + "ORDER BY r.at LIMIT ?"
+	readDown = readRange + "ORDER BY r.at DESC LIMIT ?"
+	readID   = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
+	ON r.at >> 32 = +l.id AND r.id = ? WHERE l.tenant = ? AND l.kind = ? AND l.stream = ?`
+	readSeq = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
+	ON r.at = (l.id << 32) + ? AND r.id IS NULL WHERE l.tenant = ? AND l.kind = ? AND l.stream = ?`
+)
+
+const listKeys = `SELECT kind, stream FROM lists l WHERE tenant = ?1 AND (?2 = '' OR kind = ?2)
+	AND EXISTS (SELECT 1 FROM records WHERE at > l.id << 32 AND at < (l.id + 1) << 32) ORDER BY kind, stream`
+
+// Statements of the writer.
+const (
+	findList    = "SELECT id, last FROM lists WHERE tenant = ? AND kind = ? AND stream = ?"
+	insertList  = "INSERT INTO lists (tenant, kind, stream, last) VALUES (?, ?, ?, 0) RETURNING id"
+	updateList  = "UPDATE lists SET last = ? WHERE id = ?"
+	findSeq     = "SELECT at FROM records WHERE at = ? AND id IS NULL"
+	findID      = "SELECT at FROM records WHERE at >> 32 = ? AND id = ?"
+	insertOne   = "INSERT INTO records (at, id, time, sum, data) VALUES (?, ?, ?, ?, ?)"
+	updateOne   = "UPDATE records SET time = ?, sum = ?, data = ? WHERE at = ?"
+	deleteOne   = "DELETE FROM records WHERE at = ?"
+	deleteRange = "DELETE FROM records WHERE at BETWEEN ? AND ?"
+)
+
+// Statements of a check of the whole file.
+const (
+	readAll = "SELECT at, id, time, sum, data FROM records"
+	strays  = `SELECT count(*) FROM records r LEFT JOIN lists l ON l.id = r.at >> 32
+	WHERE l.id IS NULL OR r.at & 0xffffffff NOT BETWEEN 1 AND l.last`
+)
