@@ -10,7 +10,8 @@ import (
 
 // EvictionPolicy chooses the turns that leave a conversation: indices of turns whose
 // tokens sum up to at least free. Indices that do not exist or come twice are
-// ignored; if the chosen turns free too little, the oldest others leave as well.
+// ignored; if the chosen turns free too little, the oldest others leave as well. The
+// turns are copies, and valid until the policy returns.
 type EvictionPolicy func(turns []Turn, free int) []int
 
 // EvictOldest chooses from the oldest turn on.
@@ -107,20 +108,40 @@ func (s *SlidingWindow) makeRoom(ctx context.Context, turns []Turn, free int, d 
 func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 	turns := r.kept
 	var chosen []int
-	err := guard(func() error { chosen = s.cfg.Eviction(cloneTurns(turns), free); return nil })
+	err := guard(func() error { chosen = s.cfg.Eviction(s.shown(turns), free); return nil })
 	if err != nil {
 		return fmt.Errorf("conversation: eviction policy: %w", err)
 	}
-	r.kept = make([]Turn, 0, len(turns))
-	for i, leaves := range completeChoice(turns, chosen, free) {
-		if leaves {
+	leaves := completeChoice(turns, chosen, free)
+	for r.front < len(turns) && leaves[r.front] {
+		r.front++
+	}
+	for i := range turns {
+		if leaves[i] {
 			r.evicted = append(r.evicted, turns[i])
 			r.freed += turns[i].TokenCount
-		} else {
+		}
+	}
+	if r.front == len(r.evicted) {
+		r.kept = turns[r.front:]
+		return nil
+	}
+	r.front, r.kept = 0, make([]Turn, 0, len(turns))
+	for i := range turns {
+		if !leaves[i] {
 			r.kept = append(r.kept, turns[i])
 		}
 	}
 	return nil
+}
+
+// shown returns copies of turns for a policy, in memory that the next call uses again.
+func (s *SlidingWindow) shown(turns []Turn) []Turn {
+	s.scratch = append(s.scratch[:0], turns...)
+	for i := range s.scratch {
+		s.scratch[i].Metadata = cloneMap(s.scratch[i].Metadata)
+	}
+	return s.scratch
 }
 
 // completeChoice returns for each turn whether it leaves.

@@ -48,7 +48,9 @@ type SlidingWindowConfig struct {
 type SlidingWindow struct {
 	cfg SlidingWindowConfig
 
-	adding sync.Mutex // held by whoever changes the turns, also during compaction
+	adding  sync.Mutex // held by whoever changes the turns, also during compaction
+	scratch []Turn     // guarded by adding; see shown
+
 	mu     sync.RWMutex
 	turns  []Turn
 	tokens int

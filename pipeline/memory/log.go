@@ -159,11 +159,11 @@ func (l *Log) newest(ctx context.Context, through int64, maxTokens int) ([]pipel
 
 // fitting returns the last turns that fit, and whether all do.
 func fitting(turns []pipeline.Turn, maxTokens int) (_ []pipeline.Turn, all bool) {
+	room := maxTokens
 	for i := len(turns) - 1; i >= 0; i-- {
-		maxTokens -= turns[i].TokenCount
-		if maxTokens < 0 {
-			// The newest turn is in the window even if it must be cut.
-			return turns[min(i+1, len(turns)-1):], false
+		room -= min(turns[i].TokenCount, maxTokens) // the window cuts what is larger
+		if room < 0 {
+			return turns[i+1:], false
 		}
 	}
 	return turns, true
