@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -119,7 +120,7 @@ func (a *app) configPath(cmd *cobra.Command) string {
 // variable counts as not set.
 func (a *app) override(cmd *cobra.Command, loaded *config.Loaded) error {
 	for _, o := range config.Overrides {
-		flag := cmd.Flags().Lookup(o.Flag)
+		flag := flagOf(cmd, o)
 		if flag != nil {
 			_ = a.settings.BindPFlag(o.Path, flag) // fails only for a nil flag
 		}
@@ -135,6 +136,26 @@ func (a *app) override(cmd *cobra.Command, loaded *config.Loaded) error {
 		}
 	}
 	return nil
+}
+
+// settingOf is the annotation of a flag that sets another value than the flag of
+// the same name does elsewhere.
+const settingOf = "setting"
+
+// flagOf returns the flag of a command that sets a value, or nil.
+func flagOf(cmd *cobra.Command, o config.Override) *pflag.Flag {
+	flag := cmd.Flags().Lookup(o.Flag)
+	if flag == nil {
+		return nil
+	}
+	path := config.FlagPath(o.Flag)
+	if own := flag.Annotations[settingOf]; len(own) > 0 {
+		path = own[0]
+	}
+	if path != o.Path {
+		return nil
+	}
+	return flag
 }
 
 // logger writes log lines of the configured level to stderr.

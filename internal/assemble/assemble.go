@@ -10,6 +10,9 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Options are what a configuration does not say.
@@ -29,6 +32,11 @@ type Options struct {
 	// Trace, if set, records what each step does to the items. One build at a
 	// time.
 	Trace *Trace
+	// Store keeps the conversation and the facts that the configuration names.
+	Store store.Store
+	// Frames, if set, are offered by a provider chain as observations. A build does
+	// not look at them.
+	Frames *frames.Pipeline
 }
 
 // Assembly is a pipeline with its plugins. It is safe for concurrent use unless
@@ -36,6 +44,8 @@ type Options struct {
 type Assembly struct {
 	pipeline *pipeline.Pipeline
 	host     *host.Host
+	// memory is the conversation with its facts, nil where there is neither.
+	memory *memory.Manager
 	// LoadTime is how long loading the plugins took, Loads how long each did.
 	// Plugins are loaded side by side.
 	LoadTime time.Duration
@@ -51,13 +61,7 @@ type Load struct {
 // New loads the plugins of a configuration and makes its pipeline. The
 // configuration must have passed its Check.
 func New(ctx context.Context, c *config.Config, o Options) (*Assembly, error) {
-	if o.Path == nil {
-		o.Path = func(p string) string { return p }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	b := &builder{plugins: plugins{config: c, options: o, loaded: map[string]*loaded{}}}
+	b := newBuilder(c, o, jobBuild)
 	a, err := b.build(ctx)
 	if err != nil {
 		if b.host != nil {
@@ -73,6 +77,14 @@ func (a *Assembly) Build(ctx context.Context, q pipeline.Query) (*pipeline.Resul
 	return a.pipeline.Build(ctx, q)
 }
 
+// Remember adds a turn to the conversation of the configuration.
+func (a *Assembly) Remember(ctx context.Context, t pipeline.Turn) error {
+	if a.memory == nil {
+		return fmt.Errorf("%w: no conversation (set conversation.id)", config.ErrInvalid)
+	}
+	return a.memory.AddTurn(ctx, t)
+}
+
 // Close ends the plugins, waiting for running calls.
 func (a *Assembly) Close(ctx context.Context) error {
 	if a.host == nil {
@@ -84,8 +96,19 @@ func (a *Assembly) Close(ctx context.Context) error {
 // builder is the state of one [New].
 type builder struct {
 	plugins
-	out  pipeline.Config
-	late *lateTokenizer
+	out    pipeline.Config
+	late   *lateTokenizer
+	memory *memory.Manager
+}
+
+func newBuilder(c *config.Config, o Options, j job) *builder {
+	if o.Path == nil {
+		o.Path = func(p string) string { return p }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &builder{plugins: plugins{config: c, job: j, options: o, loaded: map[string]*loaded{}}}
 }
 
 func (b *builder) build(ctx context.Context) (*Assembly, error) {
@@ -109,7 +132,7 @@ func (b *builder) build(ctx context.Context) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Assembly{pipeline: p, host: b.host, LoadTime: loadTime, Loads: b.loads()}, nil
+	return &Assembly{pipeline: p, host: b.host, memory: b.memory, LoadTime: loadTime, Loads: b.loads()}, nil
 }
 
 // setTokenizer sets the tokenizer that host and pipeline share. One that is a
@@ -186,14 +209,18 @@ func part[T any](b *builder, path string, op abi.Operation, u config.Use, get fu
 
 // quiet returns a logger that leaves out the records of skipped steps: the
 // diagnostics name them, and the caller says so once.
-func quiet(l *slog.Logger) *slog.Logger { return slog.New(skipFilter{l.Handler()}) }
+func quiet(l *slog.Logger) *slog.Logger { return slog.New(dropRecords{l.Handler(), "step skipped"}) }
 
-type skipFilter struct{ slog.Handler }
+// dropRecords is a handler that drops the records of one message.
+type dropRecords struct {
+	slog.Handler
+	message string
+}
 
 // Handle implements slog.Handler.
-func (f skipFilter) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == "step skipped" {
+func (d dropRecords) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == d.message {
 		return nil
 	}
-	return f.Handler.Handle(ctx, r)
+	return d.Handler.Handle(ctx, r)
 }

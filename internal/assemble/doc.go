@@ -1,5 +1,5 @@
-// Package assemble turns a configuration or a build request into a pipeline
-// with its plugins loaded.
+// Package assemble turns a configuration or a build request into a pipeline or
+// a provider chain with its plugins loaded.
 //
 //	a, err := assemble.New(ctx, &loaded.Config, assemble.Options{PluginDir: "plugins"})
 //	if err != nil {
@@ -12,6 +12,8 @@
 // fails as a call of the plugin would, so the step's policy decides, which is
 // to skip unless the configuration says otherwise. A plugin whose instance is
 // required stops everything.
+//
+// [NewChain] makes the provider chain of an agent of the same configuration.
 //
 // [Validate] checks a configuration against the plugin folder without running
 // anything.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -38,41 +37,6 @@ func (b *builder) setFormatter(context.Context) (err error) {
 		b.out.Formatter, err = part(b, "format", abi.OpFormat, *u, (*host.Plugin).Formatter)
 	}
 	return err
-}
-
-func (b *builder) setMemory(ctx context.Context) (err error) {
-	if u := b.config.Memory; u != nil {
-		b.out.Memory, err = part(b, "memory", abi.OpMemory, *u, (*host.Plugin).MemoryProvider)
-		return err
-	}
-	c := b.config.Conversation
-	if c == nil {
-		return nil
-	}
-	window := pipeline.SlidingWindowConfig{MaxTokens: c.MaxTokens, Tokenizer: b.out.Tokenizer}
-	if c.Compact != nil {
-		window.Compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, (*host.Plugin).Compactor)
-		if err != nil {
-			return err
-		}
-	}
-	b.out.Memory, err = conversation(ctx, window, c.Turns)
-	return err
-}
-
-// conversation returns a sliding window that has seen the turns.
-func conversation(ctx context.Context, cfg pipeline.SlidingWindowConfig, turns []config.Turn) (pipeline.MemoryProvider, error) {
-	w, err := pipeline.NewSlidingWindow(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("%w: conversation: %w", config.ErrInvalid, err)
-	}
-	for i, t := range turns {
-		turn := pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
-		if err := w.AddTurn(ctx, turn); err != nil {
-			return nil, fmt.Errorf("conversation[%d]: %w", i, err)
-		}
-	}
-	return w, nil
 }
 
 func (b *builder) setEnricher(context.Context) (err error) {

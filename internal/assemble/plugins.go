@@ -20,6 +20,7 @@ import (
 // plugins are the plugins of one configuration, each loaded once.
 type plugins struct {
 	config  *config.Config
+	job     job
 	options Options
 	catalog *catalog
 	host    *host.Host
@@ -36,7 +37,7 @@ type loaded struct {
 	took   time.Duration
 }
 
-// load makes every plugin ready that a build of the configuration may call. It
+// load makes every plugin ready that the job may call. It
 // fails for required instances and for configurations that the plugin or the
 // host refuses; other plugins that fail are remembered as such.
 func (p *plugins) load(ctx context.Context) error {
@@ -91,11 +92,11 @@ func (p *plugins) loads() []Load {
 	return list
 }
 
-// wanted returns the instances that a build uses or requires, by name.
+// wanted returns the instances that the job uses or requires, by name.
 func (p *plugins) wanted() map[string]config.Instance {
 	wanted := map[string]config.Instance{}
 	for _, u := range uses(p.config) {
-		if name, instance := resolve(p.config, u.Use); !u.idle {
+		if name, instance := resolve(p.config, u.Use); u.job&p.job != 0 {
 			wanted[name] = instance
 		}
 	}

@@ -163,7 +163,7 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use) (pipeline
 	return r, nil
 }
 
-// failing stands for a step or retriever whose plugin is not ready: it fails as
+// failing stands for a step, retriever or compactor whose plugin is not ready: it fails as
 // a call of the plugin would.
 type failing struct{ err error }
 
@@ -175,6 +175,11 @@ func (f failing) Run(context.Context, *pipeline.Query, []pipeline.Item) ([]pipel
 // Retrieve fails.
 func (f failing) Retrieve(context.Context, *pipeline.Query, int) ([]pipeline.Item, error) {
 	return nil, f.err
+}
+
+// Compact fails.
+func (f failing) Compact(context.Context, []pipeline.Turn, string) (string, error) {
+	return "", f.err
 }
 
 // Isolated says that failing changes nothing.

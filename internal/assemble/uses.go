@@ -19,9 +19,22 @@ type use struct {
 	op abi.Operation
 	// step is the step whose own plugin this is, nil for all other places.
 	step *config.Step
-	// idle says that a build does not call the plugin.
-	idle bool
+	// job says what calls the plugin.
+	job job
 }
+
+// job is what a configuration is used for.
+type job uint8
+
+// The jobs, and both of them.
+const (
+	jobBuild job = 1 << iota
+	jobAgent
+	jobAny = jobBuild | jobAgent
+)
+
+// compactPath is where the compaction provider names its plugin.
+const compactPath = "agent.compaction.compact"
 
 // uses lists every place that names a plugin, in the order of the format.
 func uses(c *config.Config) []use {
@@ -30,10 +43,10 @@ func uses(c *config.Config) []use {
 		if u == nil || u.Plugin == "" && u.Instance == "" {
 			return new(use)
 		}
-		list = append(list, use{Use: *u, path: path, op: op})
+		list = append(list, use{Use: *u, path: path, op: op, job: jobBuild})
 		return &list[len(list)-1]
 	}
-	add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use)
+	add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use).job = jobAny
 	add("format", abi.OpFormat, c.Format.Use)
 	add("memory", abi.OpMemory, c.Memory)
 	if c.Conversation != nil {
@@ -56,9 +69,12 @@ func uses(c *config.Config) []use {
 	for i := range c.Callbacks {
 		add(fmt.Sprintf("callbacks[%d]", i), abi.OpObserve, &c.Callbacks[i])
 	}
-	for i, p := range c.Providers {
-		u := config.Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout}
-		add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u).idle = true
+	if config.On(c.Agent.Compaction.Enabled) {
+		add(compactPath, abi.OpCompact, c.Agent.Compaction.Compact).job = jobAgent
+	}
+	for i := range c.Providers {
+		u := c.Providers[i].Use()
+		add(fmt.Sprintf("providers[%d]", i), abi.OpProvide, &u).job = jobAgent
 	}
 	return list
 }

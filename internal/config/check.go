@@ -38,17 +38,18 @@ func (c *Config) Check() []Finding {
 	if c.Memory != nil && c.Conversation != nil {
 		k.find("memory", "memory and conversation exclude each other (keep one)")
 	}
-	if c.Conversation != nil && c.Conversation.Compact != nil {
-		k.use("conversation.compact", *c.Conversation.Compact)
+	if c.Memory != nil && c.Facts != nil {
+		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
+	k.conversation()
 	k.enricher()
 	k.steps()
 	for i, u := range c.Callbacks {
 		k.use(fmt.Sprintf("callbacks[%d]", i), u)
 	}
-	for i, p := range c.Providers {
-		k.use(fmt.Sprintf("providers[%d]", i), Use{Plugin: p.Plugin, Instance: p.Instance})
-	}
+	k.tenant()
+	k.agent()
+	k.providers()
 	return k.findings
 }
 

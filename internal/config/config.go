@@ -17,11 +17,15 @@ type Config struct {
 	SystemPrompts []SystemPrompt      `key:"system_prompts" doc:"Fixed texts at the head of the window."`
 	Instances     map[string]Instance `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
 	Memory        *Use                `key:"memory" doc:"A plugin that offers what is remembered (operation memory)."`
-	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation."`
+	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
+	Facts         *Facts              `key:"facts" doc:"Facts of the store that are offered to a build."`
 	Enricher      *Enricher           `key:"enricher" doc:"Rewrites the query with what is remembered: a template or a plugin."`
 	Steps         []Step              `key:"steps" doc:"What runs between memory and window, by ascending priority."`
 	Callbacks     []Use               `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
-	Providers     []Provider          `key:"providers" doc:"Context providers of an agent loop. Checked here; a build does not run them."`
+	Tenant        string              `key:"tenant" default:"default" doc:"Whose memory it is: tenants of one store never see each other's."`
+	Store         Store               `key:"store" doc:"Where conversations, facts and agent runs are kept."`
+	Agent         Agent               `key:"agent" doc:"The context of an agent's model calls: budget and built-in providers of assemble."`
+	Providers     []Provider          `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
 }
 
 // Plugins says where plugins are.
@@ -69,8 +73,9 @@ type Use struct {
 
 // Conversation is a sliding window over turns.
 type Conversation struct {
+	ID        string `key:"id" doc:"Name of a conversation in the store, whose newest turns fill the window."`
 	MaxTokens int    `key:"max_tokens" min:"1" default:"4096" doc:"Older turns leave when the turns exceed this."`
-	Turns     []Turn `key:"turns" doc:"The turns so far, oldest first."`
+	Turns     []Turn `key:"turns" doc:"The turns so far, oldest first, of a conversation that is not in the store."`
 	Compact   *Use   `key:"compact" doc:"A plugin that condenses the turns that leave (operation compact)."`
 }
 
@@ -121,13 +126,4 @@ type Step struct {
 // Use returns the plugin of the step.
 func (s *Step) Use() Use {
 	return Use{Plugin: s.Plugin, Instance: s.Instance, Settings: s.Settings, Timeout: s.Timeout}
-}
-
-// Provider is a context provider of an agent loop.
-type Provider struct {
-	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
-	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Priority int            `key:"priority,required" min:"1" doc:"Lower runs earlier; the built-in ones are at 10, 20 and 30."`
-	Settings map[string]any `key:"settings" doc:"Settings of this use."`
-	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
 }

@@ -160,7 +160,7 @@ func TestOverrideErrors(t *testing.T) {
 	for _, o := range Overrides {
 		l := Default()
 		err := o.set(&l.Config, "\x00 nonsense")
-		free := o.Path == "plugins.dir" || o.Path == "cache_dir"
+		free := o.Path == "plugins.dir" || o.Path == "cache_dir" || o.Path == "store.path"
 		if (err == nil) != free {
 			t.Errorf("%s: error %v", o.Path, err)
 		}

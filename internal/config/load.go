@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // DefaultFile is the configuration file of the current folder.
@@ -94,6 +96,13 @@ func (l *Loaded) CachePath() string {
 	}
 	return l.overridable("cache_dir", l.CacheDir)
 }
+
+// StorePath returns the file of the store, seen from the current folder; empty
+// for the default.
+func (l *Loaded) StorePath() string { return l.overridable("store.path", l.Store.Path) }
+
+// TenantName returns the tenant, which is [store.DefaultTenant] if there is none.
+func (c *Config) TenantName() string { return cmp.Or(c.Tenant, store.DefaultTenant) }
 
 // overridable is Path for a value that may come from a flag or the environment,
 // where paths refer to the current folder.

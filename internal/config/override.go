@@ -13,7 +13,8 @@ const EnvPrefix = "ANCHOR_HOST_"
 type Override struct {
 	// Path is the key path in anchor.yaml.
 	Path string
-	// Flag is the name of the command line flag.
+	// Flag is the name of the command line flag. A flag of this name belongs to the
+	// first override that has it, unless the command says otherwise.
 	Flag string
 	set  func(*Config, string) error
 }
@@ -24,10 +25,27 @@ var Overrides = []Override{
 	{"cache_dir", "cache-dir", func(c *Config, s string) error { c.CacheDir = s; return nil }},
 	{"timeout", "timeout", func(c *Config, s string) error { return c.Timeout.UnmarshalText([]byte(s)) }},
 	{"log_level", "log-level", func(c *Config, s string) error { return oneOf(&c.LogLevel, s, "debug", "info", "warn", "error") }},
-	{"max_tokens", "max-tokens", setMaxTokens},
+	{"max_tokens", "max-tokens", func(c *Config, s string) error { return setWhole(&c.MaxTokens, s) }},
 	{"tokenizer", "tokenizer", func(c *Config, s string) error { return setChoice(&c.Tokenizer, s, Tokenizers) }},
 	{"format", "format", func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) }},
 	{"budget.preset", "preset", setPreset},
+	{"tenant", "tenant", func(c *Config, s string) error { c.Tenant = s; return checkName(s) }},
+	{"store.path", "store", func(c *Config, s string) error { c.Store.Path = s; return nil }},
+	{"store.synchronous", "synchronous", func(c *Config, s string) error { return oneOf(&c.Store.Synchronous, s, "full", "normal") }},
+	{"conversation.id", "conversation", setConversation},
+	{"agent.max_tokens", "max-tokens", func(c *Config, s string) error { return setWhole(&c.Agent.MaxTokens, s) }},
+	{"agent.max_messages", "max-messages", func(c *Config, s string) error { return setWhole(&c.Agent.MaxMessages, s) }},
+	{"agent.phase", "phase", func(c *Config, s string) error { return oneOf(&c.Agent.Phase, s, "llm", "synthesize") }},
+}
+
+// FlagPath returns the path of the first override that a flag sets.
+func FlagPath(flag string) string {
+	for _, o := range Overrides {
+		if o.Flag == flag {
+			return o.Path
+		}
+	}
+	return ""
 }
 
 // Env returns the name of the environment variable.
@@ -45,13 +63,25 @@ func (l *Loaded) Override(o Override, value, origin string) error {
 	return nil
 }
 
-func setMaxTokens(c *Config, s string) error {
+func setWhole(to *int, s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
 		return fmt.Errorf("want a whole number, 1 or more, got %q", s)
 	}
-	c.MaxTokens = n
+	*to = n
 	return nil
+}
+
+// setConversation takes a conversation of the store in the place of one that is
+// given turn by turn.
+func setConversation(c *Config, s string) error {
+	var o Conversation
+	if c.Conversation != nil {
+		o = *c.Conversation
+	}
+	o.ID, o.Turns = s, nil
+	c.Conversation = &o
+	return checkName(s)
 }
 
 // setPreset replaces the whole budget: a preset and allocations exclude each

@@ -86,6 +86,8 @@ func (s *lister) value(v reflect.Value, path, fallback string) {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
 			s.value(v.Elem(), path, fallback)
+		} else if fallback != "" {
+			s.add(path, "", fallback)
 		}
 	case reflect.Struct:
 		s.object(v, path)

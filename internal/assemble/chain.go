@@ -1,0 +1,190 @@
+package assemble
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
+)
+
+// Chain is a provider chain with its plugins. It is safe for concurrent use.
+// Close ends its plugins.
+type Chain struct {
+	*pipeline.ProviderChain
+	host *host.Host
+	// LoadTime is how long loading the plugins took, Loads how long each did.
+	LoadTime time.Duration
+	Loads    []Load
+}
+
+// Close ends the plugins, waiting for running calls.
+func (c *Chain) Close(ctx context.Context) error {
+	if c.host == nil {
+		return nil
+	}
+	return c.host.Close(ctx)
+}
+
+// NewChain loads the plugins of the agent's part of a configuration and makes
+// its provider chain. The configuration must have passed its Check. A plugin
+// that is missing or broken is a provider that fails, and so is left out of
+// every run, unless its instance is required.
+func NewChain(ctx context.Context, c *config.Config, o Options) (*Chain, error) {
+	b := newBuilder(c, o, jobAgent)
+	chain, err := b.chain(ctx)
+	if err != nil {
+		if b.host != nil {
+			_ = b.host.Close(ctx) // the first error is the one to report
+		}
+		return nil, err
+	}
+	return chain, nil
+}
+
+// Budget returns the room that the configuration gives the messages.
+func Budget(c *config.Config) pipeline.ProviderBudget {
+	return pipeline.ProviderBudget{
+		MaxTokens:   cmp.Or(c.Agent.MaxTokens, c.MaxTokens, pipeline.DefaultMaxTokens),
+		MaxMessages: c.Agent.MaxMessages,
+		Phase:       cmp.Or(pipeline.Phase(c.Agent.Phase), pipeline.PhaseLLM),
+	}
+}
+
+func (b *builder) chain(ctx context.Context) (*Chain, error) {
+	start := time.Now()
+	for _, stage := range []func(context.Context) error{
+		b.setTokenizer, b.openHost, b.load, b.setPluginTokenizer,
+	} {
+		if err := stage(ctx); err != nil {
+			return nil, err
+		}
+	}
+	loadTime := time.Since(start)
+	cfg, err := b.chainConfig()
+	if err != nil {
+		return nil, err
+	}
+	chain, err := providers.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	return &Chain{ProviderChain: chain, host: b.host, LoadTime: loadTime, Loads: b.loads()}, nil
+}
+
+func (b *builder) chainConfig() (cfg providers.Config, err error) {
+	a := &b.config.Agent
+	cfg = providers.Config{
+		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation)},
+		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation)},
+		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
+		Logger: quietChain(b.options.Logger),
+	}
+	if cfg.Counter, err = pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: b.out.Tokenizer}); err != nil {
+		return cfg, err
+	}
+	if cfg.Compaction, err = b.compaction(&a.Compaction); err != nil {
+		return cfg, err
+	}
+	if b.options.Frames != nil && config.On(a.Frames) {
+		offered, err := frames.NewFrameMemory(b.options.Frames, frames.MemoryConfig{Tokenizer: b.out.Tokenizer})
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Extra = append(cfg.Extra, offered)
+	}
+	for i := range b.config.Providers {
+		p, err := b.provider(fmt.Sprintf("providers[%d]", i), &b.config.Providers[i])
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Extra = append(cfg.Extra, p)
+	}
+	return cfg, nil
+}
+
+// compaction describes the compaction provider. A compactor that is not ready
+// fails whenever something is to be compacted.
+func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConfig, err error) {
+	cfg = providers.CompactionConfig{
+		Disabled:      !config.On(c.Enabled),
+		TriggerTokens: c.TriggerTokens, TriggerMessages: c.TriggerMessages,
+		KeepTokens: c.KeepTokens, KeepMessages: c.KeepMessages, Timeout: time.Duration(c.Timeout),
+	}
+	if c.Compact == nil || cfg.Disabled {
+		return cfg, nil
+	}
+	cfg.Compactor, err = part(b, compactPath, abi.OpCompact, *c.Compact, (*host.Plugin).Compactor)
+	if err != nil {
+		cfg.Compactor = failing{err}
+	}
+	return cfg, refusal(err)
+}
+
+// waiting is how much longer than its own bound a provider may take: its call
+// may have to wait for an instance, and the error of the call says more.
+const waiting = time.Second
+
+// provider makes a provider of a plugin.
+func (b *builder) provider(path string, p *config.Provider) (pipeline.ContextProvider, error) {
+	plugin, _, err := b.get(use{Use: p.Use(), path: path, op: abi.OpProvide})
+	if err == nil {
+		var made pipeline.ContextProvider
+		made, err = plugin.ContextProvider(host.StepOptions{
+			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Timeout: time.Duration(p.Timeout),
+		})
+		if err == nil && p.Timeout > 0 {
+			return pipeline.LimitProvider(made, time.Duration(p.Timeout)+waiting), nil
+		}
+		if err == nil {
+			return made, nil
+		}
+		err = asUnavailable(plugin.Name(), abi.OpProvide, err)
+	}
+	return failingProvider{failing{err}, p.Title(), p.Priority}, refusal(err)
+}
+
+// refusal returns err if it is a mistake in the configuration, which stops
+// everything, and nil for a plugin that is only not ready.
+func refusal(err error) error {
+	if errors.Is(err, config.ErrInvalid) || errors.Is(err, host.ErrConfig) {
+		return err
+	}
+	return nil
+}
+
+// failingProvider stands for a provider whose plugin is not ready.
+type failingProvider struct {
+	failing
+	name     string
+	priority int
+}
+
+// Name returns the name in the chain.
+func (f failingProvider) Name() string { return f.name }
+
+// Priority returns the place in the chain.
+func (f failingProvider) Priority() int { return f.priority }
+
+// EstimateTokens is 0: what fails adds nothing.
+func (f failingProvider) EstimateTokens(context.Context, *pipeline.AgentState) (int, error) {
+	return 0, nil
+}
+
+// Apply fails.
+func (f failingProvider) Apply(context.Context, *pipeline.AgentState, []pipeline.Message, pipeline.ProviderBudget) ([]pipeline.Message, error) {
+	return nil, f.err
+}
+
+// quietChain is quiet for the records of providers that were left out.
+func quietChain(l *slog.Logger) *slog.Logger {
+	return slog.New(dropRecords{l.Handler(), "provider left out"})
+}

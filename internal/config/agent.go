@@ -1,0 +1,80 @@
+package config
+
+// Store says where conversations, facts and agent runs are kept.
+type Store struct {
+	Path        string `key:"path" doc:"File of the store. Default: anchor-host/store.db in the data folder of the user."`
+	Synchronous string `key:"synchronous" enum:"full,normal" default:"full" doc:"When a change counts as stored: full waits until the disk has it; normal survives the end of the process, but a power cut may take the last changes."`
+}
+
+// Facts says which facts of the store a build is offered.
+type Facts struct {
+	MaxItems int      `key:"max_items" min:"1" default:"5" doc:"The most facts: those that matter most to the query."`
+	MinScore float64  `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts that matter less."`
+	User     string   `key:"user" doc:"Only facts of this user."`
+	Session  string   `key:"session" doc:"Only facts of this session."`
+	Type     string   `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
+	Tags     []string `key:"tags" doc:"Only facts that have all of these tags."`
+}
+
+// Agent describes the provider chain of assemble: its budget, and the built-in
+// providers, each with a switch.
+type Agent struct {
+	MaxTokens   int        `key:"max_tokens" min:"1" doc:"The most tokens of the messages for the model. Default: max_tokens of the window."`
+	MaxMessages int        `key:"max_messages" min:"1" doc:"The most messages. Default: no bound."`
+	Phase       string     `key:"phase" enum:"llm,synthesize" default:"llm" doc:"What the messages are for: a model call of the loop, or the final answer."`
+	Frames      *bool      `key:"frames" default:"true" doc:"Offers the frames of a run as observations (priority 5)."`
+	Observation *bool      `key:"observation" default:"true" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10)."`
+	Compaction  Compaction `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
+	Truncation  *bool      `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
+	Enforce     *bool      `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
+	Plan        bool       `key:"plan" default:"false" doc:"Asks providers for estimates first, and keeps room for what later ones add."`
+	Timeout     Duration   `key:"timeout" default:"10s" doc:"Bound of one provider that states none."`
+}
+
+// Compaction describes the built-in compaction provider.
+type Compaction struct {
+	Enabled         *bool    `key:"enabled" default:"true"`
+	TriggerTokens   int      `key:"trigger_tokens" min:"1" doc:"Messages are compacted above this. Default: three quarters of the budget."`
+	TriggerMessages int      `key:"trigger_messages" min:"1" doc:"The same for their number."`
+	KeepTokens      int      `key:"keep_tokens" min:"1" doc:"What stays, without the summary. Default: half of the trigger."`
+	KeepMessages    int      `key:"keep_messages" min:"1" doc:"The same for their number."`
+	Compact         *Use     `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
+	Timeout         Duration `key:"timeout" doc:"Bound of one compaction. Default: that of the chain, or 1m with a plugin."`
+}
+
+// Provider is a context provider of an agent loop.
+type Provider struct {
+	Name     string         `key:"name" doc:"Shown in diagnostics; unique. Default: the name of the instance or plugin."`
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Priority int            `key:"priority,required" min:"1" doc:"Lower runs earlier; the built-in ones are at 5, 10, 20 and 30."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call. One that fails changes nothing, and the next one runs."`
+}
+
+// Use returns the plugin of the provider.
+func (p *Provider) Use() Use {
+	return Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout}
+}
+
+// Title returns the name of the provider in the chain.
+func (p *Provider) Title() string {
+	switch {
+	case p.Name != "":
+		return p.Name
+	case p.Instance != "":
+		return p.Instance
+	}
+	return p.Plugin
+}
+
+// On says whether a switch that is on by default is on.
+func On(b *bool) bool { return b == nil || *b }
+
+// Enforced says whether the chain truncates after all providers.
+func (a *Agent) Enforced() bool {
+	if a.Enforce != nil {
+		return *a.Enforce
+	}
+	return On(a.Truncation)
+}

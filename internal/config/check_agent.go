@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// checkName refuses what the store does not take for a tenant, conversation or
+// run.
+func checkName(s string) error {
+	if s == "" {
+		return fmt.Errorf("the name is empty")
+	}
+	if (store.Key{Tenant: s, Kind: "turn"}).Validate() != nil {
+		return fmt.Errorf("want a name of at most %d bytes without control characters, got %q", store.MaxName, s)
+	}
+	return nil
+}
+
+func (k *checker) tenant() {
+	if t := k.config.Tenant; t != "" {
+		if err := checkName(t); err != nil {
+			k.find("tenant", "%v", err)
+		}
+	}
+}
+
+func (k *checker) conversation() {
+	c := k.config.Conversation
+	if c == nil {
+		return
+	}
+	if c.ID != "" {
+		if err := checkName(c.ID); err != nil {
+			k.find("conversation.id", "%v", err)
+		}
+		if len(c.Turns) > 0 {
+			k.find("conversation", "id and turns exclude each other (the turns of a stored conversation are in the store)")
+		}
+	}
+	if c.Compact != nil {
+		k.use("conversation.compact", *c.Compact)
+	}
+}
+
+func (k *checker) agent() {
+	c := &k.config.Agent.Compaction
+	if c.Compact != nil {
+		k.use("agent.compaction.compact", *c.Compact)
+	}
+	for _, bound := range []struct {
+		what          string
+		trigger, keep int
+	}{{"tokens", c.TriggerTokens, c.KeepTokens}, {"messages", c.TriggerMessages, c.KeepMessages}} {
+		if bound.trigger > 0 && bound.keep >= bound.trigger {
+			k.find("agent.compaction.keep_"+bound.what, "want less than trigger_%s %d, got %d", bound.what, bound.trigger, bound.keep)
+		}
+	}
+}
+
+// builtinProviders are names that providers of the configuration cannot have.
+var builtinProviders = []string{
+	frames.DefaultProviderName, providers.ObservationName, providers.CompactionName,
+	providers.TruncationName, providers.EnforcementName,
+}
+
+func (k *checker) providers() {
+	first := map[string]int{}
+	for i := range k.config.Providers {
+		p, path := &k.config.Providers[i], fmt.Sprintf("providers[%d]", i)
+		k.use(path, p.Use())
+		name := p.Title()
+		j, taken := first[name]
+		switch {
+		case name == "":
+		case slices.Contains(builtinProviders, name):
+			k.find(path, "the name %q is that of a built-in provider (add a name of its own)", name)
+		case taken:
+			k.find(path, "the name %q is taken by providers[%d] (add a name of its own)", name, j)
+		default:
+			first[name] = i
+		}
+	}
+}
