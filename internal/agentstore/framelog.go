@@ -1,0 +1,126 @@
+package agentstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// FrameLog is a [frames.Log] in a store: one record per frame, under the number
+// of the frame. The sequence number of a record is never less than the number of
+// its frame plus one, and is that wherever nothing was ever deleted, so that a
+// read begins where it should.
+type FrameLog struct {
+	store store.Store
+	key   store.Key
+}
+
+var _ frames.Log = (*FrameLog)(nil)
+
+// NewFrameLog returns the log of a run of a tenant.
+func NewFrameLog(s store.Store, tenant, run string) *FrameLog {
+	return &FrameLog{s, store.Key{Tenant: tenant, Kind: KindFrame, Stream: run}}
+}
+
+// Append implements [frames.Log]. What another process has appended meanwhile
+// makes it fail with [frames.ErrOrder].
+func (l *FrameLog) Append(ctx context.Context, records []frames.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	recs := make([]store.Record, len(records))
+	gaps := false
+	for i := range records {
+		r := &records[i]
+		if i > 0 && r.ID <= records[i-1].ID {
+			return fmt.Errorf("log: frame %d after %d: %w", r.ID, records[i-1].ID, frames.ErrOrder)
+		}
+		data, err := json.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("log: encode frame %d: %w", r.ID, err)
+		}
+		if r.ID >= store.MaxSeq {
+			return fmt.Errorf("log: frame %d: %w (want less than %d)", r.ID, pipeline.ErrInvalid, int64(store.MaxSeq))
+		}
+		recs[i] = store.Record{Seq: int64(r.ID) + 1, ID: frameID(r.ID), Data: data, Time: r.CreatedAt}
+		gaps = gaps || r.ID != records[0].ID+uint64(i)
+	}
+	next, err := l.next(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case records[0].ID < next:
+		return l.disorder(records[0].ID, nil)
+	case records[0].ID > next || gaps:
+		// Frames of a document: its window, which has gaps where frames were evicted.
+		return l.store.Apply(ctx, store.Change{Key: l.key, Put: recs, KeepSeq: true})
+	}
+	_, err = l.store.Append(ctx, l.key, recs...)
+	if errors.Is(err, store.ErrExists) {
+		return l.disorder(records[0].ID, err)
+	}
+	return err
+}
+
+func (l *FrameLog) disorder(id uint64, cause error) error {
+	err := fmt.Errorf("log: frame %d is there already: %w (another process writes to the run %q: do it again)", id, frames.ErrOrder, l.key.Stream)
+	if cause != nil {
+		return errors.Join(err, cause)
+	}
+	return err
+}
+
+// next returns the number after that of the last frame.
+func (l *FrameLog) next(ctx context.Context) (uint64, error) {
+	last, err := l.store.Last(ctx, l.key, 1)
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	id, err := strconv.ParseUint(last[0].ID, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("log: record %q: %w (want the number of a frame)", last[0].ID, store.ErrCorrupt)
+	}
+	return id + 1, nil
+}
+
+// Read implements [frames.Log].
+func (l *FrameLog) Read(ctx context.Context, from uint64, limit int) ([]frames.Record, error) {
+	if limit < 0 {
+		return nil, fmt.Errorf("log: limit %d: %w (want 0 or more)", limit, pipeline.ErrInvalid)
+	}
+	var out []frames.Record
+	after := int64(min(from, math.MaxInt64))
+	for limit == 0 || len(out) < limit {
+		want := limit
+		if limit > 0 {
+			want -= len(out)
+		}
+		recs, err := l.store.Read(ctx, l.key, after, want)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range recs {
+			var r frames.Record
+			if err := json.Unmarshal(rec.Data, &r); err != nil {
+				return nil, fmt.Errorf("log: frame %s: %w", rec.ID, err)
+			}
+			if after = rec.Seq; r.ID >= from {
+				out = append(out, r)
+			}
+		}
+		if limit == 0 || len(recs) < want {
+			break
+		}
+	}
+	return out, nil
+}
+
+func frameID(id uint64) string { return strconv.FormatUint(id, 10) }
