@@ -22,7 +22,9 @@ func (r *chainRun) plan(ctx context.Context, providers []rankedProvider) []Provi
 		}
 		n, err := r.estimate(ctx, &providers[i])
 		if err != nil {
-			r.warn(ctx, "no estimate", err, slog.String("provider", providers[i].name))
+			if ctx.Err() == nil {
+				r.warn(ctx, "no estimate", err, slog.String("provider", providers[i].name))
+			}
 			continue
 		}
 		r.diag.Providers[i].EstimatedTokens = &n

@@ -32,32 +32,14 @@ func (c *ProviderChain) Assemble(ctx context.Context, s *AgentState, messages []
 	if budget.Phase == "" {
 		budget.Phase = PhaseLLM
 	}
-	r := &chainRun{c: c, state: s, messages: messages, began: c.cfg.Now(), counter: c.cfg.Counter}
+	r := &chainRun{c: c, state: s, messages: messages, calls: knownCalls{}, began: c.cfg.Now(), counter: c.cfg.Counter}
 	r.diag = &ChainDiagnostics{Budget: budget, Providers: []ProviderDiagnostic{}}
-	err := checkRun(s, messages, budget)
+	err := r.checkArguments()
 	if err == nil {
 		err = r.run(ctx, c.snapshot())
 	}
 	r.finish(ctx, err == nil)
 	return &Assembly{Messages: CloneMessages(r.messages), Diagnostics: r.diag}, err
-}
-
-func checkRun(s *AgentState, messages []Message, b ProviderBudget) error {
-	switch {
-	case s == nil:
-		return fmt.Errorf("provider chain: no state: %w", ErrInvalid)
-	case !b.Phase.Valid():
-		return fmt.Errorf("provider chain: phase %q: %w (want %s or %s)", b.Phase, ErrInvalid, PhaseLLM, PhaseSynthesize)
-	case b.MaxTokens < 0 || b.MaxMessages < 0:
-		return fmt.Errorf("provider chain: max_tokens %d, max_messages %d: %w (want 0 or more)", b.MaxTokens, b.MaxMessages, ErrInvalid)
-	}
-	if err := validateMessages(messages); err != nil {
-		return fmt.Errorf("provider chain: %w", err)
-	}
-	if err := s.Validate(); err != nil {
-		return fmt.Errorf("provider chain: state: %w", err)
-	}
-	return nil
 }
 
 // chainRun is what one run knows. It belongs to one goroutine.
@@ -66,9 +48,29 @@ type chainRun struct {
 	state    *AgentState
 	messages []Message
 	size     ListSize // of messages
+	calls    knownCalls
 	counter  *MessageCounter
 	diag     *ChainDiagnostics
 	began    time.Time
+}
+
+func (r *chainRun) checkArguments() error {
+	b := &r.diag.Budget
+	switch {
+	case r.state == nil:
+		return fmt.Errorf("provider chain: no state: %w", ErrInvalid)
+	case !b.Phase.Valid():
+		return fmt.Errorf("provider chain: phase %q: %w (want %s or %s)", b.Phase, ErrInvalid, PhaseLLM, PhaseSynthesize)
+	case b.MaxTokens < 0 || b.MaxMessages < 0:
+		return fmt.Errorf("provider chain: max_tokens %d, max_messages %d: %w (want 0 or more)", b.MaxTokens, b.MaxMessages, ErrInvalid)
+	}
+	if err := r.calls.validate(r.messages); err != nil {
+		return fmt.Errorf("provider chain: %w", err)
+	}
+	if err := r.calls.validate(r.state.Messages); err != nil {
+		return fmt.Errorf("provider chain: state: %w", err)
+	}
+	return nil
 }
 
 func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
@@ -194,16 +196,16 @@ func (r *chainRun) check(a *answer) error {
 	if a.messages != nil && len(a.messages) == 0 && len(r.messages) > 0 {
 		return fmt.Errorf("no messages left of %d: %w (return nil for no change)", len(r.messages), ErrInvalid)
 	}
-	if err := validateMessages(a.messages); err != nil {
+	if err := r.calls.validate(a.messages); err != nil {
 		return err
 	}
-	if err := a.state.Validate(); err != nil {
+	if err := r.calls.validate(a.state.Messages); err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
 	if a.messages == nil {
 		return nil
 	}
-	return checkPairs(r.messages, a.messages)
+	return r.calls.checkPairs(r.messages, a.messages)
 }
 
 // measure returns the size of a list. When the tokens cannot be counted, the run goes

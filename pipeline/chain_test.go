@@ -147,24 +147,55 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
+// TestRegisterWhileTheChainRuns registers from several goroutines while others run the
+// chain, each with its own state; every run sees one list of providers, in order.
 func TestRegisterWhileTheChainRuns(t *testing.T) {
 	var log bytes.Buffer
-	c := mustChain(t, &log)
+	c := chainOf(t, &log, ChainConfig{Counter: wordCounter(t), Enforcer: appending("last", 0, "z")})
 	var running sync.WaitGroup
 	for i := range 4 {
 		running.Go(func() {
 			for j := range 20 {
-				if err := c.Register(appending(fmt.Sprintf("p%d-%d", i, j), j, "x")); err != nil {
+				p := appending(fmt.Sprintf("p%d-%d", i, j), j%7, "x")
+				if j%5 == 0 {
+					p.apply = func(context.Context, *AgentState, []Message) ([]Message, error) { panic("boom") }
+				}
+				if err := c.Register(p); err != nil {
 					t.Error(err)
 				}
-				if _, err := c.Run(t.Context(), &AgentState{}, nil, ProviderBudget{}); err != nil {
+				if err := c.Register(p); !errors.Is(err, ErrInvalid) {
+					t.Errorf("registered twice: %v", err)
+				}
+			}
+		})
+		running.Go(func() {
+			for range 20 {
+				a, err := c.Assemble(t.Context(), &AgentState{Data: map[string]any{"k": []any{"v"}}}, nil, ProviderBudget{})
+				if err != nil {
 					t.Error(err)
 				}
+				checkRunInOrder(t, a)
 			}
 		})
 	}
 	running.Wait()
-	if got := len(c.Names()); got != 80 {
-		t.Errorf("%d providers, want 80", got)
+	if got := len(c.Names()); got != 81 {
+		t.Errorf("%d providers, want 81", got)
+	}
+}
+
+func checkRunInOrder(t *testing.T, a *Assembly) {
+	last := len(a.Diagnostics.Providers) - 1
+	changed := 0
+	for i, d := range a.Diagnostics.Providers {
+		if i > 0 && i < last && d.Priority < a.Diagnostics.Providers[i-1].Priority || (i == last) != (d.Name == "last") {
+			t.Errorf("provider %q in place %d of %d", d.Name, i, last)
+		}
+		if d.Outcome == ProviderChanged {
+			changed++
+		}
+	}
+	if len(a.Messages) != changed {
+		t.Errorf("%d messages of %d providers", len(a.Messages), changed)
 	}
 }

@@ -27,7 +27,7 @@ func MessageUnits(messages []Message) []int {
 				break
 			}
 			follows, readable = i, true
-			for id := range callIDs(m) {
+			for _, id := range callIDs(m.ToolCalls) {
 				readable = readable && id != ""
 				calls[id] = i
 			}
@@ -44,24 +44,38 @@ func MessageUnits(messages []Message) []int {
 	return units
 }
 
-// callIDs iterates over the ids of the calls in a message; one that cannot be read is
-// empty.
-func callIDs(m *Message) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		if len(m.ToolCalls) == 0 {
-			return
+// callIDs returns the ids of tool calls; one that cannot be read is empty.
+func callIDs(raw json.RawMessage) []string {
+	var calls []struct{ ID string }
+	if json.Unmarshal(raw, &calls) != nil {
+		return []string{""}
+	}
+	ids := make([]string, len(calls))
+	for i := range calls {
+		ids[i] = calls[i].ID
+	}
+	return ids
+}
+
+// knownCalls holds the ids of tool calls that were found valid, by their JSON, so that
+// a run reads each once.
+type knownCalls map[string][]string
+
+// validate is [Message.Validate] for a list.
+func (k knownCalls) validate(messages []Message) error {
+	for i := range messages {
+		m := &messages[i]
+		if _, ok := k[string(m.ToolCalls)]; ok && m.Role.Valid() {
+			continue
 		}
-		var calls []struct{ ID string }
-		if json.Unmarshal(m.ToolCalls, &calls) != nil {
-			yield("")
-			return
+		if err := m.Validate(); err != nil {
+			return fmt.Errorf("messages[%d]: %w", i, err)
 		}
-		for i := range calls {
-			if !yield(calls[i].ID) {
-				return
-			}
+		if len(m.ToolCalls) > 0 {
+			k[string(m.ToolCalls)] = callIDs(m.ToolCalls)
 		}
 	}
+	return nil
 }
 
 // The halves of a tool call.
@@ -71,13 +85,13 @@ const (
 	hasBoth = hasCall | hasResult
 )
 
-// callHalves says for each call id which halves of it a list holds.
-func callHalves(messages []Message) map[string]int {
+// halves says for each call id which halves of the call a list holds.
+func (k knownCalls) halves(messages []Message) map[string]int {
 	halves := make(map[string]int)
 	for i := range messages {
 		switch m := &messages[i]; m.Role {
 		case RoleAssistant:
-			for id := range callIDs(m) {
+			for _, id := range k[string(m.ToolCalls)] {
 				halves[id] |= hasCall
 			}
 		case RoleTool:
@@ -89,18 +103,18 @@ func callHalves(messages []Message) map[string]int {
 }
 
 // checkPairs refuses a list that holds one half of a call of which the list before held
-// both.
-func checkPairs(before, after []Message) error {
+// both. Both lists are validated.
+func (k knownCalls) checkPairs(before, after []Message) error {
 	if containsInOrder(after, before) {
 		return nil
 	}
-	had, has := callHalves(before), callHalves(after)
+	had, has := k.halves(before), k.halves(after)
 	for i := range after {
 		m := &after[i]
 		if m.Role == RoleTool && had[m.ToolCallID] == hasBoth && has[m.ToolCallID] == hasResult {
 			return fmt.Errorf("messages[%d]: result %q without its tool call: %w", i, m.ToolCallID, ErrInvalid)
 		}
-		for id := range callIDs(m) {
+		for _, id := range k[string(m.ToolCalls)] {
 			if had[id] == hasBoth && has[id] == hasCall {
 				return fmt.Errorf("messages[%d]: tool call %q without its result: %w", i, id, ErrInvalid)
 			}

@@ -94,16 +94,7 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 }
 
 // Validate checks the messages.
-func (s *AgentState) Validate() error { return validateMessages(s.Messages) }
-
-func validateMessages(messages []Message) error {
-	for i := range messages {
-		if err := messages[i].Validate(); err != nil {
-			return fmt.Errorf("messages[%d]: %w", i, err)
-		}
-	}
-	return nil
-}
+func (s *AgentState) Validate() error { return knownCalls{}.validate(s.Messages) }
 
 // decodeStrings refuses what json.Unmarshal would take for an empty string.
 func decodeStrings(raw json.RawMessage, to *[]string) error {

@@ -1,0 +1,131 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const wholeState = `{"run_id":"r","messages":[{"role":"assistant","content":"","name":"n","tool_calls":[{"id":"c"}]},` +
+	`{"role":"tool","content":"x","tool_call_id":"c"}],"observations":["o",""],"reflection":"f","data":{"big":9007199254740993,"f":0.5,"list":[true,null]}}`
+
+func TestAgentStateJSON(t *testing.T) {
+	var s AgentState
+	if err := json.Unmarshal([]byte(wholeState), &s); err != nil {
+		t.Fatal(err)
+	}
+	want := AgentState{
+		RunID: "r", Observations: []string{"o", ""}, Reflection: "f",
+		Messages: []Message{
+			{Role: RoleAssistant, Name: "n", ToolCalls: json.RawMessage(`[{"id":"c"}]`)},
+			{Role: RoleTool, Content: "x", ToolCallID: "c"},
+		},
+		Data: map[string]any{"big": int64(9007199254740993), "f": 0.5, "list": []any{true, nil}},
+	}
+	if !reflect.DeepEqual(s, want) {
+		t.Errorf("state %+v, want %+v", s, want)
+	}
+	if out, err := json.Marshal(s); err != nil || string(out) != wholeState {
+		t.Errorf("JSON %s, %v", out, err)
+	}
+}
+
+func TestAgentStateJSONRefuses(t *testing.T) {
+	for in, want := range map[string]string{
+		`[]`:                          "agent state: []: invalid value (want an object)",
+		`{"run":"r"}`:                 "agent state: run: unknown key: invalid value (want one of run_id, messages, observations, reflection, data)",
+		`{"run":null}`:                "agent state: run: unknown key: invalid value (want one of run_id, messages, observations, reflection, data)",
+		`{"run_id":1}`:                "agent state: run_id: 1: invalid value (want a string)",
+		`{"run_id":"a","run_id":"b"}`: "agent state: run_id: given twice: invalid value",
+		`{"observations":[1]}`:        "agent state: observations: [0]: 1: invalid value (want a string)",
+		`{"observations":{}}`:         "agent state: observations: {}: invalid value (want a list of strings)",
+		`{"data":[]}`:                 "agent state: data: []: invalid value (want an object)",
+		`{"messages":[null]}`:         "agent state: messages: message: null: invalid value (want an object)",
+		`{"messages":[{"role":"bard","content":""}]}`: `agent state: messages: message: role "bard": invalid value (want user, assistant, system or tool)`,
+	} {
+		s := AgentState{RunID: "before"}
+		err := json.Unmarshal([]byte(in), &s)
+		if err == nil || err.Error() != want || s.RunID != "before" {
+			t.Errorf("%s: %v, want %s; state %+v", in, err, want, s)
+		}
+	}
+}
+
+func TestMessageJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"role":"user","content":"a","name":null,"tool_calls":null}`:   "",
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}`: "",
+		`{"role":"assistant","tool_calls":[]}`:                          "",
+		`{"role":"user"}`:                                               "message: content: missing: invalid value",
+		`{"role":"user","content":null}`:                                "message: content: missing: invalid value",
+		`{"content":"a"}`:                                               `message: role "": invalid value (want user, assistant, system or tool)`,
+		`{"role":null,"content":"a"}`:                                   "message: role: null: invalid value (want a string)",
+		`{"role":"user","content":[{"type":"text"}]}`:                   `message: content: [{"type":"text"}]: invalid value (want a string)`,
+		`{"role":"assistant","content":"","tool_calls":{}}`:             "message: tool_calls: {}: invalid value (want a JSON array)",
+		`{"role":"user","content":"a","refusal":"no"}`:                  "message: refusal: unknown key: invalid value (want one of role, content, name, tool_calls, tool_call_id)",
+	} {
+		var m Message
+		err := json.Unmarshal([]byte(in), &m)
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || err.Error() != want):
+			t.Errorf("%s: %v, want %q", in, err, want)
+		case want != "" && !reflect.DeepEqual(m, Message{}):
+			t.Errorf("%s: error and message %+v", in, m)
+		}
+	}
+}
+
+func FuzzAgentState(f *testing.F) {
+	f.Add(wholeState)
+	f.Add(`{"messages":[{"role":"user","content":null}],"data":{"a":1e999}}`)
+	f.Add(`{"messages":[{"role":"assistant","tool_calls":[[{"id":""}]]}]}`)
+	f.Fuzz(func(t *testing.T, in string) {
+		var s AgentState
+		if err := json.Unmarshal([]byte(in), &s); err != nil {
+			if !reflect.DeepEqual(s, AgentState{}) {
+				t.Errorf("error %v and state %+v", err, s)
+			}
+			return
+		}
+		if err := s.Validate(); err != nil {
+			t.Errorf("decoded, but %v", err)
+		}
+		out, err := json.Marshal(s)
+		if err != nil {
+			t.Fatalf("decoded, but not encoded: %v", err)
+		}
+		var again AgentState
+		if err := json.Unmarshal(out, &again); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		twice, err := json.Marshal(again)
+		if err != nil || string(twice) != string(out) {
+			t.Errorf("%s became %s, %v", out, twice, err)
+		}
+		checkUnits(t, s.Messages)
+	})
+}
+
+func FuzzMessage(f *testing.F) {
+	for _, in := range strings.Split(`{"role":"user","content":"a"}|{"role":"tool","content":"","tool_call_id":"c"}|{"role":"assistant","tool_calls":[{"id":"c"}]}`, "|") {
+		f.Add(in)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		var m Message
+		err := json.Unmarshal([]byte(in), &m)
+		if (err != nil) != reflect.DeepEqual(m, Message{}) {
+			t.Errorf("error %v and message %+v", err, m)
+		}
+		checkUnits(t, []Message{m, {Role: RoleTool, ToolCallID: "c"}, m})
+	})
+}
+
+// checkUnits fails the test when a unit does not begin with its first message.
+func checkUnits(t *testing.T, messages []Message) {
+	for i, unit := range MessageUnits(messages) {
+		if unit > i || unit != i && messages[i].Role != RoleTool {
+			t.Errorf("message %d is in unit %d", i, unit)
+		}
+	}
+}
