@@ -14,6 +14,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // The exit codes; the package comment and the help of the root command list
@@ -65,6 +67,11 @@ var causeCodes = []struct {
 	{errUsage, codeUsage},
 	{context.DeadlineExceeded, codeLimit},
 	{fs.ErrNotExist, codeNotFound},
+	{store.ErrNotFound, codeNotFound},
+	{memory.ErrNotFound, codeNotFound},
+	{store.ErrBusy, codeLimit},
+	{store.ErrInvalid, codeInvalid},
+	{store.ErrVersion, codeInvalid},
 	{config.ErrInvalid, codeInvalid},
 	{host.ErrNoOperation, codeInvalid},
 	{host.ErrNotWasm, codeInvalid},

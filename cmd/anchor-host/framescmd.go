@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+func (a *app) framesCommand() *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "frames",
+		Short: "Keep what an agent did as frames",
+		Long: `Keep what an agent did and found as frames: small summaries that outlive the
+messages they come from. A run has a log, which keeps every frame, and a window
+over it, which forgets the oldest frames beyond its limits. Frames of the kinds
+intent_analysis and checkpoint are never forgotten. "assemble --run" offers the
+window to the model as observations.`,
+		Example: `  anchor-host frames push --run fix-42 --kind step_summary "auth module split in two"
+  anchor-host frames window --run fix-42`,
+	})
+	cmd.AddCommand(a.framesPushCommand(), a.framesListCommand(), a.framesWindowCommand())
+	return cmd
+}
+
+// frameFlags are the flags of frames push.
+type frameFlags struct {
+	run, kind, data, summary, by string
+	tokens                       int64
+	count                        bool
+	limits                       limitFlags
+}
+
+// limitFlags bound a window.
+type limitFlags struct{ frames, tokens int64 }
+
+func (l *limitFlags) add(cmd *cobra.Command, what string) {
+	cmd.Flags().Int64Var(&l.frames, "max-frames", 0, what+" to this many frames")
+	cmd.Flags().Int64Var(&l.tokens, "max-tokens", 0, what+" to this many tokens")
+	settingFlag(cmd, "max-tokens", "")
+}
+
+func (l *limitFlags) limits(cmd *cobra.Command) (frames.Limits, error) {
+	if l.frames < 0 || l.frames > math.MaxUint32 || l.tokens < 0 {
+		return frames.Limits{}, usagef(cmd, "flags --max-frames and --max-tokens: want 0 or more, got %d and %d", l.frames, l.tokens)
+	}
+	return frames.Limits{MaxFrames: uint32(l.frames), MaxTokens: uint64(l.tokens)}, nil
+}
+
+func (a *app) framesPushCommand() *cobra.Command {
+	var f frameFlags
+	cmd := &cobra.Command{
+		Use:   "push --run ID --kind KIND [flags] SUMMARY",
+		Short: "Add a frame to a run",
+		Long: `Add a frame to a run, which begins with its first frame, and print the number of
+the frame. The summary is the argument, or with "-" what comes on stdin.
+
+The kinds are intent_analysis, step_summary, code_change, system_state,
+error_recovery, checkpoint, tool_call, and other:TEXT for one of your own.
+
+--max-frames and --max-tokens set the limits of the window from now on; the
+oldest frames that are not protected leave it, and stay in the log. A frame
+counts as many tokens as --tokens says or --count finds, else a quarter of its
+characters.`,
+		Example: `  anchor-host frames push --run fix-42 --kind intent_analysis "make the login faster"
+  anchor-host frames push --run fix-42 --kind tool_call --data '{"exit": 0}' --max-frames 50 "tests pass"`,
+		Args: cobra.ExactArgs(1),
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.run, "run", "", "the agent run (required)")
+	flags.StringVar(&f.kind, "kind", "", "what the frame captures (required)")
+	flags.StringVar(&f.data, "data", "", "any JSON value for programs, - for stdin")
+	flags.Int64Var(&f.tokens, "tokens", -1, "estimate of the tokens of the frame")
+	flags.BoolVar(&f.count, "count", false, "count the tokens of the frame")
+	flags.StringVar(&f.summary, "global-summary", "", "set the summary of the whole run")
+	flags.StringVar(&f.by, "by", "anchor-host", "who begins the run, noted in its document")
+	f.limits.add(cmd, "from now on keep the window")
+	cmd.MarkFlagsMutuallyExclusive("tokens", "count")
+	format := formatFlag(cmd, "table", "json", "yaml")
+	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
+	_ = cmd.MarkFlagRequired("kind")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
+		frame, err := a.frame(cmd, &f, args[0], s.config)
+		if err != nil {
+			return err
+		}
+		limits, err := f.limits.limits(cmd)
+		if err != nil {
+			return err
+		}
+		id, p, err := pushFrame(cmd.Context(), s.run(f.run), frame, &f, limits)
+		if err != nil {
+			return err
+		}
+		doc := struct {
+			Run    string `json:"run"`
+			ID     uint64 `json:"frame_id"`
+			Frames int    `json:"frames_in_window"`
+			Tokens uint64 `json:"total_token_estimate"`
+		}{f.run, id, p.Len(), p.TotalTokenEstimate()}
+		return a.print(cmd, *format, listing{
+			header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
+			rows:   [][]string{{oneCell(f.run), strconv.FormatUint(id, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
+			data:   doc,
+		})
+	})
+	return cmd
+}
+
+// frame makes the frame of a command line.
+func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config.Loaded) (frame frames.Frame, err error) {
+	if frame.Kind, err = frames.ParseKind(f.kind); err != nil {
+		return frame, usagef(cmd, "flag --kind: %w", err)
+	}
+	if summary == "-" && f.data == "-" {
+		return frame, usagef(cmd, "summary and data cannot both come from stdin")
+	}
+	if frame.Summary, err = a.text(summary, "summary"); err != nil {
+		return frame, err
+	}
+	data, err := a.text(f.data, "data")
+	if err != nil {
+		return frame, err
+	}
+	if data != "" {
+		if !json.Valid([]byte(data)) {
+			return frame, usagef(cmd, "flag --data: want a JSON value, got %s", excerpt(data))
+		}
+		frame.Data = json.RawMessage(data)
+	}
+	switch {
+	case f.count:
+		t, err := tokenizerOf(&c.Config)
+		if err != nil {
+			return frame, err
+		}
+		return frame, frame.CountTokens(cmd.Context(), t)
+	case cmd.Flags().Changed("tokens"):
+		if f.tokens < 0 {
+			return frame, usagef(cmd, "flag --tokens: want 0 or more, got %d", f.tokens)
+		}
+		frame.TokenEstimate = frames.Tokens(uint64(f.tokens))
+	}
+	return frame, nil
+}
+
+// pushes is how often a push is tried while other processes push to the same run.
+const pushes = 10
+
+func pushFrame(ctx context.Context, run *agentstore.Run, frame frames.Frame, f *frameFlags, limits frames.Limits) (uint64, *frames.Pipeline, error) {
+	for try := 1; ; try++ {
+		p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: f.by}, limits)
+		if err != nil {
+			return 0, nil, err
+		}
+		id, err := p.Push(ctx, frame)
+		if errors.Is(err, frames.ErrOrder) && try < pushes {
+			continue
+		}
+		if err != nil {
+			return 0, nil, fmt.Errorf("run %q: %w", run.ID, err)
+		}
+		if f.summary != "" {
+			p.SetGlobalSummary(f.summary)
+		}
+		if f.summary != "" || limits != (frames.Limits{}) {
+			err = run.SaveLimits(ctx, p)
+		}
+		return id, p, err
+	}
+}

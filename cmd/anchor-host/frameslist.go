@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+func (a *app) framesListCommand() *cobra.Command {
+	var run string
+	var after, limit int64
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List the frames of a run, or the runs",
+		Long: `List every frame of a run, also those that have left its window, oldest first.
+Without --run, list the runs that have frames.`,
+		Example: `  anchor-host frames list
+  anchor-host frames list --run fix-42 --from 100 --limit 20 -o json`,
+		Args: cobra.NoArgs,
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	cmd.Flags().StringVar(&run, "run", "", "the agent run")
+	cmd.Flags().Int64Var(&after, "from", 0, "begin with this frame")
+	cmd.Flags().Int64Var(&limit, "limit", 0, "list at most this many frames; 0 for all")
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+		if after < 0 || limit < 0 || limit > math.MaxInt32 {
+			return usagef(cmd, "flags --from and --limit: want 0 or more, got %d and %d", after, limit)
+		}
+		if run == "" {
+			l, err := s.streams(cmd.Context(), agentstore.KindFrame, "RUN", "FRAMES")
+			if err != nil {
+				return err
+			}
+			return a.print(cmd, *format, l)
+		}
+		records, err := agentstore.NewFrameLog(s.store, s.tenant, run).Read(cmd.Context(), uint64(after), int(limit))
+		if err != nil {
+			return fmt.Errorf("run %q: %w", run, err)
+		}
+		list := make([]frames.Frame, len(records))
+		for i := range records {
+			list[i] = records[i].Frame
+		}
+		return a.print(cmd, *format, frameListing(list, list))
+	})
+	return cmd
+}
+
+// frameListing shows frames, and data to programs.
+func frameListing(list []frames.Frame, data any) listing {
+	l := listing{header: []string{"FRAME", "KIND", "TOKENS", "CREATED", "SUMMARY"}, data: data}
+	for i := range list {
+		f := &list[i]
+		tokens := "-"
+		if n, ok := f.TokenEstimate.Get(); ok {
+			tokens = strconv.FormatUint(n, 10)
+		}
+		l.rows = append(l.rows, []string{
+			strconv.FormatUint(f.ID, 10), oneCell(f.Kind.String()), tokens, moment(f.CreatedAt), excerpt(f.Summary),
+		})
+	}
+	return l
+}
+
+// windowDocument is what is visible of a run.
+type windowDocument struct {
+	Run           string           `json:"run"`
+	Pipeline      frames.UUID      `json:"context_pipeline"`
+	Positions     frames.Positions `json:"fwindow"`
+	Limits        frames.Limits    `json:"limits"`
+	Tokens        uint64           `json:"total_token_estimate"`
+	GlobalSummary string           `json:"global_summary,omitempty"`
+	Frames        []frames.Frame   `json:"frames"`
+}
+
+func (a *app) framesWindowCommand() *cobra.Command {
+	var run string
+	var limits limitFlags
+	cmd := &cobra.Command{
+		Use:   "window --run ID [flags]",
+		Short: "Show the visible frames of a run",
+		Long: `Show the frames that the window of a run holds, oldest first. With tighter limits
+only what they leave is shown: the protected frames and the newest others. With
+-o document the stored form is printed, the JSON that git-internal reads.`,
+		Example: `  anchor-host frames window --run fix-42
+  anchor-host frames window --run fix-42 --max-tokens 2000 -o json`,
+		Args: cobra.NoArgs,
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	cmd.Flags().StringVar(&run, "run", "", "the agent run (required)")
+	limits.add(cmd, "narrow the view")
+	format := formatFlag(cmd, "table", "json", "yaml", "document")
+	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+		narrow, err := limits.limits(cmd)
+		if err != nil {
+			return err
+		}
+		p, err := s.run(run).Frames(cmd.Context(), frames.Limits{})
+		switch {
+		case err != nil:
+			return err
+		case p == nil:
+			return fmt.Errorf("run %q of tenant %q: no frames: %w (push one with: anchor-host frames push)", run, s.tenant, store.ErrNotFound)
+		case *format == "document":
+			var b bytes.Buffer
+			if err := writeJSON(&b, p.Document()); err != nil {
+				return err
+			}
+			return a.emit(&b)
+		}
+		w := p.View(narrow)
+		list := w.Frames
+		if list == nil {
+			list = []frames.Frame{}
+		}
+		return a.print(cmd, *format, frameListing(list, windowDocument{
+			Run: run, Pipeline: w.Pipeline, Positions: w.Positions, Limits: p.Limits(),
+			Tokens: w.TotalTokenEstimate(), GlobalSummary: p.GlobalSummary(), Frames: list,
+		}))
+	})
+	return cmd
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// storeFlags add the flags of every command that opens the store.
+func storeFlags(cmd *cobra.Command) {
+	cmd.Flags().String("store", "", "file of the store (default: in the data folder of the user)")
+	cmd.Flags().String("tenant", "", "whose memory it is")
+}
+
+// settingFlag makes a flag set the value at a path, where the flag of that name
+// sets another one elsewhere.
+func settingFlag(cmd *cobra.Command, flag, path string) {
+	_ = cmd.Flags().SetAnnotation(flag, settingOf, []string{path}) // fails only for an unknown flag
+}
+
+// openStore opens the store of a configuration.
+func openStore(ctx context.Context, loaded *config.Loaded) (store.Store, error) {
+	return agentstore.Open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
+}
+
+// withStore wraps the work of a command that needs the store, and closes it.
+func (a *app) withStore(f func(cmd *cobra.Command, args []string, s *session) error) func(*cobra.Command, []string) error {
+	return a.run(func(cmd *cobra.Command, args []string) (err error) {
+		loaded, err := a.load(cmd)
+		if err != nil {
+			return err
+		}
+		s, err := openStore(cmd.Context(), loaded)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if closed := s.Close(); err == nil && closed != nil {
+				err = fmt.Errorf("close store: %w", closed)
+			}
+		}()
+		return f(cmd, args, &session{config: loaded, store: s, tenant: loaded.TenantName()})
+	})
+}
+
+// session is one use of the store by a command.
+type session struct {
+	config *config.Loaded
+	store  store.Store
+	tenant string
+}
+
+// run returns an agent run of the tenant.
+func (s *session) run(id string) *agentstore.Run {
+	return &agentstore.Run{Store: s.store, Tenant: s.tenant, ID: id}
+}
+
+// tokenizerOf returns the tokenizer of a configuration for what is not sent to a
+// model: one that is a plugin is replaced by the default.
+func tokenizerOf(c *config.Config) (pipeline.Tokenizer, error) {
+	name := c.Tokenizer.Name
+	if name == "" {
+		name = pipeline.DefaultEncoding
+	}
+	t, err := pipeline.EncodingTokenizer(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: tokenizer: %w", config.ErrInvalid, err)
+	}
+	return t, nil
+}
+
+// text returns a value of the command line, or with "-" what comes on stdin.
+func (a *app) text(value, what string) (string, error) {
+	if value != "-" {
+		return value, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(a.in, maxText+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", what, err)
+	}
+	if len(data) > maxText {
+		return "", fmt.Errorf("%w: stdin: the %s is longer than %d MiB", config.ErrInvalid, what, maxText>>20)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}
+
+// maxText bounds a text on stdin: what fits into a record of the store.
+const maxText = 8 << 20
+
+// moment shows a time to the second, nothing for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// stream is one conversation or run of a listing.
+type stream struct {
+	ID string `json:"id"`
+	// Newest is the number of the newest record; fewer may be left.
+	Newest int64     `json:"newest"`
+	Time   time.Time `json:"time"`
+}
+
+// streams lists the streams of one kind.
+func (s *session) streams(ctx context.Context, kind, name, count string) (listing, error) {
+	keys, err := s.store.Keys(ctx, s.tenant, kind)
+	if err != nil {
+		return listing{}, err
+	}
+	l, list := listing{header: []string{name, count, "NEWEST"}}, []stream{}
+	for _, key := range keys {
+		last, err := s.store.Last(ctx, key, 1)
+		if err != nil {
+			return listing{}, err
+		}
+		for _, rec := range last {
+			list = append(list, stream{key.Stream, rec.Seq, rec.Time})
+			l.rows = append(l.rows, []string{oneCell(key.Stream), strconv.FormatInt(rec.Seq, 10), moment(rec.Time)})
+		}
+	}
+	l.data = list
+	return l, nil
+}
