@@ -32,6 +32,8 @@ type Options struct {
 	// Trace, if set, records what each step does to the items. One build at a
 	// time.
 	Trace *Trace
+	// Callbacks observe every build, beside those of the configuration.
+	Callbacks []pipeline.Callback
 	// Store keeps the conversation and the facts that the configuration names.
 	Store store.Store
 	// Frames, if set, are offered by a provider chain as observations. A build does
@@ -125,6 +127,7 @@ func (b *builder) build(ctx context.Context) (*Assembly, error) {
 		}
 	}
 	loadTime := time.Since(start)
+	b.out.Callbacks = append(b.out.Callbacks, b.options.Callbacks...)
 	if b.options.Trace != nil {
 		b.out.Callbacks = append(b.out.Callbacks, b.options.Trace.callback())
 	}
