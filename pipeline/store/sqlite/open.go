@@ -43,7 +43,9 @@ type Options struct {
 	// cache. Zero: one for each CPU, at least 4.
 	Readers int
 
-	maxPages int // of the file, for tests
+	// For tests:
+	maxPages        int // of the file
+	checkpointPages int // of the log before it is carried into the file
 }
 
 // Store is a [store.Store] in an SQLite file. Close it: until then it holds open
@@ -112,6 +114,9 @@ func (o *Options) complete() error {
 	if o.Readers == 0 {
 		o.Readers = max(minReaders, runtime.NumCPU())
 	}
+	if o.checkpointPages == 0 {
+		o.checkpointPages = checkpointPages
+	}
 	return nil
 }
 
@@ -157,7 +162,7 @@ func (s *Store) prepareFile(c *conn) error {
 	}
 	settings := fmt.Sprintf(`PRAGMA synchronous = %s; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;
 		PRAGMA cache_size = -%d; PRAGMA wal_autocheckpoint = %d; PRAGMA journal_size_limit = %d`,
-		s.opts.Sync, writerCacheKiB, checkpointPages, walKeepBytes)
+		s.opts.Sync, writerCacheKiB, s.opts.checkpointPages, walKeepBytes)
 	if s.opts.maxPages > 0 {
 		settings += fmt.Sprintf("; PRAGMA max_page_count = %d", s.opts.maxPages)
 	}

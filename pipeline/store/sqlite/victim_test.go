@@ -51,7 +51,8 @@ func victim(path string) {
 	if _, err := fmt.Sscan(os.Getenv(victimRun), &run); err != nil {
 		panic(err)
 	}
-	s, err := Open(context.Background(), path, Options{})
+	// A short log is carried into the file often, so that kills hit that too.
+	s, err := Open(context.Background(), path, Options{checkpointPages: 20})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

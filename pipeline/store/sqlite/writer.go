@@ -45,6 +45,7 @@ const (
 type writer struct {
 	store   *Store
 	file    fs.FileInfo
+	settle  time.Duration // settle, except in tests
 	stopped chan struct{}
 
 	mu     sync.Mutex
@@ -58,7 +59,7 @@ type writer struct {
 }
 
 func newWriter(s *Store, c *conn) *writer {
-	w := &writer{store: s, stopped: make(chan struct{}), tx: tx{conn: c}}
+	w := &writer{store: s, settle: settle, stopped: make(chan struct{}), tx: tx{conn: c}}
 	w.wake.L = &w.mu
 	return w
 }
@@ -85,7 +86,7 @@ func (w *writer) do(ctx context.Context, r *request) error {
 	if r.abandon() {
 		return ctx.Err()
 	}
-	late := time.NewTimer(settle)
+	late := time.NewTimer(w.settle)
 	defer late.Stop()
 	select {
 	case <-r.done:
