@@ -29,7 +29,7 @@ default; "anchor-host config show --origin" tells which.
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.initCommand(), a.buildCommand(), a.pluginCommand(), a.configCommand(),
-		a.framesCommand(), a.doctorCommand(), a.versionCommand(),
+		a.memoryCommand(), a.framesCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	group(root)
 	return root

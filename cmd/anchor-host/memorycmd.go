@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+func (a *app) memoryCommand() *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "memory",
+		Short: "Keep facts and conversations",
+		Long: `Keep facts and the turns of conversations in the store, by tenant. Commands work
+on facts, or with --conversation on the turns of that conversation.
+
+"build --conversation" puts the newest turns into the window; with facts in
+anchor.yaml a build also gets the facts that matter to the query.`,
+		Example: `  anchor-host memory add --tag travel "Ann prefers the night train"
+  anchor-host memory add --conversation chat-7 --role user "when do we leave?"
+  anchor-host memory search "train"`,
+	})
+	cmd.AddCommand(a.memoryAddCommand(), a.memoryListCommand(), a.memorySearchCommand(),
+		a.memoryForgetCommand(), a.memoryExportCommand(), a.memoryImportCommand(), a.memoryCollectCommand())
+	return cmd
+}
+
+// filterFlags select facts, or turns of a conversation.
+type filterFlags struct {
+	conversation, user, session, kind string
+	tags                              []string
+	expired                           bool
+}
+
+func (f *filterFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
+	settingFlag(cmd, "conversation", "")
+	flags.StringVar(&f.user, "user", "", "facts of this user")
+	flags.StringVar(&f.session, "session", "", "facts of this session")
+	flags.StringVar(&f.kind, "type", "", "facts of this type: semantic, episodic, procedural, conversation")
+	flags.StringSliceVar(&f.tags, "tag", nil, "facts with this tag; may be repeated, then with all")
+}
+
+// factFlags are the flags that mean nothing for turns.
+var factFlags = []string{"user", "session", "type", "tag", "relevance", "expires", "expired", "id", "top-k", "contains"}
+
+// filter returns what the flags select.
+func (f *filterFlags) filter(cmd *cobra.Command) (memory.Filter, error) {
+	if f.kind != "" && !memory.Type(f.kind).Valid() {
+		return memory.Filter{}, usagef(cmd, "flag --type: want one of semantic, episodic, procedural, conversation, got %q", f.kind)
+	}
+	if f.conversation != "" {
+		for _, name := range factFlags {
+			if cmd.Flags().Changed(name) {
+				return memory.Filter{}, usagef(cmd, "--%s and --conversation exclude each other (turns have none)", name)
+			}
+		}
+	}
+	return memory.Filter{UserID: f.user, SessionID: f.session, Type: memory.Type(f.kind), Tags: f.tags, Expired: f.expired}, nil
+}
+
+// manager returns the facts of the tenant.
+func (s *session) manager() (*memory.Manager, error) {
+	return memory.New(memory.Config{Facts: memory.NewStoreFacts(s.store, s.tenant)})
+}
+
+func (s *session) log(conversation string) *memory.Log {
+	return memory.NewLog(s.store, s.tenant, conversation)
+}
+
+// addFlags are the flags of memory add.
+type addFlags struct {
+	filterFlags
+	id, role, expires string
+	relevance         float64
+}
+
+func (a *app) memoryAddCommand() *cobra.Command {
+	var f addFlags
+	cmd := &cobra.Command{
+		Use:   "add [flags] TEXT",
+		Short: "Remember a fact, or a turn of a conversation",
+		Long: `Remember a fact and print it. The text is the argument, or with "-" what comes on
+stdin. A fact that the same user and session has already is not added again: the
+one that is there is printed.
+
+With --conversation the text is the newest turn of that conversation, which
+begins with its first turn.`,
+		Example: `  anchor-host memory add --user ann --tag travel --expires 720h "Ann is in Oslo"
+  anchor-host memory add --conversation chat-7 --role assistant "At nine."`,
+		Args: cobra.ExactArgs(1),
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.id, "id", "", "id of the fact (default: a new one)")
+	flags.StringVar(&f.role, "role", "user", "who says the turn: user, assistant, system, tool")
+	flags.StringVar(&f.expires, "expires", "", "forget the fact after this time, such as 720h, or at a time such as 2030-01-02T15:04:05Z")
+	flags.Float64Var(&f.relevance, "relevance", memory.DefaultRelevance, "how important the fact is, 0 to 1")
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
+		filter, err := f.filter(cmd)
+		if err != nil {
+			return err
+		}
+		text, err := a.text(args[0], "text")
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(text) == "" {
+			return usagef(cmd, "the text is empty")
+		}
+		var l listing
+		if f.conversation != "" {
+			l, err = s.addTurn(cmd, &f, text)
+		} else {
+			if cmd.Flags().Changed("role") {
+				return usagef(cmd, "--role needs --conversation (a fact has no role)")
+			}
+			l, err = a.addFact(cmd, s, &f, filter, text)
+		}
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, *format, l)
+	})
+	return cmd
+}
+
+func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory.Filter, text string) (listing, error) {
+	expires, err := expiry(f.expires, time.Now())
+	if err != nil {
+		return listing{}, usagef(cmd, "flag --expires: %w", err)
+	}
+	if !(f.relevance >= 0 && f.relevance <= 1) {
+		return listing{}, usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
+	}
+	m, err := s.manager()
+	if err != nil {
+		return listing{}, err
+	}
+	e, added, err := m.Add(cmd.Context(), memory.Entry{
+		ID: f.id, Content: text, Relevance: f.relevance, Type: filter.Type, Tags: filter.Tags,
+		UserID: filter.UserID, SessionID: filter.SessionID, ExpiresAt: expires,
+	})
+	if err != nil {
+		return listing{}, err
+	}
+	if !added {
+		a.say("the fact is there already")
+	}
+	return factListing([]memory.Entry{e}, e), nil
+}
+
+// expiry reads a time span from now, or a time; zero for none.
+func expiry(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return now.Add(d).UTC(), nil
+	}
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil || !at.After(now) {
+		return time.Time{}, fmt.Errorf("want a time span such as 720h, or a time to come such as 2030-01-02T15:04:05Z, got %q", s)
+	}
+	return at.UTC(), nil
+}
+
+// addTurn appends a turn, counted, so that a build reads no more turns than its
+// window takes.
+func (s *session) addTurn(cmd *cobra.Command, f *addFlags, text string) (listing, error) {
+	t := pipeline.Turn{Role: pipeline.Role(f.role), Content: text, CreatedAt: time.Now().UTC()}
+	if !t.Role.Valid() {
+		return listing{}, usagef(cmd, "flag --role: want one of user, assistant, system, tool, got %q", f.role)
+	}
+	tokenizer, err := tokenizerOf(&s.config.Config)
+	if err != nil {
+		return listing{}, err
+	}
+	counts, err := tokenizer.Count(cmd.Context(), text)
+	if err != nil {
+		return listing{}, fmt.Errorf("count tokens: %w", err)
+	}
+	t.TokenCount = counts[0]
+	if t.Sequence, err = s.log(f.conversation).AppendTurn(cmd.Context(), t); err != nil {
+		return listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
+	}
+	return turnListing([]pipeline.Turn{t}, t), nil
+}
+
+func factListing(facts []memory.Entry, data any) listing {
+	l := listing{header: []string{"ID", "TYPE", "USER", "TAGS", "CREATED", "EXPIRES", "TEXT"}, data: data}
+	for i := range facts {
+		e := &facts[i]
+		l.rows = append(l.rows, []string{
+			oneCell(e.ID), string(e.Type), dash(oneCell(e.UserID)), dash(oneCell(strings.Join(e.Tags, ", "))),
+			moment(e.CreatedAt), moment(e.ExpiresAt), excerpt(e.Content),
+		})
+	}
+	return l
+}
+
+func turnListing(turns []pipeline.Turn, data any) listing {
+	l := listing{header: []string{"TURN", "ROLE", "TOKENS", "CREATED", "TEXT"}, data: data}
+	for i := range turns {
+		t := &turns[i]
+		l.rows = append(l.rows, []string{
+			strconv.FormatInt(t.Sequence, 10), string(t.Role), strconv.Itoa(t.TokenCount), moment(t.CreatedAt), excerpt(t.Content),
+		})
+	}
+	return l
+}
+
+func (a *app) memoryListCommand() *cobra.Command {
+	var f filterFlags
+	var conversations bool
+	cmd := &cobra.Command{
+		Use:   "list [flags]",
+		Short: "List facts, the turns of a conversation, or the conversations",
+		Long: `List the facts that the flags select, in the order in which they were added. With
+--conversation list the turns of that conversation, with --conversations the
+conversations there are.`,
+		Example: `  anchor-host memory list --user ann --tag travel
+  anchor-host memory list --conversation chat-7 -o json
+  anchor-host memory list --conversations`,
+		Args: cobra.NoArgs,
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	f.add(cmd)
+	cmd.Flags().BoolVar(&f.expired, "expired", false, "also facts that have expired")
+	cmd.Flags().BoolVar(&conversations, "conversations", false, "list the conversations")
+	cmd.MarkFlagsMutuallyExclusive("conversation", "conversations")
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+		filter, err := f.filter(cmd)
+		if err != nil {
+			return err
+		}
+		l, err := s.list(cmd.Context(), &f, filter, conversations)
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, *format, l)
+	})
+	return cmd
+}
+
+func (s *session) list(ctx context.Context, f *filterFlags, filter memory.Filter, conversations bool) (listing, error) {
+	switch {
+	case conversations:
+		return s.streams(ctx, memory.KindTurn, "CONVERSATION", "TURNS")
+	case f.conversation != "":
+		turns, err := s.log(f.conversation).Turns(ctx, 0, 0)
+		if err != nil {
+			return listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
+		}
+		return turnListing(turns, turns), nil
+	}
+	m, err := s.manager()
+	if err != nil {
+		return listing{}, err
+	}
+	facts, err := m.List(ctx, filter)
+	if err != nil {
+		return listing{}, err
+	}
+	return factListing(facts, facts), nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+func (a *app) memoryExportCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "export [flags]",
+		Short: "Write everything of a tenant as JSON Lines",
+		Long: `Write everything that the store has of the tenant as JSON Lines, to stdout or to
+a file: facts, turns, summaries of conversations, frames and states of agent
+runs. The same content gives the same bytes, and every line stands for itself.`,
+		Example: `  anchor-host memory export > memory.jsonl
+  anchor-host memory export --tenant acme --file acme.jsonl`,
+		Args: cobra.NoArgs,
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	cmd.Flags().StringVar(&file, "file", "", "write to this file, which must not be there")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) (err error) {
+		if file == "" {
+			w := bufio.NewWriter(a.out)
+			if err := store.Export(cmd.Context(), s.store, w, s.tenant); err != nil {
+				return err
+			}
+			return w.Flush()
+		}
+		return exportFile(cmd, s, file)
+	})
+	return cmd
+}
+
+// exportFile writes a new file, and leaves none behind when that fails.
+func exportFile(cmd *cobra.Command, s *session, path string) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(path) // the first error is the one to report
+		}
+	}()
+	w := bufio.NewWriter(f)
+	err = store.Export(cmd.Context(), s.store, w, s.tenant)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (a *app) memoryImportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import [flags] FILE",
+		Short: "Read JSON Lines that export has written",
+		Long: `Read JSON Lines from a file, or with "-" from stdin, and store every record under
+the tenant, whatever tenant the lines name. A record that is there is replaced;
+importing twice changes nothing. Lines are stored in batches: an error names the
+line it is about and says how many records are stored.`,
+		Example: `  anchor-host memory import memory.jsonl
+  anchor-host memory export --tenant acme | anchor-host memory import --tenant test -`,
+		Args: cobra.ExactArgs(1),
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
+		r, name, err := a.open(args[0])
+		if err != nil {
+			return fmt.Errorf("import: %w", err)
+		}
+		defer r.Close()
+		n, err := store.ImportAs(cmd.Context(), s.store, r, s.tenant)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "imported: %d\n", n)
+		return a.emit(&b)
+	})
+	return cmd
+}

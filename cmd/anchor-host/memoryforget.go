@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+func (a *app) memoryForgetCommand() *cobra.Command {
+	var f filterFlags
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "forget [flags] [ID…]",
+		Short: "Delete facts, turns or a conversation",
+		Long: `Delete the facts with these ids, or with --all the facts that the flags select,
+expired ones too. With --conversation the ids are the numbers of turns, and
+--all deletes the whole conversation with its summary. A summary that was made
+of a turn is not undone by deleting the turn.
+
+Ids that are not there are an error, after the others have been deleted.`,
+		Example: `  anchor-host memory forget 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11
+  anchor-host memory forget --all --user ann
+  anchor-host memory forget --conversation chat-7 --all`,
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	f.add(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, ids []string, s *session) error {
+		filter, err := f.filter(cmd)
+		switch {
+		case err != nil:
+			return err
+		case all == (len(ids) > 0):
+			return usagef(cmd, "want ids, or --all")
+		case !all && (f.user != "" || f.session != "" || f.kind != "" || len(f.tags) > 0):
+			return usagef(cmd, "flags that select facts need --all")
+		}
+		filter.Expired = true
+		n, err := s.forget(cmd, f.conversation, ids, all, filter)
+		if err != nil && n == 0 {
+			return err
+		}
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "forgotten: %d\n", n)
+		return errors.Join(a.emit(&b), err)
+	})
+	return cmd
+}
+
+func (s *session) forget(cmd *cobra.Command, conversation string, ids []string, all bool, filter memory.Filter) (n int, err error) {
+	ctx := cmd.Context()
+	if conversation != "" && all {
+		return s.log(conversation).Delete(ctx)
+	}
+	if conversation != "" {
+		if ids, err = turnIDs(cmd, ids); err != nil {
+			return 0, err
+		}
+		n, err = s.store.Delete(ctx, store.Key{Tenant: s.tenant, Kind: memory.KindTurn, Stream: conversation}, ids...)
+		return n, missing(err, "turns", len(ids)-n)
+	}
+	m, err := s.manager()
+	if err != nil {
+		return 0, err
+	}
+	if all {
+		return m.Forget(ctx, filter)
+	}
+	n, err = m.Delete(ctx, ids...)
+	return n, missing(err, "facts", len(ids)-n)
+}
+
+// missing is the error of deleting what is not there.
+func missing(err error, what string, n int) error {
+	if err != nil || n <= 0 {
+		return err
+	}
+	return fmt.Errorf("%d of the %s: %w (list them with: anchor-host memory list)", n, what, store.ErrNotFound)
+}
+
+// turnIDs returns the records of turns by their numbers.
+func turnIDs(cmd *cobra.Command, numbers []string) ([]string, error) {
+	ids := make([]string, len(numbers))
+	for i, s := range numbers {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < 1 {
+			return nil, usagef(cmd, "want the number of a turn, got %q", s)
+		}
+		ids[i] = store.AutoID(n)
+	}
+	return ids, nil
+}
+
+// collectFlags are the flags of memory gc.
+type collectFlags struct {
+	threshold float64
+	decay     string
+	halfLife  time.Duration
+	dryRun    bool
+}
+
+func (a *app) memoryCollectCommand() *cobra.Command {
+	var f collectFlags
+	cmd := &cobra.Command{
+		Use:   "gc [flags]",
+		Short: "Delete facts that have expired or faded",
+		Long: `Delete the facts that have expired, and with --threshold also those that have
+faded: whose retention, 1 for just used to 0, is below it. By the linear decay
+retention falls to 0.5 within the half-life since the last use and to 0 within
+twice that; by the Ebbinghaus curve it falls faster, and slower the more often a
+fact was used. Turns are never collected.`,
+		Example: `  anchor-host memory gc --dry-run
+  anchor-host memory gc --threshold 0.1 --half-life 720h`,
+		Args: cobra.NoArgs,
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	flags := cmd.Flags()
+	flags.Float64Var(&f.threshold, "threshold", 0, "also delete facts whose retention is below this, 0 to 1")
+	flags.StringVar(&f.decay, "decay", "linear", "how facts fade: linear or ebbinghaus")
+	flags.DurationVar(&f.halfLife, "half-life", memory.DefaultHalfLife, "half-life of the linear decay")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, say what would be deleted")
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+		c, err := f.collector(cmd)
+		if err != nil {
+			return err
+		}
+		l, err := s.collect(cmd.Context(), c, f.dryRun)
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, *format, l)
+	})
+	return cmd
+}
+
+func (f *collectFlags) collector(cmd *cobra.Command) (c memory.Collector, err error) {
+	if !(f.threshold >= 0 && f.threshold <= 1) || math.IsNaN(f.threshold) {
+		return c, usagef(cmd, "flag --threshold: want 0 to 1, got %v", f.threshold)
+	}
+	if f.halfLife <= 0 {
+		return c, usagef(cmd, "flag --half-life: want more than 0, got %v", f.halfLife)
+	}
+	var decay memory.Decay
+	switch f.decay {
+	case "linear":
+		decay = memory.Linear{HalfLife: f.halfLife}
+	case "ebbinghaus":
+		decay = memory.DefaultEbbinghaus
+	default:
+		return c, usagef(cmd, "flag --decay: want one of linear, ebbinghaus, got %q", f.decay)
+	}
+	if f.threshold > 0 {
+		c.Decay, c.Threshold = decay, f.threshold
+	}
+	return c, nil
+}
+
+// collected is one fact that a collection takes.
+type collected struct {
+	Why  string       `json:"why"`
+	Fact memory.Entry `json:"fact"`
+}
+
+func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) (listing, error) {
+	m, err := s.manager()
+	if err != nil {
+		return listing{}, err
+	}
+	taken := []collected{}
+	take := func(why string, entries []memory.Entry) {
+		for _, e := range entries {
+			taken = append(taken, collected{why, e})
+		}
+	}
+	c.OnExpired = func(_ context.Context, entries []memory.Entry) { take("expired", entries) }
+	c.OnDecayed = func(_ context.Context, entries []memory.Entry, _ float64) { take("faded", entries) }
+	result, err := m.Collect(ctx, c, dryRun)
+	if err != nil {
+		return listing{}, err
+	}
+	doc := struct {
+		memory.Collection
+		Facts []collected `json:"facts"`
+	}{result, taken}
+	verb := "deleted"
+	if dryRun {
+		verb = "would be deleted"
+	}
+	l := listing{header: []string{"FACT", "WHY", "TEXT"}, data: doc}
+	for i := range taken {
+		l.rows = append(l.rows, []string{oneCell(taken[i].Fact.ID), taken[i].Why + ", " + verb, excerpt(taken[i].Fact.Content)})
+	}
+	l.rows = append(l.rows, []string{"-", fmt.Sprintf("%d remain", result.Remaining), ""})
+	return l, nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+// searchFlags are the flags of memory search.
+type searchFlags struct {
+	filterFlags
+	topK            int
+	contains, touch bool
+}
+
+func (a *app) memorySearchCommand() *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use:   "search [flags] QUERY",
+		Short: "Find the facts that matter to a query, or turns",
+		Long: `Find the facts that matter most to a query: by the words they share with it, by
+how recently they were used and by how important they are. With --contains find
+the facts that contain the text, whatever the case.
+
+With --conversation find the turns that contain the text.`,
+		Example: `  anchor-host memory search --user ann "which train?"
+  anchor-host memory search --contains --top-k 20 -o json oslo
+  anchor-host memory search --conversation chat-7 train`,
+		Args: cobra.ExactArgs(1),
+	}
+	configFlag(cmd)
+	storeFlags(cmd)
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.IntVar(&f.topK, "top-k", memory.DefaultTopK, "the most facts")
+	flags.BoolVar(&f.contains, "contains", false, "only facts that contain the text")
+	flags.BoolVar(&f.touch, "touch", false, "note that the facts were used, so that they decay more slowly")
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
+		filter, err := f.filter(cmd)
+		if err != nil {
+			return err
+		}
+		if f.topK < 1 {
+			return usagef(cmd, "flag --top-k: want 1 or more, got %d", f.topK)
+		}
+		var l listing
+		if f.conversation != "" {
+			l, err = s.searchTurns(cmd.Context(), f.conversation, args[0])
+		} else {
+			l, err = s.searchFacts(cmd.Context(), &f, filter, args[0])
+		}
+		if err != nil {
+			return err
+		}
+		return a.print(cmd, *format, l)
+	})
+	return cmd
+}
+
+// foundFact is a fact with the score by which it was found, absent where it was
+// found by its text.
+type foundFact struct {
+	Score *float64     `json:"score,omitempty"`
+	Fact  memory.Entry `json:"fact"`
+}
+
+func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory.Filter, query string) (listing, error) {
+	m, err := s.manager()
+	if err != nil {
+		return listing{}, err
+	}
+	found, err := find(ctx, m, f, filter, query)
+	if err != nil {
+		return listing{}, err
+	}
+	facts, ids := make([]memory.Entry, len(found)), make([]string, len(found))
+	for i := range found {
+		facts[i], ids[i] = found[i].Fact, found[i].Fact.ID
+	}
+	if f.touch {
+		if err := m.Touch(ctx, ids...); err != nil {
+			return listing{}, err
+		}
+	}
+	l := factListing(facts, found)
+	l.header = append([]string{"SCORE"}, l.header...)
+	for i := range l.rows {
+		score := "-"
+		if found[i].Score != nil {
+			score = fmt.Sprintf("%.3f", *found[i].Score)
+		}
+		l.rows[i] = append([]string{score}, l.rows[i]...)
+	}
+	return l, nil
+}
+
+func find(ctx context.Context, m *memory.Manager, f *searchFlags, filter memory.Filter, query string) ([]foundFact, error) {
+	found := []foundFact{}
+	if f.contains {
+		entries, err := m.Search(ctx, query, f.topK, filter)
+		for _, e := range entries {
+			found = append(found, foundFact{Fact: e})
+		}
+		return found, err
+	}
+	scored, err := m.Relevant(ctx, &pipeline.Query{Text: query}, f.topK, filter)
+	for _, r := range scored {
+		found = append(found, foundFact{&r.Score, r.Entry})
+	}
+	return found, err
+}
+
+// turnPage is how many turns are read at a time.
+const turnPage = 1000
+
+func (s *session) searchTurns(ctx context.Context, conversation, text string) (listing, error) {
+	log, found := s.log(conversation), []pipeline.Turn{}
+	text = strings.ToLower(text)
+	for after := int64(0); ; {
+		turns, err := log.Turns(ctx, after, turnPage)
+		if err != nil {
+			return listing{}, fmt.Errorf("conversation %q: %w", conversation, err)
+		}
+		for i := range turns {
+			if strings.Contains(strings.ToLower(turns[i].Content), text) {
+				found = append(found, turns[i])
+			}
+		}
+		if len(turns) < turnPage {
+			return turnListing(found, found), nil
+		}
+		after = turns[len(turns)-1].Sequence
+	}
+}
