@@ -127,13 +127,24 @@ func (e *engine) compile(ctx context.Context, metered []byte, workers int) (waze
 		workers = runtime.GOMAXPROCS(0)
 	}
 	ctx = experimental.WithCompilationWorkers(ctx, workers)
-	compiled, err := e.rt.CompileModule(ctx, metered)
+	compiled, err := e.compileModule(ctx, metered)
 	if err == nil || e.cacheDir == "" {
 		return compiled, err
 	}
 	if strings.Contains(err.Error(), "compilationcache") {
 		e.emptyCache()
 	}
+	return e.compileModule(ctx, metered)
+}
+
+// compileModule turns a panic of wazero's decoder, which some invalid modules
+// cause, into an error.
+func (e *engine) compileModule(ctx context.Context, metered []byte) (compiled wazero.CompiledModule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			compiled, err = nil, fmt.Errorf("compile: %w: wazero panicked: %v", ErrNotWasm, r)
+		}
+	}()
 	return e.rt.CompileModule(ctx, metered)
 }
 
