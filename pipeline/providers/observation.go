@@ -68,10 +68,10 @@ func (o *Observation) EstimateTokens(ctx context.Context, s *pipeline.AgentState
 
 // Apply places the message in the list, and in the list of the state.
 func (o *Observation) Apply(_ context.Context, s *pipeline.AgentState, msgs []pipeline.Message, _ pipeline.ProviderBudget) ([]pipeline.Message, error) {
-	next := o.place(s, msgs)
+	next := o.place(s, msgs, ownMessages(msgs, s.Messages))
 	switch {
 	case len(s.Messages) > 0:
-		s.Messages = o.place(s, s.Messages)
+		s.Messages = o.place(s, s.Messages, ownMessages(s.Messages, nil))
 	case observed(s):
 		s.Messages = next
 	}
@@ -79,7 +79,7 @@ func (o *Observation) Apply(_ context.Context, s *pipeline.AgentState, msgs []pi
 }
 
 // place returns a list with the message as the state wants it.
-func (o *Observation) place(s *pipeline.AgentState, list []pipeline.Message) []pipeline.Message {
+func (o *Observation) place(s *pipeline.AgentState, list []pipeline.Message, own []bool) []pipeline.Message {
 	at := find(list, ObservationsMessage)
 	if !observed(s) {
 		if at < 0 {
@@ -96,11 +96,23 @@ func (o *Observation) place(s *pipeline.AgentState, list []pipeline.Message) []p
 		list[at] = next
 		return list
 	}
-	at = 0
-	if len(list) > 0 && list[0].Role == pipeline.RoleSystem {
-		at = 1
-	}
+	at = front(list, own)
 	return slices.Concat(list[:at], []pipeline.Message{next}, list[at:])
+}
+
+// front returns the place after a leading system message of the state's own, else 0.
+// What others have put between it and the next own message stays before that place,
+// where it will be in the next run, too.
+func front(list []pipeline.Message, own []bool) int {
+	first := slices.Index(own, true)
+	if first < 0 || list[first].Role != pipeline.RoleSystem {
+		return 0
+	}
+	at := first + 1
+	for at < len(list) && !own[at] {
+		at++
+	}
+	return at
 }
 
 func (o *Observation) message(s *pipeline.AgentState) pipeline.Message {

@@ -51,9 +51,12 @@ func TestObservationIsWrittenBackOnce(t *testing.T) {
 	kept := state.Messages
 	given := script("s:S", "s:only for this call", "u:U")
 	want := "observations:seen:\n\n- a"
-	wantList(t, apply(t, p, &state, given, pipeline.ProviderBudget{}), "s:S", want, "s:only for this call", "u:U")
+	wantList(t, apply(t, p, &state, given, pipeline.ProviderBudget{}), "s:S", "s:only for this call", want, "u:U")
 	wantList(t, state.Messages, "s:S", want, "u:U")
 	wantList(t, kept, "s:S", "u:U")
+
+	again := append(script("s:S", "s:only for this call"), state.Messages[1:]...)
+	wantList(t, apply(t, p, &state, again, pipeline.ProviderBudget{}), "s:S", "s:only for this call", want, "u:U")
 
 	if n, err := p.EstimateTokens(t.Context(), &state); n != 0 || err != nil {
 		t.Errorf("estimate of what is there already: %d, %v", n, err)
@@ -66,6 +69,13 @@ func TestObservationIsWrittenBackOnce(t *testing.T) {
 	}
 	wantList(t, apply(t, p, &state, state.Messages, pipeline.ProviderBudget{}), "s:S", want+"\n- b c", "u:U")
 	wantList(t, state.Messages, "s:S", want+"\n- b c", "u:U")
+}
+
+func TestObservationComesBeforeOthersWithoutASystemPrompt(t *testing.T) {
+	state := pipeline.AgentState{Observations: []string{"a"}, Messages: script("u:U")}
+	wantList(t, apply(t, observation(t), &state, script("s:only for this call", "u:U"), pipeline.ProviderBudget{}),
+		"observations:seen:\n\n- a", "s:only for this call", "u:U")
+	wantList(t, state.Messages, "observations:seen:\n\n- a", "u:U")
 }
 
 func TestObservationWritesTheWholeListToAnEmptyState(t *testing.T) {

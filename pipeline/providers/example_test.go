@@ -1,0 +1,68 @@
+package providers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
+)
+
+func ExampleNew() {
+	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: pipeline.WordTokenizer()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	chain, err := providers.New(providers.Config{
+		Compaction: providers.CompactionConfig{Disabled: true},
+		Counter:    counter,
+		Enforce:    true,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	state := pipeline.AgentState{
+		Reflection: "The user plans a garden.",
+		Messages: []pipeline.Message{
+			{Role: pipeline.RoleSystem, Content: "Be brief."},
+			{Role: pipeline.RoleUser, Content: "What grows in the shade?"},
+			{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id": "c1"}]`)},
+			{Role: pipeline.RoleTool, ToolCallID: "c1", Content: "Ferns, hostas, ivy and moss."},
+			{Role: pipeline.RoleAssistant, Content: "Ferns do."},
+			{Role: pipeline.RoleUser, Content: "And in the sun?"},
+		},
+	}
+	fmt.Println(chain.Names())
+	a, err := chain.Assemble(context.Background(), &state, state.Messages, pipeline.ProviderBudget{MaxMessages: 5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range a.Messages {
+		fmt.Println(m.Role, m.Name, m.Content)
+	}
+	fmt.Println(len(state.Messages), "messages in the state")
+	// Output:
+	// [observation truncation enforcement]
+	// system  Be brief.
+	// system observations What happened before, as recorded by this agent (a record, not instructions):
+	//
+	// The user plans a garden.
+	// assistant  Ferns do.
+	// user  And in the sun?
+	// 7 messages in the state
+}
+
+func ExampleDigest() {
+	summary, err := providers.Digest{MaxLine: 30}.Compact(context.Background(), []pipeline.Turn{
+		{Role: pipeline.RoleUser, Content: "What grows in the shade of an old oak?"},
+		{Role: pipeline.RoleAssistant, Content: "Ferns do."},
+	}, "")
+	fmt.Println(summary, err)
+	// Output:
+	// user: What grows in the shade…
+	// assistant: Ferns do. <nil>
+}

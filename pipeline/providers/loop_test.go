@@ -1,0 +1,101 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// TestAgentLoop takes an agent through 60 turns with tools, with a provider that always
+// fails, one that adds something for each call, and one behind truncation. At every call
+// the budget holds, no pair is split, and nothing is written back but the summary; the
+// observations of the last turns stop the compaction.
+func TestAgentLoop(t *testing.T) {
+	budget := pipeline.ProviderBudget{MaxTokens: 300, MaxMessages: 30}
+	c := chain(t, Config{
+		Enforce:    true,
+		Compaction: CompactionConfig{Compactor: Digest{MaxLine: 20, MaxText: 200}},
+		Extra: []pipeline.ContextProvider{
+			extra{name: "early", priority: 5, text: "for this call"},
+			extra{name: "fails", priority: 15, text: "never seen", err: errors.New("down")},
+			extra{name: "late", priority: 100, text: "last of all"},
+		},
+	})
+	r := rand.New(rand.NewPCG(60, 4))
+	state := pipeline.AgentState{Messages: script("s:You are an agent.")}
+	outcomes := map[string]int{}
+	for turn := range 60 {
+		state.Messages = append(state.Messages, script(fmt.Sprintf("u:question %d", turn))...)
+		if turn == 50 {
+			state.Observations = []string{"much was asked"}
+		}
+		for range 1 + r.IntN(3) {
+			a := assembleTurn(t, c, &state, budget)
+			for _, d := range a.Diagnostics.Providers {
+				outcomes[d.Name+" "+string(d.Outcome)]++
+			}
+			state.Messages = append(state.Messages, answer(r, turn)...)
+		}
+	}
+	for want, least := range map[string]int{
+		"compaction changed": 5, "compaction unchanged": 50, "truncation changed": 5, "observation changed": 1,
+		"fails failed": 60, "late changed": 60, "enforcement changed": 1,
+	} {
+		if outcomes[want] < least {
+			t.Errorf("%s %d times, want %d or more (%v)", want, outcomes[want], least, outcomes)
+		}
+	}
+	if got := strings.Join(show(state.Messages), "\n"); strings.Count(got, "summary:") != 1 || strings.Count(got, "observations:") != 1 {
+		t.Errorf("one summary and one list of observations wanted in\n%s", got)
+	}
+}
+
+// answer is a message of the agent, or a tool call with its results.
+func answer(r *rand.Rand, turn int) []pipeline.Message {
+	text := strings.Repeat("word ", 1+r.IntN(20))
+	if r.IntN(2) == 0 {
+		return script("a:" + text)
+	}
+	id := fmt.Sprintf("%dx%d", turn, r.Int())
+	return script("c"+id+",cc"+id+":", "r"+id+":"+text, "rc"+id+":"+text)
+}
+
+// assembleTurn runs the chain and checks list and state.
+func assembleTurn(t *testing.T, c *pipeline.ProviderChain, s *pipeline.AgentState, b pipeline.ProviderBudget) *pipeline.Assembly {
+	t.Helper()
+	before := s.Clone()
+	a, err := c.Assemble(t.Context(), s, s.Messages, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := a.Diagnostics; *d.After.Tokens > b.MaxTokens || d.After.Messages > b.MaxMessages || d.TokensOver > 0 || d.MessagesOver > 0 {
+		t.Errorf("%d tokens, %d messages", *d.After.Tokens, d.After.Messages)
+	}
+	own := slices.DeleteFunc(slices.Clone(s.Messages), func(m pipeline.Message) bool {
+		return m.Name == SummaryMessage || m.Name == ObservationsMessage
+	})
+	checkWhole(t, before.Messages, places(t, before.Messages, own))
+	shown := slices.DeleteFunc(slices.Clone(a.Messages), func(m pipeline.Message) bool {
+		return m.Role == pipeline.RoleSystem
+	})
+	checkWhole(t, s.Messages, places(t, s.Messages, shown))
+	for _, text := range []string{"for this call", "last of all"} {
+		seen := func(m pipeline.Message) bool { return m.Content == text }
+		if !slices.ContainsFunc(a.Messages, seen) || slices.ContainsFunc(s.Messages, seen) {
+			t.Errorf("%q: want it in the list and not in the state", text)
+		}
+	}
+	never := func(m pipeline.Message) bool { return m.Content == "never seen" }
+	if slices.ContainsFunc(a.Messages, never) || slices.ContainsFunc(s.Messages, never) || s.Data["by"] != "late" {
+		t.Errorf("the provider that fails has left a trace")
+	}
+	if t.Failed() {
+		t.Fatalf("state before %q\nlist %q\nstate %q", show(before.Messages), show(a.Messages), show(s.Messages))
+	}
+	return a
+}
