@@ -20,9 +20,9 @@ type Graph struct {
 }
 
 type node struct {
-	metadata   map[string]any
-	facts      []string
-	neighbours []string // over edges in both directions
+	metadata  map[string]any
+	facts     []string
+	neighbors []string // over edges in both directions
 }
 
 // Relationship is a directed edge of a [Graph].
@@ -47,15 +47,15 @@ func (g *Graph) Relate(source, relation, target string) {
 	defer g.mu.Unlock()
 	edge := Relationship{source, relation, target}
 	from, to := g.node(source), g.node(target)
-	linked := slices.Contains(from.neighbours, target)
+	linked := slices.Contains(from.neighbors, target)
 	if linked && slices.Contains(g.edges, edge) {
 		return
 	}
 	g.edges = append(g.edges, edge)
 	if !linked {
-		from.neighbours = append(from.neighbours, target)
+		from.neighbors = append(from.neighbors, target)
 		if source != target {
-			to.neighbours = append(to.neighbours, source)
+			to.neighbors = append(to.neighbors, source)
 		}
 	}
 }
@@ -97,10 +97,13 @@ func (g *Graph) Remove(entity string) {
 		return
 	}
 	is := func(id string) bool { return id == entity }
-	for _, other := range n.neighbours {
-		g.nodes[other].neighbours = slices.DeleteFunc(g.nodes[other].neighbours, is)
-	}
 	delete(g.nodes, entity)
+	for _, other := range n.neighbors {
+		if is(other) {
+			continue // related to itself
+		}
+		g.nodes[other].neighbors = slices.DeleteFunc(g.nodes[other].neighbors, is)
+	}
 	g.entities = slices.DeleteFunc(g.entities, is)
 	g.edges = slices.DeleteFunc(g.edges, func(e Relationship) bool { return is(e.Source) || is(e.Target) })
 }
@@ -188,7 +191,7 @@ func (g *Graph) walk(entity string, maxDepth int) []string {
 		ring := reached[from:]
 		from = len(reached)
 		for _, id := range ring {
-			for _, next := range g.nodes[id].neighbours {
+			for _, next := range g.nodes[id].neighbors {
 				if !seen[next] {
 					seen[next] = true
 					reached = append(reached, next)

@@ -1,0 +1,102 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// benchManager has a conversation of 200 turns and n facts.
+func benchManager(b *testing.B, n int, cfg Config) *Manager {
+	b.Helper()
+	cfg.Window.MaxTokens = 1 << 20
+	m := newManager(b, cfg)
+	for i := range n {
+		mustAdd(b, m, Entry{Content: fmt.Sprintf("fact %d is about contexts, deadlines and tea", i), UserID: "ann", Tags: []string{"x"}})
+	}
+	for i := range 200 {
+		role := []pipeline.Role{pipeline.RoleUser, pipeline.RoleAssistant}[i%2]
+		if err := m.AddMessage(b.Context(), role, fmt.Sprintf("turn %d says something about contexts", i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return m
+}
+
+// BenchmarkItems answers what a memory of 200 turns costs a build, by the number of
+// facts, where they are, and whether the query chooses among them.
+func BenchmarkItems(b *testing.B) {
+	for _, n := range []int{0, 50, 1000} {
+		for name, cfg := range map[string]Config{
+			"all":     {},
+			"chosen":  {MaxFacts: 20},
+			"stored":  {Facts: NewStoreFacts(store.NewMemory(), "ann")},
+			"encoded": {Tokenizer: mustEncoding(b)},
+		} {
+			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
+				m := benchManager(b, n, cfg)
+				q := &pipeline.Query{Text: "what about tea and deadlines?"}
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := m.Items(context.Background(), q); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func mustEncoding(b *testing.B) pipeline.Tokenizer {
+	t, err := pipeline.EncodingTokenizer(pipeline.DefaultEncoding)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return t
+}
+
+// BenchmarkAdd answers what a new fact costs when n are there.
+func BenchmarkAdd(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			m := benchManager(b, n, Config{})
+			i := 0
+			for b.Loop() {
+				i++
+				e, _, err := m.Add(context.Background(), Entry{Content: fmt.Sprintf("new %d", i)})
+				if err == nil {
+					_, err = m.Delete(context.Background(), e.ID)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkLoad answers what opening a conversation costs, by its length.
+func BenchmarkLoad(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			log := NewLog(store.NewMemory(), "ann", "c")
+			cfg := pipeline.SlidingWindowConfig{MaxTokens: 1000, Tokenizer: pipeline.WordTokenizer(), Log: log, Now: func() time.Time { return epoch }}
+			w, err := pipeline.NewSlidingWindow(cfg)
+			for i := 0; err == nil && i < n; i++ {
+				err = w.Add(b.Context(), pipeline.RoleUser, "what this turn has to say")
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if err := log.Load(context.Background(), w); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

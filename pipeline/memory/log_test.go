@@ -1,0 +1,288 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// flaky fails some writes, before or after they are done.
+type flaky struct {
+	store.Store
+	rng  *rand.Rand
+	odds float64
+}
+
+var errFlaky = errors.New("flaky")
+
+func (f *flaky) fails(do func() error) error {
+	if f.rng.Float64() < f.odds {
+		return errFlaky
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if f.rng.Float64() < f.odds {
+		return errFlaky
+	}
+	return nil
+}
+
+func (f *flaky) Append(ctx context.Context, key store.Key, recs ...store.Record) (first int64, err error) {
+	err = f.fails(func() (err error) { first, err = f.Store.Append(ctx, key, recs...); return err })
+	return first, err
+}
+
+func (f *flaky) Put(ctx context.Context, key store.Key, rec store.Record) error {
+	return f.fails(func() error { return f.Store.Put(ctx, key, rec) })
+}
+
+// ledger condenses turns to the list of their contents.
+var ledger = pipeline.ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
+	for _, turn := range turns {
+		previous += turn.Content + ";"
+	}
+	return previous, nil
+})
+
+// windowKinds are the ways in which turns leave a window.
+func windowKinds() map[string]pipeline.SlidingWindowConfig {
+	longest := pipeline.EvictLeastImportant(func(turn *pipeline.Turn) float64 { return float64(len(turn.Content) % 5) })
+	kinds := map[string]pipeline.SlidingWindowConfig{
+		"oldest": {}, "oldest, condensed": {Compactor: ledger},
+		"pairs": {Eviction: pipeline.EvictPairs}, "pairs, condensed": {Eviction: pipeline.EvictPairs, Compactor: ledger},
+		"important": {Eviction: longest}, "important, condensed": {Eviction: longest, Compactor: ledger},
+	}
+	for name, cfg := range kinds {
+		cfg.MaxTokens, cfg.Tokenizer, cfg.Logger = 12, pipeline.WordTokenizer(), quiet()
+		cfg.Now = func() time.Time { return epoch }
+		kinds[name] = cfg
+	}
+	return kinds
+}
+
+func loaded(t *testing.T, cfg pipeline.SlidingWindowConfig, log *Log) *pipeline.SlidingWindow {
+	t.Helper()
+	cfg.Log = log
+	w, err := pipeline.NewSlidingWindow(cfg)
+	if err == nil {
+		err = log.Load(t.Context(), w)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func randomTurn(rng *rand.Rand, i int) pipeline.Turn {
+	roles := []pipeline.Role{pipeline.RoleUser, pipeline.RoleAssistant, pipeline.RoleTool, pipeline.RoleSystem}
+	return pipeline.Turn{
+		Role:    roles[rng.IntN(len(roles))],
+		Content: fmt.Sprintf("t%d%s", i, strings.Repeat(" w", rng.IntN(7))),
+	}
+}
+
+// TestLoadedWindowIsTheLiveOne compares, after every few turns, the window with one
+// that is loaded from its log.
+func TestLoadedWindowIsTheLiveOne(t *testing.T) {
+	for name, cfg := range windowKinds() {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(7, 7))
+			log := NewLog(store.NewMemory(), "ann", "c")
+			live := loaded(t, cfg, log)
+			for i := range 300 {
+				turn := randomTurn(rng, i)
+				if i%50 == 49 {
+					turn.Content = strings.Repeat("long ", 20)
+				}
+				if err := live.AddTurn(t.Context(), turn); err != nil {
+					t.Fatal(err)
+				}
+				if i == 200 {
+					if err := live.Clear(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if rng.IntN(3) == 0 {
+					sameWindow(t, i, loaded(t, cfg, log), live)
+				}
+			}
+			all, err := log.Turns(t.Context(), 0, 0)
+			if err != nil || len(all) != 300 {
+				t.Errorf("%d turns in the log, %v", len(all), err)
+			}
+		})
+	}
+}
+
+func sameWindow(t *testing.T, i int, got, want *pipeline.SlidingWindow) {
+	t.Helper()
+	gotItems, _ := got.Items(t.Context(), nil)
+	wantItems, _ := want.Items(t.Context(), nil)
+	if !reflect.DeepEqual(gotItems, wantItems) || got.TotalTokens() != want.TotalTokens() || got.Summary() != want.Summary() {
+		t.Fatalf("turn %d: loaded %d tokens, %q\n%+v\nwant %d tokens, %q\n%+v", i, got.TotalTokens(), got.Summary(), gotItems, want.TotalTokens(), want.Summary(), wantItems)
+	}
+}
+
+// TestNoAcknowledgedTurnIsLost lets writes fail and the process restart at any point:
+// every turn that was acknowledged is in the log once, and, where turns are condensed,
+// in the window or the summary.
+func TestNoAcknowledgedTurnIsLost(t *testing.T) {
+	for name, cfg := range windowKinds() {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(3, 9))
+			log := NewLog(&flaky{store.NewMemory(), rng, 0.1}, "ann", "c")
+			w := loaded(t, cfg, log)
+			acknowledged := make(map[string]bool)
+			for i := range 400 {
+				turn := randomTurn(rng, i)
+				turn.Content = strings.ReplaceAll(turn.Content, ";", "")
+				switch err := w.AddTurn(t.Context(), turn); {
+				case err == nil:
+					acknowledged[turn.Content] = true
+				case !errors.Is(err, errFlaky):
+					t.Fatal(err)
+				}
+				if rng.IntN(10) == 0 {
+					w = reloaded(t, cfg, log)
+				}
+				if w.TotalTokens() > w.MaxTokens() {
+					t.Fatalf("turn %d: %d tokens", i, w.TotalTokens())
+				}
+			}
+			checkAcknowledged(t, w, log, acknowledged, cfg.Compactor != nil)
+		})
+	}
+}
+
+// reloaded loads until it succeeds: loading may have to write.
+func reloaded(t *testing.T, cfg pipeline.SlidingWindowConfig, log *Log) *pipeline.SlidingWindow {
+	t.Helper()
+	cfg.Log = log
+	for range 100 {
+		w, err := pipeline.NewSlidingWindow(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = log.Load(t.Context(), w); err == nil {
+			return w
+		}
+		if !errors.Is(err, errFlaky) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("not loaded in 100 tries")
+	return nil
+}
+
+func checkAcknowledged(t *testing.T, w *pipeline.SlidingWindow, log *Log, acknowledged map[string]bool, condensed bool) {
+	t.Helper()
+	all, err := log.Turns(t.Context(), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged := make(map[string]int)
+	for _, turn := range all {
+		logged[turn.Content]++
+	}
+	remembered := make(map[string]bool)
+	for _, turn := range w.Turns() {
+		remembered[turn.Content] = true
+	}
+	for content := range strings.SplitSeq(w.Summary(), ";") {
+		remembered[content] = true
+	}
+	for content := range acknowledged {
+		if logged[content] != 1 || condensed && !remembered[content] {
+			t.Errorf("turn %q: %d times in the log, remembered %v", content, logged[content], remembered[content])
+		}
+	}
+}
+
+func TestTwoProcessesLoseNothing(t *testing.T) {
+	log := NewLog(store.NewMemory(), "ann", "c")
+	cfg := windowKinds()["oldest"]
+	a, b := loaded(t, cfg, log), loaded(t, cfg, log)
+	for i := range 3 {
+		for _, w := range []*pipeline.SlidingWindow{a, b} {
+			if err := w.Add(t.Context(), pipeline.RoleUser, fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var numbers []int64
+	for _, turn := range a.Turns() {
+		numbers = append(numbers, turn.Sequence)
+	}
+	if !slices.Equal(numbers, []int64{1, 3, 5}) || len(loaded(t, cfg, log).Turns()) != 6 {
+		t.Errorf("one sees %v", numbers)
+	}
+}
+
+func TestDeletedConversation(t *testing.T) {
+	s := store.NewMemory()
+	log, other := NewLog(s, "ann", "c"), NewLog(s, "ann", "d")
+	cfg := windowKinds()["oldest, condensed"]
+	for _, l := range []*Log{log, other} {
+		w := loaded(t, cfg, l)
+		for range 20 {
+			if err := w.Add(t.Context(), pipeline.RoleUser, "a b c"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n, err := log.Delete(t.Context()); n != 20 || err != nil {
+		t.Errorf("deleted %d, %v", n, err)
+	}
+	if w := loaded(t, cfg, log); len(w.Turns()) != 0 || w.Summary() != "" {
+		t.Errorf("left %v, %q", w.Turns(), w.Summary())
+	}
+	if w := loaded(t, cfg, other); len(w.Turns()) != 4 || w.Summary() == "" {
+		t.Errorf("the other has %v, %q", w.Turns(), w.Summary())
+	}
+}
+
+func TestCorruptConversation(t *testing.T) {
+	for kind, data := range map[string]string{
+		KindTurn:   `{"role":"bard","content":"x"}`,
+		KindDigest: `{"through":-1}`,
+	} {
+		s := store.NewMemory()
+		if err := s.Put(t.Context(), store.Key{Tenant: "ann", Kind: kind, Stream: "c"}, store.Record{ID: "digest", Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := pipeline.NewSlidingWindow(windowKinds()["oldest"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := NewLog(s, "ann", "c").Load(t.Context(), w); !errors.Is(err, pipeline.ErrInvalid) || !strings.HasPrefix(err.Error(), "conversation: load: "+kind) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+func TestManagerLoadsItsConversation(t *testing.T) {
+	s := store.NewMemory()
+	for i := range 3 {
+		m := newManager(t, Config{Log: NewLog(s, "ann", "c"), Facts: NewStoreFacts(s, "ann")})
+		if err := m.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if items, err := m.Items(t.Context(), nil); err != nil || len(items) != 2*i {
+			t.Errorf("run %d: %d items, %v", i, len(items), err)
+		}
+		mustAdd(t, m, Entry{Content: fmt.Sprint("fact ", i)})
+		if err := m.AddMessage(t.Context(), pipeline.RoleUser, fmt.Sprint("turn ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
