@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -11,8 +10,8 @@ import (
 
 // The bounds of one provider.
 const (
-	// DefaultProviderTimeout is a bound that a lookup in another system keeps, and
-	// after which nobody waits for a model call to begin.
+	// DefaultProviderTimeout leaves room for a lookup in another system, and no more
+	// than a user waits for a model call to begin.
 	DefaultProviderTimeout = 10 * time.Second
 	// NoTimeout leaves a provider without a bound but the context of the run.
 	NoTimeout time.Duration = -1
@@ -124,8 +123,6 @@ func (c *ProviderChain) Register(p ContextProvider) error {
 	return nil
 }
 
-var errNoProvider = errors.New("no provider")
-
 // rank asks a provider who it is.
 func (c *ProviderChain) rank(p ContextProvider) (ranked rankedProvider, err error) {
 	timeout := c.cfg.Timeout
@@ -133,7 +130,7 @@ func (c *ProviderChain) rank(p ContextProvider) (ranked rankedProvider, err erro
 		p, timeout = l.ContextProvider, l.timeout
 	}
 	if p == nil {
-		return ranked, fmt.Errorf("provider chain: %w: %w", errNoProvider, ErrInvalid)
+		return ranked, fmt.Errorf("provider chain: no provider: %w", ErrInvalid)
 	}
 	ranked = rankedProvider{ContextProvider: p, timeout: timeout}
 	_, ranked.isolated = p.(Isolated)

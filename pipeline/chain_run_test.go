@@ -63,7 +63,7 @@ func testTimeout(t *testing.T, chain, own, want time.Duration) {
 		return msgs, nil
 	}}
 	if own != 0 {
-		slow = LimitProvider(slow, own)
+		slow = LimitProvider(LimitProvider(slow, time.Nanosecond), own)
 	}
 	c := chainOf(t, &log, ChainConfig{Timeout: chain, Providers: []ContextProvider{slow, appending("next", 2, "B")}})
 	state, began := AgentState{}, time.Now()

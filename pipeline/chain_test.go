@@ -118,19 +118,27 @@ func TestNilIsNoChangeAndStateStays(t *testing.T) {
 
 func TestCancellationStopsTheChain(t *testing.T) {
 	for name, after := range map[string]error{"success": nil, "failure": errBoom} {
-		var log bytes.Buffer
-		ctx, cancel := context.WithCancel(t.Context())
-		p1 := provider{"p1", 1, func(_ context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
-			cancel()
-			return append(msgs, Message{Role: RoleUser, Content: "A"}), after
-		}}
-		p2 := provider{"p2", 2, func(context.Context, *AgentState, []Message) ([]Message, error) {
-			t.Errorf("%s: p2 runs", name)
-			return nil, nil
-		}}
-		out, err := mustChain(t, &log, p1, p2).Run(ctx, &AgentState{}, []Message{{Role: RoleUser, Content: "m0"}}, ProviderBudget{})
-		if got := texts(out); !errors.Is(err, context.Canceled) || !slices.Equal(got, []string{"m0"}) {
-			t.Errorf("%s: messages %v, error %v", name, got, err)
+		for _, isolated := range []bool{false, true} {
+			ctx, cancel := context.WithCancel(t.Context())
+			p := provider{"p1", 1, func(_ context.Context, s *AgentState, msgs []Message) ([]Message, error) {
+				cancel()
+				s.Reflection = "too late"
+				return append(msgs, userMessages("A")...), after
+			}}
+			var p1 ContextProvider = p
+			if isolated {
+				p1 = isolatedProvider{p}
+			}
+			p2 := provider{"p2", 2, func(context.Context, *AgentState, []Message) ([]Message, error) {
+				t.Errorf("%s: p2 runs", name)
+				return nil, nil
+			}}
+			var log bytes.Buffer
+			var state AgentState
+			out, err := mustChain(t, &log, appending("p0", 0, "0"), p1, p2).Run(ctx, &state, userMessages("m0"), ProviderBudget{})
+			if !errors.Is(err, context.Canceled) || !slices.Equal(texts(out), []string{"m0", "0"}) || state.Reflection != "" {
+				t.Errorf("%s: messages %v, state %+v, error %v", name, texts(out), state, err)
+			}
 		}
 	}
 }

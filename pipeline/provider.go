@@ -78,9 +78,12 @@ type ContextProvider interface {
 	Apply(ctx context.Context, s *AgentState, msgs []Message, b ProviderBudget) ([]Message, error)
 }
 
-// LimitProvider returns p with a bound for one Apply of its own in place of the
-// chain's; [NoTimeout] is no bound.
+// LimitProvider returns p with its own bound for one Apply in place of the chain's;
+// [NoTimeout] is no bound.
 func LimitProvider(p ContextProvider, timeout time.Duration) ContextProvider {
+	if l, ok := p.(limitedProvider); ok {
+		p = l.ContextProvider
+	}
 	return limitedProvider{p, timeout}
 }
 
