@@ -61,17 +61,20 @@ func boundedScore(x float64) float64 {
 	return round4(min(1, x))
 }
 
-// Messages returns the summary, if there is one, as a system message, and the turns,
+// Messages returns the summary, if there is one, as a user message, and the turns,
 // oldest first, as messages of their own roles, tool and system included. This is
 // the list for a [ProviderChain]; the metadata name, tool_call_id and tool_calls of a
 // turn become the fields of those names. The error is that of tool_calls that JSON
 // cannot hold.
+//
+// A summary never speaks as the system: it is made of what others said, perhaps by a
+// plugin.
 func (s *SlidingWindow) Messages() ([]Message, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	messages := make([]Message, 0, len(s.turns)+1)
 	if s.digest.Text != "" {
-		messages = append(messages, Message{Role: RoleSystem, Content: s.digest.Text})
+		messages = append(messages, Message{Role: RoleUser, Content: s.digest.Text})
 	}
 	for i := range s.turns {
 		m, err := s.turns[i].message()

@@ -186,7 +186,7 @@ func TestMessagesKeepRoles(t *testing.T) {
 	}
 	got, err := s.Messages()
 	want := []Message{
-		{Role: RoleSystem, Content: "sum"},
+		{Role: RoleUser, Content: "sum"},
 		{Role: RoleSystem, Content: "be brief"},
 		{Role: RoleAssistant, Content: "call", ToolCalls: json.RawMessage(`[{"id":"c1"}]`)},
 		{Role: RoleTool, Content: "42", Name: "add", ToolCallID: "c1"},

@@ -26,8 +26,8 @@ type Facts interface {
 	Delete(ctx context.Context, ids ...string) (int, error)
 }
 
-// MemoryFacts is [Facts] that live as long as the process.
-type MemoryFacts struct {
+// LocalFacts is [Facts] that live as long as the process.
+type LocalFacts struct {
 	mu sync.RWMutex
 	// entries may be in the hands of readers: it is only ever appended to, and
 	// replaced by a copy for any other change.
@@ -35,20 +35,20 @@ type MemoryFacts struct {
 	places  map[string]int
 }
 
-var _ Facts = (*MemoryFacts)(nil)
+var _ Facts = (*LocalFacts)(nil)
 
 // NewFacts returns empty facts in memory.
-func NewFacts() *MemoryFacts { return &MemoryFacts{places: make(map[string]int)} }
+func NewFacts() *LocalFacts { return &LocalFacts{places: make(map[string]int)} }
 
 // List implements [Facts].
-func (f *MemoryFacts) List(ctx context.Context) ([]*Entry, error) {
+func (f *LocalFacts) List(ctx context.Context) ([]*Entry, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return slices.Clip(f.entries), ctx.Err()
 }
 
 // Get implements [Facts].
-func (f *MemoryFacts) Get(ctx context.Context, id string) (*Entry, error) {
+func (f *LocalFacts) Get(ctx context.Context, id string) (*Entry, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	at, ok := f.places[id]
@@ -59,7 +59,7 @@ func (f *MemoryFacts) Get(ctx context.Context, id string) (*Entry, error) {
 }
 
 // Put implements [Facts].
-func (f *MemoryFacts) Put(ctx context.Context, entries ...*Entry) error {
+func (f *LocalFacts) Put(ctx context.Context, entries ...*Entry) error {
 	if err := checkPut(entries); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (f *MemoryFacts) Put(ctx context.Context, entries ...*Entry) error {
 }
 
 // Delete implements [Facts].
-func (f *MemoryFacts) Delete(ctx context.Context, ids ...string) (int, error) {
+func (f *LocalFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := ctx.Err(); err != nil {
