@@ -159,6 +159,15 @@ func ReadItems(name string, r io.Reader) ([]Item, error) {
 }
 
 func parse(name string, r io.Reader) (*strict.Node, error) {
+	data, err := readAll(name, r)
+	if err != nil {
+		return nil, err
+	}
+	return strict.ParseJSON(name, data)
+}
+
+// readAll reads a document of at most MaxBytes.
+func readAll(name string, r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -166,5 +175,5 @@ func parse(name string, r io.Reader) (*strict.Node, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, MaxBytes>>20)
 	}
-	return strict.ParseJSON(name, data)
+	return data, nil
 }

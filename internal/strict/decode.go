@@ -79,6 +79,14 @@ func (d *Decoder) Value(n *Node, v reflect.Value, path string) {
 	}
 }
 
+// Into fills what into points to from n, and reports whether nothing was wrong.
+// An [Unmarshaler] uses it to decode itself by a type of its own.
+func (d *Decoder) Into(n *Node, into any, path string) bool {
+	before := len(d.problems)
+	d.Value(n, reflect.ValueOf(into).Elem(), path)
+	return len(d.problems) == before
+}
+
 // text fills a value that parses a string.
 func (d *Decoder) text(n *Node, u encoding.TextUnmarshaler, path string) {
 	if n.Kind == List || n.Kind == Map || n.Kind == Bool {

@@ -1,0 +1,239 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// ErrMapping is the error of a run whose items name no document of the corpus.
+var ErrMapping = errors.New("no retrieved item names a document of the corpus")
+
+// Builder builds context windows; it must be safe for concurrent use.
+type Builder interface {
+	Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error)
+}
+
+// Options say how a set is evaluated.
+type Options struct {
+	// Metrics are what is measured; nil is [DefaultKinds] at [DefaultDepths].
+	Metrics []Metric
+	// Depth is that of the nDCG of the waterfall, which is measured in any case;
+	// 0 is 10.
+	Depth  int
+	Ranker Ranker
+	// Concurrency is the most builds at the same time; 0 is one per processor.
+	Concurrency int
+	// Progress, if set, is told after each build. Calls come one after another.
+	Progress func(done, total int)
+}
+
+// DefaultDepth is the depth of the waterfall's nDCG.
+const DefaultDepth = 10
+
+// waterfallMetrics are the metrics of the waterfall: what a stage still holds,
+// how well it is ordered, and how soon something relevant comes.
+func waterfallMetrics(depth int) []Metric {
+	return []Metric{{Kind: "recall"}, {Kind: "ndcg", K: depth}, {Kind: "mrr"}}
+}
+
+// WindowStage is the name of the last stage: what the budget let into the window.
+const WindowStage = "window"
+
+// Outcome is what became of one query.
+type Outcome struct {
+	Query *Judged
+	// Stages are the steps in the order in which they ran, then the window.
+	Stages []StageOutcome
+	// Relevant are the relevant documents, by grade and id.
+	Relevant []Relevant
+	// TimeMS is the wall time of the build in milliseconds.
+	TimeMS float64
+}
+
+// StageOutcome is one stage of one query.
+type StageOutcome struct {
+	Name string
+	// Items counts the items of source retrieval, Documents the documents they
+	// stand for.
+	Items, Documents int
+	// Values are the metrics, in the order of the run's.
+	Values []float64
+	// Skipped says why the step was skipped; empty if it was not.
+	Skipped string
+}
+
+// Run is the outcome of a set.
+type Run struct {
+	Set      *Set
+	Metrics  []Metric
+	Depth    int
+	Outcomes []Outcome
+	// Unknown counts retrieved documents, over all queries, that are not in the
+	// corpus; UnknownExample is one of their ids.
+	Unknown        int
+	UnknownExample string
+}
+
+// Evaluate builds once per query and measures every stage. It ends with the
+// first build that fails.
+func Evaluate(ctx context.Context, b Builder, set *Set, o Options) (*Run, error) {
+	if o.Metrics == nil {
+		o.Metrics, _ = Metrics(DefaultKinds, DefaultDepths) // both exist
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = runtime.GOMAXPROCS(0)
+	}
+	o.Depth = cmp.Or(o.Depth, DefaultDepth)
+	run := &Run{
+		Set: set, Depth: o.Depth, Outcomes: make([]Outcome, len(set.Queries)),
+		Metrics: unique(slices.Concat(o.Metrics, waterfallMetrics(o.Depth))),
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &workers{run: run, builder: b, options: o, cancel: cancel}
+	var running sync.WaitGroup
+	for range min(o.Concurrency, len(set.Queries)) {
+		running.Go(func() { w.work(inner) })
+	}
+	running.Wait()
+	if w.err != nil {
+		return nil, w.err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if w.known == 0 && w.run.Unknown > 0 {
+		return nil, fmt.Errorf("%w, for instance %q (say where the id is with --id-metadata or --id-cut, and see that the configuration indexes this corpus)", ErrMapping, w.run.UnknownExample)
+	}
+	return w.run, w.run.sameStages()
+}
+
+// workers are the builds of one run.
+type workers struct {
+	run     *Run
+	builder Builder
+	options Options
+	cancel  context.CancelFunc
+	next    atomic.Int64
+
+	mu    sync.Mutex
+	err   error
+	done  int
+	known int
+}
+
+// work takes one query after another until there is none.
+func (w *workers) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		i := int(w.next.Add(1)) - 1
+		if i >= len(w.run.Outcomes) {
+			return
+		}
+		q := &w.run.Set.Queries[i]
+		rec := &recorder{ranker: &w.options.Ranker}
+		result, err := w.builder.Build(context.WithValue(ctx, recorderKey{}, rec), pipeline.Query{Text: q.Text})
+		if err == nil {
+			w.run.Outcomes[i] = w.outcome(q, rec, result)
+		}
+		w.finish(q, rec, err)
+	}
+}
+
+// finish enters the end of a build; the first error ends the run.
+func (w *workers) finish(q *Judged, rec *recorder, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return
+	case err != nil:
+		w.err = fmt.Errorf("query %q: %w", q.ID, err)
+		w.cancel()
+		return
+	}
+	w.check(rec)
+	w.done++
+	if w.options.Progress != nil {
+		w.options.Progress(w.done, len(w.run.Outcomes))
+	}
+}
+
+// check counts the retrieved documents that the corpus has and those it has not.
+func (w *workers) check(rec *recorder) {
+	seen := map[string]bool{}
+	for _, s := range rec.stages {
+		for _, x := range s.rows {
+			switch {
+			case seen[x.document]:
+				continue
+			case w.run.Set.Corpus.Has(x.document):
+				w.known++
+			default:
+				w.run.Unknown++
+				if w.run.UnknownExample == "" || x.document < w.run.UnknownExample {
+					w.run.UnknownExample = x.document
+				}
+			}
+			seen[x.document] = true
+		}
+	}
+}
+
+// outcome measures the stages of a build and follows its relevant documents.
+func (w *workers) outcome(q *Judged, rec *recorder, result *pipeline.Result) Outcome {
+	rows, n := rec.ranker.rows(result.Window.Items)
+	stages := append(rec.stages, stage{name: WindowStage, rows: rows, items: n})
+	o := Outcome{Query: q, TimeMS: result.BuildTimeMS, Relevant: follow(q.Grades, stages, rec.ranker, result.Overflow)}
+	for i := range stages {
+		s := &stages[i]
+		ranking := make([]string, len(s.rows))
+		for j := range s.rows {
+			ranking[j] = s.rows[j].document
+		}
+		scored := NewScored(ranking, q.Grades)
+		values := make([]float64, len(w.run.Metrics))
+		for j, m := range w.run.Metrics {
+			values[j] = m.Of(scored)
+		}
+		o.Stages = append(o.Stages, StageOutcome{Name: s.name, Items: s.items, Documents: len(s.rows), Values: values, Skipped: s.skipped})
+	}
+	return o
+}
+
+// sameStages sees to it that stages can be averaged: every build must have run
+// the same steps.
+func (r *Run) sameStages() error {
+	names := func(o *Outcome) (list []string) {
+		for i := range o.Stages {
+			list = append(list, o.Stages[i].Name)
+		}
+		return list
+	}
+	want := names(&r.Outcomes[0])
+	if len(want) == 1 {
+		return fmt.Errorf("no step was observed: %w (the configuration needs steps)", pipeline.ErrInvalid)
+	}
+	for i := range r.Outcomes {
+		if got := names(&r.Outcomes[i]); !slices.Equal(got, want) {
+			return fmt.Errorf("query %q: steps %q, others had %q: %w", r.Outcomes[i].Query.ID, got, want, pipeline.ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// values returns the values of a metric at a stage, one per query.
+func (r *Run) values(stage, metric int) []float64 {
+	out := make([]float64, len(r.Outcomes))
+	for i := range r.Outcomes {
+		out[i] = r.Outcomes[i].Stages[stage].Values[metric]
+	}
+	return out
+}

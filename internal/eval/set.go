@@ -1,0 +1,120 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// Judged is a query with its judgements.
+type Judged struct {
+	Query
+	Grades Grades
+}
+
+// Set is what is evaluated: the queries that have relevant documents.
+type Set struct {
+	Queries []Judged `json:"-"`
+	Corpus  *Corpus  `json:"-"`
+	Counts
+}
+
+// Counts say what became of the queries and judgements of a collection.
+type Counts struct {
+	// Documents is the size of the corpus, Read the number of queries read.
+	Documents int `json:"documents"`
+	Read      int `json:"queries_read"`
+	// Evaluated is how many queries are evaluated, Relevant how many relevant
+	// documents these have together.
+	Evaluated int `json:"queries_evaluated"`
+	Relevant  int `json:"relevant_documents"`
+	// Unjudged queries have no judgement, WithoutRelevant none above 0, and
+	// BeyondLimit are those after the last one asked for.
+	Unjudged        int `json:"queries_without_judgements"`
+	WithoutRelevant int `json:"queries_without_relevant_documents"`
+	BeyondLimit     int `json:"queries_beyond_limit"`
+	// MissingDocuments and MissingQueries are judgements of what is not there.
+	MissingDocuments int `json:"judgements_of_missing_documents"`
+	MissingQueries   int `json:"judgements_of_missing_queries"`
+}
+
+// SelectOptions choose what is evaluated.
+type SelectOptions struct {
+	// Limit is the most queries, the first in the order of the file; 0 is all.
+	Limit int
+	// AllowMissing counts judgements of documents and queries that do not exist
+	// instead of refusing them. Such a document can never be found.
+	AllowMissing bool
+}
+
+// Select puts the queries and their judgements together. It refuses judgements
+// of documents or queries that do not exist.
+func Select(corpus *Corpus, queries []Query, qrels *Qrels, o SelectOptions) (*Set, error) {
+	s := &Set{Corpus: corpus}
+	s.Documents, s.Read = corpus.Len(), len(queries)
+	grades, err := s.grades(queries, qrels, o.AllowMissing)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range queries {
+		switch g := grades[q.ID]; {
+		case len(g) == 0:
+			s.Unjudged++
+		case g.Relevant() == 0:
+			s.WithoutRelevant++
+		case o.Limit > 0 && len(s.Queries) == o.Limit:
+			s.BeyondLimit++
+		default:
+			s.Queries = append(s.Queries, Judged{q, g})
+			s.Relevant += g.Relevant()
+		}
+	}
+	s.Evaluated = len(s.Queries)
+	if s.Evaluated == 0 {
+		return nil, problem(qrels.Name, 0, "none of the %d queries has a relevant document (do the query ids of both files agree?)", s.Read)
+	}
+	return s, nil
+}
+
+// maxMissing is how many missing documents and queries are listed.
+const maxMissing = 5
+
+// grades groups the judgements by query and checks what they name.
+func (s *Set) grades(queries []Query, qrels *Qrels, allow bool) (map[string]Grades, error) {
+	grades := make(map[string]Grades, len(queries))
+	for _, q := range queries {
+		grades[q.ID] = nil
+	}
+	var problems strict.Problems
+	missing := func(line int, format string, args ...any) {
+		if len(problems) < maxMissing {
+			problems = append(problems, strict.Problem{File: qrels.Name, Pos: strict.Pos{Line: line}, Message: fmt.Sprintf(format, args...)})
+		}
+	}
+	for _, j := range qrels.List {
+		g, ok := grades[j.Query]
+		switch {
+		case !ok:
+			s.MissingQueries++
+			missing(j.Line, "query %q is not among the queries", j.Query)
+			continue
+		case !s.Corpus.Has(j.Document):
+			s.MissingDocuments++
+			missing(j.Line, "document %q of query %q is not in the corpus", j.Document, j.Query)
+		}
+		if g == nil {
+			g = Grades{}
+			grades[j.Query] = g
+		}
+		g[j.Document] = j.Grade
+	}
+	if n := s.MissingDocuments + s.MissingQueries; n > 0 && !allow {
+		last := &problems[len(problems)-1]
+		if n > len(problems) {
+			last.Message += fmt.Sprintf(", and %d more such judgements", n-len(problems))
+		}
+		last.Message += " (are the files of one collection? to count such judgements instead, allow them with --allow-missing)"
+		return nil, problems
+	}
+	return grades, nil
+}

@@ -1,0 +1,90 @@
+package request
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func ExampleReadMessages() {
+	m, err := ReadMessages("messages.json", strings.NewReader(`[{"role": "user", "content": "hi"}]`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(m.Messages), m.State == nil)
+
+	_, err = ReadMessages("messages.json", strings.NewReader(`[{"role": "usr"}]`))
+	fmt.Println(err)
+	// Output:
+	// 1 true
+	// messages.json:1:2: messages[0]: missing key "content"
+	// messages.json:1:11: messages[0].role: unknown value "usr" (did you mean "user"?)
+}
+
+func TestReadMessages(t *testing.T) {
+	m, err := ReadMessages("m", strings.NewReader(`{
+	  "state": {"run_id": "r", "observations": ["saw"], "reflection": "so", "data": {"n": 9007199254740993},
+	    "messages": [{"role": "assistant", "tool_calls": [{"z": 1.50, "a": "<b>"}]}]},
+	  "messages": [{"role": "tool", "content": "", "name": "ls", "tool_call_id": "1"}],
+	  "budget": {"max_tokens": 5, "max_messages": 2, "phase": "synthesize"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Messages{
+		State: &pipeline.AgentState{
+			RunID: "r", Observations: []string{"saw"}, Reflection: "so", Data: map[string]any{"n": int64(9007199254740993)},
+			Messages: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: []byte(`[{"z": 1.50, "a": "<b>"}]`)}},
+		},
+		Messages: []pipeline.Message{{Role: pipeline.RoleTool, Name: "ls", ToolCallID: "1"}},
+		Budget:   Budget{MaxTokens: 5, MaxMessages: 2, Phase: "synthesize"}, Phase: pipeline.PhaseSynthesize,
+	}
+	if !reflect.DeepEqual(m, want) {
+		t.Errorf("got  %+v\nwant %+v", m, want)
+	}
+}
+
+func TestReadMessagesErrors(t *testing.T) {
+	for doc, want := range map[string]string{
+		``:                                 `m:1:1: the document is empty (want a JSON object)`,
+		`{"mesages": []}`:                  `m:1:2: mesages: unknown key (did you mean "messages"?)`,
+		`[{"role": "user", "content": 1}]`: `m:1:30: messages[0].content: want a string, got 1 (write "1")`,
+		`[{"role": "assistant", "tool_calls": {}}]`: `m:1:2: messages[0]: missing key "content"
+m:1:38: messages[0].tool_calls: want a list, got a map`,
+		`[null]`: `m:1:2: messages[0]: missing key "role"
+m:1:2: messages[0]: missing key "content"`,
+		`{"budget": {"max_tokens": 0}}`: `m:1:27: budget.max_tokens: want 1 or more, got 0`,
+		`{"phase": "llmm"}`:             `m:1:11: phase: unknown value "llmm" (did you mean "llm"?)`,
+	} {
+		if _, err := ReadMessages("m", strings.NewReader(doc)); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", doc, err, want)
+		}
+	}
+}
+
+// The invariant: messages or an error, and what is accepted is valid.
+func FuzzReadMessages(f *testing.F) {
+	f.Add(`[{"role": "assistant", "content": "a", "tool_calls": [1]}]`)
+	f.Add(`{"state": {"messages": [{"role": "user", "content": ""}]}, "messages": null}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		m, err := ReadMessages("m", strings.NewReader(doc))
+		if (m == nil) == (err == nil) {
+			t.Fatalf("messages %v, error %v: want exactly one", m, err)
+		}
+		if err != nil {
+			return
+		}
+		state := pipeline.AgentState{Messages: m.Messages}
+		if err := state.Validate(); err != nil {
+			t.Fatalf("accepted messages are not valid: %v", err)
+		}
+		if m.State != nil {
+			if err := m.State.Validate(); err != nil {
+				t.Fatalf("accepted state is not valid: %v", err)
+			}
+		}
+	})
+}
