@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline/tokens/internal/bpe"
@@ -22,10 +23,10 @@ type counter interface {
 // are large. The two that current models use have a counter of their own, the
 // older two are tiktoken-go's.
 var encodings = map[string]*Encoding{
-	"cl100k_base": newEncoding("cl100k_base", exact),
-	"o200k_base":  newEncoding("o200k_base", exact),
-	"p50k_base":   newEncoding("p50k_base", library),
-	"r50k_base":   newEncoding("r50k_base", library),
+	"cl100k_base": newEncoding("cl100k_base", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", exact),
+	"o200k_base":  newEncoding("o200k_base", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d", exact),
+	"p50k_base":   newEncoding("p50k_base", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069", library),
+	"r50k_base":   newEncoding("r50k_base", "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930", library),
 }
 
 // Names lists the encodings that [Get] knows.
@@ -45,14 +46,16 @@ func Get(name string) (*Encoding, error) {
 // Encoding is a byte-pair encoding with its vocabulary and a bounded memory of
 // recent counts. It is safe for concurrent use.
 type Encoding struct {
-	name  string
-	load  func() (counter, error)
-	cache *countCache
+	name   string
+	digest string // SHA-256 of the vocabulary file, in hex
+	gpt2   bool   // splits text as GPT-2 does
+	load   func() (counter, error)
+	cache  *countCache
 }
 
-func newEncoding(name string, load func(name string) (counter, error)) *Encoding {
+func newEncoding(name, digest string, load func(name string) (counter, error)) *Encoding {
 	return &Encoding{
-		name:  name,
+		name: name, digest: digest, gpt2: strings.HasSuffix(name, "50k_base"),
 		load:  sync.OnceValues(func() (counter, error) { return load(name) }),
 		cache: newCountCache(cacheEntries),
 	}
@@ -62,6 +65,9 @@ func exact(name string) (counter, error) { return bpe.Get(name) }
 
 // Name returns the name, such as "cl100k_base".
 func (e *Encoding) Name() string { return e.name }
+
+// Vocabulary returns the SHA-256 digest, in hex, of the vocabulary file that counts.
+func (e *Encoding) Vocabulary() string { return e.digest }
 
 // Count returns the number of tokens of each text. The first call loads the
 // vocabulary. It returns early with the error of ctx.
