@@ -15,12 +15,13 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // buildFlags are the flags of build that are no settings.
 type buildFlags struct {
 	output, queryFile, items, request string
-	explain, strict                   bool
+	explain, strict, remember         bool
 }
 
 func (a *app) buildCommand() *cobra.Command {
@@ -36,11 +37,15 @@ A step that fails under "on_error: skip" (the default of plugins) leaves one
 line on stderr and the items as they were.
 
 The query is the argument, the content of --query-file, or with "-" what comes
-on stdin. With --request the whole build is one JSON document, and the result is
+on stdin. With --conversation the newest turns of that conversation in the store
+fill the window as far as its own size goes (conversation.max_tokens), and with
+--remember the query becomes its newest turn once the window is built; add the
+answer with "memory add --role assistant". With --request the whole build is one JSON document, and the result is
 one too; a failed build then prints a document with the key "error". A request
 uses the plugins of --plugins and, with --config, the instances of that file.`,
 		Example: `  anchor-host build "how do I cancel a request?"
   anchor-host build --explain --max-tokens 2000 "how do I cancel a request?"
+  anchor-host build --conversation chat-7 --remember "and when do we leave?"
   echo "how do I cancel a request?" | anchor-host build -o json -
   echo '{"query": "hi", "items": [{"content": "hello", "source": "user"}]}' |
     anchor-host build --request -`,
@@ -48,7 +53,10 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	}
 	hostFlags(cmd)
 	windowFlags(cmd)
+	storeFlags(cmd)
 	flags := cmd.Flags()
+	flags.String("conversation", "", "take the newest turns of this conversation from the store")
+	flags.BoolVar(&f.remember, "remember", false, "add the query to the conversation as a turn of the user")
 	flags.StringVarP(&f.output, "output", "o", "text", "output: text (the formatted window) or json (the whole result)")
 	flags.StringVar(&f.queryFile, "query-file", "", "read the query from a file")
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
@@ -57,6 +65,8 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step was skipped")
 	cmd.MarkFlagsMutuallyExclusive("request", "items")
 	cmd.MarkFlagsMutuallyExclusive("request", "query-file")
+	cmd.MarkFlagsMutuallyExclusive("request", "conversation")
+	cmd.MarkFlagsMutuallyExclusive("request", "remember")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		if f.request != "" {
 			return a.buildRequest(cmd, &f, args)
@@ -85,6 +95,15 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	}
 	run := &buildRun{app: a, config: &loaded.Config, items: items, query: pipeline.Query{Text: query}, strict: f.strict}
 	run.pluginDir, run.cacheDir, run.path = loaded.PluginDir(), loaded.CachePath(), loaded.Path
+	if run.remember = f.remember; f.remember && (loaded.Conversation == nil || loaded.Conversation.ID == "") {
+		return usagef(cmd, "--remember needs a conversation (name one with --conversation)")
+	}
+	if assemble.UsesStore(&loaded.Config) {
+		if run.store, err = openStore(cmd.Context(), loaded); err != nil {
+			return err
+		}
+		defer run.store.Close() // what was remembered is on disk
+	}
 	if f.explain {
 		run.trace = new(assemble.Trace)
 	}
@@ -160,6 +179,10 @@ type buildRun struct {
 	query               pipeline.Query
 	trace               *assemble.Trace
 	strict              bool
+	// store keeps conversation and facts, nil where there are none. remember adds
+	// the query to the conversation.
+	store    store.Store
+	remember bool
 	// silent leaves out progress: a program is reading.
 	silent   bool
 	assembly *assemble.Assembly
@@ -179,6 +202,7 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 	assembly, err := assemble.New(ctx, r.config, assemble.Options{
 		PluginDir: r.pluginDir, CacheDir: r.cacheDir, Path: r.path,
 		Logger: r.app.logger(r.config), Items: r.items, Trace: r.trace, OnCompile: progress.compiling,
+		Store: r.store,
 	})
 	if err != nil {
 		return nil, err
@@ -189,6 +213,9 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 	result, err := assembly.Build(ctx, r.query)
 	progress.stop()
 	r.reportSkipped(result, err)
+	if err == nil && r.remember {
+		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: r.query.Text})
+	}
 	return result, err
 }
 

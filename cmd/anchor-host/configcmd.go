@@ -70,6 +70,7 @@ environment variable, file and line, or the default. Secrets are not printed.`,
 	}
 	hostFlags(cmd)
 	windowFlags(cmd)
+	storeFlags(cmd)
 	format := formatFlag(cmd, "table", "json", "yaml")
 	origin := cmd.Flags().Bool("origin", false, "print where each setting comes from")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,7 +183,8 @@ func TestPrecedence(t *testing.T) {
 // Every command explains itself, with an example.
 func TestHelp(t *testing.T) {
 	a := newApp(nil, nil, nil)
-	for _, cmd := range append(a.rootCommand().Commands(), a.pluginCommand().Commands()...) {
+	for _, cmd := range slices.Concat(a.rootCommand().Commands(), a.pluginCommand().Commands(),
+		a.memoryCommand().Commands(), a.framesCommand().Commands()) {
 		if cmd.Name() == "completion" || cmd.Name() == "help" {
 			continue
 		}
@@ -226,7 +228,9 @@ func TestHelpGolden(t *testing.T) {
 	const golden = "testdata/help.golden"
 	var b strings.Builder
 	for _, command := range []string{
-		"", "init", "build", "plugin", "plugin list", "plugin inspect", "plugin call",
+		"", "init", "build", "assemble",
+		"memory", "memory add", "memory list", "memory search", "memory forget", "memory export", "memory import", "memory gc",
+		"frames", "frames push", "frames list", "frames window", "plugin", "plugin list", "plugin inspect", "plugin call",
 		"config", "config validate", "config show", "config schema", "doctor", "version",
 	} {
 		code, stdout, stderr := run(t, "", append(strings.Fields(command), "--help")...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -212,17 +213,21 @@ func part[T any](b *builder, path string, op abi.Operation, u config.Use, get fu
 
 // quiet returns a logger that leaves out the records of skipped steps: the
 // diagnostics name them, and the caller says so once.
-func quiet(l *slog.Logger) *slog.Logger { return slog.New(dropRecords{l.Handler(), "step skipped"}) }
+func quiet(l *slog.Logger) *slog.Logger { return drop(l, "step skipped") }
 
-// dropRecords is a handler that drops the records of one message.
-type dropRecords struct {
+// drop returns a logger that leaves out the records of some messages.
+func drop(l *slog.Logger, messages ...string) *slog.Logger {
+	return slog.New(dropHandler{l.Handler(), messages})
+}
+
+type dropHandler struct {
 	slog.Handler
-	message string
+	messages []string
 }
 
 // Handle implements slog.Handler.
-func (d dropRecords) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == d.message {
+func (d dropHandler) Handle(ctx context.Context, r slog.Record) error {
+	if slices.Contains(d.messages, r.Message) {
 		return nil
 	}
 	return d.Handler.Handle(ctx, r)

@@ -184,7 +184,7 @@ func (f failingProvider) Apply(context.Context, *pipeline.AgentState, []pipeline
 	return nil, f.err
 }
 
-// quietChain is quiet for the records of providers that were left out.
+// quietChain returns a logger that leaves out what the diagnostics of a run say.
 func quietChain(l *slog.Logger) *slog.Logger {
-	return slog.New(dropRecords{l.Handler(), "provider left out"})
+	return drop(l, "provider left out", "messages over budget", "no estimate", "tokens not counted")
 }

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+)
+
+// assembleFlags are the flags of assemble that are no settings.
+type assembleFlags struct {
+	run, output     string
+	explain, strict bool
+}
+
+func (a *app) assembleCommand() *cobra.Command {
+	var f assembleFlags
+	cmd := &cobra.Command{
+		Use:   "assemble [flags] [FILE]",
+		Short: "Prepare the messages of an agent for a model call",
+		Long: `Take the messages of an agent through the provider chain and print the list for
+the model: what is configured under agent and providers in anchor.yaml, by
+ascending priority. Built in are observation (10), compaction (20) and
+truncation (30). A provider that fails changes nothing and leaves one line on
+stderr.
+
+The input is a JSON list of messages, on stdin or in FILE, or an object:
+
+  {"messages": [{"role", "content", "name", "tool_calls", "tool_call_id"}],
+   "state": {"run_id", "messages", "observations", "reflection", "data"},
+   "budget": {"max_tokens", "max_messages"}, "phase": "llm" | "synthesize"}
+
+A flag counts before the input, the input before anchor.yaml.
+
+With --run the state is kept in the store: the messages are the new ones since
+the last call and come after those of the state, what observation and
+compaction write back lasts, and frames of the run become observations. A state
+in the input takes the place of the stored one. Without --run the messages are
+the whole list; -o json prints the state for the next call beside them.`,
+		Example: `  anchor-host assemble --max-tokens 16000 < messages.json
+  echo '[{"role": "user", "content": "go on"}]' | anchor-host assemble --run fix-42 --explain
+  anchor-host assemble --run fix-42 --phase synthesize -o json < /dev/null`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	hostFlags(cmd)
+	storeFlags(cmd)
+	flags := cmd.Flags()
+	flags.Int("max-tokens", 0, "the most tokens of the messages")
+	settingFlag(cmd, "max-tokens", "agent.max_tokens")
+	flags.Int("max-messages", 0, "the most messages")
+	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
+	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
+	flags.String("timeout", "", "bound of the whole run, such as 10s")
+	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
+	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
+	flags.BoolVar(&f.explain, "explain", false, "say on stderr what each provider did")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider failed or the budget is exceeded")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		if err := checkFormat(cmd, f.output, "messages", "json"); err != nil {
+			return err
+		}
+		path := "-"
+		if len(args) == 1 {
+			path = args[0]
+		}
+		return a.assemble(cmd, &f, path)
+	})
+	return cmd
+}
+
+// assemble reads, runs and prints.
+func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error {
+	loaded, err := a.load(cmd)
+	if err != nil {
+		return err
+	}
+	input, err := a.messages(path, f.run != "")
+	if err != nil {
+		return err
+	}
+	run := &agentRun{app: a, config: loaded, input: input, budget: agentBudget(cmd, &loaded.Config, input)}
+	if f.run != "" {
+		s, err := openStore(cmd.Context(), loaded)
+		if err != nil {
+			return err
+		}
+		defer s.Close() // everything that was saved is on disk
+		run.stored = &agentstore.Run{Store: s, Tenant: loaded.TenantName(), ID: f.run}
+	}
+	result, err := run.do(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if err := a.printAssembly(f, run, result); err != nil {
+		return err
+	}
+	a.say("%s", chainSummary(result.Diagnostics))
+	return degradedChain(f.strict, result.Diagnostics)
+}
+
+// messages reads the input. Nothing at all is no new messages of a stored run.
+func (a *app) messages(path string, stored bool) (*request.Messages, error) {
+	r, name, err := a.open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	defer r.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(r); err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	if stored && len(bytes.TrimSpace(b.Bytes())) == 0 {
+		return &request.Messages{}, nil
+	}
+	return request.ReadMessages(name, &b)
+}
+
+// agentBudget returns the room for the messages: of the flags, else of the input,
+// else of the configuration.
+func agentBudget(cmd *cobra.Command, c *config.Config, in *request.Messages) pipeline.ProviderBudget {
+	b := assemble.Budget(c)
+	if !cmd.Flags().Changed("max-tokens") {
+		b.MaxTokens = cmp.Or(in.Budget.MaxTokens, b.MaxTokens)
+	}
+	if !cmd.Flags().Changed("max-messages") {
+		b.MaxMessages = cmp.Or(in.Budget.MaxMessages, b.MaxMessages)
+	}
+	if !cmd.Flags().Changed("phase") {
+		b.Phase = cmp.Or(in.Phase, b.Phase)
+	}
+	return b
+}
+
+// agentRun is one run of the provider chain.
+type agentRun struct {
+	app    *app
+	config *config.Loaded
+	input  *request.Messages
+	budget pipeline.ProviderBudget
+	// stored is where the state is kept, nil for a state that is not.
+	stored *agentstore.Run
+	state  *pipeline.AgentState
+	frames *frames.Pipeline
+}
+
+// do loads the plugins, runs the chain, saves the state, and says on stderr which
+// providers were left out.
+func (r *agentRun) do(ctx context.Context) (*pipeline.Assembly, error) {
+	if r.config.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.config.Timeout))
+		defer cancel()
+	}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	progress := newProgress(r.app)
+	defer progress.stop()
+	progress.start("starting the plugins")
+	chain, err := assemble.NewChain(ctx, &r.config.Config, assemble.Options{
+		PluginDir: r.config.PluginDir(), CacheDir: r.config.CachePath(), Path: r.config.Path,
+		Logger: r.app.logger(&r.config.Config), OnCompile: progress.compiling, Frames: r.frames,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer chain.Close(context.WithoutCancel(ctx))
+	progress.start("running the providers")
+	result, err := chain.Assemble(ctx, r.state, r.list(), r.budget)
+	progress.stop()
+	r.report(result.Diagnostics)
+	if err != nil {
+		return nil, err
+	}
+	if r.stored != nil {
+		err = r.stored.Save(ctx, r.state)
+	}
+	return result, err
+}
+
+// prepare puts the state together.
+func (r *agentRun) prepare(ctx context.Context) (err error) {
+	r.state = &pipeline.AgentState{}
+	if r.stored != nil {
+		if r.state, err = r.stored.Load(ctx); err != nil {
+			return err
+		}
+		if r.frames, err = r.stored.Frames(ctx, frames.Limits{}); err != nil {
+			return err
+		}
+	}
+	if r.input.State != nil {
+		r.state = r.input.State
+	}
+	if r.stored != nil {
+		r.state.RunID = r.stored.ID
+		r.state.Messages = append(r.state.Messages, r.input.Messages...)
+	} else if r.state.Messages == nil {
+		r.state.Messages = pipeline.CloneMessages(r.input.Messages)
+	}
+	return nil
+}
+
+// list returns the messages that the chain begins with.
+func (r *agentRun) list() []pipeline.Message {
+	if r.stored != nil || r.input.Messages == nil {
+		return r.state.Messages
+	}
+	return r.input.Messages
+}
+
+// report leaves one line for each provider that was left out, and for what else
+// is not as it should be.
+func (r *agentRun) report(d *pipeline.ChainDiagnostics) {
+	for _, p := range d.Providers {
+		if p.Outcome == pipeline.ProviderFailed {
+			r.app.say("provider %q: %s (left out)", p.Name, oneCell(p.Message))
+		}
+	}
+	for _, w := range d.Warnings {
+		r.app.say("warning: %s", oneCell(w))
+	}
+	if over := overBudget(d); over != "" {
+		r.app.say("warning: %s", over)
+	}
+}
+
+// overBudget says by how much a list exceeds its budget, nothing if it does not.
+func overBudget(d *pipeline.ChainDiagnostics) string {
+	switch {
+	case d.TokensOver > 0:
+		return fmt.Sprintf("the messages exceed max_tokens %d by %d (system messages and the newest user message stay; a larger budget or shorter messages help)", d.Budget.MaxTokens, d.TokensOver)
+	case d.MessagesOver > 0:
+		return fmt.Sprintf("the messages exceed max_messages %d by %d", d.Budget.MaxMessages, d.MessagesOver)
+	}
+	return ""
+}
+
+// degradedChain is the error of a run under --strict that was not as it should be.
+func degradedChain(strict bool, d *pipeline.ChainDiagnostics) error {
+	failed := 0
+	for _, p := range d.Providers {
+		if p.Outcome == pipeline.ProviderFailed {
+			failed++
+		}
+	}
+	switch {
+	case !strict:
+	case failed > 0:
+		return fmt.Errorf("%w: %d of the providers left out (--strict)", errDegraded, failed)
+	case overBudget(d) != "":
+		return fmt.Errorf("%w: the budget is exceeded (--strict)", errDegraded)
+	}
+	return nil
+}
+
+// printAssembly writes the messages, and what was asked for beside them.
+func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *pipeline.Assembly) error {
+	messages := result.Messages
+	if messages == nil {
+		messages = []pipeline.Message{}
+	}
+	var doc any = messages
+	if f.output == "json" {
+		doc = struct {
+			Messages    []pipeline.Message         `json:"messages"`
+			State       *pipeline.AgentState       `json:"state"`
+			Diagnostics *pipeline.ChainDiagnostics `json:"diagnostics"`
+		}{messages, run.state, result.Diagnostics}
+	}
+	var b bytes.Buffer
+	if err := writeJSON(&b, doc); err != nil {
+		return err
+	}
+	if f.explain {
+		var e bytes.Buffer
+		explainChain(&e, result.Diagnostics)
+		if _, err := a.err.Write(e.Bytes()); err != nil {
+			return fmt.Errorf("write explanation: %w", err)
+		}
+	}
+	return a.emit(&b)
+}
+
+// explainChain writes what each provider did as a table.
+func explainChain(b *bytes.Buffer, d *pipeline.ChainDiagnostics) {
+	var rows [][]string
+	for i := range d.Providers {
+		p := &d.Providers[i]
+		note := string(p.Outcome)
+		if p.Outcome == pipeline.ProviderFailed {
+			note += ": " + oneCell(cmp.Or(p.Reason, p.Message))
+		}
+		if p.EstimatedTokens != nil {
+			note += fmt.Sprintf(", estimated %d tokens", *p.EstimatedTokens)
+		}
+		rows = append(rows, []string{
+			oneCell(p.Name), strconv.Itoa(p.Priority), arrow(p.Before.Messages, p.After.Messages),
+			tokenArrow(p.Before, p.After), ms(p.TimeMS), note,
+		})
+	}
+	rows = append(rows, []string{
+		"all", "", arrow(d.Before.Messages, d.After.Messages), tokenArrow(d.Before, d.After), ms(d.TimeMS), "",
+	})
+	table(b, []string{"PROVIDER", "PRIORITY", "MESSAGES", "TOKENS", "TIME", "OUTCOME"}, rows)
+}
+
+// arrow shows a number before and after, once if it has not changed.
+func arrow(before, after int) string {
+	if before == after {
+		return strconv.Itoa(after)
+	}
+	return fmt.Sprintf("%d → %d", before, after)
+}
+
+func tokenArrow(before, after pipeline.ListSize) string {
+	if before.Tokens == nil || after.Tokens == nil {
+		return "-"
+	}
+	return arrow(*before.Tokens, *after.Tokens)
+}
+
+// chainSummary says in one line what was assembled.
+func chainSummary(d *pipeline.ChainDiagnostics) string {
+	return fmt.Sprintf("messages: %s; tokens: %s of %d; %.0f ms", arrow(d.Before.Messages, d.After.Messages),
+		tokenArrow(d.Before, d.After), d.Budget.MaxTokens, d.TimeMS)
+}
