@@ -286,3 +286,40 @@ func TestManagerLoadsItsConversation(t *testing.T) {
 		}
 	}
 }
+
+// FuzzLoad holds that whatever a store has for a conversation, loading it gives a
+// valid window or an error that leaves the window empty.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(`{"text":"sum","count":1,"through":1,"kept":[1],"time":"2026-01-01T00:00:00Z"}`), []byte(`{"role":"user","content":"a b c","created_at":"2026-01-01T00:00:00Z"}`), true)
+	f.Add([]byte(`{"through":9,"kept":[3,2]}`), []byte(`{"role":"tool","content":"","token_count":9223372036854775807}`), false)
+	f.Fuzz(func(t *testing.T, digest, turn []byte, condensed bool) {
+		s := store.NewMemory()
+		for kind, data := range map[string][]byte{KindDigest: digest, KindTurn: turn} {
+			key := store.Key{Tenant: "ann", Kind: kind, Stream: "c"}
+			if s.Put(t.Context(), key, store.Record{ID: "digest", Data: data}) != nil {
+				t.Skip("no record")
+			}
+			if kind == KindTurn && s.Put(t.Context(), key, store.Record{ID: "2", Data: data}) != nil {
+				t.Skip("no record")
+			}
+		}
+		cfg := windowKinds()["oldest"]
+		if condensed {
+			cfg = windowKinds()["pairs, condensed"]
+		}
+		w, err := pipeline.NewSlidingWindow(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = NewLog(s, "ann", "c").Load(t.Context(), w)
+		items, _ := w.Items(t.Context(), nil)
+		if err != nil && len(items) > 0 || w.TotalTokens() > w.MaxTokens() {
+			t.Fatalf("%v, and %d tokens, %+v", err, w.TotalTokens(), items)
+		}
+		for i := range items {
+			if err := items[i].Validate(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
