@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-out=build/tinygo
+out=build/_tinygo # the underscore hides its sources from go build ./...
 packages="clang-19 lld-19 llvm-19-dev libclang-19-dev wasi-libc libclang-rt-19-dev-wasm32 binaryen"
 
 if ! command -v clang-19 >/dev/null || ! command -v wasm-ld-19 >/dev/null || ! command -v wasm-opt >/dev/null; then
