@@ -111,17 +111,21 @@ const (
 type chatMessage struct {
 	role  Role
 	parts []string
+	// calls are those of an assistant's message whose results follow, result is what
+	// a tool's message says beside its text.
+	calls  []toolCall
+	result *spoken
 	// cached is the number of parts, from the first, that a cache mark closes.
 	cached int
 }
 
 // mergeRoles joins neighboring messages of equal role, which no chat API takes, into
-// one. System messages are never merged. A cache mark of the first message stays,
+// one. Messages of the system, of tools, and those with calls are never merged. A cache mark of the first message stays,
 // those of the others are lost.
 func mergeRoles(messages []chatMessage) []chatMessage {
 	out := messages[:0]
 	for _, m := range messages {
-		if last := len(out) - 1; last >= 0 && m.role != RoleSystem && out[last].role == m.role {
+		if last := len(out) - 1; last >= 0 && m.role != RoleSystem && m.role != RoleTool && out[last].role == m.role && m.calls == nil && out[last].calls == nil {
 			out[last].parts = append(out[last].parts, m.parts...)
 			continue
 		}
@@ -140,8 +144,5 @@ func (s *sections) chatMessages(prefix string, cacheContext bool) []chatMessage 
 		}
 		messages = append(messages, m)
 	}
-	for _, it := range s.turns {
-		messages = append(messages, chatMessage{role: roleOf(it), parts: []string{it.Content}})
-	}
-	return mergeRoles(messages)
+	return mergeRoles(append(messages, turnMessages(s.turns)...))
 }

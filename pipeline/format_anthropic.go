@@ -44,8 +44,8 @@ type CacheControl struct {
 	Type string `json:"type"`
 }
 
-// AnthropicMessage is one message. Content is a string, or a []TextBlock when a
-// block of it has a cache mark.
+// AnthropicMessage is one message. Content is a string, a []TextBlock when a block of
+// it has a cache mark, or blocks of several types in a []any when tools are used.
 type AnthropicMessage struct {
 	Role    Role `json:"role"`
 	Content any  `json:"content"`
@@ -66,7 +66,9 @@ func (f Anthropic) Validate() error {
 }
 
 // Format returns an [*AnthropicOutput]: system prompts as blocks, then a user message
-// with the context, then the turns, neighbors of equal role merged.
+// with the context, then the turns, neighbors of equal role merged. A tool turn becomes
+// a tool_result block after the call it answers; a system turn within a conversation,
+// which the API does not have, is the user's.
 func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -78,11 +80,44 @@ func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
 	}
 	f.markSystem(out.System)
 	messages := s.chatMessages("Here is relevant context:\n\n", f.Caching)
-	out.Messages = make([]AnthropicMessage, len(messages))
 	for i := range messages {
-		out.Messages[i] = f.message(&messages[i])
+		if messages[i].role == RoleSystem {
+			messages[i].role = RoleUser
+		}
+	}
+	messages = mergeRoles(messages)
+	out.Messages = make([]AnthropicMessage, 0, len(messages))
+	for i := 0; i < len(messages); i++ {
+		if messages[i].calls == nil {
+			out.Messages = append(out.Messages, f.message(&messages[i]))
+			continue
+		}
+		use, results := toolMessages(messages[i:])
+		i += len(messages[i].calls)
+		if next := i + 1; next < len(messages) && messages[next].role == RoleUser {
+			results.Content = append(results.Content.([]any), TextBlock{Type: "text", Text: strings.Join(messages[next].parts, blankLine)})
+			i = next
+		}
+		out.Messages = append(out.Messages, use, results)
 	}
 	return out, nil
+}
+
+// toolMessages returns the assistant's message with calls, and the user's message with
+// their results, which are the messages after it.
+func toolMessages(messages []chatMessage) (use, results AnthropicMessage) {
+	m := &messages[0]
+	var blocks, answers []any
+	if text := strings.Join(m.parts, blankLine); strings.TrimSpace(text) != "" {
+		blocks = append(blocks, TextBlock{Type: "text", Text: text})
+	}
+	for i := range m.calls {
+		c := &m.calls[i]
+		blocks = append(blocks, ToolUseBlock{"tool_use", c.ID, c.name(), c.input()})
+		r := &messages[1+i]
+		answers = append(answers, ToolResultBlock{"tool_result", r.result.callID, r.parts[0]})
+	}
+	return AnthropicMessage{Role: RoleAssistant, Content: blocks}, AnthropicMessage{Role: RoleUser, Content: answers}
 }
 
 // markSystem marks the last block. The API refuses a mark on blank text: then the

@@ -18,7 +18,8 @@ type OpenAIOutput struct {
 func (OpenAI) FormatType() string { return "openai" }
 
 // Format returns an [*OpenAIOutput]: one system message, then a user message with the
-// context, then the turns, neighbors of equal role merged.
+// context, then the turns, neighbors of equal role merged. System turns of a
+// conversation stay where they were said, tool turns follow the calls they answer.
 func (OpenAI) Format(_ context.Context, w *Window) (any, error) {
 	s := divide(w)
 	messages := s.chatMessages("Relevant context:\n\n", false)
@@ -28,7 +29,14 @@ func (OpenAI) Format(_ context.Context, w *Window) (any, error) {
 	}
 	for i := range messages {
 		m := &messages[i]
-		out.Messages = append(out.Messages, Message{Role: m.role, Content: strings.Join(m.parts, blankLine)})
+		message := Message{Role: m.role, Content: strings.Join(m.parts, blankLine)}
+		if m.calls != nil {
+			message.ToolCalls = openAICalls(m.calls)
+		}
+		if m.result != nil {
+			message.Name, message.ToolCallID = m.result.name, m.result.callID
+		}
+		out.Messages = append(out.Messages, message)
 	}
 	return out, nil
 }

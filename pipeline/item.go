@@ -99,6 +99,9 @@ type Item struct {
 	CreatedAt time.Time `json:"created_at"`
 	// Sequence breaks ties of CreatedAt: lower is earlier, 0 is no number.
 	Sequence int64 `json:"sequence,omitempty"`
+
+	// spoken vouches for a role that metadata alone do not give.
+	spoken *spoken
 }
 
 // Validate checks the bounds of every field and names the first that fails.

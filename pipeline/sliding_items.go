@@ -50,6 +50,7 @@ func (s *SlidingWindow) item(i int) Item {
 		Metadata:   metadata,
 		CreatedAt:  t.CreatedAt,
 		Sequence:   t.Sequence,
+		spoken:     spokenBy(t),
 	}
 }
 
