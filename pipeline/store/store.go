@@ -92,7 +92,10 @@ type Store interface {
 }
 
 // AutoID is the ID of a record that was appended without one.
-func AutoID(seq int64) string { return "#" + strconv.FormatInt(seq, 10) }
+func AutoID(seq int64) string {
+	var b [21]byte // the sign and all digits of a number
+	return string(strconv.AppendInt(append(b[:0], '#'), seq, 10))
+}
 
 // IsAutoID tells whether an ID is one that only the store gives.
 func IsAutoID(id string) bool { return id != "" && id[0] == '#' }

@@ -141,7 +141,7 @@ func (t *tx) put(h *head, c *change, r *row) error {
 			return err
 		}
 		if found {
-			_, err = t.conn.exec(updateOne, r.time, placed(r.sum, at), r.data, at)
+			_, err = t.conn.exec(updateOne, r.time, r.sealed(at), r.data, at)
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (t *tx) put(h *head, c *change, r *row) error {
 	if s := storedID(r.id); s != "" {
 		id = s
 	}
-	_, err := t.conn.exec(insertOne, at, id, r.time, placed(r.sum, at), r.data)
+	_, err := t.conn.exec(insertOne, at, id, r.time, r.sealed(at), r.data)
 	return err
 }
 

@@ -232,6 +232,8 @@ func TestFileReplaced(t *testing.T) {
 	write(t, path, nil)
 	_, err := s.Append(t.Context(), turns, text("b"))
 	oneLine(t, err, err, path, "open the store again")
+	_, err = s.Read(t.Context(), turns, 0, 1)
+	oneLine(t, err, err, path, "open the store again")
 	must(t, os.Rename(path+".old", path))
 	if first, err := s.Append(t.Context(), turns, text("c")); err != nil || first != 2 {
 		t.Errorf("append when the file is back: have %d, %v, want 2", first, err)

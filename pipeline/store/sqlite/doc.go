@@ -27,7 +27,8 @@
 //
 // # Files
 //
-// Next to the file are two more while it is open, its name with -wal and -shm. They
-// are part of it: copy, move and delete all three together, and only when no process
-// has them open. New files can be read by their owner only.
+// The file and its directory are created if need be; new ones belong to their owner
+// alone. While the file is open, two more are next to it, its name with -wal and -shm.
+// They are part of it: copy, move and delete all three together, and only when no
+// process has them open.
 package sqlite

@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -12,16 +14,19 @@ import (
 
 // TestReadOnlyDirectory opens stores where this user may not write.
 func TestReadOnlyDirectory(t *testing.T) {
-	dir, err := os.MkdirTemp("", "store")
+	dir, err := os.MkdirTemp("", "store") //nolint:usetesting // only its owner may enter what TempDir makes
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	path := filepath.Join(dir, "store.db")
+	path, locked := filepath.Join(dir, "store.db"), filepath.Join(dir, "locked.db")
 	fill(t, path, 1)
 	must(t, os.Chmod(path, 0o666))
+	fill(t, locked, 1)
+	must(t, os.Chmod(locked, 0o444))
 	must(t, os.Chmod(dir, 0o555))
 	t.Cleanup(func() { must(t, os.Chmod(dir, 0o755)) })
 	for name, path := range map[string]string{
 		"the log cannot be made":       path,
+		"the file cannot be written":   locked,
 		"the file cannot be made":      filepath.Join(dir, "new.db"),
 		"the directory cannot be made": filepath.Join(dir, "sub", "new.db"),
 	} {
@@ -68,4 +73,29 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("append when there is room again: have %d, %v, want %d", first, err, n+1)
 	}
 	must(t, s.Check(t.Context()))
+}
+
+// TestLocksStay opens a file twice in one process: no lock of the first may get lost,
+// as all would if the file were opened and closed otherwise than by SQLite.
+func TestLocksStay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	mustOpen(t, path, Options{})
+	before := locks(t, path)
+	if before == 0 {
+		t.Skip("this kernel does not show locks")
+	}
+	s, err := Open(t.Context(), path, Options{})
+	must(t, err)
+	must(t, s.Close())
+	if after := locks(t, path); after != before {
+		t.Errorf("locks on the file: had %d, have %d", before, after)
+	}
+}
+
+// locks counts the locks on a file that the kernel knows.
+func locks(t *testing.T, path string) int {
+	t.Helper()
+	info, err := os.Stat(path)
+	must(t, err)
+	return strings.Count(string(read(t, "/proc/locks")), fmt.Sprintf(":%d ", info.Sys().(*syscall.Stat_t).Ino))
 }

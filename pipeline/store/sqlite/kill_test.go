@@ -118,7 +118,7 @@ func (k *killer) victim(run int, delay time.Duration, early bool) []ack {
 		}
 		acks = append(acks, a)
 	}
-	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+	if err := cmd.Wait(); err == nil || stderr.Len() > 0 {
 		k.t.Errorf("victim: %v: %s", err, stderr.String())
 	}
 	return acks

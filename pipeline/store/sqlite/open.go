@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -52,6 +54,7 @@ type Options struct {
 // files and a goroutine.
 type Store struct {
 	path    string
+	file    fs.FileInfo
 	opts    Options
 	writer  *writer
 	readers chan *conn // nil for one that is not open yet
@@ -77,6 +80,9 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
+	if path == "" {
+		return nil, fmt.Errorf("%w: no path", store.ErrInvalid)
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -91,6 +97,10 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	c, err := s.openWriter(ctx)
 	if err != nil {
 		return nil, translate(err)
+	}
+	if s.file, err = os.Stat(path); err != nil {
+		_ = c.close() // the first error says it all
+		return nil, fileError(err)
 	}
 	s.writer = newWriter(s, c)
 	go s.writer.run()
@@ -170,6 +180,19 @@ func (s *Store) prepareFile(c *conn) error {
 		return err
 	}
 	return migrate(c)
+}
+
+// sameFile finds out that the file is not the one that was opened. SQLite would go on
+// with a file without a name, or read another one.
+func (s *Store) sameFile() error {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return fileError(err)
+	}
+	if !os.SameFile(s.file, info) {
+		return errors.New("the file was replaced while it was open (open the store again)")
+	}
+	return nil
 }
 
 // Close implements [store.Store]. Calls that wait for another process end with

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,5 +87,23 @@ func TestSettings(t *testing.T) {
 			t.Errorf("journal mode: have %q, %v", mode, err)
 		}
 		must(t, c.close())
+	}
+}
+
+// TestSQLiteVersion keeps out versions that can corrupt a file which two processes
+// write to (https://sqlite.org/wal.html#walresetbug).
+func TestSQLiteVersion(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	c, err := s.acquire(t.Context())
+	must(t, err)
+	defer s.release(c, nil)
+	version, err := c.text("SELECT sqlite_version()")
+	must(t, err)
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		t.Fatalf("%q: %v", version, err)
+	}
+	if major*1_000_000+minor*1000+patch < 3_051_003 {
+		t.Errorf("SQLite is %s, want 3.51.3 or newer", version)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -45,18 +46,31 @@ func dataDir(goos string, getenv func(string) string, home func() (string, error
 	return filepath.Join(dir, ".local", "share"), nil
 }
 
-// createFile makes sure that there is a file that we may write, and that a new one
-// belongs to its owner alone: SQLite gives the files next to it the same mode.
+// creating keeps the creation of a file in one Open from overlapping with another:
+// closing a file takes away all locks that this process has on it, those of SQLite
+// among them. For the same reason a file that is there is never opened here.
+var creating sync.Mutex
+
+// createFile makes sure that there is a file, and that a new one belongs to its owner
+// alone: SQLite gives the files next to it the same mode.
 func createFile(path string) error {
-	if path == "" {
-		return fmt.Errorf("%w: no path", store.ErrInvalid)
+	creating.Lock()
+	defer creating.Unlock()
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return fileError(err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fileError(err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return checkFile(path)
+		return nil // another process was faster
 	}
 	if err != nil {
 		return fileError(err)
@@ -65,21 +79,6 @@ func createFile(path string) error {
 		return fileError(err)
 	}
 	return syncDir(filepath.Dir(path))
-}
-
-func checkFile(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileError(err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fileError(err)
-	}
-	return f.Close()
 }
 
 // syncDir makes the name of a new file durable.

@@ -14,6 +14,9 @@ import (
 // checkEvery is how many rows are read between two looks at the context.
 const checkEvery = 256
 
+// expect is how many records a list is made for, at first: a window, or a page.
+const expect = 64
+
 // Read implements [store.Store].
 func (s *Store) Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error) {
 	if limit < 0 {
@@ -76,7 +79,7 @@ func (s *Store) Keys(ctx context.Context, tenant, kind string) ([]store.Key, err
 	return keys, nil
 }
 
-// records runs a query for records of a key. The first argument comes before the key
+// records runs a query for records of a key and verifies each. The first argument comes before the key
 // and the others after it.
 func (s *Store) records(ctx context.Context, key store.Key, query string, first driver.Value, more ...driver.Value) ([]store.Record, error) {
 	if err := key.Validate(); err != nil {
@@ -85,6 +88,9 @@ func (s *Store) records(ctx context.Context, key store.Key, query string, first 
 	var recs []store.Record
 	args := append([]driver.Value{first, key.Tenant, key.Kind, key.Stream}, more...)
 	err := s.read(ctx, query, args, func(row []driver.Value) error {
+		if recs == nil {
+			recs = make([]store.Record, 0, expect)
+		}
 		r, err := scan(row)
 		recs = append(recs, r)
 		return err
@@ -133,12 +139,19 @@ func (s *Store) acquire(ctx context.Context) (*conn, error) {
 	if c != nil {
 		return c, nil
 	}
-	c, err := openConn(s.path, busyPragma(s.opts.BusyTimeout), "trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY")
+	c, err := s.openReader()
 	if err != nil {
 		s.readers <- nil
 		return nil, err
 	}
 	return c, nil
+}
+
+func (s *Store) openReader() (*conn, error) {
+	if err := s.sameFile(); err != nil {
+		return nil, err
+	}
+	return openConn(s.path, busyPragma(s.opts.BusyTimeout), "trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY")
 }
 
 // release gives a connection back. After an error of SQLite the next reader starts
@@ -162,7 +175,7 @@ func scan(row []driver.Value) (store.Record, error) {
 	if id == "" {
 		r.ID = store.AutoID(r.Seq)
 	}
-	if !ok || !ok2 || !ok3 || !ok4 || sum != placed(checksum(id, nanos, data), at) {
+	if !ok || !ok2 || !ok3 || !ok4 || sum != sealed(checksum(id, data), len(data), nanos, at) {
 		return r, fmt.Errorf("%w: record %q is not what was written (delete it, or restore a backup)", store.ErrCorrupt, r.ID)
 	}
 	return r, nil

@@ -55,7 +55,7 @@ type row struct {
 	seq  int64
 	time int64
 	data []byte
-	sum  uint32 // without the place
+	sum  uint32 // of id and data
 }
 
 func newRequest(changes ...change) *request {
@@ -80,10 +80,13 @@ func newRows(recs []store.Record) []row {
 			at = now
 		}
 		rows[i] = row{id: r.ID, seq: r.Seq, time: at.UnixNano(), data: bytes.Clone(r.Data)}
-		rows[i].sum = checksum(storedID(r.ID), rows[i].time, rows[i].data)
+		rows[i].sum = checksum(storedID(r.ID), rows[i].data)
 	}
 	return rows
 }
+
+// sealed is the checksum of a row in its place.
+func (r *row) sealed(at int64) int64 { return sealed(r.sum, len(r.data), r.time, at) }
 
 // storedID is the ID as the file has it: an ID that follows from the place is not
 // stored.
@@ -96,18 +99,15 @@ func storedID(id string) string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum covers what a record says; placed adds where it is.
-func checksum(id string, nanos int64, data []byte) uint32 {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:8], uint64(nanos))
-	binary.LittleEndian.PutUint64(b[8:], uint64(len(data)))
-	sum := crc32.Update(0, castagnoli, b[:])
-	sum = crc32.Update(sum, castagnoli, data)
-	return crc32.Update(sum, castagnoli, []byte(id))
+// checksum covers the content of a record; sealed adds its time and its place.
+func checksum(id string, data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, []byte(id))
 }
 
-func placed(sum uint32, at int64) int64 {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(at))
+func sealed(sum uint32, size int, nanos, at int64) int64 {
+	var b [24]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(size))
+	binary.LittleEndian.PutUint64(b[8:], uint64(nanos))
+	binary.LittleEndian.PutUint64(b[16:], uint64(at))
 	return int64(crc32.Update(sum, castagnoli, b[:]))
 }

@@ -26,7 +26,7 @@ CREATE TABLE records (
 	at   INTEGER PRIMARY KEY,
 	id   TEXT,             -- null: '#' || seq
 	time INTEGER NOT NULL, -- nanoseconds since 1970, UTC
-	sum  INTEGER NOT NULL, -- CRC-32C of id, time, data and at
+	sum  INTEGER NOT NULL, -- CRC-32C of data, id, the size of data, time and at
 	data BLOB NOT NULL     -- JSON
 ) STRICT;
 CREATE UNIQUE INDEX records_id ON records (at >> 32, id) WHERE id IS NOT NULL;`,

@@ -6,8 +6,8 @@ package sqlite
 const (
 	readRange = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
 	ON r.at > (l.id << 32) + ? AND r.at < (l.id + 1) << 32 WHERE l.tenant = ? AND l.kind = ? AND l.stream = ? `
-	readUp   = readRange + "ORDER BY r.at LIMIT ?"
-	readDown = readRange + "ORDER BY r.at DESC LIMIT ?"
+	readUp   = readRange + "ORDER BY r.at LIMIT ? + 0"
+	readDown = readRange + "ORDER BY r.at DESC LIMIT ? + 0"
 	readID   = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r
 	ON r.at >> 32 = +l.id AND r.id = ? WHERE l.tenant = ? AND l.kind = ? AND l.stream = ?`
 	readSeq = `SELECT r.at, r.id, r.time, r.sum, r.data FROM lists l JOIN records r

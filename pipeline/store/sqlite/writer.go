@@ -2,10 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -44,7 +41,6 @@ const (
 // writer is the one goroutine that writes. Its connection is its own.
 type writer struct {
 	store   *Store
-	file    fs.FileInfo
 	settle  time.Duration // settle, except in tests
 	stopped chan struct{}
 
@@ -157,26 +153,10 @@ func (w *writer) tryBegin() error {
 		}
 		w.tx.conn = c
 	}
-	if err := w.sameFile(); err != nil {
+	if err := w.store.sameFile(); err != nil {
 		return err
 	}
 	return w.tx.begin()
-}
-
-// sameFile finds out that the file is not the one that was opened. SQLite would go on
-// writing to a file without a name.
-func (w *writer) sameFile() error {
-	info, err := os.Stat(w.store.path)
-	if err != nil {
-		return fileError(err)
-	}
-	if w.file == nil {
-		w.file = info
-	}
-	if !os.SameFile(w.file, info) {
-		return errors.New("the file was replaced while it was open (open the store again)")
-	}
-	return nil
 }
 
 // refuse fails the requests that wait since before the limit and returns how many
