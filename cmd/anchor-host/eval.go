@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/eval"
+)
+
+// evalFlags are the flags of eval that are no settings.
+type evalFlags struct {
+	corpus, queries, qrels      string
+	compare, output, html       string
+	depths                      []int
+	kinds, mounts               []string
+	limit, jobs, worst          int
+	idMetadata, idCut, ties     string
+	corpusItems, missing, alert bool
+}
+
+func (a *app) evalCommand() *cobra.Command {
+	var f evalFlags
+	cmd := &cobra.Command{
+		Use:   "eval [flags] --corpus FILE --queries FILE --qrels FILE",
+		Short: "Measure what retrieval finds, and what the budget loses of it",
+		Long: `Measure a configuration on a collection in the form of BEIR: one build per query,
+its ranking after each step and after the budget cut, compared with judgements.
+The waterfall shows what each stage gained or lost of recall, nDCG and MRR; the
+metrics follow trec_eval, those named seed_* the seed system.
+
+  corpus   JSON Lines: {"_id": "42", "title": "…", "text": "…"}
+  queries  JSON Lines: {"_id": "7", "text": "…"}
+  qrels    query id, document id and grade per line, separated by tabs, with or
+           without headings; relevant from grade 1
+
+Queries without relevant documents are left out and counted.
+
+The corpus file is read for the ids of its documents: every judged document must
+be there. The configuration has to retrieve from the same corpus. If it does not
+read it from where it lies, --mount INSTANCE gives that plugin instance a
+read-only folder (/docs, or --mount INSTANCE=/guest/path) that holds this file and
+nothing else, in the place of what the configuration mounts there. A small corpus
+can be handed to every build as a whole with --corpus-items, by a first step
+named "items".
+
+Items are ranked as the window is filled: by priority, then score; ties by
+document id, descending, as trec_eval does (--ties list: as they stand). Only
+items of source retrieval count. Their document is named by the metadata of
+--id-metadata, else by the item's id without the name of the plugin instance.
+
+With --compare the same queries are built with a second configuration: the
+difference per metric with its 95 % bootstrap interval, the p-value of a paired
+randomisation test, and the number of queries that came out better or worse.`,
+		Example: `  anchor-host eval -c anchor.yaml --mount docs --corpus scifact/corpus.jsonl \
+    --queries scifact/queries.jsonl --qrels scifact/qrels.tsv --html report.html
+  anchor-host eval -c anchor.yaml --compare other.yaml --k 10 --metric ndcg,recall \
+    --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv -o json`,
+		Args: cobra.NoArgs,
+	}
+	hostFlags(cmd)
+	windowFlags(cmd)
+	f.register(cmd)
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.eval(cmd, &f) })
+	return cmd
+}
+
+func (f *evalFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.corpus, "corpus", "", "documents, JSON Lines (required)")
+	flags.StringVar(&f.queries, "queries", "", "queries, JSON Lines (required)")
+	flags.StringVar(&f.qrels, "qrels", "", "judgements, tab-separated (required)")
+	flags.IntSliceVar(&f.depths, "k", eval.DefaultDepths, "depths of the metrics")
+	flags.StringSliceVar(&f.kinds, "metric", eval.DefaultKinds, "metrics: "+strings.Join(eval.Kinds(), ", "))
+	flags.IntVar(&f.limit, "limit", 0, "evaluate only the first N queries (default: all)")
+	flags.IntVar(&f.jobs, "jobs", 0, "builds at the same time (default: one per processor)")
+	flags.StringVar(&f.compare, "compare", "", "a second configuration to compare with")
+	flags.StringVarP(&f.output, "output", "o", "table", "output: table or json")
+	flags.StringVar(&f.html, "html", "", "write a report as one HTML page to this file")
+	flags.IntVar(&f.worst, "worst", 10, "how many of the worst queries to list")
+	flags.StringArrayVar(&f.mounts, "mount", nil, "give a plugin instance the corpus: INSTANCE or INSTANCE=/guest/path")
+	flags.BoolVar(&f.corpusItems, "corpus-items", false, "hand the whole corpus to every build as items")
+	flags.StringVar(&f.idMetadata, "id-metadata", eval.DefaultIDMetadata, "metadata key of an item's document id")
+	flags.StringVar(&f.idCut, "id-cut", "", `end document ids at this text, such as "#" for chunks named guide.md#2`)
+	flags.StringVar(&f.ties, "ties", "id", "order of equal scores: id (descending) or list")
+	flags.BoolVar(&f.missing, "allow-missing", false, "count judgements of documents and queries that do not exist")
+	flags.BoolVar(&f.alert, "strict", false, "exit with 8 when a step was skipped for any query")
+	for _, name := range []string{"corpus", "queries", "qrels"} {
+		_ = cmd.MarkFlagRequired(name) // fails only for an unknown flag
+	}
+	cmd.MarkFlagsMutuallyExclusive("mount", "corpus-items")
+}
+
+// check refuses values that no evaluation can have, and returns the metrics.
+func (f *evalFlags) check(cmd *cobra.Command) ([]eval.Metric, error) {
+	if err := checkFormat(cmd, f.output, "table", "json"); err != nil {
+		return nil, err
+	}
+	if f.ties != "id" && f.ties != "list" {
+		return nil, usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
+	}
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"limit", f.limit}, {"jobs", f.jobs}, {"worst", f.worst}} {
+		if n.value < 0 {
+			return nil, usagef(cmd, "flag --%s: want a whole number, 0 or more, got %d", n.flag, n.value)
+		}
+	}
+	metrics, err := eval.Metrics(f.kinds, f.depths)
+	if err != nil {
+		return nil, usageError(cmd, err)
+	}
+	return metrics, nil
+}
+
+// depth is that of the waterfall: the usual one if it was asked for.
+func (f *evalFlags) depth() int {
+	if slices.Contains(f.depths, eval.DefaultDepth) {
+		return eval.DefaultDepth
+	}
+	return slices.Max(f.depths)
+}
+
+// eval runs the command.
+func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
+	metrics, err := f.check(cmd)
+	if err != nil {
+		return err
+	}
+	loaded, err := a.load(cmd)
+	if err != nil {
+		return err
+	}
+	configs := []*config.Loaded{loaded}
+	if f.compare != "" {
+		other, err := a.loadOther(cmd, f.compare)
+		if err != nil {
+			return err
+		}
+		configs = append(configs, other)
+	}
+	e := &evaluation{app: a, flags: f, options: eval.Options{
+		Metrics: metrics, Depth: f.depth(), Concurrency: f.jobs,
+		Ranker: eval.Ranker{Metadata: f.idMetadata, Cut: f.idCut, ListOrder: f.ties == "list"},
+	}}
+	if err := e.read(); err != nil {
+		return err
+	}
+	defer e.removeStage()
+	report, err := e.report(cmd.Context(), configs)
+	if err != nil {
+		return err
+	}
+	return e.finish(report)
+}
+
+// loadOther reads the configuration to compare with, under the same flags.
+func (a *app) loadOther(cmd *cobra.Command, path string) (*config.Loaded, error) {
+	loaded, err := config.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("compare: %w (give --compare the file of another configuration)", err)
+	} else if err != nil {
+		return nil, err
+	}
+	return loaded, a.override(cmd, loaded)
+}
+
+// finish prints the report and says what weakens it.
+func (e *evaluation) finish(r *eval.Report) error {
+	var b bytes.Buffer
+	if e.flags.output == "json" {
+		if err := writeJSON(&b, r); err != nil {
+			return err
+		}
+	} else {
+		writeEvaluation(&b, r, e.flags.worst)
+	}
+	if e.flags.html != "" {
+		if err := writeHTML(e.flags.html, r, e.flags.worst); err != nil {
+			return err
+		}
+	}
+	if err := e.app.emit(&b); err != nil {
+		return err
+	}
+	skipped := 0
+	for _, one := range reportsOf(r) {
+		for _, w := range one.Warnings {
+			e.app.say("warning: %s: %s", one.Config, w)
+		}
+		for _, s := range one.Stages {
+			skipped += s.Skipped
+		}
+		e.app.say("%s: %d builds, %.1f ms each (median), %.1f ms at the 95th percentile", one.Config, one.Evaluated, one.Times.P50, one.Times.P95)
+	}
+	if e.flags.html != "" {
+		e.app.say("wrote %s", e.flags.html)
+	}
+	if e.flags.alert && skipped > 0 {
+		return fmt.Errorf("%w: steps skipped %d times (--strict)", errDegraded, skipped)
+	}
+	return nil
+}
+
+// reportsOf lists a report and that of the comparison.
+func reportsOf(r *eval.Report) []*eval.Report {
+	if r.Compare == nil {
+		return []*eval.Report{r}
+	}
+	return []*eval.Report{r, r.Compare.Report}
+}
+
+// writeHTML writes the page beside its place first, so that a failure leaves what
+// was there.
+func writeHTML(path string, r *eval.Report, worst int) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".anchor-host-eval-*")
+	if err != nil {
+		return fmt.Errorf("write report: %w (give --html a file in a folder that exists)", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the first error is the one to report
+		}
+	}()
+	err = eval.WriteHTML(f, r, worst)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}

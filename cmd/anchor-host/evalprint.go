@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/anchor-host/anchor-host/internal/eval"
+)
+
+// writeEvaluation writes a report as tables, each under a heading.
+func writeEvaluation(b *bytes.Buffer, r *eval.Report, worst int) {
+	fmt.Fprintf(b, "%d of %d queries, %d relevant documents, %d documents in the corpus\n",
+		r.Evaluated, r.Read, r.Relevant, r.Documents)
+	table(b, nil, leftOut(r))
+	for _, one := range reportsOf(r) {
+		title := ""
+		if r.Compare != nil {
+			title = " of " + oneCell(one.Config)
+		}
+		fmt.Fprintf(b, "\n-- loss waterfall%s --\n", title)
+		writeWaterfall(b, one)
+		fmt.Fprintf(b, "\n-- metrics after each stage%s --\n", title)
+		writeMetrics(b, one)
+		fmt.Fprintf(b, "\n-- relevant documents%s --\n", title)
+		writeFates(b, one)
+		if list := one.Worst(worst); len(list) > 0 {
+			fmt.Fprintf(b, "\n-- worst queries%s --\n", title)
+			writeWorst(b, one, list)
+		}
+	}
+	if c := r.Compare; c != nil {
+		b.WriteString("\n-- comparison in the window: the second minus the first --\n")
+		writeDifferences(b, c.Window)
+		b.WriteString("\n-- comparison after the last step --\n")
+		writeDifferences(b, c.Steps)
+	}
+}
+
+// leftOut says which queries and judgements do not count.
+func leftOut(r *eval.Report) (rows [][]string) {
+	for _, c := range []struct {
+		what string
+		n    int
+	}{
+		{"queries without judgements, left out", r.Unjudged},
+		{"queries without relevant documents, left out", r.WithoutRelevant},
+		{"queries beyond --limit, left out", r.BeyondLimit},
+		{"judgements of documents that do not exist", r.MissingDocuments},
+		{"judgements of queries that do not exist", r.MissingQueries},
+	} {
+		if c.n > 0 {
+			rows = append(rows, []string{c.what + ":", strconv.Itoa(c.n)})
+		}
+	}
+	return rows
+}
+
+func stageName(s eval.StageReport) string {
+	if s.Kind == "window" {
+		return "budget cut"
+	}
+	return oneCell(s.Name)
+}
+
+func figure(v float64) string { return fmt.Sprintf("%.4f", v) }
+
+// signedFigure writes a difference; what rounds to nothing has no sign.
+func signedFigure(v float64) string {
+	if s := fmt.Sprintf("%+.4f", v); s != "+0.0000" && s != "-0.0000" {
+		return s
+	}
+	return "0.0000"
+}
+
+// writeWaterfall writes what each stage left and changed.
+func writeWaterfall(b *bytes.Buffer, r *eval.Report) {
+	header := []string{"STAGE", "ITEMS"}
+	for _, m := range r.Waterfall {
+		header = append(header, m, "CHANGE")
+	}
+	var rows [][]string
+	for _, s := range r.Stages {
+		row := []string{stageName(s), fmt.Sprintf("%.1f", s.Items)}
+		for _, m := range r.Waterfall {
+			change := ""
+			if s.Changes != nil {
+				change = signedFigure(s.Changes[m])
+			}
+			row = append(row, figure(s.Metrics[m]), change)
+		}
+		rows = append(rows, row)
+	}
+	table(b, header, rows)
+}
+
+// writeMetrics writes every metric, a row each, and what the budget cut changed.
+func writeMetrics(b *bytes.Buffer, r *eval.Report) {
+	header := []string{"METRIC"}
+	for _, s := range r.Stages {
+		header = append(header, stageName(s))
+	}
+	var rows [][]string
+	for _, m := range r.Metrics {
+		row := []string{m}
+		for _, s := range r.Stages {
+			row = append(row, figure(s.Metrics[m]))
+		}
+		rows = append(rows, append(row, signedFigure(r.Stages[len(r.Stages)-1].Changes[m])))
+	}
+	table(b, append(header, "LOST BY THE CUT"), rows)
+}
+
+func writeFates(b *bytes.Buffer, r *eval.Report) {
+	var rows [][]string
+	for _, f := range r.Fates {
+		rows = append(rows, []string{oneCell(f.String()), strconv.Itoa(f.Count), fmt.Sprintf("%.1f %%", 100*f.Share)})
+	}
+	table(b, []string{"FATE", "DOCUMENTS", "SHARE"}, rows)
+}
+
+// writeWorst writes the queries that came out worst, a row per relevant document.
+func writeWorst(b *bytes.Buffer, r *eval.Report, list []eval.QueryReport) {
+	metric := r.Waterfall[1]
+	var rows [][]string
+	for _, q := range list {
+		head := []string{oneCell(q.ID), figure(q.Metrics[metric]), excerpt(q.Text)}
+		for i := range q.Relevant {
+			d := &q.Relevant[i]
+			rows = append(rows, append(head, oneCell(d.Document), oneCell(d.String())))
+			head = []string{"", "", ""}
+		}
+	}
+	table(b, []string{"QUERY", metric, "TEXT", "DOCUMENT", "WHERE IT ENDED"}, rows)
+}
+
+func writeDifferences(b *bytes.Buffer, list []eval.Difference) {
+	var rows [][]string
+	for _, d := range list {
+		rows = append(rows, []string{
+			d.Metric, figure(d.Base), figure(d.Other), signedFigure(d.Difference),
+			signedFigure(d.Low) + " to " + signedFigure(d.High), eval.PValue(d.P),
+			strconv.Itoa(d.Better), strconv.Itoa(d.Worse), strconv.Itoa(d.Equal),
+		})
+	}
+	table(b, []string{"METRIC", "FIRST", "SECOND", "DIFFERENCE", "95 % INTERVAL", "P", "BETTER", "WORSE", "EQUAL"}, rows)
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// progressEvery is how often a line says how far an evaluation is, where there is
+// no terminal.
+const progressEvery = 5 * time.Second
+
+// evalProgress shows how far the builds of one configuration are: a bar on a
+// terminal, a plain line now and then elsewhere. Its calls come one after another.
+type evalProgress struct {
+	app  *app
+	what string
+	now  func() time.Time
+	next time.Time
+	bar  *progressbar.ProgressBar
+}
+
+func newEvalProgress(a *app, what string) *evalProgress {
+	return &evalProgress{app: a, what: oneCell(what), now: time.Now, next: time.Now().Add(progressEvery)}
+}
+
+// step is told after each build.
+func (p *evalProgress) step(done, total int) {
+	if p.app.err.terminal() {
+		if p.bar == nil {
+			p.bar = progressbar.NewOptions(total,
+				progressbar.OptionSetWriter(p.app.err), progressbar.OptionSetDescription("anchor-host: "+p.what),
+				progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond),
+				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+		}
+		_ = p.bar.Set(done) // a lost frame is no matter
+		return
+	}
+	if now := p.now(); !now.Before(p.next) && done < total {
+		p.next = now.Add(progressEvery)
+		p.app.say("%s: %d of %d queries …", p.what, done, total)
+	}
+}
+
+// stop clears the bar.
+func (p *evalProgress) stop() {
+	if p.bar != nil {
+		_ = p.bar.Clear() // the bar is gone with the next line anyway
+	}
+}

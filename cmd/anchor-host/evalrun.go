@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/eval"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// maxCorpusItems bounds a corpus that is handed to every build: beyond it a
+// retriever is what is wanted.
+const maxCorpusItems = 10_000
+
+// corpusMount is where guests find the corpus, unless it is said otherwise.
+const corpusMount = "/docs"
+
+// evaluation is one run of eval.
+type evaluation struct {
+	app     *app
+	flags   *evalFlags
+	options eval.Options
+	set     *eval.Set
+	// items is the corpus as items, stage the folder that holds only the corpus.
+	items []pipeline.Item
+	stage string
+}
+
+// read reads corpus, queries and judgements.
+func (e *evaluation) read() error {
+	f := e.flags
+	var keep func(eval.Document) error
+	if f.corpusItems {
+		e.items = []pipeline.Item{}
+		keep = e.keep
+	}
+	corpus, err := readFile(e.app, f.corpus, "corpus", func(name string, r io.Reader) (*eval.Corpus, error) {
+		return eval.ReadCorpus(name, r, keep)
+	})
+	if err != nil {
+		return err
+	}
+	queries, err := readFile(e.app, f.queries, "queries", eval.ReadQueries)
+	if err != nil {
+		return err
+	}
+	qrels, err := readFile(e.app, f.qrels, "judgements", eval.ReadQrels)
+	if err != nil {
+		return err
+	}
+	e.set, err = eval.Select(corpus, queries, qrels, eval.SelectOptions{Limit: f.limit, AllowMissing: f.missing})
+	return err
+}
+
+// readFile reads a file of the collection, or stdin.
+func readFile[T any](a *app, path, what string, read func(name string, r io.Reader) (T, error)) (T, error) {
+	r, name, err := a.open(path)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("read %s: %w", what, err)
+	}
+	defer r.Close()
+	return read(name, r)
+}
+
+// keep adds a document to the items of every build.
+func (e *evaluation) keep(d eval.Document) error {
+	if len(e.items) == maxCorpusItems {
+		return fmt.Errorf("more than %d documents (--corpus-items is for small collections: let a retriever index this one, see --mount)", maxCorpusItems)
+	}
+	e.items = append(e.items, pipeline.Item{
+		ID: d.ID, Content: strings.TrimSpace(d.Title + "\n" + d.Text), Source: pipeline.SourceRetrieval,
+		Priority: pipeline.DefaultItemPriority, Metadata: map[string]any{"doc_id": d.ID, "title": d.Title},
+	})
+	return nil
+}
+
+// report evaluates one configuration, or two and their difference.
+func (e *evaluation) report(ctx context.Context, configs []*config.Loaded) (*eval.Report, error) {
+	var runs []*eval.Run
+	for _, c := range configs {
+		run, err := e.run(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	report := eval.NewReport(runs[0], configName(configs[0]))
+	if len(runs) > 1 {
+		report.Compare = eval.NewComparison(runs[0], runs[1], configName(configs[1]))
+	}
+	return report, nil
+}
+
+// configName names a configuration in a report.
+func configName(c *config.Loaded) string {
+	if c.File == "" {
+		return "the default configuration"
+	}
+	return c.File
+}
+
+// run builds all queries with one configuration.
+func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, err error) {
+	if err := e.mount(c); err != nil {
+		return nil, err
+	}
+	o := assemble.Options{
+		PluginDir: c.PluginDir(), CacheDir: c.CachePath(), Path: c.Path,
+		Logger: e.app.logger(&c.Config), Items: e.items, Callbacks: []pipeline.Callback{eval.Callback()},
+	}
+	if assemble.UsesStore(&c.Config) {
+		s, err := openStore(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		o.Store = s
+	}
+	wait := newProgress(e.app)
+	defer wait.stop()
+	wait.start("starting the plugins")
+	o.OnCompile = wait.compiling
+	assembly, err := assemble.New(ctx, &c.Config, o)
+	if err != nil {
+		return nil, err
+	}
+	defer assembly.Close(context.WithoutCancel(ctx))
+	wait.stop()
+	options := e.options
+	options.Ranker.Prefixes = prefixes(&c.Config)
+	bar := newEvalProgress(e.app, configName(c))
+	defer bar.stop()
+	options.Progress = bar.step
+	return eval.Evaluate(ctx, &bounded{assembly, time.Duration(c.Timeout)}, e.set, options)
+}
+
+// prefixes are the names that the ids of items begin with.
+func prefixes(c *config.Config) (names []string) {
+	for name := range c.Instances {
+		names = append(names, name)
+	}
+	for i := range c.Steps {
+		names = append(names, c.Steps[i].Plugin)
+		if r := c.Steps[i].Retriever; r != nil {
+			names = append(names, r.Plugin)
+		}
+		for _, r := range c.Steps[i].Routes {
+			names = append(names, r.Plugin)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// bounded builds under the timeout of the configuration.
+type bounded struct {
+	eval.Builder
+	timeout time.Duration
+}
+
+// Build implements [eval.Builder].
+func (b *bounded) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
+	if b.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.timeout)
+		defer cancel()
+	}
+	return b.Builder.Build(ctx, q)
+}
+
+// mount gives the instances that are asked for a folder with the corpus.
+func (e *evaluation) mount(c *config.Loaded) error {
+	for _, m := range e.flags.mounts {
+		name, guest, ok := strings.Cut(m, "=")
+		if !ok {
+			guest = corpusMount
+		}
+		instance, known := c.Instances[name]
+		if !known {
+			return fmt.Errorf("%w: --mount %s: %s has no instance %q (name an entry of its instances)", config.ErrInvalid, m, configName(c), name)
+		}
+		if err := e.makeStage(); err != nil {
+			return err
+		}
+		grants := slices.DeleteFunc(slices.Clone(instance.Grants.Files), func(g config.FileGrant) bool { return g.Guest == guest })
+		instance.Grants.Files = append(grants, config.FileGrant{Host: e.stage, Guest: guest, Mode: "ro"})
+		c.Instances[name] = instance
+	}
+	return nil
+}
+
+// makeStage makes the folder that holds the corpus and nothing else.
+func (e *evaluation) makeStage() (err error) {
+	if e.stage != "" {
+		return nil
+	}
+	if e.stage, err = os.MkdirTemp("", "anchor-host-corpus-*"); err != nil {
+		return fmt.Errorf("mount corpus: %w", err)
+	}
+	if err := copyFile(e.flags.corpus, filepath.Join(e.stage, "corpus.jsonl")); err != nil {
+		return fmt.Errorf("mount corpus: %w", err)
+	}
+	return nil
+}
+
+// copyFile makes a copy, or another name for the same file where that is
+// possible.
+func copyFile(from, to string) error {
+	real, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
+	if os.Link(real, to) == nil {
+		return nil
+	}
+	in, err := os.Open(real)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+func (e *evaluation) removeStage() {
+	if e.stage != "" {
+		_ = os.RemoveAll(e.stage) // a leftover in the temporary folder is no failure
+	}
+}
