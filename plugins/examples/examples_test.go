@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	bm25 "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
+	crm "github.com/anchor-host/anchor-host/plugins/examples/crm-snapshot/plugin"
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
 	intent "github.com/anchor-host/anchor-host/plugins/examples/intent-classifier/plugin"
 	mmr "github.com/anchor-host/anchor-host/plugins/examples/mmr-reranker/plugin"
@@ -21,11 +22,13 @@ import (
 	expand "github.com/anchor-host/anchor-host/plugins/examples/query-expand/plugin"
 	recency "github.com/anchor-host/anchor-host/plugins/examples/recency-rerank/plugin"
 	score "github.com/anchor-host/anchor-host/plugins/examples/score-filter/plugin"
+	summary "github.com/anchor-host/anchor-host/plugins/examples/turn-summary/plugin"
 )
 
 // settings of every example, as its Defaults method sets them.
 var settings = map[string]func() any{
 	"bm25-retriever":    defaults[bm25.Settings],
+	"crm-snapshot":      defaults[crm.Settings],
 	"dedupe":            defaults[dedupe.Settings],
 	"intent-classifier": defaults[intent.Settings],
 	"mmr-reranker":      defaults[mmr.Settings],
@@ -33,6 +36,7 @@ var settings = map[string]func() any{
 	"query-expand":      defaults[expand.Settings],
 	"recency-rerank":    defaults[recency.Settings],
 	"score-filter":      defaults[score.Settings],
+	"turn-summary":      defaults[summary.Settings],
 }
 
 func defaults[S any, P interface {

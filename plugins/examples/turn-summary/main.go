@@ -1,0 +1,17 @@
+// Command turn-summary is a plugin that condenses the turns that leave a
+// conversation: one line for each, with the sentence that says most.
+package main
+
+import (
+	"github.com/anchor-host/anchor-host/plugins/examples/turn-summary/plugin"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/compact"
+)
+
+func init() {
+	compact.Handle(func(turns []pdk.Turn, previous string, s *plugin.Settings) (string, error) {
+		return plugin.Summarize(turns, previous, s), nil
+	})
+}
+
+func main() {}
