@@ -19,12 +19,14 @@ type Retriever struct {
 	index *bm25.Index
 	docs  []corpus.Document
 	stats corpus.Stats
+
+	method string // the retrieval_method of its items
 }
 
 // Open reads the files of fsys, which is the folder that the settings name, and
 // indexes them.
 func Open(fsys fs.FS, s *Settings) (*Retriever, error) {
-	stop, err := s.StopWords.function()
+	stop, err := s.StopWords.Function()
 	if err != nil {
 		return nil, err
 	}
@@ -32,9 +34,13 @@ func Open(fsys fs.FS, s *Settings) (*Retriever, error) {
 		K1:          s.K1,
 		B:           s.B,
 		TitleWeight: s.TitleWeight,
+		Feedback:    bm25.Feedback(s.Feedback),
 		Analyzer:    bm25.NewAnalyzer(bm25.AnalyzerOptions{Stop: stop, Stem: s.Stem, SplitIdentifiers: s.SplitIdentifiers}),
 	})
-	r := new(Retriever)
+	r := &Retriever{method: "bm25"}
+	if s.Feedback.Model != bm25.NoFeedback && s.Feedback.Model != "" {
+		r.method += "+" + string(s.Feedback.Model)
+	}
 	r.stats, err = corpus.Read(fsys, corpus.Options{
 		Include:      s.Include,
 		Exclude:      s.Exclude,
@@ -65,13 +71,13 @@ func (r *Retriever) Retrieve(query string, topK int) []abi.NewItem {
 	hits := r.index.Search(query, topK)
 	items := make([]abi.NewItem, len(hits))
 	for i, hit := range hits {
-		items[i] = newItem(&r.docs[hit.Doc], hit.Score, hits[0].Score)
+		items[i] = r.newItem(&r.docs[hit.Doc], hit.Score, hits[0].Score)
 	}
 	return items
 }
 
-func newItem(d *corpus.Document, score, top float64) abi.NewItem {
-	metadata := abi.Metadata{"retrieval_method": "bm25", "bm25": score, "doc_id": d.ID}
+func (r *Retriever) newItem(d *corpus.Document, score, top float64) abi.NewItem {
+	metadata := abi.Metadata{"retrieval_method": r.method, "bm25": score, "doc_id": d.ID}
 	for key, value := range map[string]string{
 		"title": d.Title, "path": d.Path, "package": d.Package, "symbol": d.Symbol, "kind": d.Kind,
 	} {

@@ -23,6 +23,9 @@ type Settings struct {
 	B  float64 `json:"b"`
 	// TitleWeight counts the words of titles that many times. Default 1.
 	TitleWeight int `json:"title_weight"`
+	// Feedback searches twice, the second time with words of the best documents
+	// added. Default: once; when on, 5 documents, 20 terms, weight 0.1.
+	Feedback Feedback `json:"feedback"`
 	// StopWords are left out of index and queries. Default "lucene".
 	StopWords StopWords `json:"stop_words"`
 	// Stem reduces words to their Porter2 stem. Default true.
@@ -47,6 +50,7 @@ func (s *Settings) Defaults() {
 		K1:           bm25.DefaultK1,
 		B:            bm25.DefaultB,
 		TitleWeight:  1,
+		Feedback:     Feedback{Model: bm25.NoFeedback, Docs: 5, Terms: 20, Weight: 0.1},
 		StopWords:    StopWords{Name: "lucene"},
 		Stem:         true,
 		ChunkChars:   corpus.DefaultChunkChars,
@@ -70,8 +74,19 @@ func (s *Settings) Validate() error {
 	case s.MaxFileBytes < 1:
 		return fmt.Errorf("max_file_bytes %d: below 1", s.MaxFileBytes)
 	}
-	_, err := s.StopWords.function()
+	if err := bm25.Feedback(s.Feedback).Validate(); err != nil {
+		return fmt.Errorf("feedback: %w", err)
+	}
+	_, err := s.StopWords.Function()
 	return err
+}
+
+// Feedback is [bm25.Feedback] as it stands in settings.
+type Feedback struct {
+	Model  bm25.Model `json:"model"`
+	Docs   int        `json:"docs"`
+	Terms  int        `json:"terms"`
+	Weight float64    `json:"weight"`
 }
 
 // StopWords is the name of a list, or a list. In JSON it is a string or an
@@ -103,8 +118,8 @@ func (w StopWords) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w.Words)
 }
 
-// function tells stop words from others; nil keeps every word.
-func (w StopWords) function() (func(string) bool, error) {
+// Function tells stop words from others; nil keeps every word.
+func (w StopWords) Function() (func(string) bool, error) {
 	switch w.Name {
 	case "lucene":
 		return bm25.LuceneStopWord, nil

@@ -34,21 +34,21 @@ func NewAnalyzer(o AnalyzerOptions) *Analyzer {
 // Terms returns the terms of text in order, with repetitions.
 func (a *Analyzer) Terms(text string) []string {
 	var terms []string
-	for s := a.scan(text); s.Next(); {
-		if term := a.term(string(s.Word())); term != "" {
+	for s := a.Scanner(text); s.Next(); {
+		if term := a.Term(string(s.Word())); term != "" {
 			terms = append(terms, term)
 		}
 	}
 	return terms
 }
 
-// scan begins to cut a text into tokens.
-func (a *Analyzer) scan(text string) *words.Scanner {
+// Scanner cuts a text into the tokens that Term takes.
+func (a *Analyzer) Scanner(text string) *words.Scanner {
 	return &words.Scanner{Text: text, SplitIdentifiers: a.split}
 }
 
-// term is the term of a lower-case token, empty for a stop word.
-func (a *Analyzer) term(token string) string {
+// Term is the term of a lower-case token, empty for a stop word.
+func (a *Analyzer) Term(token string) string {
 	if a.stop != nil && a.stop(token) {
 		return ""
 	}

@@ -13,6 +13,9 @@
 // where N counts all documents and n those with the term. Documents of equal
 // score come in the order in which they were added.
 //
+// With Options.Feedback a query is expanded by terms of the best documents it
+// finds, and searched again.
+//
 // It is made for a guest: an index of a few million words is built with few
 // allocations, because every surface form is stemmed only once and postings
 // are kept in flat arrays.

@@ -32,6 +32,9 @@ type Options struct {
 	// Analyzer turns documents and queries into terms; nil means the zero
 	// AnalyzerOptions.
 	Analyzer *Analyzer
+	// Feedback expands queries. The index then keeps its documents' terms too,
+	// six bytes for each distinct term of each.
+	Feedback Feedback
 }
 
 // Builder collects documents. It is for one goroutine.
@@ -56,7 +59,7 @@ func NewBuilder(o Options) *Builder {
 	if o.Analyzer == nil {
 		o.Analyzer = NewAnalyzer(AnalyzerOptions{})
 	}
-	return &Builder{opts: o, scanner: o.Analyzer.scan(""), surface: make(map[string]uint32), terms: make(map[string]uint32)}
+	return &Builder{opts: o, scanner: o.Analyzer.Scanner(""), surface: make(map[string]uint32), terms: make(map[string]uint32)}
 }
 
 // Add takes in a document and returns its number, counted from 0.
@@ -85,7 +88,7 @@ func (b *Builder) addField(text string, weight int) {
 
 // learn finds the term of a token that has not been seen before.
 func (b *Builder) learn(token string) uint32 {
-	stem := b.opts.Analyzer.term(token)
+	stem := b.opts.Analyzer.Term(token)
 	term, known := b.terms[stem]
 	switch {
 	case stem == "":
@@ -124,6 +127,10 @@ func (b *Builder) Build() *Index {
 		docs:  make([]uint32, len(b.docTerms)),
 		tfs:   make([]uint16, len(b.docTerms)),
 		norm:  b.norms(),
+	}
+	if b.opts.Feedback.on() {
+		x.docStart = append([]uint32{0}, b.docEnd...)
+		x.docTerms, x.docTF, x.docLen = b.docTerms, b.docTF, b.docLen
 	}
 	for term, n := range b.df {
 		x.start[term+1] = x.start[term] + n

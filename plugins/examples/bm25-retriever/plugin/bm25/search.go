@@ -14,6 +14,12 @@ type Index struct {
 	docs  []uint32 // postings: documents, ascending per term …
 	tfs   []uint16 // … and term frequencies
 	norm  []float32
+
+	// With feedback, the same by document:
+	docStart []uint32 // per document: where its run of terms begins
+	docTerms []uint32
+	docTF    []uint16
+	docLen   []uint32
 }
 
 // Hit is one document found.
@@ -32,25 +38,42 @@ func (x *Index) Terms() int { return len(x.start) - 1 }
 
 // Search returns at most k documents that share a term with the query, best
 // first; of equals the earlier document first. A term that the query repeats
-// counts as often.
+// counts as often. With feedback, the second pass may find documents that share
+// none with the query itself.
 func (x *Index) Search(query string, k int) []Hit {
 	if k <= 0 || len(x.norm) == 0 {
 		return nil
 	}
-	scores := make([]float64, len(x.norm))
+	var terms []weighted
 	for _, term := range x.opts.Analyzer.Terms(query) {
 		if id, ok := x.terms[term]; ok {
-			x.accumulate(scores, id)
+			terms = append(terms, weighted{id, 1})
 		}
+	}
+	if !x.opts.Feedback.on() {
+		return x.pass(terms, k)
+	}
+	hits := x.pass(terms, x.opts.Feedback.Docs)
+	if len(hits) == 0 {
+		return nil
+	}
+	return x.pass(x.expand(terms, hits), k)
+}
+
+// pass scores all documents by one query.
+func (x *Index) pass(query []weighted, k int) []Hit {
+	scores := make([]float64, len(x.norm))
+	for _, q := range query {
+		x.accumulate(scores, q.term, q.weight)
 	}
 	return best(scores, k)
 }
 
 // accumulate adds what one term contributes to the documents that have it.
-func (x *Index) accumulate(scores []float64, term uint32) {
+func (x *Index) accumulate(scores []float64, term uint32, weight float64) {
 	from, to := x.start[term], x.start[term+1]
 	n := float64(to - from)
-	idf := math.Log1p((float64(len(x.norm)) - n + 0.5) / (n + 0.5))
+	idf := weight * math.Log1p((float64(len(x.norm))-n+0.5)/(n+0.5))
 	for i := from; i < to; i++ {
 		doc, tf := x.docs[i], float64(x.tfs[i])
 		scores[doc] += idf * tf / (tf + float64(x.norm[doc]))

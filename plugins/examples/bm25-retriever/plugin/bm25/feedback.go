@@ -1,0 +1,131 @@
+package bm25
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Model is a way to choose and weigh the terms by which a query is expanded.
+type Model string
+
+// The models. NoFeedback searches once.
+const (
+	NoFeedback Model = "none"
+	RM3        Model = "rm3" // relevance model: terms frequent in the best documents, by the scores of these
+	Bo1        Model = "bo1" // Bose-Einstein: terms more frequent there than in the whole collection
+)
+
+// Feedback says how Search is repeated with a query that is expanded from the
+// best documents of the first pass. The zero value searches once.
+type Feedback struct {
+	Model Model
+	// Docs is how many of the best documents are taken, 1 or more.
+	Docs int
+	// Terms is how many of their terms are taken, 1 or more.
+	Terms int
+	// Weight is the part of these terms in the expanded query, 0 (the query
+	// alone) to 1 (the terms alone).
+	Weight float64
+}
+
+// Validate refuses values out of their range.
+func (f Feedback) Validate() error {
+	switch {
+	case !slices.Contains([]Model{"", NoFeedback, RM3, Bo1}, f.Model):
+		return fmt.Errorf("model %q: unknown (known: none, rm3, bo1)", f.Model)
+	case !f.on():
+		return nil
+	case f.Docs < 1 || f.Docs > 100:
+		return fmt.Errorf("docs %d: not within 1..100", f.Docs)
+	case f.Terms < 1 || f.Terms > 1000:
+		return fmt.Errorf("terms %d: not within 1..1000", f.Terms)
+	case !(f.Weight >= 0 && f.Weight <= 1):
+		return fmt.Errorf("weight %v: not within 0..1", f.Weight)
+	}
+	return nil
+}
+
+func (f Feedback) on() bool { return f.Model != "" && f.Model != NoFeedback }
+
+// weighted is a term with its weight in a query.
+type weighted struct {
+	term   uint32
+	weight float64
+}
+
+// expand makes the query of the second pass. Its weights add up to the number
+// of terms of the first query, so that scores of both passes compare.
+func (x *Index) expand(query []weighted, hits []Hit) []weighted {
+	length := 0.0
+	for _, q := range query {
+		length += q.weight
+	}
+	f := x.opts.Feedback
+	added := x.candidates(hits[:min(len(hits), f.Docs)])
+	slices.SortFunc(added, func(a, b weighted) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.term, b.term))
+	})
+	added = added[:min(len(added), f.Terms)]
+	sum := 0.0
+	for _, a := range added {
+		sum += a.weight
+	}
+	if !(sum > 0) {
+		return query
+	}
+	expanded := make([]weighted, 0, len(query)+len(added))
+	for _, q := range query {
+		expanded = append(expanded, weighted{q.term, q.weight * (1 - f.Weight)})
+	}
+	for _, a := range added {
+		expanded = append(expanded, weighted{a.term, a.weight / sum * length * f.Weight})
+	}
+	return expanded
+}
+
+// candidates are the distinct terms of the documents hit, each with the weight
+// that the model gives it.
+func (x *Index) candidates(hits []Hit) []weighted {
+	sum := 0.0
+	for _, h := range hits {
+		sum += h.Score
+	}
+	place := make(map[uint32]int)
+	var found []weighted
+	for _, h := range hits {
+		from, to := x.docStart[h.Doc], x.docStart[h.Doc+1]
+		part := 1.0
+		if x.opts.Feedback.Model == RM3 {
+			part = h.Score / sum / float64(x.docLen[h.Doc])
+		}
+		for i := from; i < to; i++ {
+			term := x.docTerms[i]
+			at, known := place[term]
+			if !known {
+				at = len(found)
+				place[term] = at
+				found = append(found, weighted{term: term})
+			}
+			found[at].weight += part * float64(x.docTF[i])
+		}
+	}
+	if x.opts.Feedback.Model == Bo1 {
+		for i := range found {
+			found[i].weight = x.bo1(found[i].term, found[i].weight)
+		}
+	}
+	return found
+}
+
+// bo1 is the information of finding a term tf times in the best documents,
+// given how often the collection has it.
+func (x *Index) bo1(term uint32, tf float64) float64 {
+	n := 0.0
+	for i := x.start[term]; i < x.start[term+1]; i++ {
+		n += float64(x.tfs[i])
+	}
+	mean := n / float64(len(x.norm))
+	return tf*math.Log2((1+mean)/mean) + math.Log2(1+mean)
+}
