@@ -70,7 +70,8 @@ func (m *message) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) 
 }
 
 // calls are the tool calls of a message, a list in whatever form a model's API
-// has them. Their bytes are kept as they came.
+// has them. Order and numbers stay as they came; whitespace is left out, so that
+// a list that was printed and read again counts as many tokens.
 type calls json.RawMessage
 
 // UnmarshalNode checks that it is a list; [rawCalls] has the bytes.
@@ -148,8 +149,14 @@ func convertMessages(list []message, raw rawCalls) []pipeline.Message {
 			ToolCallID: m.ToolCallID,
 		}
 		if m.ToolCalls != nil {
-			out[i].ToolCalls = raw[i].ToolCalls
+			out[i].ToolCalls = compact(raw[i].ToolCalls)
 		}
 	}
 	return out
+}
+
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // fails only for what is not JSON
+	return b.Bytes()
 }

@@ -37,7 +37,7 @@ func TestReadMessages(t *testing.T) {
 	want := &Messages{
 		State: &pipeline.AgentState{
 			RunID: "r", Observations: []string{"saw"}, Reflection: "so", Data: map[string]any{"n": int64(9007199254740993)},
-			Messages: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: []byte(`[{"z": 1.50, "a": "<b>"}]`)}},
+			Messages: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: []byte(`[{"z":1.50,"a":"<b>"}]`)}},
 		},
 		Messages: []pipeline.Message{{Role: pipeline.RoleTool, Name: "ls", ToolCallID: "1"}},
 		Budget:   Budget{MaxTokens: 5, MaxMessages: 2, Phase: "synthesize"}, Phase: pipeline.PhaseSynthesize,

@@ -1,0 +1,126 @@
+package agentdemo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
+)
+
+// want notes a promise that was not kept. Turn 0 is the whole conversation.
+func (d *demo) want(ok bool, n int, format string, args ...any) {
+	if !ok {
+		d.failed = append(d.failed, fmt.Errorf("turn %d: %s", n, fmt.Sprintf(format, args...)))
+	}
+}
+
+// check holds the outcome of a call against the promises.
+func (d *demo) check(ctx context.Context, n int, fresh []pipeline.Message, a *assembled) {
+	tokens, err := d.counter.Total(ctx, a.Messages)
+	limit := a.Diagnostics.Budget.MaxTokens
+	d.want(err == nil && tokens <= limit, n, "%d tokens, the budget is %d (%v)", tokens, limit, err)
+	d.want(a.Diagnostics.After.Tokens != nil && *a.Diagnostics.After.Tokens == tokens, n, "the diagnostics say another number of tokens than %d", tokens)
+	if why := split(a.Messages); why != "" {
+		d.want(false, n, "%s", why)
+	}
+	if why := split(a.State.Messages); why != "" {
+		d.want(false, n, "state: %s", why)
+	}
+	d.checkPersistence(n, fresh, a)
+	cut := outcome(a, providers.TruncationName)
+	if cut.Outcome == pipeline.ProviderChanged {
+		d.want(len(a.State.Messages) == cut.Before.Messages && cut.After.Messages < cut.Before.Messages, n,
+			"truncation of %d messages to %d left %d in the state", cut.Before.Messages, cut.After.Messages, len(a.State.Messages))
+	}
+}
+
+// checkPersistence holds what the call began with against what the one before has
+// left: its state, with what observation and compaction wrote back and what
+// truncation left out of its list, and the new messages.
+func (d *demo) checkPersistence(n int, fresh []pipeline.Message, a *assembled) {
+	if d.before == nil {
+		return
+	}
+	want := len(d.before.State.Messages) + len(fresh)
+	d.want(a.Diagnostics.Before.Messages == want, n, "began with %d messages, want the %d of the state and %d new ones",
+		a.Diagnostics.Before.Messages, want-len(fresh), len(fresh))
+	for provider, name := range map[string]string{
+		providers.ObservationName: providers.ObservationsMessage, providers.CompactionName: providers.SummaryMessage,
+	} {
+		before, after := named(d.before.State.Messages, name), named(a.State.Messages, name)
+		if outcome(a, provider).Outcome == pipeline.ProviderChanged {
+			d.want(after != "" && after != before, n, "%s changed the list and wrote nothing back", provider)
+		} else if name == providers.ObservationsMessage || outcome(a, providers.CompactionName).Outcome != pipeline.ProviderChanged {
+			d.want(after == before, n, "what %s wrote back did not last", provider)
+		}
+	}
+}
+
+// compare holds the run with the broken provider against the whole one.
+func (d *demo) compare(n int, whole, broken *assembled) {
+	d.want(equal(whole.Messages, broken.Messages), n, "the broken provider changed the messages")
+	state := broken.State
+	state.RunID = whole.State.RunID
+	d.want(equal(whole.State.Messages, state.Messages), n, "the broken provider changed the messages of the state")
+	state.Messages = whole.State.Messages
+	d.want(reflect.DeepEqual(whole.State, state), n, "the broken provider changed the state")
+	d.want(outcome(broken, "crm").Outcome == pipeline.ProviderFailed, n, "the broken provider did not fail")
+}
+
+func equal(a, b []pipeline.Message) bool {
+	return slices.EqualFunc(a, b, func(a, b pipeline.Message) bool { return a.Equal(&b) })
+}
+
+// outcome returns what became of a provider.
+func outcome(a *assembled, name string) pipeline.ProviderDiagnostic {
+	for _, p := range a.Diagnostics.Providers {
+		if p.Name == name {
+			return p
+		}
+	}
+	return pipeline.ProviderDiagnostic{}
+}
+
+// named returns the content of the message of that name, or "".
+func named(messages []pipeline.Message, name string) string {
+	for i := range messages {
+		if messages[i].Role == pipeline.RoleSystem && messages[i].Name == name {
+			return messages[i].Content
+		}
+	}
+	return ""
+}
+
+// split says which tool call of a list is without its result, or which result
+// without its call; "" for none.
+func split(messages []pipeline.Message) string {
+	open := map[string]bool{}
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == pipeline.RoleTool {
+			if !open[m.ToolCallID] {
+				return fmt.Sprintf("the result of %s is without its call", m.ToolCallID)
+			}
+			delete(open, m.ToolCallID)
+			continue
+		}
+		for id := range open {
+			return fmt.Sprintf("the call %s is without its result", id)
+		}
+		var asked []struct{ ID string }
+		if len(m.ToolCalls) > 0 && json.Unmarshal(m.ToolCalls, &asked) != nil {
+			return "tool calls are not as they were"
+		}
+		for _, c := range asked {
+			open[c.ID] = true
+		}
+	}
+	for id := range open {
+		return fmt.Sprintf("the call %s is without its result", id)
+	}
+	return ""
+}
