@@ -3,13 +3,14 @@ package eval
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // The geometry of the charts, in units of the drawing. They scale with the page.
 const (
 	chartWidth = 760.0
 	plotLeft   = 190.0
-	plotRight  = 590.0
+	plotRight  = 610.0
 	rowHeight  = 30.0
 	barHeight  = 18.0
 	topMargin  = 10.0
@@ -111,7 +112,7 @@ func signed(change float64) string {
 	if math.Abs(change) < 0.00005 {
 		return "±0.0000"
 	}
-	return fmt.Sprintf("%+.4f", change)
+	return strings.Replace(fmt.Sprintf("%+.4f", change), "-", "−", 1)
 }
 
 func short(s string) string {
