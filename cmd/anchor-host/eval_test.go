@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/eval"
+)
+
+// A collection of documents of 4, 3, 5 and 1 words.
+var evalFiles = map[string]string{
+	"corpus.jsonl": `{"_id": "d1", "title": "Roses", "text": "aphids love roses"}
+{"_id": "d2", "title": "", "text": "tomatoes need water"}
+{"_id": "d3", "title": "Bread", "text": "flour water salt yeast"}
+{"_id": "d4", "title": "", "text": "snails"}
+`,
+	"queries.jsonl": `{"_id": "q1", "text": "aphids on roses"}
+{"_id": "q2", "text": "water for tomatoes"}
+{"_id": "q3", "text": "not judged"}
+`,
+	"qrels.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td4\t1\nq2\td2\t1\nq2\td3\t1\nq2\td1\t0\n",
+	"anchor.yaml": "max_tokens: 8\ntokenizer: words\nsteps:\n  - {name: first, builtin: top_k, top_k: 3}\n",
+	"other.yaml":  "max_tokens: 100\ntokenizer: words\nsteps:\n  - {name: all, builtin: top_k, top_k: 4}\n",
+}
+
+// evalArgs are the arguments that name the files of the tests.
+func evalArgs(more ...string) []string {
+	return append([]string{"eval", "--corpus", "corpus.jsonl", "--queries", "queries.jsonl", "--qrels", "qrels.tsv"}, more...)
+}
+
+// The whole way with built-in steps, in full. Of the first three documents d1 and
+// d2 fill 7 of the 8 words; d3 is left out, d4 taken away before.
+func TestEvalGolden(t *testing.T) {
+	t.Chdir(write(t, evalFiles))
+	var b strings.Builder
+	for _, args := range [][]string{
+		{"--corpus-items", "--k", "1,3", "--metric", "recall,ndcg,mrr"},
+		{"--corpus-items", "--ties", "list", "--k", "2", "--metric", "ndcg", "--compare", "other.yaml", "--limit", "1"},
+	} {
+		code, stdout, stderr := run(t, "", evalArgs(args...)...)
+		if code != codeOK {
+			t.Fatalf("%v: code %d, %s", args, code, stderr)
+		}
+		b.WriteString("$ anchor-host eval " + strings.Join(args, " ") + "\n" + stdout + "\n")
+	}
+	golden(t, "eval.golden", b.String())
+}
+
+// The help of the command, in full.
+func TestEvalHelpGolden(t *testing.T) {
+	code, stdout, stderr := run(t, "", "eval", "--help")
+	if code != codeOK || stderr != "" {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	golden(t, "eval-help.golden", stdout)
+}
+
+// testdataDir is where golden files are; tests change the folder.
+var testdataDir = func() string {
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join(testdataDir, name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from %s (if it is right: go test -update):\n%s", path, got)
+	}
+}
+
+func TestEvalErrors(t *testing.T) {
+	files := map[string]string{
+		"bad.jsonl":   `{"_id": "d1", "text": "x"}` + "\n{",
+		"missing.tsv": "q1\td1\t1\nq1\td9\t1\n",
+		"empty.yaml":  "tokenizer: words\n",
+		"gone.yaml":   "steps: [{name: x, plugin: gone, operation: filter}]",
+		"slow.yaml":   "timeout: 1ns\nsteps: [{name: x, builtin: top_k}]",
+	}
+	for name, content := range evalFiles {
+		files[name] = content
+	}
+	t.Chdir(write(t, files))
+	replace := func(old, new string) []string {
+		args := evalArgs("--corpus-items")
+		for i := range args {
+			if args[i] == old {
+				args[i] = new
+			}
+		}
+		return args
+	}
+	for _, c := range []struct {
+		name   string
+		args   []string
+		code   int
+		stderr string
+	}{
+		{"no files", []string{"eval"}, codeUsage, `anchor-host: required flag(s) "corpus", "qrels", "queries" not set (see: anchor-host eval --help)`},
+		{"unknown metric", evalArgs("--metric", "bleu"), codeUsage, `anchor-host: invalid metric: "bleu" (want some of recall, `},
+		{"no depth", evalArgs("--k", "0"), codeUsage, `anchor-host: invalid metric: depths [0] (want whole numbers from 1 to 1048576) (see: anchor-host eval --help)`},
+		{"unknown output", evalArgs("-o", "xml"), codeUsage, `anchor-host: flag --output: want one of table, json, got "xml"`},
+		{"unknown order", evalArgs("--ties", "best"), codeUsage, `anchor-host: flag --ties: want id or list, got "best"`},
+		{"negative limit", evalArgs("--limit", "-1"), codeUsage, `anchor-host: flag --limit: want a whole number, 0 or more, got -1`},
+		{"mount and items", evalArgs("--mount", "x", "--corpus-items"), codeUsage, "anchor-host: if any flags in the group [mount corpus-items] are set none of the others can be"},
+		{"no corpus", replace("corpus.jsonl", "none"), codeNotFound, "anchor-host: read corpus: open none: no such file or directory"},
+		{"bad corpus", replace("corpus.jsonl", "bad.jsonl"), codeInvalid, `anchor-host: bad.jsonl:2: unexpected end of JSON input (want {"_id": "text", "text": "text"})`},
+		{"a judged document is missing", replace("qrels.tsv", "missing.tsv"), codeInvalid, `anchor-host: missing.tsv:2: document "d9" of query "q1" is not in the corpus (are the files of one collection? `},
+		{"no step", evalArgs("-c", "empty.yaml"), codeInvalid, "anchor-host: no step was observed: "},
+		{"no other configuration", evalArgs("--compare", "none.yaml"), codeNotFound, "anchor-host: compare: read configuration: open none.yaml: no such file or directory (give --compare the file of another configuration)"},
+		{"no such instance", evalArgs("--mount", "docs"), codeInvalid, `anchor-host: invalid configuration: --mount docs: anchor.yaml has no instance "docs" (name an entry of its instances)`},
+		{"a step is skipped", evalArgs("-c", "gone.yaml", "--corpus-items", "--strict"), codeDegraded, `anchor-host: warning: gone.yaml: step "x" was skipped for 2 of 2 queries: `},
+		{"a build takes too long", evalArgs("-c", "slow.yaml", "--corpus-items"), codeLimit, `anchor-host: query "q`},
+		{"no folder for the page", evalArgs("--corpus-items", "--html", "none/page.html"), codeNotFound, "anchor-host: write report: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := run(t, "", c.args...)
+			if code != c.code || !strings.Contains("\n"+stderr, "\n"+c.stderr) {
+				t.Errorf("code %d, want %d; stderr:\n%s\nwant the line\n%s", code, c.code, stderr, c.stderr)
+			}
+			if code != codeDegraded && stdout != "" {
+				t.Errorf("stdout %q", stdout)
+			}
+		})
+	}
+}
+
+// A judgement of a document that does not exist counts when that is allowed, and a
+// corpus can come from stdin.
+func TestEvalAllowMissing(t *testing.T) {
+	t.Chdir(write(t, evalFiles))
+	if err := os.WriteFile("qrels.tsv", []byte("q1\td1\t1\nq1\td9\t1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"eval", "--corpus", "-", "--queries", "queries.jsonl", "--qrels", "qrels.tsv", "--corpus-items", "--allow-missing", "-o", "json", "-c", "other.yaml"}
+	code, stdout, stderr := run(t, evalFiles["corpus.jsonl"], args...)
+	r := evalReport(t, code, stdout, stderr)
+	if got := r.Stages[1].Metrics["recall"]; got != 0.5 || r.MissingDocuments != 1 || r.Unjudged != 2 {
+		t.Errorf("recall %v, counts %+v", got, r.Counts)
+	}
+}
+
+func evalReport(t *testing.T, code int, stdout, stderr string) *eval.Report {
+	t.Helper()
+	if code != codeOK {
+		t.Fatalf("code %d, %s", code, stderr)
+	}
+	var r eval.Report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// buildBM25 builds the example retriever into a new plugin folder.
+func buildBM25(t *testing.T) string {
+	t.Helper()
+	const source = "../../plugins/examples/bm25-retriever"
+	dir := filepath.Join(t.TempDir(), "plugins")
+	if err := os.MkdirAll(filepath.Join(dir, "bm25-retriever"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bm25-retriever", "plugin.yaml"), manifest, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w",
+		"-o", filepath.Join(dir, "bm25-retriever", "plugin.wasm"), ".")
+	cmd.Dir = source
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// A retriever plugin is given the corpus and nothing else of its folder, its ids
+// are found, and the page is written.
+func TestEvalWithRetriever(t *testing.T) {
+	plugins := buildBM25(t)
+	config, err := filepath.Abs("../../internal/eval/testdata/bm25.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(write(t, evalFiles))
+	flags := []string{"-c", config, "--plugins", plugins, "--cache-dir", filepath.Join(plugins, "cache"), "--mount", "docs"}
+	for _, id := range []string{"doc_id", "none"} { // by metadata, and by the item's own id
+		code, stdout, stderr := run(t, "", evalArgs(append(flags, "-o", "json", "--html", "page.html", "--id-metadata", id)...)...)
+		r := evalReport(t, code, stdout, stderr)
+		if len(r.Warnings) > 0 || r.Stages[0].Name != "bm25" || r.Stages[0].Metrics["hit@1"] != 1 || r.Stages[1].Metrics["recall"] != 0.75 {
+			t.Errorf("%s: %+v, warnings %q", id, r.Stages, r.Warnings)
+		}
+		if !strings.Contains(stderr, "anchor-host: wrote page.html\n") {
+			t.Errorf("stderr %s", stderr)
+		}
+	}
+	page, err := os.ReadFile("page.html")
+	if err != nil || !bytes.HasPrefix(page, []byte("<!DOCTYPE html>")) {
+		t.Errorf("page %.30q, %v", page, err)
+	}
+	if data := os.Getenv("ANCHOR_DATA_DIR"); data != "" {
+		t.Run("scifact", func(t *testing.T) { checkSciFact(t, flags, filepath.Join(data, "scifact")) })
+	}
+}
+
+// checkSciFact holds BM25 on SciFact to what Lucene reaches, and sees the budget
+// cut lose recall.
+func checkSciFact(t *testing.T, flags []string, dir string) {
+	code, stdout, stderr := run(t, "", append([]string{
+		"eval", "-o", "json", "--corpus", filepath.Join(dir, "corpus.jsonl"),
+		"--queries", filepath.Join(dir, "queries.jsonl"), "--qrels", filepath.Join(dir, "qrels.tsv"),
+	}, flags...)...)
+	r := evalReport(t, code, stdout, stderr)
+	found, window := r.Stages[0].Metrics, r.Stages[1].Metrics
+	t.Logf("nDCG@10 %.4f, recall %.4f, in the window %.4f", found["ndcg@10"], found["recall"], window["recall"])
+	if r.Evaluated != 300 || found["ndcg@10"] < 0.678 || window["recall"] >= found["recall"] {
+		t.Errorf("%d queries, found %v, window %v", r.Evaluated, found, window)
+	}
+}
+
+// Where there is no terminal a line says now and then how far it is.
+func TestEvalProgress(t *testing.T) {
+	var b bytes.Buffer
+	p := newEvalProgress(newApp(nil, nil, &b), "a\nname")
+	at := time.Unix(0, 0)
+	p.now, p.next = func() time.Time { return at }, at.Add(progressEvery)
+	p.step(1, 4)
+	at = at.Add(progressEvery)
+	p.step(2, 4)
+	p.step(3, 4)
+	at = at.Add(progressEvery)
+	p.step(4, 4)
+	p.stop()
+	if got, want := b.String(), "anchor-host: a name: 2 of 4 queries …\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
