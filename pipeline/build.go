@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 )
 
@@ -50,7 +50,13 @@ type build struct {
 	overflow []OverflowItem
 	output   any
 	diag     *Diagnostics
-	began    time.Time
+
+	whole     []Item // items before some were cut, nil when none was
+	uncut     []int  // counts before that
+	formatted bool   // output is there: exact filling needed it
+	counted   int    // tokens of output, with how they were counted
+	counting  *Counting
+	began     time.Time
 }
 
 // start: query -> checked query; callbacks are told.
@@ -145,14 +151,25 @@ func (b *build) count(ctx context.Context) error {
 
 // fillWindow: items, counts, budget -> window and overflow. An item that does not fit
 // does not end the filling.
-func (b *build) fillWindow(context.Context) error {
+func (b *build) fillWindow(ctx context.Context) (err error) {
 	defer b.clock(&b.diag.TimesMS.Fill)()
 	order := allIndices(len(b.items))
 	sortByPriority(b.items, order)
 	b.overflow = []OverflowItem{}
+	if b.p.fitting.cuts() {
+		b.uncut = slices.Clone(b.counts)
+	}
 	if budget := b.p.budget; budget != nil && budget.limits() {
-		order = b.applyBudget(order)
+		if order, err = b.applyBudget(ctx, order); err != nil {
+			return err
+		}
 		sortByPriority(b.items, order)
+	}
+	if b.p.fitting.chosen {
+		if err = b.fillBy(ctx, order); err == nil {
+			b.describeWindow()
+		}
+		return err
 	}
 	b.reserve(order)
 	for _, i := range order {
@@ -166,17 +183,13 @@ func (b *build) fillWindow(context.Context) error {
 	return nil
 }
 
-// format: window -> output.
-func (b *build) format(ctx context.Context) error {
+// format: window -> output. Exact filling has made it already.
+func (b *build) format(ctx context.Context) (err error) {
 	defer b.clock(&b.diag.TimesMS.Format)()
-	err := guard(func() (err error) {
-		b.output, err = b.p.formatter.Format(ctx, b.window)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("formatter %q: format window of %d items: %w", b.p.formatter.FormatType(), len(b.window.Items), err)
+	if !b.formatted {
+		b.output, err = b.formatWindow(ctx, b.window)
 	}
-	return nil
+	return err
 }
 
 // finish: everything -> result; callbacks are told.
@@ -185,6 +198,8 @@ func (b *build) finish(ctx context.Context) *Result {
 		Window:      b.window,
 		Output:      b.output,
 		FormatType:  b.p.formatter.FormatType(),
+		Counted:     b.counted,
+		Counting:    b.counting,
 		Overflow:    b.overflow,
 		Diagnostics: b.diag,
 		BuildTimeMS: milliseconds(b.p.now().Sub(b.began)),

@@ -160,6 +160,18 @@ func (b *build) stamp(it *Item, i int32) {
 	}
 }
 
+// formatWindow calls the formatter.
+func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err error) {
+	err = guard(func() (err error) {
+		output, err = b.p.formatter.Format(ctx, w)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("formatter %q: format window of %d items: %w", b.p.formatter.FormatType(), len(w.Items), err)
+	}
+	return output, nil
+}
+
 // clock starts a stopwatch; the function it returns writes the time to ms.
 func (b *build) clock(ms *float64) func() {
 	began := b.p.now()

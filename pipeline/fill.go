@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"math"
 )
@@ -60,7 +61,7 @@ func (c *sourceCap) admit(n int) (ok bool, available int) {
 // applyBudget takes the order of all items and returns that of those within the
 // caps; the others overflow. Both come out grouped by source, sources in the order
 // of their first item.
-func (b *build) applyBudget(order []int32) []int32 {
+func (b *build) applyBudget(ctx context.Context, order []int32) ([]int32, error) {
 	caps := b.p.budget.caps()
 	var groups [numSources][]int32 // by first appearance
 	var rank [numSources]int       // source -> its group + 1
@@ -74,7 +75,10 @@ func (b *build) applyBudget(order []int32) []int32 {
 		}
 		groups[rank[s]-1] = append(groups[rank[s]-1], i)
 	}
-	within := b.withinCaps(order, &caps)
+	within, err := b.withinCaps(ctx, order, &caps)
+	if err != nil {
+		return nil, err
+	}
 	accepted := make([]int32, 0, len(order))
 	for _, group := range groups[:found] {
 		for _, i := range group {
@@ -85,7 +89,7 @@ func (b *build) applyBudget(order []int32) []int32 {
 			}
 		}
 	}
-	return accepted
+	return accepted, nil
 }
 
 // saturatingAdd adds counts without wrapping around: items may claim any count.
@@ -101,14 +105,24 @@ type verdict struct {
 	available int
 }
 
-// withinCaps tries the items in order and returns a verdict for each by its index.
-func (b *build) withinCaps(order []int32, caps *[numSources]*sourceCap) []verdict {
+// withinCaps tries the items in order and returns a verdict for each by its index. The
+// text of one that is not within its cap may be cut, but not one that is dropped.
+func (b *build) withinCaps(ctx context.Context, order []int32, caps *[numSources]*sourceCap) ([]verdict, error) {
 	verdicts := make([]verdict, len(b.items))
 	for _, i := range order {
-		v := &verdicts[i]
-		v.ok, v.available = caps[sourceIndex(b.items[i].Source)].admit(b.counts[i])
+		v, c := &verdicts[i], caps[sourceIndex(b.items[i].Source)]
+		if v.ok, v.available = c.admit(b.counts[i]); v.ok || c.strategy == OverflowDrop {
+			continue
+		}
+		cut, err := b.cutItem(ctx, i, v.available)
+		if err != nil {
+			return nil, err
+		}
+		if cut {
+			v.ok, v.available = c.admit(b.counts[i])
+		}
 	}
-	return verdicts
+	return verdicts, nil
 }
 
 func (b *build) rejectByBudget(i int32, reason OverflowReason, available int) {
@@ -126,6 +140,9 @@ func (b *build) describeWindow() {
 	d.ItemsIncluded = len(w.Items)
 	d.ItemsOverflow = len(b.overflow)
 	d.TokenUtilization = round4(w.Utilization())
+	if b.formatted {
+		d.TokenUtilization = round4(float64(b.counted) / float64(w.MaxTokens))
+	}
 	b.warnOfSystem()
 	if b.p.budget == nil {
 		return

@@ -31,6 +31,17 @@ type Config struct {
 	Steps []StepConfig
 	// Formatter makes the output. nil means Generic.
 	Formatter Formatter
+	// Fit says what must be within the window: the sum of the items, FitItems when
+	// empty, or the formatted output.
+	Fit Fit
+	// Fill decides which items are tried first. nil means FirstFit.
+	Fill Strategy
+	// Order is the order in which the context is written. Empty means OrderPriority.
+	Order WindowOrder
+	// Truncate cuts texts that do not fit. The zero value keeps them whole.
+	Truncate Truncation
+	// Count says what an exact count adds to the texts of the output.
+	Count CountOptions
 	// Callbacks are told what happens, in this order.
 	Callbacks []Callback
 	// Logger receives a WARN record for each skipped step and failed callback. nil
@@ -61,6 +72,7 @@ type Pipeline struct {
 	enricher  QueryEnricher
 	steps     []step
 	formatter Formatter
+	fitting   fitting
 	callbacks []Callback
 	warnings  []string
 	logger    *slog.Logger
@@ -92,6 +104,9 @@ func New(cfg Config) (*Pipeline, error) {
 				return nil, err
 			}
 		}
+	}
+	if err := p.setFit(&cfg); err != nil {
+		return nil, err
 	}
 	if err := p.setBudget(); err != nil {
 		return nil, err

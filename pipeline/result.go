@@ -36,6 +36,10 @@ type Result struct {
 	// Output is the formatted window: a string or a JSON document.
 	Output     any    `json:"formatted_output"`
 	FormatType string `json:"format_type"`
+	// Counted is the number of tokens of Output, and Counting how it was counted: with
+	// FitExact only. It is never more than the tokens of the window.
+	Counted  int       `json:"counted_tokens,omitempty"`
+	Counting *Counting `json:"counting,omitempty"`
 	// Overflow lists the items that are not in the window: first those the
 	// budget kept out, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`
@@ -87,6 +91,9 @@ type Diagnostics struct {
 	SkippedSteps []string      `json:"skipped_steps,omitempty"`
 	FailedStep   string        `json:"failed_step,omitempty"`
 	StepFailures []StepFailure `json:"step_failures,omitempty"`
+	// Fill says how good the choice of the window is. It is nil when nothing but the
+	// defaults decided: first fit by the counts of items.
+	Fill *FillDiagnostic `json:"fill,omitempty"`
 	// Warnings are sentences about settings without effect and about system
 	// prompts that are not in the window.
 	Warnings []string `json:"warnings,omitempty"`
@@ -105,6 +112,11 @@ func (d *Diagnostics) clone() *Diagnostics {
 	out.SkippedSteps = slices.Clone(d.SkippedSteps)
 	out.StepFailures = slices.Clone(d.StepFailures)
 	out.Warnings = slices.Clone(d.Warnings)
+	if d.Fill != nil {
+		fill := *d.Fill
+		fill.Truncated = slices.Clone(fill.Truncated)
+		out.Fill = &fill
+	}
 	return &out
 }
 

@@ -1,0 +1,205 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// seamTokens is by how much an item in a built-in format may take less than its
+	// own tokens, because they merge with what is beside them.
+	seamTokens = 6
+	// glueTokens is what an item in a built-in format takes beside its own tokens, on
+	// the safe side: a guess that saves counts, no more.
+	glueTokens = 9
+)
+
+// exactly fills a window whose formatted output is within its tokens. The first pass
+// counts what changes; should the count of the whole disagree, a second pass counts
+// the whole each time.
+func (f *fill) exactly(ctx context.Context) error {
+	b := f.b
+	restore := b.snapshot()
+	for _, whole := range [...]bool{false, true} {
+		g, misfits, err := f.pass(ctx, whole)
+		if err != nil {
+			return err
+		}
+		f.finish(g.taken, misfits)
+		if b.output, err = b.formatWindow(ctx, b.window); err != nil {
+			return err
+		}
+		total, counting, err := b.p.fitting.counter.Count(ctx, b.output)
+		if err != nil {
+			return err
+		}
+		if total <= g.room {
+			counting.Budget = g.room
+			b.formatted, b.counted, b.counting = true, total, &counting
+			return nil
+		}
+		restore()
+		f.value = FillDiagnostic{}
+	}
+	return fmt.Errorf("formatter %q: the same window takes more tokens each time it is formatted: %w", b.p.formatter.FormatType(), ErrBudget)
+}
+
+// snapshot returns a function that undoes what a pass has changed.
+func (b *build) snapshot() (restore func()) {
+	items, counts, whole, overflow := b.items, b.counts, b.whole, len(b.overflow)
+	if b.p.fitting.cuts() {
+		items, counts = slices.Clone(items), slices.Clone(counts)
+	}
+	return func() { b.items, b.counts, b.whole, b.overflow = items, counts, whole, b.overflow[:overflow] }
+}
+
+// pass fills the window once.
+func (f *fill) pass(ctx context.Context, whole bool) (*exactGauge, []misfit, error) {
+	g, err := f.newExactGauge(ctx, whole)
+	if err != nil {
+		return nil, nil, err
+	}
+	var glue func(*Item) int
+	if g.builtin {
+		glue = func(*Item) int { return glueTokens / 2 }
+	}
+	trial, err := f.plan(ctx, g.own, glue, g.left())
+	if err != nil {
+		return nil, nil, err
+	}
+	misfits, err := f.admit(ctx, g, trial)
+	if err != nil {
+		return nil, nil, err
+	}
+	misfits, err = g.again(ctx, misfits)
+	return g, misfits, err
+}
+
+// exactGauge formats the window and counts what the formatter wrote.
+type exactGauge struct {
+	f       *fill
+	meter   *outputMeter
+	room    int
+	used    int     // tokens of the formatted window
+	taken   []bool  // by item
+	own     []int   // by item: tokens of its text, whatever the item says of itself
+	builtin bool    // every item is in the output as a whole, and splits are known
+	window  Window  // what the formatter is given
+	over    []int32 // items that were a few tokens too large when they were tried
+}
+
+// newExactGauge counts the empty window, which must fit, and the items alone.
+func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, error) {
+	b := f.b
+	g := &exactGauge{
+		f: f, meter: b.p.fitting.counter.measure(whole), room: b.p.maxTokens, taken: make([]bool, len(b.items)),
+		window: Window{Items: make([]Item, 0, len(f.order)), MaxTokens: b.p.maxTokens},
+	}
+	g.builtin = builtinFormat(b.p.formatter) && g.meter.texts.divide != nil
+	texts := make([]string, len(b.items))
+	for i := range b.items {
+		// White space at the ends may vanish into what is around it.
+		texts[i] = strings.TrimSpace(b.items[i].Content)
+	}
+	own, err := countTexts(ctx, b.p.tokenizer, texts)
+	if err != nil {
+		return nil, err
+	}
+	g.own = own
+	if len(texts) == 0 {
+		g.own = []int{}
+	}
+	if g.used, err = g.format(ctx); err != nil {
+		return nil, err
+	}
+	if g.used > g.room {
+		return nil, fmt.Errorf("window without items: %d tokens, %d allowed: %w (raise max_tokens, or send fewer tools)", g.used, g.room, ErrBudget)
+	}
+	return g, nil
+}
+
+// builtinFormat reports whether a formatter writes every text as a whole.
+func builtinFormat(f Formatter) bool {
+	switch f.(type) {
+	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic:
+		return true
+	}
+	return false
+}
+
+func (g *exactGauge) left() int { return g.room - g.used }
+
+func (g *exactGauge) hopeless(i int32) bool {
+	return g.builtin && g.own[i]-seamTokens > g.left()
+}
+
+// likely goes by the items' own tokens where the format is known. Elsewhere it trusts
+// the number it is given.
+func (g *exactGauge) likely(trial []int32) int {
+	if !g.builtin {
+		return len(trial)
+	}
+	sum := 0
+	for n, i := range trial {
+		if sum = saturatingAdd(sum, saturatingAdd(g.own[i], glueTokens)); sum > g.left() {
+			return max(n, 1)
+		}
+	}
+	return len(trial)
+}
+
+func (g *exactGauge) try(ctx context.Context, batch []int32) (bool, error) {
+	for _, i := range batch {
+		g.taken[i] = true
+	}
+	used, err := g.format(ctx)
+	if err == nil && used <= g.room {
+		g.used = used
+		return true, nil
+	}
+	for _, i := range batch {
+		g.taken[i] = false
+	}
+	if err == nil && len(batch) == 1 && used-g.room <= seamTokens {
+		g.over = append(g.over, batch[0])
+	}
+	return false, err
+}
+
+// again tries once more the items that were a few tokens too large: what came after
+// them may have merged with its neighbors to less than before.
+func (g *exactGauge) again(ctx context.Context, misfits []misfit) ([]misfit, error) {
+	over := g.over
+	for _, i := range over {
+		at := slices.IndexFunc(misfits, func(m misfit) bool { return m.index == i })
+		if at < 0 {
+			continue
+		}
+		ok, err := g.try(ctx, []int32{i})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			misfits = slices.Delete(misfits, at, at+1)
+		}
+	}
+	return misfits, nil
+}
+
+// format formats what is taken and counts it.
+func (g *exactGauge) format(ctx context.Context) (int, error) {
+	b, w := g.f.b, &g.window
+	w.Items, w.UsedTokens = w.Items[:0], 0
+	for _, i := range g.f.picked(g.taken) {
+		w.Items = append(w.Items, b.items[i])
+		b.stamp(&w.Items[len(w.Items)-1], i)
+		w.UsedTokens = saturatingAdd(w.UsedTokens, b.counts[i])
+	}
+	output, err := b.formatWindow(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	return g.meter.total(ctx, output)
+}

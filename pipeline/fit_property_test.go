@@ -1,0 +1,259 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+)
+
+// independent counts outputs with tiktoken-go, by the formula in [CountOptions].
+type independent struct {
+	enc   *tiktoken.Tiktoken
+	known map[string]int
+}
+
+func newIndependent(t testing.TB, encoding string) *independent {
+	t.Helper()
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	enc, err := tiktoken.GetEncoding(encoding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &independent{enc: enc, known: map[string]int{}}
+}
+
+func (c *independent) text(s string) int {
+	n, ok := c.known[s]
+	if !ok {
+		n = len(c.enc.EncodeOrdinary(s))
+		c.known[s] = n
+	}
+	return n
+}
+
+// output knows an output by its JSON only.
+func (c *independent) output(t testing.TB, output any, o CountOptions) int {
+	t.Helper()
+	if s, ok := output.(string); ok {
+		return c.text(s) + c.text(o.Tools)
+	}
+	doc, err := json.Marshal(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chat struct {
+		System   []struct{ Text string } `json:"system"`
+		Messages []struct {
+			Role    string `json:"role"`
+			Content any    `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(doc, &chat); err != nil {
+		t.Fatal(err)
+	}
+	overhead := o.MessageOverhead
+	if overhead == 0 {
+		overhead = 3
+	}
+	sum := 3 + c.text(o.Tools)
+	if len(chat.System) > 0 {
+		sum += overhead + c.text("system")
+	}
+	for _, block := range chat.System {
+		sum += c.text(block.Text)
+	}
+	for _, m := range chat.Messages {
+		sum += overhead + c.text(m.Role)
+		switch content := m.Content.(type) {
+		case string:
+			sum += c.text(content)
+		case []any:
+			for _, block := range content {
+				sum += c.text(block.(map[string]any)["text"].(string))
+			}
+		}
+	}
+	return sum
+}
+
+// titles is a formatter like a plugin's: it returns a document, and of each item only
+// what it likes.
+type titles struct{}
+
+func (titles) FormatType() string { return "titles" }
+
+func (titles) Format(_ context.Context, w *Window) (any, error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	var doc struct {
+		Messages []message `json:"messages"`
+	}
+	doc.Messages = []message{}
+	for i := range w.Items {
+		it := &w.Items[i]
+		doc.Messages = append(doc.Messages, message{"user", fmt.Sprintf("[%s] %.12s", it.ID, strings.ToValidUTF8(it.Content, "?"))})
+	}
+	raw, err := json.Marshal(doc)
+	return json.RawMessage(raw), err
+}
+
+// pieces are what contents are made of: ten scripts, code, and what merges badly.
+var pieces = []string{
+	"The quick brown fox jumps over the lazy dog. ", "contexts ", "deadline", "func main() {\n\tprintln(1)\n}\n", "漢字かな交じり文。", "Привет, мир! ", "ελληνικά ",
+	"שלום ", "مرحبا ", "हिन्दी ", "ไทย", "한국어 ", "🎉👩‍👩‍👧", "12345 ", "x=1;", "{\"a\": [1, 2]}", "\n", "\n\n", "  ", "\t", "---", "\n---\n", "/", "//", "===", "…", "’s", ".", " \n ", "a", "\u3000", "\u00a0",
+}
+
+func randomContent(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(12) {
+		b.WriteString(pieces[r.IntN(len(pieces))])
+	}
+	return b.String()
+}
+
+func fitItems(r *rand.Rand) []Item {
+	items := make([]Item, r.IntN(16))
+	for i := range items {
+		source := Sources[r.IntN(len(Sources))]
+		items[i] = Item{
+			ID: fmt.Sprintf("i%d", i), Content: randomContent(r), Source: source, Score: float64(r.IntN(5)) / 4, Priority: 1 + r.IntN(10),
+			CreatedAt: seedEpoch.Add(time.Duration(r.IntN(10)) * time.Minute), Metadata: map[string]any{"role": []string{"user", "assistant"}[r.IntN(2)]},
+		}
+		if r.IntN(10) == 0 {
+			items[i].TokenCount = 1 + r.IntN(200) // believed by budgets, not by an exact count
+		}
+	}
+	return items
+}
+
+func randomFormatter(r *rand.Rand) Formatter {
+	return []Formatter{Generic{}, OpenAI{}, Anthropic{}, Anthropic{Caching: true}, Anthropic{Caching: true, CacheControl: CacheControlSeed}, titles{}}[r.IntN(6)]
+}
+
+// randomWindow is one build of the property.
+type randomWindow struct {
+	cfg   Config
+	items []Item
+}
+
+func newRandomWindow(t testing.TB, r *rand.Rand, encoding string) randomWindow {
+	t.Helper()
+	tokenizer, err := EncodingTokenizer(encoding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := fitItems(r)
+	cfg := Config{MaxTokens: 4 + r.IntN(150), Tokenizer: tokenizer, Formatter: randomFormatter(r), Fit: FitExact, Fill: strategies[r.IntN(3)%3]}
+	if r.IntN(2) == 0 {
+		cfg.Fill = FirstFit{}
+	}
+	if r.IntN(3) == 0 {
+		cfg.Order = WindowOrders[r.IntN(len(WindowOrders))]
+	}
+	if r.IntN(4) == 0 {
+		cfg.Count = CountOptions{MessageOverhead: 1 + r.IntN(6)}
+	}
+	cfg.Steps = []StepConfig{{Name: "search", Step: RetrieverStep(fixedRetriever(items), 100)}}
+	return randomWindow{cfg, items}
+}
+
+// sorted returns the items in the order of their priority.
+func (w *randomWindow) sorted() []Item {
+	sorted := slices.Clone(w.items)
+	slices.SortStableFunc(sorted, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Score, a.Score))
+	})
+	return sorted
+}
+
+// tokensOf formats the items that keep wants, in the order of the configuration, and
+// counts them independently.
+func (w *randomWindow) tokensOf(t testing.TB, c *independent, keep func(*Item) bool) int {
+	t.Helper()
+	sorted := w.sorted()
+	var picked []int32
+	for i := range sorted {
+		if keep(&sorted[i]) {
+			picked = append(picked, int32(i))
+		}
+	}
+	w.cfg.Order.arrange(sorted, picked)
+	window := &Window{MaxTokens: w.cfg.MaxTokens}
+	for _, i := range picked {
+		window.Items = append(window.Items, sorted[i])
+	}
+	output, err := w.cfg.Formatter.Format(t.Context(), window)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.output(t, output, w.cfg.Count)
+}
+
+// No window is over its budget, the count is the independent one, and no item was left
+// out that would have fitted: neither when its turn came nor at the end.
+func TestExactFitHoldsInRandomWindows(t *testing.T) {
+	rounds := 10000
+	if testing.Short() {
+		rounds = 500
+	}
+	r := rand.New(rand.NewPCG(6, 7))
+	overflowed := 0
+	for _, encoding := range []string{"cl100k_base", "o200k_base"} {
+		c := newIndependent(t, encoding)
+		for round := range rounds / 2 {
+			w := newRandomWindow(t, r, encoding)
+			p, err := New(w.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := p.Build(t.Context(), Query{Text: "q"})
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			got := c.output(t, result.Output, w.cfg.Count)
+			if got > w.cfg.MaxTokens || got != result.Counted {
+				t.Fatalf("round %d: %d tokens of %d, counted as %d (%T, %s)", round, got, w.cfg.MaxTokens, result.Counted, w.cfg.Formatter, w.cfg.Order)
+			}
+			in := map[string]bool{}
+			for _, it := range result.Window.Items {
+				in[it.ID] = true
+			}
+			overflowed += len(result.Overflow)
+			checkMisfits(t, &w, c, result, in, round)
+		}
+	}
+	if overflowed < rounds {
+		t.Errorf("only %d items overflowed in %d windows", overflowed, rounds)
+	}
+}
+
+func checkMisfits(t *testing.T, w *randomWindow, c *independent, result *Result, in map[string]bool, round int) {
+	t.Helper()
+	first := w.cfg.Fill.Name() == FirstFit{}.Name()
+	sorted := w.sorted()
+	for _, o := range result.Overflow {
+		place := slices.IndexFunc(sorted, func(it Item) bool { return it.ID == o.ID })
+		if first {
+			n := w.tokensOf(t, c, func(it *Item) bool {
+				return it.ID == o.ID || in[it.ID] && slices.IndexFunc(sorted, func(s Item) bool { return s.ID == it.ID }) < place
+			})
+			if n <= w.cfg.MaxTokens {
+				t.Errorf("round %d: item %s of %T would have fitted when it was tried: %d of %d", round, o.ID, w.cfg.Formatter, n, w.cfg.MaxTokens)
+			}
+		}
+		if n := w.tokensOf(t, c, func(it *Item) bool { return it.ID == o.ID || in[it.ID] }); n <= w.cfg.MaxTokens {
+			t.Errorf("round %d: item %s of %T would still fit: %d of %d (%s, %s)", round, o.ID, w.cfg.Formatter, n, w.cfg.MaxTokens, w.cfg.Fill.Name(), w.cfg.Order)
+		}
+	}
+}
