@@ -79,15 +79,16 @@ func NDCG(ranking []string, grades map[string]float64, k int) float64 {
 	}
 	slices.Sort(best)
 	slices.Reverse(best)
-	ideal := gain(best[:min(len(best), k)])
+	ideal := DCG(best, k)
 	if ideal == 0 {
 		return 0
 	}
-	return gain(got) / ideal
+	return DCG(got, k) / ideal
 }
 
-func gain(grades []float64) (sum float64) {
-	for i, grade := range grades {
+// DCG is the discounted cumulative gain of the grades of the first k places.
+func DCG(grades []float64, k int) (sum float64) {
+	for i, grade := range grades[:min(len(grades), k)] {
 		sum += grade / math.Log2(float64(i+2))
 	}
 	return sum

@@ -40,7 +40,11 @@ func (x *Index) Terms() int { return len(x.start) - 1 }
 // first; of equals the earlier document first. A term that the query repeats
 // counts as often. With feedback, the second pass may find documents that share
 // none with the query itself.
-func (x *Index) Search(query string, k int) []Hit {
+func (x *Index) Search(query string, k int) []Hit { return x.SearchFunc(query, k, nil) }
+
+// SearchFunc is Search among the documents for which keep is true, all when it
+// is nil. Statistics remain those of all documents.
+func (x *Index) SearchFunc(query string, k int, keep func(doc int) bool) []Hit {
 	if k <= 0 || len(x.norm) == 0 {
 		return nil
 	}
@@ -51,22 +55,22 @@ func (x *Index) Search(query string, k int) []Hit {
 		}
 	}
 	if !x.opts.Feedback.on() {
-		return x.pass(terms, k)
+		return x.pass(terms, k, keep)
 	}
-	hits := x.pass(terms, x.opts.Feedback.Docs)
+	hits := x.pass(terms, x.opts.Feedback.Docs, keep)
 	if len(hits) == 0 {
 		return nil
 	}
-	return x.pass(x.expand(terms, hits), k)
+	return x.pass(x.expand(terms, hits), k, keep)
 }
 
-// pass scores all documents by one query.
-func (x *Index) pass(query []weighted, k int) []Hit {
+// pass scores the documents by one query.
+func (x *Index) pass(query []weighted, k int, keep func(int) bool) []Hit {
 	scores := make([]float64, len(x.norm))
 	for _, q := range query {
 		x.accumulate(scores, q.term, q.weight)
 	}
-	return best(scores, k)
+	return best(scores, k, keep)
 }
 
 // accumulate adds what one term contributes to the documents that have it.
@@ -81,10 +85,10 @@ func (x *Index) accumulate(scores []float64, term uint32, weight float64) {
 }
 
 // best selects the k highest scores above zero.
-func best(scores []float64, k int) []Hit {
+func best(scores []float64, k int, keep func(int) bool) []Hit {
 	var h hits
 	for doc, score := range scores {
-		if score <= 0 || len(h) == k && score <= h[0].Score {
+		if score <= 0 || len(h) == k && score <= h[0].Score || keep != nil && !keep(doc) {
 			continue
 		}
 		if len(h) == k {

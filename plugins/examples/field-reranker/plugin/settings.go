@@ -1,0 +1,96 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+
+	retriever "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
+	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/corpus"
+)
+
+// The sources of statistics.
+const (
+	FromFolder = "folder"
+	FromItems  = "items"
+)
+
+// Settings configure the plugin; they take effect once, when it starts.
+type Settings struct {
+	// Statistics says where the rarity of words comes from: FromFolder, the
+	// documents of Path, or FromItems, the items of each request. Default folder.
+	Statistics string `json:"statistics"`
+	// Path, Include, Exclude, ChunkChars, MaxFileBytes, StopWords, Stem and
+	// SplitIdentifiers are as for bm25-retriever, and should be the same, but
+	// for StopWords, whose default is "english".
+	Path             string              `json:"path"`
+	Include          []string            `json:"include"`
+	Exclude          []string            `json:"exclude"`
+	ChunkChars       int                 `json:"chunk_chars"`
+	MaxFileBytes     int                 `json:"max_file_bytes"`
+	StopWords        retriever.StopWords `json:"stop_words"`
+	Stem             bool                `json:"stem"`
+	SplitIdentifiers bool                `json:"split_identifiers"`
+	// Weight is the part of the rating in the new score, 0 to 1. Default 0.8.
+	Weight float64 `json:"weight"`
+	// K1 and B are the parameters of BM25 over title and text. Defaults 2 and 0.75.
+	K1 float64 `json:"k1"`
+	B  float64 `json:"b"`
+	// Title, Proximity and Grams weigh the parts of the rating besides the
+	// first, 0 to 100.
+	Title     float64 `json:"title"`
+	Proximity float64 `json:"proximity"`
+	Grams     float64 `json:"grams"`
+}
+
+// Defaults are the values of what is not set; README.md says how the weights
+// were found.
+func (s *Settings) Defaults() {
+	*s = Settings{
+		Statistics:   FromFolder,
+		Path:         "/docs",
+		Include:      []string{"**/*.md", "**/*.markdown", "**/*.txt", "**/*.rst", "**/*.jsonl"},
+		Exclude:      []string{"**/testdata/**", "**/vendor/**", "**/node_modules/**"},
+		ChunkChars:   corpus.DefaultChunkChars,
+		MaxFileBytes: corpus.DefaultMaxFileBytes,
+		StopWords:    retriever.StopWords{Name: "english"},
+		Stem:         true,
+		Weight:       0.8,
+		K1:           2,
+		B:            0.75,
+		Title:        0.75,
+		Proximity:    1,
+		Grams:        0.3,
+	}
+}
+
+// Validate refuses values out of their range.
+func (s *Settings) Validate() error {
+	for _, c := range []struct {
+		name     string
+		value    float64
+		min, max float64
+	}{
+		{"weight", s.Weight, 0, 1},
+		{"k1", s.K1, 0, 100},
+		{"b", s.B, 0, 1},
+		{"title", s.Title, 0, 100},
+		{"proximity", s.Proximity, 0, 100},
+		{"grams", s.Grams, 0, 100},
+	} {
+		if !(c.value >= c.min && c.value <= c.max) {
+			return fmt.Errorf("%s %v: not within %v..%v", c.name, c.value, c.min, c.max)
+		}
+	}
+	switch {
+	case s.Statistics != FromFolder && s.Statistics != FromItems:
+		return fmt.Errorf("statistics %q: unknown source (known: folder, items)", s.Statistics)
+	case s.Path == "":
+		return errors.New("path: empty")
+	case s.ChunkChars < 100:
+		return fmt.Errorf("chunk_chars %d: below 100", s.ChunkChars)
+	case s.MaxFileBytes < 1:
+		return fmt.Errorf("max_file_bytes %d: below 1", s.MaxFileBytes)
+	}
+	_, err := s.StopWords.Function()
+	return err
+}

@@ -1,0 +1,131 @@
+package plugin
+
+import (
+	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/words"
+)
+
+const (
+	gramBytes = 4 // the length of a gram
+	// maxLearned bounds what is kept of the tokens of items that the collection
+	// lacks: some 20 MiB.
+	maxLearned = 1 << 16
+	// stopTerm is the term of a stop word.
+	stopTerm = ^uint32(0)
+)
+
+// tier maps names to numbers.
+type tier struct {
+	tokens, terms, grams map[string]uint32
+}
+
+func newTier() tier {
+	return tier{make(map[string]uint32), make(map[string]uint32), make(map[string]uint32)}
+}
+
+// entry is what is known of a token: its term, and its run in gramIDs.
+type entry struct {
+	term     uint32
+	from, to uint32
+}
+
+// vocabulary numbers tokens, terms and grams, so that each token is stemmed and
+// cut once. What it meets after freeze is learned in a tier of its own, which
+// forget drops. It is for one goroutine.
+type vocabulary struct {
+	analyzer *bm25.Analyzer
+	scanner  *words.Scanner
+	base     tier // of the collection
+	learned  tier // of items
+	current  *tier
+
+	entries []entry
+	gramIDs []uint32
+	terms   int
+	grams   int
+	frozen  struct{ entries, gramIDs, terms, grams int } // the sizes without what is learned
+	padded  []byte
+}
+
+func newVocabulary(a *bm25.Analyzer) *vocabulary {
+	v := &vocabulary{analyzer: a, scanner: a.Scanner(""), base: newTier(), learned: newTier()}
+	v.current = &v.base
+	return v
+}
+
+// freeze ends the collection.
+func (v *vocabulary) freeze() {
+	v.current = &v.learned
+	v.frozen.entries, v.frozen.gramIDs, v.frozen.terms, v.frozen.grams = len(v.entries), len(v.gramIDs), v.terms, v.grams
+}
+
+// forget drops what was learned from items when it has become much.
+func (v *vocabulary) forget() {
+	if len(v.entries)-v.frozen.entries <= maxLearned {
+		return
+	}
+	v.learned = newTier()
+	v.entries, v.gramIDs = v.entries[:v.frozen.entries], v.gramIDs[:v.frozen.gramIDs]
+	v.terms, v.grams = v.frozen.terms, v.frozen.grams
+}
+
+// append appends the tokens of a text to dst.
+func (v *vocabulary) append(dst []uint32, text string) []uint32 {
+	v.scanner.Reset(text)
+	for v.scanner.Next() {
+		token := v.scanner.Word()
+		n, known := v.base.tokens[string(token)]
+		if !known {
+			if n, known = v.learned.tokens[string(token)]; !known {
+				n = v.learn(string(token))
+			}
+		}
+		dst = append(dst, n)
+	}
+	return dst
+}
+
+func (v *vocabulary) learn(token string) uint32 {
+	e := entry{term: stopTerm, from: uint32(len(v.gramIDs))}
+	if term := v.analyzer.Term(token); term != "" {
+		e.term = v.number(v.base.terms, v.current.terms, []byte(term), &v.terms)
+		v.cut(token)
+	}
+	e.to = uint32(len(v.gramIDs))
+	n := uint32(len(v.entries))
+	v.entries = append(v.entries, e)
+	v.current.tokens[token] = n
+	return n
+}
+
+// cut appends the grams of a token, whose ends are marked by a space.
+func (v *vocabulary) cut(token string) {
+	v.padded = append(append(append(v.padded[:0], ' '), token...), ' ')
+	if len(v.padded) <= gramBytes {
+		v.gramIDs = append(v.gramIDs, v.number(v.base.grams, v.current.grams, v.padded, &v.grams))
+		return
+	}
+	for i := 0; i+gramBytes <= len(v.padded); i++ {
+		v.gramIDs = append(v.gramIDs, v.number(v.base.grams, v.current.grams, v.padded[i:i+gramBytes], &v.grams))
+	}
+}
+
+// number finds a name in either tier, or gives it the next number.
+func (v *vocabulary) number(base, current map[string]uint32, name []byte, next *int) uint32 {
+	if n, ok := base[string(name)]; ok {
+		return n
+	}
+	if n, ok := current[string(name)]; ok {
+		return n
+	}
+	n := uint32(*next)
+	current[string(name)] = n
+	*next++
+	return n
+}
+
+// gramsOf are the grams of a token, with repetitions.
+func (v *vocabulary) gramsOf(token uint32) []uint32 {
+	e := v.entries[token]
+	return v.gramIDs[e.from:e.to]
+}

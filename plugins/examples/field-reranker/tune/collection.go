@@ -1,0 +1,130 @@
+package main
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
+	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
+)
+
+// collection is a set of documents with questions in both forms.
+type collection struct {
+	docs     []beir.Record
+	all, one []question
+}
+
+// question is a query with the grades of the documents that answer it, and the
+// documents that are out of the collection for it.
+type question struct {
+	text   string
+	grades map[int]float64
+	gone   map[int]bool
+	weight float64 // in the average over questions
+	ideal  float64
+}
+
+// load reads a collection. The text of Cranfield's documents begins with their
+// title; it is taken off, as in other collections.
+func load(dir string) (*collection, error) {
+	docs, err := beir.Records(filepath.Join(dir, "corpus.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	queries, err := beir.Records(filepath.Join(dir, "queries.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	judged, err := beir.Judgements(filepath.Join(dir, "qrels.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	number := make(map[string]int, len(docs))
+	for i := range docs {
+		docs[i].Text = strings.TrimSpace(strings.TrimPrefix(docs[i].Text, docs[i].Title))
+		number[docs[i].ID] = i
+	}
+	c := &collection{docs: docs}
+	for _, q := range queries {
+		grades := make(map[int]float64)
+		for id, grade := range judged[q.ID] {
+			if doc, ok := number[id]; ok && grade > 0 {
+				grades[doc] = grade
+			}
+		}
+		c.ask(q.Text, grades)
+	}
+	return c, nil
+}
+
+// ask adds a query in both forms.
+func (c *collection) ask(text string, grades map[int]float64) {
+	c.all = append(c.all, newQuestion(text, grades, nil, 1))
+	for _, doc := range slices.Sorted(maps.Keys(grades)) {
+		gone := make(map[int]bool, len(grades))
+		for other := range grades {
+			gone[other] = other != doc
+		}
+		c.one = append(c.one, newQuestion(text, map[int]float64{doc: 1}, gone, 1/float64(len(grades))))
+	}
+}
+
+func newQuestion(text string, grades map[int]float64, gone map[int]bool, weight float64) question {
+	best := slices.Sorted(maps.Values(grades))
+	slices.Reverse(best)
+	return question{text, grades, gone, weight, beir.DCG(best, cutoff)}
+}
+
+// cutoff is how many places of a ranking count.
+const cutoff = 10
+
+// average is nDCG over questions of the rankings that rank gives; it may give
+// more places than count.
+func average(questions []question, rank func(i int) []int) float64 {
+	sum, weights := 0.0, 0.0
+	gains := make([]float64, 0, cutoff)
+	for i, q := range questions {
+		weights += q.weight
+		if q.ideal == 0 {
+			continue
+		}
+		ranking := rank(i)
+		gains = gains[:0]
+		for _, doc := range ranking[:min(len(ranking), cutoff)] {
+			gains = append(gains, q.grades[doc])
+		}
+		sum += q.weight * beir.DCG(gains, cutoff) / q.ideal
+	}
+	return sum / weights
+}
+
+// retrieverOptions are the options of bm25-retriever with these settings.
+func retrieverOptions(stop string, k1, b float64) bm25.Options {
+	words := map[string]func(string) bool{"lucene": bm25.LuceneStopWord, "english": bm25.EnglishStopWord}
+	return bm25.Options{K1: k1, B: b, Analyzer: bm25.NewAnalyzer(bm25.AnalyzerOptions{Stop: words[stop], Stem: true})}
+}
+
+func (c *collection) index(o bm25.Options) *bm25.Index {
+	b := bm25.NewBuilder(o)
+	for _, d := range c.docs {
+		b.Add(d.Title, d.Text)
+	}
+	return b.Build()
+}
+
+// search answers a question without the documents that are gone for it.
+func search(x *bm25.Index, q question, k int) []bm25.Hit {
+	return x.SearchFunc(q.text, k, func(doc int) bool { return !q.gone[doc] })
+}
+
+// measure is the quality of an index.
+func measure(x *bm25.Index, questions []question) float64 {
+	return average(questions, func(i int) (ranking []int) {
+		for _, hit := range search(x, questions[i], cutoff) {
+			ranking = append(ranking, hit.Doc)
+		}
+		return ranking
+	})
+}
