@@ -108,7 +108,7 @@ func writeMetrics(b *bytes.Buffer, r *eval.Report) {
 		}
 		rows = append(rows, append(row, signedFigure(r.Stages[len(r.Stages)-1].Changes[m])))
 	}
-	table(b, append(header, "LOST BY THE CUT"), rows)
+	table(b, append(header, "CHANGE BY THE CUT"), rows)
 }
 
 func writeFates(b *bytes.Buffer, r *eval.Report) {
