@@ -11,7 +11,7 @@ import (
 // with the diagnostics gathered until then. The query is not changed. Results share
 // metadata maps with what steps and providers returned; treat them as read-only.
 func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
-	b := &build{p: p, query: &q, began: p.now(), diag: &Diagnostics{Steps: []StepDiagnostic{}}}
+	b := &build{p: p, query: &q, began: p.now(), diag: &Diagnostics{Steps: []StepDiagnostic{}}, story: p.newStoryLog()}
 	ctx = context.WithValue(ctx, buildInfoKey{}, BuildInfo{MaxTokens: p.maxTokens})
 	for _, stage := range stages {
 		err := ctx.Err()
@@ -50,6 +50,7 @@ type build struct {
 	overflow []OverflowItem
 	output   any
 	diag     *Diagnostics
+	story    *storyLog // nil unless the pipeline explains
 
 	whole     []Item // items before some were cut, nil when none was
 	uncut     []int  // counts before that
@@ -73,6 +74,7 @@ func (b *build) start(ctx context.Context) error {
 func (b *build) addSystem(ctx context.Context) error {
 	system, err := b.p.countedSystem(ctx)
 	b.items = system
+	b.record("system")
 	return err
 }
 
@@ -88,6 +90,7 @@ func (b *build) addMemory(ctx context.Context) error {
 	}
 	b.diag.MemoryItems = pointer(len(items))
 	b.items = appendItems(b.items, items)
+	b.record("memory")
 	return nil
 }
 
@@ -194,6 +197,7 @@ func (b *build) format(ctx context.Context) (err error) {
 
 // finish: everything -> result; callbacks are told.
 func (b *build) finish(ctx context.Context) *Result {
+	b.diag.Items = b.stories()
 	r := &Result{
 		Window:      b.window,
 		Output:      b.output,
@@ -210,6 +214,7 @@ func (b *build) finish(ctx context.Context) *Result {
 
 // fail: the error of a stage -> the error of the build.
 func (b *build) fail(stage string, err error) error {
+	b.diag.Items = b.stories()
 	e := &BuildError{Stage: stage, Err: err, Diagnostics: b.diag}
 	var failed *stepError
 	if errors.As(err, &failed) {

@@ -144,12 +144,14 @@ func (b *build) admit(i int32) {
 	w.Items = append(w.Items, b.items[i])
 	b.stamp(&w.Items[len(w.Items)-1], i)
 	w.UsedTokens += b.counts[i]
+	b.decided(i, "", 0)
 }
 
 // reject notes that item i is not in the window.
 func (b *build) reject(i int32, reason OverflowReason, available int) {
 	b.overflow = append(b.overflow, OverflowItem{Item: b.items[i], Reason: reason, Available: available})
 	b.stamp(&b.overflow[len(b.overflow)-1].Item, i)
+	b.decided(i, reason, available)
 }
 
 // stamp completes a copy of item i with its count and a time.

@@ -44,6 +44,9 @@ type Config struct {
 	Count CountOptions
 	// Callbacks are told what happens, in this order.
 	Callbacks []Callback
+	// Explain records the story of every item, in Diagnostics.Items. Without it,
+	// recording costs nothing.
+	Explain bool
 	// Logger receives a WARN record for each skipped step and failed callback. nil
 	// means slog.Default.
 	Logger *slog.Logger
@@ -75,6 +78,7 @@ type Pipeline struct {
 	fitting   fitting
 	callbacks []Callback
 	warnings  []string
+	explain   bool
 	logger    *slog.Logger
 	now       func() time.Time
 }
@@ -94,6 +98,7 @@ func New(cfg Config) (*Pipeline, error) {
 		callbacks: slices.Clone(cfg.Callbacks),
 		logger:    cfg.Logger,
 		now:       cfg.Now,
+		explain:   cfg.Explain,
 	}
 	if err := p.setDefaults(); err != nil {
 		return nil, err

@@ -97,6 +97,8 @@ type Diagnostics struct {
 	// Warnings are sentences about settings without effect and about system
 	// prompts that are not in the window.
 	Warnings []string `json:"warnings,omitempty"`
+	// Items tells what happened to each item. It is nil unless Config.Explain is set.
+	Items *Stories `json:"items,omitempty"`
 	// TimesMS is where the time went.
 	TimesMS StageTimes `json:"times_ms"`
 }

@@ -18,7 +18,8 @@ type step struct {
 	appender Appender // nil for a step that is none
 	isolated bool     // needs no protection
 	blind    bool     // native, but never hands on the items
-	group    int      // on the first of a group: how many run at the same time
+	module   ModuleInfo
+	group    int // on the first of a group: how many run at the same time
 }
 
 func newStep(cfg StepConfig) (step, error) {
@@ -35,7 +36,7 @@ func newStep(cfg StepConfig) (step, error) {
 	if cfg.Priority == 0 {
 		cfg.Priority = DefaultStepPriority
 	}
-	st := step{StepConfig: cfg, isolated: isolated(cfg.Step)}
+	st := step{StepConfig: cfg, isolated: isolated(cfg.Step), module: moduleOf(cfg.Step)}
 	st.appender, _ = cfg.Step.(Appender)
 	if a, ok := cfg.Step.(adapter); ok {
 		st.blind = !a.showsItems()
@@ -197,7 +198,9 @@ func (b *build) settle(ctx context.Context, st *step, out outcome) error {
 	if st.appender != nil {
 		out.items = appendItems(b.items, out.items)
 	}
+	same := st.isolated && sameList(out.items, b.items)
 	b.items = out.items
+	b.recordStep(st, same)
 	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{Name: st.Name, ItemsAfter: len(b.items), TimeMS: milliseconds(out.took)})
 	b.p.onStepEnd(ctx, st.Name, b.items, out.took)
 	return nil

@@ -1,0 +1,168 @@
+package pipeline
+
+// fillLog is how the window was filled.
+type fillLog struct {
+	entries   []fillEntry // first what the budget kept out, then the window, then the rest
+	budget    *Budget
+	maxTokens int
+}
+
+// fillEntry is the verdict on one item.
+type fillEntry struct {
+	reason    OverflowReason // empty for an item of the window
+	row       int32
+	available int // tokens, when it was tried in vain
+	tokens    int
+	bytes     int // of the text that is in the window
+}
+
+// decided notes the verdict on row i. An empty reason is a place in the window.
+func (b *build) decided(i int32, reason OverflowReason, available int) {
+	if b.story == nil {
+		return
+	}
+	f := &b.story.fill
+	if f.entries == nil {
+		f.entries = make([]fillEntry, 0, len(b.items))
+		f.budget, f.maxTokens = b.p.budget, b.p.maxTokens
+	}
+	f.entries = append(f.entries, fillEntry{reason, i, available, b.counts[i], len(b.items[i].Content)})
+}
+
+// budgets returns the budget that each row met, nil for a row without a verdict, and
+// the place in the window of each row, 0 for one that is not in it.
+func (f *fillLog) budgets(rows []Item) (met []*BudgetMet, places []int) {
+	met, places = make([]*BudgetMet, len(rows)), make([]int, len(rows))
+	used, place := 0, 0
+	totals := f.sourceTotals(rows)
+	for i := range f.entries {
+		e := &f.entries[i]
+		m := &BudgetMet{Kind: kindOf(e.reason), Limit: f.limit(e.reason, rows[e.row].Source), Available: e.available, Needed: e.tokens}
+		switch e.reason {
+		case "":
+			place++
+			places[e.row] = place
+			m.Available = max(0, f.maxTokens-used)
+			used = saturatingAdd(used, e.tokens)
+		case OverflowSourceDropped:
+			m.Needed = totals[sourceIndex(rows[e.row].Source)]
+			m.Lacked = max(1, m.Needed-m.Limit)
+		default:
+			m.Lacked = max(1, m.Needed-m.Available)
+		}
+		met[e.row] = m
+	}
+	f.displace(rows, met)
+	return met, places
+}
+
+func kindOf(reason OverflowReason) BudgetKind {
+	switch reason {
+	case OverflowSourceCap:
+		return BudgetSource
+	case OverflowSourceDropped:
+		return BudgetWholeSource
+	case OverflowSharedPool:
+		return BudgetSharedPool
+	}
+	return BudgetWindow
+}
+
+// limit returns the size of the budget that gave a reason.
+func (f *fillLog) limit(reason OverflowReason, source Source) int {
+	switch kindOf(reason) {
+	case BudgetSharedPool:
+		return f.budget.SharedPool()
+	case BudgetSource, BudgetWholeSource:
+		for _, a := range f.budget.Allocations {
+			if a.Source == source {
+				return a.MaxTokens
+			}
+		}
+	}
+	return f.maxTokens
+}
+
+func (f *fillLog) sourceTotals(rows []Item) (totals [numSources]int) {
+	for i := range f.entries {
+		s := sourceIndex(rows[f.entries[i].row].Source)
+		totals[s] = saturatingAdd(totals[s], f.entries[i].tokens)
+	}
+	return totals
+}
+
+// displace names what used the room of each item that was left out. It goes through
+// the items in the order of their priority and keeps, for the window and for each cap,
+// the list of those that used it so far.
+func (f *fillLog) displace(rows []Item, met []*BudgetMet) {
+	entries := make([]*fillEntry, len(rows))
+	for i := range f.entries {
+		entries[f.entries[i].row] = &f.entries[i]
+	}
+	order := allIndices(len(rows))
+	sortByPriority(rows, order)
+	var window []*fillEntry
+	var caps [numSources][]*fillEntry
+	var early []int32 // left out before anything of lower rank got in
+	for _, i := range order {
+		e := entries[i]
+		if e == nil {
+			continue
+		}
+		pool := f.poolOf(rows[i].Source)
+		switch kindOf(e.reason) {
+		case BudgetWholeSource: // its own source is too large: nothing displaced it
+		case BudgetSource, BudgetSharedPool:
+			met[i].displacedBy(rows, caps[pool])
+		default:
+			caps[pool] = append(caps[pool], e)
+			switch {
+			case e.reason == "":
+				window = append(window, e)
+			default:
+				if met[i].displacedBy(rows, window); met[i].DisplacedBy == nil {
+					early = append(early, i)
+				}
+			}
+		}
+	}
+	for _, i := range early {
+		met[i].displacedBy(rows, window)
+	}
+}
+
+// poolOf returns the place of the cap of a source: its own, or that of the first
+// source without an allocation.
+func (f *fillLog) poolOf(source Source) int {
+	if f.budget == nil {
+		return 0
+	}
+	shared := -1
+	for s, candidate := range Sources {
+		own := false
+		for _, a := range f.budget.Allocations {
+			own = own || a.Source == candidate
+		}
+		switch {
+		case own && candidate == source:
+			return s
+		case !own && shared < 0:
+			shared = s
+		}
+	}
+	return max(shared, 0)
+}
+
+// displacedBy names the last of the users that are together as large as what lacked.
+func (m *BudgetMet) displacedBy(rows []Item, users []*fillEntry) {
+	if m.Needed > m.Limit {
+		return
+	}
+	freed := 0
+	for i := len(users) - 1; i >= 0 && freed < m.Lacked && len(m.DisplacedBy) < MaxDisplacers; i-- {
+		if users[i].tokens > 0 {
+			freed = saturatingAdd(freed, users[i].tokens)
+			m.DisplacedBy = append(m.DisplacedBy, rows[users[i].row].ID)
+		}
+	}
+}
