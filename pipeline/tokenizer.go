@@ -41,3 +41,24 @@ func EncodingTokenizer(name string) (Tokenizer, error) {
 	}
 	return enc, nil
 }
+
+// ModelTokenizer returns the tokenizer of a model, such as "gpt-4o" or
+// "claude-sonnet-4-5"; [tokens.LookupModel] says which names are known. A model whose
+// vocabulary is not public gets a [*tokens.Estimator] of its own, which counts the
+// upper end and learns from the usage figures that are fed to its calibration. The
+// error wraps [tokens.ErrUnknownModel].
+func ModelTokenizer(model string) (Tokenizer, error) {
+	m, err := tokens.LookupModel(model)
+	if err != nil {
+		return nil, err
+	}
+	enc, err := tokens.Get(m.Encoding)
+	if err != nil || m.Exact() {
+		return enc, err
+	}
+	c, err := tokens.NewCalibration(m.Low, m.High)
+	if err != nil {
+		return nil, err
+	}
+	return tokens.NewEstimator(m.Family, enc, c), nil
+}
