@@ -210,6 +210,9 @@ func TestTwoStores(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if t.Failed() {
+		return
+	}
 	for _, s := range stores {
 		recs, err := s.Read(t.Context(), turns, 0, 0)
 		if err != nil || len(recs) != 200 || recs[199].Seq != 200 {

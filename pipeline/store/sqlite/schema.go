@@ -32,8 +32,20 @@ CREATE TABLE records (
 CREATE UNIQUE INDEX records_id ON records (at >> 32, id) WHERE id IS NOT NULL;`,
 }
 
-// identify refuses files that are not ours to write, before anything is written.
+// identify refuses files that are not ours to write, before anything is written. It
+// looks at one state of the file: another process may just be making it ours.
 func identify(c *conn) error {
+	if err := c.once("BEGIN"); err != nil {
+		return err
+	}
+	err := identifyState(c)
+	if endErr := c.once("ROLLBACK"); err == nil {
+		err = endErr
+	}
+	return err
+}
+
+func identifyState(c *conn) error {
 	app, _, err := c.number("PRAGMA application_id")
 	if err != nil {
 		return err
@@ -80,7 +92,7 @@ func migrate(c *conn) error {
 }
 
 func migrateSteps(c *conn) error {
-	if err := identify(c); err != nil {
+	if err := identifyState(c); err != nil {
 		return err
 	}
 	v, err := version(c)
