@@ -74,7 +74,7 @@ func (b *build) start(ctx context.Context) error {
 func (b *build) addSystem(ctx context.Context) error {
 	system, err := b.p.countedSystem(ctx)
 	b.items = system
-	b.record("system")
+	b.record("system", nil)
 	return err
 }
 
@@ -90,7 +90,7 @@ func (b *build) addMemory(ctx context.Context) error {
 	}
 	b.diag.MemoryItems = pointer(len(items))
 	b.items = appendItems(b.items, items)
-	b.record("memory")
+	b.record("memory", b.p.memory)
 	return nil
 }
 

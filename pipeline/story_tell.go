@@ -8,10 +8,11 @@ func (p *Pipeline) newStoryLog() *storyLog {
 	return &storyLog{stages: make([]StoryStage, 0, len(p.steps)+2)}
 }
 
-// record notes what a stage did to the items, which are those after it.
-func (b *build) record(stage string) {
+// record notes what a stage did to the items, which are those after it. by is what ran
+// in it, or nil.
+func (b *build) record(stage string, by any) {
 	if b.story != nil {
-		b.story.record(StoryStage{Stage: stage}, b.items)
+		b.story.record(StoryStage{Stage: stage, ModuleInfo: moduleOf(by)}, b.items)
 	}
 }
 
