@@ -38,21 +38,21 @@ var allops = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if built != "" {
-		_ = os.RemoveAll(built) // a leftover in the temporary folder is no failure
+	for _, dir := range leftovers {
+		_ = os.RemoveAll(dir) // what stays in the temporary folder is no failure
 	}
 	os.Exit(code)
 }
 
-// built is the folder allops has made, if it was needed.
-var built string
+// leftovers are the folders that were made for all tests.
+var leftovers []string
 
 // buildFolder moves into a folder with a configuration and returns the plugin
 // folder and the cache folder.
 func buildFolder(t *testing.T, config string) (flags []string) {
 	t.Helper()
 	dir, err := allops()
-	built = dir
+	leftovers = append(leftovers, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/agentdemo"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// agentPlugins is a plugin folder with the examples that serve agents, built once
+// with stock Go.
+var agentPlugins = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "anchor-host-agent-*")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"crm-snapshot", "turn-summary"} {
+		folder, source := filepath.Join(dir, "plugins", name), filepath.Join("../../plugins/examples", name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return dir, err
+		}
+		manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
+		if err != nil {
+			return dir, err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "plugin.yaml"), manifest, 0o644); err != nil {
+			return dir, err
+		}
+		cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w",
+			"-o", filepath.Join(folder, "plugin.wasm"), "./"+filepath.ToSlash(source))
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return dir, err
+		}
+	}
+	return dir, nil
+})
+
+// agentFlags returns the flags of a command that has these plugins and a store of
+// its own.
+func agentFlags(t *testing.T) []string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("short: builds and compiles guests")
+	}
+	dir, err := agentPlugins()
+	leftovers = append(leftovers, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"--plugins", filepath.Join(dir, "plugins"), "--cache-dir", filepath.Join(dir, "cache"),
+		"--store", filepath.Join(t.TempDir(), "store.db"),
+	}
+}
+
+// The demo of 60 turns: the budget holds, pairs stay together, write-backs last,
+// truncation does not, and a provider that fails changes nothing.
+func TestDemoAgent(t *testing.T) {
+	flags := agentFlags(t)
+	var table strings.Builder
+	err := agentdemo.Run(t.Context(), &table, agentdemo.Options{
+		Config: "../../testdata/demo/agent.yaml", Broken: "../../testdata/demo/agent-broken.yaml", Flags: flags,
+		Command: func(ctx context.Context, stdin string, args ...string) (int, string, string) {
+			return runContext(ctx, stdin, args...)
+		},
+	})
+	if err != nil {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	if n := strings.Count(table.String(), "\n"); n < agentdemo.Turns+2 {
+		t.Errorf("the table has %d lines:\n%s", n, table.String())
+	}
+}
+
+// The account of a customer is fetched before every model call, by a plugin that
+// may reach the server and nothing else.
+func TestCRMSnapshot(t *testing.T) {
+	flags := agentFlags(t)
+	visits := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /accounts/a-42", func(w http.ResponseWriter, _ *http.Request) {
+		visits++
+		_, _ = fmt.Fprintf(w, `{"name": "Ann", "visit": %d}`, visits)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	config := func(grants string) string {
+		return filepath.Join(write(t, map[string]string{"anchor.yaml": fmt.Sprintf(`
+tokenizer: words
+instances:
+  crm: {plugin: crm-snapshot, settings: {base_url: %q}, grants: {%s}}
+providers: [{instance: crm, priority: 5}]
+`, server.URL, grants)}), "anchor.yaml")
+	}
+	granted := config("http: {hosts: [127.0.0.1], private: true}")
+	input := `{"state": {"data": {"account_id": "a-42"}}, "messages": [
+	  {"role": "system", "content": "be kind"}, {"role": "user", "content": "who am I?"}]}`
+	for visit := 1; visit <= 2; visit++ {
+		args := append([]string{"assemble", "-c", granted, "--run", "r", "--strict"}, flags...)
+		code, stdout, stderr := run(t, input, args...)
+		if code != codeOK {
+			t.Fatalf("code %d: %s", code, stderr)
+		}
+		var list []pipeline.Message
+		if err := json.Unmarshal([]byte(stdout), &list); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("The customer's account in the CRM, as of now:\n{\"name\":\"Ann\",\"visit\":%d}", visit)
+		if len(list) != 2+visit || list[1].Content != want || list[1].Role != pipeline.RoleSystem {
+			t.Errorf("visit %d: %s\nwant %q after the instructions", visit, stdout, want)
+		}
+		input = `[{"role": "user", "content": "and now?"}]` // the state is in the store
+	}
+	for name, tt := range map[string]struct{ grants, want string }{
+		"not granted":       {"", "denied"},
+		"private addresses": {"http: {hosts: [127.0.0.1]}", "denied"},
+		"another host":      {"http: {hosts: [localhost], private: true}", "denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"assemble", "-c", config(tt.grants), "--run", "r", "--strict"}, flags...)
+			code, stdout, stderr := run(t, "", args...)
+			if code != codeDegraded || !strings.Contains(stderr, `anchor-host: provider "crm": plugin "crm": provide: `+tt.want) {
+				t.Errorf("code %d, want %d: %s", code, codeDegraded, stderr)
+			}
+			if strings.Contains(stdout, "Ann") {
+				t.Errorf("an account without a grant: %s", stdout)
+			}
+		})
+	}
+	if visits != 2 {
+		t.Errorf("the server was asked %d times, want 2", visits)
+	}
+}
