@@ -93,7 +93,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	run := &buildRun{app: a, config: &loaded.Config, items: items, query: pipeline.Query{Text: query}, strict: f.strict}
+	run := &buildRun{app: a, config: &loaded.Config, items: items, query: pipeline.Query{Text: query}, strict: f.strict, explain: f.explain}
 	run.pluginDir, run.cacheDir, run.path = loaded.PluginDir(), loaded.CachePath(), loaded.Path
 	if run.remember = f.remember; f.remember && (loaded.Conversation == nil || loaded.Conversation.ID == "") {
 		return usagef(cmd, "--remember needs a conversation (name one with --conversation)")
@@ -103,9 +103,6 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 			return err
 		}
 		defer run.store.Close() // what was remembered is on disk
-	}
-	if f.explain {
-		run.trace = new(assemble.Trace)
 	}
 	result, err := run.do(cmd.Context())
 	if err != nil {
@@ -177,8 +174,7 @@ type buildRun struct {
 	path                func(string) string
 	items               []pipeline.Item
 	query               pipeline.Query
-	trace               *assemble.Trace
-	strict              bool
+	strict, explain     bool
 	// store keeps conversation and facts, nil where there are none. remember adds
 	// the query to the conversation.
 	store    store.Store
@@ -201,7 +197,7 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 	progress.start("starting the plugins")
 	assembly, err := assemble.New(ctx, r.config, assemble.Options{
 		PluginDir: r.pluginDir, CacheDir: r.cacheDir, Path: r.path,
-		Logger: r.app.logger(r.config), Items: r.items, Trace: r.trace, OnCompile: progress.compiling,
+		Logger: r.app.logger(r.config), Items: r.items, Explain: r.explain, OnCompile: progress.compiling,
 		Store: r.store,
 	})
 	if err != nil {

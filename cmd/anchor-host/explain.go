@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +34,10 @@ type verdict struct {
 	BroughtBy string `json:"brought_by"`
 	Why       string `json:"why"`
 	// Lacked is how many tokens more the item would have needed.
-	Lacked  int    `json:"lacked_tokens,omitempty"`
-	Excerpt string `json:"excerpt"`
+	Lacked int `json:"lacked_tokens,omitempty"`
+	// DisplacedBy names the items that used the room, at most some of them.
+	DisplacedBy []string `json:"displaced_by,omitempty"`
+	Excerpt     string   `json:"excerpt"`
 }
 
 type stepLine struct {
@@ -48,20 +52,20 @@ type stageTime struct {
 	TimeMS float64 `json:"time_ms"`
 }
 
-// explain works out the fate of every item of a build that was traced.
+// explain works out the fate of every item of a build that was explained: first the
+// window, then what was left out, then what steps took away, in the order of the steps.
 func explain(run *buildRun, result *pipeline.Result) explanation {
 	e := explanation{diag: result.Diagnostics}
-	for i := range result.Window.Items {
-		e.Items = append(e.Items, run.verdict(&result.Window.Items[i], true, "fits"))
+	stories := slices.Clone(result.Diagnostics.Items.All())
+	steps := map[string]int{}
+	for i, s := range result.Diagnostics.Steps {
+		steps[s.Name] = i
 	}
-	for i := range result.Overflow {
-		o := &result.Overflow[i]
-		v := run.verdict(&o.Item, false, overflowReasons[o.Reason])
-		v.Lacked = max(0, o.TokenCount-o.Available)
-		e.Items = append(e.Items, v)
-	}
-	for _, g := range run.trace.Gone() {
-		e.Items = append(e.Items, run.verdict(&g.Item, false, fmt.Sprintf("taken away by step %q", g.Step)))
+	slices.SortStableFunc(stories, func(a, b pipeline.ItemStory) int {
+		return cmp.Or(cmp.Compare(fates[a.Fate], fates[b.Fate]), placeOf(&a, steps)-placeOf(&b, steps))
+	})
+	for i := range stories {
+		e.Items = append(e.Items, verdictOf(&stories[i]))
 	}
 	for _, s := range result.Diagnostics.Steps {
 		e.Steps = append(e.Steps, stepLine{Name: s.Name, ItemsAfter: s.ItemsAfter, TimeMS: s.TimeMS})
@@ -94,27 +98,45 @@ func times(a *assemble.Assembly, result *pipeline.Result) []stageTime {
 	)
 }
 
-// overflowReasons are the reasons as a reader wants them.
-var overflowReasons = map[pipeline.OverflowReason]string{
-	pipeline.OverflowWindow:        "window full",
-	pipeline.OverflowSourceCap:     "allocation of its source used up",
-	pipeline.OverflowSourceDropped: "its source exceeds its allocation and is dropped",
-	pipeline.OverflowSharedPool:    "shared pool used up",
+// fates are the fates in the order in which they are shown.
+var fates = map[pipeline.Fate]int{pipeline.FateInWindow: 0, pipeline.FateLeftOut: 1, pipeline.FateDropped: 2, pipeline.FateUndecided: 3}
+
+// placeOf orders the stories of one fate: by the place in the window or in the list, or
+// by the step that took the item away.
+func placeOf(s *pipeline.ItemStory, steps map[string]int) int {
+	last := s.Last()
+	switch {
+	case s.Fate == pipeline.FateDropped:
+		return steps[last.Step]
+	case last.Place == nil:
+		return 0
+	case s.Fate == pipeline.FateInWindow:
+		return last.Place.To
+	}
+	return last.Place.From
 }
 
-func (r *buildRun) verdict(it *pipeline.Item, in bool, why string) verdict {
+// verdictOf says in one line what a story tells.
+func verdictOf(s *pipeline.ItemStory) verdict {
 	v := verdict{
-		ID: it.ID, In: in, Source: it.Source, Priority: it.Priority, Score: it.Score, Tokens: it.TokenCount,
-		BroughtBy: r.trace.BroughtBy(it), Why: why, Excerpt: excerpt(it.Content),
+		ID: s.ID, In: s.Fate == pipeline.FateInWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
+		BroughtBy: broughtBy(s.AddedBy()), Why: reason(s), Excerpt: excerpt(s.Excerpt),
 	}
-	switch {
-	case v.BroughtBy != "":
-	case it.Source == pipeline.SourceSystem:
-		v.BroughtBy = "system prompts"
-	default:
-		v.BroughtBy = "memory"
+	if b := s.Last().Budget; b != nil {
+		v.Lacked, v.DisplacedBy = b.Lacked, b.DisplacedBy
 	}
 	return v
+}
+
+// broughtBy names the origin of an item.
+func broughtBy(stage pipeline.StoryStage) string {
+	switch stage.Stage {
+	case "step":
+		return stage.Step
+	case "system":
+		return "system prompts"
+	}
+	return stage.Stage
 }
 
 // writeExplanation writes the explanation as tables, each under a heading.
@@ -129,12 +151,19 @@ func writeExplanation(b *bytes.Buffer, e explanation) {
 		if v.Lacked > 0 {
 			why += fmt.Sprintf(", %d tokens short", v.Lacked)
 		}
+		if len(v.DisplacedBy) > 0 {
+			why += ", displaced by " + oneCell(strings.Join(v.DisplacedBy, ", "))
+		}
 		rows[i] = []string{
 			mark, oneCell(v.ID), string(v.Source), strconv.Itoa(v.Priority), fmt.Sprintf("%.3f", v.Score),
 			strconv.Itoa(v.Tokens), v.BroughtBy, why, v.Excerpt,
 		}
 	}
 	table(b, []string{"WINDOW", "ITEM", "SOURCE", "PRIORITY", "SCORE", "TOKENS", "FROM", "WHY", "TEXT"}, rows)
+	if rows = changeRows(e.diag.Items.All()); len(rows) > 0 {
+		b.WriteString("\n-- changes by steps --\n")
+		table(b, []string{"ITEM", "CHANGE"}, rows)
+	}
 	b.WriteString("\n-- steps --\n")
 	rows = rows[:0]
 	for _, s := range e.Steps {
@@ -153,6 +182,19 @@ func writeExplanation(b *bytes.Buffer, e explanation) {
 		rows = append(rows, []string{t.Stage, ms(t.TimeMS)})
 	}
 	table(b, []string{"STAGE", "TIME"}, rows)
+}
+
+// changeRows lists what steps changed of items that they neither brought nor took away.
+func changeRows(stories []pipeline.ItemStory) (rows [][]string) {
+	const ends = pipeline.DidAdd | pipeline.DidDrop | pipeline.DidAdmit | pipeline.DidLeaveOut
+	for i := range stories {
+		for j := range stories[i].Events {
+			if e := &stories[i].Events[j]; e.Did&ends == 0 {
+				rows = append(rows, []string{oneCell(stories[i].ID), sentence(e)})
+			}
+		}
+	}
+	return rows
 }
 
 // diagnosticRows lists the figures of a build.

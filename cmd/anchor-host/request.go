@@ -65,7 +65,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, err
 	}
 	run := &buildRun{
-		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict, silent: true,
+		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict, silent: true, explain: req.Explain,
 		pluginDir: base.PluginDir(), cacheDir: base.CachePath(), path: base.Path,
 	}
 	result, err := run.do(cmd.Context())

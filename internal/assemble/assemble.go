@@ -30,9 +30,8 @@ type Options struct {
 	Items []pipeline.Item
 	// OnCompile is told of each module that is compiled; see [host.Config].
 	OnCompile func(plugin string, done bool, took time.Duration)
-	// Trace, if set, records what each step does to the items. One build at a
-	// time.
-	Trace *Trace
+	// Explain records the story of every item; see [pipeline.Config].
+	Explain bool
 	// Callbacks observe every build, beside those of the configuration.
 	Callbacks []pipeline.Callback
 	// Store keeps the conversation and the facts that the configuration names.
@@ -42,8 +41,8 @@ type Options struct {
 	Frames *frames.Pipeline
 }
 
-// Assembly is a pipeline with its plugins. It is safe for concurrent use unless
-// it has a trace. Close ends its plugins.
+// Assembly is a pipeline with its plugins. It is safe for concurrent use. Close ends
+// its plugins.
 type Assembly struct {
 	pipeline *pipeline.Pipeline
 	host     *host.Host
@@ -129,9 +128,7 @@ func (b *builder) build(ctx context.Context) (*Assembly, error) {
 	}
 	loadTime := time.Since(start)
 	b.out.Callbacks = append(b.out.Callbacks, b.options.Callbacks...)
-	if b.options.Trace != nil {
-		b.out.Callbacks = append(b.out.Callbacks, b.options.Trace.callback())
-	}
+	b.out.Explain = b.options.Explain
 	p, err := pipeline.New(b.out)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)

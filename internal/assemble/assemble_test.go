@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,24 +87,27 @@ func TestBuiltins(t *testing.T) {
 // idsAfter returns the ids of the items after a step, in their order.
 func idsAfter(t *testing.T, step config.Step) []string {
 	t.Helper()
-	trace := new(assemble.Trace)
 	before := len(items)
-	ids := make([]string, 0, before)
 	last := config.Step{Name: "watch", Builtin: "top_k", TopK: 100, Priority: 1000}
 	a, err := assemble.New(t.Context(), &config.Config{Tokenizer: config.Choice{Name: "words"}, Steps: []config.Step{step, last}},
-		assemble.Options{Items: items, Trace: trace})
+		assemble.Options{Items: items, Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close(t.Context())
-	if _, err := a.Build(t.Context(), pipeline.Query{Text: "q"}); err != nil {
+	result, err := a.Build(t.Context(), pipeline.Query{Text: "q"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, it := range trace.Last() {
-		ids = append(ids, it.ID)
+	stories := result.Diagnostics.Items.All()
+	if len(stories) != before {
+		t.Errorf("%d stories, want %d", len(stories), before)
 	}
-	if gone := len(trace.Gone()); gone != before-len(ids) {
-		t.Errorf("the trace knows of %d items that went, want %d", gone, before-len(ids))
+	stories = slices.DeleteFunc(slices.Clone(stories), func(s pipeline.ItemStory) bool { return s.Fate == pipeline.FateDropped })
+	slices.SortFunc(stories, func(a, b pipeline.ItemStory) int { return a.Last().Place.From - b.Last().Place.From })
+	ids := make([]string, len(stories))
+	for i := range stories {
+		ids[i] = stories[i].ID
 	}
 	return ids
 }

@@ -27,6 +27,8 @@ type Request struct {
 	Steps         []config.Step         `key:"steps"`
 	Format        config.Choice         `key:"format"`
 	FormatOptions config.FormatOptions  `key:"format_options"`
+	// Explain asks for the story of every item.
+	Explain bool `key:"explain"`
 }
 
 // Query is the question: a string, or an object with what belongs to it.

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// budgetReasons are the budgets that an item did not get into, as a reader wants them.
+var budgetReasons = map[pipeline.BudgetKind]string{
+	pipeline.BudgetWindow:      "window full",
+	pipeline.BudgetSource:      "allocation of its source used up",
+	pipeline.BudgetWholeSource: "its source exceeds its allocation and is dropped",
+	pipeline.BudgetSharedPool:  "shared pool used up",
+}
+
+// reason says in a few words why an item is where it is.
+func reason(s *pipeline.ItemStory) string {
+	last := s.Last()
+	switch s.Fate {
+	case pipeline.FateInWindow:
+		if last.Did.Has(pipeline.DidCut) {
+			return "its beginning fits"
+		}
+		return "fits"
+	case pipeline.FateLeftOut:
+		if last.Budget != nil {
+			return budgetReasons[last.Budget.Kind]
+		}
+		return "left out"
+	case pipeline.FateDropped:
+		return fmt.Sprintf("taken away by step %q", last.Step)
+	}
+	return "the build failed first"
+}
+
+// sentence puts one event of a story into words.
+func sentence(e *pipeline.StoryEvent) string {
+	switch {
+	case e.Did.Has(pipeline.DidAdmit):
+		return sayAdmitted(e)
+	case e.Did.Has(pipeline.DidLeaveOut):
+		return sayLeftOut(e)
+	}
+	s := strings.ReplaceAll(e.Did.String(), "_", " ") + " by " + actor(e.StoryStage)
+	if changes := changesOf(e); len(changes) > 0 {
+		s += ": " + strings.Join(changes, ", ")
+	}
+	return s
+}
+
+// actor names who did something.
+func actor(stage pipeline.StoryStage) string {
+	if stage.Stage != "step" {
+		return broughtBy(stage) + plugin(stage.ModuleInfo)
+	}
+	return fmt.Sprintf("step %q", oneCell(stage.Step)) + plugin(stage.ModuleInfo)
+}
+
+// plugin names a plugin with the beginning of its digest, which is enough to tell two
+// versions apart.
+func plugin(m pipeline.ModuleInfo) string {
+	const short = len("sha256:") + 12
+	digest := oneCell(m.Module)
+	if len(digest) > short {
+		digest = digest[:short]
+	}
+	switch {
+	case m.Plugin == "":
+		return ""
+	case digest == "":
+		return fmt.Sprintf(" (plugin %s)", oneCell(m.Plugin))
+	}
+	return fmt.Sprintf(" (plugin %s, %s)", oneCell(m.Plugin), digest)
+}
+
+// changesOf lists the values that an event changed.
+func changesOf(e *pipeline.StoryEvent) []string {
+	var list []string
+	add := func(name, from, to string) { list = append(list, fmt.Sprintf("%s %s → %s", name, from, to)) }
+	integers := func(name string, c *pipeline.Change[int]) {
+		if c != nil {
+			add(name, strconv.Itoa(c.From), strconv.Itoa(c.To))
+		}
+	}
+	switch p := e.Place; {
+	case p == nil:
+	case p.From == 0:
+		list = append(list, fmt.Sprintf("place %d", p.To))
+	case p.To == 0:
+		list = append(list, fmt.Sprintf("place %d", p.From))
+	default:
+		integers("place", p)
+	}
+	switch s := e.Score; {
+	case s == nil:
+	case e.Did.Has(pipeline.DidAdd):
+		list = append(list, "score "+score(s.To))
+	default:
+		add("score", score(s.From), score(s.To))
+	}
+	integers("priority", e.Priority)
+	integers("tokens", e.Tokens)
+	integers("bytes", e.Bytes)
+	if e.Source != nil {
+		add("source", string(e.Source.From), string(e.Source.To))
+	}
+	return list
+}
+
+func score(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+func sayAdmitted(e *pipeline.StoryEvent) string {
+	s := "admitted"
+	if e.Did.Has(pipeline.DidCut) {
+		s = "cut and admitted"
+	}
+	if e.Place != nil {
+		s += fmt.Sprintf(" at place %d", e.Place.To)
+	}
+	if b := e.Budget; b != nil {
+		s += fmt.Sprintf(": %d tokens of the %d that were left of %d", b.Needed, b.Available, b.Limit)
+	}
+	return s
+}
+
+func sayLeftOut(e *pipeline.StoryEvent) string {
+	b := e.Budget
+	if b == nil {
+		return "left out"
+	}
+	s := fmt.Sprintf("left out, %s: %d tokens, %d left of %d, %d short", budgetReasons[b.Kind], b.Needed, b.Available, b.Limit, b.Lacked)
+	switch {
+	case len(b.DisplacedBy) > 0:
+		s += ", displaced by " + oneCell(strings.Join(b.DisplacedBy, ", "))
+	case b.Needed > b.Limit:
+		s += ", too large for it"
+	}
+	return s
+}
