@@ -49,10 +49,14 @@ func (f *fill) exactly(ctx context.Context) error {
 // snapshot returns a function that undoes what a pass has changed.
 func (b *build) snapshot() (restore func()) {
 	items, counts, whole, overflow := b.items, b.counts, b.whole, len(b.overflow)
+	decided := b.verdicts()
 	if b.p.fitting.cuts() {
 		items, counts = slices.Clone(items), slices.Clone(counts)
 	}
-	return func() { b.items, b.counts, b.whole, b.overflow = items, counts, whole, b.overflow[:overflow] }
+	return func() {
+		b.items, b.counts, b.whole, b.overflow = items, counts, whole, b.overflow[:overflow]
+		b.forget(decided)
+	}
 }
 
 // pass fills the window once.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"slices"
+	"sync"
 )
 
 const (
@@ -27,10 +28,33 @@ func (a *sortRow) before(b *sortRow) bool {
 	return a.bucket < b.bucket || a.bucket == b.bucket && a.score > b.score
 }
 
+// sortScratch is the memory of a sort, kept for the next one.
+type sortScratch struct{ rows, spare []sortRow }
+
+var sortScratches = sync.Pool{New: func() any { return new(sortScratch) }}
+
+// longestScratch is the number of rows up to which the memory is kept.
+const longestScratch = 1 << 14
+
+func (s *sortScratch) rowsFor(n int) []sortRow  { return scratchRows(&s.rows, n) }
+func (s *sortScratch) spareFor(n int) []sortRow { return scratchRows(&s.spare, n) }
+
+func scratchRows(kept *[]sortRow, n int) []sortRow {
+	switch {
+	case n > longestScratch:
+		return make([]sortRow, n)
+	case n > cap(*kept):
+		*kept = make([]sortRow, n, n+n/4)
+	}
+	return (*kept)[:n]
+}
+
 // sortByPriority sorts the given indices of items by priority and score, both
 // descending. Ties keep the order of the indices.
 func sortByPriority(items []Item, indices []int32) {
-	rows := make([]sortRow, len(indices))
+	scratch := sortScratches.Get().(*sortScratch)
+	defer sortScratches.Put(scratch)
+	rows := scratch.rowsFor(len(indices))
 	sorted := true
 	for i, index := range indices {
 		it := &items[index]
@@ -48,7 +72,7 @@ func sortByPriority(items []Item, indices []int32) {
 	case len(rows) <= smallOrder:
 		insertionSort(rows)
 	default:
-		rows = radixSort(rows)
+		rows = radixSort(rows, scratch.spareFor(len(rows)))
 	}
 	for i := range rows {
 		indices[i] = rows[i].index
@@ -78,8 +102,7 @@ func insertionSort(rows []sortRow) {
 
 // radixSort sorts by the three bytes of the bucket, least significant first, each
 // pass stable, and then the rows of each bucket by their scores.
-func radixSort(rows []sortRow) []sortRow {
-	spare := make([]sortRow, len(rows))
+func radixSort(rows, spare []sortRow) []sortRow {
 	for shift := 0; shift < 24; shift += 8 {
 		rows, spare = radixPass(rows, spare, shift)
 	}

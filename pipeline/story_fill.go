@@ -29,6 +29,21 @@ func (b *build) decided(i int32, reason OverflowReason, available int) {
 	f.entries = append(f.entries, fillEntry{reason, i, available, b.counts[i], len(b.items[i].Content)})
 }
 
+// verdicts returns how many there are.
+func (b *build) verdicts() int {
+	if b.story == nil {
+		return 0
+	}
+	return len(b.story.fill.entries)
+}
+
+// forget drops the verdicts behind the first n.
+func (b *build) forget(n int) {
+	if b.story != nil {
+		b.story.fill.entries = b.story.fill.entries[:n]
+	}
+}
+
 // budgets returns the budget that each row met, nil for a row without a verdict, and
 // the place in the window of each row, 0 for one that is not in it.
 func (f *fillLog) budgets(rows []Item) (met []*BudgetMet, places []int) {
