@@ -251,7 +251,7 @@ func TestStoreErrors(t *testing.T) {
 		"priority.yaml":  "providers: [{plugin: a}]",
 		"tenant.yaml":    `tenant: "a\nb"`,
 		"required.yaml":  "instances: {i: {plugin: gone, required: true}}",
-		"gone.yaml":      "providers: [{plugin: gone, priority: 15}]\nagent: {compaction: {trigger_tokens: 1, compact: {plugin: lost}}}",
+		"gone.yaml":      "providers: [{plugin: gone, priority: 15}]\nagent: {compaction: {trigger_tokens: 4, compact: {plugin: lost}}}",
 		"not-a-store.db": "nothing of the kind, and longer than the header of a file of the database engine, which has 100 bytes.",
 	})
 	for _, tt := range []struct {
@@ -278,6 +278,8 @@ func TestStoreErrors(t *testing.T) {
 			`provider "gone": plugin "gone": provide: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir) (left out)`},
 		{"missing provider, strict", `[{"role": "user", "content": "hi"}]`, []string{"assemble", "-c", "gone.yaml", "--strict"}, codeDegraded,
 			"degraded: 1 of the providers left out (--strict)"},
+		{"missing compactor", `[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]`,
+			[]string{"assemble", "-c", "gone.yaml"}, codeOK, `provider "compaction": compact 2 messages: agent.compaction.compact: plugin "lost": compact: not_found: `},
 		{"no messages", "", []string{"assemble"}, codeInvalid, "stdin:1:1: the document is empty (want a JSON object)"},
 		{"no file", "", []string{"assemble", "none.json"}, codeNotFound, "read messages: open none.json: no such file or directory"},
 		{"bad phase", "[]", []string{"assemble", "--phase", "x"}, codeUsage, `flag --phase: want one of llm, synthesize, got "x" (see: anchor-host assemble --help)`},

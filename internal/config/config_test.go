@@ -47,6 +47,20 @@ steps:
     default: code
 providers:
   - {plugin: crm-snapshot, priority: 5}
+  - {name: again, plugin: crm-snapshot, priority: 40, timeout: 1s, settings: {id_key: account}}
+tenant: acme
+store: {path: memory.db, synchronous: normal}
+facts: {max_items: 3, min_score: 0.2, user: ann, type: semantic, tags: [a, b]}
+agent:
+  max_tokens: 1000
+  max_messages: 50
+  phase: synthesize
+  frames: false
+  observation: true
+  compaction: {trigger_tokens: 800, keep_tokens: 300, compact: {plugin: turn-summary}, timeout: 5s}
+  truncation: false
+  plan: true
+  timeout: 3s
 `
 
 func TestParse(t *testing.T) {
@@ -144,6 +158,14 @@ func TestSettings(t *testing.T) {
 		{"steps[1].priority", "60", "a.yaml:27"},
 		{"conversation.max_tokens", "500", "a.yaml:22"},
 		{"enricher.max_items", "3", "a.yaml:24"},
+		{"store.synchronous", "normal", "a.yaml:38"},
+		{"facts.min_score", "0.2", "a.yaml:39"},
+		{"facts.tags", "a, b", "a.yaml:39"},
+		{"agent.frames", "false", "a.yaml:44"},
+		{"agent.observation", "true", "a.yaml:45"},
+		{"agent.compaction.enabled", "true", "default"},
+		{"agent.compaction.keep_tokens", "300", "a.yaml:46"},
+		{"agent.truncation", "false", "a.yaml:47"},
 	} {
 		if got[want.Path] != want {
 			t.Errorf("got %+v, want %+v", got[want.Path], want)
@@ -153,6 +175,28 @@ func TestSettings(t *testing.T) {
 		if unset, ok := got[path]; ok {
 			t.Errorf("a setting without value and default is listed: %+v", unset)
 		}
+	}
+}
+
+// What a switch that is not set means.
+func TestSwitches(t *testing.T) {
+	l, err := Parse("a.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &l.Agent
+	if On(a.Frames) || !On(a.Observation) || !On(a.Compaction.Enabled) || On(a.Truncation) || a.Enforced() {
+		t.Errorf("switches of %+v", a)
+	}
+	a.Truncation, a.Enforce = nil, nil
+	if !a.Enforced() {
+		t.Error("the budget is not enforced where nothing is switched off")
+	}
+	if l.TenantName() != "acme" || Default().TenantName() != "default" {
+		t.Errorf("tenants %q, %q", l.TenantName(), Default().TenantName())
+	}
+	if got := []string{l.Providers[0].Title(), l.Providers[1].Title(), l.StorePath()}; !reflect.DeepEqual(got, []string{"crm-snapshot", "again", "memory.db"}) {
+		t.Errorf("got %v", got)
 	}
 }
 
