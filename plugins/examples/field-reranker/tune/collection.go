@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ type question struct {
 	text   string
 	grades map[int]float64
 	gone   map[int]bool
-	weight float64 // in the average over questions
+	query  int
+	weight float64 // in the figure of the query
 	ideal  float64
 }
 
@@ -47,46 +49,49 @@ func load(dir string) (*collection, error) {
 		number[docs[i].ID] = i
 	}
 	c := &collection{docs: docs}
-	for _, q := range queries {
+	for i, q := range queries {
 		grades := make(map[int]float64)
 		for id, grade := range judged[q.ID] {
 			if doc, ok := number[id]; ok && grade > 0 {
 				grades[doc] = grade
 			}
 		}
-		c.ask(q.Text, grades)
+		c.ask(i, q.Text, grades)
 	}
 	return c, nil
 }
 
 // ask adds a query in both forms.
-func (c *collection) ask(text string, grades map[int]float64) {
-	c.all = append(c.all, newQuestion(text, grades, nil, 1))
+func (c *collection) ask(query int, text string, grades map[int]float64) {
+	c.all = append(c.all, newQuestion(query, text, grades, nil, 1))
 	for _, doc := range slices.Sorted(maps.Keys(grades)) {
 		gone := make(map[int]bool, len(grades))
 		for other := range grades {
 			gone[other] = other != doc
 		}
-		c.one = append(c.one, newQuestion(text, map[int]float64{doc: 1}, gone, 1/float64(len(grades))))
+		c.one = append(c.one, newQuestion(query, text, map[int]float64{doc: 1}, gone, 1/float64(len(grades))))
 	}
 }
 
-func newQuestion(text string, grades map[int]float64, gone map[int]bool, weight float64) question {
+func newQuestion(query int, text string, grades map[int]float64, gone map[int]bool, weight float64) question {
 	best := slices.Sorted(maps.Values(grades))
 	slices.Reverse(best)
-	return question{text, grades, gone, weight, beir.DCG(best, cutoff)}
+	return question{text, grades, gone, query, weight, beir.DCG(best, cutoff)}
 }
 
 // cutoff is how many places of a ranking count.
 const cutoff = 10
 
-// average is nDCG over questions of the rankings that rank gives; it may give
-// more places than count.
-func average(questions []question, rank func(i int) []int) float64 {
-	sum, weights := 0.0, 0.0
+// figures are nDCG per query of the rankings that rank gives to questions; it may
+// give more places than count.
+type figures []float64
+
+func newFigures(questions []question, rank func(i int) []int) (f figures) {
 	gains := make([]float64, 0, cutoff)
 	for i, q := range questions {
-		weights += q.weight
+		for len(f) <= q.query {
+			f = append(f, 0)
+		}
 		if q.ideal == 0 {
 			continue
 		}
@@ -95,9 +100,28 @@ func average(questions []question, rank func(i int) []int) float64 {
 		for _, doc := range ranking[:min(len(ranking), cutoff)] {
 			gains = append(gains, q.grades[doc])
 		}
-		sum += q.weight * beir.DCG(gains, cutoff) / q.ideal
+		f[q.query] += q.weight * beir.DCG(gains, cutoff) / q.ideal
 	}
-	return sum / weights
+	return f
+}
+
+func (f figures) mean() (sum float64) {
+	for _, x := range f {
+		sum += x
+	}
+	return sum / float64(len(f))
+}
+
+// near reports whether f is at most one standard error behind best.
+func (f figures) near(best figures) bool {
+	n := float64(len(f))
+	mean, square := 0.0, 0.0
+	for i := range f {
+		d := best[i] - f[i]
+		mean += d / n
+		square += d * d / n
+	}
+	return mean <= math.Sqrt((square-mean*mean)/n)
 }
 
 // retrieverOptions are the options of bm25-retriever with these settings.
@@ -120,8 +144,8 @@ func search(x *bm25.Index, q question, k int) []bm25.Hit {
 }
 
 // measure is the quality of an index.
-func measure(x *bm25.Index, questions []question) float64 {
-	return average(questions, func(i int) (ranking []int) {
+func measure(x *bm25.Index, questions []question) figures {
+	return newFigures(questions, func(i int) (ranking []int) {
 		for _, hit := range search(x, questions[i], cutoff) {
 			ranking = append(ranking, hit.Doc)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -40,12 +41,10 @@ func (r rows) MetaString(i int, key string) (string, bool) {
 	return r.docs[r.hits[i].Doc].Title, key == "title"
 }
 
-// tuneReranker finds the weights of the reranker after a search, by changing
-// one after the other as long as that helps.
+// tuneReranker finds the weights of the reranker after a search.
 func tuneReranker(w io.Writer, c *collection, o bm25.Options, name string) error {
-	fmt.Fprintf(w, "\nReranker %s %+v\n", name, o.Feedback)
 	x := c.index(o)
-	fmt.Fprintf(w, "search alone                                   all %.4f  one %.4f\n", measure(x, c.all), measure(x, c.one))
+	fmt.Fprintf(w, "\nReranker %s %+v\nsearch alone: all %.4f  one %.4f\n", name, o.Feedback, measure(x, c.all).mean(), measure(x, c.one).mean())
 	for _, statistics := range []string{plugin.FromFolder, plugin.FromItems} {
 		var s plugin.Settings
 		s.Defaults()
@@ -56,14 +55,15 @@ func tuneReranker(w io.Writer, c *collection, o bm25.Options, name string) error
 		}
 		all, one := rate(c, x, r, c.all), rate(c, x, r, c.one)
 		show := func(label string) {
-			fmt.Fprintf(w, "%-6s %-10s weight %-4g title %-4g proximity %-4g grams %-4g  all %.4f  one %.4f\n", statistics, label,
-				s.Weight, s.Title, s.Proximity, s.Grams, quality(c.all, all, &s), quality(c.one, one, &s))
+			fmt.Fprintf(w, "%-6s  %-8s weight %-4g title %-4g proximity %-4g grams %-4g  all %.4f  one %.4f\n", statistics, label,
+				s.Weight, s.Title, s.Proximity, s.Grams, quality(c.all, all, &s).mean(), quality(c.one, one, &s).mean())
 		}
 		show("default")
-		s.Weight, s.Title, s.Proximity, s.Grams = 1, 0, 0, 0
-		show("words")
-		ascend(&s, func() float64 { return quality(c.one, one, &s) })
-		show("found")
+		best, chosen := search4(s, func(s *plugin.Settings) figures { return quality(c.one, one, s) })
+		s = best
+		show("best")
+		s = chosen
+		show("chosen")
 		for _, part := range []*float64{&s.Title, &s.Proximity, &s.Grams} {
 			old := *part
 			*part = 0
@@ -74,29 +74,37 @@ func tuneReranker(w io.Writer, c *collection, o bm25.Options, name string) error
 	return nil
 }
 
-// ascend changes weights until none is better.
-func ascend(s *plugin.Settings, measure func() float64) {
-	steps := []float64{0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 3, 4}
-	best := measure()
-	for before := 0.0; best > before+1e-4; {
-		before = best
-		for _, part := range []*float64{&s.Title, &s.Proximity, &s.Grams} {
-			best = climb(part, steps, best, measure)
-		}
-		best = climb(&s.Weight, []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}, best, measure)
+// search4 tries a grid of the four weights, and returns the best setting and the
+// one nearest to none that is near it: that with the least part of the score in
+// what is added to the words, and of these the best.
+func search4(s plugin.Settings, measure func(*plugin.Settings) figures) (best, chosen plugin.Settings) {
+	type trial struct {
+		s     plugin.Settings
+		f     figures
+		added float64
 	}
-}
-
-func climb(value *float64, steps []float64, best float64, measure func() float64) float64 {
-	at := *value
-	for _, step := range steps {
-		*value = step
-		if got := measure(); got > best {
-			best, at = got, step
+	var trials []trial
+	top := 0
+	for _, s.Weight = range []float64{0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} {
+		for _, s.Title = range []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2} {
+			for _, s.Proximity = range []float64{0, 0.5, 1, 1.5, 2} {
+				for _, s.Grams = range []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5} {
+					trials = append(trials, trial{s, measure(&s), s.Weight * (s.Title + s.Proximity + s.Grams)})
+					if last := len(trials) - 1; trials[last].f.mean() > trials[top].f.mean() {
+						top = last
+					}
+				}
+			}
 		}
 	}
-	*value = at
-	return best
+	least := trials[top]
+	for _, t := range trials {
+		less := cmp.Or(cmp.Compare(t.added, least.added), cmp.Compare(least.f.mean(), t.f.mean())) < 0
+		if less && t.f.near(trials[top].f) {
+			least = t
+		}
+	}
+	return trials[top].s, least.s
 }
 
 // open makes a reranker, with the statistics of the collection if it takes any.
@@ -128,9 +136,9 @@ func rate(c *collection, x *bm25.Index, r *plugin.Reranker, questions []question
 }
 
 // quality is that of the rankings which the settings make.
-func quality(questions []question, found []rated, s *plugin.Settings) float64 {
+func quality(questions []question, found []rated, s *plugin.Settings) figures {
 	var scores []float64
-	return average(questions, func(i int) []int {
+	return newFigures(questions, func(i int) []int {
 		scores = append(scores[:0], found[i].scores...)
 		s.Blend(scores, found[i].parts)
 		return top(found[i].docs, scores)

@@ -13,7 +13,7 @@ type Model string
 // The models. NoFeedback searches once.
 const (
 	NoFeedback Model = "none"
-	RM3        Model = "rm3" // relevance model: terms frequent in the best documents, by the scores of these
+	RM3        Model = "rm3" // relevance model: terms frequent in the best documents, by the likelihood of these
 	Bo1        Model = "bo1" // Bose-Einstein: terms more frequent there than in the whole collection
 )
 
@@ -86,19 +86,17 @@ func (x *Index) expand(query []weighted, hits []Hit) []weighted {
 }
 
 // candidates are the distinct terms of the documents hit, each with the weight
-// that the model gives it.
+// that the model gives it. In the relevance model a document counts by its
+// likelihood, of which the score is the logarithm: one that stands out decides
+// alone, and several that are level decide together.
 func (x *Index) candidates(hits []Hit) []weighted {
-	sum := 0.0
-	for _, h := range hits {
-		sum += h.Score
-	}
 	place := make(map[uint32]int)
 	var found []weighted
 	for _, h := range hits {
 		from, to := x.docStart[h.Doc], x.docStart[h.Doc+1]
 		part := 1.0
 		if x.opts.Feedback.Model == RM3 {
-			part = h.Score / sum / float64(x.docLen[h.Doc])
+			part = math.Exp(h.Score-hits[0].Score) / float64(x.docLen[h.Doc])
 		}
 		for i := from; i < to; i++ {
 			term := x.docTerms[i]

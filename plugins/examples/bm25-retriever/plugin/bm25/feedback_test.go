@@ -40,7 +40,7 @@ func TestExpand(t *testing.T) {
 		model Model
 		want  map[string]float64 // before they are made to add up to one
 	}{
-		{"rm3", RM3, map[string]float64{"a": 0.75*2/3 + 0.25/5, "b": 0.75 / 3, "c": 0.25 * 4 / 5}},
+		{"rm3", RM3, map[string]float64{"a": 2.0/3 + math.Exp(-2)/5, "b": 1.0 / 3, "c": math.Exp(-2) * 4 / 5}},
 		{"bo1", Bo1, map[string]float64{"a": bo1(3, 3.0/4), "b": bo1(1, 2.0/4), "c": bo1(4, 4.0/4)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
