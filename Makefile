@@ -51,6 +51,14 @@ build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
 demo: build/anchor-host plugins build/demo/anchor.yaml ## answer Q="…" about the Go standard library with a 4,000-token window
 	@build/anchor-host build --config build/demo/anchor.yaml --explain "$$Q"
 
+.PHONY: demo-agent
+demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
+	@$(GO) run ./testdata/demo/agent -command build/anchor-host -plugins build/plugins
+
+.PHONY: bench-tokens
+bench-tokens: ## token counting against tiktoken-go, with the ratios
+	$(GO) test -run '^$$' -bench . ./pipeline/tokens/internal/bpe
+
 .PHONY: test
 test: ## run all tests
 	$(GO) test ./...
