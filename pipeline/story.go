@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -251,10 +252,13 @@ func (s *Stories) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON reads a list of stories. Each must have at least one event.
+// UnmarshalJSON reads a list of stories. Unknown keys and stories without an event are
+// errors.
 func (s *Stories) UnmarshalJSON(data []byte) error {
 	var told []ItemStory
-	if err := json.Unmarshal(data, &told); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&told); err != nil {
 		return fmt.Errorf("stories: %w", err)
 	}
 	for i := range told {

@@ -88,11 +88,11 @@ func changesOf(e *pipeline.StoryEvent) []string {
 	switch p := e.Place; {
 	case p == nil:
 	case p.From == 0:
-		list = append(list, fmt.Sprintf("place %d", p.To))
+		list = append(list, fmt.Sprintf("place %d of the list", p.To))
 	case p.To == 0:
-		list = append(list, fmt.Sprintf("place %d", p.From))
+		list = append(list, fmt.Sprintf("place %d of the list", p.From))
 	default:
-		integers("place", p)
+		integers("place in the list", p)
 	}
 	switch s := e.Score; {
 	case s == nil:
@@ -118,7 +118,7 @@ func sayAdmitted(e *pipeline.StoryEvent) string {
 		s = "cut and admitted"
 	}
 	if e.Place != nil {
-		s += fmt.Sprintf(" at place %d", e.Place.To)
+		s += fmt.Sprintf(" at place %d of the window", e.Place.To)
 	}
 	if b := e.Budget; b != nil {
 		s += fmt.Sprintf(": %d tokens of the %d that were left of %d", b.Needed, b.Available, b.Limit)

@@ -28,7 +28,7 @@ default; "anchor-host config show --origin" tells which.
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
-		a.initCommand(), a.buildCommand(), a.evalCommand(), a.assembleCommand(), a.pluginCommand(), a.configCommand(),
+		a.initCommand(), a.buildCommand(), a.explainCommand(), a.evalCommand(), a.assembleCommand(), a.pluginCommand(), a.configCommand(),
 		a.memoryCommand(), a.framesCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	group(root)

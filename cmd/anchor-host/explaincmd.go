@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [flags] A.json [B.json]",
+		Short: "Tell why each item of a build is where it is, or how two builds differ",
+		Long: `Tell the story of every item of a build: which step, and which version of its
+plugin, brought, moved, rescored, rewrote or dropped it, which budget it met, how
+many tokens it lacked, and which items used the room.
+
+With two builds, tell the difference: which items came into the window, went,
+moved, or changed score, priority, tokens or text, why, and what that makes in
+tokens.
+
+The files are results of "anchor-host build -o json" or "build --request"; one of
+the two may be - for stdin. Stories are in those built with --explain (in a
+request: "explain": true); without them the difference is told, but not why.`,
+		Example: `  anchor-host build --explain -o json "how do I cancel a request?" > a.json
+  anchor-host explain a.json
+  anchor-host explain a.json b.json`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	format := formatFlag(cmd, "text", "json")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		if err := checkFormat(cmd, *format, "text", "json"); err != nil {
+			return err
+		}
+		if len(args) == 2 && args[0] == "-" && args[1] == "-" {
+			return usagef(cmd, "only one of the builds can come from stdin")
+		}
+		return a.explainFiles(*format, args)
+	})
+	return cmd
+}
+
+func (a *app) explainFiles(format string, paths []string) error {
+	builds := make([]*builtDoc, len(paths))
+	for i, path := range paths {
+		var err error
+		if builds[i], err = a.readBuilt(path); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	var err error
+	switch {
+	case len(builds) == 2:
+		d := diffBuilds(builds[0], builds[1])
+		if format == "json" {
+			err = writeJSON(&b, d)
+		} else {
+			writeDiff(&b, &d)
+		}
+	case builds[0].stories == nil:
+		err = builds[0].noStories()
+	case format == "json":
+		err = writeJSON(&b, struct {
+			File  string               `json:"file"`
+			Items []pipeline.ItemStory `json:"items"`
+		}{builds[0].name, builds[0].stories})
+	default:
+		writeStories(&b, builds[0])
+	}
+	if err != nil {
+		return err
+	}
+	return a.emit(&b)
+}
+
+// writeStories writes each story as a heading and one line per event.
+func writeStories(b *bytes.Buffer, d *builtDoc) {
+	b.WriteString(d.headline() + "\n")
+	for i := range d.stories {
+		s := &d.stories[i]
+		fmt.Fprintf(b, "\n%s  %s  %s, priority %d, score %s, %d tokens  %s\n",
+			fateWords[s.Fate], oneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, excerpt(s.Excerpt))
+		for j := range s.Events {
+			b.WriteString("    " + sentence(&s.Events[j]) + "\n")
+		}
+	}
+}
+
+// fateWords are the fates as a reader wants them.
+var fateWords = map[pipeline.Fate]string{
+	pipeline.FateInWindow: "in", pipeline.FateLeftOut: "left out", pipeline.FateDropped: "dropped", pipeline.FateUndecided: "undecided",
+}
