@@ -292,8 +292,15 @@ func writeWindow(b *bytes.Buffer, output any) error {
 // summary says in one line what was built.
 func summary(result *pipeline.Result) string {
 	d, w := result.Diagnostics, result.Window
-	s := fmt.Sprintf("%d of %d tokens (%.0f %%); items: %d in, %d left out; %.0f ms",
-		w.UsedTokens, w.MaxTokens, 100*w.Utilization(), d.ItemsIncluded, d.ItemsOverflow, result.BuildTimeMS)
+	used, how := w.UsedTokens, ""
+	if c := result.Counting; c != nil {
+		used, how = result.Counted, " of output"
+		if !c.Exact {
+			how = fmt.Sprintf(" of output (estimated: %d to %d)", c.Low, c.High)
+		}
+	}
+	s := fmt.Sprintf("%d of %d tokens%s (%.0f %%); items: %d in, %d left out; %.0f ms",
+		used, w.MaxTokens, how, 100*d.TokenUtilization, d.ItemsIncluded, d.ItemsOverflow, result.BuildTimeMS)
 	if n := len(d.SkippedSteps); n > 0 {
 		s += fmt.Sprintf("; skipped: %s", strings.Join(d.SkippedSteps, ", "))
 	}

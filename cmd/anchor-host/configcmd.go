@@ -87,8 +87,14 @@ environment variable, file and line, or the default. Secrets are not printed.`,
 func windowFlags(cmd *cobra.Command) {
 	cmd.Flags().Int("max-tokens", 0, "size of the window in tokens")
 	cmd.Flags().String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
+	cmd.Flags().String("model", "", "model the window is for, such as gpt-4o: decides how tokens are counted")
+	cmd.Flags().String("fit", "", "what must be within the window: items (their sum) or exact (the output)")
+	cmd.Flags().String("fill", "", "first_fit, value_per_token or knapsack")
+	cmd.Flags().String("truncate", "", "cut texts that do not fit at a sentence or character, or none")
+	cmd.Flags().String("order", "", "priority, lost_in_the_middle, chronological or cache_stable")
 	cmd.Flags().String("format", "", "anthropic, openai or generic")
 	cmd.Flags().String("preset", "", "budget: chat, rag or agent")
+	cmd.MarkFlagsMutuallyExclusive("model", "tokenizer")
 	cmd.Flags().String("timeout", "", "bound of the whole build, such as 10s")
 }
 

@@ -141,6 +141,13 @@ func (b *builder) build(ctx context.Context) (*Assembly, error) {
 func (b *builder) setTokenizer(context.Context) error {
 	name := b.config.Tokenizer.Name
 	switch {
+	case b.config.Model != "":
+		t, err := pipeline.ModelTokenizer(b.config.Model)
+		if err != nil {
+			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
+		}
+		b.out.Tokenizer, b.tokenizer = t, t
+		return nil
 	case b.config.Tokenizer.Use != nil:
 		b.late = new(lateTokenizer)
 		b.out.Tokenizer = b.late
@@ -159,6 +166,9 @@ func (b *builder) setTokenizer(context.Context) error {
 // checkWindow finds budgets that leave no room before any plugin is opened.
 func (b *builder) checkWindow(context.Context) (err error) {
 	if b.out.Budget, err = budget(b.config.Budget, b.config.MaxTokens); err != nil {
+		return err
+	}
+	if err := b.setFit(); err != nil {
 		return err
 	}
 	if _, err := pipeline.New(b.out); err != nil {

@@ -26,6 +26,7 @@ func (c *Config) Check() []Finding {
 	k := &checker{config: c}
 	k.choice("tokenizer", c.Tokenizer, Tokenizers)
 	k.choice("format", c.Format, Formats)
+	k.fit()
 	k.budget()
 	for _, name := range slices.Sorted(maps.Keys(c.Instances)) {
 		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {

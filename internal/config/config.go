@@ -11,6 +11,12 @@ type Config struct {
 	LogLevel      string              `key:"log_level" enum:"debug,info,warn,error" default:"warn" doc:"Least level of log lines on stderr, those of plugins included."`
 	MaxTokens     int                 `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
 	Tokenizer     Choice              `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, or a plugin."`
+	Model         string              `key:"model" doc:"The model the window is for, such as gpt-4o or claude-sonnet-4-5: it decides how tokens are counted, in the place of a tokenizer."`
+	Fit           string              `key:"fit" enum:"items,exact" default:"items" doc:"What must be within max_tokens: the sum of the items, or the formatted output."`
+	FitOptions    FitOptions          `key:"fit_options" doc:"What an exact fit counts beside the texts, and what may be cut."`
+	Fill          string              `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"Which items are tried first: the best ones, those that give most for their tokens, or the best choice as a whole."`
+	Truncate      string              `key:"truncate" enum:"none,sentence,character" default:"none" doc:"Where the text of an item that does not fit may be cut. System items are never cut."`
+	Order         string              `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable" default:"priority" doc:"The order in which the context is written."`
 	Format        Choice              `key:"format" default:"generic" doc:"anthropic, openai, generic, or a plugin."`
 	FormatOptions FormatOptions       `key:"format_options" doc:"Options of the built-in formats."`
 	Budget        *Budget             `key:"budget" doc:"How the window is divided among the sources."`

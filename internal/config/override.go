@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // EnvPrefix begins every environment variable that overrides a value.
@@ -26,7 +28,12 @@ var Overrides = []Override{
 	{"timeout", "timeout", func(c *Config, s string) error { return c.Timeout.UnmarshalText([]byte(s)) }},
 	{"log_level", "log-level", func(c *Config, s string) error { return oneOf(&c.LogLevel, s, "debug", "info", "warn", "error") }},
 	{"max_tokens", "max-tokens", func(c *Config, s string) error { return setWhole(&c.MaxTokens, s) }},
-	{"tokenizer", "tokenizer", func(c *Config, s string) error { return setChoice(&c.Tokenizer, s, Tokenizers) }},
+	{"tokenizer", "tokenizer", setTokenizer},
+	{"model", "model", setModel},
+	{"fit", "fit", func(c *Config, s string) error { return oneOf(&c.Fit, s, names(pipeline.Fits)...) }},
+	{"fill", "fill", func(c *Config, s string) error { return oneOf(&c.Fill, s, pipeline.StrategyNames()...) }},
+	{"truncate", "truncate", func(c *Config, s string) error { return oneOf(&c.Truncate, s, names(pipeline.Cuttings)...) }},
+	{"order", "order", func(c *Config, s string) error { return oneOf(&c.Order, s, names(pipeline.WindowOrders)...) }},
 	{"format", "format", func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) }},
 	{"budget.preset", "preset", setPreset},
 	{"tenant", "tenant", func(c *Config, s string) error { c.Tenant = s; return checkName(s) }},

@@ -20,6 +20,12 @@ type Request struct {
 	Query         Query                 `key:"query,required"`
 	MaxTokens     int                   `key:"max_tokens" min:"1"`
 	Tokenizer     config.Choice         `key:"tokenizer"`
+	Model         string                `key:"model"`
+	Fit           string                `key:"fit" enum:"items,exact"`
+	FitOptions    config.FitOptions     `key:"fit_options"`
+	Fill          string                `key:"fill" enum:"first_fit,value_per_token,knapsack"`
+	Truncate      string                `key:"truncate" enum:"none,sentence,character"`
+	Order         string                `key:"order" enum:"priority,lost_in_the_middle,chronological,cache_stable"`
 	Budget        *config.Budget        `key:"budget"`
 	SystemPrompts []config.SystemPrompt `key:"system_prompts"`
 	Conversation  []config.Turn         `key:"conversation"`
@@ -134,6 +140,7 @@ func (r *Request) config(base config.Config) *config.Config {
 		Plugins: base.Plugins, CacheDir: base.CacheDir, Timeout: base.Timeout,
 		LogLevel: base.LogLevel, Instances: base.Instances,
 		MaxTokens: r.MaxTokens, Tokenizer: r.Tokenizer, Format: r.Format, FormatOptions: r.FormatOptions,
+		Model: r.Model, Fit: r.Fit, FitOptions: r.FitOptions, Fill: r.Fill, Truncate: r.Truncate, Order: r.Order,
 		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps,
 	}
 	if len(r.Conversation) > 0 {

@@ -1,0 +1,52 @@
+package config
+
+import "github.com/anchor-host/anchor-host/pipeline"
+
+// FitOptions are the options of fit and truncate.
+type FitOptions struct {
+	MessageOverhead *int   `key:"message_overhead" min:"0" default:"3" doc:"Tokens of a chat message beside its role and texts (exact fit)."`
+	Priming         *int   `key:"priming" min:"0" default:"3" doc:"Tokens of a chat document beside its messages (exact fit)."`
+	Tools           string `key:"tools" doc:"The tool schemas that are sent beside the window, as text: they are counted with it (exact fit)."`
+	MinTokens       int    `key:"min_tokens" min:"1" default:"32" doc:"The least number of tokens that may be left of a text that is cut."`
+}
+
+// fit checks what decoding cannot see: the name of the model.
+func (k *checker) fit() {
+	c := k.config
+	if c.Model == "" {
+		return
+	}
+	if c.Tokenizer.Name != "" || c.Tokenizer.Use != nil {
+		k.find("model", "model and tokenizer exclude each other (keep one)")
+	}
+	if _, err := pipeline.ModelTokenizer(c.Model); err != nil {
+		k.find("model", "%v", err)
+	}
+}
+
+// setModel takes the tokenizer of a model in the place of one that is named.
+func setModel(c *Config, s string) error {
+	if _, err := pipeline.ModelTokenizer(s); err != nil {
+		return err
+	}
+	c.Model, c.Tokenizer = s, Choice{}
+	return nil
+}
+
+// setTokenizer takes a tokenizer in the place of that of a model.
+func setTokenizer(c *Config, s string) error {
+	if err := setChoice(&c.Tokenizer, s, Tokenizers); err != nil {
+		return err
+	}
+	c.Model = ""
+	return nil
+}
+
+// names returns named values as strings.
+func names[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func findings(c Config) string {
+	var out []string
+	for _, f := range c.Check() {
+		out = append(out, f.Path+": "+f.Message)
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestModelIsChecked(t *testing.T) {
+	for _, tc := range []struct {
+		config Config
+		want   string
+	}{
+		{Config{Model: "gpt-4o-mini"}, ""},
+		{Config{Model: "claude-sonnet-4-5"}, ""},
+		{Config{Model: "gpt-4o", Tokenizer: Choice{Name: "words"}}, "model: model and tokenizer exclude each other (keep one)"},
+		{Config{Model: "gtp-4o"}, `model: model "gtp-4o": unknown model (near it: gpt-4o, gpt-4, gpt-2; or set a tokenizer)`},
+	} {
+		if got := findings(tc.config); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.config.Model, got, tc.want)
+		}
+	}
+}
+
+// A model takes the place of a tokenizer, and the other way round; what is unknown is
+// refused with the names there are.
+func TestFitOverrides(t *testing.T) {
+	set := func(c *Config, path, value string) error {
+		for _, o := range Overrides {
+			if o.Path == path {
+				return o.set(c, value)
+			}
+		}
+		t.Fatalf("no override for %s", path)
+		return nil
+	}
+	c := Config{Tokenizer: Choice{Name: "words"}}
+	if err := set(&c, "model", "gpt-5"); err != nil || c.Model != "gpt-5" || c.Tokenizer.Name != "" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if err := set(&c, "tokenizer", "words"); err != nil || c.Model != "" || c.Tokenizer.Name != "words" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for path, want := range map[string]string{
+		"model":    `model "x": unknown model`,
+		"fit":      `want one of items, exact, got "x"`,
+		"fill":     `want one of first_fit, value_per_token, knapsack, got "x"`,
+		"truncate": `want one of none, sentence, character, got "x"`,
+		"order":    `want one of priority, lost_in_the_middle, chronological, cache_stable, got "x"`,
+	} {
+		before := c
+		if err := set(&c, path, "x"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+		if c.Model != before.Model || c.Fit != before.Fit {
+			t.Errorf("%s: a refused value is set", path)
+		}
+	}
+}
