@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,12 +25,15 @@ type app struct {
 	out      io.Writer
 	err      *messages
 	settings *viper.Viper
+	// interrupted is closed when the user interrupts.
+	interrupted <-chan struct{}
 	// started is set once the command line is understood.
 	started bool
 }
 
-func newApp(in io.Reader, out, err io.Writer) *app {
-	a := &app{in: in, out: out, err: &messages{w: err}, settings: viper.New()}
+func newApp(ctx context.Context, in io.Reader, out, err io.Writer) *app {
+	a := &app{out: out, err: &messages{w: err}, settings: viper.New(), interrupted: ctx.Done()}
+	a.in = &input{r: in, interrupted: a.interrupted}
 	a.settings.SetEnvPrefix(strings.TrimSuffix(config.EnvPrefix, "_"))
 	a.settings.SetEnvKeyReplacer(strings.NewReplacer(".", "_", "-", "_"))
 	for _, o := range config.Overrides {
@@ -93,13 +97,18 @@ func (a *app) load(cmd *cobra.Command) (*config.Loaded, error) {
 	loaded := config.Default()
 	if path != "" {
 		var err error
-		if loaded, err = config.Load(path); errors.Is(err, fs.ErrNotExist) {
+		if loaded, err = a.loadFile(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w (write one with: anchor-host init)", err)
 		} else if err != nil {
 			return nil, err
 		}
 	}
 	return loaded, a.override(cmd, loaded)
+}
+
+// loadFile reads a configuration file, which may be a named pipe.
+func (a *app) loadFile(path string) (*config.Loaded, error) {
+	return await(a.interrupted, func() (*config.Loaded, error) { return config.Load(path) })
 }
 
 // configPath returns the configuration file in use, or "".
@@ -178,16 +187,4 @@ func dropTime(groups []string, attr slog.Attr) slog.Attr {
 		return slog.Attr{}
 	}
 	return attr
-}
-
-// open opens a file, or stdin for "-", and returns the name used in messages.
-func (a *app) open(path string) (io.ReadCloser, string, error) {
-	if path == "-" {
-		return io.NopCloser(a.in), "stdin", nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, path, err
-	}
-	return f, path, nil
 }

@@ -165,7 +165,7 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 
 // loadOther reads the configuration to compare with, under the same flags.
 func (a *app) loadOther(cmd *cobra.Command, path string) (*config.Loaded, error) {
-	loaded, err := config.Load(path)
+	loaded, err := a.loadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("compare: %w (give --compare the file of another configuration)", err)
 	} else if err != nil {

@@ -242,7 +242,7 @@ func checkSciFact(t *testing.T, flags []string, dir string) {
 // Where there is no terminal a line says now and then how far it is.
 func TestEvalProgress(t *testing.T) {
 	var b bytes.Buffer
-	p := newEvalProgress(newApp(nil, nil, &b), "a\nname")
+	p := newEvalProgress(newApp(t.Context(), nil, nil, &b), "a\nname")
 	at := time.Unix(0, 0)
 	p.now, p.next = func() time.Time { return at }, at.Add(progressEvery)
 	p.step(1, 4)

@@ -27,16 +27,21 @@ import (
 )
 
 func main() {
+	os.Exit(doMain(signalContext(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// signalContext returns a context that the first signal ends. The second one
+// ends the program, whatever it is doing.
+func signalContext() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := doMain(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	context.AfterFunc(ctx, stop)
+	return ctx
 }
 
 // doMain runs one command line and returns the exit code. ctx ends when the
 // user interrupts.
 func doMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := newApp(stdin, stdout, stderr)
+	a := newApp(ctx, stdin, stdout, stderr)
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -182,7 +182,7 @@ func TestPrecedence(t *testing.T) {
 
 // Every command explains itself, with an example.
 func TestHelp(t *testing.T) {
-	a := newApp(nil, nil, nil)
+	a := newApp(t.Context(), nil, nil, nil)
 	for _, cmd := range slices.Concat(a.rootCommand().Commands(), a.pluginCommand().Commands(),
 		a.memoryCommand().Commands(), a.framesCommand().Commands()) {
 		if cmd.Name() == "completion" || cmd.Name() == "help" {

@@ -16,7 +16,7 @@ func (l lines) Write(b []byte) (int, error) {
 
 func TestProgress(t *testing.T) {
 	written := make(lines, 8)
-	p := newProgress(newApp(nil, io.Discard, written))
+	p := newProgress(newApp(t.Context(), nil, io.Discard, written))
 	p.delay = time.Millisecond
 	p.compiling("docs", false, 0)
 	if got, want := <-written, "anchor-host: compiling plugin \"docs\" (the next start will be faster) …\n"; got != want {
