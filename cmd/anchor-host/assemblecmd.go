@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -117,7 +118,7 @@ func (a *app) messages(path string, stored bool) (*request.Messages, error) {
 	}
 	defer r.Close()
 	var b bytes.Buffer
-	if _, err := b.ReadFrom(r); err != nil {
+	if _, err := b.ReadFrom(io.LimitReader(r, request.MaxBytes+1)); err != nil {
 		return nil, fmt.Errorf("read messages: %w", err)
 	}
 	if stored && len(bytes.TrimSpace(b.Bytes())) == 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
@@ -73,7 +74,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	if err := a.override(cmd, base); err != nil {
 		return err
 	}
-	input, err := a.callInput(f)
+	input, err := a.callInput(f, file, function)
 	if err != nil {
 		return err
 	}
@@ -153,18 +154,25 @@ func (l levelOnly) Handle(context.Context, slog.Record) error        { return ni
 func (l levelOnly) WithAttrs([]slog.Attr) slog.Handler               { return l }
 func (l levelOnly) WithGroup(string) slog.Handler                    { return l }
 
-func (a *app) callInput(f *callFlags) ([]byte, error) {
+// callInput reads the input, and no more than one call takes.
+func (a *app) callInput(f *callFlags, file, function string) ([]byte, error) {
 	if f.inputFile == "" {
 		return []byte(f.input), nil
 	}
-	r, _, err := a.open(f.inputFile)
+	r, name, err := a.open(f.inputFile)
 	if err != nil {
 		return nil, fmt.Errorf("read input: %w", err)
 	}
 	defer r.Close()
-	data, err := io.ReadAll(r)
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(r, host.DefaultInput+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read input: %w", err)
+	case len(data) > host.DefaultInput:
+		return nil, &host.PluginError{
+			Plugin: file, Operation: abi.Operation(function), Code: abi.ReasonInputTooLarge,
+			Err: fmt.Errorf("%s: more than %s", name, sizeText(host.DefaultInput)), Remedy: "send less in one call",
+		}
 	}
 	return data, nil
 }
