@@ -105,12 +105,12 @@ func (m *outputMeter) total(ctx context.Context, output any) (int, error) {
 		n = saturatingAdd(n, r)
 	}
 	m.text = n
-	return m.sum(m.high), nil
+	return m.sum(), nil
 }
 
-// sum returns the tokens of the last output for a factor.
-func (m *outputMeter) sum(factor float64) int {
-	return saturatingAdd(saturatingAdd(scale(m.text, factor), scale(m.tools, factor)), m.overhead())
+// sum returns the upper end of the tokens of the last output.
+func (m *outputMeter) sum() int {
+	return saturatingAdd(saturatingAdd(scale(m.text, m.high), scale(m.tools, m.high)), m.overhead())
 }
 
 func (m *outputMeter) overhead() int {
@@ -159,7 +159,7 @@ func (m *outputMeter) role(ctx context.Context, r Role) (int, error) {
 // counting describes the last count.
 func (m *outputMeter) counting() Counting {
 	c := Counting{
-		Tokenizer: m.name, Exact: m.low == 1 && m.high == 1, High: m.sum(m.high),
+		Tokenizer: m.name, Exact: m.low == 1 && m.high == 1, High: m.sum(),
 		TextTokens: scale(m.text, m.high), ToolTokens: scale(m.tools, m.high), OverheadTokens: m.overhead(),
 		Messages: m.last.messages,
 	}

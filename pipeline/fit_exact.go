@@ -86,12 +86,22 @@ type exactGauge struct {
 	f       *fill
 	meter   *outputMeter
 	room    int
-	used    int     // tokens of the formatted window
-	taken   []bool  // by item
-	own     []int   // by item: tokens of its text, whatever the item says of itself
-	builtin bool    // every item is in the output as a whole, and splits are known
-	window  Window  // what the formatter is given
-	over    []int32 // items that were a few tokens too large when they were tried
+	used    int    // tokens of the formatted window
+	taken   []bool // by item
+	own     []int  // by item: tokens of its text, whatever the item says of itself
+	builtin bool   // every item is in the output as a whole, and splits are known
+	window  Window // what the formatter is given
+	over    []nearMiss
+	tail    contextTail
+	places  []int32 // by item: its place in the order of priority
+
+	admitted int // times that something was
+}
+
+// nearMiss is an item that was a few tokens too large when it was tried.
+type nearMiss struct {
+	index    int32
+	admitted int // how often something had been admitted
 }
 
 // newExactGauge counts the empty window, which must fit, and the items alone.
@@ -115,7 +125,7 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 	if len(texts) == 0 {
 		g.own = []int{}
 	}
-	if g.used, err = g.format(ctx); err != nil {
+	if _, g.used, err = g.format(ctx); err != nil {
 		return nil, err
 	}
 	if g.used > g.room {
@@ -135,8 +145,20 @@ func builtinFormat(f Formatter) bool {
 
 func (g *exactGauge) left() int { return g.room - g.used }
 
-func (g *exactGauge) hopeless(i int32) bool {
-	return g.builtin && g.own[i]-seamTokens > g.left()
+// hopeless goes by the item's own tokens, and, where they leave it open, by the end of
+// the output.
+func (g *exactGauge) hopeless(ctx context.Context, i int32) (bool, error) {
+	if !g.builtin || g.own[i]+glueTokens <= g.left() {
+		return false, nil
+	}
+	if g.own[i]-seamTokens > g.left() {
+		return true, nil
+	}
+	too, err := g.tooLong(ctx, i)
+	if too {
+		g.over = append(g.over, nearMiss{i, g.admitted})
+	}
+	return too, err
 }
 
 // likely goes by the items' own tokens where the format is known. Elsewhere it trusts
@@ -158,16 +180,18 @@ func (g *exactGauge) try(ctx context.Context, batch []int32) (bool, error) {
 	for _, i := range batch {
 		g.taken[i] = true
 	}
-	used, err := g.format(ctx)
+	output, used, err := g.format(ctx)
 	if err == nil && used <= g.room {
 		g.used = used
+		g.admitted++
+		g.readTail(output)
 		return true, nil
 	}
 	for _, i := range batch {
 		g.taken[i] = false
 	}
 	if err == nil && len(batch) == 1 && used-g.room <= seamTokens {
-		g.over = append(g.over, batch[0])
+		g.over = append(g.over, nearMiss{batch[0], g.admitted})
 	}
 	return false, err
 }
@@ -175,13 +199,15 @@ func (g *exactGauge) try(ctx context.Context, batch []int32) (bool, error) {
 // again tries once more the items that were a few tokens too large: what came after
 // them may have merged with its neighbors to less than before.
 func (g *exactGauge) again(ctx context.Context, misfits []misfit) ([]misfit, error) {
-	over := g.over
-	for _, i := range over {
-		at := slices.IndexFunc(misfits, func(m misfit) bool { return m.index == i })
-		if at < 0 {
-			continue
+	for _, near := range g.over {
+		if near.admitted == g.admitted {
+			continue // nothing has changed
 		}
-		ok, err := g.try(ctx, []int32{i})
+		at := slices.IndexFunc(misfits, func(m misfit) bool { return m.index == near.index })
+		if at < 0 {
+			continue // its beginning was admitted
+		}
+		ok, err := g.try(ctx, []int32{near.index})
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +219,7 @@ func (g *exactGauge) again(ctx context.Context, misfits []misfit) ([]misfit, err
 }
 
 // format formats what is taken and counts it.
-func (g *exactGauge) format(ctx context.Context) (int, error) {
+func (g *exactGauge) format(ctx context.Context) (output any, used int, err error) {
 	b, w := g.f.b, &g.window
 	w.Items, w.UsedTokens = w.Items[:0], 0
 	for _, i := range g.f.picked(g.taken) {
@@ -201,9 +227,9 @@ func (g *exactGauge) format(ctx context.Context) (int, error) {
 		b.stamp(&w.Items[len(w.Items)-1], i)
 		w.UsedTokens = saturatingAdd(w.UsedTokens, b.counts[i])
 	}
-	output, err := b.formatWindow(ctx, w)
-	if err != nil {
-		return 0, err
+	if output, err = b.formatWindow(ctx, w); err != nil {
+		return nil, 0, err
 	}
-	return g.meter.total(ctx, output)
+	used, err = g.meter.total(ctx, output)
+	return output, used, err
 }

@@ -29,7 +29,7 @@ type gauge interface {
 	// left returns the tokens that are free.
 	left() int
 	// hopeless reports whether an item certainly does not fit.
-	hopeless(i int32) bool
+	hopeless(ctx context.Context, i int32) (bool, error)
 	// likely returns how many of the items, 1 or more, will probably fit together.
 	likely(trial []int32) int
 }
@@ -98,12 +98,13 @@ func (f *fill) admit(ctx context.Context, g gauge, trial []int32) ([]misfit, err
 			return nil, err
 		}
 		n, ok := 1, false
-		if !g.hopeless(trial[0]) {
+		hopeless, err := g.hopeless(ctx, trial[0])
+		if err == nil && !hopeless {
 			n = g.likely(trial[:min(step, len(trial))])
-			var err error
-			if ok, err = g.try(ctx, trial[:n]); err != nil {
-				return nil, err
-			}
+			ok, err = g.try(ctx, trial[:n])
+		}
+		if err != nil {
+			return nil, err
 		}
 		switch {
 		case ok:
@@ -195,7 +196,9 @@ type itemGauge struct {
 
 func (g *itemGauge) left() int { return g.room }
 
-func (g *itemGauge) hopeless(i int32) bool { return g.b.counts[i] > g.room }
+func (g *itemGauge) hopeless(_ context.Context, i int32) (bool, error) {
+	return g.b.counts[i] > g.room, nil
+}
 
 func (g *itemGauge) likely([]int32) int { return 1 }
 

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"context"
+	"strings"
+	"unicode"
+)
+
+// tailBytes is how far from the end of a text the last split is looked for.
+const tailBytes = 2 << 10
+
+// contextTail is the end of the context in an output: what has to be counted anew when
+// one more item is written behind it. It saves formatting the whole window for each of
+// many items that do not fit.
+type contextTail struct {
+	known     bool // the end of the context is the end of a text
+	place     int32
+	text      string // from the last split on
+	separator string
+	tokens    int // of text, counted when first needed
+	counted   bool
+	all       int // tokens of the texts of the whole output
+}
+
+// readTail finds the end of the context in the output that was just accepted.
+func (g *exactGauge) readTail(output any) {
+	g.tail = contextTail{}
+	if order := g.f.b.p.fitting.order; !g.builtin || order != "" && order != OrderPriority {
+		return
+	}
+	s := divide(&g.window)
+	if len(s.context) == 0 {
+		return
+	}
+	text, separator := contextText(output, &s)
+	from := max(0, len(text)-tailBytes)
+	split := from
+	for next := from; next < len(text); next = g.meter.texts.divide(text, next) {
+		split = next
+	}
+	if split == from && from > 0 || text == "" {
+		return // no split near the end
+	}
+	g.tail = contextTail{known: true, text: text[split:], separator: separator, all: g.meter.text}
+	for place, i := range g.f.order {
+		if g.taken[i] && isContext(&g.f.b.items[i]) {
+			g.tail.place = int32(place)
+		}
+	}
+}
+
+// contextText returns the text that ends with the context, and what is written between
+// it and one more item; nothing when the context is followed by turns.
+func contextText(output any, s *sections) (text, separator string) {
+	merged := len(s.turns) > 0 && roleOf(s.turns[0]) == RoleUser
+	switch out := output.(type) {
+	case string:
+		last := s.context[len(s.context)-1].Content
+		if strings.TrimRightFunc(last, unicode.IsSpace) == last && last != "" {
+			return out, "\n"
+		}
+	case *OpenAIOutput:
+		if first := min(len(s.system), 1); !merged {
+			return out.Messages[first].Content, contextSeparator
+		}
+	case *AnthropicOutput:
+		switch content := out.Messages[0].Content.(type) {
+		case string:
+			if !merged {
+				return content, contextSeparator
+			}
+		case []TextBlock:
+			return content[0].Text, contextSeparator
+		}
+	}
+	return "", ""
+}
+
+// tooLong reports whether item i would certainly make the output too long, by counting
+// only the end of the context with the item behind it.
+func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
+	t, it := &g.tail, &g.f.b.items[i]
+	if !t.known || g.own[i] == 0 || !isContext(it) || g.placeOf(i) < t.place {
+		return false, nil
+	}
+	content := it.Content
+	if t.separator == "\n" {
+		content = strings.TrimRightFunc(content, unicode.IsSpace)
+	}
+	texts := []string{t.text + t.separator + content, t.text}
+	if t.counted {
+		texts = texts[:1]
+	}
+	counts, err := countTexts(ctx, g.meter.texts.tokenizer, texts)
+	if err != nil {
+		return false, err
+	}
+	if !t.counted {
+		t.tokens, t.counted = counts[1], true
+	}
+	high := g.meter.high
+	return scale(t.all+counts[0]-t.tokens, high)-scale(t.all, high) > g.left(), nil
+}
+
+// placeOf returns the place of an item in the order of priority.
+func (g *exactGauge) placeOf(i int32) int32 {
+	if g.places == nil {
+		g.places = make([]int32, len(g.f.b.items))
+		for place, index := range g.f.order {
+			g.places[index] = int32(place)
+		}
+	}
+	return g.places[i]
+}
