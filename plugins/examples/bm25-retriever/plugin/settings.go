@@ -24,7 +24,7 @@ type Settings struct {
 	// TitleWeight counts the words of titles that many times. Default 1.
 	TitleWeight int `json:"title_weight"`
 	// Feedback searches twice, the second time with words of the best documents
-	// added. Default: once; when on, 5 documents, 20 terms, weight 0.1.
+	// added. Default: once; when on, 3 documents, 40 terms, weight 0.6.
 	Feedback Feedback `json:"feedback"`
 	// StopWords are left out of index and queries. Default "lucene".
 	StopWords StopWords `json:"stop_words"`
@@ -50,7 +50,7 @@ func (s *Settings) Defaults() {
 		K1:           bm25.DefaultK1,
 		B:            bm25.DefaultB,
 		TitleWeight:  1,
-		Feedback:     Feedback{Model: bm25.NoFeedback, Docs: 5, Terms: 20, Weight: 0.1},
+		Feedback:     Feedback{Model: bm25.NoFeedback, Docs: 3, Terms: 40, Weight: 0.6},
 		StopWords:    StopWords{Name: "lucene"},
 		Stem:         true,
 		ChunkChars:   corpus.DefaultChunkChars,

@@ -18,7 +18,7 @@ type queryTerm struct {
 	idf    float64
 
 	tf, titleTF float64
-	near        float64 // Büttcher's accumulator
+	near        float64 // sum of idf / distance over its neighbours
 }
 
 type queryGram struct {
@@ -128,8 +128,7 @@ func (r *rater) rate(tokens []uint32, titleTokens int) Parts {
 			t.titleTF++
 		}
 		if last >= 0 && last != slot {
-			distance := float64(place - lastPlace)
-			closeness := 1 / (distance * distance)
+			closeness := 1 / float64(place-lastPlace)
 			t.near += r.terms[last].idf * closeness
 			r.terms[last].near += t.idf * closeness
 		}

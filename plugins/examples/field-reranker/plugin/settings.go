@@ -30,13 +30,13 @@ type Settings struct {
 	StopWords        retriever.StopWords `json:"stop_words"`
 	Stem             bool                `json:"stem"`
 	SplitIdentifiers bool                `json:"split_identifiers"`
-	// Weight is the part of the rating in the new score, 0 to 1. Default 0.8.
+	// Weight is the part of the rating in the new score, 0 to 1. Default 1.
 	Weight float64 `json:"weight"`
 	// K1 and B are the parameters of BM25 over title and text. Defaults 2 and 0.75.
 	K1 float64 `json:"k1"`
 	B  float64 `json:"b"`
 	// Title, Proximity and Grams weigh the parts of the rating besides the
-	// first, 0 to 100.
+	// first, 0 to 100. Defaults 1, 2 and 0.5.
 	Title     float64 `json:"title"`
 	Proximity float64 `json:"proximity"`
 	Grams     float64 `json:"grams"`
@@ -54,12 +54,12 @@ func (s *Settings) Defaults() {
 		MaxFileBytes: corpus.DefaultMaxFileBytes,
 		StopWords:    retriever.StopWords{Name: "english"},
 		Stem:         true,
-		Weight:       0.8,
+		Weight:       1,
 		K1:           2,
 		B:            0.75,
-		Title:        0.75,
-		Proximity:    1,
-		Grams:        0.3,
+		Title:        1,
+		Proximity:    2,
+		Grams:        0.5,
 	}
 }
 

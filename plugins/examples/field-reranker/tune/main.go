@@ -10,9 +10,9 @@
 // same thing, so that "all" rewards whatever resembles the first hit; a context
 // window more often needs the one document that answers.
 //
-// Weights are chosen by the rule of one standard error: of all that are no more
-// than one standard error (over queries, paired) behind the best, the least. What
-// the best adds beyond that is as likely a trait of this collection.
+// The parts of the reranker's rating are weighed without feedback and without the
+// score of the search, so that they depend on no retriever. That score comes in
+// only if it improves the ranking by more than one standard error, over queries.
 package main
 
 import (
@@ -21,6 +21,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin/bm25"
+	"github.com/anchor-host/anchor-host/plugins/examples/field-reranker/plugin"
 )
 
 func main() {
@@ -38,12 +41,20 @@ func run(w io.Writer, root string) error {
 	if err != nil {
 		return err
 	}
-	stop, k1, b := tuneBM25(w, c)
-	f := tuneFeedback(w, c, retrieverOptions(stop, k1, b))
-	o := retrieverOptions(stop, k1, b)
-	if err := tuneReranker(w, c, o, "without feedback"); err != nil {
-		return err
+	o := tuneBM25(w, c)
+	feedback := tuneFeedback(w, c, o)
+	for _, statistics := range []string{plugin.FromFolder, plugin.FromItems} {
+		s, err := tuneParts(w, c, o, statistics)
+		if err != nil {
+			return err
+		}
+		for _, f := range []bm25.Feedback{{}, feedback} {
+			o.Feedback = f
+			if err := tuneWeight(w, c, o, s); err != nil {
+				return err
+			}
+		}
+		o.Feedback = bm25.Feedback{}
 	}
-	o.Feedback = f
-	return tuneReranker(w, c, o, "with feedback")
+	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,70 +40,68 @@ func (r rows) MetaString(i int, key string) (string, bool) {
 	return r.docs[r.hits[i].Doc].Title, key == "title"
 }
 
-// tuneReranker finds the weights of the reranker after a search.
-func tuneReranker(w io.Writer, c *collection, o bm25.Options, name string) error {
+// tuneParts finds the weights of the parts after a search, whose scores it
+// leaves aside.
+func tuneParts(w io.Writer, c *collection, o bm25.Options, statistics string) (*plugin.Settings, error) {
+	s := new(plugin.Settings)
+	s.Defaults()
+	s.Statistics, s.Weight = statistics, 1
 	x := c.index(o)
-	fmt.Fprintf(w, "\nReranker %s %+v\nsearch alone: all %.4f  one %.4f\n", name, o.Feedback, measure(x, c.all).mean(), measure(x, c.one).mean())
-	for _, statistics := range []string{plugin.FromFolder, plugin.FromItems} {
-		var s plugin.Settings
-		s.Defaults()
-		s.Statistics = statistics
-		r, err := open(c, &s)
-		if err != nil {
-			return err
-		}
-		all, one := rate(c, x, r, c.all), rate(c, x, r, c.one)
-		show := func(label string) {
-			fmt.Fprintf(w, "%-6s  %-8s weight %-4g title %-4g proximity %-4g grams %-4g  all %.4f  one %.4f\n", statistics, label,
-				s.Weight, s.Title, s.Proximity, s.Grams, quality(c.all, all, &s).mean(), quality(c.one, one, &s).mean())
-		}
-		show("default")
-		best, chosen := search4(s, func(s *plugin.Settings) figures { return quality(c.one, one, s) })
-		s = best
-		show("best")
-		s = chosen
-		show("chosen")
-		for _, part := range []*float64{&s.Title, &s.Proximity, &s.Grams} {
-			old := *part
-			*part = 0
-			show("without")
-			*part = old
-		}
+	r, err := open(c, s)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// search4 tries a grid of the four weights, and returns the best setting and the
-// one nearest to none that is near it: that with the least part of the score in
-// what is added to the words, and of these the best.
-func search4(s plugin.Settings, measure func(*plugin.Settings) figures) (best, chosen plugin.Settings) {
-	type trial struct {
-		s     plugin.Settings
-		f     figures
-		added float64
+	all, one := rate(c, x, r, c.all), rate(c, x, r, c.one)
+	fmt.Fprintf(w, "\nReranker with statistics of %s, weight 1\ntitle  proximity  grams  all     one\n", statistics)
+	show := func() {
+		fmt.Fprintf(w, "%-5g  %-9g  %-5g  %.4f  %.4f\n", s.Title, s.Proximity, s.Grams, quality(c.all, all, s).mean(), quality(c.one, one, s).mean())
 	}
-	var trials []trial
-	top := 0
-	for _, s.Weight = range []float64{0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} {
-		for _, s.Title = range []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2} {
-			for _, s.Proximity = range []float64{0, 0.5, 1, 1.5, 2} {
-				for _, s.Grams = range []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5} {
-					trials = append(trials, trial{s, measure(&s), s.Weight * (s.Title + s.Proximity + s.Grams)})
-					if last := len(trials) - 1; trials[last].f.mean() > trials[top].f.mean() {
-						top = last
-					}
+	found, best := *s, 0.0
+	for _, s.Title = range []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2} {
+		for _, s.Proximity = range []float64{0, 0.5, 1, 1.5, 2, 3} {
+			for _, s.Grams = range []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75} {
+				if got := quality(c.one, one, s).mean(); got > best {
+					best, found = got, *s
 				}
 			}
 		}
 	}
-	least := trials[top]
-	for _, t := range trials {
-		less := cmp.Or(cmp.Compare(t.added, least.added), cmp.Compare(least.f.mean(), t.f.mean())) < 0
-		if less && t.f.near(trials[top].f) {
-			least = t
+	s.Title, s.Proximity, s.Grams = 0, 0, 0
+	show()
+	for _, part := range []*float64{&s.Title, &s.Proximity, &s.Grams} {
+		*s = found
+		*part = 0
+		show()
+	}
+	*s = found
+	show()
+	return s, nil
+}
+
+// tuneWeight shows how much the score of the search helps.
+func tuneWeight(w io.Writer, c *collection, o bm25.Options, found *plugin.Settings) error {
+	s := *found
+	x := c.index(o)
+	r, err := open(c, &s)
+	if err != nil {
+		return err
+	}
+	all, one := rate(c, x, r, c.all), rate(c, x, r, c.one)
+	fmt.Fprintf(w, "\nReranker with statistics of %s, title %g, proximity %g, grams %g, after feedback %+v\nweight  all     one\n",
+		s.Statistics, s.Title, s.Proximity, s.Grams, o.Feedback)
+	var tried []figures
+	weights := []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
+	best := 0
+	for i, weight := range weights {
+		s.Weight = weight
+		f := quality(c.one, one, &s)
+		fmt.Fprintf(w, "%-6g  %.4f  %.4f\n", weight, quality(c.all, all, &s).mean(), f.mean())
+		if tried = append(tried, f); f.mean() > tried[best].mean() {
+			best = i
 		}
 	}
-	return trials[top].s, least.s
+	fmt.Fprintf(w, "best is %g; 1 is within one standard error of it: %v\n", weights[best], tried[len(tried)-1].near(tried[best]))
+	return nil
 }
 
 // open makes a reranker, with the statistics of the collection if it takes any.
