@@ -99,6 +99,9 @@ type Diagnostics struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Items tells what happened to each item. It is nil unless Config.Explain is set.
 	Items *Stories `json:"items,omitempty"`
+	// Cache compares the output with that of the build before it. It is nil unless a
+	// [PrefixTracker] observed the result.
+	Cache *PrefixReport `json:"cache,omitempty"`
 	// TimesMS is where the time went.
 	TimesMS StageTimes `json:"times_ms"`
 }
