@@ -10,6 +10,10 @@
 //	}
 //	counts, err := enc.Count(ctx, "hello world", "and more")
 //
+// [LookupModel] says which encoding a model uses. The vocabulary of Claude is not
+// public: an [Estimator] counts for it by an interval, of which it gives the upper end,
+// and a [Calibration] narrows the interval from the usage figures of the provider.
+//
 // Texts are data: what looks like a special token, such as <|endoftext|>, is
 // counted as the ordinary text it is. Invalid UTF-8 counts as U+FFFD, one per
 // byte.
