@@ -95,7 +95,8 @@ type Item struct {
 	// map[string]any values.
 	Metadata map[string]any `json:"metadata"`
 	// CreatedAt orders turns and facts in the formatted output. An item without
-	// it gets the time at which the build began.
+	// it, which is the zero value, gets the time at which the build began. To give
+	// the zero time itself, put it into a location.
 	CreatedAt time.Time `json:"created_at"`
 	// Sequence breaks ties of CreatedAt: lower is earlier, 0 is no number.
 	Sequence int64 `json:"sequence,omitempty"`

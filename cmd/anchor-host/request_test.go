@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // The error documents of requests that cannot be built, in full.
@@ -17,6 +20,7 @@ func TestRequestErrors(t *testing.T) {
 		want          errorDetail
 	}{
 		{"empty", "", codeInvalid, errorDetail{Message: "stdin:1:1: the document is empty (want a JSON object)", Reason: "invalid_request"}},
+		{"null", "null", codeInvalid, errorDetail{Message: "stdin:1:1: want a map, got null", Reason: "invalid_request"}},
 		{"no object", "[]", codeInvalid, errorDetail{Message: "stdin:1:1: want a map, got a list", Reason: "invalid_request"}},
 		{"no query", "{}", codeInvalid, errorDetail{Message: `stdin:1:1: missing key "query"`, Reason: "invalid_request"}},
 		{"unknown field", `{"query": "q", "max_token": 1}`, codeInvalid,
@@ -53,6 +57,30 @@ func TestRequestErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An id and a time that are given are kept, however empty they look.
+func TestRequestKeepsWhatIsGiven(t *testing.T) {
+	t.Chdir(t.TempDir())
+	request := `{"query": "q", "tokenizer": "words", "items": [
+	  {"id": "", "content": "one", "source": "user", "created_at": "0001-01-01T00:00:00Z", "score": 0.9},
+	  {"id": null, "content": "two", "source": "user", "created_at": "2026-01-02T03:04:05+02:00"}]}`
+	code, stdout, stderr := run(t, request, "build", "--request", "-")
+	if code != codeOK {
+		t.Fatalf("code %d, %s", code, stderr)
+	}
+	var result struct {
+		Window struct {
+			Items []struct {
+				ID      string `json:"id"`
+				Created string `json:"created_at"`
+			} `json:"items"`
+		} `json:"window"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "items", fmt.Sprint(result.Window.Items), "[{ 0001-01-01T00:00:00Z} {"+pipeline.ContentID("two")+" 2026-01-02T03:04:05+02:00}]")
 }
 
 // What a request may not be combined with.

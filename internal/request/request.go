@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -75,16 +76,25 @@ func (q *Query) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 
 // Item is one given item. What is absent has a default: priority 5 whatever the
 // source, score 0, and the time of the build. An absent id is worked out from
-// the content ([pipeline.ContentID]), so that builds repeat.
+// the content ([pipeline.ContentID]), so that builds repeat. An id and a time that
+// are given are kept whatever they are.
 type Item struct {
-	ID         string         `key:"id"`
+	ID         *string        `key:"id"`
 	Content    string         `key:"content,required"`
 	Source     string         `key:"source,required" enum:"retrieval,memory,system,user,tool,conversation"`
 	Score      float64        `key:"score" min:"0" max:"1"`
 	Priority   int            `key:"priority" min:"1" max:"10"`
 	TokenCount int            `key:"token_count" min:"0"`
 	Metadata   map[string]any `key:"metadata"`
-	CreatedAt  time.Time      `key:"created_at"`
+	CreatedAt  *time.Time     `key:"created_at"`
+}
+
+// stated returns a time that is not the zero value, which stands for no time.
+func stated(t time.Time) time.Time {
+	if t == (time.Time{}) {
+		return t.In(time.FixedZone("UTC", 0))
+	}
+	return t
 }
 
 // Convert returns the items as the pipeline takes them, nil for nil: an empty
@@ -95,15 +105,17 @@ func Convert(items []Item) []pipeline.Item {
 	}
 	converted := make([]pipeline.Item, len(items))
 	for i, it := range items {
-		if it.ID == "" {
-			it.ID = pipeline.ContentID(it.Content)
-		}
-		if it.Priority == 0 {
-			it.Priority = pipeline.DefaultItemPriority
-		}
 		converted[i] = pipeline.Item{
-			ID: it.ID, Content: it.Content, Source: pipeline.Source(it.Source), Score: it.Score,
-			Priority: it.Priority, TokenCount: it.TokenCount, Metadata: it.Metadata, CreatedAt: it.CreatedAt,
+			Content: it.Content, Source: pipeline.Source(it.Source), Score: it.Score,
+			Priority: cmp.Or(it.Priority, pipeline.DefaultItemPriority), TokenCount: it.TokenCount, Metadata: it.Metadata,
+		}
+		if it.ID != nil {
+			converted[i].ID = *it.ID
+		} else {
+			converted[i].ID = pipeline.ContentID(it.Content)
+		}
+		if it.CreatedAt != nil {
+			converted[i].CreatedAt = stated(*it.CreatedAt)
 		}
 	}
 	return converted

@@ -48,6 +48,18 @@ func TestNullIsNoItem(t *testing.T) {
 	}
 }
 
+func TestNullIsNoDocument(t *testing.T) {
+	const want = "r:1:1: want a map, got null"
+	_, _, err := Read("r", strings.NewReader("null"), config.Config{})
+	_, itemsErr := ReadItems("r", strings.NewReader("null"))
+	_, messagesErr := ReadMessages("r", strings.NewReader("null"))
+	for _, err := range []error{err, itemsErr, messagesErr} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	_, _, err := Read("r", strings.NewReader(strings.Repeat(" ", MaxBytes+1)), config.Config{})
 	if err == nil || err.Error() != "invalid configuration: r: larger than 64 MiB" {
@@ -74,7 +86,7 @@ func FuzzRead(f *testing.F) {
 			if err := it.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			if it.ID == "" || it.Priority < pipeline.MinPriority {
+			if it.Priority < pipeline.MinPriority {
 				t.Fatalf("item without defaults: %+v", it)
 			}
 		}

@@ -16,9 +16,13 @@ type Unmarshaler interface {
 }
 
 // Decode fills the struct that into points to from n. The error is a
-// [Problems] with everything that is wrong.
+// [Problems] with everything that is wrong. Null is no document.
 func Decode(file string, n *Node, into any) error {
 	d := &Decoder{file: file}
+	if n.Kind == Null {
+		d.Fail(n, "", "want a map, got null")
+		return d.problems.Err()
+	}
 	d.Value(n, reflect.ValueOf(into).Elem(), "")
 	return d.problems.Err()
 }

@@ -107,6 +107,7 @@ func TestMistakesInYAML(t *testing.T) {
 		{"syntax", "name: [a", `f.yaml:1: not valid YAML: did not find expected ',' or ']'`},
 		{"time", "name: a\nwhen: soon", `f.yaml:2:7: when: want a time such as "2006-01-02T15:04:05Z", got "soon"`},
 		{"null in a list", "name: a\ntags: [red, ~]", `f.yaml:2:13: tags[1]: want a value, got nothing`},
+		{"null", "~", `f.yaml:1:1: want a map, got null`},
 		{"not a map", "- 1", `f.yaml:1:1: want a map, got a list`},
 		{"several at once", "cuont: 1\nmode: x\nname: 3", "f.yaml:1:1: cuont: unknown key (did you mean \"count\"?)\n" +
 			"f.yaml:2:7: mode: unknown value \"x\" (want one of ro, rw)\nf.yaml:3:7: name: want a string, got 3 (write \"3\")"},
@@ -132,6 +133,7 @@ func TestMistakesInJSON(t *testing.T) {
 		{"trailing data", `{"name": "n"} {}`, `f.json:1:15: more data follows the document (send one document)`},
 		{"truncated", `{"name": "n"`, `f.json:1:13: the document ends in the middle of a value`},
 		{"empty", "  ", `f.json:1:3: the document is empty (want a JSON object)`},
+		{"null", " null", `f.json:1:2: want a map, got null`},
 		{"syntax", `{"name": nope}`, `f.json:1:10: not valid JSON: invalid character 'o' in literal null (expecting 'u')`},
 		{"huge number in free form", `{"name": "n", "free": {"x": 99999999999999999999}}`,
 			`f.json:1:29: free.x: the whole number 99999999999999999999 does not fit into 64 bits (write it as a string)`},
@@ -147,6 +149,16 @@ func TestMistakesInJSON(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// A file with nothing in it is an empty map.
+func TestEmptyYAML(t *testing.T) {
+	for _, text := range []string{"", "\n", "# a comment\n", "---\n", "--- # a comment\n...\n"} {
+		var d inner
+		if err := parseYAML(text, &d); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

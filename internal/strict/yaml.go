@@ -43,6 +43,9 @@ func ParseYAML(file string, data []byte) (*Node, error) {
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
+	if n.Kind == Null && doc.Content[0].Value == "" {
+		n.Kind = Map // "---" alone
+	}
 	return n, nil
 }
 
