@@ -14,7 +14,7 @@ const (
 	// are not counted, so that the output may have a few tokens more than the window.
 	FitItems Fit = "items"
 	// FitExact counts what the formatter writes, and guarantees that it is within the
-	// window.
+	// window. The caps of a budget stay sums of items.
 	FitExact Fit = "exact"
 )
 

@@ -151,7 +151,7 @@ func (g *exactGauge) hopeless(ctx context.Context, i int32) (bool, error) {
 	if !g.builtin || g.own[i]+glueTokens <= g.left() {
 		return false, nil
 	}
-	if g.own[i]-seamTokens > g.left() {
+	if g.own[i]-scale(seamTokens, g.meter.high) > g.left() {
 		return true, nil
 	}
 	too, err := g.tooLong(ctx, i)

@@ -96,12 +96,12 @@ func TestExactFitNamesItsVocabulary(t *testing.T) {
 
 // An estimate is within the budget at its upper end.
 func TestExactFitOfAnEstimate(t *testing.T) {
-	claude, err := ModelTokenizer("claude-3-5-sonnet-20241022")
+	estimator, err := ModelTokenizer(claude)
 	if err != nil {
 		t.Fatal(err)
 	}
 	items := found(slices.Repeat([]string{"The quick brown fox jumps over the lazy dog. "}, 30)...)
-	cfg := Config{MaxTokens: 200, Tokenizer: claude, Formatter: Anthropic{}, Fit: FitExact}
+	cfg := Config{MaxTokens: 200, Tokenizer: estimator, Formatter: Anthropic{}, Fit: FitExact}
 	r := buildItems(t, cfg, items)
 	c := r.Counting
 	if c.Exact || c.Low >= c.High || c.High > 200 || r.Counted != c.High || !strings.Contains(c.Tokenizer, "estimate") {
@@ -109,7 +109,7 @@ func TestExactFitOfAnEstimate(t *testing.T) {
 	}
 	before := len(r.Window.Items)
 	for range 20 {
-		claude.(*tokens.Estimator).Calibration().Observe(1000, 1100)
+		estimator.(*tokens.Estimator).Calibration().Observe(1000, 1100)
 	}
 	if r = buildItems(t, cfg, items); len(r.Window.Items) <= before || r.Counting.High > 200 {
 		t.Errorf("%d items after calibration, %d before; %+v", len(r.Window.Items), before, r.Counting)
