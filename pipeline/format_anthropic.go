@@ -24,6 +24,14 @@ type Anthropic struct {
 	Caching bool
 	// CacheControl is CacheControlBlock when empty.
 	CacheControl string
+	// Breakpoints is empty for the marks that Caching says, or BreakpointsAuto: up to
+	// MaxBreakpoints (0 means [MaxCacheBreakpoints]) marks, each on a block whose prefix
+	// is long enough for Model to cache it ([CacheMinimum]). PrefixTokens are those of
+	// the tools, which come before the window in the prefix.
+	Breakpoints    string
+	Model          string
+	PrefixTokens   int
+	MaxBreakpoints int
 }
 
 // AnthropicOutput is the document that [Anthropic] makes.
@@ -56,11 +64,11 @@ type AnthropicMessage struct {
 // FormatType returns "anthropic".
 func (Anthropic) FormatType() string { return "anthropic" }
 
-// Validate checks CacheControl.
+// Validate checks CacheControl and what belongs to Breakpoints.
 func (f Anthropic) Validate() error {
 	switch f.CacheControl {
 	case "", CacheControlBlock, CacheControlSeed:
-		return nil
+		return f.validateBreakpoints()
 	}
 	return fmt.Errorf("anthropic: cache_control %q: %w (want %s or %s)", f.CacheControl, ErrInvalid, CacheControlBlock, CacheControlSeed)
 }
@@ -100,6 +108,7 @@ func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
 		}
 		out.Messages = append(out.Messages, use, results)
 	}
+	f.placeBreakpoints(out, &s)
 	return out, nil
 }
 

@@ -43,6 +43,8 @@ type Plugins struct {
 type FormatOptions struct {
 	Caching      bool   `key:"caching" default:"false" doc:"Mark the stable parts for prompt caching (anthropic only)."`
 	CacheControl string `key:"cache_control" enum:"block,seed" default:"block" doc:"Where the mark goes: on content blocks, as the API wants it, or beside the role."`
+	Breakpoints  string `key:"breakpoints" enum:"auto" doc:"auto: up to four marks where the model's API heeds them (with caching; anthropic only). Default: the system prompt and the context."`
+	Model        string `key:"model" doc:"Model whose least cacheable prefix counts for breakpoints: auto. Default: the largest of all."`
 }
 
 // Budget divides the window among the sources: a preset, or numbers.
