@@ -27,7 +27,9 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	options := b.config.FormatOptions
 	switch b.config.Format.Name {
 	case "anthropic":
-		b.out.Formatter = pipeline.Anthropic{Caching: options.Caching, CacheControl: options.CacheControl}
+		b.out.Formatter = pipeline.Anthropic{
+			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints, Model: options.Model,
+		}
 	case "openai":
 		b.out.Formatter = pipeline.OpenAI{}
 	default:
