@@ -1,7 +1,6 @@
 package examples_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -10,12 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
 )
 
 func TestMain(m *testing.M) {
@@ -125,6 +118,7 @@ func TestExampleBuilds(t *testing.T) {
 		{plugin: "recency-rerank", want: "new old"},
 		{plugin: "pii-redact", want: "mail", content: "Write to [EMAIL] or call [PHONE]."},
 		{plugin: "bm25-retriever", query: "How do I get rid of aphids on roses?", want: "docs:garden.md#2", content: "Garden › Roses\n\nPrune"},
+		{plugin: "field-reranker", query: "How do I get rid of aphids on roses?", want: "docs:garden.md#2", content: "Garden › Roses"},
 		{plugin: "query-expand", query: "greenfly", want: "docs:garden.md#2", content: "Aphids"},
 		{plugin: "intent-classifier", query: "How do I cook tomatoes?", want: "recipes:soup", content: "Tomato soup\n\nSimmer"},
 		{plugin: "intent-classifier", query: "When do I water tomatoes?", want: "garden:garden.md", content: "even watering"},
@@ -148,82 +142,4 @@ func TestExampleBuilds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestSciFactThroughBuilds scores what 300 builds bring into the window. The
-// test of package bm25 scores the index alone.
-func TestSciFactThroughBuilds(t *testing.T) {
-	root := os.Getenv("ANCHOR_DATA_DIR")
-	if root == "" {
-		t.Skip("ANCHOR_DATA_DIR is not set: the quality of the retriever is not measured")
-	}
-	needGuests(t)
-	data := filepath.Join(root, "scifact")
-	queries, err := beir.Records(filepath.Join(data, "queries.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	judged, err := beir.Judgements(filepath.Join(data, "qrels.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := sciFactPipeline(t, data)
-	sum := 0.0
-	for _, q := range queries {
-		built, err := p.Build(t.Context(), pipeline.Query{Text: q.Text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var ranking []string
-		for _, item := range built.Window.Items {
-			ranking = append(ranking, strings.TrimPrefix(item.ID, "docs:"))
-		}
-		sum += beir.NDCG(ranking, judged[q.ID], 10)
-	}
-	got := sum / float64(len(queries))
-	t.Logf("nDCG@10 = %.4f over %d builds", got, len(queries))
-	if len(queries) != 300 || got < 0.678 {
-		t.Errorf("nDCG@10 = %.4f over %d builds, want at least 0.678 over 300", got, len(queries))
-	}
-}
-
-// sciFactPipeline is a pipeline of nothing but the retriever.
-func sciFactPipeline(t *testing.T, data string) *pipeline.Pipeline {
-	t.Helper()
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(work, "cache")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := h.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	spec, err := host.ReadFile(filepath.Join(work, "plugins", "bm25-retriever", "plugin.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	started := time.Now()
-	plugin, err := h.Load(t.Context(), spec, host.PluginConfig{
-		Name:     "docs",
-		Settings: map[string]any{"include": []any{"corpus.jsonl"}, "k1": 0.9, "b": 0.4},
-		Grants:   host.Grants{Files: []host.FileGrant{{Host: data, Guest: "/docs"}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("compiled and indexed in %v", time.Since(started).Round(time.Millisecond))
-	step, err := plugin.Step(abi.OpRetrieve, host.StepOptions{Step: "docs", TopK: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := pipeline.New(pipeline.Config{
-		MaxTokens: 1 << 20,
-		Tokenizer: pipeline.WordTokenizer(),
-		Steps:     []pipeline.StepConfig{{Name: "docs", Step: step}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }

@@ -89,6 +89,8 @@ func TestRetrieve(t *testing.T) {
 		{"everything that is not hidden", `{"include": ["**"], "exclude": []}`, "apples", 9, "a.txt image.png testdata/e.txt r1 b.txt pkg"},
 		{"excluded", `{"exclude": ["data/**", "b.*"]}`, "apples", 9, "a.txt testdata/e.txt"},
 		{"nothing included", `{"include": ["*.pdf"]}`, "apples", 9, ""},
+		{"feedback finds what shares no word with the query", `{"feedback": {"model": "rm3"}}`, "limes", 5, "b.txt a.txt r1"},
+		{"Bo1 too", `{"feedback": {"model": "bo1", "docs": 1, "terms": 5}}`, "limes", 5, "b.txt a.txt r1"},
 		{"invalid UTF-8 in the query", `{}`, "\xffapples\xff", 1, "a.txt"},
 		{"a huge query", `{}`, strings.Repeat("apples green ", 50_000), 1, "b.txt"},
 	} {
@@ -130,6 +132,16 @@ func TestItem(t *testing.T) {
 	}
 }
 
+func TestFeedbackIsNamed(t *testing.T) {
+	r, err := Open(files, settings(t, `{"feedback": {"model": "rm3"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Retrieve("pears", 1)[0].Metadata["retrieval_method"]; got != "bm25+rm3" {
+		t.Errorf("retrieval_method is %v", got)
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	for _, c := range []struct {
 		settings string
@@ -158,13 +170,16 @@ func TestEmptyFolder(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for document, want := range map[string]string{
-		`{"path": ""}`:             "path: empty",
-		`{"k1": -1}`:               "k1 -1: not within 0..100",
-		`{"b": 2}`:                 "b 2: not within 0..1",
-		`{"title_weight": 0}`:      "title_weight 0: not within 1..100",
-		`{"chunk_chars": 10}`:      "chunk_chars 10: below 100",
-		`{"max_file_bytes": 0}`:    "max_file_bytes 0: below 1",
-		`{"stop_words": "german"}`: `stop_words "german": unknown list`,
+		`{"path": ""}`:                 "path: empty",
+		`{"k1": -1}`:                   "k1 -1: not within 0..100",
+		`{"b": 2}`:                     "b 2: not within 0..1",
+		`{"title_weight": 0}`:          "title_weight 0: not within 1..100",
+		`{"feedback": {"model": "x"}}`: `feedback: model "x": unknown (known: none, rm3, bo1)`,
+		`{"feedback": {"model": "rm3", "docs": 0}}`:     "feedback: docs 0: not within 1..100",
+		`{"feedback": {"model": "bo1", "weight": 2.5}}`: "feedback: weight 2.5: not within 0..1",
+		`{"chunk_chars": 10}`:                           "chunk_chars 10: below 100",
+		`{"max_file_bytes": 0}`:                         "max_file_bytes 0: below 1",
+		`{"stop_words": "german"}`:                      `stop_words "german": unknown list`,
 	} {
 		var s Settings
 		s.Defaults()
