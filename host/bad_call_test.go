@@ -45,6 +45,7 @@ var badCalls = []struct {
 	{"exit", abi.ReasonExit, `filter: exit: the guest ended itself with exit code 3 (a plugin must not end its own process)`},
 	{"guest-error", abi.ReasonGuestError, "filter: guest_error: no index at /docs; build it first \uFFFD[31m"},
 	{"guest-error-status-0", abi.ReasonGuestError, `filter: guest_error: half done`},
+	{"host-calls-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
 	{"http-ungranted", abi.ReasonDenied, `filter: denied: http is not permitted` + grantHint + `http, and ask for it in the manifest's permissions)`},
 	{"invalid-json", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not JSON: it ends too early`},
 	{"invalid-utf8", abi.ReasonInvalidOutput, `retrieve: invalid_output: changes is not valid UTF-8`},

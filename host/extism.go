@@ -11,7 +11,7 @@ type hostFunc func(c *callState, s []uint64)
 
 // hostFuncs are the functions behind the names of abi.Imports.
 var hostFuncs = map[string]hostFunc{
-	"alloc":         func(c *callState, s []uint64) { s[0] = c.inst.kernel.alloc(s[0]) },
+	"alloc":         alloc,
 	"free":          func(c *callState, s []uint64) { c.inst.kernel.release(s[0]) },
 	"length":        func(c *callState, s []uint64) { s[0] = c.inst.kernel.length(s[0]) },
 	"length_unsafe": func(c *callState, s []uint64) { s[0] = c.inst.kernel.length(s[0]) },
@@ -26,13 +26,13 @@ var hostFuncs = map[string]hostFunc{
 	"input_load_u8":  func(c *callState, s []uint64) { s[0] = c.inst.kernel.inputLoad8(s[0]) },
 	"input_load_u64": func(c *callState, s []uint64) { s[0] = c.inst.kernel.inputLoad64(s[0]) },
 	"output_set":     func(c *callState, s []uint64) { c.inst.kernel.setOutput(s[0], s[1]) },
-	"error_set":      func(c *callState, s []uint64) { c.inst.kernel.setFailure(s[0]) },
+	"error_set":      func(c *callState, s []uint64) { c.spend(maxErrorText); c.inst.kernel.setFailure(s[0]) },
 
 	"config_get": configGet,
 	"var_get":    varGet,
 	"var_set":    varSet,
 
-	"http_request":     httpRequest,
+	"http_request":     slow(httpRequest),
 	"http_status_code": func(c *callState, s []uint64) { s[0] = uint64(c.inst.http.status) },
 	"http_headers":     httpHeaders,
 
@@ -45,21 +45,15 @@ var hostFuncs = map[string]hostFunc{
 
 	abi.ImportKVGet:       kvGet,
 	abi.ImportKVSet:       kvSet,
-	abi.ImportCountTokens: countTokens,
-}
-
-// text reads the block of a handle as text; a dead or wild handle is no text.
-func (k *kernel) text(off uint64) (string, bool) {
-	b, ok := k.bytes(off)
-	return string(b), ok
+	abi.ImportCountTokens: slow(countTokens),
 }
 
 func configGet(c *callState, s []uint64) {
-	key, _ := c.inst.kernel.text(s[0])
+	key, _ := c.name(s[0])
 	value, ok := c.inst.plugin.values[key]
 	s[0] = 0
 	if ok {
-		s[0] = c.inst.kernel.put([]byte(value))
+		s[0] = c.put([]byte(value))
 	}
 }
 
@@ -70,16 +64,16 @@ type vars struct {
 }
 
 func varGet(c *callState, s []uint64) {
-	key, _ := c.inst.kernel.text(s[0])
-	s[0] = c.inst.kernel.put(c.inst.vars.values[key])
+	key, _ := c.name(s[0])
+	s[0] = c.put(c.inst.vars.values[key])
 }
 
 func varSet(c *callState, s []uint64) {
 	k, v := &c.inst.kernel, &c.inst.vars
-	key, ok := k.text(s[0])
-	if !ok {
+	if k.length(s[0]) == 0 {
 		return
 	}
+	key := c.key(s[0], "var_set: the name")
 	value, ok := k.bytes(s[1])
 	if !ok {
 		v.bytes -= v.size(key)
@@ -93,6 +87,7 @@ func varSet(c *callState, s []uint64) {
 	if v.values == nil {
 		v.values = map[string][]byte{}
 	}
+	c.spend(int64(len(value)))
 	v.values[key], v.bytes = append([]byte(nil), value...), size
 }
 
@@ -110,17 +105,18 @@ const levelTrace = slog.LevelDebug - 4
 
 // logAt logs a block. It does not free it: some plugin kits do so themselves.
 func logAt(level slog.Level) hostFunc {
-	return func(c *callState, s []uint64) {
-		msg, ok := c.inst.kernel.text(s[0])
+	return slow(func(c *callState, s []uint64) {
+		text, ok := c.inst.kernel.bytes(s[0])
 		log := c.inst.plugin.log
 		if !ok || !log.Enabled(c, level) {
 			return
 		}
-		msg = clip(msg, maxLogLine)
+		msg := clipBytes(text, maxLogLine)
+		c.spend(costLog + int64(len(msg)))
 		if c.inst.out.line(levelName(level), msg) {
 			log.Log(c, level, oneLine(msg), "from", "guest")
 		}
-	}
+	})
 }
 
 // maxLogLine bounds one message of a guest.

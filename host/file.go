@@ -43,6 +43,10 @@ func (f *mountedFile) IsAppend() bool { return f.append }
 // Stat implements experimental/sys.File.
 func (f *mountedFile) Stat() (sys.Stat_t, experimentalsys.Errno) { return stat(f.file.Stat()) }
 
+// portion is the part of a buffer that one call serves. Whoever wants more calls
+// again, as after every short read or write.
+func portion(b []byte) []byte { return b[:min(len(b), maxTransfer)] }
+
 // Read implements experimental/sys.File.
 func (f *mountedFile) Read(b []byte) (int, experimentalsys.Errno) {
 	if f.dir {
@@ -51,7 +55,7 @@ func (f *mountedFile) Read(b []byte) (int, experimentalsys.Errno) {
 	if len(b) == 0 {
 		return 0, 0
 	}
-	return done(f.file.Read(b))
+	return done(f.file.Read(portion(b)))
 }
 
 // Pread implements experimental/sys.File.
@@ -64,7 +68,7 @@ func (f *mountedFile) Pread(b []byte, off int64) (int, experimentalsys.Errno) {
 	case len(b) == 0:
 		return 0, 0
 	}
-	return done(f.file.ReadAt(b, off))
+	return done(f.file.ReadAt(portion(b), off))
 }
 
 // done translates the result of a read or write; the end of a file is none.
@@ -121,7 +125,7 @@ func (f *mountedFile) Write(b []byte) (int, experimentalsys.Errno) {
 	if !f.writable {
 		return 0, experimentalsys.EBADF
 	}
-	return done(f.file.Write(b))
+	return done(f.file.Write(portion(b)))
 }
 
 // Pwrite implements experimental/sys.File.
@@ -132,7 +136,7 @@ func (f *mountedFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
 	if off < 0 {
 		return 0, experimentalsys.EINVAL
 	}
-	return done(f.file.WriteAt(b, off))
+	return done(f.file.WriteAt(portion(b), off))
 }
 
 // Truncate implements experimental/sys.File.

@@ -46,6 +46,7 @@ func httpRequest(c *callState, s []uint64) {
 		panic(faultf(abi.ReasonTrap, "http_request: the request is not a block"))
 	}
 	body, _ := in.kernel.bytes(s[1])
+	c.spend(costHTTP + int64(len(doc)+len(body)))
 	in.http = lastHTTP{}
 	answer, err := in.plugin.client.send(c, doc, body)
 	s[0] = 0
@@ -63,12 +64,12 @@ func httpRequest(c *callState, s []uint64) {
 	if len(answer.body) == 0 {
 		return
 	}
-	if s[0] = in.kernel.put(answer.body); s[0] == 0 {
+	if s[0] = c.put(answer.body); s[0] == 0 {
 		panic(faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.body)))
 	}
 }
 
-func httpHeaders(c *callState, s []uint64) { s[0] = c.inst.kernel.put(c.inst.http.headers) }
+func httpHeaders(c *callState, s []uint64) { s[0] = c.put(c.inst.http.headers) }
 
 // httpClient sends the requests of one plugin.
 type httpClient struct {
@@ -117,8 +118,11 @@ func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	if h.rule == nil {
 		return httpAnswer{}, denied("http", "grants.http, and ask for it in the manifest's permissions")
 	}
-	if int64(len(body)) > h.limit {
-		return httpAnswer{}, faultf(abi.ReasonInputTooLarge, "http request body of %d bytes, allowed %d (raise limits.http_body)", len(body), h.limit)
+	switch {
+	case len(doc) > maxHTTPDocument:
+		return httpAnswer{}, faultf(abi.ReasonTrap, "http_request: URL and headers take %d bytes, allowed %d", len(doc), maxHTTPDocument)
+	case int64(len(body)) > h.limit:
+		return httpAnswer{}, tooMuchHTTP("http request body of %d bytes, allowed %d", len(body), h.limit)
 	}
 	ctx, cancel := c.context()
 	defer cancel()
@@ -136,9 +140,14 @@ func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	case err != nil:
 		return httpAnswer{}, networkError(c, req, err)
 	case int64(len(content)) > h.limit:
-		return httpAnswer{}, faultf(abi.ReasonInputTooLarge, "http response of more than %d bytes (raise limits.http_body)", h.limit)
+		return httpAnswer{}, tooMuchHTTP("http response of more than %d bytes", h.limit)
 	}
 	return httpAnswer{lastHTTP{resp.StatusCode, headerDocument(resp.Header)}, content}, nil
+}
+
+// tooMuchHTTP is the fault of a body above the limit.
+func tooMuchHTTP(format string, args ...any) *fault {
+	return &fault{code: abi.ReasonInputTooLarge, err: fmt.Errorf(format, args...), remedy: "raise limits.http_body"}
 }
 
 // request reads the guest's document and checks it.

@@ -106,7 +106,7 @@ func (in *instance) instantiate() (err error) {
 		return errors.New("the module lost its fuel counter")
 	}
 	in.fuel = fuel
-	return nil
+	return in.late()
 }
 
 func (in *instance) moduleConfig() wazero.ModuleConfig {
@@ -188,6 +188,14 @@ func (in *instance) run(name string, args ...uint64) error {
 	if err := fn.CallWithStack(&in.state, in.stack[:]); err != nil {
 		return err
 	}
+	return in.late()
+}
+
+// late is the error of a call that came to its end after its time.
+func (in *instance) late() error {
+	if f := in.state.check(); f != nil {
+		return f
+	}
 	return nil
 }
 
@@ -216,7 +224,7 @@ func (in *instance) fuelLeft() int64 {
 
 // fuelUsed is the fuel of the current or last call.
 func (in *instance) fuelUsed() int64 {
-	return max(0, in.state.drawn-in.fuelLeft())
+	return max(0, in.state.used())
 }
 
 // worn reports whether the instance should make way for a new one.

@@ -237,6 +237,6 @@ func (k *kernel) setFailure(off uint64) {
 		return
 	}
 	if b, ok := k.bytes(off); ok {
-		k.failure = clip(string(b), maxErrorText)
+		k.failure = clipBytes(b, maxErrorText)
 	}
 }

@@ -19,7 +19,7 @@ func TestKernelBlocks(t *testing.T) {
 	if a == 0 || b == 0 || a == b {
 		t.Fatal(a, b)
 	}
-	if got, _ := k.text(a); got != "hello" {
+	if got, _ := k.bytes(a); string(got) != "hello" {
 		t.Errorf("block %q", got)
 	}
 	if k.length(a) != 5 || k.length(a+1) != 0 || k.length(0) != 0 {
@@ -31,7 +31,7 @@ func TestKernelBlocks(t *testing.T) {
 	if k.length(a) != 0 {
 		t.Error("a freed block has a length")
 	}
-	if got, _ := k.text(b); got != "world" {
+	if got, _ := k.bytes(b); string(got) != "world" {
 		t.Errorf("the other block reads %q after a double free", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -134,6 +135,12 @@ func (p *Plugin) open(ctx context.Context) error {
 	var err error
 	if p.mounts, p.roots, err = mounts(p.granted.files); err != nil {
 		return fmt.Errorf("plugin %q: %w: %w", p.name, ErrConfig, err)
+	}
+	if slices.Contains(p.granted.services, ServiceCountTokens) {
+		// The first count loads a vocabulary, which takes longer than a call may.
+		if _, err = h.countTokens(ctx, p.name); err != nil {
+			return fmt.Errorf("plugin %q: %w", p.name, err)
+		}
 	}
 	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody)
 	if p.granted.kvQuota > 0 {

@@ -12,7 +12,6 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -74,7 +73,7 @@ func defaultCacheDir() string {
 
 // offer instantiates the host functions as modules that guests import.
 func (e *engine) offer(ctx context.Context) error {
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, e.rt); err != nil {
+	if err := offerWASI(ctx, e.rt); err != nil {
 		return err
 	}
 	if _, err := e.rt.NewHostModuleBuilder(wasmbin.TickModule).NewFunctionBuilder().

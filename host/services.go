@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -11,13 +12,17 @@ import (
 // kvGet returns the value of a key, or 0 when there is none.
 func kvGet(c *callState, s []uint64) {
 	store := c.inst.store()
-	key, _ := c.inst.kernel.text(s[0])
+	if c.inst.kernel.length(s[0]) == 0 {
+		s[0] = 0
+		return
+	}
+	key := c.key(s[0], "anchor_kv_get: the key")
 	value, ok := store.get(key)
 	s[0] = 0
 	if !ok {
 		return
 	}
-	if s[0] = c.inst.kernel.put(value); s[0] == 0 {
+	if s[0] = c.put(value); s[0] == 0 {
 		panic(faultf(abi.ReasonMemory, "value of key %q: no room for %d bytes", oneLine(key), len(value)))
 	}
 }
@@ -31,11 +36,9 @@ const (
 // kvSet stores a value, or deletes the key when the value is 0 or empty.
 func kvSet(c *callState, s []uint64) {
 	store := c.inst.store()
-	key, ok := c.inst.kernel.text(s[0])
-	if !ok {
-		panic(faultf(abi.ReasonTrap, "anchor_kv_set: the key is not a block"))
-	}
+	key := c.key(s[0], "anchor_kv_set: the key")
 	value, _ := c.inst.kernel.bytes(s[1])
+	c.spend(min(int64(len(value)), c.inst.plugin.granted.kvQuota))
 	s[0] = kvDone
 	if !store.set(key, value) {
 		s[0] = kvQuota
@@ -50,15 +53,24 @@ func (in *instance) store() *kvStore {
 	return in.plugin.kv
 }
 
-// countTokens counts the tokens of a block by the host's tokenizer.
+// countTokens counts the tokens of a block by the host's tokenizer. A text that
+// would hold up the call is refused: its parts can be counted.
 func countTokens(c *callState, s []uint64) {
 	p := c.inst.plugin
 	if !slices.Contains(p.granted.services, ServiceCountTokens) {
 		panic(denied("service "+ServiceCountTokens, "grants.services, and ask for it in the manifest's permissions"))
 	}
-	text, _ := c.inst.kernel.text(s[0])
-	counts, err := p.host.countTokens(c, text)
+	text, _ := c.inst.kernel.bytes(s[0])
+	if len(text) > maxTokenText {
+		panic(&fault{code: abi.ReasonInputTooLarge, remedy: "count it in parts",
+			err: fmt.Errorf("anchor_count_tokens: text of %d bytes, allowed %d", len(text), maxTokenText)})
+	}
+	c.spend(costTokenByte * int64(len(text)))
+	ctx, cancel := c.context()
+	defer cancel()
+	counts, err := p.host.countTokens(ctx, string(text))
 	if err != nil {
+		c.stop()
 		panic(&fault{code: abi.ReasonTrap, err: err})
 	}
 	s[0] = uint64(counts[0])

@@ -19,8 +19,10 @@ type callState struct {
 	done     <-chan struct{}
 	deadline time.Time
 	limit    time.Duration
-	// drawn is the fuel handed out, fuel what the call may use.
-	drawn, fuel int64
+	// drawn is the fuel handed out to the guest, hosted what the host spent on
+	// its behalf, unchecked the part of that since the last check, and fuel what
+	// the call may use.
+	drawn, hosted, unchecked, fuel int64
 }
 
 // stateOf returns the call that a host function runs in. Every call into a
@@ -37,7 +39,7 @@ func stateOf(ctx context.Context) *callState {
 func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	c.Context, c.done = ctx, ctx.Done()
 	c.limit, c.deadline = limit, time.Now().Add(limit)
-	c.drawn, c.fuel = 0, fuel
+	c.drawn, c.hosted, c.unchecked, c.fuel = 0, 0, 0, fuel
 }
 
 // end lets go of the caller's context.
@@ -100,12 +102,8 @@ func (c *callState) sleep(ns int64) {
 func tick(ctx context.Context, stack []uint64) {
 	c := stateOf(ctx)
 	c.stop()
-	left := c.inst.fuelLeft()
-	used := c.drawn - left
-	if used >= c.fuel {
-		panic(faultf(abi.ReasonFuel, "executed %d units of fuel, allowed %d", used, c.fuel))
-	}
-	next := min(max(-left, 0)+wasmbin.DefaultSlice, c.fuel-used)
+	used := c.stopSpent()
+	next := min(max(-c.inst.fuelLeft(), 0)+wasmbin.DefaultSlice, c.fuel-used)
 	c.drawn += next
 	stack[0] = uint64(next)
 }

@@ -21,20 +21,16 @@ const (
 	oldEnvPrefix = "extism_"
 )
 
-// wasiSignatures is the table of the WASI functions, taken from wazero.
-var wasiSignatures = sync.OnceValue(func() map[string]string {
+// wasiFunctions are the WASI functions of wazero by name.
+var wasiFunctions = sync.OnceValue(func() map[string]api.FunctionDefinition {
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
 	defer rt.Close(ctx)
-	table := map[string]string{}
 	compiled, err := wasi_snapshot_preview1.NewBuilder(rt).Compile(ctx)
 	if err != nil {
-		return table // no WASI: every module that needs it is refused by name
+		return nil // no WASI: every module that needs it is refused by name
 	}
-	for name, def := range compiled.ExportedFunctions() {
-		table[name] = typeNames(def.ParamTypes()) + " -> " + typeNames(def.ResultTypes())
-	}
-	return table
+	return compiled.ExportedFunctions()
 })
 
 func typeNames(ts []api.ValueType) string {
@@ -54,8 +50,11 @@ func (s signature) String() string { return string(s) }
 func offered(module, name string) (signature, bool) {
 	switch module {
 	case wasiModule:
-		s, ok := wasiSignatures()[name]
-		return signature(s), ok
+		def, ok := wasiFunctions()[name]
+		if !ok {
+			return "", false
+		}
+		return signature(typeNames(def.ParamTypes()) + " -> " + typeNames(def.ResultTypes())), true
 	case oldEnvModule:
 		short, ok := strings.CutPrefix(name, oldEnvPrefix)
 		if !ok {

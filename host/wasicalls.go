@@ -1,0 +1,216 @@
+package host
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// This file stands between guests and wazero's WASI functions: it charges for
+// what they do, refuses sizes that no honest guest needs, and ends calls whose
+// time is over.
+
+// Costs in fuel, see hostcall.go.
+const (
+	// costSystem is a system call of the host.
+	costSystem = 2_000
+	// costPathByte is a byte of a path: each of its elements may take a system
+	// call.
+	costPathByte = 500
+	// costVector is an element of a scattered read or write.
+	costVector = 64
+	// costEntryByte is a byte of a listing of a directory.
+	costEntryByte = 16
+)
+
+const (
+	// maxVectors is the most elements of a scattered read or write, and of
+	// events waited for: IOV_MAX of Linux.
+	maxVectors = 1024
+	// maxTransfer is the most bytes that one call reads from a file or writes to
+	// one; more is served in part, as POSIX allows.
+	maxTransfer = 1 << 20
+	// maxListing bounds the buffer for a listing of a directory. Such a buffer
+	// cannot be filled in part: that would be the end of the directory.
+	maxListing = 1 << 20
+	// maxPath is PATH_MAX of Linux.
+	maxPath = 4096
+	// maxDescriptor is the highest descriptor that a file can be moved to:
+	// wazero's table has room for all below the highest.
+	maxDescriptor = 4 * maxOpenFiles
+	// randomChunk is how many random bytes are made between two checks.
+	randomChunk = 32 << 10
+)
+
+// wasiErrno is an error number of WASI preview 1.
+type wasiErrno uint64
+
+const (
+	wasiOK          wasiErrno = 0
+	wasiBadf        wasiErrno = 8
+	wasiFault       wasiErrno = 21
+	wasiInval       wasiErrno = 28
+	wasiNametoolong wasiErrno = 37
+)
+
+// admission decides on a call of a WASI function before it runs. It may lower
+// sizes in the arguments s. It returns the cost of the call, or why it is
+// refused.
+type admission func(mod api.Module, s []uint64) (int64, wasiErrno)
+
+// admissions are those of the functions that need one of their own.
+var admissions = map[string]admission{
+	"fd_read": admitVectors, "fd_pread": admitVectors, "fd_write": admitVectors, "fd_pwrite": admitVectors,
+	"sock_recv": admitVectors, "sock_send": admitVectors,
+	"fd_renumber": admitRenumber, "poll_oneoff": admitPoll,
+
+	"path_create_directory": admitPaths(2), "path_filestat_get": admitPaths(3), "path_filestat_set_times": admitPaths(3),
+	"path_link": admitPaths(3, 6), "path_open": admitPaths(3), "path_readlink": admitPaths(2),
+	"path_remove_directory": admitPaths(2), "path_rename": admitPaths(2, 5), "path_symlink": admitPaths(1, 4),
+	"path_unlink_file": admitPaths(2),
+}
+
+// instantWASI are the functions of constant time that make no system call but a
+// reading of the clock. They run as they are.
+var instantWASI = map[string]bool{
+	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true,
+	"clock_res_get": true, "clock_time_get": true, "sched_yield": true, "proc_exit": true, "proc_raise": true,
+	"fd_prestat_get": true, "fd_prestat_dir_name": true, "fd_fdstat_get": true,
+}
+
+// offerWASI instantiates the WASI functions.
+func offerWASI(ctx context.Context, rt wazero.Runtime) error {
+	b := rt.NewHostModuleBuilder(wasiModule)
+	for name, def := range wasiFunctions() {
+		fn, ok := def.GoFunction().(api.GoModuleFunction)
+		if !ok {
+			return fmt.Errorf("WASI function %s is a %T (this build of wazero cannot serve it)", name, def.GoFunction())
+		}
+		b.NewFunctionBuilder().WithGoModuleFunction(guardWASI(name, fn), def.ParamTypes(), def.ResultTypes()).Export(name)
+	}
+	_, err := b.Instantiate(ctx)
+	return err
+}
+
+// guardWASI is the function that guests get for wazero's.
+func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
+	switch {
+	case instantWASI[name]:
+		return fn
+	case name == "random_get":
+		return randomGet(fn)
+	case name == "fd_readdir":
+		return readDir(fn)
+	}
+	admit := admissions[name]
+	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, s []uint64) {
+		c, cost, errno := stateOf(ctx), int64(costSystem), wasiOK
+		if admit != nil {
+			cost, errno = admit(mod, s)
+		}
+		c.spend(cost)
+		if errno != wasiOK {
+			s[0] = uint64(errno)
+			return
+		}
+		fn.Call(ctx, mod, s)
+		c.stop()
+	})
+}
+
+// randomGet fills the buffer in pieces.
+func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
+	return func(ctx context.Context, mod api.Module, s []uint64) {
+		c, addr, n := stateOf(ctx), uint32(s[0]), uint32(s[1])
+		if _, ok := mod.Memory().Read(addr, n); !ok {
+			s[0] = uint64(wasiFault)
+			return
+		}
+		for {
+			part := min(n, randomChunk)
+			c.spend(int64(part))
+			s[0], s[1] = uint64(addr), uint64(part)
+			fn.Call(ctx, mod, s)
+			addr, n = addr+part, n-part
+			if n == 0 || s[0] != uint64(wasiOK) {
+				return
+			}
+		}
+	}
+}
+
+// readDir bounds the buffer and charges for what is in it in the end.
+func readDir(fn api.GoModuleFunction) api.GoModuleFunc {
+	return func(ctx context.Context, mod api.Module, s []uint64) {
+		c, used := stateOf(ctx), uint32(s[4])
+		c.spend(costSystem)
+		if uint32(s[2]) > maxListing {
+			s[0] = uint64(wasiInval)
+			return
+		}
+		fn.Call(ctx, mod, s)
+		if n, ok := mod.Memory().ReadUint32Le(used); ok && s[0] == uint64(wasiOK) {
+			c.spend(int64(n) * costEntryByte)
+		}
+		c.stop()
+	}
+}
+
+// admitVectors bounds a scattered read or write: s holds the descriptor, the
+// address of the vectors and their number. Vectors beyond maxTransfer bytes are
+// left for the next call; a single one that is larger is cut by the file.
+func admitVectors(mod api.Module, s []uint64) (int64, wasiErrno) {
+	n := uint32(s[2])
+	if n > maxVectors {
+		return costSystem, wasiInval
+	}
+	b, ok := mod.Memory().Read(uint32(s[1]), n*8)
+	if !ok {
+		return costSystem, wasiFault
+	}
+	total, count := int64(0), uint32(0)
+	for ; count < n; count++ {
+		size := int64(binary.LittleEndian.Uint32(b[count*8+4:]))
+		if total > 0 && total+size > maxTransfer {
+			break
+		}
+		total += size
+	}
+	s[2] = uint64(count)
+	return costSystem + int64(count)*costVector + min(total, maxTransfer), wasiOK
+}
+
+// admitRenumber bounds the new descriptor of fd_renumber.
+func admitRenumber(_ api.Module, s []uint64) (int64, wasiErrno) {
+	if uint32(s[1]) > maxDescriptor {
+		return costSystem, wasiBadf
+	}
+	return costSystem, wasiOK
+}
+
+// admitPoll bounds the events of poll_oneoff.
+func admitPoll(_ api.Module, s []uint64) (int64, wasiErrno) {
+	n := uint32(s[2])
+	if n > maxVectors {
+		return costSystem, wasiInval
+	}
+	return costSystem + int64(n)*costVector, wasiOK
+}
+
+// admitPaths bounds the paths whose lengths stand in the arguments at.
+func admitPaths(at ...int) admission {
+	return func(_ api.Module, s []uint64) (int64, wasiErrno) {
+		cost, errno := int64(costSystem), wasiOK
+		for _, i := range at {
+			n := uint32(s[i])
+			if n > maxPath {
+				errno = wasiNametoolong
+			}
+			cost += costPathByte * int64(min(n, maxPath))
+		}
+		return cost, errno
+	}
+}
