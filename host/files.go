@@ -16,6 +16,10 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
+// ErrFolder marks a granted folder that cannot be opened: it may be there the next
+// time, unlike what else ErrConfig marks.
+var ErrFolder = errors.New("folder cannot be opened")
+
 // mounts opens the directories of the grants. Every access goes through
 // os.Root, so neither ".." nor a link leads out of them. The roots must be
 // closed with the plugin.
@@ -27,7 +31,7 @@ func mounts(grants []FileGrant) (wazero.FSConfig, []*os.Root, error) {
 		root, err := os.OpenRoot(g.Host)
 		if err != nil {
 			closeRoots(roots)
-			return nil, nil, fmt.Errorf("grants.files: open %s: %w (it must be a readable directory)", g.Host, cause(err))
+			return nil, nil, fmt.Errorf("grants.files: open %s: %w (it must be a readable directory)", g.Host, as(ErrFolder, cause(err)))
 		}
 		roots = append(roots, root)
 		fsys, ok := cfg.(sysfs.FSConfig)

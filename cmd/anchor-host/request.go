@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -68,6 +69,9 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict, silent: true, explain: req.Explain,
 		pluginDir: base.PluginDir(), cacheDir: base.CachePath(), path: base.Path,
 	}
+	if run.previous, err = a.readPrevious(f.previous); err != nil {
+		return nil, nil, err
+	}
 	result, err := run.do(cmd.Context())
 	return result, run, err
 }
@@ -102,8 +106,12 @@ type errorDetail struct {
 func errorDocument(err error) errorReport {
 	doc := errorReport{Error: errorDetail{Message: oneCell(err.Error()), Reason: reasonOf(err)}, Diagnostics: diagnosticsOf(nil, err)}
 	var failed *pipeline.BuildError
-	if errors.As(err, &failed) {
+	var setUp *assemble.StepError
+	switch {
+	case errors.As(err, &failed):
 		doc.Error.Step = failed.Step
+	case errors.As(err, &setUp):
+		doc.Error.Step = setUp.Step
 	}
 	var named interface{ PluginName() string }
 	if errors.As(err, &named) {

@@ -33,7 +33,7 @@ func TestRequestErrors(t *testing.T) {
 				`stdin:2:54: items[0].score: want 0 to 1, got 2`, Reason: "invalid_request"}},
 		{"trailing data", `{"query": "q"}{`, codeInvalid, errorDetail{Message: "stdin:1:15: more data follows the document (send one document)", Reason: "invalid_request"}},
 		{"builtin settings", `{"query": "q", "steps": [{"name": "a", "builtin": "filter", "settings": {"min": 1}}]}`, codeInvalid,
-			errorDetail{Message: `invalid configuration: step "a": builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request"}},
+			errorDetail{Message: `step "a": invalid configuration: builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request", Step: "a"}},
 		{"name of the items step", `{"query": "q", "items": [], "steps": [{"name": "items", "builtin": "sort"}]}`, codeInvalid,
 			errorDetail{Message: `invalid configuration: steps[0]: the name "items" is taken by the step that appends the given items (choose another)`, Reason: "invalid_request"}},
 		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "builtin": "sort"}]}`, codeInvalid,

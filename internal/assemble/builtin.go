@@ -34,7 +34,7 @@ type (
 func builtin(s *config.Step) (pipeline.Step, error) {
 	change, err := builtinChange(s)
 	if err != nil {
-		return nil, fmt.Errorf("%w: step %q: builtin %q: %w", config.ErrInvalid, s.Name, s.Builtin, err)
+		return nil, fmt.Errorf("%w: builtin %q: %w", config.ErrInvalid, s.Builtin, err)
 	}
 	scope := pipeline.ContextSources
 	if len(s.Scope) > 0 {

@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -75,62 +73,6 @@ func (h *hinted) Unwrap() error { return h.cause }
 func named(path, plugin string, err error) error {
 	return &renamed{fmt.Sprintf("%s: %s", path, strings.TrimPrefix(err.Error(), fmt.Sprintf("plugin %q: ", plugin))), err}
 }
-
-type renamed struct {
-	text  string
-	cause error
-}
-
-func (r *renamed) Error() string { return r.text }
-func (r *renamed) Unwrap() error { return r.cause }
-
-// The reasons of a plugin that cannot be called, beside those of package abi.
-const (
-	// ReasonNotFound: there is no such plugin.
-	ReasonNotFound = "not_found"
-	// ReasonInvalidPlugin: the module or its manifest is not usable.
-	ReasonInvalidPlugin = "invalid_plugin"
-	// ReasonInvalidConfig: the plugin refuses its configuration.
-	ReasonInvalidConfig = "invalid_config"
-)
-
-func reasonFor(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ReasonNotFound
-	case errors.Is(err, host.ErrConfig):
-		return ReasonInvalidConfig
-	}
-	return ReasonInvalidPlugin
-}
-
-// Unavailable is the error of a step whose plugin could not be made ready.
-type Unavailable struct {
-	Plugin    string
-	Operation abi.Operation
-	// Code is one of the reasons above or of package abi.
-	Code string
-	Err  error
-}
-
-// Error names the plugin, the operation if it is known, the reason and the
-// cause on one line.
-func (u *Unavailable) Error() string {
-	op := ""
-	if u.Operation != "" {
-		op = string(u.Operation) + ": "
-	}
-	return fmt.Sprintf("plugin %q: %s%s: %v", u.Plugin, op, u.Code, u.Err)
-}
-
-// Unwrap returns the cause.
-func (u *Unavailable) Unwrap() error { return u.Err }
-
-// Reason returns the typed reason.
-func (u *Unavailable) Reason() string { return u.Code }
-
-// PluginName returns the name of the plugin.
-func (u *Unavailable) PluginName() string { return u.Plugin }
 
 // resolve returns the name under which a use of a plugin is loaded and its
 // configuration.

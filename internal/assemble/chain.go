@@ -3,7 +3,6 @@ package assemble
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -123,10 +122,13 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 		return cfg, nil
 	}
 	cfg.Compactor, err = part(b, compactPath, abi.OpCompact, *c.Compact, (*host.Plugin).Compactor)
+	if mistake(err) {
+		return cfg, err
+	}
 	if err != nil {
 		cfg.Compactor = failing{err}
 	}
-	return cfg, refusal(err)
+	return cfg, nil
 }
 
 // waiting is how much longer than its own bound a provider may take: its call
@@ -149,16 +151,10 @@ func (b *builder) provider(path string, p *config.Provider) (pipeline.ContextPro
 		}
 		err = asUnavailable(plugin.Name(), abi.OpProvide, err)
 	}
-	return failingProvider{failing{err}, p.Title(), p.Priority}, refusal(err)
-}
-
-// refusal returns err if it is a mistake in the configuration, which stops
-// everything, and nil for a plugin that is only not ready.
-func refusal(err error) error {
-	if errors.Is(err, config.ErrInvalid) || errors.Is(err, host.ErrConfig) {
-		return err
+	if mistake(err) {
+		return nil, fmt.Errorf("provider %q: %w", p.Title(), err)
 	}
-	return nil
+	return failingProvider{failing{err}, p.Title(), p.Priority}, nil
 }
 
 // failingProvider stands for a provider whose plugin is not ready.

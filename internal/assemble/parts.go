@@ -61,7 +61,7 @@ func (b *builder) setCallbacks(context.Context) error {
 		path := fmt.Sprintf("callbacks[%d]", i)
 		c, err := part(b, path, abi.OpObserve, u, (*host.Plugin).Callback)
 		switch {
-		case errors.Is(err, host.ErrConfig):
+		case mistake(err):
 			return err
 		case err != nil:
 			b.options.Logger.Warn("callback left out", "error", err)

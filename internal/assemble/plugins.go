@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -39,7 +38,8 @@ type loaded struct {
 
 // load makes every plugin ready that the job may call. It
 // fails for required instances and for configurations that the plugin or the
-// host refuses; other plugins that fail are remembered as such.
+// host refuses; other plugins that fail, those whose granted folder is missing
+// among them, are remembered as such.
 func (p *plugins) load(ctx context.Context) error {
 	wanted := p.wanted()
 	if len(wanted) == 0 {
@@ -68,11 +68,26 @@ func (p *plugins) load(ctx context.Context) error {
 		case err == nil:
 		case p.config.Instances[name].Required:
 			return fmt.Errorf("required instance %q: %w", name, err)
-		case errors.Is(err, host.ErrConfig) && !errors.Is(err, fs.ErrNotExist):
-			return err
+		case mistake(err):
+			return p.placed(name, err)
 		}
 	}
 	return nil
+}
+
+// placed names the first place that uses an instance.
+func (p *plugins) placed(instance string, err error) error {
+	for _, u := range uses(p.config) {
+		name, _ := resolve(p.config, u.Use)
+		switch {
+		case name != instance || u.job&p.job == 0:
+		case u.stepName != "":
+			return &StepError{u.stepName, err}
+		default:
+			return fmt.Errorf("%s: %w", u.path, err)
+		}
+	}
+	return err
 }
 
 // warm has the tokenizer load its vocabulary while plugins start. A failure
@@ -136,15 +151,17 @@ func checkDigest(instance config.Instance, spec *host.Spec) error {
 	return nil
 }
 
-// asUnavailable makes every error of the host one that names plugin and reason.
+// asUnavailable makes every error of the host one that names plugin, operation and
+// reason, each once.
 func asUnavailable(name string, op abi.Operation, err error) error {
 	var typed *host.PluginError
 	var unavailable *Unavailable
 	if errors.As(err, &typed) || errors.As(err, &unavailable) {
 		return err
 	}
-	prefix := fmt.Sprintf("plugin %q: ", name)
-	text := strings.TrimPrefix(err.Error(), prefix)
+	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("plugin %q: ", name))
+	text = strings.TrimPrefix(text, string(op)+": ")
+	text = strings.Replace(text, host.ErrConfig.Error()+": ", "", 1)
 	return &Unavailable{Plugin: name, Operation: op, Code: reasonFor(err), Err: &renamed{text, err}}
 }
 

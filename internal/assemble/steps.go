@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +33,7 @@ func (p *plugins) steps() ([]pipeline.StepConfig, error) {
 		}
 		step, err := p.step(fmt.Sprintf("steps[%d]", i), s)
 		if err != nil {
-			return nil, err
+			return nil, &StepError{s.Name, err}
 		}
 		list = append(list, step)
 	}
@@ -65,11 +64,10 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 	if out.OnError == "" {
 		out.OnError = pipeline.Skip
 	}
-	switch {
-	case err == nil:
-	case errors.Is(err, config.ErrInvalid), errors.Is(err, host.ErrConfig):
-		return out, fmt.Errorf("step %q: %w", s.Name, err)
-	default:
+	if mistake(err) {
+		return out, err
+	}
+	if err != nil {
 		out.Step = failing{err}
 	}
 	return out, nil
@@ -112,7 +110,7 @@ func (p *plugins) pluginStep(plugin *host.Plugin, op abi.Operation, path string,
 
 func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step, options host.StepOptions) (pipeline.Step, error) {
 	if s.Retriever == nil {
-		return nil, fmt.Errorf("%w: transform_query needs a retriever (add retriever: {plugin: …})", config.ErrInvalid)
+		return nil, lacks(plugin, abi.OpTransformQuery, "needs a retriever (add retriever: {plugin: …})")
 	}
 	transformer, err := plugin.QueryTransformer(options)
 	if err != nil {
@@ -125,9 +123,14 @@ func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step
 	return pipeline.QueryTransformStep(transformer, retriever, s.TopK), nil
 }
 
+// lacks is the error of a step that does not state what its operation needs.
+func lacks(plugin *host.Plugin, op abi.Operation, what string) error {
+	return &Unavailable{plugin.Name(), op, ReasonInvalidConfig, &renamed{what, config.ErrInvalid}}
+}
+
 func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step, options host.StepOptions) (pipeline.Step, error) {
 	if len(s.Routes) == 0 {
-		return nil, fmt.Errorf("%w: classify needs routes (add routes: {label: {plugin: …}})", config.ErrInvalid)
+		return nil, lacks(plugin, abi.OpClassify, "needs routes (add routes: {label: {plugin: …}})")
 	}
 	classifier, err := plugin.Classifier(options)
 	if err != nil {
@@ -136,7 +139,7 @@ func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step,
 	routes := make(map[string]pipeline.Retriever, len(s.Routes))
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 		r, err := p.retriever(path+".routes."+label, s, s.Routes[label])
-		if errors.Is(err, host.ErrConfig) {
+		if mistake(err) {
 			return nil, err
 		}
 		if err != nil {

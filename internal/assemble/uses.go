@@ -19,6 +19,8 @@ type use struct {
 	op abi.Operation
 	// step is the step whose own plugin this is, nil for all other places.
 	step *config.Step
+	// stepName is the name of the step that has the place, "" outside of steps.
+	stepName string
 	// job says what calls the plugin.
 	job job
 }
@@ -59,11 +61,12 @@ func uses(c *config.Config) []use {
 	for i := range c.Steps {
 		s, path := &c.Steps[i], fmt.Sprintf("steps[%d]", i)
 		u := s.Use()
-		add(path, abi.Operation(s.Operation), &u).step = s
-		add(path+".retriever", abi.OpRetrieve, s.Retriever)
+		own := add(path, abi.Operation(s.Operation), &u)
+		own.step, own.stepName = s, s.Name
+		add(path+".retriever", abi.OpRetrieve, s.Retriever).stepName = s.Name
 		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 			u := s.Routes[label]
-			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u)
+			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u).stepName = s.Name
 		}
 	}
 	for i := range c.Callbacks {

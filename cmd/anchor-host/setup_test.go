@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+)
+
+// instances that cannot be set up as they are.
+const faulty = `
+instances:
+  odd: {plugin: allops, settings: {greting: hi}}
+  far: {plugin: allops, grants: {files: [{host: gone, guest: /docs}]}}
+  file: {plugin: allops, grants: {files: [{host: anchor.yaml, guest: /docs}]}}
+`
+
+// The error document of a step that cannot be set up names the step, and its
+// message says everything once.
+func TestStepThatCannotBeSetUp(t *testing.T) {
+	flags := buildFolder(t, faulty)
+	const far = `not_found: grants.files: open gone: no such file or directory (it must be a readable directory)`
+	tests := []struct {
+		name, step string
+		code       int
+		want       errorDetail
+	}{
+		{"settings of the step", `"plugin": "allops", "operation": "filter", "settings": {"minimum": 1}`, codeInvalid,
+			errorDetail{Message: `step "a": plugin "allops": filter: invalid_config: settings: unknown key "minimum" (want one of min, mode, path, url, word)`,
+				Reason: "invalid_config", Step: "a", Plugin: "allops"}},
+		{"settings of the instance", `"instance": "odd", "operation": "filter"`, codeInvalid,
+			errorDetail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
+				Reason: "invalid_config", Step: "a", Plugin: "odd"}},
+		{"settings of the instance of a retriever", `"plugin": "allops", "operation": "transform_query", "retriever": {"instance": "odd"}`, codeInvalid,
+			errorDetail{Message: `step "a": plugin "odd": invalid_config: settings: unknown key "greting" (did you mean "greeting"?)`,
+				Reason: "invalid_config", Step: "a", Plugin: "odd"}},
+		{"settings of a builtin", `"builtin": "sort", "settings": {"by": "size"}`, codeInvalid,
+			errorDetail{Message: `step "a": invalid configuration: builtin "sort": settings: by: unknown value "size" (want one of score, priority, created_at, token_count)`,
+				Reason: "invalid_request", Step: "a"}},
+		{"several operations", `"plugin": "allops"`, codeInvalid,
+			errorDetail{Message: `step "a": plugin "allops": invalid_config: several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
+				Reason: "invalid_config", Step: "a", Plugin: "allops"}},
+		{"missing folder that must not be missing", `"instance": "far", "operation": "filter", "on_error": "raise"`, codeNotFound,
+			errorDetail{Message: `step "a": plugin "far": filter: ` + far, Reason: "not_found", Step: "a", Plugin: "far"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			request := fmt.Sprintf(`{"query": "q", "tokenizer": "words", "steps": [{"name": "a", %s}]}`, tt.step)
+			code, stdout, stderr := run(t, request, append([]string{"build", "--request", "-", "-c", "anchor.yaml", "--log-level", "error"}, flags...)...)
+			var doc errorReport
+			if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
+				t.Fatalf("stdout is no JSON: %v\n%s", err, stdout)
+			}
+			if code != tt.code || !reflect.DeepEqual(doc.Error, tt.want) {
+				t.Errorf("code %d, %+v\nwant %d, %+v", code, doc.Error, tt.code, tt.want)
+			}
+			if want := "anchor-host: " + tt.want.Message + "\n"; stderr != want {
+				t.Errorf("stderr %q, want %q", stderr, want)
+			}
+		})
+	}
+}
+
+// A granted folder that cannot be opened is like a module that is not there: the
+// steps that need it are skipped, the others are run.
+func TestMissingFolderSkipsItsStep(t *testing.T) {
+	flags := buildFolder(t, faulty+`
+tokenizer: words
+steps:
+  - {name: lost, instance: far, operation: retrieve}
+  - {name: wrong, instance: file, operation: retrieve}
+  - {name: variants, plugin: allops, operation: transform_query, retriever: {instance: far}}
+  - {name: found, plugin: allops, operation: retrieve, top_k: 1}
+callbacks: [{instance: far}]
+`)
+	code, stdout, stderr := run(t, "", append([]string{"build", "q", "--log-level", "error"}, flags...)...)
+	if want := "=== CONTEXT ===\nhello q 0\n"; code != codeOK || stdout != want {
+		t.Errorf("code %d, %q, want %q", code, stdout, want)
+	}
+	const (
+		gone = `open gone: no such file or directory (it must be a readable directory) (skipped)`
+		file = `open anchor.yaml: not a directory (it must be a readable directory) (skipped)`
+	)
+	want := `anchor-host: step "lost": plugin "far": retrieve: not_found: grants.files: ` + gone + `
+anchor-host: step "wrong": plugin "file": retrieve: invalid_config: grants.files: ` + file + `
+anchor-host: step "variants": plugin "far": retrieve: not_found: grants.files: ` + gone + "\n"
+	if got := stderr[:min(len(want), len(stderr))]; got != want {
+		t.Errorf("stderr:\n%s\nwant\n%s", got, want)
+	}
+}
