@@ -157,7 +157,7 @@ func (b *build) reject(i int32, reason OverflowReason, available int) {
 // stamp completes a copy of item i with its count and a time.
 func (b *build) stamp(it *Item, i int32) {
 	it.TokenCount = b.counts[i]
-	if it.CreatedAt == (time.Time{}) { // not IsZero: the zero time may have been given, in a location
+	if it.CreatedAt.IsZero() && it.CreatedAt.Location() == time.UTC { // elsewhere it was given
 		it.CreatedAt = b.began
 	}
 }

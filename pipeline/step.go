@@ -8,8 +8,9 @@ import (
 // Step is one stage of a build between memory and window.
 //
 // Run receives the items so far and returns the items from then on; it may
-// return the slice it was given. A failed Run has no effect, whatever it did to
-// its arguments.
+// return the slice it was given. nil with a nil error is an empty list, as usual
+// in Go: a step that changes nothing returns what it was given. A failed Run has
+// no effect, whatever it did to its arguments.
 type Step interface {
 	Run(ctx context.Context, q *Query, items []Item) ([]Item, error)
 }
@@ -30,7 +31,7 @@ type Appender interface {
 // plugins are isolated.
 type Isolated interface{ Isolated() }
 
-// StepFunc makes a function a [Step].
+// StepFunc makes a function a [Step]; as there, a nil list is an empty one.
 type StepFunc func(ctx context.Context, q *Query, items []Item) ([]Item, error)
 
 // Run calls f.

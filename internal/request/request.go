@@ -91,7 +91,7 @@ type Item struct {
 
 // stated returns a time that is not the zero value, which stands for no time.
 func stated(t time.Time) time.Time {
-	if t == (time.Time{}) {
+	if t.IsZero() {
 		return t.In(time.FixedZone("UTC", 0))
 	}
 	return t
