@@ -59,6 +59,10 @@ demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assem
 bench-tokens: ## token counting against tiktoken-go, with the ratios
 	$(GO) test -run '^$$' -bench . ./pipeline/tokens/internal/bpe
 
+.PHONY: bench-build
+bench-build: ## what the pipeline itself costs: a build of 50 and 1,000 items, by item counts and by exact fit
+	$(GO) test -run '^$$' -bench 'Benchmark(Build|ExactFit)$$' -benchmem ./pipeline
+
 .PHONY: test
 test: ## run all tests
 	$(GO) test ./...

@@ -214,7 +214,7 @@ func (w *randomWindow) tokensOf(t testing.TB, c *independent, keep func(*Item) b
 // out that would have fitted: neither when its turn came nor at the end.
 func TestExactFitHoldsInRandomWindows(t *testing.T) {
 	rounds := 10000
-	if testing.Short() {
+	if testing.Short() || underRace {
 		rounds = 500
 	}
 	r := rand.New(rand.NewPCG(6, 7))

@@ -11,6 +11,8 @@ const (
 	smallOrder = 64
 	// shortRun is the same for items of one bucket.
 	shortRun = 16
+	// shortRadix is the length up to which two bytes of a bucket tell most rows apart.
+	shortRadix = 1 << 12
 	// scoreSteps is the number of steps that a bucket tells scores apart by. With
 	// the priority above them, a bucket number fills 24 bits, three radix passes.
 	scoreSteps = 1<<20 - 1
@@ -101,14 +103,19 @@ func insertionSort(rows []sortRow) {
 }
 
 // radixSort sorts by the three bytes of the bucket, least significant first, each
-// pass stable, and then the rows of each bucket by their scores.
+// pass stable, and then the rows of each bucket by their scores. Short lists do
+// without the first byte: few of their rows share the other two.
 func radixSort(rows, spare []sortRow) []sortRow {
-	for shift := 0; shift < 24; shift += 8 {
+	low := 0
+	if len(rows) <= shortRadix {
+		low = 8
+	}
+	for shift := low; shift < 24; shift += 8 {
 		rows, spare = radixPass(rows, spare, shift)
 	}
 	for first := 0; first < len(rows); {
 		end := first + 1
-		for end < len(rows) && rows[end].bucket == rows[first].bucket {
+		for end < len(rows) && rows[end].bucket>>low == rows[first].bucket>>low {
 			end++
 		}
 		if run := rows[first:end]; len(run) <= shortRun {
