@@ -21,6 +21,7 @@ import (
 // buildFlags are the flags of build that are no settings.
 type buildFlags struct {
 	output, queryFile, items, request string
+	previous                          string
 	explain, strict, remember         bool
 }
 
@@ -34,7 +35,9 @@ the window within its token budget, and the format of the model API. The
 formatted window goes to stdout, a one-line summary to stderr.
 
 A step that fails under "on_error: skip" (the default of plugins) leaves one
-line on stderr and the items as they were.
+line on stderr and the items as they were. So does a step whose plugin, or a
+folder granted to it, is not there. Wrong settings end every build with exit
+code 3: they are never right.
 
 The query is the argument, the content of --query-file, or with "-" what comes
 on stdin. With --conversation the newest turns of that conversation in the store
@@ -62,6 +65,7 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	flags.StringVar(&f.items, "items", "", "append the items of a JSON file (- for stdin) in a first step")
 	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin), print the result as JSON")
 	flags.BoolVar(&f.explain, "explain", false, "say of each item why it is in the window or not, and where the time went")
+	flags.StringVar(&f.previous, "previous", "", "say how much of the build before, its result or output in a file, a prompt cache finds again")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step was skipped")
 	cmd.MarkFlagsMutuallyExclusive("request", "items")
 	cmd.MarkFlagsMutuallyExclusive("request", "query-file")
@@ -104,6 +108,9 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 		}
 		defer run.store.Close() // what was remembered is on disk
 	}
+	if run.previous, err = a.readPrevious(f.previous); err != nil {
+		return err
+	}
 	result, err := run.do(cmd.Context())
 	if err != nil {
 		return err
@@ -115,6 +122,9 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 		a.say("warning: %s", w)
 	}
 	a.say("%s", summary(result))
+	if c := result.Diagnostics.Cache; c != nil {
+		a.say("%s", cacheLine(c))
+	}
 	return run.degraded(result)
 }
 
@@ -175,6 +185,8 @@ type buildRun struct {
 	items               []pipeline.Item
 	query               pipeline.Query
 	strict, explain     bool
+	// previous is the build before, nil for none.
+	previous *pipeline.PromptSnapshot
 	// store keeps conversation and facts, nil where there are none. remember adds
 	// the query to the conversation.
 	store    store.Store
@@ -197,7 +209,7 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 	progress.start("starting the plugins")
 	assembly, err := assemble.New(ctx, r.config, assemble.Options{
 		PluginDir: r.pluginDir, CacheDir: r.cacheDir, Path: r.path,
-		Logger: r.app.logger(r.config), Items: r.items, Explain: r.explain, OnCompile: progress.compiling,
+		Logger: r.app.logger(r.config), Items: r.items, Explain: r.explain || r.previous != nil, OnCompile: progress.compiling,
 		Store: r.store,
 	})
 	if err != nil {
@@ -209,6 +221,9 @@ func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
 	result, err := assembly.Build(ctx, r.query)
 	progress.stop()
 	r.reportSkipped(result, err)
+	if err == nil {
+		err = r.comparePrevious(ctx, assembly.Tokenizer(), result)
+	}
 	if err == nil && r.remember {
 		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: r.query.Text})
 	}

@@ -44,8 +44,9 @@ type Options struct {
 // Assembly is a pipeline with its plugins. It is safe for concurrent use. Close ends
 // its plugins.
 type Assembly struct {
-	pipeline *pipeline.Pipeline
-	host     *host.Host
+	pipeline  *pipeline.Pipeline
+	tokenizer pipeline.Tokenizer
+	host      *host.Host
 	// memory is the conversation with its facts, nil where there is neither.
 	memory *memory.Manager
 	// LoadTime is how long loading the plugins took, Loads how long each did.
@@ -78,6 +79,9 @@ func New(ctx context.Context, c *config.Config, o Options) (*Assembly, error) {
 func (a *Assembly) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
 	return a.pipeline.Build(ctx, q)
 }
+
+// Tokenizer returns the tokenizer of the builds. One that is a plugin ends with Close.
+func (a *Assembly) Tokenizer() pipeline.Tokenizer { return a.tokenizer }
 
 // Remember adds a turn to the conversation of the configuration.
 func (a *Assembly) Remember(ctx context.Context, t pipeline.Turn) error {
@@ -133,7 +137,7 @@ func (b *builder) build(ctx context.Context) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Assembly{pipeline: p, host: b.host, memory: b.memory, LoadTime: loadTime, Loads: b.loads()}, nil
+	return &Assembly{pipeline: p, tokenizer: b.out.Tokenizer, host: b.host, memory: b.memory, LoadTime: loadTime, Loads: b.loads()}, nil
 }
 
 // setTokenizer sets the tokenizer that host and pipeline share. One that is a

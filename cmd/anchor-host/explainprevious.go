@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// readPrevious reads the build before: its result, or its formatted output as it was
+// printed. It returns nil for no path.
+func (a *app) readPrevious(path string) (*pipeline.PromptSnapshot, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if path == "-" {
+		return nil, fmt.Errorf("%w: --previous wants a file (stdin is for the query and the request)", config.ErrInvalid)
+	}
+	r, name, err := a.open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read previous build: %w", err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, 4*request.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read previous build %s: %w", name, err)
+	}
+	if len(data) > 4*request.MaxBytes {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, 4*request.MaxBytes>>20)
+	}
+	var keys map[string]json.RawMessage
+	switch isDocument := json.Unmarshal(data, &keys) == nil; {
+	case isDocument && keys["formatted_output"] != nil:
+		d, err := decodeBuilt(name, data)
+		if err != nil {
+			return nil, err
+		}
+		return pipeline.NewPromptSnapshot(d.output, d.window.Items)
+	case isDocument && keys["error"] != nil:
+		return nil, fmt.Errorf("%w: %s: that build failed and has no output", config.ErrInvalid, name)
+	case isDocument:
+		return pipeline.NewPromptSnapshot(json.RawMessage(data), nil)
+	}
+	return pipeline.NewPromptSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
+}
+
+// comparePrevious enters in the diagnostics how much of the build before a prompt cache
+// will find again.
+func (r *buildRun) comparePrevious(ctx context.Context, t pipeline.Tokenizer, result *pipeline.Result) error {
+	if r.previous == nil {
+		return nil
+	}
+	current, err := pipeline.NewPromptSnapshot(result.Output, result.Window.Items)
+	if err != nil {
+		return err
+	}
+	d := result.Diagnostics
+	d.Cache, err = pipeline.ComparePrefix(ctx, t, r.previous, current, d.Items)
+	if !r.explain {
+		d.Items = nil // recorded for the comparison alone
+	}
+	return err
+}
+
+// cacheLine says in one line what a prompt cache will find.
+func cacheLine(c *pipeline.PrefixReport) string {
+	s := fmt.Sprintf("cache: the first %d of the previous build's %d tokens are the same", c.CommonTokens, c.PreviousTokens)
+	b := c.BrokenBy
+	if b == nil {
+		return s
+	}
+	s += fmt.Sprintf("; block %d differs", b.Block)
+	if b.Item != "" {
+		s += fmt.Sprintf(": item %s %s", oneCell(b.Item), b.How)
+	}
+	if b.StoryStage != nil {
+		s += " by " + actor(*b.StoryStage)
+	}
+	return s
+}
