@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,10 +37,14 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 	result, run, err := a.runRequest(cmd, f)
 	if err != nil {
 		var b bytes.Buffer
-		if printErr := writeJSON(&b, errorDocument(err)); printErr != nil {
+		doc := errorDocument(err)
+		if printErr := writeJSON(&b, doc); printErr != nil {
 			return printErr
 		}
-		return errors.Join(a.emit(&b), err)
+		if printErr := a.emit(&b); printErr != nil {
+			return printErr
+		}
+		return &lineError{doc.Error.Message, err}
 	}
 	var b bytes.Buffer
 	if err := writeJSON(&b, result); err != nil {
@@ -94,17 +99,45 @@ type errorReport struct {
 }
 
 type errorDetail struct {
+	// Message is one line.
 	Message string `json:"message"`
 	// Reason is a typed reason of a plugin, or invalid_request,
 	// not_found, budget, timeout, or failure.
 	Reason string `json:"reason"`
 	Step   string `json:"step"`
 	Plugin string `json:"plugin"`
+	// Problems are the mistakes in a document, where there are several.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// lineError is an error whose text is one line.
+type lineError struct {
+	line string
+	err  error
+}
+
+func (e *lineError) Error() string { return e.line }
+func (e *lineError) Unwrap() error { return e.err }
+
+// problemsOf returns the mistakes in a document, nil for other errors.
+func problemsOf(err error) []string {
+	var problems strict.Problems
+	if !errors.As(err, &problems) {
+		return nil
+	}
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = oneCell(p.Error())
+	}
+	return lines
 }
 
 // errorDocument describes an error as a document.
 func errorDocument(err error) errorReport {
 	doc := errorReport{Error: errorDetail{Message: oneCell(err.Error()), Reason: reasonOf(err)}, Diagnostics: diagnosticsOf(nil, err)}
+	if problems := problemsOf(err); len(problems) > 1 {
+		doc.Error.Message, doc.Error.Problems = strings.Join(problems, "; "), problems
+	}
 	var failed *pipeline.BuildError
 	var setUp *assemble.StepError
 	switch {

@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 )
+
+// severalMistakes are those of one request.
+var severalMistakes = []string{
+	`stdin:1:11: query: want a string, got 1 (write "1")`,
+	`stdin:2:38: items[0].source: unknown value "web" (want one of retrieval, memory, system, user, tool, conversation)`,
+	`stdin:2:54: items[0].score: want 0 to 1, got 2`,
+}
 
 // The error documents of requests that cannot be built, in full.
 func TestRequestErrors(t *testing.T) {
@@ -28,9 +36,7 @@ func TestRequestErrors(t *testing.T) {
 		{"unknown field of a step", `{"query": "q", "steps": [{"name": "a", "builtin": "sort", "topk": 1}]}`, codeInvalid,
 			errorDetail{Message: `stdin:1:59: steps[0].topk: unknown key (did you mean "top_k"?)`, Reason: "invalid_request"}},
 		{"several mistakes", "{\"query\": 1,\n\"items\": [{\"content\": \"x\", \"source\": \"web\", \"score\": 2}]}", codeInvalid,
-			errorDetail{Message: `stdin:1:11: query: want a string, got 1 (write "1") ` +
-				`stdin:2:38: items[0].source: unknown value "web" (want one of retrieval, memory, system, user, tool, conversation) ` +
-				`stdin:2:54: items[0].score: want 0 to 1, got 2`, Reason: "invalid_request"}},
+			errorDetail{Message: strings.Join(severalMistakes, "; "), Reason: "invalid_request", Problems: severalMistakes}},
 		{"trailing data", `{"query": "q"}{`, codeInvalid, errorDetail{Message: "stdin:1:15: more data follows the document (send one document)", Reason: "invalid_request"}},
 		{"builtin settings", `{"query": "q", "steps": [{"name": "a", "builtin": "filter", "settings": {"min": 1}}]}`, codeInvalid,
 			errorDetail{Message: `step "a": invalid configuration: builtin "filter": settings: min: unknown key (want one of min_score, max_score, sources)`, Reason: "invalid_request", Step: "a"}},
@@ -49,11 +55,11 @@ func TestRequestErrors(t *testing.T) {
 			if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
 				t.Fatalf("stdout is no JSON: %v\n%s", err, stdout)
 			}
-			if code != tt.code || doc.Error != tt.want {
+			if code != tt.code || !reflect.DeepEqual(doc.Error, tt.want) {
 				t.Errorf("code %d, %+v\nwant %d, %+v", code, doc.Error, tt.code, tt.want)
 			}
-			if stderr == "" {
-				t.Error("nothing on stderr")
+			if want := "anchor-host: " + tt.want.Message + "\n"; stderr != want {
+				t.Errorf("stderr %q, want %q", stderr, want)
 			}
 		})
 	}
