@@ -1,6 +1,9 @@
 package pipeline
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // storyLog records what happens to the items of one build by comparing the list before
 // a stage with the list after it, so that no stage has to cooperate. It belongs to the
@@ -108,11 +111,15 @@ func (l *storyLog) compareInPlace(stage int32, after []Item) {
 }
 
 func (l *storyLog) note(stage, story int32, did Did, before, after storyValues) {
+	if len(l.notes) == cap(l.notes) {
+		l.notes = slices.Grow(l.notes, 2*len(l.rows)+len(l.notes))
+	}
 	l.notes = append(l.notes, storyNote{before, after, story, stage, did})
 }
 
 // begin begins the stories of items that come after all others.
 func (l *storyLog) begin(stage int32, items []Item) {
+	l.starts, l.owners = slices.Grow(l.starts, len(items)), slices.Grow(l.owners, len(items))
 	for i := range items {
 		l.owners = append(l.owners, l.start(stage, &items[i], len(l.rows)+i))
 	}
@@ -127,7 +134,7 @@ func (l *storyLog) start(stage int32, it *Item, place int) (story int32) {
 // rearrange notes a list whose first items are the same, and others are not.
 func (l *storyLog) rearrange(stage int32, first int, after []Item) {
 	from, to := l.matcher.match(l.rows, after, first)
-	owners := append(l.spareOwners[:0], make([]int32, len(after))...)
+	owners := slices.Grow(l.spareOwners[:0], len(after))[:len(after)]
 	moved := l.matcher.moved(from, to)
 	for i := range after {
 		j := from[i]

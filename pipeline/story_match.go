@@ -4,6 +4,7 @@ package pipeline
 // used again by the next match.
 type storyMatcher struct {
 	from, to []int32 // after -> before and before -> after, -1 for none
+	ids      map[string]int32
 	heads    map[itemIdentity]int32
 	next     []int32
 	rank     []int32
@@ -21,10 +22,8 @@ type itemIdentity struct {
 var identities = [...]func(*Item) itemIdentity{
 	func(it *Item) itemIdentity { return itemIdentity{it.ID, it.Content, it.Source} },
 	func(it *Item) itemIdentity { return itemIdentity{id: it.ID, source: it.Source} },
-	byID,
+	func(it *Item) itemIdentity { return itemIdentity{id: it.ID} },
 }
-
-func byID(it *Item) itemIdentity { return itemIdentity{id: it.ID} }
 
 // match returns both directions. The first items are known to be the same.
 func (m *storyMatcher) match(before, after []Item, first int) (from, to []int32) {
@@ -37,9 +36,6 @@ func (m *storyMatcher) match(before, after []Item, first int) (from, to []int32)
 	}
 	for i, j := len(after)-1, len(before)-1; i >= first && j >= first && sameItem(&after[i], &before[j]); i, j = i-1, j-1 {
 		m.from[i], m.to[j] = int32(j), int32(i)
-	}
-	if m.heads == nil {
-		m.heads = make(map[itemIdentity]int32, len(before))
 	}
 	if !m.distinct(before, after) {
 		for _, identity := range identities {
@@ -59,13 +55,16 @@ func pairedUpTo(i, first int) int32 {
 // distinct pairs the items that are left by their ids, and reports false, having
 // paired nothing, when an id repeats among them.
 func (m *storyMatcher) distinct(before, after []Item) bool {
-	clear(m.heads)
+	if m.ids == nil {
+		m.ids = make(map[string]int32, len(before))
+	}
+	clear(m.ids)
 	for j := range before {
 		if m.to[j] >= 0 {
 			continue
 		}
-		size := len(m.heads)
-		if m.heads[byID(&before[j])] = int32(j); len(m.heads) == size {
+		size := len(m.ids)
+		if m.ids[before[j].ID] = int32(j); len(m.ids) == size {
 			return false
 		}
 	}
@@ -73,7 +72,7 @@ func (m *storyMatcher) distinct(before, after []Item) bool {
 		if m.from[i] >= 0 {
 			continue
 		}
-		if j, ok := m.heads[byID(&after[i])]; ok {
+		if j, ok := m.ids[after[i].ID]; ok {
 			if m.to[j] >= 0 {
 				m.forget(i)
 				return false
@@ -87,7 +86,7 @@ func (m *storyMatcher) distinct(before, after []Item) bool {
 // forget takes back the pairs that distinct made before after[end]: those whose item
 // before is in the table.
 func (m *storyMatcher) forget(end int) {
-	for _, j := range m.heads {
+	for _, j := range m.ids {
 		if i := m.to[j]; i >= 0 && int(i) < end {
 			m.from[i], m.to[j] = -1, -1
 		}
@@ -96,6 +95,9 @@ func (m *storyMatcher) forget(end int) {
 
 // pair pairs the items that are left by an identity, twins in their order.
 func (m *storyMatcher) pair(before, after []Item, identity func(*Item) itemIdentity) {
+	if m.heads == nil {
+		m.heads = make(map[itemIdentity]int32, len(before))
+	}
 	clear(m.heads)
 	m.next = append(m.next[:0], m.to...)
 	for j := len(before) - 1; j >= 0; j-- {

@@ -408,3 +408,18 @@ func agrees(t testing.TB, r *Result) {
 		t.Errorf("in %v, want %v; out %v, want %v", inWindow, wantIn, leftOut, wantOut)
 	}
 }
+
+// Without Explain the hooks are a branch each.
+func TestRecordingCostsNothingWhenOff(t *testing.T) {
+	b := &build{p: &Pipeline{}, items: docs("a"), diag: &Diagnostics{}}
+	st := &step{StepConfig: StepConfig{Name: "s"}}
+	if n := testing.AllocsPerRun(100, func() {
+		b.story = b.p.newStoryLog()
+		b.record("system", nil)
+		b.recordStep(st, false)
+		b.decided(0, "", 0)
+		b.diag.Items = b.stories()
+	}); n != 0 || b.diag.Items != nil {
+		t.Errorf("%v allocations, stories %v", n, b.diag.Items)
+	}
+}
