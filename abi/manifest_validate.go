@@ -37,7 +37,7 @@ func (m *Manifest) checkHead() *ManifestError {
 		return err
 	case m.Name == "":
 		return manifestErr("name", "is missing (want lower-case letters, digits and hyphens)")
-	case !validName(m.Name):
+	case !ValidName(m.Name):
 		return manifestErr("name", "%s is not a name (want lower-case letters, digits and single hyphens, a letter first, at most %d)", quote(m.Name), maxName)
 	case m.Version == "":
 		return manifestErr("version", "is missing (want a semantic version such as 0.1.0)")
@@ -242,8 +242,10 @@ func isObject(raw json.RawMessage) bool {
 	return json.Valid(raw) && strings.HasPrefix(strings.TrimLeft(string(raw), " \t\r\n"), "{")
 }
 
-func validName(s string) bool {
-	if len(s) > maxName || s[0] < 'a' || s[0] > 'z' || strings.HasSuffix(s, "-") || strings.Contains(s, "--") {
+// ValidName reports whether a plugin may have a name: lower-case letters, digits
+// and single hyphens, a letter first, at most 64 bytes.
+func ValidName(s string) bool {
+	if s == "" || len(s) > maxName || s[0] < 'a' || s[0] > 'z' || strings.HasSuffix(s, "-") || strings.Contains(s, "--") {
 		return false
 	}
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""

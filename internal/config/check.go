@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -29,6 +30,7 @@ func (c *Config) Check() []Finding {
 	k.fit()
 	k.budget()
 	for _, name := range slices.Sorted(maps.Keys(c.Instances)) {
+		k.plugin("instances."+name+".plugin", c.Instances[name].Plugin)
 		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {
 			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, got %q", d)
 		}
@@ -98,6 +100,7 @@ func (k *checker) use(path string, u Use) {
 func (k *checker) reference(path string, u Use) {
 	instances := k.config.Instances
 	if u.Plugin != "" {
+		k.plugin(strict.Join(path, "plugin"), u.Plugin)
 		if _, ok := instances[u.Plugin]; ok {
 			k.find(strict.Join(path, "plugin"), "an instance has the same name (write instance: %s, or rename the instance)", u.Plugin)
 		}
@@ -106,6 +109,14 @@ func (k *checker) reference(path string, u Use) {
 	if _, ok := instances[u.Instance]; !ok {
 		names := slices.Sorted(maps.Keys(instances))
 		k.find(strict.Join(path, "instance"), "no instance %q%s", u.Instance, strict.Hint(u.Instance, names))
+	}
+}
+
+// plugin refuses what no manifest can have as its name, and no folder as that of a
+// plugin.
+func (k *checker) plugin(path, name string) {
+	if !abi.ValidName(name) {
+		k.find(path, "%q is no name of a plugin (want lower-case letters, digits and single hyphens, a letter first)", name)
 	}
 }
 
