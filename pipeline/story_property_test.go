@@ -67,6 +67,11 @@ func TestStoriesAgreeWithTheResult(t *testing.T) {
 	for range 3000 {
 		repeat := r.IntN(2) == 0
 		cfg := Config{Explain: true, MaxTokens: 60, Budget: randomCaps(r), SystemPrompts: []SystemPrompt{{Content: "be brief"}}}
+		if r.IntN(2) == 0 {
+			cfg.Fit, cfg.Order = Fits[r.IntN(len(Fits))], WindowOrders[r.IntN(len(WindowOrders))]
+			cfg.Fill = strategies[r.IntN(len(strategies))]
+			cfg.Truncate = Truncation{At: Cuttings[r.IntN(len(Cuttings))], MinTokens: 1}
+		}
 		for i := range 1 + r.IntN(5) {
 			edit := storyEdit(r, repeat)
 			step := StepConfig{Name: fmt.Sprint("step", i), Step: native(edit)}

@@ -423,3 +423,12 @@ func TestRecordingCostsNothingWhenOff(t *testing.T) {
 		t.Errorf("%v allocations, stories %v", n, b.diag.Items)
 	}
 }
+
+func TestStoryOfACut(t *testing.T) {
+	r := mustBuild(t, Config{Explain: true, MaxTokens: 3, Truncate: Truncation{At: CutCharacter, MinTokens: 1},
+		Steps: []StepConfig{{Name: "find", Step: RetrieverStep(fixedRetriever{storyItem("long", SourceRetrieval, 9, 0.5)}, 1)}}})
+	if e := storyOf(t, r.Diagnostics, "long").Last(); !e.Did.Has(DidAdmit|DidCut) || e.Bytes == nil || e.Bytes.From != 18 || e.Bytes.To != len(r.Window.Items[0].Content) {
+		t.Errorf("%s", brief(e))
+	}
+	agrees(t, r)
+}
