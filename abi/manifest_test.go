@@ -128,7 +128,9 @@ func TestManifestErrors(t *testing.T) {
 		{perm(`{"kind":"files","reason":"r","guest":"/a/../b"}`), `manifest: permissions[0].guest: is "/a/../b" (want the absolute path that the guest sees, such as /docs)`},
 		{perm(`{"kind":"files","reason":"r","guest":"/docs","mode":"w"}`), `manifest: permissions[0].mode: is "w" (want ro or rw)`},
 		{perm(`{"kind":"http","reason":"r"}`), "manifest: permissions[0].hosts: is empty (name the hosts, such as api.example.com or *.example.com)"},
-		{perm(`{"kind":"http","reason":"r","hosts":["https://x.org/"]}`), `manifest: permissions[0].hosts[0]: is "https://x.org/" (want a host name without scheme, port and path, such as api.example.com or *.example.com)`},
+		{perm(`{"kind":"http","reason":"r","hosts":["https://x.org/"]}`), `manifest: permissions[0].hosts[0]: is "https://x.org/" (want a host name without scheme, port and path, such as api.example.com or *.example.com, or an IP address)`},
+		{perm(`{"kind":"http","reason":"r","hosts":["::1","[::1]","10.0.0.1","fe80::1%eth0"]}`), `manifest: permissions[0].hosts[3]: is "fe80::1%eth0" (want a host name without scheme, port and path, such as api.example.com or *.example.com, or an IP address)`},
+		{perm(`{"kind":"http","reason":"r","hosts":["[10.0.0.1]"]}`), `manifest: permissions[0].hosts[0]: is "[10.0.0.1]" (want a host name without scheme, port and path, such as api.example.com or *.example.com, or an IP address)`},
 		{perm(`{"kind":"http","reason":"r","hosts":["x.org"],"methods":["get"]}`), `manifest: permissions[0].methods[0]: is "get" (want a method in capitals, such as GET)`},
 		{perm(`{"kind":"service","reason":"r","service":"tokens"}`), `manifest: permissions[0].service: unknown service "tokens" (want one of count_tokens)`},
 	}

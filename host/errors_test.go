@@ -33,7 +33,8 @@ func TestPluginErrorFormat(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain": "plain", "a\r\nb\n\nc": "a; b; c", "right\u202Eleft": "right\uFFFDleft", "\xff": "\uFFFD", "naïve": "naïve",
-		strings.Repeat("é", 600): strings.Repeat("é", 512) + "…",
+		"line\u2028paragraph\u2029end": "line\uFFFDparagraph\uFFFDend",
+		strings.Repeat("é", 600):       strings.Repeat("é", 512) + "…",
 	} {
 		if got := oneLine(in); got != want {
 			t.Errorf("oneLine(%q) = %q (want %q)", in, got, want)
@@ -50,6 +51,8 @@ func TestHostMatches(t *testing.T) {
 		{"*.example.com", "a.example.com", true}, {"*.example.com", "a.b.example.com", true}, {"*.example.com", "example.com", false},
 		{"*.example.com", ".example.com", false}, {"*.example.com", "badexample.com", false}, {"*.0.0.1", "127.0.0.1", true},
 		{"*", "anything", false}, {"localhost", "127.0.0.1", false},
+		{"::1", "::1", true}, {"[::1]", "::1", true}, {"0:0:0:0:0:0:0:1", "::1", true}, {"2001:DB8::1", "2001:db8::1", true},
+		{"::1", "::2", false}, {"::1", "localhost", false}, {"::ffff:127.0.0.1", "127.0.0.1", false}, {"fe80::1", "fe80::1%eth0", false},
 	} {
 		if got := hostMatches(tc.pattern, tc.host); got != tc.want {
 			t.Errorf("hostMatches(%q, %q) = %t", tc.pattern, tc.host, got)

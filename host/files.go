@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -23,7 +24,7 @@ var ErrFolder = errors.New("folder cannot be opened")
 // mounts opens the directories of the grants. Every access goes through
 // os.Root, so neither ".." nor a link leads out of them. The roots must be
 // closed with the plugin.
-func mounts(grants []FileGrant) (wazero.FSConfig, []*os.Root, error) {
+func mounts(grants, configured []FileGrant) (wazero.FSConfig, []*os.Root, error) {
 	cfg := wazero.NewFSConfig()
 	var roots []*os.Root
 	open := &budget{limit: maxOpenFiles}
@@ -31,7 +32,8 @@ func mounts(grants []FileGrant) (wazero.FSConfig, []*os.Root, error) {
 		root, err := os.OpenRoot(g.Host)
 		if err != nil {
 			closeRoots(roots)
-			return nil, nil, fmt.Errorf("grants.files: open %s: %w (it must be a readable directory)", g.Host, as(ErrFolder, cause(err)))
+			at := slices.IndexFunc(configured, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
+			return nil, nil, as(ErrFolder, folderError(at, g.Host, cause(err)))
 		}
 		roots = append(roots, root)
 		fsys, ok := cfg.(sysfs.FSConfig)
@@ -42,6 +44,18 @@ func mounts(grants []FileGrant) (wazero.FSConfig, []*os.Root, error) {
 		cfg = fsys.WithSysFSMount(&mount{root: root, writable: g.Mode == ModeRW, open: open}, cleanGuest(g.Guest))
 	}
 	return cfg, roots, nil
+}
+
+// folderError says what is wrong with the folder of a grant.
+func folderError(at int, name string, err error) error {
+	info, statErr := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return as(err, fmt.Errorf("grants.files[%d].host: %s does not exist (create it or mend the path)", at, name))
+	case statErr == nil && !info.IsDir():
+		return as(err, fmt.Errorf("grants.files[%d].host: %s is not a directory (name a folder)", at, name))
+	}
+	return fmt.Errorf("grants.files[%d].host: open %s: %w (the folder must be readable)", at, name, err)
 }
 
 func closeRoots(roots []*os.Root) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -31,6 +32,25 @@ var allops = sync.OnceValues(func() (*host.Spec, error) {
 	}
 	return host.ReadSpec("allops", wasm, manifest)
 })
+
+// allopsWith is the spec of the guest with a text of its manifest replaced.
+func allopsWith(t testing.TB, text, by string) *host.Spec {
+	t.Helper()
+	allopsSpec(t)
+	wasm, err := os.ReadFile(filepath.Join(cacheDir, "allops.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join("..", "testdata", "guests", "allops", "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := host.ReadSpec("allops", wasm, []byte(strings.Replace(string(manifest), text, by, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
 
 func allopsSpec(t testing.TB) *host.Spec {
 	t.Helper()

@@ -125,6 +125,7 @@ func TestHostCallsRefuseSizes(t *testing.T) {
 		{"kv_set_once", "trap: anchor_kv_set: the key has 30000000 bytes, allowed 4096 " + isAFault},
 		{"var_set_once", "trap: var_set: the name has 30000000 bytes, allowed 4096 " + isAFault},
 		{"http_request_once", "trap: http_request: URL and headers take 30000000 bytes, allowed 262144 " + isAFault},
+		{"http_body_once", "input_too_large: http request body of 30000000 bytes, allowed 8388608 (raise limits.http_body)"},
 		{"fd_write_once", "guest_error: status 28 without a message"},
 		{"random_get_once", "guest_error: status 21 without a message"},
 		{"poll_oneoff_once", "guest_error: status 28 without a message"},

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -87,6 +88,33 @@ func TestHTTP(t *testing.T) {
 				t.Errorf("error %v\nlacks %s", perr, tc.want)
 			}
 		})
+	}
+}
+
+// An IP address can be granted in each of its notations.
+func TestHTTPToIPv6(t *testing.T) {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here:", err)
+	}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.NotFoundHandler()}}
+	s.Start()
+	t.Cleanup(s.Close)
+	for _, asked := range []string{"::1", "[::1]"} {
+		spec := allopsWith(t, "127.0.0.1", asked)
+		for granted, want := range map[string]abi.Reason{"::1": "", "[0:0::1]": "", "::2": abi.ReasonDenied} {
+			p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{
+				Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{granted}, Private: true}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := runFind(t, p, map[string]any{"mode": "http", "url": s.URL}, "")
+			if want != "" {
+				checkReason(t, err, want)
+			} else if err != nil || !strings.HasPrefix(got[0], "404") {
+				t.Errorf("asked %s, granted %s: found %q, error %v", asked, granted, got, err)
+			}
+		}
 	}
 }
 

@@ -252,13 +252,23 @@ func (in *instance) faultOf(err error) *fault {
 	var exit *sys.ExitError
 	switch {
 	case errors.As(err, &f):
-		return f
+		return in.explain(f)
 	case errors.As(err, &exit):
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
 	case in != nil && (in.lin.refused || in.kernel.refused):
 		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 	}
 	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}
+}
+
+// explain points to the memory where a guest that was refused more of it used up
+// its time or fuel, as one that asks again and again does.
+func (in *instance) explain(f *fault) *fault {
+	if in == nil || !in.lin.refused || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
+		return f
+	}
+	return &fault{f.code, f.err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
+		abi.FormatSize(in.plugin.limits.Memory), f.code)}
 }
 
 // lastWords quotes what a guest wrote before it died: language runtimes write

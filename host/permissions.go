@@ -165,18 +165,25 @@ func checkGrants(g Grants) error {
 	return nil
 }
 
-// checkHostPattern accepts host names and "*." before one.
+// checkHostPattern accepts host names, "*." before one, and IP addresses.
 func checkHostPattern(h string) error {
+	if _, ok := abi.HostAddress(h); ok {
+		return nil
+	}
 	name := strings.TrimPrefix(h, "*.")
-	if name == "" || strings.ContainsAny(name, "*/ \t@") || strings.Contains(h, "://") {
-		return fmt.Errorf("host %q: %w (want a host name such as api.example.com, or *.example.com)", h, ErrConfig)
+	if name == "" || strings.ContainsAny(name, "*/ \t@:[]") {
+		return fmt.Errorf("host %q: %w (want a host name without scheme and port, such as api.example.com or *.example.com, or an IP address)", h, ErrConfig)
 	}
 	return nil
 }
 
-// hostMatches reports whether a host name fits a pattern: equal, or below the
-// name after "*.".
+// hostMatches reports whether a host fits a pattern: equal, below the name after
+// "*.", or the same IP address in whatever notation.
 func hostMatches(pattern, host string) bool {
+	if want, ok := abi.HostAddress(pattern); ok {
+		got, ok := abi.HostAddress(host)
+		return ok && got == want
+	}
 	pattern, host = strings.ToLower(pattern), strings.ToLower(strings.TrimSuffix(host, "."))
 	if suffix, ok := strings.CutPrefix(pattern, "*"); ok && strings.HasPrefix(suffix, ".") {
 		return len(host) > len(suffix) && strings.HasSuffix(host, suffix)

@@ -133,8 +133,8 @@ func (p *Plugin) open(ctx context.Context) error {
 	h := p.host
 	p.pool = newPool(p.limits.Instances, p.newInstance, (*instance).close)
 	var err error
-	if p.mounts, p.roots, err = mounts(p.granted.files); err != nil {
-		return fmt.Errorf("plugin %q: %w: %w", p.name, ErrConfig, err)
+	if p.mounts, p.roots, err = mounts(p.granted.files, p.cfg.Grants.Files); err != nil {
+		return fmt.Errorf("plugin %q: %w", p.name, as(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
 		// The first count loads a vocabulary, which takes longer than a call may.

@@ -103,7 +103,7 @@ func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
 	case name == "random_get":
 		return randomGet(fn)
 	case name == "fd_readdir":
-		return readDir(fn)
+		return listDirectory(fn)
 	}
 	admit := admissions[name]
 	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, s []uint64) {
@@ -142,8 +142,8 @@ func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
 	}
 }
 
-// readDir bounds the buffer and charges for what is in it in the end.
-func readDir(fn api.GoModuleFunction) api.GoModuleFunc {
+// listDirectory bounds the buffer and charges for what is in it in the end.
+func listDirectory(fn api.GoModuleFunction) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, s []uint64) {
 		c, used := stateOf(ctx), uint32(s[4])
 		c.spend(costSystem)

@@ -19,7 +19,7 @@ instances:
 // message says everything once.
 func TestStepThatCannotBeSetUp(t *testing.T) {
 	flags := buildFolder(t, faulty)
-	const far = `not_found: grants.files: open gone: no such file or directory (it must be a readable directory)`
+	const far = `not_found: grants.files[0].host: gone does not exist (create it or mend the path)`
 	tests := []struct {
 		name, step string
 		code       int
@@ -78,12 +78,12 @@ callbacks: [{instance: far}]
 		t.Errorf("code %d, %q, want %q", code, stdout, want)
 	}
 	const (
-		gone = `open gone: no such file or directory (it must be a readable directory) (skipped)`
-		file = `open anchor.yaml: not a directory (it must be a readable directory) (skipped)`
+		gone = `gone does not exist (create it or mend the path) (skipped)`
+		file = `anchor.yaml is not a directory (name a folder) (skipped)`
 	)
-	want := `anchor-host: step "lost": plugin "far": retrieve: not_found: grants.files: ` + gone + `
-anchor-host: step "wrong": plugin "file": retrieve: invalid_config: grants.files: ` + file + `
-anchor-host: step "variants": plugin "far": retrieve: not_found: grants.files: ` + gone + "\n"
+	want := `anchor-host: step "lost": plugin "far": retrieve: not_found: grants.files[0].host: ` + gone + `
+anchor-host: step "wrong": plugin "file": retrieve: invalid_config: grants.files[0].host: ` + file + `
+anchor-host: step "variants": plugin "far": retrieve: not_found: grants.files[0].host: ` + gone + "\n"
 	if got := stderr[:min(len(want), len(stderr))]; got != want {
 		t.Errorf("stderr:\n%s\nwant\n%s", got, want)
 	}

@@ -86,7 +86,7 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 	switch immediates[in.op] {
 	case immLocal, immGlobal, immMem, immI32, immI64, immF32, immF64, immVector, immZero, immTable:
 		if in.op == opMemoryGrow {
-			w.charge(b, in, w.pages)
+			w.chargeGrown(b, []byte{opMemorySize, 0}, w.pages)
 		}
 	case immBlock:
 		return w.openBlock(b, in)
@@ -241,12 +241,23 @@ func (w *rewriter) charge(b *body, in *instr, helper uint32) {
 	c.code = appendU32(append(c.code, opCall), helper)
 }
 
+// chargeGrown writes a call of a helper behind the instruction at hand, which
+// grows what size measures: only what was granted is paid for.
+func (w *rewriter) chargeGrown(b *body, size []byte, helper uint32) {
+	c := &w.code
+	c.flush(b, b.r.pos)
+	c.code = append(c.code, size...)
+	c.code = appendU32(append(c.code, opCall), helper)
+}
+
 func (w *rewriter) misc(b *body, in *instr) {
 	switch in.sub {
 	case miscMemoryInit, miscMemoryCopy, miscMemoryFill:
 		w.charge(b, in, w.bytes)
-	case miscTableInit, miscTableCopy, miscTableFill, miscTableGrow:
+	case miscTableInit, miscTableCopy, miscTableFill:
 		w.charge(b, in, w.elems)
+	case miscTableGrow:
+		w.chargeGrown(b, appendU32([]byte{opMisc, miscTableSize}, in.x), w.slots)
 	}
 }
 

@@ -36,8 +36,9 @@
 // One unit is one executed instruction; those that compile to nothing (block,
 // loop, else, end, nop) weigh nothing, and those that leave compiled code weigh
 // more, see the constants in weight.go. Bulk operations add the number of bytes
-// or elements, growing a memory adds its bytes, before they run. A call pays one
-// unit for every eight locals beyond the first 64.
+// or elements before they run; growing a memory or table adds the bytes or
+// elements that were granted. A call pays one unit for every eight locals beyond
+// the first 64.
 //
 // Charges are taken in advance, for the region that follows: a function's body
 // without its loops at its entry, a loop's body without inner loops at each

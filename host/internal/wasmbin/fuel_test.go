@@ -78,9 +78,9 @@ func TestBulkOperationsPayForTheirSize(t *testing.T) {
 		{"fill", 0, 0, false}, {"fill", 65536, 65536, false}, {"fill", 131072, 131072, false},
 		{"fill", 4 << 20, 4 << 20, trap}, {"fill", 1 << 31, 0, trap}, {"fill", 1<<32 - 1, 0, trap},
 		{"copy", 70000, 70000, false}, {"init", 16, 16, false}, {"init", 17, 17, trap},
-		{"grow", 2, 2 << 16, false}, {"grow", 98, 98 << 16, false}, {"grow", 101, 0, false}, {"grow", 1<<32 - 1, 0, false},
+		{"grow", 2, 2 << 16, false}, {"grow", 98, 98 << 16, false}, {"grow", 99, 0, false}, {"grow", 101, 0, false}, {"grow", 1<<32 - 1, 0, false},
 		{"table_fill", 4, 4, false}, {"table_copy", 3, 3, false}, {"table_init", 2, 2, false}, {"table_init", 3, 3, trap},
-		{"table_grow", 5, 5, false}, {"table_grow", 1001, 0, false},
+		{"table_grow", 5, 5, false}, {"table_grow", 1000, 0, false}, {"table_grow", 1001, 0, false},
 	} {
 		t.Run(fmt.Sprint(c.name, " ", c.arg), func(t *testing.T) {
 			out := mustMeter(t, fixture(t, "bulk"), MeterOptions{MaxMemoryPages: 100, MaxTable: 1000})

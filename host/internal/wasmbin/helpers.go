@@ -7,12 +7,14 @@ const (
 	typeTick   = iota // () -> i64
 	typeRefill        // () -> ()
 	typeCharge        // i32 -> i32
+	typeGrown         // i32 i32 -> i32
 )
 
 var helperTypes = [][]byte{
 	{0x60, 0, 1, byte(I64)},
 	{0x60, 0, 0},
 	{0x60, 1, byte(I32), 1, byte(I32)},
+	{0x60, 2, byte(I32), byte(I32), 1, byte(I32)},
 }
 
 // typeIndex is the index of an added type.
@@ -20,27 +22,29 @@ func (w *rewriter) typeIndex(added uint32) uint32 { return uint32(len(w.m.types)
 
 // helperDeclarations are the type indices of the helpers, encoded.
 func (w *rewriter) helperDeclarations() [][]byte {
-	refill, charge := appendU32(nil, w.typeIndex(typeRefill)), appendU32(nil, w.typeIndex(typeCharge))
-	return [][]byte{refill, charge, charge, charge}
+	refill, charge, grown := appendU32(nil, w.typeIndex(typeRefill)), appendU32(nil, w.typeIndex(typeCharge)), appendU32(nil, w.typeIndex(typeGrown))
+	return [][]byte{refill, charge, charge, grown, grown}
 }
 
 // helpers are the bodies of the functions metering adds behind the module's own:
 //
-//	refill  () -> ()    asks the host for slices until the counter is not negative
-//	bytes   n -> n      charges for n bytes of memory about to be filled or copied
-//	pages   n -> n      charges for n pages about to be added to the memory
-//	elems   n -> n      charges for n elements of a table
+//	refill  () -> ()         asks the host for slices until the counter is not negative
+//	bytes   n -> n           charges for n bytes of memory about to be filled or copied
+//	elems   n -> n           charges for n elements of a table
+//	pages   old new -> old   charges for the pages by which the memory has grown
+//	slots   old new -> old   charges for the elements by which a table has grown
 //
 // A number beyond what the memory or table can ever hold is not charged: the
-// instruction traps or answers -1 without doing the work, and the guest's author
-// should see that and not an exhausted budget.
+// instruction traps without doing the work, and the guest's author should see
+// that and not an exhausted budget. For the same reason growth is charged when it
+// has happened, and a refused one (old is -1) is not.
 func (w *rewriter) helpers() [][]byte {
-	pages := w.memoryLimit()
 	return [][]byte{
 		w.refillBody(),
-		w.chargeBody(min(uint64(pages)*PageSize, math.MaxUint32), 0),
-		w.chargeBody(uint64(pages), 16),
-		w.chargeBody(w.tableLimit(), 0),
+		w.chargeBody(min(uint64(w.memoryLimit())*PageSize, math.MaxUint32)),
+		w.chargeBody(w.tableLimit()),
+		w.grownBody(16),
+		w.grownBody(0),
 	}
 }
 
@@ -81,14 +85,22 @@ func (w *rewriter) refillBody() []byte {
 	return append(b, opI64Const, 0, opI64LtS, opBrIf, 0, opEnd, opEnd)
 }
 
-// chargeBody charges for its argument, shifted left by shift, unless that is
-// above limit, and returns it.
-func (w *rewriter) chargeBody(limit uint64, shift byte) []byte {
+// grownBody charges for the difference of its arguments, shifted left by shift,
+// unless the first is -1, which it returns.
+func (w *rewriter) grownBody(shift byte) []byte {
+	b := appendU32([]byte{0, opGlobalGet}, w.fuel)
+	b = append(b, opLocalGet, 1, opLocalGet, 0, opI32Sub, opI64ExtendU, opI64Const, shift, opI64Shl)
+	b = append(b, opI64Const, 0, opLocalGet, 0, opI32Const, 0x7f, opI32Ne, opSelect)
+	b = appendU32(append(b, opI64Sub, opGlobalSet), w.fuel)
+	b = w.appendRefillIfNegative(b)
+	return append(b, opLocalGet, 0, opEnd)
+}
+
+// chargeBody charges for its argument, unless that is above limit, and returns
+// it.
+func (w *rewriter) chargeBody(limit uint64) []byte {
 	b := appendU32([]byte{0, opGlobalGet}, w.fuel)
 	b = append(b, opLocalGet, 0, opI64ExtendU)
-	if shift != 0 {
-		b = append(b, opI64Const, shift, opI64Shl)
-	}
 	if limit < math.MaxUint32 {
 		b = append(b, opI64Const, 0, opLocalGet, 0, opI32Const)
 		b = appendS32(b, int32(uint32(limit)))

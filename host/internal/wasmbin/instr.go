@@ -21,11 +21,14 @@ const (
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
 	opTableSet     = 0x26
+	opMemorySize   = 0x3f
 	opMemoryGrow   = 0x40
 	opI32Const     = 0x41
 	opI64Const     = 0x42
+	opI32Ne        = 0x47
 	opI32LeU       = 0x4d
 	opI64LtS       = 0x53
+	opI32Sub       = 0x6b
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
 	opI64Shl       = 0x86

@@ -14,8 +14,9 @@ type rewriter struct {
 	tick   uint32 // function, imported
 	refill uint32 // function: see helpers
 	bytes  uint32
-	pages  uint32
 	elems  uint32
+	pages  uint32
+	slots  uint32
 	check  sequence
 	spend  sequence
 	code   codeWriter
@@ -28,7 +29,7 @@ func newRewriter(m *module, o MeterOptions, window int) *rewriter {
 	w.fuel = uint32(len(m.globals))
 	w.tick = uint32(m.imported[KindFunc])
 	w.refill = uint32(len(m.funcs)) + 1
-	w.bytes, w.pages, w.elems = w.refill+1, w.refill+2, w.refill+3
+	w.bytes, w.elems, w.pages, w.slots = w.refill+1, w.refill+2, w.refill+3, w.refill+4
 	w.check, w.spend = w.sequences()
 	w.out.host = w.tick
 	w.out.buf = make([]byte, 0, len(m.bin)+len(m.bin)/6+512)

@@ -100,6 +100,8 @@
     (call $var_set (local.get $b) (local.get $b)) (i32.const 1))
   (func (export "http_request_once") (result i32)
     (drop (call $http_request (call $book) (i64.const 0))) (i32.const 1))
+  (func (export "http_body_once") (result i32)
+    (drop (call $http_request (call $alloc (i64.const 10)) (call $book))) (i32.const 1))
   (func (export "fd_write_once") (result i32)
     (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 7000000) (i32.const 58001000)))
     (call $fd_write (i32.const 1) (i32.const 0) (i32.const 7000000) (i32.const 58001000)))
