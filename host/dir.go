@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -41,69 +42,107 @@ const (
 //
 // Nothing outside dir is read, whatever links it holds, and nothing is written.
 func ReadDir(dir string) ([]DirEntry, error) {
+	entries, _, err := scanDir(dir, func(string) bool { return true })
+	return entries, err
+}
+
+// ReadNamed is [ReadDir] for some plugins only: no other module is opened. It
+// returns the entries of these names, those of one name twice among them, and the
+// names of the other plugins, sorted.
+func ReadNamed(dir string, names ...string) (entries []DirEntry, others []string, err error) {
+	return scanDir(dir, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// scanDir reads the plugins whose names are wanted, and lists the others.
+func scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, others []string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("plugin directory %s: open: %w (create it, or set plugins.dir)", dir, cause(err))
+		return nil, nil, fmt.Errorf("plugin directory %s: open: %w (create it, or set plugins.dir)", dir, cause(err))
 	}
 	defer root.Close()
 	list, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return nil, fmt.Errorf("plugin directory %s: list: %w", dir, cause(err))
+		return nil, nil, fmt.Errorf("plugin directory %s: list: %w", dir, cause(err))
 	}
-	var entries []DirEntry
 	for _, e := range list {
-		if entry, ok := readEntry(root, dir, e.Name()); ok {
-			entries = append(entries, entry)
+		entry, ok := findEntry(root, dir, e.Name())
+		switch {
+		case !ok:
+		case !wanted(entry.Name):
+			others = append(others, entry.Name)
+		default:
+			entries = append(entries, entry.read(root))
 		}
 	}
 	refuseDuplicates(entries)
-	return entries, nil
+	slices.Sort(others)
+	return entries, slices.Compact(others), nil
 }
 
-// readEntry reads the plugin that name stands for, if it is one.
-func readEntry(root *os.Root, dir, name string) (DirEntry, bool) {
+// found is a plugin that has not been read yet.
+type found struct {
+	DirEntry
+	// module and manifest are files of the directory; there may be no manifest.
+	module, manifest string
+}
+
+// findEntry finds the plugin that name stands for, if it is one. Err is set if
+// there is no module that could be read.
+func findEntry(root *os.Root, dir, name string) (found, bool) {
 	if strings.HasPrefix(name, ".") {
-		return DirEntry{}, false
+		return found{}, false
 	}
 	info, err := root.Stat(name)
 	isFile := strings.HasSuffix(name, wasmSuffix) && (err != nil || !info.IsDir())
 	switch {
 	case isFile:
 		e := DirEntry{Name: strings.TrimSuffix(name, wasmSuffix), Path: filepath.Join(dir, name)}
-		e.Spec, e.Err = readPlugin(root, e.Name, name, "")
-		return e, true
+		return found{e, name, ""}, true
 	case err != nil:
-		return DirEntry{Name: name, Path: filepath.Join(dir, name), Err: unreadable(name, err)}, true
+		return found{DirEntry: DirEntry{Name: name, Path: filepath.Join(dir, name), Err: unreadable(name, err)}}, true
 	case !info.IsDir():
-		return DirEntry{}, false
+		return found{}, false
 	}
-	module, manifest := filepath.Join(name, pluginFile), filepath.Join(name, manifestFile)
-	e := DirEntry{Name: name, Path: filepath.Join(dir, module)}
-	if _, err := root.Lstat(module); errors.Is(err, fs.ErrNotExist) {
-		if _, err := root.Lstat(manifest); err != nil {
-			return DirEntry{}, false
+	f := found{module: filepath.Join(name, pluginFile), manifest: filepath.Join(name, manifestFile)}
+	f.DirEntry = DirEntry{Name: name, Path: filepath.Join(dir, f.module)}
+	if _, err := root.Lstat(f.module); errors.Is(err, fs.ErrNotExist) {
+		if _, err := root.Lstat(f.manifest); err != nil {
+			return found{}, false
 		}
-		e.Err = fmt.Errorf("plugin %q: there is %s but no %s: %w (build the plugin into this folder)", name, manifestFile, pluginFile, fs.ErrNotExist)
-		return e, true
+		f.Err = fmt.Errorf("plugin %q: there is %s but no %s: %w (build the plugin into this folder)", name, manifestFile, pluginFile, fs.ErrNotExist)
 	}
-	e.Spec, e.Err = readPlugin(root, name, module, manifest)
-	return e, true
+	return f, true
+}
+
+// read reads the module and the manifest beside it.
+func (f found) read(root *os.Root) DirEntry {
+	if f.Err == nil {
+		f.Spec, f.Err = readPlugin(root, f.Name, f.module, f.manifest)
+	}
+	return f.DirEntry
 }
 
 // readPlugin reads a module and the manifest beside it, if there is one.
 func readPlugin(root *os.Root, name, module, manifest string) (*Spec, error) {
-	wasm, err := readBounded(root, module, wasmbin.MaxSize)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %w", name, err)
+	wasm, side, err := readFiles(root, module, manifest)
+	switch {
+	case err == nil:
+		return ReadSpec(name, wasm, side)
+	case name == "":
+		return nil, err
 	}
-	var side []byte
-	if manifest != "" {
-		side, err = readBounded(root, manifest, maxManifest)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("plugin %q: %w", name, err)
-		}
+	return nil, fmt.Errorf("plugin %q: %w", name, err)
+}
+
+// readFiles reads a module and the manifest beside it, if there is one.
+func readFiles(root *os.Root, module, manifest string) (wasm, side []byte, err error) {
+	if wasm, err = readBounded(root, module, wasmbin.MaxSize); err != nil || manifest == "" {
+		return wasm, nil, err
 	}
-	return ReadSpec(name, wasm, side)
+	if side, err = readBounded(root, manifest, maxManifest); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return wasm, side, err
 }
 
 // ReadFile reads the spec of one module file, with the plugin.yaml beside it
@@ -115,16 +154,19 @@ func ReadFile(path string) (*Spec, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("module %s: open: %w", path, cause(err))
+		return nil, fmt.Errorf("module %s: open: %w (give the path of a module)", path, cause(err))
 	}
 	defer root.Close()
-	manifest, name := "", ""
+	if _, err := root.Stat(file); err != nil {
+		return nil, fmt.Errorf("module %s: read: %w (give the path of a module)", path, cause(err))
+	}
+	manifest := ""
 	if file == pluginFile {
 		manifest = manifestFile
 	}
-	spec, err := readPlugin(root, name, file, manifest)
+	spec, err := readPlugin(root, "", file, manifest)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("module %s: %w", path, err)
 	}
 	if spec.Name == "" {
 		spec.Name = strings.TrimSuffix(file, wasmSuffix)

@@ -131,6 +131,36 @@ pipe: plugin "pipe": pipe.wasm: read: not a regular file (it must be a readable 
 	}
 }
 
+// Only what is named is read; what has the same name is found all the same.
+func TestReadNamed(t *testing.T) {
+	dir := pluginDir(t, map[string]string{
+		"no-change/plugin.wasm": "fixture:no-change/plugin.wasm", "no-change/plugin.yaml": "fixture:no-change/plugin.yaml",
+		"trap/plugin.wasm": "fixture:trap/plugin.wasm", "trap.wasm": "fixture:trap/plugin.wasm",
+		"broken.wasm": "not wasm", "more/plugin.wasm": "not wasm", "empty/README.md": "nothing here", "notes.txt": "no plugin",
+	})
+	entries, others, err := host.ReadNamed(dir, "trap", "no-change", "gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(others, " "), "broken more"; got != want {
+		t.Errorf("others %s, want %s", got, want)
+	}
+	var got []string
+	for _, e := range entries {
+		line := e.Name
+		switch {
+		case e.Spec != nil:
+			line += " ok"
+		case errors.Is(e.Err, host.ErrDuplicate):
+			line += " twice"
+		}
+		got = append(got, line)
+	}
+	if got, want := strings.Join(got, ", "), "no-change ok, trap twice, trap twice"; got != want {
+		t.Errorf("entries %s, want %s", got, want)
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	s, err := host.ReadFile(filepath.Join(fixtures, "no-change", "plugin.wasm"))
 	if err != nil || s.Name != "no-change" || s.ManifestFrom != "plugin.yaml" {

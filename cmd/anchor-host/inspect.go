@@ -65,18 +65,14 @@ func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instanc
 	if i, ok := loaded.Instances[name]; ok {
 		found, plugin = &i, i.Plugin
 	}
-	entries, err := host.ReadDir(loaded.PluginDir())
+	entries, others, err := host.ReadNamed(loaded.PluginDir(), plugin)
 	if err != nil {
 		return nil, nil, err
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		if e.Name == plugin {
-			return e.Spec, found, e.Err
-		}
-		names[i] = e.Name
+	if len(entries) > 0 { // two of one name have the same error
+		return entries[0].Spec, found, entries[0].Err
 	}
-	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, strict.Hint(plugin, names))
+	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, strict.Hint(plugin, others))
 }
 
 // inspection is what "plugin inspect" shows.

@@ -258,6 +258,21 @@ func TestPluginInspect(t *testing.T) {
 	}
 }
 
+// What cannot be inspected is named as the user named it.
+func TestPluginInspectErrors(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"a.wasm": "nothing of the kind"}))
+	for name, want := range map[string]string{
+		"nope.wasm":   "module nope.wasm: read: no such file or directory (give the path of a module)",
+		"a/nope.wasm": "module a/nope.wasm: open: no such file or directory (give the path of a module)",
+		"a.wasm":      "module a.wasm: not a WebAssembly module: text (give the compiled .wasm)",
+	} {
+		code, _, stderr := run(t, "", "plugin", "inspect", name)
+		if want := "anchor-host: " + want + "\n"; code == codeOK || stderr != want {
+			t.Errorf("%s: code %d, %q, want %q", name, code, stderr, want)
+		}
+	}
+}
+
 func TestPluginCall(t *testing.T) {
 	module := func(name string) string { return filepath.Join(fixtureDir, name, "plugin.wasm") }
 	tests := []struct {

@@ -13,21 +13,21 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-// catalog is the content of a plugin folder.
+// catalog are the plugins of a folder that a configuration names.
 type catalog struct {
 	dir     string
 	entries map[string]host.DirEntry
+	// others are the names of the other plugins of the folder.
+	others []string
 	// err is why the folder could not be read.
 	err error
 }
 
-func readCatalog(dir string) *catalog {
+// readCatalog reads the named plugins, and no others: reading takes time.
+func readCatalog(dir string, names []string) *catalog {
 	c := &catalog{dir: dir, entries: map[string]host.DirEntry{}}
-	list, err := host.ReadDir(dir)
-	if err != nil {
-		c.err = err
-		return c
-	}
+	var list []host.DirEntry
+	list, c.others, c.err = host.ReadNamed(dir, names...)
 	for _, e := range list {
 		c.entries[e.Name] = e
 	}
@@ -52,7 +52,7 @@ func (c *catalog) spec(plugin string) (*host.Spec, *Unavailable) {
 }
 
 func (c *catalog) near(plugin string) string {
-	if n := strict.Nearest(plugin, slices.Sorted(maps.Keys(c.entries))); n != "" {
+	if n := strict.Nearest(plugin, slices.Concat(slices.Sorted(maps.Keys(c.entries)), c.others)); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
 	return ""

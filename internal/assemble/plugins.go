@@ -45,8 +45,12 @@ func (p *plugins) load(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	p.catalog = readCatalog(p.options.PluginDir)
 	names := slices.Sorted(maps.Keys(wanted))
+	modules := make([]string, len(names))
+	for i, name := range names {
+		modules[i] = wanted[name].Plugin
+	}
+	p.catalog = readCatalog(p.options.PluginDir, modules)
 	var wg sync.WaitGroup
 	for _, name := range names {
 		l := &loaded{}

@@ -23,8 +23,8 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	v := &validator{loaded: l, warned: map[string]bool{}}
 	v.window()
 	list := uses(&l.Config)
-	if len(list) > 0 || len(l.Instances) > 0 {
-		v.catalog = readCatalog(pluginDir)
+	if names := pluginNames(&l.Config, list); len(names) > 0 {
+		v.catalog = readCatalog(pluginDir, names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Instances)) {
 		v.instance(name, l.Instances[name])
@@ -36,6 +36,19 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])
 	}
 	return v.warnings, l.Place(v.findings).Err()
+}
+
+// pluginNames returns the plugins of all instances and of the given uses.
+func pluginNames(c *config.Config, list []use) []string {
+	var names []string
+	for _, i := range c.Instances {
+		names = append(names, i.Plugin)
+	}
+	for _, u := range list {
+		_, i := resolve(c, u.Use)
+		names = append(names, i.Plugin)
+	}
+	return names
 }
 
 type validator struct {
