@@ -122,7 +122,8 @@ func abiMessages(msgs []pipeline.Message) []abi.Message {
 }
 
 // Formatter returns the operation format as a pipeline.Formatter. Its type is
-// the name of the plugin.
+// what the plugin says of each output, and the name of the plugin where it says
+// nothing.
 func (p *Plugin) Formatter(o StepOptions) (pipeline.Formatter, error) {
 	op, err := p.operation(abi.OpFormat, o)
 	if err != nil {
@@ -137,7 +138,11 @@ func (f formatter) Isolated() {}
 
 func (f formatter) FormatType() string { return f.o.plugin.name }
 
-// Format returns a string, or any other JSON document as json.RawMessage.
+// maxFormatType bounds the name that a guest gives its format, in bytes.
+const maxFormatType = 64
+
+// Format returns a string, or any other JSON document as json.RawMessage, in a
+// pipeline.Formatted.
 func (f formatter) Format(ctx context.Context, w *pipeline.Window) (any, error) {
 	var reply abi.FormatReply
 	changed, err := f.o.ask(ctx, abi.FormatRequest{
@@ -149,12 +154,17 @@ func (f formatter) Format(ctx context.Context, w *pipeline.Window) (any, error) 
 	case !changed || len(reply.Output) == 0:
 		return nil, f.o.invalid("no output (a formatter has no default to leave things at)")
 	}
+	if t := reply.FormatType; !validFormatType(t) {
+		return nil, f.o.invalid("format_type %q (want at most %d bytes without control characters)", oneLine(clip(t, maxFormatType)), maxFormatType)
+	}
 	var text string
 	if json.Unmarshal(reply.Output, &text) == nil && reply.Output[0] == '"' {
-		return text, nil
+		return pipeline.Formatted{Type: reply.FormatType, Output: text}, nil
 	}
-	return reply.Output, nil
+	return pipeline.Formatted{Type: reply.FormatType, Output: reply.Output}, nil
 }
+
+func validFormatType(t string) bool { return len(t) <= maxFormatType && oneLine(t) == t }
 
 // Tokenizer returns the operation count_tokens as a pipeline.Tokenizer. Its name
 // is that of the plugin.

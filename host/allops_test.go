@@ -185,7 +185,7 @@ func TestFormatterInBuild(t *testing.T) {
 	p := loadAllops(t, h, host.PluginConfig{})
 	f := must[pipeline.Formatter](t)(p.Formatter(host.StepOptions{}))
 	r := build(t, pipeline.Config{Formatter: f, Steps: []pipeline.StepConfig{docs("one", "two")}}, "q")
-	if r.Output != "- one\n- two\n" || r.FormatType != "allops" {
+	if r.Output != "- one\n- two\n" || r.FormatType != "lines" {
 		t.Errorf("output %q of type %q", r.Output, r.FormatType)
 	}
 }

@@ -42,6 +42,16 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
+func TestValidFormatType(t *testing.T) {
+	for in, want := range map[string]bool{
+		"": true, "markdown": true, "naïve": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a\nb": false, "\x1b[31m": false,
+	} {
+		if got := validFormatType(in); got != want {
+			t.Errorf("validFormatType(%q) = %t", in, got)
+		}
+	}
+}
+
 func TestHostMatches(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, host string

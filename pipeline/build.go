@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -49,8 +50,10 @@ type build struct {
 	window   *Window
 	overflow []OverflowItem
 	output   any
-	diag     *Diagnostics
-	story    *storyLog // nil unless the pipeline explains
+	// formatType is what the formatter said of output, if it did.
+	formatType string
+	diag       *Diagnostics
+	story      *storyLog // nil unless the pipeline explains
 
 	whole     []Item // items before some were cut, nil when none was
 	uncut     []int  // counts before that
@@ -201,7 +204,7 @@ func (b *build) finish(ctx context.Context) *Result {
 	r := &Result{
 		Window:      b.window,
 		Output:      b.output,
-		FormatType:  b.p.formatter.FormatType(),
+		FormatType:  cmp.Or(b.formatType, b.p.formatter.FormatType()),
 		Counted:     b.counted,
 		Counting:    b.counting,
 		Overflow:    b.overflow,

@@ -162,7 +162,7 @@ func (b *build) stamp(it *Item, i int32) {
 	}
 }
 
-// formatWindow calls the formatter.
+// formatWindow calls the formatter, and notes the type it gives its output.
 func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err error) {
 	err = guard(func() (err error) {
 		output, err = b.p.formatter.Format(ctx, w)
@@ -170,6 +170,10 @@ func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err er
 	})
 	if err != nil {
 		return nil, fmt.Errorf("formatter %q: format window of %d items: %w", b.p.formatter.FormatType(), len(w.Items), err)
+	}
+	b.formatType = ""
+	if f, ok := output.(Formatted); ok {
+		output, b.formatType = f.Output, f.Type
 	}
 	return output, nil
 }

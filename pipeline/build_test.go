@@ -162,6 +162,29 @@ func (broken) Format(context.Context, *Window) (any, error)              { panic
 func (broken) Run(context.Context, *Query, []Item) ([]Item, error)       { panic("boom") }
 func (broken) Retrieve(context.Context, *Query, int) (i []Item, e error) { panic("boom") }
 
+// dated is a formatter that learns the type by formatting.
+type dated struct{ typ string }
+
+func (dated) FormatType() string { return "dated" }
+func (d dated) Format(_ context.Context, w *Window) (any, error) {
+	return Formatted{Type: d.typ, Output: len(w.Items)}, nil
+}
+
+func TestFormatterStatesTheTypeOfItsOutput(t *testing.T) {
+	for typ, want := range map[string]string{"dated-2": "dated-2", "": "dated"} {
+		for _, fit := range []Fit{FitItems, FitExact} {
+			p, err := New(Config{Formatter: dated{typ}, Tokenizer: WordTokenizer(), Fit: fit, Memory: memories{{ID: "m", Content: "text", Source: SourceMemory, Priority: 8}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := p.Build(t.Context(), Query{Text: "q"})
+			if err != nil || r.Output != 1 || r.FormatType != want {
+				t.Errorf("%q: output %v of type %q, error %v (want 1, %q)", typ, r.Output, r.FormatType, err, want)
+			}
+		}
+	}
+}
+
 // memories is a MemoryProvider of fixed items.
 type memories []Item
 

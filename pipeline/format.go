@@ -12,8 +12,17 @@ import (
 type Formatter interface {
 	// FormatType names the format, such as "anthropic".
 	FormatType() string
-	// Format returns a string or a value that encoding/json can marshal.
+	// Format returns a string or a value that encoding/json can marshal, as it is
+	// or in a Formatted.
 	Format(ctx context.Context, w *Window) (any, error)
+}
+
+// Formatted is what a formatter returns that learns the type of an output only by
+// making it: a build takes Output as the output, and Type, unless it is empty, in
+// place of what FormatType says.
+type Formatted struct {
+	Type   string
+	Output any
 }
 
 // sections are the items of a window by what they become in the output. Retrieved
