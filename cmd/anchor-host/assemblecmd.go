@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -99,7 +98,7 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 		defer s.Close() // everything that was saved is on disk
 		run.stored = &agentstore.Run{Store: s, Tenant: loaded.TenantName(), ID: f.run}
 	}
-	result, err := run.do(cmd.Context())
+	result, err := within(cmd.Context(), loaded.Timeout, run.do)
 	if err != nil {
 		return err
 	}
@@ -158,11 +157,6 @@ type agentRun struct {
 // do loads the plugins, runs the chain, saves the state, and says on stderr which
 // providers were left out.
 func (r *agentRun) do(ctx context.Context) (*pipeline.Assembly, error) {
-	if r.config.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.config.Timeout))
-		defer cancel()
-	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +110,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if run.previous, err = a.readPrevious(f.previous); err != nil {
 		return err
 	}
-	result, err := run.do(cmd.Context())
+	result, err := within(cmd.Context(), run.config.Timeout, run.do)
 	if err != nil {
 		return err
 	}
@@ -198,11 +197,6 @@ type buildRun struct {
 
 // do loads the plugins, builds, and says on stderr which steps were skipped.
 func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
-	if r.config.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.config.Timeout))
-		defer cancel()
-	}
 	progress := newProgress(r.app)
 	progress.off = r.silent
 	defer progress.stop()

@@ -104,7 +104,7 @@ func settingsListing(settings []config.Setting, origin bool) listing {
 		l.header = append(l.header, "ORIGIN")
 	}
 	for i, s := range settings {
-		row := []string{s.Path, oneCell(s.Value)}
+		row := []string{s.Path, oneCell(s.Text)}
 		if origin {
 			row = append(row, s.Origin)
 		} else {

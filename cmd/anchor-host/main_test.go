@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,7 +84,7 @@ func TestExitCodes(t *testing.T) {
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
 		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound,
 			`anchor-host: required instance "i": plugin "i": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
-		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded`},
+		{"deadline", []string{"build", "-c", "slow.yaml", "q"}, codeLimit, `anchor-host: query: context deadline exceeded (all of it may take 1ns: raise --timeout, or timeout in anchor.yaml)`},
 		{"inspect what is not there", []string{"plugin", "inspect", "x"}, codeNotFound, `anchor-host: plugin "x" in plugins: file does not exist`},
 		{"validate a missing plugin", []string{"config", "validate", "-c", "gone.yaml"}, codeInvalid,
 			`anchor-host: gone.yaml:1:9: steps[0]: plugin "gone": not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
@@ -144,13 +145,16 @@ func TestPrecedence(t *testing.T) {
 		if code != codeOK {
 			t.Fatalf("%d: %s", code, stderr)
 		}
-		var settings []struct{ Path, Value, Origin string }
+		var settings []struct {
+			Path, Origin string
+			Value        any
+		}
 		if err := json.Unmarshal([]byte(stdout), &settings); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range settings {
 			if s.Path == "max_tokens" {
-				return s.Value + " from " + s.Origin
+				return fmt.Sprint(s.Value) + " from " + s.Origin
 			}
 		}
 		return "nothing"
@@ -177,6 +181,33 @@ func TestPrecedence(t *testing.T) {
 	want := "anchor-host: invalid configuration: environment ANCHOR_HOST_MAX_TOKENS: want a whole number, 1 or more, got \"many\"\n"
 	if code != codeInvalid || stderr != want {
 		t.Errorf("%d, %q, want %q", code, stderr, want)
+	}
+}
+
+// Listings for programs have the types of the values.
+func TestConfigShowTypes(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"anchor.yaml": `
+max_tokens: 100
+timeout: 2s
+format_options: {caching: true}
+facts: {min_score: 0.5, tags: [a, "7"]}
+steps: [{name: "8", builtin: sort, settings: {by: score}, priority: 3}]
+`}))
+	for format, want := range map[string][]string{
+		"json": {`"value": 100`, `"value": "2s"`, `"value": true`, `"value": 0.5`, `"value": "8"`, `"value": 3`, `"value": "score"`,
+			"\"value\": [\n      \"a\",\n      \"7\"\n    ]"},
+		"yaml":  {"value: 100\n", "value: 2s\n", "value: true\n", "value: 0.5\n", "value: \"8\"\n", "    - \"7\"\n"},
+		"table": {"facts.tags ", " a, 7\n"},
+	} {
+		code, stdout, stderr := run(t, "", "config", "show", "-o", format)
+		if code != codeOK {
+			t.Fatalf("%d: %s", code, stderr)
+		}
+		for _, line := range want {
+			if !strings.Contains(stdout, line) {
+				t.Errorf("%s lacks %q:\n%s", format, line, stdout)
+			}
+		}
 	}
 }
 

@@ -152,28 +152,28 @@ func TestSettings(t *testing.T) {
 		got[s.Path] = s
 	}
 	for _, want := range []Setting{
-		{"max_tokens", "100", "flag --max-tokens"},
-		{"tokenizer", "cl100k_base", "a.yaml:3"},
-		{"log_level", "warn", "default"},
-		{"plugins.dir", "./wasm", "a.yaml:1"},
-		{"instances.docs.settings.k1", "0.9", "a.yaml:13"},
-		{"instances.docs.settings.api_key", "(hidden)", "a.yaml:13"},
-		{"instances.docs.limits.memory", "256MiB", "a.yaml:19"},
-		{"instances.docs.required", "true", "a.yaml:20"},
-		{"steps[0].on_error", "raise", "a.yaml:26"},
-		{"steps[1].priority", "60", "a.yaml:27"},
-		{"conversation.max_tokens", "500", "a.yaml:22"},
-		{"enricher.max_items", "3", "a.yaml:24"},
-		{"store.synchronous", "normal", "a.yaml:38"},
-		{"facts.min_score", "0.2", "a.yaml:39"},
-		{"facts.tags", "a, b", "a.yaml:39"},
-		{"agent.frames", "false", "a.yaml:44"},
-		{"agent.observation", "true", "a.yaml:45"},
-		{"agent.compaction.enabled", "true", "default"},
-		{"agent.compaction.keep_tokens", "300", "a.yaml:46"},
-		{"agent.truncation", "false", "a.yaml:47"},
+		{"max_tokens", int64(100), "100", "flag --max-tokens"},
+		{"tokenizer", "cl100k_base", "cl100k_base", "a.yaml:3"},
+		{"log_level", "warn", "warn", "default"},
+		{"plugins.dir", "./wasm", "./wasm", "a.yaml:1"},
+		{"instances.docs.settings.k1", 0.9, "0.9", "a.yaml:13"},
+		{"instances.docs.settings.api_key", "(hidden)", "(hidden)", "a.yaml:13"},
+		{"instances.docs.limits.memory", "256MiB", "256MiB", "a.yaml:19"},
+		{"instances.docs.required", true, "true", "a.yaml:20"},
+		{"steps[0].on_error", "raise", "raise", "a.yaml:26"},
+		{"steps[1].priority", int64(60), "60", "a.yaml:27"},
+		{"conversation.max_tokens", int64(500), "500", "a.yaml:22"},
+		{"enricher.max_items", int64(3), "3", "a.yaml:24"},
+		{"store.synchronous", "normal", "normal", "a.yaml:38"},
+		{"facts.min_score", 0.2, "0.2", "a.yaml:39"},
+		{"facts.tags", []string{"a", "b"}, "a, b", "a.yaml:39"},
+		{"agent.frames", false, "false", "a.yaml:44"},
+		{"agent.observation", true, "true", "a.yaml:45"},
+		{"agent.compaction.enabled", true, "true", "default"},
+		{"agent.compaction.keep_tokens", int64(300), "300", "a.yaml:46"},
+		{"agent.truncation", false, "false", "a.yaml:47"},
 	} {
-		if got[want.Path] != want {
+		if !reflect.DeepEqual(got[want.Path], want) {
 			t.Errorf("got %+v, want %+v", got[want.Path], want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -14,8 +15,11 @@ import (
 
 // Setting is one effective value.
 type Setting struct {
-	Path  string `json:"path"`
-	Value string `json:"value"`
+	Path string `json:"path"`
+	// Value is a bool, int64, float64, []string or string.
+	Value any `json:"value"`
+	// Text is the value in one cell.
+	Text string `json:"-"`
 	// Origin is "flag --x", "environment X", "file:line" or "default".
 	Origin string `json:"origin,omitempty"`
 }
@@ -39,7 +43,8 @@ type lister struct {
 	settings []Setting
 }
 
-func (s *lister) add(path, value, fallback string) {
+// add lists the value v, whose text is value.
+func (s *lister) add(v reflect.Value, path, value, fallback string) {
 	n, inFile := s.loaded.node.Find(path)
 	origin, overridden := s.loaded.origins[path]
 	switch {
@@ -55,10 +60,37 @@ func (s *lister) add(path, value, fallback string) {
 	if origin == "default" && value == "" {
 		return
 	}
+	setting := Setting{path, typed(v, value), value, origin}
 	if isSecret(path) {
-		value = hidden
+		setting.Value, setting.Text = hidden, hidden
 	}
-	s.settings = append(s.settings, Setting{path, value, origin})
+	s.settings = append(s.settings, setting)
+}
+
+// typed returns the value of a text, by the type of the setting that has it.
+func typed(v reflect.Value, text string) any {
+	if list, ok := v.Interface().([]string); ok {
+		return append([]string{}, list...)
+	}
+	if _, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler); ok {
+		return text
+	}
+	var x any
+	var err error
+	switch v.Kind() {
+	case reflect.Bool:
+		x, err = strconv.ParseBool(text)
+	case reflect.Int, reflect.Int64:
+		x, err = strconv.ParseInt(text, 10, 64)
+	case reflect.Float64:
+		x, err = strconv.ParseFloat(text, 64)
+	default:
+		return text
+	}
+	if err != nil {
+		return text
+	}
+	return x
 }
 
 // isSecret looks at the free-form parts only, where keys are the plugin's.
@@ -79,7 +111,7 @@ func (s *lister) object(v reflect.Value, path string) {
 
 func (s *lister) value(v reflect.Value, path, fallback string) {
 	if text, ok := plain(v); ok {
-		s.add(path, text, fallback)
+		s.add(v, path, text, fallback)
 		return
 	}
 	switch v.Kind() {
@@ -87,7 +119,7 @@ func (s *lister) value(v reflect.Value, path, fallback string) {
 		if !v.IsNil() {
 			s.value(v.Elem(), path, fallback)
 		} else if fallback != "" {
-			s.add(path, "", fallback)
+			s.add(reflect.Zero(v.Type().Elem()), path, "", fallback)
 		}
 	case reflect.Struct:
 		s.object(v, path)
