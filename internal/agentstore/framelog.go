@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -20,13 +21,22 @@ import (
 type FrameLog struct {
 	store store.Store
 	key   store.Key
+
+	mu   sync.Mutex
+	tail tail // of what this log has appended
+}
+
+// tail is where a log ends, as far as is known.
+type tail struct {
+	next uint64 // the number of the next frame
+	seq  int64  // the last sequence number that was given, 0 when it is not known
 }
 
 var _ frames.Log = (*FrameLog)(nil)
 
 // NewFrameLog returns the log of a run of a tenant.
 func NewFrameLog(s store.Store, tenant, run string) *FrameLog {
-	return &FrameLog{s, store.Key{Tenant: tenant, Kind: KindFrame, Stream: run}}
+	return &FrameLog{store: s, key: store.Key{Tenant: tenant, Kind: KindFrame, Stream: run}}
 }
 
 // Append implements [frames.Log]. What another process has appended meanwhile
@@ -52,22 +62,63 @@ func (l *FrameLog) Append(ctx context.Context, records []frames.Record) error {
 		recs[i] = store.Record{Seq: int64(r.ID) + 1, ID: frameID(r.ID), Data: data, Time: r.CreatedAt}
 		gaps = gaps || r.ID != records[0].ID+uint64(i)
 	}
-	next, err := l.next(ctx)
-	if err != nil {
-		return err
+	end := l.remembered()
+	if end.seq == 0 || records[0].ID != end.next || gaps {
+		var err error
+		if end, err = l.end(ctx); err != nil {
+			return err
+		}
 	}
 	switch {
-	case records[0].ID < next:
+	case records[0].ID < end.next:
 		return l.disorder(records[0].ID, nil)
-	case records[0].ID > next || gaps:
+	case records[0].ID > end.next || gaps:
 		// Frames of a document: its window, which has gaps where frames were evicted.
+		l.remember(tail{})
 		return l.store.Apply(ctx, store.Change{Key: l.key, Put: recs, KeepSeq: true})
 	}
-	_, err = l.store.Append(ctx, l.key, recs...)
-	if errors.Is(err, store.ErrExists) {
-		return l.disorder(records[0].ID, err)
+	return l.extend(ctx, end, recs)
+}
+
+// extend appends the frames that follow the known end. What others have appended
+// since shows in the ID of the first or, if theirs left a gap, in its sequence number.
+func (l *FrameLog) extend(ctx context.Context, end tail, recs []store.Record) error {
+	first, err := l.store.Append(ctx, l.key, recs...)
+	if err == nil && (end.seq == 0 || first == end.seq+1) {
+		n := len(recs)
+		l.remember(tail{next: end.next + uint64(n), seq: first + int64(n) - 1})
+		return nil
 	}
+	l.remember(tail{})
+	switch {
+	case errors.Is(err, store.ErrExists):
+		return l.disorder(end.next, err)
+	case err != nil:
+		return err
+	}
+	return l.disorder(end.next, l.withdraw(ctx, recs))
+}
+
+// withdraw deletes frames that turned out to follow greater ones.
+func (l *FrameLog) withdraw(ctx context.Context, recs []store.Record) error {
+	ids := make([]string, len(recs))
+	for i := range recs {
+		ids[i] = recs[i].ID
+	}
+	_, err := l.store.Delete(context.WithoutCancel(ctx), l.key, ids...)
 	return err
+}
+
+func (l *FrameLog) remembered() tail {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tail
+}
+
+func (l *FrameLog) remember(t tail) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail = t
 }
 
 func (l *FrameLog) disorder(id uint64, cause error) error {
@@ -78,17 +129,17 @@ func (l *FrameLog) disorder(id uint64, cause error) error {
 	return err
 }
 
-// next returns the number after that of the last frame.
-func (l *FrameLog) next(ctx context.Context) (uint64, error) {
+// end reads where the log ends.
+func (l *FrameLog) end(ctx context.Context) (tail, error) {
 	last, err := l.store.Last(ctx, l.key, 1)
 	if err != nil || len(last) == 0 {
-		return 0, err
+		return tail{}, err
 	}
 	id, err := strconv.ParseUint(last[0].ID, 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("log: record %q: %w (want the number of a frame)", last[0].ID, store.ErrCorrupt)
+		return tail{}, fmt.Errorf("log: record %q: %w (want the number of a frame)", last[0].ID, store.ErrCorrupt)
 	}
-	return id + 1, nil
+	return tail{next: id + 1}, nil // records after it may have been deleted: the next seq is open
 }
 
 // Read implements [frames.Log].
