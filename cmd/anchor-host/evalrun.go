@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -141,7 +140,7 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 	bar := newEvalProgress(e.app, configName(c))
 	defer bar.stop()
 	options.Progress = bar.step
-	return eval.Evaluate(ctx, &bounded{assembly, time.Duration(c.Timeout)}, e.set, options)
+	return eval.Evaluate(ctx, &bounded{assembly, c.Timeout}, e.set, options)
 }
 
 // prefixes are the names that the ids of items begin with.
@@ -164,17 +163,12 @@ func prefixes(c *config.Config) (names []string) {
 // bounded builds under the timeout of the configuration.
 type bounded struct {
 	eval.Builder
-	timeout time.Duration
+	timeout config.Duration
 }
 
 // Build implements [eval.Builder].
 func (b *bounded) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
-	if b.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, b.timeout)
-		defer cancel()
-	}
-	return b.Builder.Build(ctx, q)
+	return within(ctx, b.timeout, func(ctx context.Context) (*pipeline.Result, error) { return b.Builder.Build(ctx, q) })
 }
 
 // mount gives the instances that are asked for a folder with the corpus.
