@@ -60,7 +60,8 @@ bench-tokens: ## token counting against tiktoken-go, with the ratios
 	$(GO) test -run '^$$' -bench . ./pipeline/tokens/internal/bpe
 
 .PHONY: bench-build
-bench-build: ## what the pipeline itself costs: a build of 50 and 1,000 items, by item counts and by exact fit
+bench-build: ## what a build costs, beside Eino and LangChain JS, and by item counts and by exact fit
+	$(GO) -C tools/peers run . $(PEERS)
 	$(GO) test -run '^$$' -bench 'Benchmark(Build|ExactFit)$$' -benchmem ./pipeline
 
 .PHONY: test

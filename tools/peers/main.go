@@ -1,0 +1,90 @@
+// Command peers measures what a build costs in anchor-host's pipeline and in its peers, in
+// one run: the same six steps that do nothing, over the same items. It has a module of its
+// own, so that no peer reaches the go.mod of the product.
+//
+//	go -C tools/peers run . [-rounds 41] [-o table|json] [-gate]
+//
+// Cases take turns, one short round each, so that other work on the machine falls on all
+// of them; a figure is the median of its rounds. Only -gate turns a missed target into
+// exit status 1.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run returns the exit status: 0, 1 for a failure or, with -gate, a missed target, and 2 for
+// flags that make no sense.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	rounds := flags.Int("rounds", 41, "rounds of each case")
+	format := flags.String("o", "table", "output: table or json")
+	gate := flags.Bool("gate", false, "exit with status 1 when a target is missed")
+	dir := flags.String("js", ".", "folder of bench.mjs")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 || *rounds < 1 || *format != "table" && *format != "json" {
+		fmt.Fprintln(stderr, "peers: want no arguments, -rounds of 1 or more, and -o table or json")
+		return 2
+	}
+	report, err := measureAll(ctx, *rounds, *dir, stderr)
+	if err == nil {
+		err = report.write(stdout, *format)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(stderr, "peers:", err)
+		return 1
+	case *gate && report.missed() > 0:
+		fmt.Fprintf(stderr, "peers: %d targets missed\n", report.missed())
+		return 1
+	}
+	return 0
+}
+
+// measureAll runs every case.
+func measureAll(ctx context.Context, rounds int, dir string, stderr io.Writer) (*Report, error) {
+	cases, err := hostCases()
+	if err != nil {
+		return nil, err
+	}
+	eino, err := einoCase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cases = append(cases, eino)
+	js, version, err := startLangChain(ctx, dir, stderr)
+	switch {
+	case errors.Is(err, errNoNode) && os.Getenv("CI") != "true":
+		fmt.Fprintf(stderr, "peers: LangChain JS skipped: %v\n", err)
+		cases = append(cases, benchCase{key: keyLangChain, skipped: err.Error()})
+	case err != nil:
+		return nil, fmt.Errorf("langchain: %w", err)
+	default:
+		defer js.close()
+		cases = append(cases, benchCase{key: keyLangChain, round: js.round})
+	}
+	before := loadAverage()
+	figures, err := measure(ctx, cases, rounds)
+	if err != nil {
+		return nil, err
+	}
+	return newReport(figures, cases, machine{version: version, rounds: rounds, before: before, after: loadAverage()}), nil
+}

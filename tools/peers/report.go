@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"text/tabwriter"
+)
+
+// The keys of the cases.
+const (
+	key50        = "host_50"
+	key50JSON    = "host_50_json"
+	key50Looked  = "host_50_looked_up"
+	key50Cold    = "host_50_cold"
+	key1000      = "host_1000"
+	key1000Long  = "host_1000_long"
+	keyEino      = "eino"
+	keyLangChain = "langchain_js"
+)
+
+// The words of a verdict.
+const (
+	verdictOK      = "ok"
+	verdictMissed  = "missed"
+	verdictSkipped = "skipped"
+)
+
+// targets are the most that a build of anchor-host may take, in microseconds. A peer's
+// target is to take longer than the build of the same items.
+var targets = map[string]float64{key50: 12, key50JSON: 60, key1000: 80, key50Cold: 800}
+
+// Report is the outcome of a run.
+type Report struct {
+	CPUs       int    `json:"cpus"`
+	Go         string `json:"go"`
+	Rounds     int    `json:"rounds"`
+	LoadBefore string `json:"load_before,omitempty"`
+	LoadAfter  string `json:"load_after,omitempty"`
+	Rows       []Row  `json:"rows"`
+}
+
+// Row is a line of the table. Times are in microseconds.
+type Row struct {
+	Key     string  `json:"key"`
+	What    string  `json:"what"`
+	Median  float64 `json:"median_us,omitempty"`
+	Least   float64 `json:"least_us,omitempty"`
+	Target  string  `json:"target,omitempty"`
+	Verdict string  `json:"verdict,omitempty"`
+	Note    string  `json:"note,omitempty"`
+}
+
+// machine is what a report says beside the figures.
+type machine struct {
+	version       string // of LangChain
+	rounds        int
+	before, after string // load
+}
+
+// newReport judges the figures by their medians.
+func newReport(figures map[string]figure, cases []benchCase, m machine) *Report {
+	r := &Report{CPUs: runtime.NumCPU(), Go: runtime.Version(), Rounds: m.rounds, LoadBefore: m.before, LoadAfter: m.after}
+	own := microseconds(figures[key50].median)
+	for i := range cases {
+		c := &cases[i]
+		f, measured := figures[c.key]
+		row := Row{Key: c.key, What: what(c.key, m.version), Note: c.skipped}
+		if measured {
+			row.Median, row.Least = microseconds(f.median), microseconds(f.least)
+		}
+		peer := c.key == keyEino || c.key == keyLangChain
+		target, judged := targets[c.key]
+		switch {
+		case peer:
+			row.Target, row.Verdict = fmt.Sprintf("> %.1f µs (anchor-host)", own), verdict(row.Median > own)
+		case judged:
+			row.Target, row.Verdict = fmt.Sprintf("≤ %.0f µs", target), verdict(row.Median <= target)
+		}
+		if !measured {
+			row.Verdict = verdictSkipped
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return r
+}
+
+func verdict(met bool) string {
+	if met {
+		return verdictOK
+	}
+	return verdictMissed
+}
+
+// what words a case.
+func what(key, langChain string) string {
+	switch key {
+	case key50:
+		return "anchor-host, 50 items of 1 KB, before serialising"
+	case key50JSON:
+		return "anchor-host, the same, output written as JSON"
+	case key50Looked:
+		return "anchor-host, the same, counts looked up in the cache"
+	case key50Cold:
+		return "anchor-host, 50 items of 1 KB, texts never counted before"
+	case key1000:
+		return fmt.Sprintf("anchor-host, 1,000 items of %d bytes, before serialising", shortSize)
+	case key1000Long:
+		return "anchor-host, 1,000 items of 1 KB, before serialising"
+	case keyEino:
+		return "Eino " + moduleVersion("github.com/cloudwego/eino") + ", chain of six lambdas, 50 documents"
+	}
+	if langChain != "" {
+		langChain += ", "
+	}
+	return "LangChain JS core " + langChain + "sequence of six lambdas, 50 documents"
+}
+
+// moduleVersion returns the version of a module that this program is built with.
+func moduleVersion(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == path {
+				return dep.Version
+			}
+		}
+	}
+	return "(unknown version)"
+}
+
+// missed counts the missed targets.
+func (r *Report) missed() int {
+	n := 0
+	for i := range r.Rows {
+		if r.Rows[i].Verdict == verdictMissed {
+			n++
+		}
+	}
+	return n
+}
+
+// write writes the report as a table or as JSON.
+func (r *Report) write(w io.Writer, format string) error {
+	if format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	}
+	fmt.Fprintf(w, "Six steps that do nothing; Anthropic format, counts known unless said otherwise.\n")
+	fmt.Fprintf(w, "%s, %d CPUs, load %s before and %s after, median and least of %d rounds.\n\n", r.Go, r.CPUs, r.LoadBefore, r.LoadAfter, r.Rounds)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "what\tmedian\tleast\ttarget\t")
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", row.What, inMicroseconds(row.Median), inMicroseconds(row.Least), row.Target, row.Verdict)
+	}
+	return t.Flush()
+}
+
+func inMicroseconds(us float64) string {
+	if us == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f µs", us)
+}
+
+// microseconds rounds to 1 decimal.
+func microseconds[T ~int64](ns T) float64 { return math.Round(float64(ns)/100) / 10 }
