@@ -12,7 +12,7 @@ import (
 )
 
 // SummaryMessage is the name of the system message that stands for compacted messages,
-// by which the next run finds it.
+// by which, with its header, the next run finds it.
 const SummaryMessage = "summary"
 
 // SummaryHeader is the first line of that message. It tells the model what follows, and
@@ -37,7 +37,9 @@ type CompactionConfig struct {
 	// a model is lost.
 	KeepTokens   int
 	KeepMessages int
-	// Compactor writes the summary. nil means Digest, which is deterministic.
+	// Compactor writes the summary. nil means Digest, which is deterministic, and
+	// whose oldest lines leave when the message takes more than a quarter of the run's
+	// budget, or more than is left beside what stays.
 	Compactor pipeline.Compactor
 	// Timeout bounds one Apply in the chain of New. 0 means the bound of the chain, or
 	// DefaultCompactionTimeout with a Compactor.
@@ -49,13 +51,19 @@ type CompactionConfig struct {
 // Compaction puts a summary in the place of the oldest messages when the list has grown
 // too large, and writes it back. System messages, the newest user message and the newest
 // messages stay as they are; a tool call and its results stay or go together. The next
-// time, the compactor is given the summary so far. While the state has observations or a
-// reflection, nothing is compacted: they stand for the same messages.
+// time, the compactor is given the summary so far. While the state has observations,
+// nothing is compacted: they stand for the same messages.
+//
+// A result over the budget of the run is not taken, unless what must stay exceeds it
+// without the summary, too: truncation then loses less.
 //
 // What other providers put into the list in the same run stays in it, and is not written
 // back. A compactor that fails leaves everything as it was. Compaction is safe for
 // concurrent use, as far as its compactor is.
-type Compaction struct{ cfg CompactionConfig }
+type Compaction struct {
+	cfg  CompactionConfig
+	room size // what truncation leaves of the list beside the run's budget; 0 is no bound
+}
 
 // NewCompaction checks the configuration.
 func NewCompaction(cfg CompactionConfig) (*Compaction, error) {
@@ -75,7 +83,7 @@ func NewCompaction(cfg CompactionConfig) (*Compaction, error) {
 		cfg.Timeout = cmp.Or(cfg.Timeout, DefaultCompactionTimeout)
 	}
 	cfg.Priority = cmp.Or(cfg.Priority, CompactionPriority)
-	return &Compaction{cfg}, nil
+	return &Compaction{cfg: cfg}, nil
 }
 
 // bounded returns the provider with its timeout, if it has one of its own.
@@ -98,10 +106,10 @@ func (c *Compaction) EstimateTokens(context.Context, *pipeline.AgentState) (int,
 }
 
 // Apply returns the compacted list, or nil when it is small enough, when all of it must
-// stay, or when the summary would be no shorter.
+// stay, when the summary would be no shorter, or when the result would not fit.
 func (c *Compaction) Apply(ctx context.Context, s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) ([]pipeline.Message, error) {
 	trigger, keep := c.bounds(b)
-	if observed(s) || trigger == (size{}) {
+	if len(s.Observations) > 0 || trigger == (size{}) {
 		return nil, nil
 	}
 	v, err := newView(ctx, c.cfg.Counter, msgs, true)
@@ -117,9 +125,14 @@ func (c *Compaction) Apply(ctx context.Context, s *pipeline.AgentState, msgs []p
 	if err != nil {
 		return nil, err
 	}
-	took, err := c.cfg.Counter.Total(ctx, []pipeline.Message{summary})
-	if after := v.kept.plus(size{took, 1}); err != nil || !after.improves(v.total, trigger) {
+	room := size{tighter(c.room.tokens, b.MaxTokens), tighter(c.room.messages, b.MaxMessages)}
+	took, err := c.cut(ctx, &summary, summaryRoom(room.tokens, v.kept.tokens))
+	if err != nil {
 		return nil, err
+	}
+	after := v.kept.plus(size{took, 1})
+	if !after.improves(v.total, trigger) || after.exceeds(room) && !v.pinned(previous).exceeds(room) {
+		return nil, nil
 	}
 	s.Messages = v.replaced(summary, func(i int) bool { return own[i] })
 	return v.replaced(summary, func(int) bool { return true }), nil
@@ -158,7 +171,7 @@ func (v *view) choose(room size, own []bool) (previous int) {
 			v.keep(v.units[i])
 		}
 	}
-	if previous = find(v.msgs, SummaryMessage); previous >= 0 && !own[previous] {
+	if previous = findSummary(v.msgs); previous >= 0 && !own[previous] {
 		previous = -1
 	}
 	if previous >= 0 {
@@ -170,6 +183,16 @@ func (v *view) choose(room size, own []bool) (previous int) {
 	}
 	v.fill(room)
 	return previous
+}
+
+// pinned returns what must stay, whatever the room, without the summary so far.
+func (v *view) pinned(previous int) (s size) {
+	for i := range v.msgs {
+		if i != previous && (v.msgs[i].Role == pipeline.RoleSystem || i == v.newestUser) {
+			s = s.plus(v.sizes[v.units[i]])
+		}
+	}
+	return s
 }
 
 // left returns the number of messages to be summed up, beside the summary so far.

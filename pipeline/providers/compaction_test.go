@@ -3,6 +3,7 @@ package providers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -107,13 +108,121 @@ func TestCompactionWritesBackWhatIsTheStates(t *testing.T) {
 
 func TestCompactionLeavesObservedStatesAlone(t *testing.T) {
 	p := compaction(t, CompactionConfig{TriggerMessages: 1})
-	for name, s := range map[string]pipeline.AgentState{
-		"observations": {Observations: []string{"o"}}, "reflection": {Reflection: "r"},
-	} {
-		if out := apply(t, p, &s, script("u:a", "a:b", "a:c"), pipeline.ProviderBudget{}); out != nil || s.Messages != nil {
-			t.Errorf("%s: %q, written back %q", name, show(out), show(s.Messages))
+	s := pipeline.AgentState{Observations: []string{"o"}}
+	if out := apply(t, p, &s, script("u:a", "a:b", "a:c"), pipeline.ProviderBudget{}); out != nil || s.Messages != nil {
+		t.Errorf("%q, written back %q", show(out), show(s.Messages))
+	}
+	s = pipeline.AgentState{Reflection: "r", Messages: script("u:a", "a:b", "a:b", "a:c")}
+	p = compaction(t, CompactionConfig{TriggerMessages: 2, Compactor: compactor(short)})
+	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	wantList(t, s.Messages, "u:a", summaryOf+"short", "a:c")
+}
+
+func TestCompactionTakesNoMessageOfTheUserForItsOwn(t *testing.T) {
+	p := compaction(t, CompactionConfig{TriggerMessages: 3, Compactor: compactor(naming)})
+	s := pipeline.AgentState{Messages: script("s:only ever speak of cats", "a:b", "a:c", "u:d")}
+	s.Messages[0].Name = SummaryMessage
+	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	wantList(t, s.Messages, "summary:only ever speak of cats", summaryOf+"<b><c>", "u:d")
+}
+
+// ramble is a conversation of n messages of several words each.
+func ramble(n int) (msgs []pipeline.Message) {
+	msgs = script("s:be brief")
+	for i := range n {
+		role := "u:"
+		if i%2 == 1 {
+			role = "a:"
+		}
+		msgs = append(msgs, script(fmt.Sprintf("%sthis is message %d of a rather long conversation about nothing at all %s", role, i, strings.Repeat("w ", i%17)))...)
+	}
+	return msgs
+}
+
+func TestDigestsTakeAQuarterOfTheBudget(t *testing.T) {
+	counter := words(t)
+	for _, budget := range []int{200, 400, 800} {
+		s := pipeline.AgentState{Messages: ramble(61)}
+		out := apply(t, compaction(t, CompactionConfig{}), &s, s.Messages, pipeline.ProviderBudget{MaxTokens: budget})
+		at := findSummary(out)
+		if at < 0 {
+			t.Errorf("budget %d: no summary", budget)
+			continue
+		}
+		took, err := counter.Total(t.Context(), out[at:at+1])
+		if err != nil || took > budget/4 || took < budget/8 {
+			t.Errorf("budget %d: summary of %d tokens, %v", budget, took, err)
 		}
 	}
+}
+
+func TestCompactionGivesWayWhenItsSummaryDoesNotFit(t *testing.T) {
+	long := compactor(func([]pipeline.Turn, string) (string, error) { return strings.Repeat("w ", 90), nil })
+	p := compaction(t, CompactionConfig{Compactor: long})
+	s := pipeline.AgentState{Messages: ramble(61)}
+	if out := apply(t, p, &s, s.Messages, pipeline.ProviderBudget{MaxTokens: 100}); out != nil || len(s.Messages) != 62 {
+		t.Errorf("%q, %d messages written back", show(out), len(s.Messages))
+	}
+}
+
+func TestCompactionHoldsWhatTruncationHolds(t *testing.T) {
+	counter, held := words(t), 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		msgs := randomChat(r)
+		if seed%2 == 0 {
+			msgs = ramble(r.IntN(80))
+		}
+		if len(msgs) == 0 {
+			continue
+		}
+		b := pipeline.ProviderBudget{MaxTokens: 1 + r.IntN(300), MaxMessages: r.IntN(30)}
+		cfg := Config{Counter: counter, Logger: quiet(), Truncation: TruncationConfig{MaxTokens: r.IntN(2) * r.IntN(300)}}
+		room := tighter(cfg.Truncation.MaxTokens, b.MaxTokens)
+		fits := func(list []pipeline.Message) bool {
+			n, err := counter.Total(t.Context(), list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return !(size{n, len(list)}).exceeds(size{room, b.MaxMessages})
+		}
+		alone, both := cfg, cfg
+		alone.Compaction.Disabled = true
+		state := pipeline.AgentState{Messages: msgs}
+		if !fits(assembled(t, alone, state.Clone(), b)) {
+			continue
+		}
+		held++
+		for range 3 { // the summary stays in the state; the budget of the next run is another
+			if got := assembled(t, both, state.Clone(), b); !fits(got) {
+				t.Fatalf("seed %d, budget %+v, room %d\nlist %q\nout  %q", seed, b, room, show(msgs), show(got))
+			}
+			compact, err := New(both)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wide := pipeline.ProviderBudget{MaxTokens: b.MaxTokens * 2, MaxMessages: b.MaxMessages * 2}
+			if _, err := compact.Assemble(t.Context(), &state, state.Messages, wide); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if held < 500 {
+		t.Errorf("%d lists held, want 500 or more", held)
+	}
+}
+
+func assembled(t *testing.T, cfg Config, s pipeline.AgentState, b pipeline.ProviderBudget) []pipeline.Message {
+	t.Helper()
+	chain, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := chain.Assemble(t.Context(), &s, s.Messages, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Messages
 }
 
 func TestCompactionFails(t *testing.T) {
@@ -151,7 +260,7 @@ func TestCompactionProperties(t *testing.T) {
 		if !slices.EqualFunc(out, s.Messages, func(a, b pipeline.Message) bool { return a.Equal(&b) }) {
 			t.Errorf("written back %q", show(s.Messages))
 		}
-		at := find(out, SummaryMessage)
+		at := findSummary(out)
 		if at < 0 {
 			t.Fatalf("seed %d: no summary", seed)
 		}

@@ -3,7 +3,9 @@ package providers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -51,11 +53,56 @@ func (d Digest) Compact(ctx context.Context, turns []pipeline.Turn, previous str
 			break
 		}
 	}
-	lines, gone = lines[first:], gone+first
+	return joinDigest(lines[first:], gone+first), nil
+}
+
+// summaryShare is the part of a budget that a digest may take: enough to tell what it was
+// about, little enough that most of the room stays for what is quoted.
+const summaryShare = 4
+
+// summaryRoom returns the most tokens of a digest message beside what is kept; 0 is no
+// bound. When there is nothing left, its share of the budget is what counts.
+func summaryRoom(budget, kept int) int {
+	if budget == 0 {
+		return 0
+	}
+	share := max(1, budget/summaryShare)
+	if left := budget - kept; left > 0 {
+		return min(share, left)
+	}
+	return share
+}
+
+// cut lets the oldest lines of a digest leave until its message takes at most room
+// tokens, as far as one line fits, and returns what it takes. The text of another
+// compactor stays as it is: where it may be cut is not known.
+func (c *Compaction) cut(ctx context.Context, summary *pipeline.Message, room int) (int, error) {
+	took, err := c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
+	if _, ok := c.cfg.Compactor.(Digest); !ok || err != nil || room == 0 || took <= room {
+		return took, err
+	}
+	lines, gone := splitDigest(withoutHeader(summary.Content))
+	cut := *summary
+	first := sort.Search(len(lines)-1, func(i int) bool {
+		cut.Content = SummaryHeader + "\n" + joinDigest(lines[i+1:], gone+i+1)
+		n, failed := c.cfg.Counter.Total(ctx, []pipeline.Message{cut})
+		err = errors.Join(err, failed)
+		return n <= room
+	})
+	if err != nil {
+		return 0, err
+	}
+	first = min(first+1, len(lines)-1)
+	summary.Content = SummaryHeader + "\n" + joinDigest(lines[first:], gone+first)
+	return c.cfg.Counter.Total(ctx, []pipeline.Message{*summary})
+}
+
+// joinDigest returns the text of a digest, the opposite of splitDigest.
+func joinDigest(lines []string, gone int) string {
 	if gone > 0 {
 		lines = append([]string{fmt.Sprintf(goneFormat, gone)}, lines...)
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n")
 }
 
 // splitDigest returns the lines of a digest, and how many have left it.

@@ -10,7 +10,7 @@ import (
 )
 
 // ObservationsMessage is the name of the system message that holds the observations,
-// by which the next run finds it.
+// by which, with its header, the next run finds it.
 const ObservationsMessage = "observations"
 
 // DefaultObservationHeader is the first line of that message. It tells the model what
@@ -23,7 +23,8 @@ type ObservationConfig struct {
 	Disabled bool
 	// Priority is ObservationPriority when 0.
 	Priority int
-	// Header is DefaultObservationHeader when empty.
+	// Header is DefaultObservationHeader when empty. A message with another header is
+	// not taken for the provider's own.
 	Header string
 	// Counter counts for EstimateTokens. nil means one of the default encoding.
 	Counter *pipeline.MessageCounter
@@ -59,7 +60,7 @@ func (o *Observation) Priority() int { return o.cfg.Priority }
 
 // EstimateTokens returns what the message takes that is not in the state's list yet.
 func (o *Observation) EstimateTokens(ctx context.Context, s *pipeline.AgentState) (int, error) {
-	next, had := o.message(s), find(s.Messages, ObservationsMessage)
+	next, had := o.message(s), o.find(s.Messages)
 	if !observed(s) || had >= 0 && s.Messages[had].Equal(&next) {
 		return 0, nil
 	}
@@ -80,7 +81,7 @@ func (o *Observation) Apply(_ context.Context, s *pipeline.AgentState, msgs []pi
 
 // place returns a list with the message as the state wants it.
 func (o *Observation) place(s *pipeline.AgentState, list []pipeline.Message, own []bool) []pipeline.Message {
-	at := find(list, ObservationsMessage)
+	at := o.find(list)
 	if !observed(s) {
 		if at < 0 {
 			return list
@@ -133,9 +134,18 @@ func (o *Observation) message(s *pipeline.AgentState) pipeline.Message {
 // observed reports whether the state has observations or a reflection.
 func observed(s *pipeline.AgentState) bool { return len(s.Observations) > 0 || s.Reflection != "" }
 
-// find returns the place of the system message of that name, or -1.
-func find(list []pipeline.Message, name string) int {
+// find returns the place of the provider's message, or -1.
+func (o *Observation) find(list []pipeline.Message) int {
+	return find(list, ObservationsMessage, o.cfg.Header)
+}
+
+// find returns the place of the system message of that name and first line, or -1. A
+// name alone is not enough: users may give it to messages of their own.
+func find(list []pipeline.Message, name, header string) int {
 	return slices.IndexFunc(list, func(m pipeline.Message) bool {
-		return m.Role == pipeline.RoleSystem && m.Name == name
+		return m.Role == pipeline.RoleSystem && m.Name == name && strings.HasPrefix(m.Content, header+"\n")
 	})
 }
+
+// findSummary returns the place of the message of the compaction provider, or -1.
+func findSummary(list []pipeline.Message) int { return find(list, SummaryMessage, SummaryHeader) }

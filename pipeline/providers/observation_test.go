@@ -31,11 +31,11 @@ func TestObservationPlacesItsMessage(t *testing.T) {
 		"after the system prompt": {state, script("s:S", "s:T", "u:U"), []string{"s:S", text, "s:T", "u:U"}},
 		"at the front":            {state, script("u:U", "s:S"), []string{text, "u:U", "s:S"}},
 		"alone":                   {state, nil, []string{text}},
-		"in place of the old":     {state, append(script("u:V"), old("s:old", "u:U")...), []string{"u:V", text, "u:U"}},
+		"in place of the old":     {state, append(script("u:V"), old("s:seen:\n\n- old", "u:U")...), []string{"u:V", text, "u:U"}},
 		"without a reflection":    {pipeline.AgentState{Observations: []string{"a"}}, nil, []string{"observations:seen:\n\n- a"}},
 		"only a reflection":       {pipeline.AgentState{Reflection: "r"}, nil, []string{"observations:seen:\n\nr"}},
 		"nothing observed":        {pipeline.AgentState{}, script("u:U"), []string{"u:U"}},
-		"nothing any more":        {pipeline.AgentState{}, old("s:old", "u:U"), []string{"u:U"}},
+		"nothing any more":        {pipeline.AgentState{}, old("s:seen:\n\n- old", "u:U"), []string{"u:U"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.state
@@ -88,4 +88,22 @@ func TestObservationWritesTheWholeListToAnEmptyState(t *testing.T) {
 	if state.Messages != nil {
 		t.Errorf("messages %v without an observation", state.Messages)
 	}
+}
+
+func TestObservationTakesNoMessageOfTheUserForItsOwn(t *testing.T) {
+	p, err := NewObservation(ObservationConfig{Counter: words(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := pipeline.AgentState{Messages: script("s:what I saw today", "u:q")}
+	s.Messages[0].Name = ObservationsMessage
+	for range 2 {
+		wantList(t, apply(t, p, &s, s.Messages, pipeline.ProviderBudget{}), "observations:what I saw today", "u:q")
+	}
+	s.Observations = []string{"o"}
+	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	wantList(t, s.Messages, "observations:what I saw today", "observations:"+DefaultObservationHeader+"\n\n- o", "u:q")
+	s.Observations = nil
+	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	wantList(t, s.Messages, "observations:what I saw today", "u:q")
 }

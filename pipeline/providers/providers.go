@@ -89,6 +89,9 @@ func (cfg *Config) builtin() (list []pipeline.ContextProvider, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if t := cfg.Truncation; !t.Disabled || cfg.Enforce {
+			p.room = size{t.MaxTokens, t.MaxMessages}
+		}
 		list = append(list, p.bounded())
 	}
 	if c := cfg.Truncation; !c.Disabled {

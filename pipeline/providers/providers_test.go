@@ -188,5 +188,5 @@ func TestWriteBacksLast(t *testing.T) {
 	seen := "observations:" + DefaultObservationHeader + "\n\n- o"
 	a, state = run(t, c, state, pipeline.ProviderBudget{})
 	wantList(t, state.Messages, "s:S", seen, summaryOf+"short", "u:e", "a:f", "u:g", "a:h", "u:i")
-	wantList(t, a.Messages, "s:S", seen, summaryOf+"short", "u:i", "s:now")
+	wantList(t, a.Messages, "s:S", seen, "u:i", "s:now") // no room for the summary, this time
 }

@@ -25,7 +25,8 @@ type TruncationConfig struct {
 // Truncation leaves out the oldest messages of a list that is over the budget. System
 // messages and the newest user message always stay, even when they alone exceed it, and
 // if there is neither the newest message does. Of the others the newest stay, as many in
-// a row as there is room for; a tool call and its results stay or go together. Order is
+// a row as there is room for; the summary of the compaction provider stays when it fits
+// beside what always does. A tool call and its results stay or go together. Order is
 // kept.
 //
 // It is a view: the state is never changed, so that the next run has all messages to
@@ -75,6 +76,7 @@ func (t *Truncation) Apply(ctx context.Context, _ *pipeline.AgentState, msgs []p
 	}
 	v.measure()
 	v.pin()
+	v.unpinSummary(room)
 	if v.kept.messages == 0 {
 		v.keep(v.units[len(msgs)-1])
 	}

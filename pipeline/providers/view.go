@@ -71,6 +71,20 @@ func (v *view) pin() {
 	}
 }
 
+// unpinSummary lets the summary of the compaction provider go when it is what makes the
+// pinned messages exceed the room: it stands for less than any of them.
+func (v *view) unpinSummary(room size) {
+	at := findSummary(v.msgs)
+	if at < 0 || !v.kept.exceeds(room) {
+		return
+	}
+	unit := v.units[at]
+	without := size{v.kept.tokens - v.sizes[unit].tokens, v.kept.messages - v.sizes[unit].messages}
+	if without.messages > 0 && !without.exceeds(room) {
+		v.keeps[unit], v.kept = false, without
+	}
+}
+
 func (v *view) keep(unit int) {
 	if !v.keeps[unit] {
 		v.keeps[unit] = true
