@@ -37,6 +37,9 @@ func Other(text string) Kind { return Kind(otherPrefix + strings.ToValidUTF8(tex
 func ParseKind(s string) (Kind, error) {
 	k := Kind(s)
 	if text, ok := k.other(); ok {
+		if strings.TrimSpace(text) == "" {
+			return "", fmt.Errorf("kind %q: %w (want a text after other:)", s, pipeline.ErrInvalid)
+		}
 		return Other(text), nil
 	}
 	if !k.Valid() {

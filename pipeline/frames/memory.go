@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -25,8 +23,9 @@ const (
 
 // MemoryConfig describes how frames are offered. The zero value works.
 type MemoryConfig struct {
-	// Limits choose the part of the window that is offered. Zero means
-	// DefaultMemoryFrames frames, whatever their tokens.
+	// Limits choose the part of the window that is offered. MaxFrames 0 means
+	// DefaultMemoryFrames. MaxTokens bounds the observations of an agent; 0 means a
+	// quarter of the budget of the run, and no bound for a build, which has its own.
 	Limits Limits
 	// Priority is that of the items, 1 to 9; protected frames and the global
 	// summary have one more. 0 means 8, the default of memory.
@@ -37,7 +36,7 @@ type MemoryConfig struct {
 	// DefaultProviderName, 0 DefaultProviderPriority.
 	Name             string
 	ProviderPriority int
-	// Tokenizer counts for EstimateTokens. nil means a quarter of the characters.
+	// Tokenizer counts observations. nil means a quarter of the characters.
 	Tokenizer pipeline.Tokenizer
 }
 
@@ -54,7 +53,7 @@ func NewFrameMemory(p *Pipeline, cfg MemoryConfig) (*FrameMemory, error) {
 	if p == nil {
 		return nil, fmt.Errorf("frame memory: no pipeline: %w", pipeline.ErrInvalid)
 	}
-	if cfg.Limits == (Limits{}) {
+	if cfg.Limits.MaxFrames == 0 {
 		cfg.Limits.MaxFrames = DefaultMemoryFrames
 	}
 	if cfg.Priority == 0 {
@@ -103,7 +102,7 @@ func (m *FrameMemory) item(pipelineID UUID, f *Frame, score float64) pipeline.It
 	}
 	return pipeline.Item{
 		ID:       fmt.Sprintf("frame-%d", f.ID),
-		Content:  fmt.Sprintf("[%s] %s", f.Kind, m.text(f)),
+		Content:  fmt.Sprintf("[%s] %s", label(f.Kind), m.text(f)),
 		Source:   pipeline.SourceMemory,
 		Score:    score,
 		Priority: priority,
@@ -148,68 +147,6 @@ func (m *FrameMemory) text(f *Frame) string {
 		return f.Summary
 	}
 	return f.Summary + "\n" + string(f.Data)
-}
-
-// Name returns the name in a provider chain.
-func (m *FrameMemory) Name() string { return m.cfg.Name }
-
-// Priority returns the place in a provider chain.
-func (m *FrameMemory) Priority() int { return m.cfg.ProviderPriority }
-
-// EstimateTokens returns the tokens of the observations that Apply would add.
-func (m *FrameMemory) EstimateTokens(ctx context.Context, _ *pipeline.AgentState) (int, error) {
-	texts := m.observations()
-	if m.cfg.Tokenizer == nil {
-		sum := uint64(0)
-		for _, text := range texts {
-			f := Frame{Summary: text}
-			sum += f.Weight()
-		}
-		return int(sum), nil
-	}
-	counts, err := m.cfg.Tokenizer.Count(ctx, texts...)
-	if err != nil {
-		return 0, fmt.Errorf("frame memory: %w", err)
-	}
-	sum := 0
-	for _, n := range counts {
-		sum += n
-	}
-	return sum, nil
-}
-
-// How the observations of a FrameMemory begin, which is how the next run finds those
-// of the last one.
-const (
-	framePrefix   = "[frame "
-	summaryPrefix = "[frames summary] "
-)
-
-// Apply puts the frames into the observations of the state, in place of those that an
-// earlier run put there, and leaves the messages as they are: the observation
-// provider puts the observations of all into them.
-func (m *FrameMemory) Apply(ctx context.Context, s *pipeline.AgentState, _ []pipeline.Message, _ pipeline.ProviderBudget) ([]pipeline.Message, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	others := slices.DeleteFunc(slices.Clone(s.Observations), func(text string) bool {
-		return strings.HasPrefix(text, framePrefix) || strings.HasPrefix(text, summaryPrefix)
-	})
-	s.Observations = append(others, m.observations()...)
-	return nil, nil
-}
-
-func (m *FrameMemory) observations() []string {
-	w := m.frames.View(m.cfg.Limits)
-	texts := make([]string, 0, len(w.Frames)+1)
-	if summary := m.frames.GlobalSummary(); summary != "" {
-		texts = append(texts, summaryPrefix+summary)
-	}
-	for i := range w.Frames {
-		f := &w.Frames[i]
-		texts = append(texts, fmt.Sprintf("%s%d %s] %s", framePrefix, f.ID, f.Kind, m.text(f)))
-	}
-	return texts
 }
 
 var (

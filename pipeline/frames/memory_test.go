@@ -164,3 +164,69 @@ func TestFrameMemoryConfig(t *testing.T) {
 		t.Errorf("provider %q at %d", m.Name(), m.Priority())
 	}
 }
+
+func TestObservationsOfOthersStay(t *testing.T) {
+	p := filled(t)
+	if _, err := p.Push(t.Context(), Frame{Kind: Other("a]\nb"), Summary: "odd"}); err != nil {
+		t.Fatal(err)
+	}
+	m := newMemory(t, p, MemoryConfig{Limits: Limits{MaxFrames: 2}})
+	users := []string{"[frame of the door] is loose", "[frame 7] is my favourite", "[frame 01 x] a", "[frame 3 tool_call]b"}
+	s := pipeline.AgentState{Observations: users}
+	for range 2 {
+		if _, err := m.Apply(t.Context(), &s, nil, pipeline.ProviderBudget{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := append(slices.Clone(users), "[frame 0 intent_analysis] split auth", "[frame 4 a) b] odd")
+	if !slices.Equal(s.Observations, want) {
+		t.Errorf("observations %q, want %q", s.Observations, want)
+	}
+}
+
+func TestObservationsKeepToTheirShare(t *testing.T) {
+	p := filled(t)
+	for i := range 60 {
+		push(t, p, StepSummary, fmt.Sprintf("step %d did a good deal of work", i))
+	}
+	push(t, p, Checkpoint, "all green")
+	p.SetGlobalSummary("half done")
+	counted := func(cfg MemoryConfig, budget int) (texts []string, tokens int) {
+		t.Helper()
+		cfg.Tokenizer = pipeline.WordTokenizer()
+		s := pipeline.AgentState{}
+		if _, err := newMemory(t, p, cfg).Apply(t.Context(), &s, nil, pipeline.ProviderBudget{MaxTokens: budget}); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range s.Observations {
+			tokens += len(strings.Fields(text)) + listMark
+		}
+		return s.Observations, tokens
+	}
+	for _, budget := range []int{0, 4, 20, 40, 100, 160, 400, 1000, 10000} {
+		texts, tokens := counted(MemoryConfig{}, budget)
+		if budget > 0 && tokens > budget/observationShare {
+			t.Errorf("budget %d: %d tokens", budget, tokens)
+		}
+		if budget >= 1000 || budget == 0 {
+			if last := texts[len(texts)-2]; !strings.Contains(last, "step 59 ") {
+				t.Errorf("budget %d: %q is not the newest", budget, last)
+			}
+		}
+	}
+	want := []string{"[frames summary] half done", "[frame 64 checkpoint] all green"}
+	if texts, _ := counted(MemoryConfig{}, 14*4); !slices.Equal(texts, want) {
+		t.Errorf("observations %q, want %q", texts, want)
+	}
+	if texts, tokens := counted(MemoryConfig{Limits: Limits{MaxTokens: 100}}, 40); tokens > 100 || tokens < 80 {
+		t.Errorf("%d tokens of 100: %q", tokens, texts)
+	}
+}
+
+func TestParseKindRefusesAnEmptyText(t *testing.T) {
+	for _, s := range []string{"other:", "other: "} {
+		if _, err := ParseKind(s); !errors.Is(err, pipeline.ErrInvalid) {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
