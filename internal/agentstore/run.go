@@ -3,10 +3,10 @@ package agentstore
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -24,8 +24,8 @@ type Run struct {
 	// ID names the run.
 	ID string
 
-	// version is that of the state that was loaded.
-	version int64
+	// loaded is the record of the state that was loaded, the zero value for none.
+	loaded store.Record
 }
 
 func (r *Run) key(kind string) store.Key {
@@ -39,14 +39,12 @@ func (r *Run) Load(ctx context.Context) (*pipeline.AgentState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %q: load state: %w", r.ID, err)
 	}
-	r.version = 0
+	r.loaded = store.Record{}
 	if len(last) > 0 {
 		if err := json.Unmarshal(last[0].Data, state); err != nil {
 			return nil, fmt.Errorf("run %q: stored state: %w", r.ID, err)
 		}
-		if r.version, err = strconv.ParseInt(last[0].ID, 10, 64); err != nil {
-			return nil, fmt.Errorf("run %q: version %q of the state: %w", r.ID, last[0].ID, store.ErrCorrupt)
-		}
+		r.loaded = store.Record{ID: last[0].ID, Seq: last[0].Seq}
 	}
 	state.RunID = r.ID
 	return state, nil
@@ -59,44 +57,55 @@ func (r *Run) Save(ctx context.Context, state *pipeline.AgentState) error {
 	if err != nil {
 		return fmt.Errorf("run %q: encode state: %w", r.ID, err)
 	}
+	if len(data) > store.MaxData {
+		return fmt.Errorf("run %q: save state: %w: %.1f MiB, at most %d (begin another run, or shorten its messages with compaction)",
+			r.ID, store.ErrInvalid, float64(len(data))/(1<<20), store.MaxData>>20)
+	}
 	key := r.key(KindState)
-	stored, err := r.Store.Read(ctx, key, 0, 0)
-	if err != nil {
-		return fmt.Errorf("run %q: save state: %w", r.ID, err)
+	change := store.Change{Key: key, Put: []store.Record{{ID: rand.Text(), Data: data}}, IfNewest: &r.loaded.Seq}
+	if r.loaded.ID != "" {
+		change.Delete = []string{r.loaded.ID}
 	}
-	newest := version(0)
-	if n := len(stored); n > 0 {
-		newest = stored[n-1].ID
-	}
-	if newest == version(r.version) {
-		// Of two that loaded the same version, one finds the next one taken.
-		_, err = r.Store.Append(ctx, key, store.Record{ID: version(r.version + 1), Data: data})
-	}
-	if newest != version(r.version) || errors.Is(err, store.ErrExists) {
+	err = r.Store.Apply(ctx, change)
+	if errors.Is(err, store.ErrConflict) {
 		return fmt.Errorf("run %q: save state: %w (assemble again)", r.ID, ErrContinued)
 	}
 	if err != nil {
 		return fmt.Errorf("run %q: save state: %w", r.ID, err)
 	}
-	r.version++
-	r.prune(ctx, key, stored)
+	return r.settle(ctx, key, change.Put[0].ID)
+}
+
+// settle notes what was saved as what the next Save replaces. Where another process
+// has replaced it meanwhile, the next Save finds that out.
+func (r *Run) settle(ctx context.Context, key store.Key, id string) error {
+	saved, err := r.Store.Get(ctx, key, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		r.loaded = store.Record{ID: id, Seq: -1}
+	case err != nil:
+		return fmt.Errorf("run %q: the state is saved, but load it again: %w", r.ID, err)
+	default:
+		r.loaded = store.Record{ID: id, Seq: saved.Seq}
+	}
 	return nil
 }
 
-// prune deletes old versions of the state, except the one before the newest,
-// whose number a late process must still find taken. An error is left to the next
-// save, which prunes again.
-func (r *Run) prune(ctx context.Context, key store.Key, stored []store.Record) {
-	var old []string
-	for _, rec := range stored[:max(0, len(stored)-1)] {
-		old = append(old, rec.ID)
+// Delete deletes the whole run, its state and its frames, and returns how many
+// records it had.
+func (r *Run) Delete(ctx context.Context) (int, error) {
+	total := 0
+	// Without its document a run has no frames, so that goes first.
+	for _, kind := range []string{KindRun, KindFrame, KindState} {
+		n, err := r.Store.Clear(ctx, r.key(kind))
+		total += n
+		if err != nil {
+			return total, fmt.Errorf("run %q: delete: %w", r.ID, err)
+		}
 	}
-	if len(old) > 0 {
-		_, _ = r.Store.Delete(ctx, key, old...)
-	}
+	r.loaded = store.Record{}
+	return total, nil
 }
-
-func version(n int64) string { return strconv.FormatInt(n, 10) }
 
 // pipelineID is the ID of the document of a run.
 const pipelineID = "pipeline"

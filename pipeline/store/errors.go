@@ -8,6 +8,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists marks an append under an ID that is taken.
 	ErrExists = errors.New("already exists")
+	// ErrConflict marks a change whose condition does not hold, because of what others
+	// have written. Nothing was written.
+	ErrConflict = errors.New("changed meanwhile")
 	// ErrInvalid marks a key, record or argument outside its limits.
 	ErrInvalid = errors.New("invalid value")
 	// ErrClosed marks a call on a closed store.

@@ -93,6 +93,9 @@ func (c *Change) validate() error {
 	if err := c.Key.Validate(); err != nil {
 		return err
 	}
+	if c.LastSeq < 0 || c.LastSeq > MaxSeq {
+		return fmt.Errorf("%w: last number %d (0 to %d)", ErrInvalid, c.LastSeq, int64(MaxSeq))
+	}
 	for _, id := range c.Delete {
 		if err := validateName("id", id, true); err != nil {
 			return err

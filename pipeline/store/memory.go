@@ -17,7 +17,10 @@ type Memory struct {
 	closed bool
 }
 
-var _ Store = (*Memory)(nil)
+var (
+	_ Store   = (*Memory)(nil)
+	_ Counter = (*Memory)(nil)
+)
 
 // list is the records of a key, ascending by Seq.
 type list struct {
@@ -171,6 +174,25 @@ func (m *Memory) Keys(ctx context.Context, tenant, kind string) ([]Key, error) {
 	return keys, nil
 }
 
+// LastSeqs implements [Counter].
+func (m *Memory) LastSeqs(ctx context.Context, tenant string) (map[Key]int64, error) {
+	if err := (Key{Tenant: tenant, Kind: "any"}).Validate(); err != nil {
+		return nil, fmt.Errorf("list numbers: %w", err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if err := m.usable(ctx); err != nil {
+		return nil, err
+	}
+	lasts := make(map[Key]int64)
+	for key, l := range m.lists {
+		if key.Tenant == tenant && l.last > 0 {
+			lasts[key] = l.last
+		}
+	}
+	return lasts, nil
+}
+
 // Close implements [Store].
 func (m *Memory) Close() error {
 	m.mu.Lock()
@@ -223,6 +245,9 @@ func (m *Memory) check(c *Change) error {
 	if l != nil {
 		last = l.last
 	}
+	if c.IfNewest != nil && l.newest() != *c.IfNewest {
+		return fmt.Errorf("%w: the newest record is %d, not %d", ErrConflict, l.newest(), *c.IfNewest)
+	}
 	for i := range c.Put {
 		r := &c.Put[i]
 		if _, ok := l.find(r.ID); ok && !slices.Contains(c.Delete, r.ID) {
@@ -242,7 +267,7 @@ func (m *Memory) check(c *Change) error {
 // apply makes a change that was checked and returns how many records it deleted.
 func (m *Memory) apply(c *Change) int {
 	l := m.lists[c.Key]
-	if l == nil && len(c.Put) == 0 {
+	if l == nil && len(c.Put) == 0 && c.LastSeq == 0 {
 		return 0
 	}
 	if l == nil {
@@ -256,6 +281,7 @@ func (m *Memory) apply(c *Change) int {
 		r.Time = keptTime(r.Time)
 		l.put(r, c.KeepSeq)
 	}
+	l.last = max(l.last, c.LastSeq)
 	return n
 }
 
@@ -272,6 +298,14 @@ func (l *list) put(r Record, keepSeq bool) {
 	l.last = r.Seq
 	l.recs = append(l.recs, r)
 	l.seqs[r.ID] = r.Seq
+}
+
+// newest is the number of the newest record, 0 for none.
+func (l *list) newest() int64 {
+	if l == nil || len(l.recs) == 0 {
+		return 0
+	}
+	return l.recs[len(l.recs)-1].Seq
 }
 
 func (l *list) remove(ids []string) int {

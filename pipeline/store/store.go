@@ -51,6 +51,13 @@ type Change struct {
 	// every number the key has given; it gets the next one otherwise. Its ID, if it
 	// begins with "#", follows its new number. This is for imports.
 	KeepSeq bool
+	// IfNewest, if not nil, is the Seq that the newest record of the key must have
+	// before the change, 0 for no record. If it has another one, nothing changes and
+	// the error is [ErrConflict].
+	IfNewest *int64
+	// LastSeq raises the last number that the key has given to at least this, after
+	// the insertions. This is for imports, and for numbers that others rely on.
+	LastSeq int64
 }
 
 // Store keeps records. Stores are safe for concurrent use. Slices and data that are
@@ -89,6 +96,14 @@ type Store interface {
 	// Close waits for running calls and releases the store. Calls after it return
 	// [ErrClosed]; closing again does nothing.
 	Close() error
+}
+
+// Counter is a [Store] that tells how far the numbers of its keys go. [Export] uses
+// it, so that a copy never gives a number again that the original has given.
+type Counter interface {
+	// LastSeqs returns the greatest number that each key of a tenant has given, also
+	// where all of its records were deleted.
+	LastSeqs(ctx context.Context, tenant string) (map[Key]int64, error)
 }
 
 // AutoID is the ID of a record that was appended without one.

@@ -38,6 +38,9 @@ func (t *tx) check(c *change) error {
 	if h != nil {
 		last = h.last
 	}
+	if err := t.unchanged(h, c); err != nil {
+		return err
+	}
 	// Whether an ID is there matters to an append and to an ID of the store's, and
 	// to the number of numbers needed when they are about to run out.
 	scarce := c.top(last) > store.MaxSeq-store.MaxBatch
@@ -88,7 +91,7 @@ func (t *tx) apply(r *request, c *change) error {
 	if err != nil {
 		return err
 	}
-	if h == nil && len(c.put) == 0 {
+	if h == nil && len(c.put) == 0 && c.last == 0 {
 		return nil
 	}
 	if h == nil {
@@ -109,7 +112,40 @@ func (t *tx) apply(r *request, c *change) error {
 			return err
 		}
 	}
+	if c.last > h.last {
+		t.advance(h, c.last)
+	}
 	return nil
+}
+
+// unchanged checks the condition of a change, if it has one.
+func (t *tx) unchanged(h *head, c *change) error {
+	if c.newest == nil {
+		return nil
+	}
+	newest := int64(0)
+	if h != nil {
+		at, found, err := t.conn.number(newestAt, h.place(1), h.place(seqMask))
+		if err != nil {
+			return err
+		}
+		if found {
+			newest = at & seqMask
+		}
+	}
+	if newest != *c.newest {
+		return fmt.Errorf("%w: the newest record is %d, not %d", store.ErrConflict, newest, *c.newest)
+	}
+	return nil
+}
+
+// advance sets the last number of a list.
+func (t *tx) advance(h *head, last int64) {
+	h.last = last
+	if !h.dirty {
+		h.dirty = true
+		t.changed = append(t.changed, h)
+	}
 }
 
 func (t *tx) remove(h *head, c *change) (int, error) {
@@ -145,11 +181,7 @@ func (t *tx) put(h *head, c *change, r *row) error {
 			return err
 		}
 	}
-	h.last = c.nextSeq(h.last, r)
-	if !h.dirty {
-		h.dirty = true
-		t.changed = append(t.changed, h)
-	}
+	t.advance(h, c.nextSeq(h.last, r))
 	at := h.place(h.last)
 	var id driver.Value
 	if s := storedID(r.id); s != "" {

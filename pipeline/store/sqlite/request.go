@@ -47,6 +47,8 @@ type change struct {
 	put     []row
 	append  bool // an ID that is there is an error
 	keepSeq bool
+	newest  *int64 // condition: the seq of the newest record
+	last    int64  // the last number is at least this after the change
 }
 
 // row is a [store.Record], ready to be written.

@@ -17,11 +17,14 @@ const (
 const listKeys = `SELECT kind, stream FROM lists l WHERE tenant = ?1 AND (?2 = '' OR kind = ?2)
 	AND EXISTS (SELECT 1 FROM records WHERE at > l.id << 32 AND at < (l.id + 1) << 32) ORDER BY kind, stream`
 
+const listLasts = "SELECT kind, stream, last FROM lists WHERE tenant = ?"
+
 // Statements of the writer.
 const (
 	findList    = "SELECT id, last FROM lists WHERE tenant = ? AND kind = ? AND stream = ?"
 	insertList  = "INSERT INTO lists (tenant, kind, stream, last) VALUES (?, ?, ?, 0) RETURNING id"
 	updateList  = "UPDATE lists SET last = ? WHERE id = ?"
+	newestAt    = "SELECT at FROM records WHERE at BETWEEN ? AND ? ORDER BY at DESC LIMIT 1"
 	findSeq     = "SELECT at FROM records WHERE at = ? AND id IS NULL"
 	findID      = "SELECT at FROM records WHERE at >> 32 = ? AND id = ?"
 	insertOne   = "INSERT INTO records (at, id, time, sum, data) VALUES (?, ?, ?, ?, ?)"

@@ -60,7 +60,11 @@ func (s *Store) Apply(ctx context.Context, changes ...store.Change) error {
 	}
 	own := make([]change, len(changes))
 	for i, c := range changes {
-		own[i] = change{key: c.Key, delete: append([]string(nil), c.Delete...), put: newRows(c.Put), keepSeq: c.KeepSeq}
+		own[i] = change{key: c.Key, delete: append([]string(nil), c.Delete...), put: newRows(c.Put), keepSeq: c.KeepSeq, last: c.LastSeq}
+		if c.IfNewest != nil {
+			newest := *c.IfNewest
+			own[i].newest = &newest
+		}
 	}
 	if err := s.write(ctx, newRequest(own...)); err != nil {
 		return s.fail(err, "apply changes")
@@ -73,7 +77,7 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	empty := true
 	for i := range r.changes {
 		c := &r.changes[i]
-		empty = empty && !c.clear && len(c.put) == 0 && len(c.delete) == 0
+		empty = empty && !c.clear && len(c.put) == 0 && len(c.delete) == 0 && c.newest == nil && c.last == 0
 	}
 	select {
 	case <-s.closing:

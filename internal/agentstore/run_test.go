@@ -1,0 +1,91 @@
+package agentstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// A state that was loaded long ago never takes the place of a newer one, however
+// many were saved, or deleted, since.
+func TestStaleSave(t *testing.T) {
+	for name, s := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			load := func() (*agentstore.Run, *pipeline.AgentState) {
+				run := &agentstore.Run{Store: s, Tenant: "default", ID: "r"}
+				state, err := run.Load(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return run, state
+			}
+			run, state := load()
+			if err := run.Save(ctx, state); err != nil {
+				t.Fatal(err)
+			}
+			stale, old := load()
+			for i := range 5 {
+				one, state := load()
+				state.Reflection = fmt.Sprint(i)
+				if err := one.Save(ctx, state); err != nil {
+					t.Fatal(err)
+				}
+				if err := stale.Save(ctx, old); !errors.Is(err, agentstore.ErrContinued) {
+					t.Errorf("stale save after %d: %v", i+1, err)
+				}
+			}
+			if _, got := load(); got.Reflection != "4" {
+				t.Errorf("the state was rolled back: %+v", got)
+			}
+			if _, err := (&agentstore.Run{Store: s, Tenant: "default", ID: "r"}).Delete(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := stale.Save(ctx, old); !errors.Is(err, agentstore.ErrContinued) {
+				t.Errorf("stale save of a deleted run: %v", err)
+			}
+		})
+	}
+}
+
+func TestDeleteRun(t *testing.T) {
+	for name, s := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			run := &agentstore.Run{Store: s, Tenant: "default", ID: "r"}
+			p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: "a"}, frames.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "one"}); err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Save(ctx, &pipeline.AgentState{}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := run.Delete(ctx); n != 3 || err != nil {
+				t.Errorf("deleted %d, %v, want 3", n, err)
+			}
+			if keys, err := s.Keys(ctx, "default", ""); len(keys) > 0 || err != nil {
+				t.Errorf("left: %v, %v", keys, err)
+			}
+			if err := run.Save(ctx, &pipeline.AgentState{}); err != nil {
+				t.Errorf("a run that begins anew: %v", err)
+			}
+		})
+	}
+}
+
+func TestStateTooLarge(t *testing.T) {
+	run := &agentstore.Run{Store: store.NewMemory(), Tenant: "default", ID: "r"}
+	err := run.Save(t.Context(), &pipeline.AgentState{Reflection: strings.Repeat("x", store.MaxData)})
+	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "16.0 MiB, at most 16 (") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Checkpoint carries the log into the file and empties it, so that what was deleted
+// is in neither. [store.ErrBusy] if another connection still reads or writes: then
+// the log keeps what it has until a later checkpoint, or until the last process that
+// has the store open closes it.
+func (s *Store) Checkpoint(ctx context.Context) error {
+	if err := s.checkpoint(ctx); err != nil {
+		return s.fail(err, "empty the log")
+	}
+	return nil
+}
+
+func (s *Store) checkpoint(ctx context.Context) error {
+	select {
+	case <-s.closing:
+		return store.ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.sameFile(); err != nil {
+		return err
+	}
+	c, err := openConn(s.path, busyPragma(busySlice), fmt.Sprintf("synchronous = %s", s.opts.Sync))
+	if err != nil {
+		return err
+	}
+	busy, _, err := c.number("PRAGMA wal_checkpoint(TRUNCATE)")
+	if closed := c.close(); err == nil {
+		err = closed
+	}
+	if err == nil && busy != 0 {
+		err = fmt.Errorf("%w: another connection holds the log", store.ErrBusy)
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+)
+
+// both are the two forms of a store.
+func both(t *testing.T) map[string]store.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Sync: sqlite.Normal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return map[string]store.Store{"sqlite": s, "memory": store.NewMemory()}
+}
+
+// A change under a condition is made only as long as nobody else has written.
+func TestIfNewest(t *testing.T) {
+	for name, s := range both(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx, key := t.Context(), store.Key{Tenant: "t", Kind: "k"}
+			for _, tt := range []struct {
+				newest int64
+				want   error
+			}{{1, store.ErrConflict}, {0, nil}, {0, store.ErrConflict}, {2, store.ErrConflict}, {1, nil}, {1, store.ErrConflict}, {-1, store.ErrConflict}} {
+				err := s.Apply(ctx, store.Change{Key: key, Put: []store.Record{{Data: []byte("1")}}, IfNewest: &tt.newest})
+				if !errors.Is(err, tt.want) {
+					t.Errorf("newest %d: %v, want %v", tt.newest, err, tt.want)
+				}
+			}
+			recs, err := s.Read(ctx, key, 0, 0)
+			if err != nil || len(recs) != 2 {
+				t.Errorf("%d records, %v", len(recs), err)
+			}
+			if _, err := s.Clear(ctx, key); err != nil {
+				t.Fatal(err)
+			}
+			none := int64(0)
+			if err := s.Apply(ctx, store.Change{Key: key, Put: []store.Record{{Data: []byte("1")}}, IfNewest: &none}); err != nil {
+				t.Errorf("after all were deleted: %v", err)
+			}
+		})
+	}
+}
+
+// A number that was raised is never given, also where the key has no record.
+func TestLastSeq(t *testing.T) {
+	for name, s := range both(t) {
+		t.Run(name, func(t *testing.T) {
+			ctx, key := t.Context(), store.Key{Tenant: "t", Kind: "k", Stream: "s"}
+			for _, last := range []int64{7, 3} {
+				if err := s.Apply(ctx, store.Change{Key: key, LastSeq: last}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := s.(store.Counter).LastSeqs(ctx, "t")
+			if err != nil || len(got) != 1 || got[key] != 7 {
+				t.Errorf("numbers %v, %v", got, err)
+			}
+			if seq, err := s.Append(ctx, key, store.Record{Data: []byte("1")}); seq != 8 || err != nil {
+				t.Errorf("appended as %d, %v, want 8", seq, err)
+			}
+			if err := s.Apply(ctx, store.Change{Key: key, LastSeq: store.MaxSeq + 1}); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("beyond the limit: %v", err)
+			}
+			if got, err := s.(store.Counter).LastSeqs(ctx, "other"); err != nil || len(got) != 0 {
+				t.Errorf("of another tenant: %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// What was deleted is in no file after a checkpoint.
+func TestCheckpointForgets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	key, secret := store.Key{Tenant: "t", Kind: "k"}, []byte("the secret of the well")
+	if _, err := s.Append(t.Context(), key, store.Record{ID: "a", Data: []byte(`"` + string(secret) + `"`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Delete(t.Context(), key, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, path + "-wal"} {
+		data, err := os.ReadFile(file)
+		if err != nil || bytes.Contains(data, secret) {
+			t.Errorf("%s: %v, or it has what was deleted", file, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Checkpoint(t.Context()); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("of a closed store: %v", err)
+	}
+}

@@ -1,0 +1,35 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+var _ store.Counter = (*Store)(nil)
+
+// LastSeqs implements [store.Counter].
+func (s *Store) LastSeqs(ctx context.Context, tenant string) (map[store.Key]int64, error) {
+	if err := (store.Key{Tenant: tenant, Kind: "any"}).Validate(); err != nil {
+		return nil, s.fail(err, "list numbers")
+	}
+	lasts := make(map[store.Key]int64)
+	err := s.read(ctx, listLasts, []driver.Value{tenant}, func(row []driver.Value) error {
+		kind, ok := row[0].(string)
+		stream, ok2 := row[1].(string)
+		last, ok3 := row[2].(int64)
+		if !ok || !ok2 || !ok3 {
+			return fmt.Errorf("%w: a list that has no key or number", store.ErrCorrupt)
+		}
+		if last > 0 {
+			lasts[store.Key{Tenant: tenant, Kind: kind, Stream: stream}] = last
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err, "list numbers")
+	}
+	return lasts, nil
+}
