@@ -55,6 +55,20 @@ func (l *limitFlags) limits(cmd *cobra.Command) (frames.Limits, error) {
 	return frames.Limits{MaxFrames: uint32(l.frames), MaxTokens: uint64(l.tokens)}, nil
 }
 
+// change returns what the flags that are given make of limits: 0 lifts one.
+func (l *limitFlags) change(cmd *cobra.Command, given frames.Limits) func(frames.Limits) frames.Limits {
+	inFrames, inTokens := cmd.Flags().Changed("max-frames"), cmd.Flags().Changed("max-tokens")
+	return func(now frames.Limits) frames.Limits {
+		if inFrames {
+			now.MaxFrames = given.MaxFrames
+		}
+		if inTokens {
+			now.MaxTokens = given.MaxTokens
+		}
+		return now
+	}
+}
+
 func (a *app) framesPushCommand() *cobra.Command {
 	var f frameFlags
 	cmd := &cobra.Command{
@@ -67,9 +81,9 @@ The kinds are intent_analysis, step_summary, code_change, system_state,
 error_recovery, checkpoint, tool_call, and other:TEXT for one of your own.
 
 --max-frames and --max-tokens set the limits of the window from now on; the
-oldest frames that are not protected leave it, and stay in the log. A frame
-counts as many tokens as --tokens says or --count finds, else a quarter of its
-characters.`,
+oldest frames that are not protected leave it, and stay in the log. 0 lifts a
+limit. A frame counts as many tokens as --tokens says or --count finds, else a
+quarter of its characters.`,
 		Example: `  anchor-host frames push --run fix-42 --kind intent_analysis "make the login faster"
   anchor-host frames push --run fix-42 --kind tool_call --data '{"exit": 0}' --max-frames 50 "tests pass"`,
 		Args: cobra.ExactArgs(1),
@@ -98,7 +112,7 @@ characters.`,
 		if err != nil {
 			return err
 		}
-		id, p, err := pushFrame(cmd.Context(), s.run(f.run), frame, &f, limits)
+		id, p, err := pushFrame(cmd.Context(), s.run(f.run), frame, &f, f.limits.change(cmd, limits))
 		if err != nil {
 			return err
 		}
@@ -157,12 +171,14 @@ func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config
 // pushes is how often a push is tried while other processes push to the same run.
 const pushes = 10
 
-func pushFrame(ctx context.Context, run *agentstore.Run, frame frames.Frame, f *frameFlags, limits frames.Limits) (uint64, *frames.Pipeline, error) {
+func pushFrame(ctx context.Context, run *agentstore.Run, frame frames.Frame, f *frameFlags, change func(frames.Limits) frames.Limits) (uint64, *frames.Pipeline, error) {
 	for try := 1; ; try++ {
-		p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: f.by}, limits)
+		p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: f.by}, frames.Limits{})
 		if err != nil {
 			return 0, nil, err
 		}
+		before := p.Limits()
+		p.SetLimits(change(before))
 		id, err := p.Push(ctx, frame)
 		if errors.Is(err, frames.ErrOrder) && try < pushes {
 			continue
@@ -173,7 +189,7 @@ func pushFrame(ctx context.Context, run *agentstore.Run, frame frames.Frame, f *
 		if f.summary != "" {
 			p.SetGlobalSummary(f.summary)
 		}
-		if f.summary != "" || limits != (frames.Limits{}) {
+		if f.summary != "" || p.Limits() != before {
 			err = run.SaveLimits(ctx, p)
 		}
 		return id, p, err

@@ -18,24 +18,31 @@ import (
 func (a *app) memoryForgetCommand() *cobra.Command {
 	var f filterFlags
 	var all bool
+	var run string
 	cmd := &cobra.Command{
 		Use:   "forget [flags] [ID…]",
-		Short: "Delete facts, turns or a conversation",
+		Short: "Delete facts, turns, a conversation or an agent run",
 		Long: `Delete the facts with these ids, or with --all the facts that the flags select,
 expired ones too. With --conversation the ids are the numbers of turns, and
 --all deletes the whole conversation with its summary. A summary that was made
-of a turn is not undone by deleting the turn.
+of a turn is not undone by deleting the turn. With --run everything of an agent
+run is deleted: its state and its frames.
 
 Ids that are not there are an error, after the others have been deleted.`,
 		Example: `  anchor-host memory forget 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11
   anchor-host memory forget --all --user ann
-  anchor-host memory forget --conversation chat-7 --all`,
+  anchor-host memory forget --conversation chat-7 --all
+  anchor-host memory forget --run fix-42`,
 	}
 	configFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
+	cmd.Flags().StringVar(&run, "run", "", "the state and the frames of this agent run, not facts")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, ids []string, s *session) error {
+		if run != "" {
+			return a.forgetRun(cmd, s, run, ids)
+		}
 		filter, err := f.filter(cmd)
 		switch {
 		case err != nil:
@@ -50,11 +57,36 @@ Ids that are not there are an error, after the others have been deleted.`,
 		if err != nil && n == 0 {
 			return err
 		}
-		var b bytes.Buffer
-		fmt.Fprintf(&b, "forgotten: %d\n", n)
-		return errors.Join(a.emit(&b), err)
+		return errors.Join(a.forgotten(n), err)
 	})
 	return cmd
+}
+
+// forgetRun deletes an agent run, whole.
+func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string) error {
+	for _, name := range append([]string{"conversation"}, factFlags...) {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return usagef(cmd, "--%s and --run exclude each other (a run is deleted whole)", name)
+		}
+	}
+	if len(ids) > 0 {
+		return usagef(cmd, "ids and --run exclude each other (a run is deleted whole)")
+	}
+	n, err := s.run(run).Delete(cmd.Context())
+	if err == nil && n == 0 {
+		err = fmt.Errorf("run %q of tenant %q: %w (list those with frames: anchor-host frames list)", run, s.tenant, store.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	return a.forgotten(n)
+}
+
+// forgotten says how many records were deleted.
+func (a *app) forgotten(n int) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "forgotten: %d\n", n)
+	return a.emit(&b)
 }
 
 func (s *session) forget(cmd *cobra.Command, conversation string, ids []string, all bool, filter memory.Filter) (n int, err error) {
@@ -74,10 +106,19 @@ func (s *session) forget(cmd *cobra.Command, conversation string, ids []string, 
 		return 0, err
 	}
 	if all {
-		return m.Forget(ctx, filter)
+		return s.forgetFacts(ctx, m, filter)
 	}
 	n, err = m.Delete(ctx, ids...)
 	return n, missing(err, "facts", len(ids)-n)
+}
+
+// forgetFacts deletes the facts that a filter selects. Without one nothing is
+// decoded, so that also records go which are no facts.
+func (s *session) forgetFacts(ctx context.Context, m *memory.Manager, filter memory.Filter) (int, error) {
+	if filter.UserID != "" || filter.SessionID != "" || filter.Type != "" || len(filter.Tags) > 0 {
+		return m.Forget(ctx, filter)
+	}
+	return memory.NewStoreFacts(s.store, s.tenant).Clear(ctx)
 }
 
 // missing is the error of deleting what is not there.

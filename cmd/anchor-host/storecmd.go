@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -36,6 +38,9 @@ func openStore(ctx context.Context, loaded *config.Loaded) (store.Store, error) 
 // withStore wraps the work of a command that needs the store, and closes it.
 func (a *app) withStore(f func(cmd *cobra.Command, args []string, s *session) error) func(*cobra.Command, []string) error {
 	return a.run(func(cmd *cobra.Command, args []string) (err error) {
+		if err := checkSelectors(cmd); err != nil {
+			return err
+		}
 		loaded, err := a.load(cmd)
 		if err != nil {
 			return err
@@ -51,6 +56,29 @@ func (a *app) withStore(f func(cmd *cobra.Command, args []string, s *session) er
 		}()
 		return f(cmd, args, &session{config: loaded, store: s, tenant: loaded.TenantName()})
 	})
+}
+
+// selectors are the flags that say what a command works on. One that is given but
+// empty, as from a variable that is not set, would select everything.
+var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id"}
+
+// checkSelectors refuses selectors that are given but empty.
+func checkSelectors(cmd *cobra.Command) error {
+	for _, name := range selectors {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		empty := strings.TrimSpace(f.Value.String()) == ""
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values := list.GetSlice()
+			empty = len(values) == 0 || slices.ContainsFunc(values, func(s string) bool { return strings.TrimSpace(s) == "" })
+		}
+		if empty {
+			return usagef(cmd, "flag --%s: the value is empty (leave the flag out, or give it a value)", name)
+		}
+	}
+	return nil
 }
 
 // session is one use of the store by a command.

@@ -21,6 +21,7 @@ type RecordStore interface {
 	Get(ctx context.Context, key store.Key, id string) (store.Record, error)
 	Apply(ctx context.Context, changes ...store.Change) error
 	Delete(ctx context.Context, key store.Key, ids ...string) (int, error)
+	Clear(ctx context.Context, key store.Key) (int, error)
 }
 
 // StoreFacts is [Facts] in a store: one record per entry, under its ID. What another
@@ -126,4 +127,14 @@ func (f *StoreFacts) Delete(ctx context.Context, ids ...string) (int, error) {
 		}
 	}
 	return deleted, nil
+}
+
+// Clear deletes all entries and returns how many there were. It decodes none: what is
+// no entry is deleted too.
+func (f *StoreFacts) Clear(ctx context.Context) (int, error) {
+	n, err := f.records.Clear(ctx, f.key)
+	if err != nil {
+		return n, fmt.Errorf("facts: delete all: %w", err)
+	}
+	return n, nil
 }
