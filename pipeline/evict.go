@@ -86,22 +86,37 @@ type room struct {
 // makeRoom divides turns into those that stay and those that leave to free the given
 // number of tokens, and condenses the latter into the digest.
 func (s *SlidingWindow) makeRoom(ctx context.Context, turns []Turn, free int, d digest) (room, error) {
-	r := room{kept: turns, digest: d}
+	r, err := s.choose(turns, free)
+	if err == nil {
+		err = s.condenseRoom(ctx, &r, d)
+	}
+	return r, err
+}
+
+// choose divides turns into those that stay and those that leave.
+func (s *SlidingWindow) choose(turns []Turn, free int) (room, error) {
+	r := room{kept: turns}
 	if free <= 0 || len(turns) == 0 {
 		return r, nil
 	}
-	if s.cfg.Eviction == nil {
-		for r.front < len(turns) && r.freed < free {
-			r.freed += turns[r.front].TokenCount
-			r.front++
-		}
-		r.evicted, r.kept = slices.Clone(turns[:r.front]), turns[r.front:]
-	} else if err := s.applyPolicy(&r, free); err != nil {
+	if s.cfg.Eviction != nil {
+		err := s.applyPolicy(&r, free)
 		return r, err
 	}
-	var err error
-	r.digest, err = s.condense(ctx, d, r.kept, r.evicted)
-	return r, err
+	for r.front < len(turns) && r.freed < free {
+		r.freed += turns[r.front].TokenCount
+		r.front++
+	}
+	r.evicted, r.kept = slices.Clone(turns[:r.front]), turns[r.front:]
+	return r, nil
+}
+
+// condenseRoom works those that leave into the digest.
+func (s *SlidingWindow) condenseRoom(ctx context.Context, r *room, d digest) (err error) {
+	if r.digest = d; len(r.evicted) > 0 {
+		r.digest, err = s.condense(ctx, d, r.kept, r.evicted)
+	}
+	return err
 }
 
 // applyPolicy divides r.kept by the eviction policy.

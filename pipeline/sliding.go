@@ -32,11 +32,13 @@ type SlidingWindowConfig struct {
 	// OnEvict is told of turns that have left, oldest first, once per added turn. It
 	// may use the conversation: no lock is held. Panics are logged at WARN.
 	OnEvict func(ctx context.Context, evicted []Turn)
-	// Log keeps the conversation beyond the process. nil means that nothing does.
+	// Log keeps the conversation beyond the process. nil means that nothing does. A
+	// [TurnsLog] takes together what is added at the same time.
 	Log TurnLog
 	// Priority is the priority of the turns as items. 0 means 7.
 	Priority int
-	// Logger is slog.Default when nil, Now is time.Now.
+	// Logger is slog.Default when nil, Now is time.Now. Like the Tokenizer, both may be
+	// called at the same time by those who add turns at the same time.
 	Logger *slog.Logger
 	Now    func() time.Time
 }
@@ -47,6 +49,9 @@ type SlidingWindowConfig struct {
 // times say.
 type SlidingWindow struct {
 	cfg SlidingWindowConfig
+
+	waiting sync.Mutex // guards pending
+	pending *batch     // the additions that the next append to the log takes
 
 	adding  sync.Mutex // held by whoever changes the turns, also during compaction
 	scratch []Turn     // guarded by adding; see shown
@@ -126,8 +131,6 @@ func (s *SlidingWindow) tell(ctx context.Context, evicted []Turn) {
 }
 
 func (s *SlidingWindow) add(ctx context.Context, t Turn) (evicted []Turn, err error) {
-	s.adding.Lock()
-	defer s.adding.Unlock()
 	t, err = s.count(ctx, t)
 	if err != nil {
 		return nil, err
@@ -136,24 +139,15 @@ func (s *SlidingWindow) add(ctx context.Context, t Turn) (evicted []Turn, err er
 	if err != nil {
 		return nil, err
 	}
-	// Everything that can fail comes before the log, and the log before the change.
-	next, err := s.makeRoom(ctx, s.turns, s.tokens+cut.TokenCount-s.cfg.MaxTokens, s.digest)
-	if err != nil {
-		return nil, err
+	a := &addition{ctx: ctx, whole: t, cut: cut}
+	if _, several := s.cfg.Log.(TurnsLog); several {
+		s.join(a)
+	} else {
+		s.adding.Lock()
+		defer s.adding.Unlock()
+		s.addGroup([]*addition{a})
 	}
-	if cut.Sequence, err = s.record(ctx, t, next); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if next.front > 0 {
-		clear(s.turns[:next.front]) // the array lives on: let go of the texts
-	}
-	s.turns = append(next.kept, cut)
-	s.tokens += cut.TokenCount - next.freed
-	s.digest = next.digest
-	s.last = cut.Sequence
-	return next.evicted, nil
+	return a.evicted, a.err
 }
 
 // count checks, dates and counts a turn.

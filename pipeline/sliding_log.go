@@ -18,6 +18,17 @@ type TurnLog interface {
 	SaveDigest(ctx context.Context, d Digest) error
 }
 
+// TurnsLog is a [TurnLog] that stores several turns at the price of one. Turns that
+// are added to a conversation at the same time then share an append.
+type TurnsLog interface {
+	TurnLog
+	// AppendTurns stores turns as AppendTurn does, all or none, and returns the number
+	// of the first; the others follow without a gap. An error that is [ErrInvalid]
+	// says that none was stored because of what one of them holds: each is then
+	// appended alone.
+	AppendTurns(ctx context.Context, turns []Turn) (first int64, err error)
+}
+
 // Digest is what a conversation knows of the turns that have left it. Together with
 // the turns of a [TurnLog] it restores the conversation.
 type Digest struct {
@@ -40,30 +51,49 @@ func (s *SlidingWindow) KeepsDigest() bool {
 	return s.cfg.Compactor != nil || s.cfg.Eviction != nil
 }
 
-// record gives the log, if there is one, a turn and what leaves for it, and returns
-// the number of the turn. The digest goes first: a crash between the two leaves a
-// conversation that has a little room, not one that has lost a turn.
-func (s *SlidingWindow) record(ctx context.Context, t Turn, next room) (int64, error) {
+// record gives the log, if there is one, the turns of a group and what leaves for
+// them, and returns the number of the first turn. The digest goes first: a crash
+// between the two leaves a conversation that has a little room, not one that has lost
+// a turn.
+func (s *SlidingWindow) record(g *group) (first int64, err error) {
 	if s.cfg.Log == nil {
 		return s.last + 1, nil
 	}
-	if len(next.evicted) > 0 && s.KeepsDigest() {
-		if err := s.saveDigest(ctx, next.digest.Digest); err != nil {
+	ctx, done := g.context()
+	defer done()
+	if g.evicts && s.KeepsDigest() {
+		if err := s.saveDigest(ctx, g.digest.Digest); err != nil {
 			return 0, err
 		}
 	}
-	var sequence int64
-	err := guard(func() (err error) {
-		sequence, err = s.cfg.Log.AppendTurn(ctx, t)
+	err = guard(func() (err error) {
+		first, err = s.store(ctx, g.additions)
 		return err
 	})
+	g.stored = err == nil
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("conversation: store turn: %w", err)
-	case sequence <= s.last:
-		return 0, fmt.Errorf("conversation: store turn: sequence %d after %d: %w (the conversation was continued elsewhere: open it again)", sequence, s.last, ErrInvalid)
+	case first <= s.last:
+		return 0, fmt.Errorf("conversation: store turn: sequence %d after %d: %w (the conversation was continued elsewhere: open it again)", first, s.last, ErrInvalid)
 	}
-	return sequence, nil
+	return first, nil
+}
+
+// store appends the whole turns to the log.
+func (s *SlidingWindow) store(ctx context.Context, additions []*addition) (int64, error) {
+	if len(additions) == 1 {
+		return s.cfg.Log.AppendTurn(ctx, additions[0].whole)
+	}
+	log, ok := s.cfg.Log.(TurnsLog)
+	if !ok {
+		return 0, fmt.Errorf("%d turns at once: %w (want a log of several turns)", len(additions), ErrInvalid)
+	}
+	turns := make([]Turn, len(additions))
+	for i, a := range additions {
+		turns[i] = a.whole
+	}
+	return log.AppendTurns(ctx, turns)
 }
 
 func (s *SlidingWindow) saveDigest(ctx context.Context, d Digest) error {

@@ -39,7 +39,7 @@ type Log struct {
 	digest  store.Key
 }
 
-var _ pipeline.TurnLog = (*Log)(nil)
+var _ pipeline.TurnsLog = (*Log)(nil)
 
 // NewLog returns the log of a conversation of a tenant.
 func NewLog(s TurnStore, tenant, conversation string) *Log {
@@ -52,11 +52,34 @@ func NewLog(s TurnStore, tenant, conversation string) *Log {
 
 // AppendTurn implements [pipeline.TurnLog].
 func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
+	rec, err := encodeTurn(&t)
+	if err != nil {
+		return 0, err
+	}
+	return l.turns.Append(ctx, l.turnKey, rec)
+}
+
+// AppendTurns implements [pipeline.TurnsLog].
+func (l *Log) AppendTurns(ctx context.Context, turns []pipeline.Turn) (first int64, err error) {
+	recs := make([]store.Record, len(turns))
+	for i := range turns {
+		if recs[i], err = encodeTurn(&turns[i]); err != nil {
+			return 0, fmt.Errorf("%w: %w", pipeline.ErrInvalid, err)
+		}
+	}
+	first, err = l.turns.Append(ctx, l.turnKey, recs...)
+	if errors.Is(err, store.ErrInvalid) {
+		return 0, fmt.Errorf("%w: %w", pipeline.ErrInvalid, err)
+	}
+	return first, err
+}
+
+func encodeTurn(t *pipeline.Turn) (store.Record, error) {
 	data, err := json.Marshal(t)
 	if err != nil {
-		return 0, fmt.Errorf("encode turn: %w", err)
+		return store.Record{}, fmt.Errorf("encode turn: %w", err)
 	}
-	return l.turns.Append(ctx, l.turnKey, store.Record{Data: data, Time: t.CreatedAt})
+	return store.Record{Data: data, Time: t.CreatedAt}, nil
 }
 
 // SaveDigest implements [pipeline.TurnLog].

@@ -1,0 +1,32 @@
+package memory
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+func TestAppendTurnsStoresAllOrNone(t *testing.T) {
+	log := NewLog(store.NewMemory(), "ann", "c")
+	good := pipeline.Turn{Role: pipeline.RoleUser, Content: "hello"}
+	bad := good
+	bad.Metadata = map[string]any{"f": func() {}}
+	if _, err := log.AppendTurns(t.Context(), []pipeline.Turn{good, bad}); !errors.Is(err, pipeline.ErrInvalid) {
+		t.Errorf("a turn that JSON cannot hold: %v", err)
+	}
+	huge := good
+	huge.Content = string(make([]byte, store.MaxData))
+	if _, err := log.AppendTurns(t.Context(), []pipeline.Turn{good, huge}); !errors.Is(err, pipeline.ErrInvalid) {
+		t.Errorf("a turn that is too large: %v", err)
+	}
+	for _, want := range []int64{1, 3} {
+		if first, err := log.AppendTurns(t.Context(), []pipeline.Turn{good, good}); err != nil || first != want {
+			t.Errorf("first %d, %v, want %d", first, err, want)
+		}
+	}
+	if turns, err := log.Turns(t.Context(), 0, 0); err != nil || len(turns) != 4 {
+		t.Errorf("the log has %d turns, %v", len(turns), err)
+	}
+}

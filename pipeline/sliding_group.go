@@ -1,0 +1,188 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// groupTurns and groupBytes bound what one append to a log holds, and so how long
+	// the first of a group waits for the others.
+	groupTurns = 256
+	groupBytes = 4 << 20
+)
+
+// addition is a turn on its way into a conversation.
+type addition struct {
+	ctx   context.Context
+	whole Turn // for the log
+	cut   Turn // for the window
+
+	evicted []Turn
+	err     error
+}
+
+// batch is the additions that wait together. The one that opens it adds them all.
+type batch struct {
+	additions []*addition
+	added     sync.WaitGroup
+}
+
+// join adds a turn together with those that others add meanwhile. Batches are added
+// in the order in which they were opened: the next one can only be opened when this
+// one is closed, which happens while adding is held.
+func (s *SlidingWindow) join(a *addition) {
+	b, first := s.enlist(a)
+	if !first {
+		b.added.Wait()
+		return
+	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	defer b.added.Done()
+	s.waiting.Lock()
+	s.pending = nil
+	s.waiting.Unlock()
+	for rest := b.additions; len(rest) > 0; {
+		rest = rest[s.addGroup(rest):]
+	}
+}
+
+// enlist puts an addition into the pending batch; the first one opens it.
+func (s *SlidingWindow) enlist(a *addition) (b *batch, first bool) {
+	s.waiting.Lock()
+	defer s.waiting.Unlock()
+	if s.pending == nil {
+		s.pending, first = new(batch), true
+		s.pending.added.Add(1)
+	}
+	b = s.pending
+	b.additions = append(b.additions, a)
+	return b, first
+}
+
+// group is what a conversation becomes by several additions.
+type group struct {
+	additions []*addition
+	last      int64 // of the conversation before
+	turns     []Turn
+	tokens    int
+	digest    digest
+	gone      [][]Turn // evicted turns in the arrays of the conversation
+	evicts    bool
+	bytes     int
+	stored    bool // by the log
+}
+
+// addGroup adds as many of the first additions as the log can take in one append, at
+// least one, and returns how many those were. adding must be held.
+func (s *SlidingWindow) addGroup(all []*addition) (n int) {
+	g := group{last: s.last, turns: s.turns, tokens: s.tokens, digest: s.digest}
+	for _, a := range all {
+		fits, err := s.admit(&g, a)
+		if !fits {
+			break
+		}
+		n++
+		a.err = err
+	}
+	if len(g.additions) == 0 {
+		return n
+	}
+	first, err := s.record(&g)
+	if err != nil && len(g.additions) > 1 && errors.Is(err, ErrInvalid) && !g.stored {
+		// Nothing was stored because of one of them: each gets an append of its own.
+		for _, a := range g.additions {
+			a.evicted = nil
+			s.addGroup([]*addition{a})
+		}
+		return n
+	}
+	if err != nil {
+		for _, a := range g.additions {
+			a.evicted, a.err = nil, err
+		}
+		return n
+	}
+	s.publish(&g, first)
+	return n
+}
+
+// admit puts an addition into a group, in memory of which readers know nothing. It
+// does not fit if a turn of the same group, which has no number yet, would leave for
+// it. An error is that of the addition alone, which is then not in the group.
+func (s *SlidingWindow) admit(g *group, a *addition) (fits bool, err error) {
+	size := len(a.whole.Content)
+	if n := len(g.additions); n > 0 && (n == groupTurns || g.bytes+size > groupBytes) {
+		return false, nil
+	}
+	if err := a.ctx.Err(); err != nil {
+		return true, fmt.Errorf("conversation: %w", err)
+	}
+	next, err := s.choose(g.turns, g.tokens+a.cut.TokenCount-s.cfg.MaxTokens)
+	if err != nil {
+		return true, err
+	}
+	for i := range next.evicted {
+		if next.evicted[i].Sequence > g.last {
+			return false, nil
+		}
+	}
+	if err := s.condenseRoom(a.ctx, &next, g.digest); err != nil {
+		return true, err
+	}
+	g.gone = append(g.gone, g.turns[:next.front])
+	g.evicts = g.evicts || len(next.evicted) > 0
+	g.bytes += size
+	g.additions = append(g.additions, a)
+	a.evicted = next.evicted
+	turn := a.cut
+	turn.Sequence = g.last + int64(len(g.additions)) // until the log says it
+	g.turns = append(next.kept, turn)
+	g.tokens += turn.TokenCount - next.freed
+	g.digest = next.digest
+	return true, nil
+}
+
+// publish makes the group the conversation. first is the number of its first turn.
+func (s *SlidingWindow) publish(g *group, first int64) {
+	for i := len(g.turns) - len(g.additions); i < len(g.turns); i++ {
+		g.turns[i].Sequence += first - g.last - 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, gone := range g.gone {
+		clear(gone) // the array lives on: let go of the texts
+	}
+	s.turns, s.tokens, s.digest = g.turns, g.tokens, g.digest
+	s.last = first + int64(len(g.additions)) - 1
+}
+
+// context is that of the only addition of a group, or else one that ends when those
+// of all have ended: none may give up what others wait for.
+func (g *group) context() (context.Context, context.CancelFunc) {
+	ctx := g.additions[0].ctx
+	if len(g.additions) == 1 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	var left atomic.Int64
+	left.Store(int64(len(g.additions)))
+	stops := make([]func() bool, len(g.additions))
+	for i, a := range g.additions {
+		stops[i] = context.AfterFunc(a.ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel(a.ctx.Err())
+			}
+		})
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	}
+}
