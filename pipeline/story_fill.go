@@ -131,13 +131,12 @@ func (f *fillLog) displace(rows []Item, met []*BudgetMet) {
 			met[i].displacedBy(rows, caps[pool])
 		default:
 			caps[pool] = append(caps[pool], e)
-			switch {
-			case e.reason == "":
+			if e.reason == "" {
 				window = append(window, e)
-			default:
-				if met[i].displacedBy(rows, window); met[i].DisplacedBy == nil {
-					early = append(early, i)
-				}
+				continue
+			}
+			if met[i].displacedBy(rows, window); met[i].DisplacedBy == nil {
+				early = append(early, i)
 			}
 		}
 	}
