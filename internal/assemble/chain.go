@@ -93,8 +93,10 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	if cfg.Compaction, err = b.compaction(&a.Compaction); err != nil {
 		return cfg, err
 	}
-	if b.options.Frames != nil && config.On(a.Frames) {
-		offered, err := frames.NewFrameMemory(b.options.Frames, frames.MemoryConfig{Tokenizer: b.out.Tokenizer})
+	if b.options.Frames != nil && config.On(a.Frames.Enabled) {
+		offered, err := frames.NewFrameMemory(b.options.Frames, frames.MemoryConfig{
+			Limits: frameLimits(a.Frames.MaxFrames, a.Frames.MaxTokens), Tokenizer: b.out.Tokenizer,
+		})
 		if err != nil {
 			return cfg, err
 		}

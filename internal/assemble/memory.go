@@ -19,10 +19,27 @@ var errNoStore = errors.New("no store is open")
 
 // UsesStore says whether a build of the configuration needs the store.
 func UsesStore(c *config.Config) bool {
-	return c.Facts != nil || c.Conversation != nil && c.Conversation.ID != ""
+	return c.Facts != nil || c.Frames != nil || c.Conversation != nil && c.Conversation.ID != ""
 }
 
-func (b *builder) setMemory(ctx context.Context) (err error) {
+func (b *builder) setMemory(ctx context.Context) error {
+	if err := b.setOwnMemory(ctx); err != nil {
+		return err
+	}
+	offered, err := b.frameMemory(ctx)
+	switch {
+	case err != nil || offered == nil:
+		return err
+	case b.out.Memory == nil:
+		b.out.Memory = offered
+	default:
+		b.out.Memory = memories{offered, b.out.Memory}
+	}
+	return nil
+}
+
+// setOwnMemory sets the plugin that remembers, or conversation and facts.
+func (b *builder) setOwnMemory(ctx context.Context) (err error) {
 	if u := b.config.Memory; u != nil {
 		b.out.Memory, err = part(b, "memory", abi.OpMemory, *u, (*host.Plugin).MemoryProvider)
 		return err
@@ -58,6 +75,7 @@ func (b *builder) memoryConfig() (cfg memory.Config, err error) {
 		if c.ID != "" {
 			cfg.Log = memory.NewLog(b.options.Store, b.config.TenantName(), c.ID)
 		}
+		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
 		if c.Compact != nil {
 			cfg.Window.Compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, (*host.Plugin).Compactor)
 			if err != nil {

@@ -1,5 +1,11 @@
 package config
 
+import (
+	"reflect"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
 // Store says where conversations, facts and agent runs are kept.
 type Store struct {
 	Path        string `key:"path" doc:"File of the store. Default: anchor-host/store.db in the data folder of the user."`
@@ -22,13 +28,54 @@ type Agent struct {
 	MaxTokens   int        `key:"max_tokens" min:"1" doc:"The most tokens of the messages for the model. Default: max_tokens of the window."`
 	MaxMessages int        `key:"max_messages" min:"1" doc:"The most messages. Default: no bound."`
 	Phase       string     `key:"phase" enum:"llm,synthesize" default:"llm" doc:"What the messages are for: a model call of the loop, or the final answer."`
-	Frames      *bool      `key:"frames" default:"true" doc:"Offers the frames of a run as observations (priority 5)."`
+	Frames      Offer      `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or how many."`
 	Observation *bool      `key:"observation" default:"true" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10)."`
 	Compaction  Compaction `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
 	Truncation  *bool      `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
 	Enforce     *bool      `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
 	Plan        bool       `key:"plan" default:"false" doc:"Asks providers for estimates first, and keeps room for what later ones add."`
 	Timeout     Duration   `key:"timeout" default:"10s" doc:"Bound of one provider that states none."`
+}
+
+// Offer says which frames of a run an agent is offered. In a file it may be true or
+// false, which stands for its switch alone.
+type Offer struct {
+	Enabled   *bool `key:"enabled" default:"true"`
+	MaxFrames int   `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The most frames: protected ones, and the newest others."`
+	MaxTokens int   `key:"max_tokens" min:"1" doc:"The most tokens they take as observations. Default: a quarter of the budget."`
+}
+
+// offer is an Offer without methods.
+type offer Offer
+
+// UnmarshalNode decodes either shape. A switch alone becomes the map that it stands for,
+// so that its place in the file is found under the path of the value.
+func (o *Offer) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind == strict.Bool {
+		value := *n
+		*n = strict.Node{Kind: strict.Map, Pos: n.Pos, Entries: []strict.Entry{{Key: "enabled", Pos: n.Pos, Value: &value}}}
+	}
+	if n.Kind != strict.Map {
+		d.Fail(n, path, "want true, false or a map")
+		return
+	}
+	d.Into(n, (*offer)(o), path)
+}
+
+// JSONSchema states either shape.
+func (o *Offer) JSONSchema() map[string]any {
+	return map[string]any{"oneOf": []any{
+		map[string]any{"type": "boolean"},
+		strict.Schema(reflect.TypeFor[offer]()),
+	}}
+}
+
+// RunFrames says which frames of the store a build is offered.
+type RunFrames struct {
+	Run       string `key:"run,required" doc:"The agent run, as named with frames push --run."`
+	MaxFrames int    `key:"max_frames" min:"1" max:"4294967295" default:"50" doc:"The most frames: protected ones, and the newest others."`
+	MaxTokens int    `key:"max_tokens" min:"1" doc:"The most tokens of the frames, by their estimates; protected ones always stay. Default: no bound but the window."`
+	Data      bool   `key:"data" default:"false" doc:"Offers the data of the frames below their summaries."`
 }
 
 // Compaction describes the built-in compaction provider.

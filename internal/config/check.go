@@ -45,6 +45,7 @@ func (c *Config) Check() []Finding {
 		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
 	k.conversation()
+	k.frames()
 	k.enricher()
 	k.steps()
 	for i, u := range c.Callbacks {

@@ -42,8 +42,22 @@ func (k *checker) conversation() {
 			k.find("conversation", "id and turns exclude each other (the turns of a stored conversation are in the store)")
 		}
 	}
+	if c.RecencyLowest != nil && c.Recency != "linear" {
+		k.find("conversation.recency_lowest", "recency_lowest needs recency: linear")
+	}
+	if c.RecencyRate != nil && c.Recency != "exponential" {
+		k.find("conversation.recency_rate", "recency_rate needs recency: exponential")
+	}
 	if c.Compact != nil {
 		k.use("conversation.compact", *c.Compact)
+	}
+}
+
+func (k *checker) frames() {
+	if f := k.config.Frames; f != nil {
+		if err := checkName(f.Run); err != nil {
+			k.find("frames.run", "%v", err)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Config struct {
 	Memory        *Use                `key:"memory" doc:"A plugin that offers what is remembered (operation memory)."`
 	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
 	Facts         *Facts              `key:"facts" doc:"Facts of the store that are offered to a build."`
+	Frames        *RunFrames          `key:"frames" doc:"Frames of an agent run that are offered to a build, beside memory or conversation and facts."`
 	Enricher      *Enricher           `key:"enricher" doc:"Rewrites the query with what is remembered: a template or a plugin."`
 	Steps         []Step              `key:"steps" doc:"What runs between memory and window, by ascending priority."`
 	Callbacks     []Use               `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
@@ -81,10 +82,14 @@ type Use struct {
 
 // Conversation is a sliding window over turns.
 type Conversation struct {
-	ID        string `key:"id" doc:"Name of a conversation in the store, whose newest turns fill the window."`
-	MaxTokens int    `key:"max_tokens" min:"1" default:"4096" doc:"Older turns leave when the turns exceed this."`
-	Turns     []Turn `key:"turns" doc:"The turns so far, oldest first, of a conversation that is not in the store."`
-	Compact   *Use   `key:"compact" doc:"A plugin that condenses the turns that leave (operation compact)."`
+	ID            string   `key:"id" doc:"Name of a conversation in the store, whose newest turns fill the window."`
+	MaxTokens     int      `key:"max_tokens" min:"1" default:"4096" doc:"Older turns leave when the turns exceed this."`
+	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange" default:"fifo" doc:"Which turns leave: the oldest, questions with their answers, or whole exchanges with their tool calls."`
+	Recency       string   `key:"recency" enum:"linear,exponential" doc:"How the scores of the turns rise to that of the newest, 1. Default: linear, and 0.5 for a single turn."`
+	RecencyLowest *float64 `key:"recency_lowest" min:"0" max:"1" doc:"The score of the oldest turn, for linear. Default: 0.5."`
+	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential; 0 is evenly. Default: 2."`
+	Turns         []Turn   `key:"turns" doc:"The turns so far, oldest first, of a conversation that is not in the store."`
+	Compact       *Use     `key:"compact" doc:"A plugin that condenses the turns that leave (operation compact)."`
 }
 
 // Turn is one utterance.

@@ -104,6 +104,16 @@ func TestMistakes(t *testing.T) {
 			`a.yaml:2:9: steps[0]: plugin and instance exclude each other (the instance names its plugin)`},
 		{"builtin and plugin", "steps: [{name: a, plugin: p, builtin: sort}]",
 			`a.yaml:1:9: steps[0]: builtin excludes plugin, instance and operation (keep one way)`},
+		{"frames of no run", "frames: {run: ''}", `a.yaml:1:15: frames.run: the name is empty`},
+		{"run of frames missing", "frames: {max_frames: 2}", `a.yaml:1:9: frames: missing key "run"`},
+		{"number for offered frames", "agent: {frames: 3}", `a.yaml:1:17: agent.frames: want true, false or a map`},
+		{"unknown key of offered frames", "agent: {frames: {max: 3}}", `a.yaml:1:18: agent.frames.max: unknown key (want one of enabled, max_frames, max_tokens)`},
+		{"bound of offered frames", "agent: {frames: {max_frames: 0}}", `a.yaml:1:30: agent.frames.max_frames: want 1 to 4294967295, got 0`},
+		{"lowest of what is not linear", "conversation: {recency: exponential, recency_lowest: 0.1}",
+			`a.yaml:1:54: conversation.recency_lowest: recency_lowest needs recency: linear`},
+		{"rate of what is not exponential", "conversation: {recency_rate: 1}",
+			`a.yaml:1:30: conversation.recency_rate: recency_rate needs recency: exponential`},
+		{"eviction", "conversation: {eviction: pared}", `a.yaml:1:26: conversation.eviction: unknown value "pared" (did you mean "paired"?)`},
 		{"no such instance", "instances: {docs: {plugin: p}}\nsteps: [{name: a, instance: dosc}]",
 			`a.yaml:2:29: steps[0].instance: no instance "dosc" (did you mean "docs"?)`},
 		{"plugin named like an instance", "instances: {p: {plugin: p}}\nsteps: [{name: a, plugin: p}]",
@@ -167,7 +177,8 @@ func TestSettings(t *testing.T) {
 		{"store.synchronous", "normal", "normal", "a.yaml:38"},
 		{"facts.min_score", 0.2, "0.2", "a.yaml:39"},
 		{"facts.tags", []string{"a", "b"}, "a, b", "a.yaml:39"},
-		{"agent.frames", false, "false", "a.yaml:44"},
+		{"agent.frames.enabled", false, "false", "a.yaml:44"},
+		{"agent.frames.max_frames", int64(50), "50", "default"},
 		{"agent.observation", true, "true", "a.yaml:45"},
 		{"agent.compaction.enabled", true, "true", "default"},
 		{"agent.compaction.keep_tokens", int64(300), "300", "a.yaml:46"},
@@ -191,7 +202,7 @@ func TestSwitches(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &l.Agent
-	if On(a.Frames) || !On(a.Observation) || !On(a.Compaction.Enabled) || On(a.Truncation) || a.Enforced() {
+	if On(a.Frames.Enabled) || !On(a.Observation) || !On(a.Compaction.Enabled) || On(a.Truncation) || a.Enforced() {
 		t.Errorf("switches of %+v", a)
 	}
 	a.Truncation, a.Enforce = nil, nil

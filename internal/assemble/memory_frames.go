@@ -1,0 +1,52 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+)
+
+// memories are memory providers of one build, in this order.
+type memories []pipeline.MemoryProvider
+
+// Items returns the items of all.
+func (m memories) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
+	var all []pipeline.Item
+	for _, p := range m {
+		items, err := p.Items(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+	}
+	return all, nil
+}
+
+// frameMemory returns the frames of the run that the configuration names; nil when it
+// names none, or one that has no frames yet.
+func (b *builder) frameMemory(ctx context.Context) (pipeline.MemoryProvider, error) {
+	c := b.config.Frames
+	if c == nil {
+		return nil, nil
+	}
+	if b.options.Store == nil {
+		return nil, fmt.Errorf("frames: %w", errNoStore)
+	}
+	run := agentstore.Run{Store: b.options.Store, Tenant: b.config.TenantName(), ID: c.Run}
+	p, err := run.Frames(ctx, frames.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		b.options.Logger.Warn("run has no frames", "run", c.Run)
+		return nil, nil
+	}
+	return frames.NewFrameMemory(p, frames.MemoryConfig{Limits: frameLimits(c.MaxFrames, c.MaxTokens), WithData: c.Data})
+}
+
+func frameLimits(maxFrames, maxTokens int) frames.Limits {
+	return frames.Limits{MaxFrames: uint32(maxFrames), MaxTokens: uint64(maxTokens)}
+}

@@ -1,0 +1,42 @@
+package assemble
+
+import (
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// The defaults of the scorers of the seed.
+const (
+	defaultRecencyLowest = 0.5
+	defaultRecencyRate   = 2
+)
+
+// eviction returns the policy that a conversation names, nil for the oldest first.
+func eviction(c *config.Conversation) pipeline.EvictionPolicy {
+	switch c.Eviction {
+	case "paired":
+		return pipeline.EvictPairs
+	case "exchange":
+		return pipeline.EvictExchanges
+	}
+	return nil
+}
+
+// recency returns the scorer that a conversation names, nil for that of the pipeline.
+func recency(c *config.Conversation) pipeline.RecencyScorer {
+	switch c.Recency {
+	case "linear":
+		return pipeline.LinearRecency(or(c.RecencyLowest, defaultRecencyLowest))
+	case "exponential":
+		return pipeline.ExponentialRecency(or(c.RecencyRate, defaultRecencyRate))
+	}
+	return nil
+}
+
+// or returns what p points to, else a default.
+func or(p *float64, fallback float64) float64 {
+	if p == nil {
+		return fallback
+	}
+	return *p
+}
