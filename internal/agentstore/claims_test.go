@@ -1,0 +1,188 @@
+package agentstore_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+const (
+	claimWriters = 64
+	claimTurns   = 1_000_000
+	claimFrames  = 100_000
+)
+
+// BenchmarkClaims puts what the memory of an agent costs beside what it may cost. It
+// fixes how much it does, so run it with -benchtime 1x: two minutes and 2 GB on a
+// laptop, a tenth of both with -short. Every append is a commit of its own for the
+// one who waits for it, synced to the disk; load1 is the load average of the machine.
+func BenchmarkClaims(b *testing.B) {
+	b.Run("turns=1000000/conversations=64", func(b *testing.B) { claimAppends(b, claimTurns, turnsOf(b, claimWriters)) })
+	b.Run("turns=100000/conversations=1", func(b *testing.B) { claimAppends(b, claimTurns/10, turnsOf(b, 1)) })
+	b.Run("turns=100000/windows=64", func(b *testing.B) { claimAppends(b, claimTurns/10, windowsOf(b, claimWriters)) })
+	b.Run("turns=100000/windows=1", func(b *testing.B) { claimAppends(b, claimTurns/10, windowsOf(b, 1)) })
+	b.Run("frames=100000/runs=64", func(b *testing.B) { claimAppends(b, claimFrames, pushesOf(runsOf(b, claimWriters))) })
+	run := runsOf(b, 1)
+	b.Run("frames=100000/runs=1", func(b *testing.B) { claimAppends(b, claimFrames, pushesOf(run)) })
+	b.Run("view=50", func(b *testing.B) { claimView(b, run[0]) })
+	b.Run("assemble=200", claimAssembling)
+}
+
+// report states the time per operation, what it may be, and how busy the machine is.
+func report(b *testing.B, each, target time.Duration) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op") // the time of all of them says nothing
+	b.ReportMetric(float64(each.Nanoseconds())/1000, "µs/each")
+	b.ReportMetric(float64(target.Nanoseconds())/1000, "µs/target")
+	var load float64
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil { // Linux only
+		if _, err := fmt.Sscan(string(data), &load); err == nil {
+			b.ReportMetric(load, "load1")
+		}
+	}
+}
+
+// claimAppends has the writers do n appends together.
+func claimAppends(b *testing.B, n int64, add func(ctx context.Context, writer int) error) {
+	if testing.Short() {
+		n /= 10
+	}
+	var left atomic.Int64
+	left.Store(n)
+	began := time.Now()
+	var wg sync.WaitGroup
+	for w := range claimWriters {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := add(b.Context(), w); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	report(b, time.Since(began)/time.Duration(n), 50*time.Microsecond)
+}
+
+func claimStore(b *testing.B) store.Store {
+	b.Helper()
+	s, err := agentstore.Open(b.Context(), filepath.Join(b.TempDir(), "store.db"), "full")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// said is what a turn or a frame says: 60 words.
+var said = strings.Repeat("The window holds what the budget leaves room for. ", 6)
+
+func turnsOf(b *testing.B, conversations int) func(context.Context, int) error {
+	s := claimStore(b)
+	logs := make([]*memory.Log, conversations)
+	for i := range logs {
+		logs[i] = memory.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))
+	}
+	return func(ctx context.Context, w int) error {
+		_, err := logs[w%conversations].AppendTurn(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: said, TokenCount: 60, CreatedAt: time.Now()})
+		return err
+	}
+}
+
+func windowsOf(b *testing.B, conversations int) func(context.Context, int) error {
+	s := claimStore(b)
+	windows := make([]*pipeline.SlidingWindow, conversations)
+	for i := range windows {
+		var err error
+		windows[i], err = pipeline.NewSlidingWindow(pipeline.SlidingWindowConfig{Log: memory.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return func(ctx context.Context, w int) error {
+		return windows[w%conversations].Add(ctx, pipeline.RoleUser, said)
+	}
+}
+
+func runsOf(b *testing.B, n int) []*frames.Pipeline {
+	s := claimStore(b)
+	runs := make([]*frames.Pipeline, n)
+	for i := range runs {
+		run := agentstore.Run{Store: s, Tenant: store.DefaultTenant, ID: fmt.Sprint("run-", i)}
+		var err error
+		if runs[i], err = run.OpenFrames(b.Context(), frames.Actor{Kind: frames.Human, ID: "ann"}, frames.Limits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return runs
+}
+
+func pushesOf(runs []*frames.Pipeline) func(context.Context, int) error {
+	return func(ctx context.Context, w int) error {
+		_, err := runs[w%len(runs)].Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: said})
+		return err
+	}
+}
+
+// claimView looks at the newest 50 frames of all that the run has.
+func claimView(b *testing.B, p *frames.Pipeline) {
+	const views = 1000
+	began := time.Now()
+	for range views {
+		if n := len(p.View(frames.Limits{MaxFrames: 50}).Frames); n != 50 {
+			b.Fatalf("%d frames", n)
+		}
+	}
+	report(b, time.Since(began)/views, 100*time.Microsecond)
+}
+
+// claimAssembling assembles a chat whose messages were counted before, with room for
+// half of it.
+func claimAssembling(b *testing.B) {
+	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	chain, err := providers.New(providers.Config{
+		Counter: counter, Enforce: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Compaction: providers.CompactionConfig{TriggerTokens: 1 << 20},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	chat := []pipeline.Message{{Role: pipeline.RoleSystem, Content: "You answer from the documents."}}
+	for i := 1; i < 200; i++ {
+		role := []pipeline.Role{pipeline.RoleAssistant, pipeline.RoleUser}[i%2]
+		chat = append(chat, pipeline.Message{Role: role, Content: fmt.Sprint(i, " ", said)})
+	}
+	state := pipeline.AgentState{Messages: chat, Observations: []string{"The user reads about windows."}}
+	const times = 200
+	var began time.Time
+	for i := range times + 1 {
+		if i == 1 { // the first one counts
+			began = time.Now()
+		}
+		s := state.Clone()
+		a, err := chain.Assemble(b.Context(), &s, s.Messages, pipeline.ProviderBudget{MaxTokens: 6000})
+		if n := len(a.Messages); err != nil || a.Diagnostics.TokensOver > 0 || n < 50 || n > 150 {
+			b.Fatalf("%d messages, %+v, %v", n, a.Diagnostics, err)
+		}
+	}
+	report(b, time.Since(began)/times, time.Millisecond)
+}
