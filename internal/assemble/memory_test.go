@@ -1,0 +1,153 @@
+package assemble
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/providers"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// built builds a window of words and returns its items.
+func built(t *testing.T, c config.Config, s store.Store, logger *slog.Logger) []pipeline.Item {
+	t.Helper()
+	c.Tokenizer = config.Choice{Name: "words"}
+	a, err := New(t.Context(), &c, Options{Store: s, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close(t.Context())
+	r, err := a.Build(t.Context(), pipeline.Query{Text: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Window.Items
+}
+
+func texts(items []pipeline.Item) (out []string) {
+	for _, it := range items {
+		out = append(out, it.Content)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func framed(t *testing.T, s store.Store, n int) *frames.Pipeline {
+	t.Helper()
+	run := agentstore.Run{Store: s, Tenant: "default", ID: "fix-42"}
+	p, err := run.OpenFrames(t.Context(), frames.Actor{Kind: frames.Agent, ID: "test"}, frames.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		f := frames.Frame{Kind: frames.StepSummary, Summary: fmt.Sprintf("step %d", i), Data: []byte(`{"ok":true}`)}
+		if _, err := p.Push(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func TestFramesOfABuild(t *testing.T) {
+	s := store.NewMemory()
+	framed(t, s, 3)
+	talk := &config.Conversation{Turns: []config.Turn{{Role: "user", Content: "hello"}}}
+	for _, tt := range []struct {
+		name   string
+		config config.Config
+		want   []string
+	}{
+		{"alone", config.Config{Frames: &config.RunFrames{Run: "fix-42"}}, []string{"[step_summary] step 0", "[step_summary] step 1", "[step_summary] step 2"}},
+		{"with data", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1, Data: true}}, []string{"[step_summary] step 2\n{\"ok\":true}"}},
+		{"beside a conversation", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1}, Conversation: talk}, []string{"[step_summary] step 2", "hello"}},
+		{"of another tenant", config.Config{Frames: &config.RunFrames{Run: "fix-42"}, Tenant: "other", Conversation: talk}, []string{"hello"}},
+	} {
+		var log strings.Builder
+		got := texts(built(t, tt.config, s, slog.New(slog.NewTextHandler(&log, nil))))
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+		if warned := strings.Contains(log.String(), "run has no frames"); warned != (tt.config.Tenant == "other") {
+			t.Errorf("%s: log %q", tt.name, log.String())
+		}
+	}
+	c := config.Config{Frames: &config.RunFrames{Run: "fix-42"}}
+	if _, err := New(t.Context(), &c, Options{}); !UsesStore(&c) || err == nil || err.Error() != "frames: no store is open" {
+		t.Errorf("without a store: %v", err)
+	}
+}
+
+func TestFramesOfAnAgent(t *testing.T) {
+	off := false
+	for _, tt := range []struct {
+		name string
+		cfg  config.Offer
+		want int
+	}{
+		{"default", config.Offer{}, 50},
+		{"off", config.Offer{Enabled: &off}, 0},
+		{"number", config.Offer{MaxFrames: 4}, 4},
+		{"tokens", config.Offer{MaxTokens: 14}, 2}, // each has 5 words and 2 for its mark
+	} {
+		c := config.Config{Tokenizer: config.Choice{Name: "words"}, Agent: config.Agent{Frames: tt.cfg}}
+		chain, err := NewChain(t.Context(), &c, Options{Frames: framed(t, store.NewMemory(), 60)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := pipeline.AgentState{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}}
+		a, err := chain.Assemble(t.Context(), &state, state.Messages, pipeline.ProviderBudget{MaxTokens: 8192})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, m := range a.Messages {
+			if m.Name == providers.ObservationsMessage {
+				got = strings.Count(m.Content, "\n- [frame ")
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %d frames, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestConversationSettings(t *testing.T) {
+	var turns []config.Turn
+	for i, role := range []string{"user", "assistant", "tool", "user", "assistant"} {
+		turns = append(turns, config.Turn{Role: role, Content: fmt.Sprintf("turn %d", i)})
+	}
+	for eviction, want := range map[string]int{"": 4, "fifo": 4, "paired": 3, "exchange": 2} {
+		items := built(t, config.Config{Conversation: &config.Conversation{MaxTokens: 8, Eviction: eviction, Turns: turns}}, nil, nil)
+		if len(items) != want {
+			t.Errorf("eviction %q: %q, want %d turns", eviction, texts(items), want)
+		}
+	}
+	zero := 0.0
+	for _, tt := range []struct {
+		c    config.Conversation
+		want float64 // of the oldest
+		next float64
+	}{
+		{config.Conversation{}, 0.5, 0.625},
+		{config.Conversation{Recency: "linear"}, 0.5, 0.625},
+		{config.Conversation{Recency: "linear", RecencyLowest: &zero}, 0, 0.25},
+		{config.Conversation{Recency: "exponential"}, 0, 0.1015},
+		{config.Conversation{Recency: "exponential", RecencyRate: &zero}, 0, 0.25},
+	} {
+		tt.c.Turns = turns
+		scores := map[string]float64{}
+		for _, it := range built(t, config.Config{Conversation: &tt.c}, nil, nil) {
+			scores[it.Content] = it.Score
+		}
+		if got := scores["turn 1"]; scores["turn 0"] != tt.want || got < tt.next-1e-4 || got > tt.next+1e-4 || scores["turn 4"] != 1 {
+			t.Errorf("%+v: scores %v", tt.c, scores)
+		}
+	}
+}
