@@ -2,9 +2,9 @@
 // one run: the same six steps that do nothing, over the same items. It has a module of its
 // own, so that no peer reaches the go.mod of the product.
 //
-//	go -C tools/peers run . [-rounds 41] [-o table|json] [-gate]
+//	go -C tools/peers run . [-turns 9] [-o table|json] [-gate]
 //
-// Cases take turns, one short round each, so that other work on the machine falls on all
+// Cases take turns of a few short rounds, so that other work on the machine falls on all
 // of them; a figure is the median of its rounds. Only -gate turns a missed target into
 // exit status 1.
 package main
@@ -30,7 +30,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	rounds := flags.Int("rounds", 41, "rounds of each case")
+	turns := flags.Int("turns", 9, fmt.Sprintf("turns of each case, %d rounds of about %v each", roundsPerTurn, roundTime))
 	format := flags.String("o", "table", "output: table or json")
 	gate := flags.Bool("gate", false, "exit with status 1 when a target is missed")
 	dir := flags.String("js", ".", "folder of bench.mjs")
@@ -40,11 +40,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 2
 	}
-	if flags.NArg() > 0 || *rounds < 1 || *format != "table" && *format != "json" {
-		fmt.Fprintln(stderr, "peers: want no arguments, -rounds of 1 or more, and -o table or json")
+	if flags.NArg() > 0 || *turns < 1 || *format != "table" && *format != "json" {
+		fmt.Fprintln(stderr, "peers: want no arguments, -turns of 1 or more, and -o table or json")
 		return 2
 	}
-	report, err := measureAll(ctx, *rounds, *dir, stderr)
+	report, err := measureAll(ctx, *turns, *dir, stderr)
 	if err == nil {
 		err = report.write(stdout, *format)
 	}
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // measureAll runs every case.
-func measureAll(ctx context.Context, rounds int, dir string, stderr io.Writer) (*Report, error) {
+func measureAll(ctx context.Context, turns int, dir string, stderr io.Writer) (*Report, error) {
 	cases, err := hostCases()
 	if err != nil {
 		return nil, err
@@ -82,9 +82,9 @@ func measureAll(ctx context.Context, rounds int, dir string, stderr io.Writer) (
 		cases = append(cases, benchCase{key: keyLangChain, round: js.round})
 	}
 	before := loadAverage()
-	figures, err := measure(ctx, cases, rounds)
+	figures, err := measure(ctx, cases, turns)
 	if err != nil {
 		return nil, err
 	}
-	return newReport(figures, cases, machine{version: version, rounds: rounds, before: before, after: loadAverage()}), nil
+	return newReport(figures, cases, machine{version: version, rounds: turns * roundsPerTurn, before: before, after: loadAverage()}), nil
 }

@@ -4,15 +4,22 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 )
 
-// roundTime is about how long a round of one case takes: long enough for the clock, short
-// enough that most rounds are not interrupted.
-const roundTime = 10 * time.Millisecond
+const (
+	// roundTime is about how long a round of one case takes: long enough for the clock,
+	// short enough that most rounds are not interrupted by other work on the machine.
+	roundTime = time.Millisecond
+	// roundsPerTurn rounds are measured before it is the next case's turn. Enough of them
+	// follow one another that the heap is that of a process which does nothing else.
+	roundsPerTurn = 50
+	// roundsBefore rounds come before them: there, what the case before left behind is
+	// still being collected.
+	roundsBefore = 10
+)
 
 // benchCase is something to measure. Either run or round is set, unless it is skipped.
 type benchCase struct {
@@ -26,11 +33,11 @@ type benchCase struct {
 // figure is the time of one run of a case.
 type figure struct{ median, least time.Duration }
 
-// measure lets the cases take turns for the given number of rounds.
-func measure(ctx context.Context, cases []benchCase, rounds int) (map[string]figure, error) {
+// measure lets the cases take the given number of turns.
+func measure(ctx context.Context, cases []benchCase, turns int) (map[string]figure, error) {
 	runs := make([]int, len(cases))
 	times := make([][]time.Duration, len(cases))
-	for round := -1; round < rounds; round++ { // the first is for warming up
+	for turn := -1; turn < turns; turn++ { // the first is for warming up
 		for i := range cases {
 			c := &cases[i]
 			if c.skipped != "" {
@@ -39,12 +46,14 @@ func measure(ctx context.Context, cases []benchCase, rounds int) (map[string]fig
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			took, err := c.oneRound(ctx, &runs[i])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.key, err)
-			}
-			if round >= 0 {
-				times[i] = append(times[i], took)
+			for round := -roundsBefore; round < roundsPerTurn; round++ {
+				took, err := c.oneRound(ctx, &runs[i])
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", c.key, err)
+				}
+				if turn >= 0 && round >= 0 {
+					times[i] = append(times[i], took)
+				}
 			}
 		}
 	}
@@ -61,7 +70,6 @@ func measure(ctx context.Context, cases []benchCase, rounds int) (map[string]fig
 // oneRound returns the mean time of a run in one round. The number of runs in a round is
 // found once.
 func (c *benchCase) oneRound(ctx context.Context, runs *int) (time.Duration, error) {
-	runtime.GC() // what others left behind is not this case's work
 	if c.round != nil {
 		return c.round(ctx)
 	}

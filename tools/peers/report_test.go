@@ -61,20 +61,22 @@ func TestCasesRun(t *testing.T) {
 }
 
 func TestMeasureTakesTheMedian(t *testing.T) {
-	times := []time.Duration{99, 5, 1, 3} // the first is for warming up
+	calls := 0
 	c := benchCase{key: "fixed", round: func(context.Context) (time.Duration, error) {
-		took := times[0]
-		times = times[1:]
-		return took, nil
+		calls++
+		if round := calls % (roundsBefore + roundsPerTurn); calls <= roundsBefore+roundsPerTurn || round > 0 && round <= roundsBefore {
+			return 1, nil // warming up
+		}
+		return time.Duration(1000 + calls), nil
 	}}
 	figures, err := measure(t.Context(), []benchCase{c, {key: "absent", skipped: "why"}}, 3)
-	if err != nil || figures["fixed"] != (figure{median: 3, least: 1}) || len(figures) != 1 {
+	if err != nil || figures["fixed"] != (figure{median: 1156, least: 1071}) || len(figures) != 1 {
 		t.Errorf("figures %v, %v", figures, err)
 	}
 }
 
 func TestFlagsThatMakeNoSense(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-o", "xml"}, {"more"}, {"-unknown"}} {
+	for _, args := range [][]string{{"-turns", "0"}, {"-o", "xml"}, {"more"}, {"-unknown"}} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != 2 || errs.Len() == 0 || out.Len() > 0 {
 			t.Errorf("%v: status %d, %q, %q", args, code, &out, &errs)
