@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -86,7 +87,7 @@ func (b *build) addMemory(ctx context.Context) error {
 	if b.p.memory == nil {
 		return nil
 	}
-	defer b.clock(&b.diag.TimesMS.Memory)()
+	defer b.clock(&b.diag.TimesMS.Memory, b.p.now())
 	items, err := b.remember(ctx)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (b *build) enrich(ctx context.Context) error {
 	if len(memories) == 0 {
 		return nil
 	}
-	defer b.clock(&b.diag.TimesMS.Enrich)()
+	defer b.clock(&b.diag.TimesMS.Enrich, b.p.now())
 	return guard(func() error {
 		text, err := b.p.enricher.Enrich(ctx, b.query.Text, memories)
 		if err != nil {
@@ -121,7 +122,8 @@ func (b *build) enrich(ctx context.Context) error {
 // runSteps: query, items -> items, step by step or group by group. Whether a step
 // is native or a plugin is not visible here.
 func (b *build) runSteps(ctx context.Context) error {
-	defer b.clock(&b.diag.TimesMS.Steps)()
+	defer b.clock(&b.diag.TimesMS.Steps, b.p.now())
+	b.diag.Steps = make([]StepDiagnostic, 0, len(b.p.steps))
 	for rest := b.p.steps; len(rest) > 0; {
 		group := rest[:rest[0].group]
 		rest = rest[len(group):]
@@ -135,17 +137,18 @@ func (b *build) runSteps(ctx context.Context) error {
 // count: items -> the tokens of each. Counts that items bring are believed; the
 // others are counted in one call.
 func (b *build) count(ctx context.Context) error {
-	defer b.clock(&b.diag.TimesMS.Count)()
-	if err := validateItems(b.items); err != nil {
-		return err
-	}
+	defer b.clock(&b.diag.TimesMS.Count, b.p.now())
 	b.counts = make([]int, len(b.items))
 	var texts []string
 	var places []int
 	for i := range b.items {
-		b.counts[i] = b.items[i].TokenCount
-		if b.counts[i] == 0 && b.items[i].Content != "" {
-			texts, places = append(texts, b.items[i].Content), append(places, i)
+		it := &b.items[i]
+		if err := it.Validate(); err != nil {
+			return fmt.Errorf("items[%d]: %w", i, err)
+		}
+		b.counts[i] = it.TokenCount
+		if it.TokenCount == 0 && it.Content != "" {
+			texts, places = append(texts, it.Content), append(places, i)
 		}
 	}
 	counted, err := countTexts(ctx, b.p.tokenizer, texts)
@@ -158,7 +161,7 @@ func (b *build) count(ctx context.Context) error {
 // fillWindow: items, counts, budget -> window and overflow. An item that does not fit
 // does not end the filling.
 func (b *build) fillWindow(ctx context.Context) (err error) {
-	defer b.clock(&b.diag.TimesMS.Fill)()
+	defer b.clock(&b.diag.TimesMS.Fill, b.p.now())
 	order := allIndices(len(b.items))
 	sortByPriority(b.items, order)
 	b.overflow = []OverflowItem{}
@@ -191,7 +194,7 @@ func (b *build) fillWindow(ctx context.Context) (err error) {
 
 // format: window -> output. Exact filling has made it already.
 func (b *build) format(ctx context.Context) (err error) {
-	defer b.clock(&b.diag.TimesMS.Format)()
+	defer b.clock(&b.diag.TimesMS.Format, b.p.now())
 	if !b.formatted {
 		b.output, err = b.formatWindow(ctx, b.window)
 	}

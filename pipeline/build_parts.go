@@ -178,10 +178,9 @@ func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err er
 	return output, nil
 }
 
-// clock starts a stopwatch; the function it returns writes the time to ms.
-func (b *build) clock(ms *float64) func() {
-	began := b.p.now()
-	return func() { *ms = milliseconds(b.p.now().Sub(began)) }
+// clock writes the time since began to ms.
+func (b *build) clock(ms *float64, began time.Time) {
+	*ms = milliseconds(b.p.now().Sub(began))
 }
 
 func pointer(n int) *int { return &n }
