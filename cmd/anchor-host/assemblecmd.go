@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -175,17 +176,27 @@ func (r *agentRun) do(ctx context.Context) (*pipeline.Assembly, error) {
 	}
 	defer chain.Close(context.WithoutCancel(ctx))
 	progress.start("running the providers")
-	result, err := chain.Assemble(ctx, r.state, r.list(), r.budget)
-	progress.stop()
-	r.report(result.Diagnostics)
-	if err != nil {
-		return nil, err
+	for try := 1; ; try++ {
+		result, err := chain.Assemble(ctx, r.state, r.list(), r.budget)
+		if err == nil && r.stored != nil {
+			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {
+				if err = r.prepare(ctx); err == nil {
+					continue
+				}
+			}
+		}
+		progress.stop()
+		r.report(result.Diagnostics)
+		if err != nil {
+			return nil, err
+		}
+		return result, nil
 	}
-	if r.stored != nil {
-		err = r.stored.Save(ctx, r.state)
-	}
-	return result, err
 }
+
+// assemblies is how often an assembly is tried while other processes continue the
+// same run. Each time one of them has succeeded.
+const assemblies = 100
 
 // prepare puts the state together.
 func (r *agentRun) prepare(ctx context.Context) (err error) {
@@ -199,7 +210,8 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		}
 	}
 	if r.input.State != nil {
-		r.state = r.input.State
+		state := r.input.State.Clone() // for another try
+		r.state = &state
 	}
 	if r.stored != nil {
 		r.state.RunID = r.stored.ID

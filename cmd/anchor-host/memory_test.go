@@ -1,8 +1,14 @@
 package main
 
 import (
+	"os"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // An empty selector, as from a variable that is not set, is no selector: it would
@@ -71,5 +77,72 @@ func TestLiftLimits(t *testing.T) {
 	}
 	if got := column(t, must(t, "", "frames", "window", "--run", "r"), "FRAME"); len(got) != 4 {
 		t.Errorf("frames %v, want 4", got)
+	}
+}
+
+// What nothing could read again is not imported, and what is there already can be
+// deleted.
+func TestImportChecks(t *testing.T) {
+	storeFolder(t, nil)
+	code, _, stderr := run(t, `{"kind":"fact","data":{}}`, "memory", "import", "-")
+	if code != codeInvalid || !strings.Contains(stderr, "line 1: ") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	must(t, "", "memory", "list")
+	s, err := agentstore.Open(t.Context(), os.Getenv("ANCHOR_HOST_STORE_PATH"), "normal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Put(t.Context(), store.Key{Tenant: "default", Kind: memory.KindFact}, store.Record{ID: "bad", Data: []byte("{}")})
+	if closed := s.Close(); err != nil || closed != nil {
+		t.Fatal(err, closed)
+	}
+	if code, _, stderr := run(t, "", "memory", "list"); code == codeOK || !strings.Contains(stderr, `"bad"`) {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	if got := must(t, "", "memory", "forget", "--all"); got != "forgotten: 1\n" {
+		t.Errorf("got %q", got)
+	}
+	must(t, "", "memory", "list")
+}
+
+// Turns that come after an import are never numbered as those that the digest
+// covers, and a copy numbers as the original does.
+func TestNumbersAfterImport(t *testing.T) {
+	storeFolder(t, nil)
+	for range 3 {
+		must(t, "", "memory", "add", "--conversation", "c", "a turn")
+	}
+	must(t, "", "memory", "forget", "--conversation", "c", "2", "3")
+	exported := must(t, "", "memory", "export")
+	must(t, exported, "memory", "import", "--tenant", "copy", "-")
+	if got := strings.ReplaceAll(must(t, "", "memory", "export", "--tenant", "copy"), `"tenant":"copy"`, `"tenant":"default"`); got != exported {
+		t.Errorf("the copy is\n%s\nwant\n%s", got, exported)
+	}
+	if got := column(t, must(t, "", "memory", "add", "--tenant", "copy", "--conversation", "c", "next"), "TURN"); got[0] != "4" {
+		t.Errorf("turn %v, want 4", got)
+	}
+	must(t, `{"kind":"digest","stream":"d","id":"digest","data":{"text":"long ago","count":1,"through":99}}`, "memory", "import", "-")
+	if got := column(t, must(t, "", "memory", "add", "--conversation", "d", "next"), "TURN"); got[0] != "100" {
+		t.Errorf("turn %v, want 100", got)
+	}
+}
+
+// Assemblies of one run at the same time all succeed, and none of their messages is
+// lost.
+func TestParallelAssemblies(t *testing.T) {
+	storeFolder(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {max_tokens: 1000}\n"})
+	const n = 10
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			if code, _, stderr := run(t, `[{"role": "user", "content": "go on"}]`, "assemble", "--run", "r"); code != codeOK {
+				t.Errorf("code %d: %s", code, stderr)
+			}
+		})
+	}
+	wg.Wait()
+	if got := decode[[]struct{}](t, must(t, "", "assemble", "--run", "r")); len(got) != n {
+		t.Errorf("%d messages, want %d", len(got), n)
 	}
 }

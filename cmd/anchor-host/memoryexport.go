@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -18,7 +19,9 @@ func (a *app) memoryExportCommand() *cobra.Command {
 		Short: "Write everything of a tenant as JSON Lines",
 		Long: `Write everything that the store has of the tenant as JSON Lines, to stdout or to
 a file: facts, turns, summaries of conversations, frames and states of agent
-runs. The same content gives the same bytes, and every line stands for itself.`,
+runs. The same content gives the same bytes, and every line stands for itself. A
+line with last says how far the numbers of a list go whose newest records were
+deleted.`,
 		Example: `  anchor-host memory export > memory.jsonl
   anchor-host memory export --tenant acme --file acme.jsonl`,
 		Args: cobra.NoArgs,
@@ -70,7 +73,8 @@ func (a *app) memoryImportCommand() *cobra.Command {
 		Short: "Read JSON Lines that export has written",
 		Long: `Read JSON Lines from a file, or with "-" from stdin, and store every record under
 the tenant, whatever tenant the lines name. A record that is there is replaced;
-importing twice changes nothing. Lines are stored in batches: an error names the
+importing twice changes nothing. A line that cannot be read as what its kind says
+is an error. Lines are stored in batches: an error names the
 line it is about and says how many records are stored.`,
 		Example: `  anchor-host memory import memory.jsonl
   anchor-host memory export --tenant acme | anchor-host memory import --tenant test -`,
@@ -84,7 +88,7 @@ line it is about and says how many records are stored.`,
 			return fmt.Errorf("import: %w", err)
 		}
 		defer r.Close()
-		n, err := store.ImportAs(cmd.Context(), s.store, r, s.tenant)
+		n, err := store.ImportChecked(cmd.Context(), s.store, r, s.tenant, agentstore.Check)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

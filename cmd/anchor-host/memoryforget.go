@@ -28,6 +28,10 @@ expired ones too. With --conversation the ids are the numbers of turns, and
 of a turn is not undone by deleting the turn. With --run everything of an agent
 run is deleted: its state and its frames.
 
+What was deleted is overwritten in the file of the store and its log is emptied. A
+process that reads the store at that moment keeps the log from being emptied; the
+next forget or gc, or the last process that closes the store, does it then.
+
 Ids that are not there are an error, after the others have been deleted.`,
 		Example: `  anchor-host memory forget 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11
   anchor-host memory forget --all --user ann
@@ -57,6 +61,7 @@ Ids that are not there are an error, after the others have been deleted.`,
 		if err != nil && n == 0 {
 			return err
 		}
+		a.emptyLog(cmd.Context(), s)
 		return errors.Join(a.forgotten(n), err)
 	})
 	return cmd
@@ -79,7 +84,21 @@ func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string
 	if err != nil {
 		return err
 	}
+	a.emptyLog(cmd.Context(), s)
 	return a.forgotten(n)
+}
+
+// emptyLog takes what was deleted out of the log of the store too, if it has one.
+func (a *app) emptyLog(ctx context.Context, s *session) {
+	c, ok := s.store.(interface{ Checkpoint(context.Context) error })
+	if !ok {
+		return
+	}
+	if err := c.Checkpoint(ctx); errors.Is(err, store.ErrBusy) {
+		a.say("the log of the store keeps what was deleted until other processes that read it are done")
+	} else if err != nil {
+		a.say("warning: %v", err)
+	}
 }
 
 // forgotten says how many records were deleted.
@@ -180,6 +199,9 @@ fact was used. Turns are never collected.`,
 		l, err := s.collect(cmd.Context(), c, f.dryRun)
 		if err != nil {
 			return err
+		}
+		if !f.dryRun {
+			a.emptyLog(cmd.Context(), s)
 		}
 		return a.print(cmd, *format, l)
 	})

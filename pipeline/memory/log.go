@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -28,6 +29,7 @@ type TurnStore interface {
 	Put(ctx context.Context, key store.Key, rec store.Record) error
 	Get(ctx context.Context, key store.Key, id string) (store.Record, error)
 	Clear(ctx context.Context, key store.Key) (int, error)
+	Apply(ctx context.Context, changes ...store.Change) error
 }
 
 // Log is a [pipeline.TurnLog] in a store. Several processes may add to one
@@ -37,6 +39,9 @@ type Log struct {
 	turns   TurnStore
 	turnKey store.Key
 	digest  store.Key
+
+	mu     sync.Mutex
+	passed bool // numbers of turns go on above the digest
 }
 
 var _ pipeline.TurnsLog = (*Log)(nil)
@@ -50,8 +55,12 @@ func NewLog(s TurnStore, tenant, conversation string) *Log {
 	}
 }
 
-// AppendTurn implements [pipeline.TurnLog].
+// AppendTurn implements [pipeline.TurnLog]. The number of the turn is greater than
+// that of every turn in the digest, also where the store has none of those.
 func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
+	if err := l.pass(ctx); err != nil {
+		return 0, err
+	}
 	rec, err := encodeTurn(&t)
 	if err != nil {
 		return 0, err
@@ -80,6 +89,25 @@ func encodeTurn(t *pipeline.Turn) (store.Record, error) {
 		return store.Record{}, fmt.Errorf("encode turn: %w", err)
 	}
 	return store.Record{Data: data, Time: t.CreatedAt}, nil
+}
+
+// pass makes the numbers of turns go on above the digest: a turn with a lower one
+// would count as condensed, and never be seen.
+func (l *Log) pass(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.passed {
+		return nil
+	}
+	d, err := l.loadDigest(ctx)
+	if err == nil && d.Through > 0 {
+		err = l.turns.Apply(ctx, store.Change{Key: l.turnKey, LastSeq: d.Through})
+	}
+	if err != nil {
+		return err
+	}
+	l.passed = true
+	return nil
 }
 
 // SaveDigest implements [pipeline.TurnLog].

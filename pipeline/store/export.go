@@ -2,10 +2,12 @@ package store
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -20,12 +22,24 @@ type line struct {
 	Data   json.RawMessage `json:"data"`
 }
 
+// lastLine is the last number of a key whose newest record has another one.
+type lastLine struct {
+	Tenant string `json:"tenant"`
+	Kind   string `json:"kind"`
+	Stream string `json:"stream"`
+	Last   int64  `json:"last"`
+}
+
 // Export writes all records of a tenant as JSON Lines, sorted by kind, stream and
 // sequence number: the same content gives the same bytes. Each line stands for
 // itself, so lines can be chosen and files concatenated. Whitespace in the data is
 // left out. Records that arrive meanwhile may be missing.
+//
+// If the store is a [Counter], a key whose newest records were deleted, or all of
+// them, has a line with its last number, so that a copy does not give a number again
+// that something else still names.
 func Export(ctx context.Context, s Store, w io.Writer, tenant string) error {
-	keys, err := s.Keys(ctx, tenant, "")
+	keys, lasts, err := exported(ctx, s, tenant)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -33,6 +47,7 @@ func Export(ctx context.Context, s Store, w io.Writer, tenant string) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	for _, key := range keys {
+		newest := int64(0)
 		for r, err := range All(ctx, s, key, 0) {
 			if err != nil {
 				return fmt.Errorf("export: %w", err)
@@ -41,10 +56,39 @@ func Export(ctx context.Context, s Store, w io.Writer, tenant string) error {
 			if err := enc.Encode(l); err != nil {
 				return fmt.Errorf("export: %w", err)
 			}
+			newest = r.Seq
+		}
+		if last := lasts[key]; last > newest {
+			if err := enc.Encode(lastLine{key.Tenant, key.Kind, key.Stream, last}); err != nil {
+				return fmt.Errorf("export: %w", err)
+			}
 		}
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil
+}
+
+// exported returns the keys to export, sorted, and their last numbers.
+func exported(ctx context.Context, s Store, tenant string) ([]Key, map[Key]int64, error) {
+	// The numbers come first: a record that arrives after them has a greater one.
+	var lasts map[Key]int64
+	if c, ok := s.(Counter); ok {
+		var err error
+		if lasts, err = c.LastSeqs(ctx, tenant); err != nil {
+			return nil, nil, err
+		}
+	}
+	keys, err := s.Keys(ctx, tenant, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	for key := range lasts {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Stream, b.Stream))
+	})
+	return slices.Compact(keys), lasts, nil
 }

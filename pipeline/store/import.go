@@ -19,31 +19,46 @@ const (
 	importBytes = 8 << 20
 	// maxLine is the longest line: the largest data and its names, escaped.
 	maxLine = MaxData + 32<<10
+	// MaxImportSeq is the greatest number that an import takes: half of what there
+	// is, so that no file can use up the numbers of a key.
+	MaxImportSeq = 1 << 31
 )
+
+// Check decides on one record of an import, before anything of its batch is stored:
+// nil for a line that only has the last number of a key. An error should wrap
+// [ErrInvalid].
+type Check func(key Key, rec *Record) error
 
 // Import reads JSON Lines as [Export] writes them and returns how many records it
 // stored. A record whose key and ID are there is replaced in place; any other keeps
 // its sequence number if that is still free, and comes last if not. So an import into
 // an empty store is an exact copy, and importing twice changes nothing. Lines may
-// leave out stream, seq, id and time; unknown, repeated and null members are errors.
+// leave out stream, seq, id and time; unknown, repeated and null members are errors,
+// and so are numbers above [MaxImportSeq]. A line with last in place of data is the
+// last number of a key; it does not count as a record.
 //
 // Records are stored in batches, each all or nothing. An error names the line it is
 // about and how many records are stored.
 func Import(ctx context.Context, s Store, r io.Reader) (int, error) {
-	return importLines(ctx, s, r, "")
+	return importLines(ctx, s, r, "", nil)
 }
 
 // ImportAs is [Import] for one tenant: every record becomes its record, whatever
 // tenant the lines name. Use it for files that a tenant brings.
 func ImportAs(ctx context.Context, s Store, r io.Reader, tenant string) (int, error) {
+	return ImportChecked(ctx, s, r, tenant, nil)
+}
+
+// ImportChecked is [ImportAs] for records that the check does not refuse.
+func ImportChecked(ctx context.Context, s Store, r io.Reader, tenant string, check Check) (int, error) {
 	if err := validateName("tenant", tenant, true); err != nil {
 		return 0, fmt.Errorf("import: %w", err)
 	}
-	return importLines(ctx, s, r, tenant)
+	return importLines(ctx, s, r, tenant, check)
 }
 
-func importLines(ctx context.Context, s Store, r io.Reader, tenant string) (int, error) {
-	im := importer{store: s, tenant: tenant, at: make(map[Key]int)}
+func importLines(ctx context.Context, s Store, r io.Reader, tenant string, check Check) (int, error) {
+	im := importer{store: s, tenant: tenant, check: check, at: make(map[Key]int)}
 	err := im.run(ctx, bufio.NewReader(r))
 	if err != nil && im.stored > 0 {
 		err = fmt.Errorf("import: %w (the %d records before line %d are stored)", err, im.stored, im.from)
@@ -57,6 +72,7 @@ func importLines(ctx context.Context, s Store, r io.Reader, tenant string) (int,
 type importer struct {
 	store   Store
 	tenant  string
+	check   Check
 	stored  int
 	from    int // the first line of the batch
 	count   int
@@ -80,7 +96,7 @@ func (im *importer) run(ctx context.Context, r *bufio.Reader) error {
 				return fmt.Errorf("line %d: %w", n, err)
 			}
 		}
-		if err != nil || im.count >= importBatch || im.size >= importBytes {
+		if err != nil || im.count >= importBatch || len(im.changes) >= importBatch || im.size >= importBytes {
 			if err := im.flush(ctx, n); err != nil {
 				return err
 			}
@@ -92,22 +108,37 @@ func (im *importer) run(ctx context.Context, r *bufio.Reader) error {
 }
 
 func (im *importer) add(b []byte) error {
-	key, rec, err := parseLine(b)
+	key, rec, last, err := parseLine(b)
 	if err != nil {
 		return err
 	}
 	if im.tenant != "" {
 		key.Tenant = im.tenant
 	}
-	one := Change{Key: key, Put: []Record{rec}, KeepSeq: true}
+	one, checked := Change{Key: key, KeepSeq: true, LastSeq: last}, (*Record)(nil)
+	if last == 0 {
+		one.Put, checked = []Record{rec}, &rec
+	}
 	if err := one.validate(); err != nil {
 		return err
+	}
+	if rec.Seq > MaxImportSeq || last > MaxImportSeq {
+		return fmt.Errorf("%w: seq %d (at most %d in an import)", ErrInvalid, max(rec.Seq, last), int64(MaxImportSeq))
+	}
+	if im.check != nil {
+		if err := im.check(key, checked); err != nil {
+			return err
+		}
 	}
 	i, ok := im.at[key]
 	if !ok {
 		i = len(im.changes)
 		im.at[key] = i
 		im.changes = append(im.changes, Change{Key: key, KeepSeq: true})
+	}
+	if last > 0 {
+		im.changes[i].LastSeq = max(im.changes[i].LastSeq, last)
+		return nil
 	}
 	im.changes[i].Put = append(im.changes[i].Put, rec)
 	im.count++
@@ -117,7 +148,7 @@ func (im *importer) add(b []byte) error {
 
 // flush stores the batch that ends with line n.
 func (im *importer) flush(ctx context.Context, n int) error {
-	if im.count > 0 {
+	if len(im.changes) > 0 {
 		if err := im.store.Apply(ctx, im.changes...); err != nil {
 			return fmt.Errorf("lines %d to %d: %w", im.from, n, err)
 		}
@@ -144,34 +175,40 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// parseLine decodes one line strictly.
-func parseLine(b []byte) (key Key, rec Record, err error) {
+// parseLine decodes one line strictly: a record, or the last number of a key.
+func parseLine(b []byte) (key Key, rec Record, last int64, err error) {
 	if !utf8.Valid(b) {
-		return key, rec, fmt.Errorf("%w: not UTF-8", ErrInvalid)
+		return key, rec, 0, fmt.Errorf("%w: not UTF-8", ErrInvalid)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return key, rec, fmt.Errorf("%w: not a JSON object", ErrInvalid)
+		return key, rec, 0, fmt.Errorf("%w: not a JSON object", ErrInvalid)
 	}
 	targets := map[string]any{
 		"tenant": &key.Tenant, "kind": &key.Kind, "stream": &key.Stream,
-		"seq": &rec.Seq, "id": &rec.ID, "time": &rec.Time, "data": &rec.Data,
+		"seq": &rec.Seq, "id": &rec.ID, "time": &rec.Time, "data": &rec.Data, "last": &last,
 	}
 	for d.More() {
 		if err := parseMember(d, targets); err != nil {
-			return Key{}, Record{}, err
+			return Key{}, Record{}, 0, err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return Key{}, Record{}, fmt.Errorf("%w: %w", ErrInvalid, noEOF(err))
+		return Key{}, Record{}, 0, fmt.Errorf("%w: %w", ErrInvalid, noEOF(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Key{}, Record{}, fmt.Errorf("%w: text after the object", ErrInvalid)
+		return Key{}, Record{}, 0, fmt.Errorf("%w: text after the object", ErrInvalid)
+	}
+	if targets["last"] == nil {
+		if last < 1 || rec.Data != nil || rec.ID != "" || rec.Seq != 0 || !rec.Time.IsZero() {
+			return Key{}, Record{}, 0, fmt.Errorf("%w: member \"last\" is less than 1, or beside those of a record", ErrInvalid)
+		}
+		return key, Record{}, last, nil
 	}
 	if rec.Data == nil {
-		return Key{}, Record{}, fmt.Errorf("%w: no data", ErrInvalid)
+		return Key{}, Record{}, 0, fmt.Errorf("%w: no data", ErrInvalid)
 	}
-	return key, rec, nil
+	return key, rec, 0, nil
 }
 
 // parseMember decodes one member and takes its target away, so that it cannot come
@@ -184,7 +221,7 @@ func parseMember(d *json.Decoder, targets map[string]any) error {
 	name, _ := t.(string)
 	target, ok := targets[name]
 	if !ok {
-		return fmt.Errorf("%w: member %q is unknown (tenant, kind, stream, seq, id, time, data)", ErrInvalid, name)
+		return fmt.Errorf("%w: member %q is unknown (tenant, kind, stream, seq, id, time, data, last)", ErrInvalid, name)
 	}
 	if target == nil {
 		return fmt.Errorf("%w: member %q comes twice", ErrInvalid, name)

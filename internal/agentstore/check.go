@@ -1,0 +1,127 @@
+package agentstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// checks are what a record of each kind must be to be read again.
+var checks = map[string]func(key store.Key, rec *store.Record) error{
+	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest,
+	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
+}
+
+// Kinds lists the kinds of records that there are, sorted.
+func Kinds() []string {
+	var kinds []string
+	for kind := range checks {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Check is a [store.Check]: it refuses a record that could not be read as its kind.
+// The errors wrap [store.ErrInvalid].
+func Check(key store.Key, rec *store.Record) error {
+	check := checks[key.Kind]
+	if check == nil {
+		return fmt.Errorf("%w: kind %q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
+	}
+	if stream := key.Kind != memory.KindFact; stream != (key.Stream != "") {
+		return fmt.Errorf("%w: %s with stream %q (facts have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+	}
+	if rec == nil {
+		return nil
+	}
+	if err := check(key, rec); err != nil {
+		return fmt.Errorf("%w: %s: %w", store.ErrInvalid, key.Kind, err)
+	}
+	return nil
+}
+
+func checkFact(_ store.Key, rec *store.Record) error {
+	var e memory.Entry
+	return json.Unmarshal(rec.Data, &e)
+}
+
+func checkTurn(_ store.Key, rec *store.Record) error {
+	var t pipeline.Turn
+	if err := decodeStrict(rec.Data, &t); err != nil {
+		return err
+	}
+	switch {
+	case rec.ID != "" && !store.IsAutoID(rec.ID):
+		return fmt.Errorf("id %q: %w (want # and its number)", rec.ID, pipeline.ErrInvalid)
+	case !t.Role.Valid():
+		return fmt.Errorf("role %q: %w (want one of user, assistant, system, tool)", t.Role, pipeline.ErrInvalid)
+	case t.TokenCount < 0 || t.TokenCount > store.MaxData:
+		return fmt.Errorf("token_count %d: %w (0 to %d)", t.TokenCount, pipeline.ErrInvalid, store.MaxData)
+	}
+	return nil
+}
+
+func checkDigest(_ store.Key, rec *store.Record) error {
+	var d pipeline.Digest
+	if err := decodeStrict(rec.Data, &d); err != nil {
+		return err
+	}
+	switch {
+	case rec.ID != memory.KindDigest:
+		return fmt.Errorf("id %q: %w (want %q)", rec.ID, pipeline.ErrInvalid, memory.KindDigest)
+	case d.Through < 0 || d.Through > store.MaxImportSeq || d.Count < 0:
+		return fmt.Errorf("through %d, count %d: %w (through 0 to %d, count 0 or more)", d.Through, d.Count, pipeline.ErrInvalid, int64(store.MaxImportSeq))
+	case !slices.IsSorted(d.Kept) || len(d.Kept) > 0 && (d.Kept[0] < 1 || d.Kept[len(d.Kept)-1] > d.Through):
+		return fmt.Errorf("kept: %w (want numbers of turns up to through, ascending)", pipeline.ErrInvalid)
+	}
+	return nil
+}
+
+func checkFrame(_ store.Key, rec *store.Record) error {
+	var r frames.Record
+	if err := json.Unmarshal(rec.Data, &r); err != nil {
+		return err
+	}
+	if rec.ID != frameID(r.ID) {
+		return fmt.Errorf("id %q: %w (want %q, the number of the frame)", rec.ID, pipeline.ErrInvalid, frameID(r.ID))
+	}
+	// A read begins at the number of a frame, and would miss a record below it.
+	if r.ID >= store.MaxImportSeq || rec.Seq != 0 && uint64(rec.Seq) <= r.ID {
+		return fmt.Errorf("frame %d as seq %d: %w (want a greater seq, up to %d)", r.ID, rec.Seq, pipeline.ErrInvalid, int64(store.MaxImportSeq))
+	}
+	return nil
+}
+
+func checkRun(_ store.Key, rec *store.Record) error {
+	var d frames.Document
+	if err := json.Unmarshal(rec.Data, &d); err != nil {
+		return err
+	}
+	if rec.ID != pipelineID {
+		return fmt.Errorf("id %q: %w (want %q)", rec.ID, pipeline.ErrInvalid, pipelineID)
+	}
+	return nil
+}
+
+func checkState(_ store.Key, rec *store.Record) error {
+	var s pipeline.AgentState
+	return json.Unmarshal(rec.Data, &s)
+}
+
+// decodeStrict decodes an object and refuses keys that it does not know.
+func decodeStrict(data []byte, to any) error {
+	if len(data) == 0 || data[0] != '{' {
+		return fmt.Errorf("%w: not a JSON object", pipeline.ErrInvalid)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return dec.Decode(to)
+}

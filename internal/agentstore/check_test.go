@@ -1,0 +1,56 @@
+package agentstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// An import takes what can be read again, and names the line of what cannot.
+func TestCheck(t *testing.T) {
+	const uuid, at = `"0199a7c2-7d1e-7b52-9f5e-2b0c3f6a1d11"`, `"2030-01-02T15:04:05Z"`
+	frame := `{"frame_id":%d,"kind":"checkpoint","summary":"s","created_at":` + at + `}`
+	for _, tt := range []struct{ line, want string }{
+		{`{"kind":"fact","data":{"content":"x"}}`, ""},
+		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x"}}`, ""},
+		{`{"kind":"turn","stream":"c","id":"#7","seq":7,"data":{"role":"user","content":"x","token_count":1}}`, ""},
+		{`{"kind":"digest","stream":"c","id":"digest","data":{"text":"x","count":1,"through":4,"kept":[2]}}`, ""},
+		{`{"kind":"state","stream":"r","data":{"reflection":"x"}}`, ""},
+		{`{"kind":"frame","stream":"r","id":"3","seq":4,"data":` + fmt.Sprintf(frame, 3) + `}`, ""},
+		{`{"kind":"turn","stream":"c","last":7}`, ""},
+		{`{"kind":"fact","data":{}}`, "fact"},
+		{`{"kind":"fact","data":[]}`, "fact"},
+		{`{"kind":"fact","stream":"c","data":{"content":"x"}}`, "stream"},
+		{`{"kind":"facts","data":{"content":"x"}}`, "want one of digest, fact, frame, run, state, turn"},
+		{`{"kind":"turn","data":{"role":"user","content":"x"}}`, "stream"},
+		{`{"kind":"turn","stream":"c","data":{"role":"king","content":"x"}}`, "role"},
+		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x","token_count":-1}}`, "token_count"},
+		{`{"kind":"turn","stream":"c","data":{"role":"user","text":"x"}}`, "text"},
+		{`{"kind":"turn","stream":"c","data":null}`, "object"},
+		{`{"kind":"turn","stream":"c","id":"x","data":{"role":"user","content":"x"}}`, "id"},
+		{`{"kind":"turn","stream":"c","seq":4294967295,"data":{"role":"user","content":"x"}}`, "seq"},
+		{`{"kind":"turn","stream":"c","last":4294967295}`, "seq"},
+		{`{"kind":"turn","stream":"c","last":0}`, "last"},
+		{`{"kind":"turn","stream":"c","last":5,"data":1}`, "last"},
+		{`{"kind":"digest","stream":"c","id":"other","data":{"through":4}}`, "id"},
+		{`{"kind":"digest","stream":"c","id":"digest","data":{"through":-1}}`, "through"},
+		{`{"kind":"digest","stream":"c","id":"digest","data":{"through":4294967295}}`, "through"},
+		{`{"kind":"digest","stream":"c","id":"digest","data":{"through":4,"kept":[5]}}`, "kept"},
+		{`{"kind":"state","stream":"r","data":{"nonsense":1}}`, "nonsense"},
+		{`{"kind":"frame","stream":"r","id":"x","data":` + fmt.Sprintf(frame, 3) + `}`, "id"},
+		{`{"kind":"frame","stream":"r","id":"3","seq":3,"data":` + fmt.Sprintf(frame, 3) + `}`, "seq 3"},
+		{`{"kind":"run","stream":"r","id":"pipeline","data":{"object_id":` + uuid + `}}`, "run"},
+	} {
+		_, err := store.ImportChecked(t.Context(), store.NewMemory(), strings.NewReader("\n"+tt.line), "t", agentstore.Check)
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: %v", tt.line, err)
+		case tt.want != "" && (!errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "line 2: ") || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: %v, want %q", tt.line, err, tt.want)
+		}
+	}
+}
