@@ -94,7 +94,7 @@ func checkFrame(_ store.Key, rec *store.Record) error {
 		return fmt.Errorf("id %q: %w (want %q, the number of the frame)", rec.ID, pipeline.ErrInvalid, frameID(r.ID))
 	}
 	// A read begins at the number of a frame, and would miss a record below it.
-	if r.ID >= store.MaxImportSeq || rec.Seq != 0 && uint64(rec.Seq) <= r.ID {
+	if r.ID >= store.MaxImportSeq || uint64(rec.Seq) <= r.ID {
 		return fmt.Errorf("frame %d as seq %d: %w (want a greater seq, up to %d)", r.ID, rec.Seq, pipeline.ErrInvalid, int64(store.MaxImportSeq))
 	}
 	return nil

@@ -43,6 +43,7 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"state","stream":"r","data":{"nonsense":1}}`, "nonsense"},
 		{`{"kind":"frame","stream":"r","id":"x","data":` + fmt.Sprintf(frame, 3) + `}`, "id"},
 		{`{"kind":"frame","stream":"r","id":"3","seq":3,"data":` + fmt.Sprintf(frame, 3) + `}`, "seq 3"},
+		{`{"kind":"frame","stream":"r","id":"3","data":` + fmt.Sprintf(frame, 3) + `}`, "seq 0"},
 		{`{"kind":"run","stream":"r","id":"pipeline","data":{"object_id":` + uuid + `}}`, "run"},
 	} {
 		_, err := store.ImportChecked(t.Context(), store.NewMemory(), strings.NewReader("\n"+tt.line), "t", agentstore.Check)
