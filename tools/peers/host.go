@@ -89,6 +89,7 @@ func hostCases() ([]benchCase, error) {
 		{key50JSON, numItems, itemSize, true, true},
 		{key50Looked, numItems, itemSize, false, false},
 		{key1000, longList, shortSize, true, false},
+		{key1000Look, longList, shortSize, false, false},
 		{key1000Long, longList, itemSize, true, false},
 	} {
 		p, err := newPipeline(&retriever{newItems(c.n, c.size, "document", c.counted)}, c.n)

@@ -76,15 +76,22 @@ func install(ctx context.Context, dir string, stderr io.Writer) error {
 	return nil
 }
 
-// round asks for the mean time of a run in one round.
-func (l *langChain) round(context.Context) (time.Duration, error) {
+// round asks for a round.
+func (l *langChain) round(context.Context) (sample, error) {
 	if _, err := fmt.Fprintln(l.ask, roundTime.Milliseconds()); err != nil {
-		return 0, fmt.Errorf("ask node: %w", err)
+		return sample{}, fmt.Errorf("ask node: %w", err)
 	}
-	var reply struct{ Microseconds float64 }
-	err := l.read(&reply)
-	return time.Duration(reply.Microseconds * float64(time.Microsecond)), err
+	var reply struct {
+		Runs      int
+		Took, CPU float64 // microseconds
+	}
+	if err := l.read(&reply); err != nil {
+		return sample{}, err
+	}
+	return sample{runs: max(1, reply.Runs), took: fromMicroseconds(reply.Took), cpu: fromMicroseconds(reply.CPU)}, nil
 }
+
+func fromMicroseconds(us float64) time.Duration { return time.Duration(us * float64(time.Microsecond)) }
 
 func (l *langChain) read(v any) error {
 	if !l.answer.Scan() {

@@ -26,17 +26,24 @@ type benchCase struct {
 	key     string
 	run     func() error // once
 	prepare func(n int)  // before n runs, not measured; may be nil
-	round   func(ctx context.Context) (time.Duration, error)
+	round   func(ctx context.Context) (sample, error)
 	skipped string // why it is not measured
 }
 
-// figure is the time of one run of a case.
-type figure struct{ median, least time.Duration }
+// sample is what one round measured: its runs and the time and processor time of all.
+type sample struct {
+	runs      int
+	took, cpu time.Duration
+}
+
+// figure is the time of one run of a case: the median and the least of its rounds, and
+// the processor time, which waiting for a busy machine does not lengthen.
+type figure struct{ median, least, cpu time.Duration }
 
 // measure lets the cases take the given number of turns.
 func measure(ctx context.Context, cases []benchCase, turns int) (map[string]figure, error) {
 	runs := make([]int, len(cases))
-	times := make([][]time.Duration, len(cases))
+	samples := make([][]sample, len(cases))
 	for turn := -1; turn < turns; turn++ { // the first is for warming up
 		for i := range cases {
 			c := &cases[i]
@@ -47,56 +54,67 @@ func measure(ctx context.Context, cases []benchCase, turns int) (map[string]figu
 				return nil, err
 			}
 			for round := -roundsBefore; round < roundsPerTurn; round++ {
-				took, err := c.oneRound(ctx, &runs[i])
+				measured, err := c.oneRound(ctx, &runs[i])
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", c.key, err)
 				}
 				if turn >= 0 && round >= 0 {
-					times[i] = append(times[i], took)
+					samples[i] = append(samples[i], measured)
 				}
 			}
 		}
 	}
 	figures := make(map[string]figure)
-	for i, t := range times {
-		if len(t) > 0 {
-			slices.Sort(t)
-			figures[cases[i].key] = figure{median: t[len(t)/2], least: t[0]}
+	for i := range samples {
+		if len(samples[i]) > 0 {
+			figures[cases[i].key] = figureOf(samples[i])
 		}
 	}
 	return figures, nil
 }
 
-// oneRound returns the mean time of a run in one round. The number of runs in a round is
-// found once.
-func (c *benchCase) oneRound(ctx context.Context, runs *int) (time.Duration, error) {
+func figureOf(samples []sample) figure {
+	times := make([]time.Duration, len(samples))
+	var all sample
+	for i, s := range samples {
+		times[i] = s.took / time.Duration(s.runs)
+		all.runs += s.runs
+		all.cpu += s.cpu
+	}
+	slices.Sort(times)
+	return figure{median: times[len(times)/2], least: times[0], cpu: all.cpu / time.Duration(all.runs)}
+}
+
+// oneRound measures one round. The number of runs in a round is found once.
+func (c *benchCase) oneRound(ctx context.Context, runs *int) (sample, error) {
 	if c.round != nil {
 		return c.round(ctx)
 	}
 	if *runs == 0 {
 		if _, err := c.time(3); err != nil {
-			return 0, err
+			return sample{}, err
 		}
-		took, err := c.time(5)
+		trial, err := c.time(5)
 		if err != nil {
-			return 0, err
+			return sample{}, err
 		}
-		*runs = int(max(1, roundTime/max(1, took)))
+		*runs = int(max(1, roundTime*5/max(1, trial.took)))
 	}
 	return c.time(*runs)
 }
 
-func (c *benchCase) time(n int) (time.Duration, error) {
+func (c *benchCase) time(n int) (sample, error) {
 	if c.prepare != nil {
 		c.prepare(n)
 	}
-	began := time.Now()
+	cpu, began := cpuTime(), time.Now()
 	for range n {
 		if err := c.run(); err != nil {
-			return 0, err
+			return sample{}, err
 		}
 	}
-	return time.Since(began) / time.Duration(n), nil
+	took := time.Since(began)
+	return sample{runs: n, took: took, cpu: cpuTime() - cpu}, nil
 }
 
 // loadAverage returns the load of the last minute as the system words it, or nothing.

@@ -54,23 +54,23 @@ func TestCasesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range append(cases, eino) {
-		if took, err := c.time(2); err != nil || took <= 0 {
-			t.Errorf("%s: %v, %v", c.key, took, err)
+		if s, err := c.time(2); err != nil || s.took <= 0 {
+			t.Errorf("%s: %v, %v", c.key, s, err)
 		}
 	}
 }
 
 func TestMeasureTakesTheMedian(t *testing.T) {
 	calls := 0
-	c := benchCase{key: "fixed", round: func(context.Context) (time.Duration, error) {
+	c := benchCase{key: "fixed", round: func(context.Context) (sample, error) {
 		calls++
 		if round := calls % (roundsBefore + roundsPerTurn); calls <= roundsBefore+roundsPerTurn || round > 0 && round <= roundsBefore {
-			return 1, nil // warming up
+			return sample{runs: 1, took: 1, cpu: 1}, nil // warming up
 		}
-		return time.Duration(1000 + calls), nil
+		return sample{runs: 2, took: time.Duration(2000 + 2*calls), cpu: 80}, nil
 	}}
 	figures, err := measure(t.Context(), []benchCase{c, {key: "absent", skipped: "why"}}, 3)
-	if err != nil || figures["fixed"] != (figure{median: 1156, least: 1071}) || len(figures) != 1 {
+	if err != nil || figures["fixed"] != (figure{median: 1156, least: 1071, cpu: 40}) || len(figures) != 1 {
 		t.Errorf("figures %v, %v", figures, err)
 	}
 }
