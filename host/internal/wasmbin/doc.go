@@ -31,6 +31,13 @@
 //   - The counter must not be handed to a guest: when guests are linked to
 //     each other, resolve their imports against the exports of the original module.
 //
+// # State
+//
+// [Prepare] also opens a module's state to the host: every mutable number is an
+// exported global, the start function an export, and data segments are handed
+// to the host where the module does without them. With the memory that is all
+// there is to capture and put back, unless [Info.Uncaptured] says why not.
+//
 // # Fuel
 //
 // One unit is one executed instruction; those that compile to nothing (block,

@@ -111,6 +111,14 @@ func checkMeter(t *testing.T, rt wazero.Runtime, bin []byte) {
 	if (plain == nil) != (metered == nil) && !strings.Contains(fmt.Sprint(plain), "custom") {
 		t.Errorf("plain: %v\nmetered: %v", plain, metered)
 	}
+	p, err := Prepare(bin, MeterOptions{})
+	switch {
+	case errors.Is(err, ErrReserved):
+	case err != nil:
+		t.Errorf("Meter accepts it, Prepare says %v", err)
+	case (compiles(rt, p.Wasm) == nil) != (metered == nil) && p.Data == nil:
+		t.Errorf("metered: %v, prepared: %v", metered, compiles(rt, p.Wasm))
+	}
 }
 
 // TestMutatedModules makes small edits to good modules. Meter takes what the

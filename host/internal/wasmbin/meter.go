@@ -63,6 +63,15 @@ func (o MeterOptions) withDefaults() MeterOptions {
 // exceptions, and what [Inspect] refuses are refused.
 func Meter(bin []byte, o MeterOptions) ([]byte, error) {
 	o = o.withDefaults()
+	m, err := o.admitted(bin)
+	if err != nil {
+		return nil, err
+	}
+	return newRewriter(m, o, windowWeight).rewrite()
+}
+
+// admitted decodes a module and holds what it declares against the options.
+func (o *MeterOptions) admitted(bin []byte) (*module, error) {
 	if len(bin) > o.Bounds.Size {
 		return nil, &LimitError{What: "module size", Value: uint64(len(bin)), Max: uint64(o.Bounds.Size), Unit: "bytes",
 			Remedy: "strip debug information, for Go with -ldflags=\"-s -w\""}
@@ -71,10 +80,7 @@ func Meter(bin []byte, o MeterOptions) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.admit(&o); err != nil {
-		return nil, err
-	}
-	return newRewriter(m, o, windowWeight).rewrite()
+	return m, m.admit(o)
 }
 
 // admit refuses a module by what it declares.

@@ -2,7 +2,7 @@ package wasmbin
 
 import "strings"
 
-// rewriter holds the state of one Meter call.
+// rewriter holds the state of one Meter or Prepare call.
 type rewriter struct {
 	m *module
 	o MeterOptions
@@ -22,6 +22,8 @@ type rewriter struct {
 	code   codeWriter
 	cost   int  // estimate of the compile time of the bodies so far
 	named  bool // a name section has been written
+	// open is set when the module's state is opened to the host.
+	open *Prepared
 }
 
 func newRewriter(m *module, o MeterOptions, window int) *rewriter {
@@ -76,12 +78,28 @@ func (w *rewriter) section(s section) error {
 		w.custom(s)
 		return nil
 	}
+	if w.leftOut(s.id) {
+		return nil
+	}
 	w.out.byte(s.id)
 	start := len(w.out.buf)
 	r, _ := w.m.content(s.id)
 	err := w.content(s.id, &r)
 	w.out.sizeAt(start)
 	return err
+}
+
+// leftOut reports whether a section is done without: the host does its work.
+func (w *rewriter) leftOut(id byte) bool {
+	switch {
+	case w.open == nil:
+		return false
+	case id == secStart:
+		return w.open.Start
+	case id == secData, id == secDataCount:
+		return w.open.Data != nil
+	}
+	return false
 }
 
 // content writes the content of a section, from an empty r when it is new.
@@ -183,7 +201,16 @@ func (w *rewriter) globals(r *reader) {
 }
 
 func (w *rewriter) exports() {
-	w.out.u32(uint32(len(w.m.info.Exports)) + 1)
+	n := len(w.m.info.Exports) + 1
+	var globals []uint32
+	if w.open != nil {
+		globals = w.m.mutableNumbers()
+		n += len(globals)
+		if w.open.Start {
+			n++
+		}
+	}
+	w.out.u32(uint32(n))
 	for _, e := range w.m.info.Exports {
 		w.out.name(e.Name)
 		w.out.byte(byte(e.Kind))
@@ -193,9 +220,21 @@ func (w *rewriter) exports() {
 			w.out.u32(e.Index)
 		}
 	}
-	w.out.name(w.o.FuelExport)
+	w.exportGlobal(w.o.FuelExport, w.fuel)
+	for i, g := range globals {
+		w.exportGlobal(w.open.Globals[i], g)
+	}
+	if w.open != nil && w.open.Start {
+		w.out.name(StartExport)
+		w.out.byte(byte(KindFunc))
+		w.out.function(w.m.info.Start)
+	}
+}
+
+func (w *rewriter) exportGlobal(name string, i uint32) {
+	w.out.name(name)
 	w.out.byte(byte(KindGlobal))
-	w.out.u32(w.fuel)
+	w.out.u32(i)
 }
 
 // custom copies a custom section, unless it refers to places in the code.

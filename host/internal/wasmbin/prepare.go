@@ -1,0 +1,162 @@
+package wasmbin
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Export names of what [Prepare] opens to the host. No module that exports a
+// name with this prefix is accepted, so that none can stand in for them; guests
+// cannot reach them as long as the host offers its own modules for import only.
+const (
+	// HostPrefix is the beginning of all export names that belong to the host.
+	HostPrefix = "anchor:"
+	// GlobalPrefix and the index of a mutable global make its export name.
+	GlobalPrefix = HostPrefix + "global:"
+	// StartExport is the export name of what was the start function.
+	StartExport = HostPrefix + "start"
+)
+
+// Prepared is a metered module whose state lies open to the host.
+type Prepared struct {
+	// Wasm is the module. It exports the fuel counter, Globals and, when Start
+	// is set, its start function; it has no active data segments if Data holds
+	// them.
+	Wasm []byte
+	// Globals are the export names of the module's own mutable globals, those
+	// whose values the host can read and set: numbers.
+	Globals []string
+	// Start says that the host must call StartExport once, before anything
+	// else: the engine no longer does.
+	Start bool
+	// Data are the data segments in the order in which they must be written to
+	// the new memory. They alias the bytes given to Prepare.
+	Data []Segment
+}
+
+// Segment is one active data segment. It lies within the memory's minimum.
+type Segment struct {
+	Offset uint32
+	Bytes  []byte
+}
+
+// Prepare meters a module as [Meter] does and opens its state: all mutable
+// globals are exported, the start function becomes an export that the host calls
+// once per image instead of the engine once per instance, and data segments are
+// taken out where nothing refers to them and all of them have a constant place.
+// Together with the memory that is the whole state of a module, unless
+// [Info.Uncaptured] says otherwise.
+func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
+	o = o.withDefaults()
+	m, err := o.admitted(bin)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range m.info.Exports {
+		if strings.HasPrefix(e.Name, HostPrefix) {
+			return nil, reserved(fmt.Sprintf("export %q, which belongs to the host", e.Name), "rename the export")
+		}
+	}
+	w := newRewriter(m, o, windowWeight)
+	w.open = &Prepared{Start: m.info.HasStart && int(m.info.Start) >= m.imported[KindFunc]}
+	for _, i := range m.mutableNumbers() {
+		w.open.Globals = append(w.open.Globals, GlobalPrefix+strconv.Itoa(int(i)))
+	}
+	if w.open.Data, err = m.liftable(); err != nil {
+		return nil, err
+	}
+	w.open.Wasm, err = w.rewrite()
+	if err != nil {
+		return nil, err
+	}
+	return w.open, nil
+}
+
+// Uncaptured says why the state of the module is more than its memory and its
+// numeric globals, "" if it is not.
+func (i *Info) Uncaptured() string {
+	switch {
+	case i.Uses.TableWrites:
+		return "its code writes to tables"
+	case i.Uses.SegmentDrops:
+		return "its code drops segments"
+	}
+	for _, g := range i.Globals {
+		if g.Mutable && !g.Type.number() {
+			return fmt.Sprintf("it has a mutable global of type %v", g.Type)
+		}
+	}
+	for _, im := range i.Imports {
+		if im.Kind != KindFunc && (im.Kind != KindGlobal || im.Global.Mutable) {
+			return fmt.Sprintf("it imports a %v", im.Kind)
+		}
+	}
+	return ""
+}
+
+// number reports whether a value of the type fits into 64 bits and means the
+// same in every instance.
+func (t ValueType) number() bool { return t == I32 || t == I64 || t == F32 || t == F64 }
+
+// mutableNumbers are the indices of the module's own mutable globals.
+func (m *module) mutableNumbers() []uint32 {
+	var out []uint32
+	for i := m.imported[KindGlobal]; i < len(m.globals); i++ {
+		if g := m.globals[i]; g.Mutable && g.Type.number() {
+			out = append(out, uint32(i))
+		}
+	}
+	return out
+}
+
+// liftable returns the active data segments if the module does without them: if
+// no code names a segment, and each has a constant place within the memory. Else
+// it returns none.
+func (m *module) liftable() ([]Segment, error) {
+	r, ok := m.content(secData)
+	if !ok || m.imported[KindMemory] > 0 || len(m.memories) != 1 {
+		return nil, nil
+	}
+	if m.dataCount >= 0 { // without a count, code cannot name segments
+		var labels []uint32
+		if err := m.bodies(func(b *body) error { return m.inspectBody(b, &labels) }); err != nil {
+			return nil, err
+		}
+		if m.info.Uses.MemoryInit || m.info.Uses.SegmentDrops {
+			return nil, nil
+		}
+	}
+	size := m.memories[0].Min * PageSize
+	segments := make([]Segment, 0, m.info.DataSegments)
+	for n := r.u32("the data segments"); n > 0 && r.err == nil; n-- {
+		flag := r.u32("a data segment")
+		var at uint32
+		if flag != 1 {
+			if flag == 2 {
+				r.u32("a memory index")
+			}
+			if at, ok = m.constant(&r); !ok {
+				return nil, r.err
+			}
+		}
+		b := r.take(r.u32("a data segment's size"), "a data segment")
+		if flag == 1 { // passive, and nobody names it
+			continue
+		}
+		if uint64(at)+uint64(len(b)) > size {
+			return nil, r.err // the engine refuses it by name
+		}
+		segments = append(segments, Segment{at, b})
+	}
+	return segments, r.err
+}
+
+// constant reads a constant expression that is one i32.const.
+func (m *module) constant(r *reader) (uint32, bool) {
+	if r.byte("a constant expression") != opI32Const {
+		return 0, false
+	}
+	v := r.signed(32, "a constant")
+	return uint32(v), r.err == nil && r.byte("the end of an expression") == opEnd && r.err == nil
+}
