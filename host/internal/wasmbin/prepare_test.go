@@ -156,7 +156,9 @@ func TestPrepareRefusesNamesOfTheHost(t *testing.T) {
 
 func TestPrepareTakesDataOut(t *testing.T) {
 	const one, body = "\x01\x60\x00\x00", "\x01"
-	fn := func(code string) string { return body + string(appendU32(nil, uint32(len(code)+2))) + "\x00" + code + "\x0b" }
+	fn := func(code string) string {
+		return body + string(appendU32(nil, uint32(len(code)+2))) + "\x00" + code + "\x0b"
+	}
 	active := "\x00\x41\x03\x0b\x02hi"
 	for _, c := range []struct {
 		name string

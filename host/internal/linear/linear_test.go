@@ -1,0 +1,159 @@
+package linear
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// counter is an account with a limit.
+type counter struct{ limit, used int64 }
+
+func (c *counter) account(delta int64) bool {
+	if c.used+delta > c.limit {
+		return false
+	}
+	c.used += delta
+	return true
+}
+
+// kinds are the two kinds of memory.
+var kinds = map[string]func(*Memory){
+	"mapped": func(m *Memory) {},
+	"slice": func(m *Memory) {
+		if m.mapped != nil {
+			release(m.mapped)
+			m.mapped = nil
+		}
+	},
+}
+
+func newMemory(t *testing.T, kind string, limit uint64, c *counter) *Memory {
+	t.Helper()
+	m := New(limit, c.account)
+	if kind == "mapped" && m.mapped == nil {
+		t.Skip("this system has no reservations")
+	}
+	kinds[kind](m)
+	t.Cleanup(m.Free)
+	return m
+}
+
+func TestMemoryGrowsWithinItsLimitAndAccount(t *testing.T) {
+	for kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			c := &counter{limit: 6 * PageSize}
+			m := newMemory(t, kind, 8*PageSize, c)
+			b := m.Reallocate(2 * PageSize)
+			if len(b) != 2*PageSize || m.Refused {
+				t.Fatal(len(b), m.Refused)
+			}
+			b[2*PageSize-1] = 9
+			if b = m.Reallocate(5 * PageSize); len(b) != 5*PageSize || b[2*PageSize-1] != 9 || b[2*PageSize] != 0 {
+				t.Fatal("growth lost the content")
+			}
+			if m.Reallocate(7*PageSize) != nil || !m.Refused {
+				t.Error("grew beyond the account")
+			}
+			m.Refused = false
+			if m.Reallocate(9*PageSize) != nil || !m.Refused {
+				t.Error("grew beyond the limit")
+			}
+			if c.used < 5*PageSize || c.used > 6*PageSize {
+				t.Errorf("%d bytes accounted for", c.used)
+			}
+			m.Free()
+			m.Free()
+			if c.used != 0 || m.Reallocate(PageSize) != nil {
+				t.Errorf("%d bytes held after Free", c.used)
+			}
+		})
+	}
+}
+
+func TestMappedMemoryDoesNotMove(t *testing.T) {
+	m := newMemory(t, "mapped", 64*PageSize, &counter{limit: 1 << 30})
+	a := m.Reallocate(PageSize)
+	if b := m.Reallocate(64 * PageSize); &a[0] != &b[0] {
+		t.Error("the memory moved")
+	}
+}
+
+func TestMapsOnKnownSystems(t *testing.T) {
+	known := runtime.GOOS == "linux" || runtime.GOOS == "darwin"
+	if Maps() != known {
+		t.Errorf("reserved mappings: %v on %s", Maps(), runtime.GOOS)
+	}
+}
+
+func TestImageRestores(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		mem := make([]byte, r.IntN(8)*PageSize)
+		for range r.IntN(20) {
+			if len(mem) > 0 {
+				at := r.IntN(len(mem))
+				copy(mem[at:], bytes.Repeat([]byte{byte(1 + r.IntN(255))}, r.IntN(3*grain)))
+			}
+		}
+		want := bytes.Clone(mem)
+		im := Capture(mem)
+		clear(mem)
+		if im.Size() != len(want) || im.Held() > int64(len(want)) {
+			t.Fatalf("size %d, held %d of %d", im.Size(), im.Held(), len(want))
+		}
+		fresh := make([]byte, len(want)+PageSize)
+		im.Fill(fresh)
+		dirty := bytes.Repeat([]byte{0xee}, len(want)+PageSize)
+		im.Restore(dirty)
+		for name, got := range map[string][]byte{"filled": fresh, "restored": dirty} {
+			if !bytes.Equal(got[:len(want)], want) || !zero(got[len(want):]) {
+				t.Fatalf("%s memory differs from the image", name)
+			}
+		}
+	}
+}
+
+func TestShrink(t *testing.T) {
+	ctx := context.Background()
+	for name, cfg := range map[string]wazero.RuntimeConfig{
+		"default": wazero.NewRuntimeConfig(), "interpreter": wazero.NewRuntimeConfigInterpreter(),
+	} {
+		rt := wazero.NewRuntimeWithConfig(ctx, cfg)
+		defer rt.Close(ctx)
+		if !CanShrink(ctx, rt) {
+			t.Errorf("%s: memories cannot shrink", name)
+		}
+		mod, err := rt.InstantiateWithConfig(Bind(ctx, New(4*PageSize, (&counter{limit: 1 << 30}).account)), probe,
+			wazero.NewModuleConfig().WithName(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mem := mod.Memory()
+		for _, size := range []uint32{0, 1, PageSize + 1, 2 * PageSize} {
+			if Shrink(mem, size) {
+				t.Errorf("%s: shrank to %d bytes", name, size)
+			}
+		}
+		if !Shrink(mem, PageSize) || mem.Size() != PageSize {
+			t.Errorf("%s: the same size is refused", name)
+		}
+		mod.Close(ctx)
+	}
+}
+
+func BenchmarkRestore(b *testing.B) {
+	mem := make([]byte, 52*PageSize)
+	for i := range mem {
+		mem[i] = byte(i)
+	}
+	im := Capture(mem)
+	b.SetBytes(int64(len(mem)))
+	for b.Loop() {
+		im.Restore(mem)
+	}
+}

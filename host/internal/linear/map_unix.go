@@ -1,0 +1,21 @@
+//go:build linux || darwin
+
+package linear
+
+import (
+	"errors"
+	"math"
+	"syscall"
+)
+
+// reserve maps n bytes of zeros. Pages cost memory only once they are touched.
+func reserve(n uint64) ([]byte, error) {
+	if n == 0 || n > math.MaxInt {
+		return nil, errors.New("cannot map that many bytes")
+	}
+	return syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+}
+
+// release unmaps what reserve mapped. It fails only for what was never mapped.
+func release(b []byte) { _ = syscall.Munmap(b) }

@@ -1,0 +1,102 @@
+package linear
+
+import (
+	"context"
+
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// PageSize is the unit in which memories grow, in bytes.
+const PageSize = 64 << 10
+
+// Memory is one linear memory. It belongs to one goroutine at a time. Everything
+// beyond its current size is zero.
+type Memory struct {
+	limit   uint64
+	account func(delta int64) bool
+	// mapped is the reservation, nil where the memory is an ordinary slice.
+	mapped []byte
+	buf    []byte
+	held   int64
+	// Refused notes that growth was refused since the flag was last cleared.
+	Refused bool
+}
+
+// New makes a memory of at most limit bytes. account is told of every byte taken,
+// which it may refuse, and given back (negative), which it may not.
+func New(limit uint64, account func(delta int64) bool) *Memory {
+	m := &Memory{limit: limit, account: account}
+	if b, err := reserve(limit); err == nil {
+		m.mapped = b
+	}
+	return m
+}
+
+// Bind returns a context under which wazero's InstantiateModule takes its memory
+// from m.
+func Bind(ctx context.Context, m *Memory) context.Context {
+	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(
+		func(_, _ uint64) experimental.LinearMemory { return m }))
+}
+
+// Reallocate implements experimental.LinearMemory. nil makes memory.grow fail.
+func (m *Memory) Reallocate(size uint64) []byte {
+	if size > m.limit {
+		m.Refused = true
+		return nil
+	}
+	if m.mapped != nil {
+		if !m.hold(int64(size)) {
+			return nil
+		}
+		m.buf = m.mapped[:size]
+		return m.buf
+	}
+	if size <= uint64(cap(m.buf)) {
+		m.buf = m.buf[:size]
+		return m.buf
+	}
+	return m.reallocate(size)
+}
+
+// reallocate moves a slice to a larger one.
+func (m *Memory) reallocate(size uint64) []byte {
+	capacity := min(max(size, 2*uint64(cap(m.buf))), m.limit)
+	if !m.hold(int64(capacity)) {
+		capacity = size
+		if !m.hold(int64(capacity)) {
+			return nil
+		}
+		m.Refused = false
+	}
+	buf := make([]byte, size, capacity)
+	copy(buf, m.buf)
+	m.buf = buf
+	return buf
+}
+
+// hold makes sure that n bytes are accounted for. They stay so when the memory
+// shrinks: what was touched stays with the process.
+func (m *Memory) hold(n int64) bool {
+	if n <= m.held {
+		return true
+	}
+	if !m.account(n - m.held) {
+		m.Refused = true
+		return false
+	}
+	m.held = n
+	return true
+}
+
+// Free implements experimental.LinearMemory. Every view of the memory is invalid
+// afterwards, even to read.
+func (m *Memory) Free() {
+	if m.held > 0 {
+		m.account(-m.held)
+	}
+	if m.mapped != nil {
+		release(m.mapped)
+	}
+	m.mapped, m.buf, m.held, m.limit = nil, nil, 0, 0
+}
