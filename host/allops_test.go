@@ -193,7 +193,7 @@ func TestFormatterInBuild(t *testing.T) {
 func TestCallbackInBuild(t *testing.T) {
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	p := loadAllops(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1}})
+	p := loadAllops(t, h, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
 	cb := must[pipeline.Callback](t)(p.Callback(host.StepOptions{}))
 	build(t, pipeline.Config{Callbacks: []pipeline.Callback{cb}, Steps: []pipeline.StepConfig{docs("one")}}, "q")
 	for _, want := range []string{

@@ -23,3 +23,13 @@ func (b *budget) take(n int64) bool {
 
 // give returns n.
 func (b *budget) give(n int64) { b.used.Add(-n) }
+
+// change takes n, or gives back what is negative, and reports whether there was
+// room.
+func (b *budget) change(n int64) bool {
+	if n > 0 {
+		return b.take(n)
+	}
+	b.give(-n)
+	return true
+}

@@ -62,6 +62,20 @@ const (
 	LaneBatch = "batch"
 )
 
+// What happens to the state of an instance between calls. StateAuto is StateReset
+// for plugins that speak the ABI and StateKeep for foreign modules, whose
+// statics and variables last by contract.
+const (
+	StateAuto = ""
+	// StateReset puts memory and globals back to what they were after init. A
+	// module whose state cannot be captured gets StateFresh instead.
+	StateReset = "reset"
+	// StateKeep leaves everything as it is for the next call of the instance.
+	StateKeep = "keep"
+	// StateFresh makes a new instance for every call, with an init of its own.
+	StateFresh = "fresh"
+)
+
 // PluginConfig is what the operator states for one configured plugin. The zero
 // value grants nothing and takes every default.
 type PluginConfig struct {
@@ -84,6 +98,8 @@ type PluginConfig struct {
 	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch holds for the
 	// operations that have a batch lane.
 	Lane string
+	// State is StateAuto, StateReset, StateKeep or StateFresh.
+	State string
 	// WASI offers the WASI functions to a foreign module. Modules that speak
 	// the ABI always have them; without grants they reach nothing but the clock
 	// and random numbers.
@@ -219,4 +235,12 @@ func checkLane(name string) error {
 		return nil
 	}
 	return fmt.Errorf("lane %q: %w (want %q or %q)", name, ErrConfig, LaneJSON, LaneBatch)
+}
+
+func checkState(name string) error {
+	switch name {
+	case StateAuto, StateReset, StateKeep, StateFresh:
+		return nil
+	}
+	return fmt.Errorf("state %q: %w (want %q, %q or %q)", name, ErrConfig, StateReset, StateKeep, StateFresh)
 }

@@ -16,6 +16,7 @@ type mountedFile struct {
 	experimentalsys.UnimplementedFile
 	file     *os.File
 	open     *budget
+	live     *int
 	closed   bool
 	dir      bool
 	append   bool
@@ -170,5 +171,6 @@ func (f *mountedFile) Close() experimentalsys.Errno {
 	}
 	f.closed = true
 	f.open.give(1)
+	*f.live--
 	return errno(f.file.Close())
 }

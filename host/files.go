@@ -22,28 +22,25 @@ import (
 var ErrFolder = errors.New("folder cannot be opened")
 
 // mounts opens the directories of the grants. Every access goes through
-// os.Root, so neither ".." nor a link leads out of them. The roots must be
-// closed with the plugin.
-func mounts(grants, configured []FileGrant) (wazero.FSConfig, []*os.Root, error) {
-	cfg := wazero.NewFSConfig()
-	var roots []*os.Root
+// os.Root, so neither ".." nor a link leads out of them. They must be closed
+// with the plugin.
+func mounts(grants, configured []FileGrant) ([]mount, error) {
+	var out []mount
 	open := &budget{limit: maxOpenFiles}
 	for _, g := range grants {
 		root, err := os.OpenRoot(g.Host)
 		if err != nil {
-			closeRoots(roots)
+			closeMounts(out)
 			at := slices.IndexFunc(configured, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
-			return nil, nil, as(ErrFolder, folderError(at, g.Host, cause(err)))
+			return nil, as(ErrFolder, folderError(at, g.Host, cause(err)))
 		}
-		roots = append(roots, root)
-		fsys, ok := cfg.(sysfs.FSConfig)
-		if !ok {
-			closeRoots(roots)
-			return nil, nil, errors.New("grants.files: this build of wazero cannot mount directories")
-		}
-		cfg = fsys.WithSysFSMount(&mount{root: root, writable: g.Mode == ModeRW, open: open}, cleanGuest(g.Guest))
+		out = append(out, mount{root: root, guest: cleanGuest(g.Guest), writable: g.Mode == ModeRW, open: open})
 	}
-	return cfg, roots, nil
+	if _, ok := wazero.NewFSConfig().(sysfs.FSConfig); !ok && len(out) > 0 {
+		closeMounts(out)
+		return nil, errors.New("grants.files: this build of wazero cannot mount directories")
+	}
+	return out, nil
 }
 
 // folderError says what is wrong with the folder of a grant.
@@ -58,10 +55,21 @@ func folderError(at int, name string, err error) error {
 	return fmt.Errorf("grants.files[%d].host: open %s: %w (the folder must be readable)", at, name, err)
 }
 
-func closeRoots(roots []*os.Root) {
-	for _, r := range roots {
-		_ = r.Close() // read access only; nothing is lost
+func closeMounts(mounts []mount) {
+	for _, m := range mounts {
+		_ = m.root.Close() // read access only; nothing is lost
 	}
+}
+
+// fsConfig is what one instance sees of the mounts. live counts the files it has
+// open.
+func fsConfig(mounts []mount, live *int) wazero.FSConfig {
+	cfg := wazero.NewFSConfig()
+	for _, m := range mounts {
+		m.live = live
+		cfg = cfg.(sysfs.FSConfig).WithSysFSMount(&m, m.guest)
+	}
+	return cfg
 }
 
 // openRegular opens a regular file for reading. It neither waits for the writer
@@ -87,7 +95,10 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 type mount struct {
 	experimentalsys.UnimplementedFS
 	root     *os.Root
+	guest    string
 	writable bool
+	// live counts the open files of one instance.
+	live *int
 	// open counts the open files of the plugin, of all its mounts and
 	// instances.
 	open *budget
@@ -139,7 +150,8 @@ func (m *mount) OpenFile(name string, flag experimentalsys.Oflag, perm fs.FileMo
 		m.open.give(1)
 		return nil, errno(err)
 	}
-	opened := &mountedFile{file: f, open: m.open, append: flag&experimentalsys.O_APPEND != 0, writable: flag&writes != 0}
+	*m.live++
+	opened := &mountedFile{file: f, open: m.open, live: m.live, append: flag&experimentalsys.O_APPEND != 0, writable: flag&writes != 0}
 	info, err := f.Stat()
 	number := errno(err)
 	switch {

@@ -48,7 +48,9 @@ type moduleKey struct {
 type module struct {
 	key      moduleKey
 	compiled wazero.CompiledModule
-	users    int
+	// open is how the host reaches the state of its instances.
+	open  *wasmbin.Prepared
+	users int
 }
 
 // New makes a host. The error names the field of cfg that is not valid.
@@ -175,11 +177,11 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string)
 	if m != nil {
 		return m, e, nil
 	}
-	compiled, err := h.compile(ctx, e, name, spec, kind)
+	m, err = h.compile(ctx, e, name, spec, kind)
 	if err != nil {
 		return nil, nil, err
 	}
-	m = &module{key: key, compiled: compiled, users: 1}
+	m.key = key
 	h.mu.Lock()
 	h.modules[key] = m
 	h.mu.Unlock()
@@ -187,12 +189,12 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string)
 }
 
 // compile meters and compiles a module, and tells who wants to know.
-func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, kind string) (wazero.CompiledModule, error) {
+func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, kind string) (*module, error) {
 	var bounds wasmbin.Bounds
 	if kind == EngineInterpreter {
 		bounds = wasmbin.InterpreterBounds()
 	}
-	metered, err := wasmbin.Meter(spec.wasm, meterOptions(bounds))
+	open, err := wasmbin.Prepare(spec.wasm, meterOptions(bounds))
 	switch {
 	case errors.Is(err, wasmbin.ErrLimit):
 		return nil, as(ErrTooLarge, err)
@@ -204,11 +206,12 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 		h.cfg.OnCompile(name, false, 0)
 		defer func() { h.cfg.OnCompile(name, true, time.Since(begin)) }()
 	}
-	compiled, err := e.compile(ctx, metered, h.cfg.CompileWorkers)
+	compiled, err := e.compile(ctx, open.Wasm, h.cfg.CompileWorkers)
 	if err != nil {
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
-	return compiled, nil
+	open.Wasm = nil // compiled, and of no more use
+	return &module{compiled: compiled, open: open, users: 1}, nil
 }
 
 // release gives a module back; the last user frees it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -14,19 +13,29 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
 // instance is one guest with its memory. One goroutine owns it from checkout to
-// return, and only the owner closes it. Its state stays between calls; an
-// instance whose call failed is closed, never used again.
+// return, and only the owner closes it. What happens to its state between calls
+// is its plugin's; an instance whose call failed is reset or closed, never used
+// as it is.
 type instance struct {
-	plugin *Plugin
-	mod    api.Module
-	mem    api.Memory
-	lin    *linear
-	fuel   api.MutableGlobal
-	funcs  map[string]api.Function
+	plugin  *Plugin
+	mod     api.Module
+	mem     api.Memory
+	lin     *linear.Memory
+	fuel    api.MutableGlobal
+	globals []api.MutableGlobal
+	funcs   map[string]api.Function
+	// files are its descriptors, nil if it cannot change them; blind says why
+	// they cannot be watched. live counts the files it has open.
+	files *descriptors
+	blind error
+	live  int
+	// fixed replaces clock and random numbers, nil if they are real.
+	fixed  *fixedSources
 	kernel kernel
 	vars   vars
 	http   lastHTTP
@@ -43,20 +52,52 @@ type instance struct {
 
 	// bare says that only the start section has run, and that this instance
 	// serves one call: a program's main, which may end with exit code 0.
-	bare  bool
-	calls int
+	bare bool
+	// spoiled says that a call ended in a way after which only closing is safe.
+	spoiled bool
+	calls   int
 	// start is the size of the memory after init.
 	start uint64
 }
 
-// newInstance makes an instance and starts it: the start section, _initialize
-// or __wasm_call_ctors, hs_init, anchor_init, all under the limits of init.
+// newInstance makes an instance, from the image if there is one. Otherwise it
+// starts it: the start section, _initialize or __wasm_call_ctors, hs_init,
+// anchor_init, all under the limits of init.
 func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
-	in, err := p.bareInstance(ctx)
-	if err != nil {
-		return nil, err
+	if p.image != nil {
+		return p.makeInstance(ctx, p.fromImage)
 	}
-	if err := in.initialize(ctx); err != nil {
+	return p.makeInstance(ctx, func(in *instance) error {
+		if err := in.begun(); err != nil {
+			return err
+		}
+		return in.initialize(ctx)
+	})
+}
+
+// bareInstance makes an instance without running any of its functions but the
+// start section.
+func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
+	return p.makeInstance(ctx, (*instance).begun)
+}
+
+// makeInstance instantiates the module and has it prepared for calls.
+func (p *Plugin) makeInstance(ctx context.Context, prepare func(*instance) error) (*instance, error) {
+	if !p.host.instances.take(1) {
+		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
+			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: "raise the host's instances"})
+	}
+	in := &instance{plugin: p, funcs: map[string]api.Function{}, kernel: newKernel(p.limits.Memory)}
+	in.lin = linear.New(uint64(p.limits.Memory), p.host.memory.change)
+	in.state.inst = in
+	in.out.limit = int(p.limits.LogBytes)
+	in.begin(linear.Bind(ctx, in.lin), p.limits.InitTimeout, p.initFuel())
+	defer in.state.end()
+	err := in.instantiate()
+	if err == nil {
+		err = prepare(in)
+	}
+	if err != nil {
 		perr := p.failure(abi.OpInit, in, &initError{err})
 		in.close()
 		return nil, perr
@@ -65,26 +106,18 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	return in, nil
 }
 
-// bareInstance makes an instance without running any of its functions but the
-// start section.
-func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
-	if !p.host.instances.take(1) {
-		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
-			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: "raise the host's instances"})
+// begun writes the data segments that are left to the host and runs the start
+// section.
+func (in *instance) begun() error {
+	open := in.plugin.module.open
+	mem := in.wholeMemory()
+	for _, s := range open.Data {
+		copy(mem[s.Offset:], s.Bytes)
 	}
-	in := &instance{plugin: p, funcs: map[string]api.Function{}, kernel: newKernel(p.limits.Memory)}
-	in.lin = &linear{limit: uint64(p.limits.Memory), budget: &p.host.memory}
-	in.state.inst = in
-	in.out.limit = int(p.limits.LogBytes)
-	in.begin(withLinear(ctx, in.lin), p.limits.InitTimeout, p.initFuel())
-	defer in.state.end()
-	err := in.instantiate()
-	if err != nil {
-		perr := p.failure(abi.OpInit, in, &initError{err})
-		in.close()
-		return nil, perr
+	if !open.Start {
+		return nil
 	}
-	return in, nil
+	return in.run(wasmbin.StartExport)
 }
 
 // instantiate asks wazero for the module. Its own panics, such as that of a
@@ -106,6 +139,12 @@ func (in *instance) instantiate() (err error) {
 		return errors.New("the module lost its fuel counter")
 	}
 	in.fuel = fuel
+	if p.spec.descriptors {
+		in.files, in.blind = watchDescriptors(in.mod, len(p.mounts), &in.live)
+	}
+	if err := in.openGlobals(); err != nil {
+		return err
+	}
 	return in.late()
 }
 
@@ -113,11 +152,12 @@ func (in *instance) moduleConfig() wazero.ModuleConfig {
 	p := in.plugin
 	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStdout(&in.out).WithStderr(&in.out).
-		WithNanosleep(in.state.sleep).WithFSConfig(p.mounts)
+		WithNanosleep(in.state.sleep).WithFSConfig(fsConfig(p.mounts, &in.live))
 	if p.cfg.Deterministic {
-		seed := [32]byte{}
-		copy(seed[:], "anchor-host deterministic random")
-		return cfg.WithRandSource(rand.NewChaCha8(seed))
+		in.fixed = newFixedSources()
+		return cfg.WithRandSource(in.fixed).
+			WithWalltime(in.fixed.walltime, sys.ClockResolution(time.Millisecond)).
+			WithNanotime(in.fixed.nanotime, sys.ClockResolution(time.Millisecond))
 	}
 	return cfg.WithSysWalltime().WithSysNanotime().WithRandSource(randomSource)
 }
@@ -172,7 +212,7 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	in.state.begin(ctx, limit, fuel)
 	in.kernel.reset()
 	in.out.reset()
-	in.lin.refused = false
+	in.lin.Refused = false
 	if in.fuel != nil {
 		in.fuel.Set(0)
 	}
@@ -245,6 +285,26 @@ func (in *instance) close() {
 	in.plugin.host.instances.give(1)
 }
 
+// resettable reports whether an instance is sound after a call that ended with
+// err: the guest was stopped by this package or by a trap that WebAssembly
+// defines, so that memory and globals are all that is left of the call. An
+// exit closes the instance, a stack overflow leaves its stack behind, and after
+// anything else nothing is known.
+func resettable(err error) bool {
+	var f *fault
+	var exit *sys.ExitError
+	switch {
+	case err == nil:
+		return true
+	case errors.As(err, &exit):
+		return false
+	case errors.As(err, &f):
+		return true
+	}
+	trap, ok := strings.CutPrefix(err.Error(), "wasm error: ")
+	return ok && !strings.HasPrefix(trap, "stack overflow")
+}
+
 // faultOf classifies the error of a call. The remedy is empty where the
 // reason's usual one serves. in may be nil.
 func (in *instance) faultOf(err error) *fault {
@@ -255,7 +315,7 @@ func (in *instance) faultOf(err error) *fault {
 		return in.explain(f)
 	case errors.As(err, &exit):
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
-	case in != nil && (in.lin.refused || in.kernel.refused):
+	case in != nil && (in.lin.Refused || in.kernel.refused):
 		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 	}
 	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}
@@ -264,7 +324,7 @@ func (in *instance) faultOf(err error) *fault {
 // explain points to the memory where a guest that was refused more of it used up
 // its time or fuel, as one that asks again and again does.
 func (in *instance) explain(f *fault) *fault {
-	if in == nil || !in.lin.refused || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
+	if in == nil || !in.lin.Refused || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
 		return f
 	}
 	return &fault{f.code, f.err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
@@ -20,8 +17,8 @@ import (
 // and a pool of instances. It is safe for concurrent use; calls run at the same
 // time up to Limits.Instances. Close waits for running calls.
 //
-// The state of an instance stays between its calls. Which instance serves a
-// call is not defined.
+// What happens to the state of an instance between calls is stated by
+// PluginConfig.State. Which instance serves a call is not defined.
 type Plugin struct {
 	host    *Host
 	spec    *Spec
@@ -41,8 +38,12 @@ type Plugin struct {
 	initRequest []byte
 	schemas     map[abi.Operation]*settingsSchema
 
-	mounts wazero.FSConfig
-	roots  []*os.Root
+	// state is StateReset, StateKeep or StateFresh; both it and image are
+	// settled when the first instance is made.
+	state string
+	image *image
+
+	mounts []mount
 	client *httpClient
 	kv     *kvStore
 
@@ -72,9 +73,10 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 
 // configure checks everything that can be checked without running the guest.
 func (p *Plugin) configure() error {
-	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), p.cfg.Limits.check()); err != nil {
+	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), checkState(p.cfg.State), p.cfg.Limits.check()); err != nil {
 		return err
 	}
+	p.settleState()
 	if p.spec.Foreign && p.spec.WASI && !p.cfg.WASI {
 		return fmt.Errorf("the module imports WASI functions: %w (switch wasi on for it)", ErrConfig)
 	}
@@ -94,6 +96,17 @@ func (p *Plugin) configure() error {
 		p.log.Warn(n)
 	}
 	return p.settle()
+}
+
+// settleState chooses what happens to instances between calls.
+func (p *Plugin) settleState() {
+	p.state = p.cfg.State
+	switch {
+	case p.state == StateAuto && p.spec.Foreign:
+		p.state = StateKeep
+	case p.state == StateAuto:
+		p.state = StateReset
+	}
 }
 
 // settle checks the init settings and prepares what the guest sees of them.
@@ -132,8 +145,11 @@ func (p *Plugin) settle() error {
 func (p *Plugin) open(ctx context.Context) error {
 	h := p.host
 	p.pool = newPool(p.limits.Instances, p.newInstance, (*instance).close)
+	if p.state != StateKeep {
+		p.pool.clean = (*instance).reset
+	}
 	var err error
-	if p.mounts, p.roots, err = mounts(p.granted.files, p.cfg.Grants.Files); err != nil {
+	if p.mounts, err = mounts(p.granted.files, p.cfg.Grants.Files); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, as(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
@@ -156,7 +172,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	}
 	h.plugins[p] = true
 	h.mu.Unlock()
-	if err := p.pool.first(ctx); err != nil {
+	if err := p.pool.first(ctx, p.capture); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	return nil
@@ -178,7 +194,11 @@ func (p *Plugin) Close(ctx context.Context) error {
 	h.mu.Lock()
 	delete(h.plugins, p)
 	h.mu.Unlock()
-	closeRoots(p.roots)
+	closeMounts(p.mounts)
+	if p.image != nil {
+		h.memory.give(p.image.memory.Held())
+		p.image = nil
+	}
 	if p.client != nil {
 		p.client.close()
 	}
@@ -197,6 +217,10 @@ func (p *Plugin) Spec() *Spec { return p.spec }
 // Limits returns the limits that hold for the plugin.
 func (p *Plugin) Limits() Limits { return p.limits }
 
+// State returns what happens to an instance between calls: StateReset, StateKeep
+// or StateFresh.
+func (p *Plugin) State() string { return p.state }
+
 // Notes returns what an operator should know about limits and grants: what is
 // asked for and not given, and what is given and not asked for.
 func (p *Plugin) Notes() []string { return append([]string(nil), p.notes...) }
@@ -206,29 +230,35 @@ func (p *Plugin) initFuel() int64 {
 	return max(p.limits.Fuel, saturate(p.limits.Fuel, float64(p.limits.InitTimeout)/float64(p.limits.Timeout)))
 }
 
-// with lends an instance to f for one call of op. An instance whose call failed
-// is closed; so is one that is worn out.
+// with lends an instance to f for one call of op. Under StateKeep an instance
+// whose call failed is closed; so is one that is worn out. Otherwise it is reset
+// or replaced before the next call.
 func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*instance) error) error {
 	in, err := p.borrow(ctx)
 	if err != nil {
 		return p.inStep(p.failure(op, nil, err), step)
 	}
-	keep := false
+	in.spoiled = true // until the call is seen to end well
+	good := false
 	defer func() {
 		in.state.end()
-		if keep {
+		switch {
+		case p.state != StateKeep:
+			p.pool.giveBack(in)
+		case good && !in.worn():
 			p.pool.put(in)
-			return
+		default:
+			p.pool.discard(in)
 		}
-		in.close()
-		p.pool.drop()
 	}()
 	in.begin(ctx, timeout, p.limits.Fuel)
-	if err := f(in); err != nil {
+	err = f(in)
+	in.calls++
+	in.spoiled = !resettable(err)
+	if err != nil {
 		return p.inStep(p.failure(op, in, err), step)
 	}
-	in.calls++
-	keep = !in.worn()
+	good = true
 	return nil
 }
 

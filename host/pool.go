@@ -18,25 +18,38 @@ var errBusy = errors.New("no free instance in time")
 // When all values are lent, get has another one made and waits for whichever
 // comes first. Making does not end with the borrower's context: a value that
 // takes long to make serves the next one.
+//
+// Where values must be cleaned between borrowers, they come back with giveBack.
+// A cleaner does that while other values serve; a borrower that finds only used
+// values cleans one itself. What cannot be cleaned is closed and replaced. Such a
+// pool keeps one value more than are lent at a time, up to max, so that a
+// borrower need not wait for the cleaner.
 type pool[T any] struct {
 	max   int
 	make  func(context.Context) (T, error)
 	close func(T)
+	// clean makes a used value as good as new and reports whether it could.
+	clean func(T) bool
 
-	mu      sync.Mutex
-	idle    []T // the last one returned is lent first: its memory is warm
-	total   int // idle, lent and in the making
-	waiters []chan turn[T]
-	closed  bool
+	mu       sync.Mutex
+	idle     []T // the last one returned is lent first: its memory is warm
+	used     []T // to be cleaned
+	cleaning bool
+	total    int // idle, used, lent, being cleaned and in the making
+	lent     int // to borrowers
+	waiters  []chan turn[T]
+	closed   bool
 	// life ends the making of values when the pool is closed.
 	life    context.Context
 	end     context.CancelFunc
 	drained chan struct{}
 }
 
-// turn is what a waiter receives: a value, or why there is none.
+// turn is what a waiter receives: a value, which may have to be cleaned, or why
+// there is none.
 type turn[T any] struct {
 	value T
+	used  bool
 	err   error
 }
 
@@ -48,8 +61,9 @@ func newPool[T any](max int, make func(context.Context) (T, error), close func(T
 
 func newSignal() chan struct{} { return make(chan struct{}) }
 
-// first makes the first value, within ctx.
-func (p *pool[T]) first(ctx context.Context) error {
+// first makes the first value, within ctx, and shows it to see before anything
+// else is made.
+func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -58,11 +72,18 @@ func (p *pool[T]) first(ctx context.Context) error {
 	p.total++
 	p.mu.Unlock()
 	v, err := p.make(ctx)
+	if err == nil {
+		if err = see(v); err != nil {
+			p.close(v)
+		}
+	}
 	if err != nil {
-		p.drop()
+		p.mu.Lock()
+		p.abandon()
+		p.mu.Unlock()
 		return err
 	}
-	p.put(v)
+	p.ready(v)
 	return nil
 }
 
@@ -70,33 +91,66 @@ func (p *pool[T]) first(ctx context.Context) error {
 // the context's, and what make returns.
 func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 	var none T
-	p.mu.Lock()
+	deadline := time.Now().Add(wait)
+	for {
+		p.mu.Lock()
+		t, ch := p.take()
+		p.mu.Unlock()
+		if ch != nil {
+			t = p.await(ctx, ch, time.Until(deadline))
+		}
+		switch {
+		case t.err != nil:
+			return none, t.err
+		case !t.used || p.clean(t.value):
+			return t.value, nil
+		}
+		p.discard(t.value)
+	}
+}
+
+// take lends a value that is there, or makes the borrower a waiter. p.mu is held.
+func (p *pool[T]) take() (turn[T], chan turn[T]) {
 	if p.closed {
-		p.mu.Unlock()
-		return none, ErrClosed
+		return turn[T]{err: ErrClosed}, nil
 	}
-	if n := len(p.idle); n > 0 {
-		v := p.idle[n-1]
-		p.idle[n-1] = none
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		return v, nil
+	t := turn[T]{}
+	switch {
+	case len(p.idle) > 0:
+		t.value, p.idle = pop(p.idle)
+	case len(p.used) > 0:
+		t.value, p.used = pop(p.used)
+		t.used = true
+	default:
+		ch := make(chan turn[T], 1)
+		p.waiters = append(p.waiters, ch)
+		p.grow()
+		return t, ch
 	}
-	ch := make(chan turn[T], 1)
-	p.waiters = append(p.waiters, ch)
-	p.grow()
-	p.mu.Unlock()
-	return p.await(ctx, ch, wait)
+	p.lent++
+	if t.used {
+		p.grow()
+	}
+	return t, nil
+}
+
+// pop removes the last value.
+func pop[T any](s []T) (T, []T) {
+	var none T
+	last := len(s) - 1
+	v := s[last]
+	s[last] = none
+	return v, s[:last]
 }
 
 // await waits for the turn of ch.
-func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration) (T, error) {
+func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration) turn[T] {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var t turn[T]
 	select {
 	case t = <-ch:
-		return t.value, t.err
+		return t
 	case <-ctx.Done():
 		t.err = ctx.Err()
 	case <-timer.C:
@@ -105,7 +159,7 @@ func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration
 	if !p.forget(ch) { // the turn came at the same moment and must not be lost
 		t = <-ch
 	}
-	return t.value, t.err
+	return t
 }
 
 // forget removes a waiter and reports whether it was still waiting.
@@ -121,9 +175,14 @@ func (p *pool[T]) forget(ch chan turn[T]) bool {
 	return false
 }
 
-// grow has a value made if there is room. p.mu is held.
+// grow has a value made if there is room and demand: a value for each borrower
+// and waiter, and a spare one where values must be cleaned. p.mu is held.
 func (p *pool[T]) grow() {
-	if p.total >= p.max || p.closed {
+	wanted := p.lent + len(p.waiters)
+	if p.clean != nil {
+		wanted++
+	}
+	if p.total >= min(p.max, wanted) || p.closed {
 		return
 	}
 	p.total++
@@ -133,26 +192,38 @@ func (p *pool[T]) grow() {
 			p.fail(err)
 			return
 		}
-		p.put(v)
+		p.ready(v)
 	}()
 }
 
-// fail tells the first waiter that no value could be made.
+// fail tells the first waiter that no value could be made, unless there are
+// values on the way for all who wait.
 func (p *pool[T]) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.waiters) > 0 {
+	if coming := p.total - 1 - p.lent; len(p.waiters) > coming {
 		p.shift() <- turn[T]{err: err}
 	}
-	p.leave()
+	p.abandon()
+	if len(p.waiters) > 0 {
+		p.grow()
+	}
 }
 
-// put returns a lent value in working order, or a new one.
+// put returns a lent value in working order.
 func (p *pool[T]) put(v T) {
+	p.mu.Lock()
+	p.lent--
+	p.mu.Unlock()
+	p.ready(v)
+}
+
+// ready gives a clean value that is not lent to the first waiter, or keeps it.
+func (p *pool[T]) ready(v T) {
 	p.mu.Lock()
 	switch {
 	case len(p.waiters) > 0:
-		p.shift() <- turn[T]{value: v}
+		p.lend(turn[T]{value: v})
 		p.mu.Unlock()
 		return
 	case !p.closed:
@@ -162,22 +233,91 @@ func (p *pool[T]) put(v T) {
 	}
 	p.mu.Unlock()
 	p.close(v)
+	p.vacate()
+}
+
+// lend gives a value to the first waiter. p.mu is held.
+func (p *pool[T]) lend(t turn[T]) {
+	p.lent++
+	p.shift() <- t
+}
+
+// giveBack returns a lent value that must be cleaned before it is lent again.
+func (p *pool[T]) giveBack(v T) {
+	p.mu.Lock()
+	p.lent--
+	switch {
+	case p.closed:
+		p.mu.Unlock()
+		p.close(v)
+		p.vacate()
+		return
+	case len(p.waiters) > 0:
+		p.lend(turn[T]{value: v, used: true})
+	default:
+		p.used = append(p.used, v)
+		if !p.cleaning {
+			p.cleaning = true
+			go p.cleanUp()
+		}
+	}
+	p.mu.Unlock()
+}
+
+// cleanUp cleans used values until there are none.
+func (p *pool[T]) cleanUp() {
+	for {
+		p.mu.Lock()
+		if len(p.used) == 0 {
+			p.cleaning = false
+			p.mu.Unlock()
+			return
+		}
+		v := p.used[0]
+		p.used = append(p.used[:0], p.used[1:]...)
+		p.mu.Unlock()
+		if p.clean(v) {
+			p.ready(v)
+			continue
+		}
+		p.close(v)
+		p.vacate()
+	}
+}
+
+// discard closes a lent value that cannot be cleaned.
+func (p *pool[T]) discard(v T) {
+	p.close(v)
 	p.drop()
 }
 
-// drop gives up the place of a value that its borrower has closed.
+// drop gives up the place of a lent value that its borrower has closed.
 func (p *pool[T]) drop() {
+	p.mu.Lock()
+	p.lent--
+	p.mu.Unlock()
+	p.vacate()
+}
+
+// vacate gives up the place of a value that is closed and not lent.
+func (p *pool[T]) vacate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.leave()
 }
 
-// leave gives up a place; whoever waits may have it. p.mu is held.
+// leave gives up a place; whoever waits may have it, or the next borrower, for
+// whom a value is made ahead where values must be clean. p.mu is held.
 func (p *pool[T]) leave() {
-	p.total--
-	if len(p.waiters) > 0 {
+	p.abandon()
+	if len(p.waiters) > 0 || p.clean != nil && len(p.idle) == 0 {
 		p.grow()
 	}
+}
+
+// abandon gives up a place for good. p.mu is held.
+func (p *pool[T]) abandon() {
+	p.total--
 	if p.closed && p.total == 0 {
 		close(p.drained)
 	}
@@ -207,15 +347,15 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 		for len(p.waiters) > 0 {
 			p.shift() <- turn[T]{err: ErrClosed}
 		}
-		p.total -= len(p.idle)
+		p.total -= len(p.idle) + len(p.used)
 		if p.total == 0 {
 			close(p.drained)
 		}
 	}
-	idle := p.idle
-	p.idle = nil
+	rest := append(p.idle, p.used...)
+	p.idle, p.used = nil, nil
 	p.mu.Unlock()
-	for _, v := range idle {
+	for _, v := range rest {
 		p.close(v)
 	}
 	select {

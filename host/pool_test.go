@@ -114,7 +114,7 @@ func TestPoolReportsWhyNoneCouldBeMade(t *testing.T) {
 	if total, _ := p.counts(); total != 0 {
 		t.Errorf("%d places taken", total)
 	}
-	if err := p.first(t.Context()); !errors.Is(err, broken) {
+	if err := p.first(t.Context(), func(int) error { return nil }); !errors.Is(err, broken) {
 		t.Errorf("first: error %v (want broken)", err)
 	}
 	if err := p.shutdown(t.Context()); err != nil {

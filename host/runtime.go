@@ -14,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -23,6 +24,8 @@ type engine struct {
 	rt       wazero.Runtime
 	cache    wazero.CompilationCache
 	cacheDir string
+	// shrinks says that memories that grew can be made smaller again.
+	shrinks bool
 }
 
 // newEngine makes a runtime. Guests are stopped by their own meter, never by
@@ -45,6 +48,7 @@ func newEngine(ctx context.Context, kind, cacheDir string) (*engine, error) {
 	if err := e.offer(ctx); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
+	e.shrinks = linear.CanShrink(ctx, e.rt)
 	return e, nil
 }
 

@@ -40,6 +40,9 @@ type Spec struct {
 	Portable bool
 	// WASI says that the module imports WASI functions.
 	WASI bool
+	// Uncaptured says why the module's state cannot be put back after a call, ""
+	// if it can.
+	Uncaptured string
 	// MemoryPages are the pages of 64 KiB the module starts with.
 	MemoryPages uint64
 	// Warnings are for the author or operator; none of them keeps the plugin
@@ -48,6 +51,9 @@ type Spec struct {
 
 	wasm    []byte
 	exports map[string]bool
+	// descriptors says that the module can open, close or move file
+	// descriptors.
+	descriptors bool
 	// slow says why the module is too large for the compiler, "" if it is not.
 	slow string
 }
@@ -110,6 +116,7 @@ func (r *specReader) read(sideManifest []byte) error {
 	}
 	r.info = info
 	sum := sha256.Sum256(r.spec.wasm)
+	r.spec.Uncaptured = info.Uncaptured()
 	r.spec.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	for _, step := range []func() error{
 		r.version, r.exports, r.imports, r.memory,
@@ -206,6 +213,7 @@ func (r *specReader) importFunc(im wasmbin.Import) error {
 	switch im.Module {
 	case wasiModule:
 		r.spec.WASI = true
+		r.spec.descriptors = r.spec.descriptors || changesDescriptors(im.Name)
 	case abi.UserModule:
 		r.spec.Portable = false
 	}

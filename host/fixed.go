@@ -1,0 +1,40 @@
+package host
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// fixedSources are the clock and the random numbers of a deterministic plugin.
+// They are part of the state of an instance.
+type fixedSources struct {
+	random rand.ChaCha8
+	// readings count how often the two clocks were read: each reading is a
+	// millisecond later than the last.
+	wall, mono int64
+}
+
+// fixedEpoch is what the clock shows first.
+var fixedEpoch = time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newFixedSources() *fixedSources {
+	seed := [32]byte{}
+	copy(seed[:], "anchor-host deterministic random")
+	return &fixedSources{random: *rand.NewChaCha8(seed)}
+}
+
+// Read implements io.Reader.
+func (f *fixedSources) Read(b []byte) (int, error) { return f.random.Read(b) }
+
+// walltime is the clock, nanotime the stopwatch of the guest.
+func (f *fixedSources) walltime() (int64, int32) {
+	t := fixedEpoch.Add(time.Duration(f.wall) * time.Millisecond)
+	f.wall++
+	return t.Unix(), int32(t.Nanosecond())
+}
+
+func (f *fixedSources) nanotime() int64 {
+	now := time.Duration(f.mono) * time.Millisecond
+	f.mono++
+	return int64(now)
+}
