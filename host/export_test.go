@@ -1,6 +1,7 @@
 package host
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -21,4 +22,29 @@ func WithManifest(t *testing.T, wasm []byte, manifest string) []byte {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// Made is how many instances a plugin has made so far.
+func Made(p *Plugin) int64 { return p.made.Load() }
+
+// NoShrinking makes the engines of a host as those on which memories cannot be
+// made smaller. It must be called before anything is loaded from them again.
+func NoShrinking(h *Host) {
+	for _, e := range h.engines {
+		e.shrinks = false
+	}
+}
+
+// Settle waits until a plugin's instances are reset, so that all of them are
+// idle or lent.
+func Settle(p *Plugin) {
+	for {
+		p.pool.mu.Lock()
+		settled := !p.pool.cleaning && len(p.pool.idle)+p.pool.lent == p.pool.total
+		p.pool.mu.Unlock()
+		if settled {
+			return
+		}
+		runtime.Gosched()
+	}
 }

@@ -12,26 +12,33 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// allops is the guest of testdata/guests/allops, built once with stock Go.
-var allops = sync.OnceValues(func() (*host.Spec, error) {
-	dir := filepath.Join("..", "testdata", "guests", "allops")
-	out := filepath.Join(cacheDir, "allops.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build %s: %w\n%s", dir, err, msg)
-	}
-	wasm, err := os.ReadFile(out)
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	return host.ReadSpec("allops", wasm, manifest)
-})
+// goGuest builds a guest of testdata/guests with stock Go, once.
+func goGuest(name string) func() (*host.Spec, error) {
+	return sync.OnceValues(func() (*host.Spec, error) {
+		dir := filepath.Join("..", "testdata", "guests", name)
+		out := filepath.Join(cacheDir, name+".wasm")
+		cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+		if msg, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build %s: %w\n%s", dir, err, msg)
+		}
+		wasm, err := os.ReadFile(out)
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		return host.ReadSpec(name, wasm, manifest)
+	})
+}
+
+var (
+	allops   = goGuest("allops")
+	counting = goGuest("counting")
+)
 
 // allopsWith is the spec of the guest with a text of its manifest replaced.
 func allopsWith(t testing.TB, text, by string) *host.Spec {
@@ -65,6 +72,20 @@ func allopsSpec(t testing.TB) *host.Spec {
 func loadAllops(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugin {
 	t.Helper()
 	p, err := h.Load(t.Context(), allopsSpec(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// loadCounting loads the guest that keeps state.
+func loadCounting(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugin {
+	t.Helper()
+	spec, err := counting()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := h.Load(t.Context(), spec, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

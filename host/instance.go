@@ -93,6 +93,7 @@ func (p *Plugin) makeInstance(ctx context.Context, prepare func(*instance) error
 	in.out.limit = int(p.limits.LogBytes)
 	in.begin(linear.Bind(ctx, in.lin), p.limits.InitTimeout, p.initFuel())
 	defer in.state.end()
+	began := time.Now()
 	err := in.instantiate()
 	if err == nil {
 		err = prepare(in)
@@ -103,6 +104,7 @@ func (p *Plugin) makeInstance(ctx context.Context, prepare func(*instance) error
 		return nil, perr
 	}
 	in.start = uint64(in.mem.Size())
+	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", p.image != nil, "took", time.Since(began))
 	return in, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -42,6 +43,9 @@ type Plugin struct {
 	// settled when the first instance is made.
 	state string
 	image *image
+
+	// made counts the instances made so far.
+	made atomic.Int64
 
 	mounts []mount
 	client *httpClient
@@ -197,7 +201,6 @@ func (p *Plugin) Close(ctx context.Context) error {
 	closeMounts(p.mounts)
 	if p.image != nil {
 		h.memory.give(p.image.memory.Held())
-		p.image = nil
 	}
 	if p.client != nil {
 		p.client.close()

@@ -1,0 +1,363 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// found is what the guest "counting" finds of earlier calls.
+type found struct {
+	Calls, Inits, Index, Random int
+	Seen                        map[string]int
+	Secret                      []byte
+	Now                         int64
+}
+
+// count calls the guest "counting".
+func count(t testing.TB, p *host.Plugin, query string, settings map[string]any) (found, error) {
+	t.Helper()
+	s, err := p.Step(abi.OpRetrieve, host.StepOptions{Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := s.Run(context.Background(), &pipeline.Query{Text: query}, nil)
+	var f found
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal([]byte(items[0].Content), &f); err != nil {
+		t.Fatal(err)
+	}
+	return f, nil
+}
+
+// states are the three settings and the calls an instance has seen at its nth.
+var states = map[string]func(n int) int{
+	host.StateReset: func(int) int { return 1 },
+	host.StateFresh: func(int) int { return 1 },
+	host.StateKeep:  func(n int) int { return n },
+}
+
+func TestStateOfAGoGuest(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for state, want := range states {
+		for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+			t.Run(state+"/"+engine, func(t *testing.T) {
+				p := loadCounting(t, h, host.PluginConfig{State: state, Engine: engine, Limits: host.Limits{Instances: 1},
+					Settings: map[string]any{"index": 100}})
+				if p.State() != state {
+					t.Fatalf("state %q", p.State())
+				}
+				rounds := 12
+				if engine == host.EngineInterpreter {
+					rounds = 3
+				}
+				for n := 1; n <= rounds; n++ {
+					f, err := count(t, p, fmt.Sprint("q", n), map[string]any{"pages": n % 5})
+					if err != nil || f.Calls != want(n) || len(f.Seen) != want(n) || f.Inits != 1 || f.Index != 100 {
+						t.Fatalf("call %d finds %+v, error %v (want %d calls)", n, f, err, want(n))
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestStateOfGlobalsMemoryAndVariables(t *testing.T) {
+	h := newHost(t, host.Config{})
+	noShrinking := newHost(t, host.Config{})
+	load(t, noShrinking, "no-change", host.PluginConfig{})
+	host.NoShrinking(noShrinking)
+	for name, h := range map[string]*host.Host{"shrinking": h, "not shrinking": noShrinking} {
+		for state, calls := range states {
+			p := load(t, h, "stateful", host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
+			for n := 1; n <= 8; n++ {
+				r, err := p.Call(t.Context(), "count", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := byte(calls(n))
+				want := []byte{c, c, c, c, 5 + c, 6 + c, 1 + c, 3 + c, 1, c}
+				if !bytes.Equal(r.Output, want) {
+					t.Errorf("%s, %s: call %d finds %v (want %v)", name, state, n, r.Output, want)
+				}
+			}
+		}
+	}
+}
+
+func TestForeignModulesKeepTheirStateUnlessAsked(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for state, want := range map[string][]int{
+		host.StateAuto: {1, 2, 3}, host.StateKeep: {1, 2, 3}, host.StateReset: {1, 1, 1}, host.StateFresh: {1, 1, 1},
+	} {
+		p := load(t, h, "foreign", host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
+		var got []int
+		for range want {
+			r, err := p.Call(t.Context(), "count", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, len(r.Output))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("state %q (%q): %v (want %v)", state, p.State(), got, want)
+		}
+	}
+	if _, err := h.Load(t.Context(), fixture(t, "foreign").Spec, host.PluginConfig{State: "clean"}); !errors.Is(err, host.ErrConfig) {
+		t.Errorf("unknown state: error %v", err)
+	}
+}
+
+// After a deadline in the middle of Go code the instance is reset, not replaced,
+// and nothing of the call is left.
+func TestResetAfterDeadline(t *testing.T) {
+	var log bytes.Buffer
+	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := loadCounting(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1, Timeout: 20 * time.Millisecond}})
+	made := host.Made(p)
+	rounds := 100
+	if testing.Short() {
+		rounds = 10
+	}
+	for n := range rounds {
+		_, err := count(t, p, "spin", map[string]any{"mode": "spin"})
+		checkReason(t, err, abi.ReasonTimeout)
+		f, err := count(t, p, "after", nil)
+		if err != nil && errors.Is(err, context.DeadlineExceeded) {
+			continue // a busy machine
+		}
+		if err != nil || f.Calls != 1 || len(f.Seen) != 1 || f.Inits != 1 {
+			t.Fatalf("round %d: finds %+v, error %v", n, f, err)
+		}
+	}
+	if n := host.Made(p) - made; n != 0 {
+		t.Errorf("%d instances made, none was to be closed", n)
+	}
+	if n := strings.Count(log.String(), "init 1"); n != 1 {
+		t.Errorf("init ran %d times", n)
+	}
+}
+
+// What ends a call in a way that leaves the instance sound is reset; the rest is
+// replaced. Either way the next call finds nothing.
+func TestResetAfterFailures(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, tc := range []struct {
+		function string
+		reason   abi.Reason
+		made     int64
+	}{
+		{"trap", abi.ReasonTrap, 0}, {"spin", abi.ReasonTimeout, 0}, {"overflow", abi.ReasonTrap, 1},
+	} {
+		p := load(t, h, "stateful", host.PluginConfig{Limits: host.Limits{Instances: 1, Timeout: time.Second}})
+		made := host.Made(p)
+		_, err := p.Call(t.Context(), tc.function, nil)
+		checkReason(t, err, tc.reason)
+		r, err := p.Call(t.Context(), "count", nil)
+		if want := []byte{1, 1, 1, 1, 6, 7, 2, 4, 1, 1}; err != nil || !bytes.Equal(r.Output, want) {
+			t.Errorf("after %s: %v, error %v (want %v)", tc.function, r, err, want)
+		}
+		if n := host.Made(p) - made; n != tc.made {
+			t.Errorf("after %s: %d instances made (want %d)", tc.function, n, tc.made)
+		}
+	}
+	p := loadCounting(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1}})
+	for mode, reason := range map[string]abi.Reason{"exit": abi.ReasonExit, "trap": abi.ReasonTrap} {
+		_, err := count(t, p, mode, map[string]any{"mode": mode})
+		checkReason(t, err, reason)
+		if f, err := count(t, p, "after", nil); err != nil || f.Calls != 1 || len(f.Seen) != 1 {
+			t.Errorf("after %s: finds %+v, error %v", mode, f, err)
+		}
+	}
+}
+
+// Memory that a call grew is given back to the next call as it was, so that a
+// guest which never frees lives for ever within its limit.
+func TestMemoryShrinksBack(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := load(t, h, "grow-each-call", host.PluginConfig{Limits: host.Limits{Instances: 1, Memory: 32 * 64 << 10}})
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := host.Made(p)
+	for range 50 {
+		if _, err := s.Run(t.Context(), &pipeline.Query{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := host.Made(p) - made; n != 0 {
+		t.Errorf("%d instances made", n)
+	}
+	host.Settle(p)
+	if _, memory := host.Usage(h); memory > 14*64<<10 {
+		t.Errorf("%d bytes of memory held", memory)
+	}
+	hog := load(t, h, "memory-hog", host.PluginConfig{Limits: host.Limits{Instances: 1, Memory: 32 * 64 << 10}})
+	s, err = hog.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		_, err := s.Run(t.Context(), &pipeline.Query{}, nil)
+		checkReason(t, err, abi.ReasonMemory)
+	}
+}
+
+// However many instances there are, init runs once.
+func TestInitRunsOncePerPlugin(t *testing.T) {
+	for state, want := range map[string]bool{host.StateReset: true, host.StateKeep: true, host.StateFresh: false} {
+		var log bytes.Buffer
+		h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		p := loadCounting(t, h, host.PluginConfig{State: state, Settings: map[string]any{"index": 2000},
+			Limits: host.Limits{Instances: 3, Memory: 128 << 20, Timeout: 50 * time.Millisecond}})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				_, err := count(t, p, "spin", map[string]any{"mode": "spin"})
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		host.Settle(p)
+		f, err := count(t, p, "q", nil)
+		if err == nil && (f.Index != 2000 || f.Inits != 1) {
+			t.Errorf("%s: finds %+v", state, f)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "init 1"); (n == 1) != want {
+			t.Errorf("%s: init ran %d times", state, n)
+		}
+	}
+}
+
+// Clocks and crypto/rand are live after a reset, math/rand is as it was at init;
+// a deterministic plugin has the same fate in every call.
+func TestWhatAResetFreezes(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, deterministic := range []bool{false, true} {
+		p := loadCounting(t, h, host.PluginConfig{Deterministic: deterministic})
+		a, errA := count(t, p, "q", map[string]any{"mode": "fate"})
+		b, errB := count(t, p, "q", map[string]any{"mode": "fate"})
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if bytes.Equal(a.Secret, b.Secret) != deterministic || (a.Now == b.Now) != deterministic {
+			t.Errorf("deterministic %v: %+v, then %+v", deterministic, a, b)
+		}
+		if a.Random != b.Random {
+			t.Errorf("math/rand differs after a reset: %d, then %d", a.Random, b.Random)
+		}
+	}
+}
+
+func TestOpenFilesAreNotReset(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, host.Config{})
+	cfg := host.PluginConfig{Limits: host.Limits{Instances: 1},
+		Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs"}}}}
+	p := loadCounting(t, h, cfg)
+	made := host.Made(p)
+	for _, tc := range []struct {
+		mode string
+		made int64
+	}{{"", 0}, {"open", 1}, {"", 1}} {
+		f, err := count(t, p, "q", map[string]any{"mode": tc.mode})
+		if err != nil || f.Calls != 1 {
+			t.Fatalf("mode %q finds %+v, error %v", tc.mode, f, err)
+		}
+		host.Settle(p)
+		if n := host.Made(p) - made; p.State() != host.StateReset || n != tc.made {
+			t.Errorf("mode %q: state %q, %d instances made (want %d)", tc.mode, p.State(), n, tc.made)
+		}
+	}
+	cfg.Settings = map[string]any{"open": "/docs/a.txt"}
+	p = loadCounting(t, h, cfg)
+	if p.State() != host.StateFresh || !slices.ContainsFunc(p.Notes(), func(n string) bool { return strings.Contains(n, "init leaves files open") }) {
+		t.Errorf("state %q, notes %q", p.State(), p.Notes())
+	}
+	if f, err := count(t, p, "q", nil); err != nil || f.Calls != 1 {
+		t.Errorf("finds %+v, error %v", f, err)
+	}
+}
+
+func TestUncapturedModulesAreReplaced(t *testing.T) {
+	h := newHost(t, host.Config{})
+	if why := fixture(t, "writes-table").Spec.Uncaptured; why != "its code writes to tables" {
+		t.Errorf("reason %q", why)
+	}
+	for state, want := range map[string]string{host.StateAuto: host.StateFresh, host.StateReset: host.StateFresh, host.StateKeep: host.StateKeep} {
+		p := load(t, h, "writes-table", host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
+		noted := slices.ContainsFunc(p.Notes(), func(n string) bool {
+			return n == "cannot be reset, each call gets a new instance: its code writes to tables (state: keep does without)"
+		})
+		if p.State() != want || noted != (want == host.StateFresh) {
+			t.Errorf("state %q became %q, notes %q", state, p.State(), p.Notes())
+		}
+		for n := byte(1); n <= 3; n++ {
+			r, err := p.Call(t.Context(), "count", nil)
+			clean := []byte{1, 0}
+			if want == host.StateKeep && n > 1 {
+				clean = []byte{n, 1}
+			}
+			if err != nil || !bytes.Equal(r.Output, clean) {
+				t.Errorf("state %q: call %d finds %v, error %v", state, n, r, err)
+			}
+		}
+	}
+}
+
+// The hammer: whatever other calls do, no call finds a trace of them.
+func TestResetHammer(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, instances := range []int{1, 2, 5} {
+		p := loadCounting(t, h, host.PluginConfig{Limits: host.Limits{Instances: instances, Timeout: 500 * time.Millisecond, QueueTimeout: time.Minute}})
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				for n := range 25 {
+					var settings map[string]any
+					switch (g + n) % 8 {
+					case 0:
+						settings = map[string]any{"mode": "trap"}
+					case 1:
+						settings = map[string]any{"mode": "exit"}
+					case 2:
+						settings = map[string]any{"pages": 40}
+					}
+					f, err := count(t, p, fmt.Sprint(g, " ", n), settings)
+					if settings["mode"] != nil || errors.Is(err, context.DeadlineExceeded) {
+						continue
+					}
+					if err != nil || f.Calls != 1 || len(f.Seen) != 1 || f.Inits != 1 {
+						t.Errorf("finds %+v, error %v", f, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
