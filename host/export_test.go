@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"runtime"
 	"testing"
 
@@ -46,5 +47,29 @@ func Settle(p *Plugin) {
 			return
 		}
 		runtime.Gosched()
+	}
+}
+
+// MakeInstance makes an instance of a plugin and closes it.
+func MakeInstance(p *Plugin) error {
+	in, err := p.newInstance(context.Background())
+	if err == nil {
+		in.close()
+	}
+	return err
+}
+
+// ResetRepeatedly measures how long it takes to reset an instance.
+func ResetRepeatedly(b *testing.B, p *Plugin) {
+	in, err := p.newInstance(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer in.close()
+	b.SetBytes(int64(in.mem.Size()))
+	for b.Loop() {
+		if !in.reset() {
+			b.Fatal("cannot be reset")
+		}
 	}
 }

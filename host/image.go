@@ -29,7 +29,11 @@ func (p *Plugin) capture(in *instance) error {
 		return nil
 	}
 	if why := p.uncaptured(in); why != "" {
-		p.freshInstead(why)
+		if p.state == StateReset {
+			p.state = StateFresh
+			p.notes = append(p.notes, replacedNote(why))
+			p.log.Warn(replacedNote(why))
+		}
 		return nil
 	}
 	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
@@ -60,15 +64,9 @@ func (p *Plugin) uncaptured(in *instance) string {
 	return ""
 }
 
-// freshInstead notes that instances cannot be reset.
-func (p *Plugin) freshInstead(why string) {
-	if p.state == StateKeep {
-		return
-	}
-	p.state = StateFresh
-	note := fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why)
-	p.notes = append(p.notes, note)
-	p.log.Warn(note)
+// replacedNote tells the operator that instances cannot be reset.
+func replacedNote(why string) string {
+	return fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why)
 }
 
 // fromImage makes an instance in the state of the image. No code of the guest

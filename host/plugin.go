@@ -80,7 +80,6 @@ func (p *Plugin) configure() error {
 	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), checkState(p.cfg.State), p.cfg.Limits.check()); err != nil {
 		return err
 	}
-	p.settleState()
 	if p.spec.Foreign && p.spec.WASI && !p.cfg.WASI {
 		return fmt.Errorf("the module imports WASI functions: %w (switch wasi on for it)", ErrConfig)
 	}
@@ -95,22 +94,15 @@ func (p *Plugin) configure() error {
 	if p.granted, notes, err = intersect(p.spec.Manifest, p.cfg.Grants); err != nil {
 		return err
 	}
+	p.state = p.spec.State(p.cfg.State)
+	if p.state == StateFresh && p.cfg.State != StateFresh {
+		notes = append(notes, replacedNote(p.spec.Uncaptured))
+	}
 	p.notes = append(cut, notes...)
 	for _, n := range p.notes {
 		p.log.Warn(n)
 	}
 	return p.settle()
-}
-
-// settleState chooses what happens to instances between calls.
-func (p *Plugin) settleState() {
-	p.state = p.cfg.State
-	switch {
-	case p.state == StateAuto && p.spec.Foreign:
-		p.state = StateKeep
-	case p.state == StateAuto:
-		p.state = StateReset
-	}
 }
 
 // settle checks the init settings and prepares what the guest sees of them.

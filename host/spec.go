@@ -82,6 +82,22 @@ func (s *Spec) Operation(op abi.Operation) (OperationSpec, bool) {
 	return OperationSpec{}, false
 }
 
+// State returns what happens to instances between calls when the configuration
+// states that: StateReset, StateKeep or StateFresh. What an init leaves behind
+// can still turn StateReset into StateFresh, see [Plugin.State].
+func (s *Spec) State(stated string) string {
+	if stated == StateAuto && s.Foreign {
+		return StateKeep
+	}
+	if stated == StateAuto {
+		stated = StateReset
+	}
+	if stated == StateReset && s.Uncaptured != "" {
+		return StateFresh
+	}
+	return stated
+}
+
 // HasLane reports whether the operation can be called in that lane.
 func (o OperationSpec) HasLane(lane string) bool { return slices.Contains(o.Lanes, lane) }
 

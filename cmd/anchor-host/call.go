@@ -179,7 +179,7 @@ func (a *app) callInput(f *callFlags, file, function string) ([]byte, error) {
 
 // pluginConfig turns the flags into what the host takes.
 func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) {
-	pc := host.PluginConfig{WASI: f.wasi, Config: map[string]string{}}
+	pc := host.PluginConfig{WASI: f.wasi, State: host.StateKeep, Config: map[string]string{}}
 	var timeout config.Duration
 	var memory config.Size
 	if f.timeout != "" {

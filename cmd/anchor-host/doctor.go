@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,7 +68,7 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 	v := readVersion()
 	findings := []finding{
 		{"version", statusOK, fmt.Sprintf("anchor-host %s, ABI %d, %s, wazero %s", v.Version, v.ABI, v.Go, v.Wazero)},
-		engineFinding(),
+		engineFinding(), stateFinding(cmd.Context()),
 	}
 	loaded, err := a.load(cmd)
 	if err != nil {
@@ -98,6 +99,18 @@ func engineFinding() finding {
 		return finding{"engine", statusOK, "compiler on " + platform}
 	}
 	return finding{"engine", statusWarning, "interpreter on " + platform + ": plugins run many times slower"}
+}
+
+// stateFinding says how the state of plugins is put back between calls.
+func stateFinding(ctx context.Context) finding {
+	s, err := host.ProbeStrategy(ctx)
+	switch {
+	case err != nil:
+		return finding{"state", statusProblem, err.Error()}
+	case !s.Mapped || !s.Shrinks:
+		return finding{"state", statusWarning, s.String()}
+	}
+	return finding{"state", statusOK, s.String()}
 }
 
 // environmentFindings report variables that look like settings and are none.

@@ -77,25 +77,29 @@ func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instanc
 
 // inspection is what "plugin inspect" shows.
 type inspection struct {
-	Name         string            `json:"name"`
-	Version      string            `json:"version,omitempty"`
-	Description  string            `json:"description,omitempty"`
-	License      string            `json:"license,omitempty"`
-	Homepage     string            `json:"homepage,omitempty"`
-	Digest       string            `json:"digest"`
-	Size         int64             `json:"size"`
-	ABI          int               `json:"abi"`
-	Foreign      bool              `json:"foreign"`
-	ManifestFrom string            `json:"manifest_from,omitempty"`
-	Portable     bool              `json:"portable"`
-	WASI         bool              `json:"wasi"`
-	MemoryPages  uint64            `json:"memory_pages"`
-	Operations   []operationReport `json:"operations,omitempty"`
-	Permissions  []permissionLine  `json:"permissions,omitempty"`
-	Limits       []limitLine       `json:"limits"`
-	Imports      []string          `json:"imports"`
-	Functions    []string          `json:"functions"`
-	Warnings     []string          `json:"warnings,omitempty"`
+	Name         string `json:"name"`
+	Version      string `json:"version,omitempty"`
+	Description  string `json:"description,omitempty"`
+	License      string `json:"license,omitempty"`
+	Homepage     string `json:"homepage,omitempty"`
+	Digest       string `json:"digest"`
+	Size         int64  `json:"size"`
+	ABI          int    `json:"abi"`
+	Foreign      bool   `json:"foreign"`
+	ManifestFrom string `json:"manifest_from,omitempty"`
+	Portable     bool   `json:"portable"`
+	WASI         bool   `json:"wasi"`
+	MemoryPages  uint64 `json:"memory_pages"`
+	// State is what happens to instances between calls, Uncaptured why they
+	// cannot be reset.
+	State       string            `json:"state"`
+	Uncaptured  string            `json:"uncaptured,omitempty"`
+	Operations  []operationReport `json:"operations,omitempty"`
+	Permissions []permissionLine  `json:"permissions,omitempty"`
+	Limits      []limitLine       `json:"limits"`
+	Imports     []string          `json:"imports"`
+	Functions   []string          `json:"functions"`
+	Warnings    []string          `json:"warnings,omitempty"`
 }
 
 type operationReport struct {
@@ -126,6 +130,7 @@ func inspect(spec *host.Spec, instance *config.Instance) inspection {
 		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
 		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
 	}
+	r.State, r.Uncaptured = spec.State(stateOf(instance)), spec.Uncaptured
 	var asked abi.LimitRequest
 	if m := spec.Manifest; m != nil {
 		r.Version, r.Description, r.License, r.Homepage = m.Version, m.Description, m.License, m.Homepage
@@ -141,6 +146,14 @@ func inspect(spec *host.Spec, instance *config.Instance) inspection {
 	}
 	r.Limits = limitLines(asked, instance)
 	return r
+}
+
+// stateOf is the state stated for an instance.
+func stateOf(instance *config.Instance) string {
+	if instance == nil {
+		return host.StateAuto
+	}
+	return instance.State
 }
 
 // granted says whether an instance is granted what its plugin asks for.
@@ -200,6 +213,10 @@ func (r *inspection) write(b *bytes.Buffer) {
 		{"license", dash(r.License)}, {"homepage", dash(r.Homepage)}, {"digest", r.Digest}, {"size", sizeText(r.Size)},
 		{"abi", fmt.Sprint(r.ABI)}, {"manifest", dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
 		{"wasi", yesNo[r.WASI]}, {"memory", fmt.Sprintf("%d pages at the start", r.MemoryPages)},
+		{"state", r.State},
+	}
+	if r.Uncaptured != "" {
+		rows[len(rows)-1][1] += " (it cannot be reset: " + r.Uncaptured + ")"
 	}
 	if r.Foreign {
 		rows[7][1] = "none (a foreign module: its functions can be called, it has no operations)"

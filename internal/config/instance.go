@@ -10,6 +10,7 @@ type Instance struct {
 	Limits        Limits            `key:"limits" doc:"Limits; each has a finite default."`
 	Engine        string            `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"How the module runs."`
 	Lane          string            `key:"lane" enum:"json,batch" doc:"Forces one of the two lanes. Default: the fastest the plugin has."`
+	State         string            `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: put back to its state after init, kept as it is, or replaced. A foreign module has keep unless stated."`
 	Deterministic bool              `key:"deterministic" default:"false" doc:"Fixes clock and random numbers."`
 	Required      bool              `key:"required" default:"false" doc:"Without this plugin no build starts."`
 }

@@ -1,0 +1,39 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/host/internal/linear"
+)
+
+// Strategy is how instances are kept clean on this system, found out by trying.
+type Strategy struct {
+	// Mapped says that linear memories are reserved mappings, which grow without
+	// being copied. If not, they are slices.
+	Mapped bool
+	// Shrinks says that a memory that a call grew is made smaller again. If not,
+	// an instance whose memory grew is replaced.
+	Shrinks bool
+}
+
+// String describes the strategy in a line.
+func (s Strategy) String() string {
+	memory, grown := "slices", "replaced"
+	if s.Mapped {
+		memory = "reserved mappings"
+	}
+	if s.Shrinks {
+		grown = "shrunk"
+	}
+	return fmt.Sprintf("reset by full copy; memories are %s, those that grew are %s", memory, grown)
+}
+
+// ProbeStrategy finds out how instances are kept clean on this system.
+func ProbeStrategy(ctx context.Context) (Strategy, error) {
+	e, err := newEngine(ctx, EngineAuto, "")
+	if err != nil {
+		return Strategy{}, err
+	}
+	return Strategy{Mapped: linear.Maps(), Shrinks: e.shrinks}, e.close(ctx)
+}
