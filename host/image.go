@@ -39,6 +39,7 @@ func (p *Plugin) capture(in *instance) error {
 	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
 	im.memory = linear.Capture(in.wholeMemory())
 	if !p.host.memory.take(im.memory.Held()) {
+		im.memory.Free()
 		return &initError{faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(im.memory.Held()))}
 	}
 	for _, g := range in.globals {
@@ -69,8 +70,8 @@ func replacedNote(why string) string {
 	return fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why)
 }
 
-// fromImage makes an instance in the state of the image. No code of the guest
-// runs.
+// fromImage makes a new instance one in the state of the image. No code of the
+// guest runs.
 func (p *Plugin) fromImage(in *instance) error {
 	im := p.image
 	size := uint32(im.memory.Size())
@@ -79,10 +80,11 @@ func (p *Plugin) fromImage(in *instance) error {
 			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
 		}
 	}
-	if p.module.open.Data != nil {
-		im.memory.Fill(in.wholeMemory())
-	} else {
+	switch {
+	case p.module.open.Data == nil: // the engine has written data over the image
 		im.memory.Restore(in.wholeMemory())
+	case !in.filled:
+		im.memory.Fill(in.wholeMemory())
 	}
 	in.become(im)
 	return nil

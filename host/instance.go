@@ -22,10 +22,12 @@ import (
 // is its plugin's; an instance whose call failed is reset or closed, never used
 // as it is.
 type instance struct {
-	plugin  *Plugin
-	mod     api.Module
-	mem     api.Memory
-	lin     *linear.Memory
+	plugin *Plugin
+	mod    api.Module
+	mem    api.Memory
+	lin    *linear.Memory
+	// filled says that the memory held the image from the start.
+	filled  bool
 	fuel    api.MutableGlobal
 	globals []api.MutableGlobal
 	funcs   map[string]api.Function
@@ -65,9 +67,9 @@ type instance struct {
 // anchor_init, all under the limits of init.
 func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	if p.image != nil {
-		return p.makeInstance(ctx, p.fromImage)
+		return p.makeInstance(ctx, p.image, p.fromImage)
 	}
-	return p.makeInstance(ctx, func(in *instance) error {
+	return p.makeInstance(ctx, nil, func(in *instance) error {
 		if err := in.begun(); err != nil {
 			return err
 		}
@@ -78,17 +80,18 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 // bareInstance makes an instance without running any of its functions but the
 // start section.
 func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
-	return p.makeInstance(ctx, (*instance).begun)
+	return p.makeInstance(ctx, nil, (*instance).begun)
 }
 
-// makeInstance instantiates the module and has it prepared for calls.
-func (p *Plugin) makeInstance(ctx context.Context, prepare func(*instance) error) (*instance, error) {
+// makeInstance instantiates the module, on a memory of the image if that is not
+// nil, and has it prepared for calls.
+func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*instance) error) (*instance, error) {
 	if !p.host.instances.take(1) {
 		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
 			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: "raise the host's instances"})
 	}
 	in := &instance{plugin: p, funcs: map[string]api.Function{}, kernel: newKernel(p.limits.Memory)}
-	in.lin = linear.New(uint64(p.limits.Memory), p.host.memory.change)
+	in.newMemory(from)
 	in.state.inst = in
 	in.out.limit = int(p.limits.LogBytes)
 	in.begin(linear.Bind(ctx, in.lin), p.limits.InitTimeout, p.initFuel())
@@ -104,8 +107,18 @@ func (p *Plugin) makeInstance(ctx context.Context, prepare func(*instance) error
 		return nil, perr
 	}
 	in.start = uint64(in.mem.Size())
-	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", p.image != nil, "took", time.Since(began))
+	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", from != nil, "took", time.Since(began))
 	return in, nil
+}
+
+// newMemory makes the memory of the instance.
+func (in *instance) newMemory(from *image) {
+	limit, account := uint64(in.plugin.limits.Memory), in.plugin.host.memory.change
+	if from == nil {
+		in.lin = linear.New(limit, account)
+		return
+	}
+	in.lin, in.filled = linear.NewFrom(from.memory, limit, account)
 }
 
 // begun writes the data segments that are left to the host and runs the start

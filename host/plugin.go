@@ -192,6 +192,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 	h.mu.Unlock()
 	closeMounts(p.mounts)
 	if p.image != nil {
+		p.image.memory.Free()
 		h.memory.give(p.image.memory.Held())
 	}
 	if p.client != nil {

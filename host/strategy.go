@@ -12,6 +12,9 @@ type Strategy struct {
 	// Mapped says that linear memories are reserved mappings, which grow without
 	// being copied. If not, they are slices.
 	Mapped bool
+	// Shared says that further instances of a plugin share its image and copy
+	// what they write. If not, they begin with a copy of it.
+	Shared bool
 	// Shrinks says that a memory that a call grew is made smaller again. If not,
 	// an instance whose memory grew is replaced.
 	Shrinks bool
@@ -23,10 +26,13 @@ func (s Strategy) String() string {
 	if s.Mapped {
 		memory = "reserved mappings"
 	}
+	if s.Shared {
+		memory += " that share their image"
+	}
 	if s.Shrinks {
 		grown = "shrunk"
 	}
-	return fmt.Sprintf("reset by full copy; memories are %s, those that grew are %s", memory, grown)
+	return fmt.Sprintf("reset by comparing and copying; memories are %s, those that grew are %s", memory, grown)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -35,5 +41,5 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if err != nil {
 		return Strategy{}, err
 	}
-	return Strategy{Mapped: linear.Maps(), Shrinks: e.shrinks}, e.close(ctx)
+	return Strategy{Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks}, e.close(ctx)
 }

@@ -5,10 +5,12 @@
 // the plugin's whole limit, so that growth neither copies nor moves; elsewhere
 // it is a slice that grows by doubling.
 //
-// An [Image] is the content of a memory at one moment. [Image.Restore] puts it
-// back by a full copy: what the image holds is copied, what it does not is
-// zeroed, up to where the memory had grown. That needs no help of the system and
-// scales with processors, unlike page protection or copy-on-write mappings.
+// An [Image] is the content of a memory at one moment. On Linux new memories map
+// it copy-on-write, so that they cost next to nothing until they are written to;
+// elsewhere it is copied into them. [Image.Restore] puts it back: all of the
+// memory is compared with it, and what differs is copied or zeroed, up to where
+// the memory had grown. That needs no help of the system and scales with
+// processors, unlike page protection or throwing pages away.
 //
 // wazero cannot make a memory smaller. [Shrink] does it by setting a field of its
 // memory and growing by one page; [CanShrink] tries that out on a runtime. Where

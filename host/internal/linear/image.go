@@ -1,11 +1,15 @@
 package linear
 
+import "bytes"
+
 // Image is the content of a memory at one moment, without the parts that are
 // zero. It does not change and may be used by several goroutines.
 type Image struct {
 	size int
 	held int64
 	runs []run
+	// file is what memories map, nil where they cannot.
+	file *backing
 }
 
 // run is a part of an image that is not zero.
@@ -18,7 +22,7 @@ type run struct {
 // most systems: a new mapping pays for every page it writes.
 const grain = 4 << 10
 
-// Capture copies the content of a memory.
+// Capture copies the content of a memory. The image must be freed.
 func Capture(mem []byte) *Image {
 	im := &Image{size: len(mem)}
 	for at := 0; at < len(mem); {
@@ -34,30 +38,38 @@ func Capture(mem []byte) *Image {
 		}
 		at += grain
 	}
+	if b, err := newBacking(im); err == nil {
+		im.file = b
+	}
 	return im
 }
 
-// zero reports whether b is all zeros.
-func zero(b []byte) bool {
-	for len(b) >= 8 {
-		if b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7] != 0 {
-			return false
-		}
-		b = b[8:]
+// Free gives up what the image holds of the system. Memories made of it stay
+// valid, and so does what Fill and Restore do.
+func (im *Image) Free() {
+	if im.file != nil {
+		im.file.close()
 	}
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
 }
+
+var zeros [grain]byte
+
+// zero reports whether b, at most a grain, is all zeros.
+func zero(b []byte) bool { return bytes.Equal(b, zeros[:len(b)]) }
 
 // Size is the size of the memory the image was taken of, in bytes.
 func (im *Image) Size() int { return im.size }
 
 // Held is what the image itself takes, in bytes.
-func (im *Image) Held() int64 { return im.held }
+func (im *Image) Held() int64 {
+	if im.file != nil {
+		return 2 * im.held
+	}
+	return im.held
+}
+
+// Shared says that memories made of the image share what they do not write.
+func (im *Image) Shared() bool { return im.file != nil }
 
 // Fill writes the image into a memory of at least its size that is all zeros.
 func (im *Image) Fill(mem []byte) {
@@ -67,15 +79,36 @@ func (im *Image) Fill(mem []byte) {
 }
 
 // Restore puts the image back into a memory of at least its size and zeroes the
-// rest.
+// rest. Pieces that are as they should be are left alone: reading costs as much
+// as writing, but what was not written stays shared, with the image's mapping
+// and between the caches of processors.
 func (im *Image) Restore(mem []byte) {
 	at := 0
 	for _, r := range im.runs {
-		clear(mem[at:r.at])
-		r.write(mem)
+		wipe(mem[at:r.at])
 		at = r.at + len(r.bytes)
+		put(mem[r.at:at], r.bytes)
 	}
-	clear(mem[at:])
+	wipe(mem[at:])
+}
+
+// put makes dst what src is.
+func put(dst, src []byte) {
+	for at := 0; at < len(src); at += grain {
+		end := min(at+grain, len(src))
+		if !bytes.Equal(dst[at:end], src[at:end]) {
+			copy(dst[at:end], src[at:end])
+		}
+	}
+}
+
+// wipe zeroes b.
+func wipe(b []byte) {
+	for at := 0; at < len(b); at += grain {
+		if p := b[at:min(at+grain, len(b))]; !zero(p) {
+			clear(p)
+		}
+	}
 }
 
 // stride is the most that is copied at a time: larger copies pass by the caches

@@ -32,6 +32,17 @@ func New(limit uint64, account func(delta int64) bool) *Memory {
 	return m
 }
 
+// NewFrom is like New for a memory that is to become im. filled says that it
+// maps the image copy-on-write and so holds its content already; if not, it is all
+// zeros.
+func NewFrom(im *Image, limit uint64, account func(delta int64) bool) (m *Memory, filled bool) {
+	m = New(limit, account)
+	if im.file == nil || im.size == 0 || len(m.mapped) < im.size {
+		return m, false
+	}
+	return m, im.file.mapOver(m.mapped, im.size) == nil
+}
+
 // Bind returns a context under which wazero's InstantiateModule takes its memory
 // from m.
 func Bind(ctx context.Context, m *Memory) context.Context {

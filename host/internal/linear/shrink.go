@@ -90,6 +90,15 @@ func CanShrink(ctx context.Context, rt wazero.Runtime) (can bool) {
 	return ok && v == 0
 }
 
+// Shares reports whether memories share images on this system.
+func Shares() bool {
+	im := Capture(make([]byte, PageSize))
+	defer im.Free()
+	m, filled := NewFrom(im, PageSize, func(int64) bool { return true })
+	m.Free()
+	return filled
+}
+
 // Maps reports whether memories are reserved mappings on this system.
 func Maps() bool {
 	b, err := reserve(PageSize)

@@ -1,0 +1,57 @@
+//go:build linux && (amd64 || arm64 || riscv64 || loong64)
+
+package linear
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// memfd_create(2), which package syscall does not have.
+const (
+	memfdCreateAMD64   = 319
+	memfdCreateGeneric = 279
+	memfdCloseOnExec   = 1
+)
+
+// backing is an image as a file in memory, which any number of memories map
+// copy-on-write: what an instance does not write exists once.
+type backing struct{ file *os.File }
+
+func newBacking(im *Image) (*backing, error) {
+	number := uintptr(memfdCreateGeneric)
+	if runtime.GOARCH == "amd64" {
+		number = memfdCreateAMD64
+	}
+	name := []byte("anchor-image\x00")
+	fd, _, e := syscall.Syscall(number, uintptr(unsafe.Pointer(&name[0])), memfdCloseOnExec, 0)
+	if e != 0 {
+		return nil, e
+	}
+	b := &backing{os.NewFile(fd, "anchor-image")}
+	err := b.file.Truncate(int64(im.size))
+	for _, r := range im.runs {
+		if err == nil {
+			_, err = b.file.WriteAt(r.bytes, int64(r.at))
+		}
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// mapOver replaces the beginning of a reservation by the image.
+func (b *backing) mapOver(mapped []byte, size int) error {
+	_, _, e := syscall.Syscall6(syscall.SYS_MMAP, uintptr(unsafe.Pointer(&mapped[0])), uintptr(size),
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_FIXED|syscall.MAP_NORESERVE, b.file.Fd(), 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+func (b *backing) close() { _ = b.file.Close() } // the mappings stay
