@@ -39,7 +39,7 @@ func (p *Plugin) capture(in *instance) error {
 	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
 	im.memory = linear.Capture(in.wholeMemory())
 	if !p.host.memory.take(im.memory.Held()) {
-		im.memory.Free()
+		defer im.memory.Free()
 		return &initError{faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(im.memory.Held()))}
 	}
 	for _, g := range in.globals {

@@ -192,8 +192,8 @@ func (p *Plugin) Close(ctx context.Context) error {
 	h.mu.Unlock()
 	closeMounts(p.mounts)
 	if p.image != nil {
-		p.image.memory.Free()
 		h.memory.give(p.image.memory.Held())
+		p.image.memory.Free()
 	}
 	if p.client != nil {
 		p.client.close()

@@ -187,6 +187,14 @@ func TestPoolHammer(t *testing.T) {
 		}
 		live.Add(-1)
 	})
+	var cleaned atomic.Int64
+	p.clean = func(v *value) bool {
+		if v.owner.Add(1) != 1 || v.closed.Load() != 0 {
+			t.Error("cleaned while lent or closed")
+		}
+		v.owner.Add(-1)
+		return cleaned.Add(1)%5 != 0
+	}
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Add(1)
@@ -207,11 +215,14 @@ func TestPoolHammer(t *testing.T) {
 					t.Error("lent twice or closed")
 				}
 				v.owner.Add(-1)
-				if r.IntN(4) == 0 {
+				switch r.IntN(4) {
+				case 0:
 					p.close(v)
 					p.drop()
-				} else {
+				case 1:
 					p.put(v)
+				default:
+					p.giveBack(v)
 				}
 			}
 		}()
@@ -222,5 +233,112 @@ func TestPoolHammer(t *testing.T) {
 	}
 	if n := live.Load(); n != 0 {
 		t.Errorf("%d values left", n)
+	}
+}
+
+// washed is a pool whose values must be cleaned; those that stay dirty are the
+// ones for which stuck holds.
+func washed(max int, stuck func(int64) bool) (p *pool[int64], made, closed *atomic.Int64) {
+	p, made, closed = counted(max)
+	p.clean = func(v int64) bool { return !stuck(v) }
+	return p, made, closed
+}
+
+func TestPoolCleansWhatWasUsed(t *testing.T) {
+	var stuck atomic.Bool
+	p, made, closed := washed(1, func(int64) bool { return stuck.Load() })
+	for _, tc := range []struct {
+		want  int64
+		stuck bool
+	}{{1, false}, {1, true}, {2, false}, {2, true}, {3, false}} {
+		v, err := p.get(t.Context(), longWait)
+		if err != nil || v != tc.want {
+			t.Fatalf("value %d, error %v (want %d)", v, err, tc.want)
+		}
+		stuck.Store(tc.stuck)
+		p.giveBack(v)
+	}
+	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
+		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
+	}
+}
+
+// One borrower after the other gets a spare value while the last one is cleaned,
+// and never more than that.
+func TestPoolKeepsOneSpare(t *testing.T) {
+	gate := make(chan struct{})
+	p, made, _ := counted(10)
+	p.clean = func(int64) bool { <-gate; return true }
+	a, errA := p.get(t.Context(), longWait)
+	p.giveBack(a)
+	for { // until the cleaner has it
+		p.mu.Lock()
+		taken := len(p.used) == 0
+		p.mu.Unlock()
+		if taken {
+			break
+		}
+	}
+	b, errB := p.get(t.Context(), longWait)
+	if errA != nil || errB != nil || a == b {
+		t.Fatal(a, b, errA, errB)
+	}
+	close(gate)
+	p.giveBack(b)
+	for range 50 {
+		v, err := p.get(t.Context(), longWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.giveBack(v)
+	}
+	if n := made.Load(); n > 3 {
+		t.Errorf("%d values made for one borrower at a time", n)
+	}
+	if err := p.shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A spare that cannot be made is no reason to fail those who wait for a value
+// that is being cleaned.
+func TestPoolWaitsForTheCleanerWhenNoSpareCanBeMade(t *testing.T) {
+	gate := make(chan struct{})
+	broken := errors.New("no room")
+	var made atomic.Int64
+	p := newPool(2, func(context.Context) (int64, error) {
+		if made.Add(1) > 1 {
+			return 0, broken
+		}
+		return 1, nil
+	}, func(int64) {})
+	p.clean = func(int64) bool { <-gate; return true }
+	v, err := p.get(t.Context(), longWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.giveBack(v)
+	got := make(chan error)
+	go func() {
+		v, err := p.get(context.Background(), longWait)
+		if err == nil {
+			p.giveBack(v)
+		}
+		got <- err
+	}()
+	for made.Load() < 2 {
+		p.mu.Lock()
+		done := p.lent > 0 // the borrower cleans it itself
+		p.mu.Unlock()
+		if done {
+			break
+		}
+	}
+	close(gate)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	if err := p.shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

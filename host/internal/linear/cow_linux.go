@@ -18,7 +18,10 @@ const (
 
 // backing is an image as a file in memory, which any number of memories map
 // copy-on-write: what an instance does not write exists once.
-type backing struct{ file *os.File }
+type backing struct {
+	file *os.File
+	view []byte // the whole of it, to read
+}
 
 func newBacking(im *Image) (*backing, error) {
 	number := uintptr(memfdCreateGeneric)
@@ -30,12 +33,15 @@ func newBacking(im *Image) (*backing, error) {
 	if e != 0 {
 		return nil, e
 	}
-	b := &backing{os.NewFile(fd, "anchor-image")}
+	b := &backing{file: os.NewFile(fd, "anchor-image")}
 	err := b.file.Truncate(int64(im.size))
 	for _, r := range im.runs {
 		if err == nil {
 			_, err = b.file.WriteAt(r.bytes, int64(r.at))
 		}
+	}
+	if err == nil {
+		b.view, err = syscall.Mmap(int(fd), 0, im.size, syscall.PROT_READ, syscall.MAP_SHARED)
 	}
 	if err != nil {
 		b.close()
@@ -54,4 +60,10 @@ func (b *backing) mapOver(mapped []byte, size int) error {
 	return nil
 }
 
-func (b *backing) close() { _ = b.file.Close() } // the mappings stay
+// close lets go of the file and the view; the mappings of memories stay.
+func (b *backing) close() {
+	if b.view != nil {
+		release(b.view)
+	}
+	_ = b.file.Close()
+}

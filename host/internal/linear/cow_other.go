@@ -5,7 +5,7 @@ package linear
 import "errors"
 
 // backing is nothing here: memories are filled with a copy of the image.
-type backing struct{}
+type backing struct{ view []byte }
 
 func newBacking(*Image) (*backing, error) { return nil, errors.ErrUnsupported }
 

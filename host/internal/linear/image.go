@@ -22,7 +22,8 @@ type run struct {
 // most systems: a new mapping pays for every page it writes.
 const grain = 4 << 10
 
-// Capture copies the content of a memory. The image must be freed.
+// Capture copies the content of a memory, into a file in memory where the system
+// has such, else to the heap. The image must be freed.
 func Capture(mem []byte) *Image {
 	im := &Image{size: len(mem)}
 	for at := 0; at < len(mem); {
@@ -31,25 +32,32 @@ func Capture(mem []byte) *Image {
 			end = min(end+grain, len(mem))
 		}
 		if end > at {
-			im.runs = append(im.runs, run{at, append([]byte(nil), mem[at:end]...)})
+			im.runs = append(im.runs, run{at, mem[at:end]})
 			im.held += int64(end - at)
 			at = end
 			continue
 		}
 		at += grain
 	}
-	if b, err := newBacking(im); err == nil {
-		im.file = b
+	im.file, _ = newBacking(im) // without one, the heap serves
+	for i := range im.runs {
+		r := &im.runs[i]
+		if im.file != nil {
+			r.bytes = im.file.view[r.at : r.at+len(r.bytes)]
+		} else {
+			r.bytes = bytes.Clone(r.bytes)
+		}
 	}
 	return im
 }
 
-// Free gives up what the image holds of the system. Memories made of it stay
-// valid, and so does what Fill and Restore do.
+// Free gives up what the image holds. It must not be used afterwards; memories
+// that were made of it stay valid.
 func (im *Image) Free() {
 	if im.file != nil {
 		im.file.close()
 	}
+	im.runs, im.file = nil, nil
 }
 
 var zeros [grain]byte
@@ -61,15 +69,7 @@ func zero(b []byte) bool { return bytes.Equal(b, zeros[:len(b)]) }
 func (im *Image) Size() int { return im.size }
 
 // Held is what the image itself takes, in bytes.
-func (im *Image) Held() int64 {
-	if im.file != nil {
-		return 2 * im.held
-	}
-	return im.held
-}
-
-// Shared says that memories made of the image share what they do not write.
-func (im *Image) Shared() bool { return im.file != nil }
+func (im *Image) Held() int64 { return im.held }
 
 // Fill writes the image into a memory of at least its size that is all zeros.
 func (im *Image) Fill(mem []byte) {

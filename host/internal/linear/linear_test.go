@@ -104,7 +104,7 @@ func TestImageRestores(t *testing.T) {
 		im := Capture(mem)
 		defer im.Free()
 		clear(mem)
-		if im.Size() != len(want) || im.Held() > 2*int64(len(want)) {
+		if im.Size() != len(want) || im.Held() > int64(len(want)) {
 			t.Fatalf("size %d, held %d of %d", im.Size(), im.Held(), len(want))
 		}
 		fresh := make([]byte, len(want)+PageSize)
@@ -133,6 +133,10 @@ func TestMemoriesOfAnImageAreSeparate(t *testing.T) {
 	if !filledA || !filledB {
 		t.Fatal("the image was not mapped")
 	}
+	small, filled := NewFrom(im, 2*PageSize, c.account)
+	if small.Free(); filled {
+		t.Error("the image was mapped into less room than it needs")
+	}
 	ma, mb := a.Reallocate(3*PageSize), b.Reallocate(4*PageSize)
 	if !bytes.Equal(ma, content) || !bytes.Equal(mb[:3*PageSize], content) || mb[3*PageSize] != 0 {
 		t.Fatal("the memories differ from the image")
@@ -143,17 +147,17 @@ func TestMemoriesOfAnImageAreSeparate(t *testing.T) {
 	if !bytes.Equal(mb[:3*PageSize], content) {
 		t.Fatal("one memory changed the other")
 	}
-	im.Free()
 	if im.Restore(ma); !bytes.Equal(ma, content) {
 		t.Error("the image changed")
+	}
+	im.Free()
+	if ma[0] = 1; !bytes.Equal(mb[:3*PageSize], content) {
+		t.Error("a memory went with its image")
 	}
 	a.Free()
 	b.Free()
 	if c.used != 0 {
 		t.Errorf("%d bytes held", c.used)
-	}
-	if _, filled := NewFrom(im, 2*PageSize, c.account); filled {
-		t.Error("an image was mapped into less room than it needs")
 	}
 }
 
@@ -195,5 +199,14 @@ func BenchmarkRestore(b *testing.B) {
 	b.SetBytes(int64(len(mem)))
 	for b.Loop() {
 		im.Restore(mem)
+	}
+}
+
+func TestImageOfNothing(t *testing.T) {
+	im := Capture(nil)
+	defer im.Free()
+	mem := bytes.Repeat([]byte{7}, 10)
+	if im.Restore(mem); im.Size() != 0 || im.Held() != 0 || !bytes.Equal(mem, make([]byte, 10)) {
+		t.Errorf("size %d, held %d, %v", im.Size(), im.Held(), mem)
 	}
 }
