@@ -19,13 +19,15 @@
 //  3. Compile. The module is rewritten so that it meters itself, then compiled,
 //     or taken from the disk cache. Plugins of one module share the result.
 //  4. Start. An instance is made: start section, _initialize, the plugin's
-//     init. All of it is metered and bounded by the limits of init.
+//     init. All of it is metered and bounded by the limits of init. Its state
+//     becomes the image, from which further instances start.
 //  5. Call. A step takes an instance from the plugin's pool, sends the columns
 //     the manifest reads and receives changes, never items. The changes are
 //     checked as a whole, then applied to a copy.
-//  6. Return. The instance goes back to the pool. After any failure it is
-//     closed and another takes its place; so it is after many calls, or when
-//     its memory has grown too much.
+//  6. Return. The instance goes back to the pool and is put back to the image
+//     before it serves again. Where that is not possible, after an exit or many
+//     calls, or when its memory has grown too much, it is closed and another
+//     takes its place.
 //  7. Close. [Plugin.Close] and [Host.Close] wait for running calls.
 //
 // # Trust
@@ -45,9 +47,25 @@
 //
 // # State
 //
-// What a guest leaves in its memory is there in the next call that the same
-// instance serves. Which instance that is, and when it is replaced, is not
-// defined: what must outlive a call belongs into the key-value store.
+// With [StateReset], the default, no call finds anything of an earlier one:
+// memory, globals, the size of the memory, Extism variables and the last HTTP
+// response are what they were after init. What must outlive a call belongs into
+// the key-value store. The image also freezes what init drew from chance: hash
+// seeds, map order and the sequence of math/rand are the same in every call.
+// Clocks and the random numbers of WASI are live, unless the plugin is
+// deterministic; then they too are the same in every call.
+//
+// Instances are reset by the pool while others serve, so a caller seldom waits
+// for it; a pool keeps one instance more than are in use, up to
+// Limits.Instances. After a trap or a deadline an instance is reset like after
+// any call; after an exit or a stack overflow, or when it has changed its file
+// descriptors, it is replaced.
+//
+// A module that writes to its tables, drops segments, has mutable globals that
+// are not numbers, or leaves files open in its init cannot be captured. It gets
+// [StateFresh], an instance with an init of its own for every call, unless
+// [StateKeep] is stated, with which what a guest leaves behind is there in the
+// next call of the same instance.
 //
 // # Ownership
 //
