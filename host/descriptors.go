@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/tetratelabs/wazero/api"
@@ -49,8 +50,12 @@ func watchDescriptors(mod api.Module, mounts int, live *int) (d *descriptors, er
 		if !ok {
 			return nil, errors.New("a mount has no descriptor")
 		}
-		// Mounts are opened when first used; now is as good.
-		entry.Elem().FieldByName("File").Interface().(experimentalsys.File).IsDir()
+		if fd >= standardDescriptors { // opened when first used; now is as good
+			file := entry.Elem().FieldByName("File").Interface().(experimentalsys.File)
+			if _, errno := file.IsDir(); errno != 0 {
+				return nil, fmt.Errorf("a mount cannot be opened: %w", errno)
+			}
+		}
 		d.entries = append(d.entries, entry.Pointer())
 	}
 	d.base = *live

@@ -31,8 +31,7 @@ func (p *Plugin) capture(in *instance) error {
 	if why := p.uncaptured(in); why != "" {
 		if p.state == StateReset {
 			p.state = StateFresh
-			p.notes = append(p.notes, replacedNote(why))
-			p.log.Warn(replacedNote(why))
+			p.noteFresh(why)
 		}
 		return nil
 	}
@@ -65,9 +64,10 @@ func (p *Plugin) uncaptured(in *instance) string {
 	return ""
 }
 
-// replacedNote tells the operator that instances cannot be reset.
-func replacedNote(why string) string {
-	return fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why)
+// noteFresh tells the operator that instances cannot be reset.
+func (p *Plugin) noteFresh(why string) {
+	p.notes = append(p.notes, fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why))
+	p.log.Info("each call gets a new instance", "cannot_be_reset", why)
 }
 
 // fromImage makes a new instance one in the state of the image. No code of the

@@ -95,12 +95,12 @@ func (p *Plugin) configure() error {
 		return err
 	}
 	p.state = p.spec.State(p.cfg.State)
-	if p.state == StateFresh && p.cfg.State != StateFresh {
-		notes = append(notes, replacedNote(p.spec.Uncaptured))
-	}
 	p.notes = append(cut, notes...)
 	for _, n := range p.notes {
 		p.log.Warn(n)
+	}
+	if p.state == StateFresh && p.cfg.State != StateFresh {
+		p.noteFresh(p.spec.Uncaptured)
 	}
 	return p.settle()
 }

@@ -311,6 +311,26 @@ func TestOpenFilesAreNotReset(t *testing.T) {
 	}
 }
 
+// Descriptors lie outside of the image: a call that closes one must not
+// be noticed by the next.
+func TestChangedDescriptorsAreNotReset(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := load(t, h, "closes-stdout", host.PluginConfig{Limits: host.Limits{Instances: 1}})
+	made := host.Made(p)
+	for n, tc := range []struct {
+		function string
+		made     int64
+	}{{"nothing", 0}, {"close", 1}, {"close", 2}, {"nothing", 2}} {
+		if _, err := p.Call(t.Context(), tc.function, nil); err != nil {
+			t.Fatalf("call %d, %s: %v", n, tc.function, err)
+		}
+		host.Settle(p)
+		if n := host.Made(p) - made; n != tc.made {
+			t.Errorf("after %s: %d instances made (want %d)", tc.function, n, tc.made)
+		}
+	}
+}
+
 func TestUncapturedModulesAreReplaced(t *testing.T) {
 	h := newHost(t, host.Config{})
 	if why := fixture(t, "writes-table").Spec.Uncaptured; why != "its code writes to tables" {

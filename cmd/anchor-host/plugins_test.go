@@ -248,6 +248,14 @@ func TestPluginInspect(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, stdout)
 		}
 	}
+	for name, want := range map[string]string{
+		"keep-first": "state        reset\n", "foreign": "state        keep\n",
+		"writes-table": "state        fresh (it cannot be reset: its code writes to tables)\n",
+	} {
+		if _, out, _ := run(t, "", "plugin", "inspect", name, "--plugins", fixtureDir); !strings.Contains(out, want) {
+			t.Errorf("%s: the report lacks %q:\n%s", name, want, out)
+		}
+	}
 	byFile := filepath.Join(fixtureDir, "keep-first", "plugin.wasm")
 	if code, out, _ := run(t, "", "plugin", "inspect", byFile, "-o", "json"); code != codeOK || !json.Valid([]byte(out)) {
 		t.Errorf("by file: code %d\n%s", code, out)
