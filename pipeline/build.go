@@ -180,14 +180,7 @@ func (b *build) fillWindow(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	b.reserve(order)
-	for _, i := range order {
-		if left := b.window.Remaining(); b.counts[i] <= left {
-			b.admit(i)
-		} else {
-			b.reject(i, OverflowWindow, left)
-		}
-	}
+	b.firstFit(order)
 	b.describeWindow()
 	return nil
 }

@@ -124,18 +124,36 @@ func appendItems(items, more []Item) []Item {
 	return append(items[:len(items):len(items)], more...)
 }
 
-// reserve makes the window and room for exactly the items that will be in it and
-// the items that will not.
-func (b *build) reserve(order []int32) {
+// firstFit makes the window and tries the items in order. It counts first, to make room
+// for exactly the items that will be in it and the items that will not.
+func (b *build) firstFit(order []int32) {
 	fit, left := 0, b.p.maxTokens
 	for _, i := range order {
-		if b.counts[i] <= left {
-			left -= b.counts[i]
+		if n := b.counts[i]; n <= left {
+			left -= n
 			fit++
 		}
 	}
-	b.window = &Window{Items: make([]Item, 0, fit), MaxTokens: b.p.maxTokens}
+	w := &Window{Items: make([]Item, fit), MaxTokens: b.p.maxTokens}
+	b.window = w
 	b.overflow = slices.Grow(b.overflow, len(order)-fit)
+	fit, left = 0, w.MaxTokens
+	for _, i := range order {
+		n := b.counts[i]
+		if n > left {
+			b.reject(i, OverflowWindow, left)
+			continue
+		}
+		left -= n
+		it := &w.Items[fit]
+		fit++
+		*it = b.items[i]
+		b.stamp(it, i)
+		if b.story != nil {
+			b.decided(i, "", 0)
+		}
+	}
+	w.UsedTokens = w.MaxTokens - left
 }
 
 // admit puts item i into the window.
