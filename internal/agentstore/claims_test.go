@@ -32,15 +32,32 @@ const (
 // laptop, a tenth of both with -short. Every append is a commit of its own for the
 // one who waits for it, synced to the disk; load1 is the load average of the machine.
 func BenchmarkClaims(b *testing.B) {
-	b.Run("turns=1000000/conversations=64", func(b *testing.B) { claimAppends(b, claimTurns, turnsOf(b, claimWriters)) })
-	b.Run("turns=100000/conversations=1", func(b *testing.B) { claimAppends(b, claimTurns/10, turnsOf(b, 1)) })
-	b.Run("turns=100000/windows=64", func(b *testing.B) { claimAppends(b, claimTurns/10, windowsOf(b, claimWriters)) })
-	b.Run("turns=100000/windows=1", func(b *testing.B) { claimAppends(b, claimTurns/10, windowsOf(b, 1)) })
-	b.Run("frames=100000/runs=64", func(b *testing.B) { claimAppends(b, claimFrames, pushesOf(runsOf(b, claimWriters))) })
-	run := runsOf(b, 1)
-	b.Run("frames=100000/runs=1", func(b *testing.B) { claimAppends(b, claimFrames, pushesOf(run)) })
+	claims := []struct {
+		what, where string
+		n, wheres   int
+		of          func(*testing.B, int) func(context.Context, int) error
+	}{
+		{"turns", "conversations", claimTurns, claimWriters, turnsOf},
+		{"turns", "conversations", claimTurns / 10, 1, turnsOf},
+		{"turns", "windows", claimTurns / 10, claimWriters, windowsOf},
+		{"turns", "windows", claimTurns / 10, 1, windowsOf},
+		{"frames", "runs", claimFrames, claimWriters, func(b *testing.B, n int) func(context.Context, int) error { return pushesOf(runsOf(b, n)) }},
+	}
+	for _, c := range claims {
+		n := scaled(c.n)
+		b.Run(fmt.Sprintf("%s=%d/%s=%d", c.what, n, c.where, c.wheres), func(b *testing.B) { claimAppends(b, n, c.of(b, c.wheres)) })
+	}
+	run, n := runsOf(b, 1), scaled(claimFrames)
+	b.Run(fmt.Sprintf("frames=%d/runs=1", n), func(b *testing.B) { claimAppends(b, n, pushesOf(run)) })
 	b.Run("view=50", func(b *testing.B) { claimView(b, run[0]) })
 	b.Run("assemble=200", claimAssembling)
+}
+
+func scaled(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
 }
 
 // report states the time per operation, what it may be, and how busy the machine is.
@@ -58,12 +75,9 @@ func report(b *testing.B, each, target time.Duration) {
 }
 
 // claimAppends has the writers do n appends together.
-func claimAppends(b *testing.B, n int64, add func(ctx context.Context, writer int) error) {
-	if testing.Short() {
-		n /= 10
-	}
+func claimAppends(b *testing.B, n int, add func(ctx context.Context, writer int) error) {
 	var left atomic.Int64
-	left.Store(n)
+	left.Store(int64(n))
 	began := time.Now()
 	var wg sync.WaitGroup
 	for w := range claimWriters {
