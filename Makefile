@@ -55,6 +55,10 @@ demo: build/anchor-host plugins build/demo/anchor.yaml ## answer Q="…" about t
 demo-agent: build/anchor-host plugins ## take 60 turns of an agent through assemble, and check what it promises
 	@$(GO) run ./testdata/demo/agent -command build/anchor-host -plugins build/plugins
 
+.PHONY: bench-memory
+bench-memory: ## appends from 64 writers with every commit synced, frame windows, assembling: each beside its target
+	$(GO) test -run '^$$' -bench Claims -benchtime 1x ./internal/agentstore
+
 .PHONY: bench-tokens
 bench-tokens: ## token counting against tiktoken-go, with the ratios
 	$(GO) test -run '^$$' -bench . ./pipeline/tokens/internal/bpe

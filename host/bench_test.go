@@ -45,8 +45,8 @@ func BenchmarkScoreFilter(b *testing.B) {
 		})
 	}
 	h := newHost(b, host.Config{})
-	batch := loadAllops(b, h, host.PluginConfig{Lane: host.LaneBatch})
-	document := loadAllops(b, h, host.PluginConfig{Lane: host.LaneJSON})
+	batch := loadAllops(b, h, host.PluginConfig{Lane: host.LaneBatch, State: host.StateKeep})
+	document := loadAllops(b, h, host.PluginConfig{Lane: host.LaneJSON, State: host.StateKeep})
 	wide := loadWide(b, h, host.LaneBatch)
 	wideDocument := loadWide(b, h, host.LaneJSON)
 	run("native", pipeline.FilterFunc(func(it *pipeline.Item) bool { return it.Score >= 0.5 }))
@@ -76,7 +76,7 @@ func loadWide(b *testing.B, h *host.Host, lane string) *host.Plugin {
 			wide.Operations[i].Reads = abi.AllColumns
 		}
 	}
-	p, err := h.Load(context.Background(), &wide, host.PluginConfig{Lane: lane})
+	p, err := h.Load(context.Background(), &wide, host.PluginConfig{Lane: lane, State: host.StateKeep})
 	if err != nil {
 		b.Fatal(err)
 	}
