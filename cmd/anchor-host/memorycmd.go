@@ -43,7 +43,7 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
 	settingFlag(cmd, "conversation", "")
 	flags.StringVar(&f.user, "user", "", "facts of this user")
-	flags.StringVar(&f.session, "session", "", "facts of this session")
+	flags.StringVar(&f.session, "session", "", "facts of one session")
 	flags.StringVar(&f.kind, "type", "", "facts of this type: semantic, episodic, procedural, conversation")
 	flags.StringSliceVar(&f.tags, "tag", nil, "facts with this tag; may be repeated, then with all")
 }

@@ -125,14 +125,14 @@ func keysLists(t *testing.T, s store.Store) {
 func slicesStay(t *testing.T, s store.Store) {
 	d := data("abc")
 	mustAppend(t, s, turns, store.Record{ID: "a", Data: d})
-	copy(d, "XXXXX")
+	copy(d, "-----")
 	for range 2 {
 		r, err := s.Get(t.Context(), turns, "a")
 		must(t, err)
 		if string(r.Data) != `"abc"` {
 			t.Fatalf("data: have %s", r.Data)
 		}
-		copy(r.Data, "XXXXX")
+		copy(r.Data, "-----")
 	}
 }
 
