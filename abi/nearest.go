@@ -6,12 +6,13 @@ import (
 )
 
 // Nearest returns the valid name closest to a misspelt one, or "" when none is
-// close: about a third of its letters may differ.
+// close: about a third of its letters may differ, and something of the misspelt
+// name must remain.
 func Nearest(name string, valid []string) string {
 	best, bestDist := "", 0
 	for _, v := range valid {
 		d := editDistance(strings.ToLower(name), v)
-		if d <= (len(v)+2)/3 && (best == "" || d < bestDist) {
+		if d <= (len(v)+2)/3 && d < len(name) && (best == "" || d < bestDist) {
 			best, bestDist = v, d
 		}
 	}

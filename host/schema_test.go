@@ -37,7 +37,7 @@ func TestSettings(t *testing.T) {
 		{"open schema", `{"additionalProperties": true}`, `{a: 1}`, `{"a":1}`, ""},
 		{"composed schema", `{"allOf": [{"properties": {"a": {}}}], "properties": {"b": {}}}`, `{a: 1, b: 2}`, `{"a":1,"b":2}`, ""},
 		{"unknown key of a composed schema", `{"allOf": [{"properties": {"a": {}}}], "properties": {"b": {}}}`, `{c: 1}`, "",
-			`settings: invalid configuration: unknown key "c" (did you mean "b"?)`},
+			`settings: invalid configuration: unknown key "c" (want one of b)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := newSettingsSchema(json.RawMessage(tc.schema))

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // finding is one line of "doctor".
@@ -137,7 +137,7 @@ func hint(name string, known []string) string {
 	for i, k := range known {
 		lower[i] = strings.ToLower(k)
 	}
-	if near := strict.Nearest(name, lower); near != "" {
+	if near := abi.Nearest(name, lower); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", strings.ToUpper(near))
 	}
 	return ""

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // catalog are the plugins of a folder that a configuration names.
@@ -52,7 +52,7 @@ func (c *catalog) spec(plugin string) (*host.Spec, *Unavailable) {
 }
 
 func (c *catalog) near(plugin string) string {
-	if n := strict.Nearest(plugin, slices.Concat(slices.Sorted(maps.Keys(c.entries)), c.others)); n != "" {
+	if n := abi.Nearest(plugin, slices.Concat(slices.Sorted(maps.Keys(c.entries)), c.others)); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
 	return ""

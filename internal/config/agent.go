@@ -17,7 +17,7 @@ type Facts struct {
 	MaxItems int      `key:"max_items" min:"1" default:"5" doc:"The most facts: those that matter most to the query."`
 	MinScore float64  `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts that matter less."`
 	User     string   `key:"user" doc:"Only facts of this user."`
-	Session  string   `key:"session" doc:"Only facts of this session."`
+	Session  string   `key:"session" doc:"Only facts of one session."`
 	Type     string   `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
 	Tags     []string `key:"tags" doc:"Only facts that have all of these tags."`
 }

@@ -189,13 +189,15 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
+func TestHint(t *testing.T) {
 	names := []string{"priority", "plugin", "top_k"}
+	const all = " (want one of priority, plugin, top_k)"
 	for in, want := range map[string]string{
-		"prioriti": "priority", "Plugin": "plugin", "topk": "top_k", "plguin": "plugin", "x": "", "something": "",
+		"prioriti": ` (did you mean "priority"?)`, "Plugin": ` (did you mean "plugin"?)`, "topk": ` (did you mean "top_k"?)`,
+		"plguin": ` (did you mean "plugin"?)`, "x": all, "something": all, strings.Repeat("plugin", 1<<20): all,
 	} {
-		if got := Nearest(in, names); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", in, got, want)
+		if got := Hint(in, names); got != want {
+			t.Errorf("Hint(%.20q) = %q, want %q", in, got, want)
 		}
 	}
 }
