@@ -74,7 +74,7 @@ test: ## run all tests
 
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
-	$(GO) test -race ./abi/... ./pipeline/... ./host/... ./sdk/...
+	$(GO) test -race ./pipeline/... ./host ./host/internal/linear
 
 .PHONY: lint
 lint: build/tools/golangci-lint ## vet and lint, the import diagram included
