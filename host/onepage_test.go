@@ -1,0 +1,43 @@
+package host_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// The guest that ABI.md shows does what it says, whatever the number of rows.
+func TestOnePage(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "one-page", host.PluginConfig{})
+	step, err := p.Step(abi.OpFilter, host.StepOptions{Step: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 7, 1000, 100_000} {
+		items := make([]pipeline.Item, n)
+		var want []string
+		for i := range items {
+			items[i] = pipeline.Item{ID: fmt.Sprint(i), Content: "c", Source: pipeline.SourceRetrieval, Score: float64(r.IntN(5)) / 4, Priority: 5}
+			if items[i].Score >= 0.5 {
+				want = append(want, items[i].ID)
+			}
+		}
+		out, err := step.Run(t.Context(), &pipeline.Query{}, items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range out {
+			got = append(got, out[i].ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d rows: kept %d, want %d", n, len(got), len(want))
+		}
+	}
+}
