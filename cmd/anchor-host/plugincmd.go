@@ -19,7 +19,7 @@ func (a *app) pluginCommand() *cobra.Command {
 		Example: `  anchor-host plugin list
   anchor-host plugin inspect bm25-retriever`,
 	})
-	cmd.AddCommand(a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand())
+	cmd.AddCommand(a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginSchemaCommand())
 	return cmd
 }
 

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+func (a *app) pluginSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema DOCUMENT",
+		Short: "Print the JSON Schema of a document that plugins read or write",
+		Long: `Print the JSON Schema (2020-12) of a document that plugins read or write, for
+code generators and for editors that complete and check plugin.yaml (Manifest).
+
+The documents are ` + strings.Join(abi.SchemaDocuments, ", ") + `.`,
+		Example: `  anchor-host plugin schema ItemsRequest
+  anchor-host plugin schema Manifest > plugin.schema.json`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: abi.SchemaDocuments,
+		RunE: a.run(func(cmd *cobra.Command, args []string) error {
+			text, err := abi.Schema(args[0])
+			if err != nil {
+				return usagef(cmd, "%s", err)
+			}
+			return a.emit(bytes.NewBuffer(text))
+		}),
+	}
+}
