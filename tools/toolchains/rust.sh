@@ -1,0 +1,44 @@
+#!/bin/sh
+# A Rust compiler with the target wasm32-unknown-unknown, for plugins in Rust:
+# the one on PATH if it has the target, else Debian's 1.63 behind launchers
+# build/_toolchains/bin/cargo and rustc.
+set -eu
+cd "$(dirname "$0")/../.."
+bin=build/_toolchains/bin
+target=wasm32-unknown-unknown
+packages="rustc cargo libstd-rust-dev-wasm32 lld-14"
+mkdir -p $bin
+
+# has RUSTC: does it bring the library of the target?
+has() {
+	command -v "$1" >/dev/null || return 1
+	root=$("$1" --print sysroot 2>/dev/null) || return 1
+	ls "$root/lib/rustlib/$target/lib/"libstd-*.rlib >/dev/null 2>&1
+}
+
+if [ -x $bin/cargo ] && has $bin/rustc; then exit 0; fi
+rm -f $bin/cargo $bin/rustc
+if command -v cargo >/dev/null && has rustc; then exit 0; fi
+if ! [ -x /usr/bin/cargo ] || ! has /usr/bin/rustc || ! command -v wasm-ld-14 >/dev/null; then
+	if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
+		echo "rust: no rustc with $target, and none can be installed here (rustup target add $target, or as root on Debian: apt-get install $packages)" >&2
+		exit 1
+	fi
+	echo "rust: installing Rust 1.63 and lld 14 from Debian's packages (about 550 MB, half a minute)" >&2
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null
+fi
+
+# Debian's rustc has no linker for WebAssembly of its own, and reads only the
+# archives of LLVM 14. A rustup on the same PATH is left alone.
+cat > $bin/rustc <<'END'
+#!/bin/sh
+exec /usr/bin/rustc "$@"
+END
+cat > $bin/cargo <<'END'
+#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+export RUSTC="$here/rustc" CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-14
+exec /usr/bin/cargo "$@"
+END
+chmod +x $bin/rustc $bin/cargo
