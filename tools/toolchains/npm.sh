@@ -19,5 +19,6 @@ fi
 echo "npm: installing the pinned packages into $to (about 500 MB, half a minute)" >&2
 mkdir -p $to
 cp $from/package.json $from/package-lock.json $to/
-(cd $to && npm ci --no-audit --no-fund --loglevel=error >&2)
+# Not "npm ci": it wants the packages of other systems in the lock file too.
+(cd $to && npm install --no-audit --no-fund --no-update-notifier --loglevel=error >&2)
 cp $from/package-lock.json $to/installed.json
