@@ -6,6 +6,13 @@ cd "$(dirname "$0")/../.."
 bin=build/_toolchains/bin
 mkdir -p $bin
 
+# skip REASON leaves: in CI a toolchain that cannot be had is a failure.
+skip() {
+	echo "c: skipped: $1" >&2
+	[ -z "${CI:-}" ]
+	exit
+}
+
 # works CLANG: does it compile and link WebAssembly?
 works() {
 	command -v "$1" >/dev/null || return 1
@@ -29,8 +36,7 @@ rm -f $bin/clang $bin/wasm-ld
 if works clang; then exit 0; fi
 if ! command -v clang-19 >/dev/null || ! command -v wasm-ld-19 >/dev/null; then
 	if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
-		echo "c: no clang that builds WebAssembly, and none can be installed here (as root on Debian: apt-get install clang-19 lld-19)" >&2
-		exit 1
+		skip "no clang that builds WebAssembly, and none can be installed here (as root on Debian: apt-get install clang-19 lld-19)"
 	fi
 	echo "c: installing clang 19 and lld 19 from Debian's packages (about 270 MB, ten seconds)" >&2
 	apt-get update -qq

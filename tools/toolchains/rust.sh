@@ -9,6 +9,13 @@ target=wasm32-unknown-unknown
 packages="rustc cargo libstd-rust-dev-wasm32 lld-14"
 mkdir -p $bin
 
+# skip REASON leaves: in CI a toolchain that cannot be had is a failure.
+skip() {
+	echo "rust: skipped: $1" >&2
+	[ -z "${CI:-}" ]
+	exit
+}
+
 # has RUSTC: does it bring the library of the target?
 has() {
 	command -v "$1" >/dev/null || return 1
@@ -21,8 +28,7 @@ rm -f $bin/cargo $bin/rustc
 if command -v cargo >/dev/null && has rustc; then exit 0; fi
 if ! [ -x /usr/bin/cargo ] || ! has /usr/bin/rustc || ! command -v wasm-ld-14 >/dev/null; then
 	if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
-		echo "rust: no rustc with $target, and none can be installed here (rustup target add $target, or as root on Debian: apt-get install $packages)" >&2
-		exit 1
+		skip "no rustc with $target, and none can be installed here (rustup target add $target, or as root on Debian: apt-get install $packages)"
 	fi
 	echo "rust: installing Rust 1.63 and lld 14 from Debian's packages (about 550 MB, half a minute)" >&2
 	apt-get update -qq
