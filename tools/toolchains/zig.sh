@@ -1,3 +1,7 @@
 #!/bin/sh
-# Installs Zig from npm: the launcher is build/_toolchains/bin/zig.
-exec "$(dirname "$0")/npm/install.sh" zig
+# Zig from npm, for plugins in Zig: leaves build/_toolchains/bin/zig.
+set -eu
+cd "$(dirname "$0")/../.."
+sh tools/toolchains/npm.sh
+mkdir -p build/_toolchains/bin
+ln -sfn ../npm/node_modules/.bin/zig build/_toolchains/bin/zig
