@@ -1,5 +1,4 @@
 #!/bin/sh
-# Stock Go needs nothing but Go, which is needed to build anchor-host anyway.
-command -v "${GO:-go}" >/dev/null && exit
-echo "go: skipped: Go is missing (https://go.dev/dl/)" >&2
-[ -z "${CI:-}" ] # in CI a missing toolchain is a failure
+# Stock Go needs nothing but Go, which builds anchor-host itself.
+set -eu
+command -v "${GO:-go}" >/dev/null || { echo "go: missing (https://go.dev/dl/)" >&2; exit 1; }

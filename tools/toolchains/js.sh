@@ -1,5 +1,11 @@
 #!/bin/sh
-# Installs what sdk/pdk-js/build.mjs needs: QuickJS and Binaryen. The launchers
-# are build/_toolchains/bin/wasm-merge and wasm-metadce; QuickJS is found beside
-# them.
-exec "$(dirname "$0")/npm/install.sh" wasm-merge wasm-metadce
+# QuickJS and Binaryen from npm, for plugins in JavaScript: leaves
+# build/_toolchains/bin/wasm-merge and wasm-metadce. sdk/pdk-js/build.mjs finds
+# QuickJS in the same folder of packages.
+set -eu
+cd "$(dirname "$0")/../.."
+sh tools/toolchains/npm.sh
+mkdir -p build/_toolchains/bin
+for command in wasm-merge wasm-metadce; do
+	ln -sfn "../npm/node_modules/.bin/$command" "build/_toolchains/bin/$command"
+done
