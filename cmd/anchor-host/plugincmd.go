@@ -13,13 +13,17 @@ import (
 func (a *app) pluginCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "plugin",
-		Short: "List, inspect and call plugins",
-		Long: `List, inspect and call plugins. A plugin is a folder with plugin.wasm, or a file
-<name>.wasm, in the plugin folder.`,
-		Example: `  anchor-host plugin list
+		Short: "Write, build, list, inspect and call plugins",
+		Long: `Write, build, list, inspect and call plugins. A plugin is a folder with
+plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
+		Example: `  anchor-host plugin build keep-best
+  anchor-host plugin list
   anchor-host plugin inspect bm25-retriever`,
 	})
-	cmd.AddCommand(a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginSchemaCommand())
+	cmd.AddCommand(
+		a.pluginBuildCommand(),
+		a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginSchemaCommand(),
+	)
 	return cmd
 }
 

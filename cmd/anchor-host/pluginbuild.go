@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/authoring"
+)
+
+func (a *app) pluginBuildCommand() *cobra.Command {
+	var o authoring.BuildOptions
+	cmd := &cobra.Command{
+		Use:   "build [flags] [FOLDER]",
+		Short: "Build a plugin project into one .wasm",
+		Long: `Build the project in FOLDER, which is the current one when none is named, with
+the toolchain of its language, put its plugin.yaml into the module and check the
+result as loading would. The module is all that has to be shipped.
+
+The language is that of the source: go.mod or main.go (Go), Cargo.toml (Rust),
+plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
+"# language: tinygo" in plugin.yaml, or --lang, chooses another.`,
+		Example: `  anchor-host plugin build keep-best
+  anchor-host plugin build -v --lang tinygo -o plugins/keep-best.wasm keep-best`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.Output, "output", "o", "", "the module to write (default: build/<name>.wasm in the project)")
+	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
+	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml beside the module")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and what they say")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			o.Dir = args[0]
+		}
+		if o.Language != "" {
+			if _, err := authoring.Lookup(o.Language); err != nil {
+				return usagef(cmd, "flag --lang: %w", err)
+			}
+		}
+		return a.buildPlugin(cmd, o)
+	})
+	return cmd
+}
+
+func (a *app) buildPlugin(cmd *cobra.Command, o authoring.BuildOptions) error {
+	progress := newProgress(a)
+	defer progress.stop()
+	progress.off = o.Verbose
+	o.Messages = a.err
+	o.Commands = func(c authoring.Command) {
+		if o.Verbose {
+			fmt.Fprintf(a.err, "+ %s\n", c)
+		}
+		progress.start("running " + c.Name())
+	}
+	built, err := authoring.Build(cmd.Context(), o)
+	progress.stop()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	spec := built.Spec
+	table(&b, nil, [][]string{
+		{"plugin", spec.Name + " " + spec.Manifest.Version + ", in " + built.Title},
+		{"file", built.Path},
+		{"size", sizeText(spec.Size)},
+		{"time", built.Time.Round(10 * time.Millisecond).String()},
+		{"digest", spec.Digest},
+	})
+	for _, w := range spec.Warnings {
+		a.say("warning: %s", oneCell(w))
+	}
+	return a.emit(&b)
+}

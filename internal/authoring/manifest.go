@@ -1,0 +1,47 @@
+package authoring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// ManifestFile is the file of a project that says what the plugin is.
+const ManifestFile = "plugin.yaml"
+
+// readManifest reads and checks the manifest of a project. What is wrong is a
+// strict.Problems with file, line and key.
+func readManifest(dir string) (*abi.Manifest, []byte, error) {
+	file := filepath.Join(dir, ManifestFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s: %w (a project has one; write a project with: anchor-host plugin new)", file, os.ErrNotExist)
+	} else if err != nil {
+		return nil, nil, err
+	}
+	doc, err := strict.ParseYAML(file, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := host.ParseManifest(text)
+	if err != nil {
+		return nil, nil, place(file, doc, err)
+	}
+	return m, text, nil
+}
+
+// place gives what is wrong with a manifest its line.
+func place(file string, doc *strict.Node, err error) error {
+	problem := strict.Problem{File: file, Pos: doc.Pos, Message: err.Error()}
+	var wrong *abi.ManifestError
+	if errors.As(err, &wrong) {
+		at, _ := doc.Find(wrong.Path)
+		problem.Pos, problem.Path, problem.Message = at.Pos, wrong.Path, wrong.Msg
+	}
+	return strict.Problems{problem}
+}

@@ -1,0 +1,193 @@
+package authoring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrMissing says that a program a language needs is not installed.
+	ErrMissing = errors.New("not installed")
+	// ErrLanguage says that the language of a project is not known.
+	ErrLanguage = errors.New("unknown language")
+)
+
+// Toolchain is how plugins of one language are built.
+type Toolchain struct {
+	// Language is the name the command line knows it by, Title the one people
+	// know it by.
+	Language, Title string
+	// Marks are the files that show that a folder holds a project of the
+	// language; one of them is enough. They may be patterns of filepath.Match.
+	Marks []string
+	// Programs are what the language needs on the machine.
+	Programs []Program
+	// helper is the folder of the helper library in package sdk, "" if the
+	// language has none.
+	helper string
+	// templates is the language whose templates it shares, "" for its own.
+	templates string
+	// commands are what turns a project into a module.
+	commands func(*job) ([]Command, error)
+}
+
+// Program is an executable that a toolchain needs.
+type Program struct {
+	// Name is how messages call it.
+	Name string
+	// Executables are the files it may go by, the best one first.
+	Executables []string
+	// Get says in one sentence how to get it.
+	Get string
+}
+
+// Command is one program run of a build.
+type Command struct {
+	// Args are the program's path and its arguments.
+	Args []string
+	// Env are variables set in addition to those of the process, KEY=value.
+	Env []string
+	// Dir is the folder it runs in.
+	Dir string
+}
+
+// Name is the program and, where it has one, its sub-command, for messages.
+func (c Command) Name() string {
+	name := filepath.Base(c.Args[0])
+	if len(c.Args) > 1 && !strings.ContainsAny(c.Args[1], "-./=") {
+		name += " " + c.Args[1]
+	}
+	return name
+}
+
+// String is the command as a shell takes it.
+func (c Command) String() string {
+	words := slices.Concat(c.Env, c.Args)
+	for i, w := range words {
+		words[i] = shellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word where a shell would take it apart.
+func shellWord(w string) string {
+	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%") == "" {
+		return w
+	}
+	if key, value, ok := strings.Cut(w, "="); ok && strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" {
+		return key + "=" + shellWord(value)
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// Toolchains are those of all languages, in the order in which they are listed.
+var Toolchains = []*Toolchain{goToolchain, tinygoToolchain, rustToolchain, cToolchain, zigToolchain, tsToolchain, jsToolchain, watToolchain}
+
+// Languages returns the names of all languages.
+func Languages() []string {
+	names := make([]string, len(Toolchains))
+	for i, t := range Toolchains {
+		names[i] = t.Language
+	}
+	return names
+}
+
+// Lookup returns the toolchain of a language. The error wraps ErrLanguage.
+func Lookup(language string) (*Toolchain, error) {
+	for _, t := range Toolchains {
+		if t.Language == language {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("language %q: %w%s", language, ErrLanguage, strict.Hint(language, Languages()))
+}
+
+// languageComment begins the line of plugin.yaml that states the language where
+// the files of a project leave it open.
+const languageComment = "# language:"
+
+// Detect returns the language of the project in dir: what a line
+// "# language: tinygo" of its plugin.yaml states, else what its files show.
+// Errors wrap ErrLanguage, or are those of reading the folder.
+func Detect(dir string) (string, error) {
+	manifest, err := os.ReadFile(filepath.Join(dir, ManifestFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	for line := range strings.Lines(string(manifest)) {
+		if stated, ok := strings.CutPrefix(line, languageComment); ok {
+			t, err := Lookup(strings.TrimSpace(stated))
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", filepath.Join(dir, ManifestFile), err)
+			}
+			return t.Language, nil
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var marks []string
+	for _, t := range Toolchains {
+		for _, mark := range t.Marks {
+			if hasMatch(entries, mark) {
+				return t.Language, nil
+			}
+			marks = append(marks, mark)
+		}
+	}
+	return "", fmt.Errorf("%s: %w: it has none of %s (name the folder of a project, or say --lang)", dir, ErrLanguage, strings.Join(marks, ", "))
+}
+
+func hasMatch(entries []os.DirEntry, pattern string) bool {
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		ok, _ := filepath.Match(pattern, e.Name()) // the patterns are constants
+		return ok && !e.IsDir()
+	})
+}
+
+// Missing returns the programs that are not there for a project in dir, which
+// may be "".
+func (t *Toolchain) Missing(dir string) []Program {
+	var missing []Program
+	for _, p := range t.Programs {
+		if p.find(dir) == "" {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+// find returns the path of the program, "" if it is not there.
+func (p Program) find(dir string) string {
+	for _, name := range p.Executables {
+		if dir != "" {
+			local := filepath.Join(dir, "node_modules", ".bin", name)
+			if path, err := exec.LookPath(local); err == nil {
+				return path
+			}
+		}
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// missingError says what is missing and how to get it, on one line.
+func (t *Toolchain) missingError(missing []Program) error {
+	names, ways := make([]string, len(missing)), make([]string, len(missing))
+	for i, p := range missing {
+		names[i], ways[i] = p.Name, p.Get
+	}
+	return fmt.Errorf("%s: %s: %w (%s; in the repository of anchor-host: tools/toolchains/%s.sh)",
+		t.Title, strings.Join(names, " and "), ErrMissing, strings.Join(ways, "; "), t.Language)
+}
