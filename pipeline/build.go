@@ -13,8 +13,9 @@ import (
 // with the diagnostics gathered until then. The query is not changed. Results share
 // metadata maps with what steps and providers returned; treat them as read-only.
 func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
-	b := &build{p: p, query: &q, began: p.now(), diag: &Diagnostics{Steps: []StepDiagnostic{}}, story: p.newStoryLog()}
-	ctx = context.WithValue(ctx, buildInfoKey{}, BuildInfo{MaxTokens: p.maxTokens})
+	b := p.newBuild(&q)
+	defer b.release()
+	ctx = context.WithValue(ctx, buildInfoKey{}, p.info)
 	for _, stage := range stages {
 		err := ctx.Err()
 		if err == nil {
@@ -47,7 +48,7 @@ type build struct {
 	p        *Pipeline
 	query    *Query
 	items    []Item
-	counts   []int // tokens of each of items, once counted
+	counts   []int // tokens of each of items, once counted; scratch
 	window   *Window
 	overflow []OverflowItem
 	output   any
@@ -62,6 +63,10 @@ type build struct {
 	counted   int    // tokens of output, with how they were counted
 	counting  *Counting
 	began     time.Time
+	at        time.Time // when the last thing that is timed ended
+
+	docs    *documents
+	scratch *scratch
 }
 
 // start: query -> checked query; callbacks are told.
@@ -79,6 +84,7 @@ func (b *build) addSystem(ctx context.Context) error {
 	system, err := b.p.countedSystem(ctx)
 	b.items = system
 	b.record("system", nil)
+	b.at = b.p.now()
 	return err
 }
 
@@ -87,7 +93,7 @@ func (b *build) addMemory(ctx context.Context) error {
 	if b.p.memory == nil {
 		return nil
 	}
-	defer b.clock(&b.diag.TimesMS.Memory, b.p.now())
+	defer b.lap(&b.diag.TimesMS.Memory)
 	items, err := b.remember(ctx)
 	if err != nil {
 		return err
@@ -107,7 +113,7 @@ func (b *build) enrich(ctx context.Context) error {
 	if len(memories) == 0 {
 		return nil
 	}
-	defer b.clock(&b.diag.TimesMS.Enrich, b.p.now())
+	defer b.lap(&b.diag.TimesMS.Enrich)
 	return guard(func() error {
 		text, err := b.p.enricher.Enrich(ctx, b.query.Text, memories)
 		if err != nil {
@@ -122,12 +128,14 @@ func (b *build) enrich(ctx context.Context) error {
 // runSteps: query, items -> items, step by step or group by group. Whether a step
 // is native or a plugin is not visible here.
 func (b *build) runSteps(ctx context.Context) error {
-	defer b.clock(&b.diag.TimesMS.Steps, b.p.now())
+	defer func(began time.Time) { b.diag.TimesMS.Steps = milliseconds(b.mark().Sub(began)) }(b.at)
 	b.diag.Steps = make([]StepDiagnostic, 0, len(b.p.steps))
+	queries := make([]Query, len(b.p.steps))
 	for rest := b.p.steps; len(rest) > 0; {
-		group := rest[:rest[0].group]
-		rest = rest[len(group):]
-		if err := b.runGroup(ctx, group); err != nil {
+		n := rest[0].group
+		group, own := rest[:n], queries[:n]
+		rest, queries = rest[n:], queries[n:]
+		if err := b.runGroup(ctx, group, own); err != nil {
 			return err
 		}
 	}
@@ -137,10 +145,9 @@ func (b *build) runSteps(ctx context.Context) error {
 // count: items -> the tokens of each. Counts that items bring are believed; the
 // others are counted in one call.
 func (b *build) count(ctx context.Context) error {
-	defer b.clock(&b.diag.TimesMS.Count, b.p.now())
-	b.counts = make([]int, len(b.items))
-	var texts []string
-	var places []int
+	defer b.lap(&b.diag.TimesMS.Count)
+	b.counts = b.scratch.countsFor(len(b.items))
+	missing := 0
 	for i := range b.items {
 		it := &b.items[i]
 		if err := it.Validate(); err != nil {
@@ -148,21 +155,20 @@ func (b *build) count(ctx context.Context) error {
 		}
 		b.counts[i] = it.TokenCount
 		if it.TokenCount == 0 && it.Content != "" {
-			texts, places = append(texts, it.Content), append(places, i)
+			missing++
 		}
 	}
-	counted, err := countTexts(ctx, b.p.tokenizer, texts)
-	for i, n := range counted {
-		b.counts[places[i]] = n
+	if missing == 0 {
+		return nil
 	}
-	return err
+	return b.countMissing(ctx, missing)
 }
 
 // fillWindow: items, counts, budget -> window and overflow. An item that does not fit
 // does not end the filling.
 func (b *build) fillWindow(ctx context.Context) (err error) {
-	defer b.clock(&b.diag.TimesMS.Fill, b.p.now())
-	order := allIndices(len(b.items))
+	defer b.lap(&b.diag.TimesMS.Fill)
+	order := b.scratch.indicesFor(len(b.items))
 	sortByPriority(b.items, order)
 	b.overflow = []OverflowItem{}
 	if b.p.fitting.cuts() {
@@ -187,7 +193,7 @@ func (b *build) fillWindow(ctx context.Context) (err error) {
 
 // format: window -> output. Exact filling has made it already.
 func (b *build) format(ctx context.Context) (err error) {
-	defer b.clock(&b.diag.TimesMS.Format, b.p.now())
+	defer b.lap(&b.diag.TimesMS.Format)
 	if !b.formatted {
 		b.output, err = b.formatWindow(ctx, b.window)
 	}
@@ -197,7 +203,8 @@ func (b *build) format(ctx context.Context) (err error) {
 // finish: everything -> result; callbacks are told.
 func (b *build) finish(ctx context.Context) *Result {
 	b.diag.Items = b.stories()
-	r := &Result{
+	r := &b.docs.result
+	*r = Result{
 		Window:      b.window,
 		Output:      b.output,
 		FormatType:  cmp.Or(b.formatType, b.p.formatter.FormatType()),
@@ -205,7 +212,7 @@ func (b *build) finish(ctx context.Context) *Result {
 		Counting:    b.counting,
 		Overflow:    b.overflow,
 		Diagnostics: b.diag,
-		BuildTimeMS: milliseconds(b.p.now().Sub(b.began)),
+		BuildTimeMS: milliseconds(b.at.Sub(b.began)),
 	}
 	b.p.onPipelineEnd(ctx, r)
 	return r

@@ -46,6 +46,21 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	return slices.Clone(items), nil
 }
 
+// countMissing counts the texts of the n items without a count.
+func (b *build) countMissing(ctx context.Context, n int) error {
+	texts, places := make([]string, 0, n), make([]int32, 0, n)
+	for i := range b.items {
+		if it := &b.items[i]; it.TokenCount == 0 && it.Content != "" {
+			texts, places = append(texts, it.Content), append(places, int32(i))
+		}
+	}
+	counted, err := countTexts(ctx, b.p.tokenizer, texts)
+	for i, n := range counted {
+		b.counts[places[i]] = n
+	}
+	return err
+}
+
 // countTexts calls the tokenizer and checks what it says.
 func countTexts(ctx context.Context, t Tokenizer, texts []string) (counts []int, err error) {
 	if len(texts) == 0 {
@@ -134,7 +149,8 @@ func (b *build) firstFit(order []int32) {
 			fit++
 		}
 	}
-	w := &Window{Items: make([]Item, fit), MaxTokens: b.p.maxTokens}
+	w := &b.docs.window
+	w.Items, w.MaxTokens = make([]Item, fit), b.p.maxTokens
 	b.window = w
 	b.overflow = slices.Grow(b.overflow, len(order)-fit)
 	fit, left = 0, w.MaxTokens
@@ -196,9 +212,20 @@ func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err er
 	return output, nil
 }
 
-// clock writes the time since began to ms.
-func (b *build) clock(ms *float64, began time.Time) {
-	*ms = milliseconds(b.p.now().Sub(began))
+// lap writes the time since the last thing that was timed to ms.
+func (b *build) lap(ms *float64) {
+	now := b.p.now()
+	*ms, b.at = milliseconds(now.Sub(b.at)), now
+}
+
+// mark returns the time from which the next step is timed: when the last one ended,
+// unless somebody was told about it in between. Reading the clock costs as much as a
+// small step.
+func (b *build) mark() time.Time {
+	if len(b.p.callbacks) > 0 || b.story != nil {
+		b.at = b.p.now()
+	}
+	return b.at
 }
 
 func pointer(n int) *int { return &n }

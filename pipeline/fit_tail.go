@@ -29,7 +29,7 @@ func (g *exactGauge) readTail(output any) {
 		return
 	}
 	s := divide(&g.window)
-	if len(s.context) == 0 {
+	if s.context.n == 0 {
 		return
 	}
 	text, separator := contextText(output, &s)
@@ -55,7 +55,7 @@ func contextText(output any, s *sections) (text, separator string) {
 	merged := len(s.turns) > 0 && roleOf(s.turns[0]) == RoleUser
 	switch out := output.(type) {
 	case string:
-		last := s.context[len(s.context)-1].Content
+		last := s.context.last().Content
 		if strings.TrimRightFunc(last, unicode.IsSpace) == last && last != "" {
 			return out, "\n"
 		}

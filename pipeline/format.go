@@ -3,8 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // Formatter turns a filled window into the document a model API takes. It does not
@@ -23,42 +21,6 @@ type Formatter interface {
 type Formatted struct {
 	Type   string
 	Output any
-}
-
-// sections are the items of a window by what they become in the output. Retrieved
-// text never becomes a system part.
-type sections struct {
-	system  []*Item // source system, window order
-	turns   []*Item // memory and conversation, oldest first
-	context []*Item // everything else, window order
-}
-
-func divide(w *Window) sections {
-	var counts [numSources + 1]int
-	for i := range w.Items {
-		counts[sourceIndex(w.Items[i].Source)+1]++
-	}
-	system := counts[sourceIndex(SourceSystem)+1]
-	turns := counts[sourceIndex(SourceMemory)+1] + counts[sourceIndex(SourceConversation)+1]
-	all := make([]*Item, len(w.Items)) // the three lists, one after another
-	s := sections{
-		system:  all[:0:system],
-		turns:   all[system : system : system+turns],
-		context: all[system+turns : system+turns],
-	}
-	for i := range w.Items {
-		it := &w.Items[i]
-		switch it.Source {
-		case SourceSystem:
-			s.system = append(s.system, it)
-		case SourceMemory, SourceConversation:
-			s.turns = append(s.turns, it)
-		default:
-			s.context = append(s.context, it)
-		}
-	}
-	slices.SortStableFunc(s.turns, func(a, b *Item) int { return compareAge(*a, *b) })
-	return s
 }
 
 // compareAge orders by time, then by sequence number.
@@ -90,24 +52,6 @@ func roleOf(it *Item) Role {
 		return role
 	}
 	return RoleUser
-}
-
-// join joins the contents of items.
-func join(prefix string, items []*Item, separator string) string {
-	size := len(prefix)
-	for _, it := range items {
-		size += len(it.Content) + len(separator)
-	}
-	var out strings.Builder
-	out.Grow(size)
-	out.WriteString(prefix)
-	for i, it := range items {
-		if i > 0 {
-			out.WriteString(separator)
-		}
-		out.WriteString(it.Content)
-	}
-	return out.String()
 }
 
 // The separators of the chat formats.
@@ -146,8 +90,8 @@ func mergeRoles(messages []chatMessage) []chatMessage {
 // chatMessages returns the context message, if there is context, and the turns.
 func (s *sections) chatMessages(prefix string, cacheContext bool) []chatMessage {
 	messages := make([]chatMessage, 0, len(s.turns)+1)
-	if len(s.context) > 0 {
-		m := chatMessage{role: RoleUser, parts: []string{join(prefix, s.context, contextSeparator)}}
+	if s.context.n > 0 {
+		m := chatMessage{role: RoleUser, parts: []string{s.context.join(prefix, contextSeparator)}}
 		if cacheContext {
 			m.cached = 1
 		}

@@ -79,7 +79,7 @@ func (f Anthropic) placeBreakpoints(out *AnthropicOutput, s *sections) {
 	if limit == 0 {
 		limit = MaxCacheBreakpoints
 	}
-	for _, i := range breakpoints(blocks, len(out.System), len(s.context) > 0, CacheMinimum(f.Model)-f.PrefixTokens, limit) {
+	for _, i := range breakpoints(blocks, len(out.System), s.context.n > 0, CacheMinimum(f.Model)-f.PrefixTokens, limit) {
 		blocks[i].mark()
 	}
 }
@@ -155,7 +155,7 @@ type MarkedToolResult struct {
 // countBlocks adds up the tokens of the items in the blocks, which come in the same
 // order. What is between items is not counted, so that a prefix has at least as many.
 func countBlocks(blocks []cacheBlock, s *sections) {
-	items := slices.Concat(s.system, s.context, s.turns)
+	items := slices.Concat(s.system, s.context.list(), s.turns)
 	sum := 0
 	for i := range blocks {
 		for rest := blocks[i].text; len(items) > 0; items = items[1:] {

@@ -16,13 +16,14 @@ func (Generic) FormatType() string { return "generic" }
 func (Generic) Format(_ context.Context, w *Window) (any, error) {
 	s := divide(w)
 	var parts []string
-	for _, section := range []struct {
-		heading string
-		items   []*Item
-	}{{"=== SYSTEM ===\n", s.system}, {"=== MEMORY ===\n", s.turns}, {"=== CONTEXT ===\n", s.context}} {
-		if len(section.items) > 0 {
-			parts = append(parts, join(section.heading, section.items, "\n"))
-		}
+	if len(s.system) > 0 {
+		parts = append(parts, join("=== SYSTEM ===\n", s.system, "\n"))
+	}
+	if len(s.turns) > 0 {
+		parts = append(parts, join("=== MEMORY ===\n", s.turns, "\n"))
+	}
+	if s.context.n > 0 {
+		parts = append(parts, s.context.join("=== CONTEXT ===\n", "\n"))
 	}
 	return strings.TrimSpace(strings.Join(parts, blankLine)), nil
 }

@@ -107,6 +107,15 @@ type Item struct {
 
 // Validate checks the bounds of every field and names the first that fails.
 func (it *Item) Validate() error {
+	// Not a number is not >= 0.
+	if it.Score >= 0 && it.Score <= 1 && it.Priority >= MinPriority && it.Priority <= MaxPriority && it.TokenCount >= 0 && it.Source.Valid() {
+		return nil
+	}
+	return it.invalid()
+}
+
+// invalid names the first bound that the item does not keep.
+func (it *Item) invalid() error {
 	switch {
 	case !it.Source.Valid():
 		return fmt.Errorf("item %q: source %q: %w (want one of %v)", it.ID, it.Source, ErrInvalid, Sources)

@@ -35,21 +35,11 @@ type sortScratch struct{ rows, spare []sortRow }
 
 var sortScratches = sync.Pool{New: func() any { return new(sortScratch) }}
 
-// longestScratch is the number of rows up to which the memory is kept.
+// longestScratch is the number of items up to which memory is kept for the next build.
 const longestScratch = 1 << 14
 
-func (s *sortScratch) rowsFor(n int) []sortRow  { return scratchRows(&s.rows, n) }
-func (s *sortScratch) spareFor(n int) []sortRow { return scratchRows(&s.spare, n) }
-
-func scratchRows(kept *[]sortRow, n int) []sortRow {
-	switch {
-	case n > longestScratch:
-		return make([]sortRow, n)
-	case n > cap(*kept):
-		*kept = make([]sortRow, n, n+n/4)
-	}
-	return (*kept)[:n]
-}
+func (s *sortScratch) rowsFor(n int) []sortRow  { return scratchNumbers(&s.rows, n) }
+func (s *sortScratch) spareFor(n int) []sortRow { return scratchNumbers(&s.spare, n) }
 
 // sortByPriority sorts the given indices of items by priority and score, both
 // descending. Ties keep the order of the indices.

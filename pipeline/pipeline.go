@@ -81,6 +81,7 @@ type Pipeline struct {
 	explain   bool
 	logger    *slog.Logger
 	now       func() time.Time
+	info      any // the BuildInfo of its builds
 }
 
 // New checks a configuration and returns its pipeline, which keeps copies of the
@@ -122,6 +123,7 @@ func New(cfg Config) (*Pipeline, error) {
 	if err := p.setSteps(cfg.Steps); err != nil {
 		return nil, err
 	}
+	p.info = BuildInfo{MaxTokens: p.maxTokens}
 	return p, nil
 }
 

@@ -89,16 +89,21 @@ type outcome struct {
 // runGroup runs one step, or several at the same time. Their outcomes are merged in
 // the order of registration, each event when its turn has come; when one of them
 // fails the build, those after it are cancelled and leave no trace.
-func (b *build) runGroup(ctx context.Context, group []step) error {
+//
+// Each has its place in queries for a query of its own.
+func (b *build) runGroup(ctx context.Context, group []step, queries []Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if len(group) == 1 {
 		b.p.onStepStart(ctx, group[0].Name, b.items)
-		return b.settle(ctx, &group[0], b.attempt(ctx, &group[0], b.items, false))
+		out := b.attempt(ctx, &group[0], &queries[0], b.items, b.mark(), false)
+		b.at = b.at.Add(out.took)
+		return b.settle(ctx, &group[0], out)
 	}
 	groupCtx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
+	defer func() { b.at = b.p.now() }()
 	defer running.Wait()
 	defer cancel()
 	outcomes := make([]chan outcome, len(group))
@@ -107,7 +112,7 @@ func (b *build) runGroup(ctx context.Context, group []step) error {
 		running.Go(func() {
 			out := outcome{err: errExited}
 			defer func() { outcomes[i] <- out }()
-			out = b.attempt(groupCtx, &group[i], items, true)
+			out = b.attempt(groupCtx, &group[i], &queries[i], items, b.p.now(), true)
 		})
 	}
 	for i := range group {
@@ -120,15 +125,14 @@ func (b *build) runGroup(ctx context.Context, group []step) error {
 }
 
 // attempt runs a step under its timeout and checks its answer. It changes nothing
-// of the build.
-func (b *build) attempt(ctx context.Context, st *step, items []Item, grouped bool) outcome {
-	began := b.p.now()
+// of the build. own is for the query that the step may do with what it likes.
+func (b *build) attempt(ctx context.Context, st *step, own *Query, items []Item, began time.Time, grouped bool) outcome {
 	if st.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, st.Timeout)
 		defer cancel()
 	}
-	out, err := st.protected(ctx, b.query, items, grouped)
+	out, err := st.protected(ctx, b.query, own, items, grouped)
 	if err == nil && !sameList(out, items) {
 		err = validateItems(out)
 	}
@@ -136,19 +140,19 @@ func (b *build) attempt(ctx context.Context, st *step, items []Item, grouped boo
 }
 
 // protected calls the step with as many copies as its timeout and policy ask for.
-func (st *step) protected(ctx context.Context, q *Query, items []Item, grouped bool) ([]Item, error) {
+func (st *step) protected(ctx context.Context, q, own *Query, items []Item, grouped bool) ([]Item, error) {
 	if st.isolated {
 		return st.call(ctx, q, items)
 	}
-	own := q.Clone()
+	*own = q.Clone()
 	detach := grouped || st.Timeout > 0
 	if (detach || st.OnError == Skip) && !st.blind {
 		items = CloneItems(items)
 	}
 	if detach {
-		return st.detached(ctx, &own, items)
+		return st.detached(ctx, own, items)
 	}
-	return st.call(ctx, &own, items)
+	return st.call(ctx, own, items)
 }
 
 // detached calls the step in its own goroutine and leaves it behind when the
@@ -193,7 +197,9 @@ func sameList(a, b []Item) bool {
 // noted and logged; the items stay as they are.
 func (b *build) settle(ctx context.Context, st *step, out outcome) error {
 	if out.err != nil {
-		return b.settleFailure(ctx, st, out.err)
+		err := b.settleFailure(ctx, st, out.err)
+		b.at = b.p.now()
+		return err
 	}
 	if st.appender != nil {
 		out.items = appendItems(b.items, out.items)

@@ -1,0 +1,66 @@
+package pipeline
+
+import "sync"
+
+// documents are what a build returns. They are one allocation, since whoever keeps one
+// of them mostly keeps all.
+type documents struct {
+	result      Result
+	window      Window
+	diagnostics Diagnostics
+}
+
+// scratch is the memory of a build that nobody sees when the build is over, kept for the
+// next one. It holds nothing of steps, items or results: only numbers, and the build
+// itself, which is cleared.
+type scratch struct {
+	build  build
+	counts []int
+	order  []int32
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// newBuild begins a build of a query, which belongs to the build from now on.
+func (p *Pipeline) newBuild(q *Query) *build {
+	s := scratches.Get().(*scratch)
+	docs := &documents{}
+	docs.diagnostics.Steps = []StepDiagnostic{}
+	now := p.now()
+	s.build = build{
+		p: p, query: q, began: now, at: now, diag: &docs.diagnostics, docs: docs, story: p.newStoryLog(), scratch: s,
+	}
+	return &s.build
+}
+
+// release ends the build. Every goroutine that it started has ended, or does not know
+// it.
+func (b *build) release() {
+	s := b.scratch
+	s.build = build{}
+	scratches.Put(s)
+}
+
+// countsFor returns n counts of any value.
+func (s *scratch) countsFor(n int) []int { return scratchNumbers(&s.counts, n) }
+
+// indicesFor returns 0 to n-1.
+func (s *scratch) indicesFor(n int) []int32 {
+	indices := scratchNumbers(&s.order, n)
+	for i := range indices {
+		indices[i] = int32(i)
+	}
+	return indices
+}
+
+// scratchNumbers returns n numbers of any value, from the memory that is kept if they are
+// not too many for it.
+func scratchNumbers[T any](kept *[]T, n int) []T {
+	switch {
+	case n > longestScratch:
+		return make([]T, n)
+	case n > cap(*kept):
+		*kept = make([]T, n, n+n/4)
+	}
+	return (*kept)[:n]
+}
