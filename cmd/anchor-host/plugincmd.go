@@ -21,7 +21,7 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
   anchor-host plugin inspect bm25-retriever`,
 	})
 	cmd.AddCommand(
-		a.pluginBuildCommand(),
+		a.pluginNewCommand(), a.pluginBuildCommand(),
 		a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginSchemaCommand(),
 	)
 	return cmd

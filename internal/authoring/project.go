@@ -1,0 +1,212 @@
+package authoring
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+//go:embed all:templates
+var templates embed.FS
+
+const (
+	// commonDir holds the files of every project.
+	commonDir = "common"
+	// templateSuffix marks the files that are templates.
+	templateSuffix = ".tmpl"
+)
+
+// Errors of New that callers decide on.
+var (
+	// ErrName says that a plugin cannot have that name.
+	ErrName = errors.New("not a plugin name")
+	// ErrKind says that there is no template for an operation.
+	ErrKind = errors.New("no such kind")
+)
+
+// Project is what New writes, and what its templates see.
+type Project struct {
+	// Name is that of the plugin: lower-case letters, digits and hyphens.
+	Name string
+	// Language is that of a [Toolchain], Kind the operation the plugin serves.
+	Language, Kind string
+	// Dir is the folder to write, which is made. Empty: one of the plugin's name.
+	Dir string
+	// Version is that of anchor-host, for the README.
+	Version string
+}
+
+// Ident is the name with underscores, as programming languages want it.
+func (p Project) Ident() string { return strings.ReplaceAll(p.Name, "-", "_") }
+
+// Title is the language as people call it.
+func (p Project) Title() string {
+	t, err := Lookup(p.Language)
+	if err != nil {
+		return p.Language
+	}
+	return t.Title
+}
+
+// Operation is the operation of the plugin: that of Kind, but for "init", which
+// shows a filter that prepares itself.
+func (p Project) Operation() string {
+	if p.Kind == string(abi.OpInit) {
+		return string(abi.OpFilter)
+	}
+	return p.Kind
+}
+
+// Kinds returns the kinds of projects there are in a language, sorted. The error
+// wraps ErrLanguage.
+func Kinds(language string) ([]string, error) {
+	t, err := Lookup(language)
+	if err != nil {
+		return nil, err
+	}
+	return t.kinds()
+}
+
+func (t *Toolchain) kinds() ([]string, error) {
+	entries, err := templates.ReadDir(path.Join("templates", t.templateDir()))
+	if err != nil {
+		return nil, fmt.Errorf("language %s: %w: there are no templates", t.Language, ErrKind)
+	}
+	var kinds []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != commonDir {
+			kinds = append(kinds, e.Name())
+		}
+	}
+	return kinds, nil
+}
+
+// templateDir is the folder of templates.
+func (t *Toolchain) templateDir() string {
+	if t.templates != "" {
+		return t.templates
+	}
+	return t.Language
+}
+
+// New writes a project that builds as it is: source, plugin.yaml, README and a
+// copy of the helper library. Nothing is written when anything is wrong with p,
+// or when the folder is there and not empty (fs.ErrExist). It returns the folder.
+func New(p Project) (dir string, err error) {
+	p.Kind = strings.ReplaceAll(p.Kind, "-", "_")
+	t, err := p.check()
+	if err != nil {
+		return "", err
+	}
+	files, err := p.files(t)
+	if err != nil {
+		return "", err
+	}
+	if p.Dir == "" {
+		p.Dir = p.Name
+	}
+	if err := vacant(p.Dir); err != nil {
+		return "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writeNew(filepath.Join(p.Dir, filepath.FromSlash(name)), files[name]); err != nil {
+			return "", err
+		}
+	}
+	return p.Dir, writeHelper(t, filepath.Join(p.Dir, helperDir))
+}
+
+func (p Project) check() (*Toolchain, error) {
+	if !abi.ValidName(p.Name) {
+		return nil, fmt.Errorf("%q: %w (want lower-case letters, digits and single hyphens, a letter first)", p.Name, ErrName)
+	}
+	t, err := Lookup(p.Language)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := t.kinds()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(kinds, p.Kind) {
+		return nil, fmt.Errorf("kind %q: %w in %s%s", p.Kind, ErrKind, t.Title, strict.Hint(p.Kind, kinds))
+	}
+	return t, nil
+}
+
+// vacant checks that a folder is not there, or empty.
+func vacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("%s: %w and is not empty (choose another name, or a folder with --dir)", dir, fs.ErrExist)
+	}
+	return nil
+}
+
+// files returns the files of a project by their paths in it. What is closer to
+// the kind replaces what is common.
+func (p Project) files(t *Toolchain) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, layer := range []string{
+		commonDir, path.Join(t.templateDir(), commonDir), path.Join(t.Language, commonDir), path.Join(t.templateDir(), p.Kind),
+	} {
+		if err := p.layer(path.Join("templates", layer), files); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// layer adds the files of one folder of templates, if it is there.
+func (p Project) layer(root string, files map[string][]byte) error {
+	return fs.WalkDir(templates, root, func(name string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && name == root {
+			return nil
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := templates.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		below := strings.TrimPrefix(name, root+"/")
+		if plain, ok := strings.CutSuffix(below, templateSuffix); ok {
+			below = plain
+			if data, err = p.render(name, data); err != nil {
+				return err
+			}
+		}
+		files[below] = data
+		return nil
+	})
+}
+
+func (p Project) render(name string, text []byte) ([]byte, error) {
+	t, err := template.New(name).Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("template %s: %w", name, err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("template %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
