@@ -75,12 +75,17 @@ func (c *contextItems) join(prefix, separator string) string {
 	var out strings.Builder
 	out.Grow(len(prefix) + c.size + max(0, c.n-1)*len(separator))
 	out.WriteString(prefix)
+	chat := separator == contextSeparator
 	for i := range c.from[:c.span] {
 		it := &c.from[i]
 		if c.n < c.span && !isContext(it) {
 			continue
 		}
-		if i > 0 {
+		switch {
+		case i == 0:
+		case chat:
+			out.WriteString(contextSeparator) // a constant is written without a call
+		default:
 			out.WriteString(separator)
 		}
 		out.WriteString(it.Content)

@@ -2,19 +2,18 @@ package pipeline
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"sync"
 )
 
 const (
-	// smallOrder is the length up to which insertion sort beats the radix sort.
-	smallOrder = 64
-	// shortRun is the same for items of one bucket.
+	// shortRun is the length up to which insertion sort beats everything else.
 	shortRun = 16
-	// shortRadix is the length up to which two bytes of a bucket tell most rows apart.
-	shortRadix = 1 << 12
+	// maxBins bounds the bins that rows are dealt out to.
+	maxBins = 1 << 10
 	// scoreSteps is the number of steps that a bucket tells scores apart by. With
-	// the priority above them, a bucket number fills 24 bits, three radix passes.
+	// the priority above them, a bucket number fills 24 bits.
 	scoreSteps = 1<<20 - 1
 )
 
@@ -58,14 +57,10 @@ func sortByPriority(items []Item, indices []int32) {
 		rows[i] = sortRow{score: it.Score, bucket: bucket, index: index}
 		sorted = sorted && (i == 0 || !rows[i].before(&rows[i-1]))
 	}
-	switch {
-	case sorted:
+	if sorted {
 		return
-	case len(rows) <= smallOrder:
-		insertionSort(rows)
-	default:
-		rows = radixSort(rows, scratch.spareFor(len(rows)))
 	}
+	sortRows(rows, scratch.spareFor(len(rows)))
 	for i := range rows {
 		indices[i] = rows[i].index
 	}
@@ -92,51 +87,57 @@ func insertionSort(rows []sortRow) {
 	}
 }
 
-// radixSort sorts by the three bytes of the bucket, least significant first, each
-// pass stable, and then the rows of each bucket by their scores. Short lists do
-// without the first byte: few of their rows share the other two.
-func radixSort(rows, spare []sortRow) []sortRow {
-	low := 0
-	if len(rows) <= shortRadix {
-		low = 8
+// sortRows deals the rows out to about as many bins as there are rows, by where their
+// bucket lies between the least and the greatest, and sorts each bin. Scores that are
+// spread evenly make bins of one or two rows; bins of many are dealt out again, at most
+// five times, for each time the buckets in a bin lie at least 32 times closer together.
+func sortRows(rows, spare []sortRow) {
+	if len(rows) <= shortRun {
+		insertionSort(rows)
+		return
 	}
-	for shift := low; shift < 24; shift += 8 {
-		rows, spare = radixPass(rows, spare, shift)
+	least, greatest := rows[0].bucket, rows[0].bucket
+	for i := range rows {
+		least, greatest = min(least, rows[i].bucket), max(greatest, rows[i].bucket)
 	}
-	for first := 0; first < len(rows); {
-		end := first + 1
-		for end < len(rows) && rows[end].bucket>>low == rows[first].bucket>>low {
-			end++
-		}
-		if run := rows[first:end]; len(run) <= shortRun {
-			insertionSort(run)
-		} else {
-			slices.SortStableFunc(run, func(a, b sortRow) int { return cmp.Compare(b.score, a.score) })
+	if least == greatest {
+		slices.SortStableFunc(rows, func(a, b sortRow) int { return cmp.Compare(b.score, a.score) })
+		return
+	}
+	var ends [maxBins]int32
+	shift := binShift(greatest-least, min(len(rows), maxBins))
+	deal(rows, spare, ends[:(greatest-least)>>shift+1], least, shift)
+	copy(rows, spare)
+	first := int32(0)
+	for _, end := range ends[:(greatest-least)>>shift+1] {
+		if end-first > 1 {
+			sortRows(rows[first:end], spare[first:end])
 		}
 		first = end
 	}
-	return rows
 }
 
-// radixPass sorts by one byte; the result is first, the other list second.
-func radixPass(rows, spare []sortRow, shift int) (sorted, free []sortRow) {
-	var places [256]int32
+// binShift returns by how much distances up to span are shifted to number at most as
+// many bins as the power of two from n on, which is at most maxBins.
+func binShift(span uint32, n int) int {
+	return max(0, bits.Len32(span)-bits.Len(uint(n-1)))
+}
+
+// deal puts the rows into spare by bin, stable, and the end of each bin into ends, which
+// are 0.
+func deal(rows, spare []sortRow, ends []int32, least uint32, shift int) {
 	for i := range rows {
-		places[uint8(rows[i].bucket>>shift)]++
+		ends[(rows[i].bucket-least)>>shift]++
 	}
-	if places[uint8(rows[0].bucket>>shift)] == int32(len(rows)) {
-		return rows, spare // all the same: nothing to move
-	}
-	var sum int32
-	for i, n := range places {
-		places[i], sum = sum, sum+n
+	sum := int32(0)
+	for i, n := range ends {
+		ends[i], sum = sum, sum+n
 	}
 	for i := range rows {
-		place := &places[uint8(rows[i].bucket>>shift)]
+		place := &ends[(rows[i].bucket-least)>>shift]
 		spare[*place] = rows[i]
 		*place++
 	}
-	return spare, rows
 }
 
 // allIndices returns 0 to n-1.
