@@ -56,17 +56,30 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 	return out, nil
 }
 
-// StepSettings checks settings against the schema of an operation, or of init,
-// as a step and a configuration do, and returns them with defaults filled in:
-// what travels with each call. nil means that nothing travels.
-func (p *Plugin) StepSettings(op abi.Operation, settings map[string]any) (json.RawMessage, error) {
-	schema, ok := p.schemas[op]
-	if !ok {
-		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", p.name, op, ErrNoOperation, p.spec.operationNames())
+// CheckSettings checks settings against the schema of an operation, or of
+// abi.OpInit, as a step and a configuration do, and returns them with defaults
+// filled in: what travels with each call, and to init. nil means that nothing
+// does. Errors wrap ErrConfig or ErrNoOperation, or say what is wrong with the
+// schema.
+func (s *Spec) CheckSettings(op abi.Operation, settings map[string]any) (json.RawMessage, error) {
+	if s.Manifest == nil {
+		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", s.Name, op, ErrNoOperation, s.operationNames())
+	}
+	raw := s.Manifest.Settings
+	if op != abi.OpInit {
+		o, ok := s.Manifest.Operations[op]
+		if !ok {
+			return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", s.Name, op, ErrNoOperation, s.operationNames())
+		}
+		raw = o.Settings
+	}
+	schema, err := newSettingsSchema(raw)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %s: %w", s.Name, op, err)
 	}
 	canonical, full, err := schema.apply(settings)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w", p.name, op, err)
+		return nil, fmt.Errorf("plugin %q: %s: %w", s.Name, op, err)
 	}
 	if len(full) == 0 {
 		return nil, nil

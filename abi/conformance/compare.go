@@ -1,0 +1,57 @@
+package conformance
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// canonical writes a reply so that replies that mean the same are the same text.
+// Scores are rounded: a clock that goes on by a millisecond is no difference.
+func (rep *reply) canonical(rows int) string {
+	var v any = rep.doc
+	if rep.doc == nil {
+		v = canonicalChanges(rep.changes, rows)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func canonicalChanges(c *abi.Changes, rows int) *abi.Changes {
+	if c == nil {
+		return &abi.Changes{}
+	}
+	out := *c
+	if len(c.Keep) == rows {
+		out.Keep = nil
+	}
+	out.Edits = slices.Clone(c.Edits)
+	slices.SortStableFunc(out.Edits, func(a, b abi.Edit) int { return int(int64(a.Row) - int64(b.Row)) })
+	out.Scores = slices.Clone(c.Scores)
+	for i := range out.Scores {
+		out.Scores[i].Score = rounded(out.Scores[i].Score)
+	}
+	slices.SortStableFunc(out.Scores, func(a, b abi.RowScore) int { return int(int64(a.Row) - int64(b.Row)) })
+	out.Items = slices.Clone(c.Items)
+	for i := range out.Items {
+		out.Items[i].Score = rounded(out.Items[i].Score)
+	}
+	return &out
+}
+
+func rounded(f float64) float64 { return math.Round(f*1e6) / 1e6 }
+
+// difference shows where two texts part.
+func difference(a, b string) string {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	from := max(0, i-20)
+	return "“" + clip(a[from:]) + "” and “" + clip(b[from:]) + "”"
+}

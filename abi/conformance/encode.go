@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// encode puts a request into the bytes of a lane.
+func (req *request) encode(lane string) ([]byte, error) {
+	if lane == Batch {
+		return req.encodeBatch()
+	}
+	var b []byte
+	var err error
+	switch {
+	case req.doc != nil:
+		b, err = json.Marshal(req.doc)
+	case req.items:
+		b, err = abi.AppendItemsRequest(nil, req.rows, req.cols, &req.env)
+	default:
+		b, err = abi.AppendItemsRequest(nil, nil, 0, &req.env)
+	}
+	if err == nil && req.later {
+		b, err = laterDocument(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: encode the request: %w", req.op, err)
+	}
+	return b, nil
+}
+
+func (req *request) encodeBatch() ([]byte, error) {
+	var w abi.BatchWriter
+	var rows abi.Rows
+	if req.items {
+		rows = req.rows
+	}
+	size, err := w.Plan(rows, req.cols, &req.env)
+	if err != nil {
+		return nil, fmt.Errorf("%s: plan the batch: %w", req.op, err)
+	}
+	b := make([]byte, size)
+	if err := w.Write(b); err != nil {
+		return nil, fmt.Errorf("%s: write the batch: %w", req.op, err)
+	}
+	if req.later {
+		b = laterBatch(b)
+	}
+	return b, nil
+}
+
+// laterMember is what laterDocument adds to every object.
+const laterMember = "a_later_member"
+
+// laterDocument adds a member that no version has yet to the document and to
+// the objects in it, but not to those whose keys are the author's own.
+func laterDocument(b []byte) ([]byte, error) {
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"query", "state", "budget"} {
+		if v, ok := doc[key]; ok {
+			doc[key] = withLater(v)
+		}
+	}
+	for _, key := range []string{"items", "turns", "messages"} {
+		var list []json.RawMessage
+		if json.Unmarshal(doc[key], &list) != nil || list == nil {
+			continue
+		}
+		for i := range list {
+			list[i] = withLater(list[i])
+		}
+		doc[key], _ = json.Marshal(list) // texts that were decoded a moment ago
+	}
+	whole, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	return withLater(whole), nil
+}
+
+// withLater adds the member at the begin of an object.
+func withLater(v json.RawMessage) json.RawMessage {
+	const member = `{"` + laterMember + `":{"list":[1,"two",null,{"deep":true}]}`
+	if len(v) < 2 || v[0] != '{' {
+		return v
+	}
+	if string(v) == "{}" {
+		return json.RawMessage(member + "}")
+	}
+	return append([]byte(member+","), v[1:]...)
+}
+
+// laterSection is the id of the section that laterBatch adds. It is above
+// those of a batch, so that the directory stays ascending.
+const laterSection = 400
+
+// laterBatch adds a section that no version has yet, and raises the minor
+// version.
+func laterBatch(b []byte) []byte {
+	le := binary.LittleEndian
+	sections := int(le.Uint32(b[20:]))
+	dir := int(le.Uint32(b[8:])) + sections*abi.EntrySize
+	text := []byte("a later section.") // 16 bytes, which keep the alignment
+	out := append([]byte(nil), b[:dir]...)
+	for i := range sections {
+		at := out[dir-(sections-i)*abi.EntrySize+8:]
+		le.PutUint32(at, le.Uint32(at)+abi.EntrySize)
+	}
+	entry := make([]byte, abi.EntrySize)
+	le.PutUint16(entry, laterSection)
+	le.PutUint16(entry[2:], uint16(abi.TypeText))
+	le.PutUint32(entry[8:], uint32(len(b)+abi.EntrySize))
+	le.PutUint32(entry[12:], uint32(len(text)))
+	out = append(append(append(out, entry...), b[dir:]...), text...)
+	le.PutUint16(out[6:], abi.LayoutMinor+1)
+	le.PutUint32(out[12:], uint32(len(out)))
+	le.PutUint32(out[20:], uint32(sections+1))
+	return out
+}

@@ -1,0 +1,134 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// The bounds that hosts set to answers; those of the contract are in package
+// abi.
+const (
+	maxQueries    = 32
+	maxFormatType = 64
+)
+
+// readDocument reads the answer of an operation that answers with a document of
+// its own.
+func (rep *reply) readDocument(ctx context.Context, d *Description, op *Operation, req *request, out []byte) *trouble {
+	switch op.Operation {
+	case abi.OpTransformQuery:
+		return decodeInto(rep, out, judgeQueries)
+	case abi.OpClassify:
+		return decodeInto(rep, out, func(r *abi.ClassifyReply) *trouble { return utf8Trouble("label", r.Label) })
+	case abi.OpEnrichQuery:
+		return decodeInto(rep, out, func(r *abi.EnrichReply) *trouble {
+			if strings.TrimSpace(r.QueryText) == "" && strings.TrimSpace(req.env.Query.Text) != "" {
+				return troublef(caseEnrich, "query_str is empty for the query %q", clip(req.env.Query.Text))
+			}
+			return nil
+		})
+	case abi.OpMemory:
+		return decodeInto(rep, out, func(r *abi.MemoryReply) *trouble {
+			j := judge{d: d, op: op, req: req, c: &abi.Changes{Items: r.Items}}
+			if t := j.newItems(); t != nil {
+				return t
+			}
+			return j.limits(ctx)
+		})
+	case abi.OpCompact:
+		return decodeInto(rep, out, func(r *abi.CompactReply) *trouble { return utf8Trouble("summary", r.Summary) })
+	case abi.OpProvide:
+		return decodeInto(rep, out, judgeMessages)
+	case abi.OpEstimateTokens:
+		return decodeInto(rep, out, func(r *abi.EstimateReply) *trouble {
+			if r.Tokens < 0 {
+				return troublef(caseEstimate, "tokens %d", r.Tokens)
+			}
+			return nil
+		})
+	case abi.OpFormat:
+		return decodeInto(rep, out, judgeFormat)
+	case abi.OpCountTokens:
+		want := len(req.doc.(abi.CountRequest).Texts)
+		return decodeInto(rep, out, func(r *abi.CountReply) *trouble { return judgeCounts(r, want) })
+	}
+	return nil
+}
+
+// decodeInto decodes an answer strictly and judges it.
+func decodeInto[R any](rep *reply, out []byte, judge func(*R) *trouble) *trouble {
+	doc := new(R)
+	if err := abi.DecodeReply(out, doc); err != nil {
+		return troublef(caseDecodes, "%s", err)
+	}
+	rep.doc = doc
+	return judge(doc)
+}
+
+// utf8Trouble is for texts that JSON escapes can spoil.
+func utf8Trouble(what, s string) *trouble {
+	if strings.ToValidUTF8(s, "") != s {
+		return troublef(caseUTF8, "%s is not UTF-8", what)
+	}
+	return nil
+}
+
+func judgeQueries(r *abi.TransformReply) *trouble {
+	if n := len(r.Queries); n == 0 || n > maxQueries {
+		return troublef(caseQueries, "%d queries", n)
+	}
+	for i, q := range r.Queries {
+		if strings.TrimSpace(q.Text) == "" {
+			return troublef(caseQueries, "queries[%d] has no text", i)
+		}
+	}
+	return nil
+}
+
+func judgeMessages(r *abi.ProvideReply) *trouble {
+	for i, m := range r.Messages {
+		switch m.Role {
+		case "user", "assistant", "system", "tool":
+		default:
+			return troublef(caseMessages, "messages[%d] has the role %q", i, clip(m.Role))
+		}
+	}
+	if st := r.State; st != nil && (st.RunID != "" || st.Messages != nil) {
+		return troublef(caseState, "state names run_id or messages")
+	}
+	return nil
+}
+
+func judgeFormat(r *abi.FormatReply) *trouble {
+	if len(r.Output) == 0 || string(r.Output) == "null" {
+		return troublef(caseFormat, "no output")
+	}
+	if len(r.FormatType) > maxFormatType || strings.ContainsFunc(r.FormatType, unicode.IsControl) {
+		return troublef(caseFormat, "format_type %q", clip(r.FormatType))
+	}
+	return nil
+}
+
+func judgeCounts(r *abi.CountReply, want int) *trouble {
+	if len(r.Counts) != want {
+		return troublef(caseCounts, "%d counts for %d texts", len(r.Counts), want)
+	}
+	for i, n := range r.Counts {
+		if n < 0 {
+			return troublef(caseCounts, "counts[%d] is %d", i, n)
+		}
+	}
+	return nil
+}
+
+// clip shortens what a report quotes of a guest's text.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,313 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// What the input cases send.
+const (
+	manyItems  = 5000
+	largeBytes = 10_000_000
+)
+
+// outcome is the verdict of a case with its reason.
+type outcome struct {
+	verdict Verdict
+	detail  string
+}
+
+var passed = outcome{verdict: Pass}
+
+func skipped(format string, args ...any) outcome { return outcome{Skip, fmt.Sprintf(format, args...)} }
+func failed(format string, args ...any) outcome  { return outcome{Fail, fmt.Sprintf(format, args...)} }
+
+// probe is what the cases of one operation in one lane share.
+type probe struct {
+	ctx      context.Context
+	s        *session
+	op       *Operation
+	lane     string
+	settings json.RawMessage
+	// guest does between calls what a host does in production, kept keeps its
+	// state. kept is loaded when it is first needed.
+	guest, kept Guest
+	// first is what is wrong with the answers to ordinary requests, plain those
+	// answers.
+	first *trouble
+	plain []*reply
+}
+
+// ask makes one call and judges the answer.
+func (p *probe) ask(ctx context.Context, g Guest, req *request) (*reply, *trouble) {
+	b, err := req.encode(p.lane)
+	if err != nil {
+		return nil, troublef(caseAnswers, "the kit cannot make the request: %s", err)
+	}
+	return p.send(ctx, g, req, b)
+}
+
+func (p *probe) send(ctx context.Context, g Guest, req *request, b []byte) (*reply, *trouble) {
+	a, err := g.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b})
+	if err != nil {
+		return nil, callTrouble(p.lane, err)
+	}
+	return read(p.ctx, &p.s.d, p.op, req, p.lane, a)
+}
+
+func (p *probe) build(s shape) *request {
+	return build(p.op, s, p.s.o.Seed, p.settings)
+}
+
+// plainShape is the i-th ordinary request.
+func plainShape(i int) shape { return shape{n: []int{8, 3, 20, 5, 1}[i], variant: i} }
+
+// askPlain makes the ordinary requests, which tell the answer cases.
+func (p *probe) askPlain() {
+	n := ordinaryRequests
+	if p.op.Operation == abi.OpObserve {
+		n = len(eventTypes)
+	}
+	for i := range n {
+		rep, t := p.ask(p.ctx, p.guest, p.build(plainShape(i)))
+		if t != nil {
+			p.first = t
+			return
+		}
+		p.plain = append(p.plain, rep)
+	}
+}
+
+// judged is the outcome of a case that the ordinary answers tell.
+func (p *probe) judged(id string) outcome {
+	info, _ := abi.LookupOperation(p.op.Operation)
+	switch {
+	case p.first == nil && !info.Answer && strings.HasPrefix(id, "answer/"):
+		return skipped(nothingToJudge)
+	case p.first == nil:
+		return passed
+	case p.first.id == id:
+		return failed("%s", p.first.detail)
+	case id == caseAnswers && p.first.reason == "":
+		return passed
+	}
+	return skipped("see %s", p.first.id)
+}
+
+// useless says that no other case can be looked at.
+func (p *probe) useless() bool { return p.first != nil && p.first.reason != "" }
+
+// verdictOf turns what is wrong with an answer into the outcome of the case that
+// asked for it.
+func (p *probe) verdictOf(id string, t *trouble) outcome {
+	switch {
+	case t == nil:
+		return passed
+	case p.first != nil && p.first.id == t.id:
+		return skipped("see %s", t.id)
+	case t.id == caseAnswers || t.id == id:
+		return failed("%s", t.detail)
+	}
+	return failed("%s: %s", t.id, t.detail)
+}
+
+// try sends requests; every one must be answered by the rules.
+func (p *probe) try(shapes ...shape) outcome {
+	for _, s := range shapes {
+		if _, t := p.ask(p.ctx, p.guest, p.build(s)); t != nil {
+			return p.verdictOf("", t)
+		}
+	}
+	return passed
+}
+
+// tryLarge sends an item of 10 MB. A refusal is an answer too, as long as the
+// guest survives it.
+func tryLarge(p *probe) outcome {
+	s := shape{n: 3, text: func(r *rand.Rand, i int) string {
+		if i == 1 {
+			return longText(r, largeBytes)
+		}
+		return ordinary(r, i)
+	}}
+	_, t := p.ask(p.ctx, p.guest, p.build(s))
+	if t == nil {
+		return passed
+	}
+	switch t.reason {
+	case abi.ReasonGuestError, abi.ReasonInputTooLarge, abi.ReasonMemory, abi.ReasonOutputTooLarge:
+	default:
+		if t.id == caseLimits {
+			break
+		}
+		return p.verdictOf("", t)
+	}
+	if _, next := p.ask(p.ctx, p.guest, p.build(plainShape(0))); next != nil && p.first == nil {
+		return failed("refused (%s), but then the next call failed: %s", t.detail, next.detail)
+	}
+	return outcome{Pass, "refused: " + t.detail}
+}
+
+// tryLater sends what a later host might and wants the answer of today.
+func tryLater(p *probe) outcome {
+	today, t := p.ask(p.ctx, p.guest, p.build(plainShape(0)))
+	if t != nil {
+		return p.verdictOf("", t)
+	}
+	s := plainShape(0)
+	s.later = true
+	req := p.build(s)
+	later, t := p.ask(p.ctx, p.guest, req)
+	if t != nil {
+		return p.verdictOf("", t)
+	}
+	return p.compare(today, later, len(req.rows), "with and without members of a later version")
+}
+
+func (p *probe) compare(a, b *reply, rows int, when string) outcome {
+	if p.s.d.Remembers {
+		return skipped("answers may differ: the plugin has a memory outside of its calls")
+	}
+	x, y := a.canonical(rows), b.canonical(rows)
+	if x == y {
+		return passed
+	}
+	return failed("answers differ %s: %s", when, difference(x, y))
+}
+
+// keeper is the guest that keeps its state.
+func (p *probe) keeper() (Guest, *trouble) {
+	if p.kept != nil {
+		return p.kept, nil
+	}
+	g, err := p.s.t.Load(p.ctx, LoadOptions{Settings: p.s.o.Init, Keep: true})
+	if err != nil {
+		return nil, callTrouble(p.lane, err)
+	}
+	p.kept = g
+	return g, nil
+}
+
+// tryAgain calls a new instance twice.
+func tryAgain(p *probe) outcome {
+	g, t := p.keeper()
+	if t != nil {
+		return p.verdictOf("", t)
+	}
+	for i := range 2 {
+		_, t := p.ask(p.ctx, g, p.build(plainShape(0)))
+		if t != nil && i == 1 {
+			return p.verdictOf("", t)
+		}
+	}
+	return passed
+}
+
+// trySame repeats a request after others, in an instance that keeps its state
+// and in one that does not.
+func trySame(p *probe) outcome {
+	first, t := p.ask(p.ctx, p.guest, p.build(plainShape(0)))
+	if t != nil {
+		return p.verdictOf("", t)
+	}
+	kept, t := p.keeper()
+	if t != nil {
+		return p.verdictOf("", t)
+	}
+	for _, g := range []Guest{p.guest, kept} {
+		for _, i := range []int{1, 2, 0} {
+			req := p.build(plainShape(i))
+			again, t := p.ask(p.ctx, g, req)
+			switch {
+			case t != nil && p.lost(caseAgain):
+				return skipped("see %s", caseAgain)
+			case t != nil:
+				return p.verdictOf("", t)
+			case i != 0:
+				continue
+			}
+			if o := p.compare(first, again, len(req.rows), "for the same request"); o.verdict != Pass {
+				return o
+			}
+		}
+	}
+	return passed
+}
+
+// lost says whether a case of this operation and lane has failed.
+func (p *probe) lost(id string) bool {
+	for _, r := range p.s.report.Results {
+		if r.Case == id && r.Verdict == Fail && r.Operation == p.op.Operation && (r.Lane == p.lane || r.Lane == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// tryCancelled cancels a call in the middle.
+func tryCancelled(p *probe) outcome {
+	req := p.build(shape{n: 500})
+	b, err := req.encode(p.lane)
+	if err != nil {
+		return failed("the kit cannot make the request: %s", err)
+	}
+	began := time.Now()
+	_, t := p.send(p.ctx, p.guest, req, b)
+	if t != nil && t.reason != "" {
+		return p.verdictOf("", t)
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	type ended struct {
+		err error
+		at  time.Time
+	}
+	done := make(chan ended, 1)
+	var at time.Time
+	timer := time.AfterFunc(time.Since(began)/2, cancel)
+	defer timer.Stop()
+	go func() {
+		_, err := p.guest.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b})
+		done <- ended{err, time.Now()}
+	}()
+	select {
+	case <-done:
+		cancel()
+	case <-ctx.Done():
+		at = time.Now()
+		select {
+		case <-done:
+		case <-time.After(p.s.o.Grace):
+			<-done
+			return failed("the call ended %v after it was cancelled, allowed are %v", time.Since(at).Round(time.Millisecond), p.s.o.Grace)
+		}
+	}
+	if _, next := p.ask(p.ctx, p.guest, p.build(plainShape(0))); next != nil && (p.first == nil || p.first.id != next.id) {
+		return failed("the call after a cancelled one failed: %s", next.detail)
+	}
+	return passed
+}
+
+// fromList makes texts of a list.
+func fromList(list []string) func(*rand.Rand, int) string {
+	return func(_ *rand.Rand, i int) string { return list[i%len(list)] }
+}
+
+// everyKind is metadata of every kind.
+func everyKind() abi.Metadata {
+	deep := any("bottom")
+	for range 20 {
+		deep = map[string]any{"in": []any{deep}}
+	}
+	return abi.Metadata{
+		"null": nil, "true": true, "big": int64(1)<<62 + 1, "negative": int64(-1), "float": 1.5, "tiny": 5e-324, "text": "fox",
+		"list": []any{int64(1), "two", nil, 3.5}, "deep": deep, "": "empty key", `"quoted" \key`: "x", "ключ": "значение",
+		"title": int64(7), "page": "seven", "created_at": "not a time", "long": strings.Repeat("x", 5000),
+	}
+}

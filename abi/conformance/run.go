@@ -1,0 +1,323 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// DefaultGrace is how long a cancelled call may take to end.
+const DefaultGrace = 5 * time.Second
+
+// Options say what Run looks at. The zero value looks at everything.
+type Options struct {
+	// Operations and Lanes narrow the run; empty is all there are.
+	Operations []abi.Operation
+	Lanes      []string
+	// Short makes 500 calls where there would be 10,000, and leaves the costs
+	// out.
+	Short bool
+	// Seed makes other texts and numbers; the same seed makes the same
+	// requests.
+	Seed uint64
+	// Init are the init settings, Steps those of the operations.
+	Init  map[string]any
+	Steps map[abi.Operation]map[string]any
+	// Own are cases of the plugin's author.
+	Own []OwnCase
+	// Grace is how long a cancelled call may take to end. 0: DefaultGrace.
+	Grace time.Duration
+	// OnCase is told of each case before it is run. nil: nobody is.
+	OnCase func(id string, op abi.Operation, lane string)
+}
+
+// Run puts a guest through the cases. The error is about the options or the
+// end of ctx; what is wrong with the guest is in the report.
+func Run(ctx context.Context, t Target, o Options) (*Report, error) {
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	d := t.Describe()
+	if d.Manifest == nil {
+		return nil, errors.New("conformance: the target has no manifest (foreign modules have no contract to keep to)")
+	}
+	if err := o.check(&d); err != nil {
+		return nil, fmt.Errorf("conformance: plugin %q: %w", d.Manifest.Name, err)
+	}
+	s := &session{t: t, d: d, o: o, cases: Cases(), report: &Report{
+		Plugin: d.Manifest.Name, Version: d.Manifest.Version, Digest: d.Digest, Size: d.Size, Seed: o.Seed, Short: o.Short,
+	}}
+	s.all(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("conformance: plugin %q: %w", d.Manifest.Name, err)
+	}
+	return s.report, nil
+}
+
+// check refuses operations and lanes that the guest does not have.
+func (o *Options) check(d *Description) error {
+	for _, op := range o.Operations {
+		if !slices.ContainsFunc(d.Operations, func(x Operation) bool { return x.Operation == op }) {
+			return fmt.Errorf("no operation %q", op)
+		}
+	}
+	for _, lane := range o.Lanes {
+		if lane != JSON && lane != Batch {
+			return fmt.Errorf("lane %q (want %s or %s)", lane, JSON, Batch)
+		}
+	}
+	return nil
+}
+
+// session is one Run.
+type session struct {
+	t      Target
+	d      Description
+	o      Options
+	cases  []Case
+	report *Report
+	// answers are those to ordinary requests, of each operation and lane.
+	answers  map[string][]*reply
+	troubles map[string]*trouble
+}
+
+func (s *session) all(ctx context.Context) {
+	s.answers, s.troubles = map[string][]*reply{}, map[string]*trouble{}
+	s.settings()
+	if _, err := s.t.Settings(abi.OpInit, s.o.Init); err != nil && len(s.d.Manifest.Settings) > 0 {
+		s.record(caseStarts, "", "", time.Now(), skipped("see %s", caseDefaults))
+		return
+	}
+	guest, err := s.t.Load(ctx, LoadOptions{Settings: s.o.Init})
+	s.record(caseStarts, "", "", time.Now(), startOutcome(err))
+	if err != nil {
+		return
+	}
+	defer guest.Close(context.WithoutCancel(ctx))
+	for i := range s.d.Operations {
+		s.operation(ctx, guest, &s.d.Operations[i])
+	}
+	s.initSame(ctx)
+	s.own(ctx, guest)
+}
+
+func startOutcome(err error) outcome {
+	if err != nil {
+		return failed("%s", err)
+	}
+	return passed
+}
+
+// operation runs the cases of one operation, lane by lane.
+func (s *session) operation(ctx context.Context, guest Guest, op *Operation) {
+	if len(s.o.Operations) > 0 && !slices.Contains(s.o.Operations, op.Operation) {
+		return
+	}
+	settings, err := s.t.Settings(op.Operation, s.o.Steps[op.Operation])
+	if err != nil {
+		s.record(caseAnswers, op.Operation, "", time.Now(), skipped("see %s", caseDefaults))
+		return
+	}
+	lanes := s.lanes(op)
+	for _, lane := range lanes {
+		p := &probe{ctx: ctx, s: s, op: op, lane: lane, settings: settings, guest: guest}
+		s.lane(p, lane == lanes[len(lanes)-1] && len(lanes) > 1)
+		if p.kept != nil {
+			_ = p.kept.Close(context.WithoutCancel(ctx)) // nothing is left to learn from it
+		}
+	}
+}
+
+func (s *session) lanes(op *Operation) []string {
+	if len(s.o.Lanes) == 0 {
+		return op.Lanes
+	}
+	return slices.DeleteFunc(slices.Clone(op.Lanes), func(l string) bool { return !slices.Contains(s.o.Lanes, l) })
+}
+
+// lane runs the cases of one operation in one lane; both says that the other
+// lane has been run before.
+func (s *session) lane(p *probe, both bool) {
+	p.askPlain()
+	key := string(p.op.Operation) + " " + p.lane
+	s.answers[key], s.troubles[key] = p.plain, p.first
+	for i := range s.cases {
+		c := &s.cases[i]
+		if !c.applies(p.op.Operation, p.lane) || c.pair && !both || p.ctx.Err() != nil {
+			continue
+		}
+		s.begin(c.ID, p.op.Operation, p.lane)
+		began := time.Now()
+		lane := p.lane
+		if c.pair {
+			lane = ""
+		}
+		s.record(c.ID, p.op.Operation, lane, began, p.run(c))
+	}
+	if !s.o.Short && !p.useless() && p.ctx.Err() == nil {
+		s.cost(p)
+	}
+}
+
+func (p *probe) run(c *Case) outcome {
+	first := p.judged(c.ID)
+	switch {
+	case c.run == nil, first.verdict == Fail:
+		return first
+	case p.useless():
+		return skipped("see %s", p.first.id)
+	}
+	o := c.run(p)
+	if o.verdict == Fail {
+		o.detail = trimOwnID(o.detail, c.ID)
+	}
+	return o
+}
+
+// trimOwnID takes a case's own id off its detail.
+func trimOwnID(detail, id string) string {
+	if n := len(id) + 2; len(detail) > n && detail[:n] == id+": " {
+		return detail[n:]
+	}
+	return detail
+}
+
+// tryLanes compares the ordinary answers of the lanes.
+func tryLanes(p *probe) outcome {
+	op := string(p.op.Operation)
+	for _, lane := range []string{JSON, Batch} {
+		if t := p.s.troubles[op+" "+lane]; t != nil {
+			return skipped("see %s in the lane %s", t.id, lane)
+		}
+	}
+	a, b := p.s.answers[op+" "+JSON], p.s.answers[op+" "+Batch]
+	for i := range a {
+		rows := len(p.build(plainShape(i)).rows)
+		if o := p.compare(a[i], b[i], rows, "between the lanes json and batch"); o.verdict != Pass {
+			return o
+		}
+	}
+	return passed
+}
+
+// initSame starts the guest a second time.
+func (s *session) initSame(ctx context.Context) {
+	if _, has := s.d.Manifest.Operations[abi.OpInit]; !has || ctx.Err() != nil || !s.wants(abi.OpInit) {
+		return
+	}
+	s.begin(caseInitSame, "", "")
+	began := time.Now()
+	s.record(caseInitSame, "", "", began, s.startAgain(ctx))
+}
+
+func (s *session) wants(op abi.Operation) bool {
+	return len(s.o.Operations) == 0 || slices.Contains(s.o.Operations, op)
+}
+
+func (s *session) startAgain(ctx context.Context) outcome {
+	guest, err := s.t.Load(ctx, LoadOptions{Settings: s.o.Init})
+	if err != nil {
+		return failed("the second start failed: %s", err)
+	}
+	defer guest.Close(context.WithoutCancel(ctx))
+	for i := range s.d.Operations {
+		op := &s.d.Operations[i]
+		for _, lane := range s.lanes(op) {
+			answers := s.answers[string(op.Operation)+" "+lane]
+			if len(answers) == 0 {
+				continue
+			}
+			settings, _ := s.t.Settings(op.Operation, s.o.Steps[op.Operation]) // accepted before
+			p := &probe{ctx: ctx, s: s, op: op, lane: lane, settings: settings, guest: guest}
+			req := p.build(plainShape(0))
+			rep, t := p.ask(ctx, guest, req)
+			if t != nil {
+				return failed("%s after the second start: %s", op.Operation, t.detail)
+			}
+			if o := p.compare(answers[0], rep, len(req.rows), "after the second start"); o.verdict == Fail {
+				return o
+			}
+		}
+	}
+	return passed
+}
+
+func (s *session) begin(id string, op abi.Operation, lane string) {
+	if s.o.OnCase != nil {
+		s.o.OnCase(id, op, lane)
+	}
+}
+
+// record adds a result.
+func (s *session) record(id string, op abi.Operation, lane string, began time.Time, o outcome) {
+	r := Result{Case: id, Operation: op, Lane: lane, Verdict: o.verdict, Detail: o.detail, Millis: millis(time.Since(began))}
+	for i := range s.cases {
+		if s.cases[i].ID == id {
+			r.Rule = s.cases[i].Rule
+			if o.verdict == Fail {
+				r.Remedy = s.cases[i].Remedy
+			}
+		}
+	}
+	s.report.add(r)
+}
+
+// costItems is the number of items of the requests that are timed.
+const costItems = 1000
+
+// cost times the operations that work on items.
+func (s *session) cost(p *probe) {
+	info, _ := abi.LookupOperation(p.op.Operation)
+	if !info.Batch {
+		return
+	}
+	n := costItems
+	if p.op.Operation == abi.OpRetrieve {
+		n = 20
+	}
+	req := p.build(shape{n: n})
+	b, err := req.encode(p.lane)
+	if err != nil {
+		return
+	}
+	var times []float64
+	for range 11 {
+		a, err := p.guest.Call(p.ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b})
+		if err != nil {
+			return
+		}
+		times = append(times, float64(a.Time.Nanoseconds())/1e3)
+	}
+	slices.Sort(times)
+	s.report.Costs = append(s.report.Costs, Cost{Operation: p.op.Operation, Lane: p.lane, Items: n, Micros: times[len(times)/2]})
+}
+
+// settings runs the cases about the schemas of settings.
+func (s *session) settings() {
+	schemas := []struct {
+		op    abi.Operation
+		raw   json.RawMessage
+		given map[string]any
+	}{{abi.OpInit, s.d.Manifest.Settings, s.o.Init}}
+	for _, op := range s.d.Operations {
+		schemas = append(schemas, struct {
+			op    abi.Operation
+			raw   json.RawMessage
+			given map[string]any
+		}{op.Operation, s.d.Manifest.Operations[op.Operation].Settings, s.o.Steps[op.Operation]})
+	}
+	for _, x := range schemas {
+		if len(x.raw) == 0 || !s.wants(x.op) {
+			continue
+		}
+		began := time.Now()
+		s.record(caseDefaults, x.op, "", began, s.defaults(x.op, x.given))
+		s.record(caseUnknown, x.op, "", began, s.unknownRefused(x.op, x.given))
+		s.record(caseWrongType, x.op, "", began, s.wrongTypeRefused(x.op, x.raw, x.given))
+	}
+}

@@ -1,0 +1,128 @@
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// DefaultTimeout bounds one call: long enough for thousands of items in an
+// interpreter on a busy machine. How fast a plugin is, is a question for
+// measurements.
+const DefaultTimeout = 20 * time.Second
+
+// Target is a plugin of this host, for conformance.Run.
+type Target struct {
+	host   *host.Host
+	spec   *host.Spec
+	config host.PluginConfig
+	count  func(ctx context.Context, texts ...string) ([]int, error)
+}
+
+// New makes a target of a plugin. cfg has grants and limits; clock and random
+// numbers are fixed whatever it says, and lanes and state are the kit's to
+// choose. tokens may be nil.
+func New(h *host.Host, spec *host.Spec, cfg host.PluginConfig, tokens pipeline.Tokenizer) *Target {
+	if cfg.Limits.Timeout == 0 {
+		cfg.Limits.Timeout = DefaultTimeout
+	}
+	if cfg.Limits.QueueTimeout == 0 {
+		cfg.Limits.QueueTimeout = cfg.Limits.Timeout
+	}
+	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances = true, host.LaneAuto, 1
+	t := &Target{host: h, spec: spec, config: cfg}
+	if tokens != nil {
+		t.count = tokens.Count
+	}
+	return t
+}
+
+// Describe implements conformance.Target.
+func (t *Target) Describe() conformance.Description {
+	g := t.config.Grants
+	d := conformance.Description{
+		Manifest: t.spec.Manifest, Digest: t.spec.Digest, Size: t.spec.Size, CountTokens: t.count,
+		MaxItems: bound(t.config.Limits.Items, host.DefaultItems), MaxTokens: bound(t.config.Limits.Tokens, host.DefaultTokens),
+		Remembers: g.KV != nil || g.HTTP != nil || writable(g.Files),
+	}
+	for _, o := range t.spec.Operations {
+		if o.Operation != abi.OpInit {
+			d.Operations = append(d.Operations, operation(o))
+		}
+	}
+	return d
+}
+
+func bound(v, def int) int {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+func writable(files []host.FileGrant) bool {
+	for _, f := range files {
+		if f.Mode == host.ModeRW {
+			return true
+		}
+	}
+	return false
+}
+
+// operation is what a step without options is granted, and the priority that
+// the manifest asks for.
+func operation(o host.OperationSpec) conformance.Operation {
+	sources := []pipeline.Source{pipeline.SourceRetrieval}
+	if o.Operation == abi.OpMemory {
+		sources = []pipeline.Source{pipeline.SourceMemory, pipeline.SourceConversation}
+	}
+	out := conformance.Operation{
+		Operation: o.Operation, Lanes: o.Lanes, Reads: o.Reads, Writes: o.Writes, MaxPriority: o.MaxPriority,
+	}
+	for _, s := range sources {
+		out.Sources = append(out.Sources, string(s))
+	}
+	if out.MaxPriority == 0 {
+		out.MaxPriority = sources[0].DefaultPriority()
+	}
+	return out
+}
+
+// Settings implements conformance.Target.
+func (t *Target) Settings(op abi.Operation, settings map[string]any) (json.RawMessage, error) {
+	return t.spec.CheckSettings(op, settings)
+}
+
+// Load implements conformance.Target.
+func (t *Target) Load(ctx context.Context, o conformance.LoadOptions) (conformance.Guest, error) {
+	cfg := t.config
+	cfg.Settings, cfg.State = o.Settings, host.StateAuto
+	if o.Keep {
+		cfg.State = host.StateKeep
+	}
+	p, err := t.host.Load(ctx, t.spec, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return guest{p}, nil
+}
+
+// guest is a loaded plugin.
+type guest struct{ plugin *host.Plugin }
+
+// Call implements conformance.Guest.
+func (g guest) Call(ctx context.Context, c conformance.Call) (*conformance.Answer, error) {
+	x, err := g.plugin.Exchange(ctx, c.Operation, c.Lane, c.Request)
+	if err != nil {
+		return nil, err
+	}
+	return &conformance.Answer{Status: x.Status, Output: x.Output, Memory: x.Memory, Time: x.Time}, nil
+}
+
+// Close implements conformance.Guest.
+func (g guest) Close(ctx context.Context) error { return g.plugin.Close(ctx) }
