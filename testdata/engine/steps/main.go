@@ -1,0 +1,38 @@
+// Command steps is a plugin made with the SDK, which the engine benchmarks call
+// in its own lane.
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/process"
+)
+
+type settings struct{}
+
+func init() {
+	process.Handle(func(r *pdk.Request, _ *settings, c *pdk.Changes) error {
+		for i := range r.Items.Len() {
+			c.SetText(i, strings.Clone(r.Items.At(i).Text()))
+		}
+		return nil
+	})
+}
+
+// noop does nothing.
+//
+//go:wasmexport noop
+func noop() int32 { return 0 }
+
+// hold says that it began, and keeps its instance until it is cancelled.
+//
+//go:wasmexport hold
+func hold() int32 {
+	pdk.Logf(pdk.LevelInfo, "holding")
+	time.Sleep(time.Hour)
+	return 0
+}
+
+func main() {}

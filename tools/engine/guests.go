@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// guests are the modules that are called. Those in Go are built with stock Go when
+// they are first asked for; small ones in other languages are committed beside their
+// source, so that measuring needs no other toolchain.
+type guests struct {
+	root string
+
+	mu    sync.Mutex
+	built map[string][]byte
+}
+
+// goGuest builds a package of the repository with stock Go.
+func (g *guests) goGuest(ctx context.Context, pkg string) ([]byte, error) {
+	out := filepath.Join(g.root, "build", "engine", filepath.Base(pkg)+".wasm")
+	return g.once(pkg, func() ([]byte, error) {
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, "./"+pkg)
+		cmd.Dir = g.root
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+		if msg, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build %s: %w\n%s", pkg, err, msg)
+		}
+		return os.ReadFile(out)
+	})
+}
+
+// committed reads a module of testdata/engine.
+func (g *guests) committed(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(g.root, "testdata", "engine", name))
+}
+
+// javaScript links a script with the QuickJS engine. It needs node, and the packages
+// that tools/toolchains/js.sh installs. What an earlier run built is taken while it is
+// newer than its sources.
+func (g *guests) javaScript(ctx context.Context) ([]byte, error) {
+	from := filepath.Join(g.root, "testdata", "engine", "programs", "js")
+	out := filepath.Join(g.root, "build", "engine", "programs.js.wasm")
+	return g.once(out, func() ([]byte, error) {
+		if newer(out, filepath.Join(from, "build.mjs"), filepath.Join(from, "programs.js")) {
+			return os.ReadFile(out)
+		}
+		packages := filepath.Join(g.root, "build", "_toolchains", "npm", "node_modules")
+		if _, err := os.Stat(filepath.Join(packages, "quickjs-wasi")); err != nil {
+			return nil, fmt.Errorf("%w: no QuickJS (run tools/toolchains/js.sh)", errAbsent)
+		}
+		if _, err := exec.LookPath("node"); err != nil {
+			return nil, fmt.Errorf("%w: no node", errAbsent)
+		}
+		cmd := exec.CommandContext(ctx, "node", filepath.Join(from, "build.mjs"), packages, out)
+		if msg, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("link programs.js with QuickJS: %w\n%s", err, msg)
+		}
+		return os.ReadFile(out)
+	})
+}
+
+// newer reports whether a file is there and newer than its sources.
+func newer(file string, sources ...string) bool {
+	made, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	for _, source := range sources {
+		if info, err := os.Stat(source); err != nil || info.ModTime().After(made.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+// once remembers what was built.
+func (g *guests) once(key string, build func() ([]byte, error)) ([]byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if wasm, ok := g.built[key]; ok {
+		return wasm, nil
+	}
+	if err := os.MkdirAll(filepath.Join(g.root, "build", "engine"), 0o755); err != nil {
+		return nil, err
+	}
+	wasm, err := build()
+	if err != nil {
+		return nil, err
+	}
+	if g.built == nil {
+		g.built = map[string][]byte{}
+	}
+	g.built[key] = wasm
+	return wasm, nil
+}

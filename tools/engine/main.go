@@ -1,0 +1,116 @@
+// Command engine measures the engine of anchor-host beside its peers, in one run:
+// other plugin hosts, plain wazero, a subprocess. It has a module of its own, so
+// that no peer reaches the go.mod of the product.
+//
+//	go -C tools/engine run . [-short] [-only REGEXP] [-o json FILE] [-list]
+//
+// It prints one row per target: the state and the lane that were measured, the
+// figure, the gate, and the stretch figure. A missed gate, or a row that could not
+// be measured, is exit status 1. With -short every row runs once, in a
+// minute at most, and no figure is judged: what fails then is wrong, not slow.
+//
+// Both sides of a comparison take turns, so that other work on the machine falls on
+// both; figures are medians. Before anything is timed, both sides must give the same
+// answer. Progress goes to stderr.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if handled, status := serveRole(ctx); handled {
+		os.Exit(status)
+	}
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// options are the flags.
+type options struct {
+	short  bool
+	list   bool
+	only   *regexp.Regexp
+	json   bool
+	file   string
+	root   string
+	binary string
+	// deadlines is how often each hostile function is stopped.
+	deadlines int
+}
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("engine", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.BoolVar(&o.short, "short", false, "run every row once, and judge no figure")
+	flags.BoolVar(&o.list, "list", false, "list the rows and measure nothing")
+	flags.Func("only", "measure the rows whose name matches `regexp`", func(s string) (err error) {
+		o.only, err = regexp.Compile(s)
+		return err
+	})
+	flags.Func("o", "write a report too: `json` FILE", func(format string) error {
+		if o.json = format == "json"; !o.json {
+			return errors.New("want json")
+		}
+		return nil
+	})
+	flags.StringVar(&o.root, "root", "../..", "folder of the repository")
+	flags.StringVar(&o.binary, "binary", "", "the command anchor-host (default: build/anchor-host of the repository)")
+	flags.IntVar(&o.deadlines, "deadlines", 1000, "how often each hostile function is stopped")
+	rest, err := parseAround(flags, args, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(rest) > 0 || o.deadlines < 1 || o.json && o.file == "" {
+		err := errors.New("want no arguments, -o json FILE, and -deadlines of 1 or more")
+		fmt.Fprintln(stderr, "engine:", err)
+		return nil, err
+	}
+	return o, nil
+}
+
+// run returns the exit status: 0, 1 for a failure, a missed gate or a row that was
+// not measured, and 2 for flags that make no sense.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	s, err := newSuite(ctx, o, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "engine:", err)
+		return 1
+	}
+	defer s.close()
+	if o.list {
+		for _, r := range s.rows() {
+			fmt.Fprintf(stdout, "%-28s %s\n", r.name, r.what)
+		}
+		return 0
+	}
+	report := s.measureAll(ctx)
+	report.write(stdout)
+	if o.json {
+		if err := report.writeJSON(o.file); err != nil {
+			fmt.Fprintln(stderr, "engine:", err)
+			return 1
+		}
+	}
+	if n := report.failures(); n > 0 {
+		fmt.Fprintf(stderr, "engine: %d rows missed their gate, failed or were not measured\n", n)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// side is one of the ways of doing the same work that a row compares.
+type side struct {
+	name string
+	run  func() error // once
+}
+
+// How long things are measured.
+const (
+	roundTime      = 20 * time.Millisecond
+	roundTimeShort = time.Millisecond
+	mostRounds     = 25
+	leastRounds    = 3
+	// sideTime bounds what one side takes of a row, in which a slow peer may need
+	// seconds for a call.
+	sideTime = 8 * time.Second
+)
+
+// inTurns measures sides in turns of one round each and returns the median time of
+// a run. Rounds begin with an empty heap: each side pays for its own garbage, not for
+// that of the side before.
+func (s *suite) inTurns(ctx context.Context, sides ...side) ([]time.Duration, error) {
+	runs, rounds, err := s.plan(sides)
+	if err != nil {
+		return nil, err
+	}
+	samples := make([][]time.Duration, len(sides))
+	for range rounds {
+		for i := range sides {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			runtime.GC()
+			began := time.Now()
+			for range runs[i] {
+				if err := sides[i].run(); err != nil {
+					return nil, fmt.Errorf("%s: %w", sides[i].name, err)
+				}
+			}
+			samples[i] = append(samples[i], time.Since(began)/time.Duration(runs[i]))
+		}
+	}
+	return medians(samples), nil
+}
+
+// plan finds out how many runs of each side fill a round, and how many rounds fit
+// into the time there is. It warms both sides up.
+func (s *suite) plan(sides []side) (runs []int, rounds int, err error) {
+	want := pick(s, roundTime, roundTimeShort)
+	rounds = pick(s, mostRounds, leastRounds)
+	for i := range sides {
+		if err := sides[i].run(); err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", sides[i].name, err)
+		}
+		n, took := 1, time.Duration(0)
+		for {
+			began := time.Now()
+			for range n {
+				if err := sides[i].run(); err != nil {
+					return nil, 0, fmt.Errorf("%s: %w", sides[i].name, err)
+				}
+			}
+			if took = time.Since(began); took >= want/4 {
+				break
+			}
+			n *= 2
+		}
+		per := max(1, took/time.Duration(n))
+		runs = append(runs, int(max(1, want/per)))
+		round := per * time.Duration(runs[i])
+		rounds = max(leastRounds, min(rounds, int(sideTime/round)))
+	}
+	return runs, pick(s, rounds, min(rounds, leastRounds)), nil
+}
+
+// waited measures single runs with a pause after each, in which instances are made
+// clean: what a caller waits for. It returns the median of each side.
+func (s *suite) waited(ctx context.Context, pause time.Duration, sides ...side) ([]time.Duration, error) {
+	const perTurn = 20
+	turns := pick(s, 25, 1)
+	samples := make([][]time.Duration, len(sides))
+	for turn := range turns + 1 { // the first is for warming up
+		for i := range sides {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			runtime.GC()
+			began := time.Now()
+			for range perTurn {
+				start := time.Now()
+				if err := sides[i].run(); err != nil {
+					return nil, fmt.Errorf("%s: %w", sides[i].name, err)
+				}
+				took := time.Since(start)
+				idle(pause)
+				if turn > 0 {
+					samples[i] = append(samples[i], took)
+				}
+				if time.Since(began) > pick(s, sideTime/time.Duration(turns), 100*time.Millisecond) {
+					break
+				}
+			}
+		}
+	}
+	return medians(samples), nil
+}
+
+// idle lets others run for a while without sleeping, so that what is measured next
+// does not pay for waking up.
+func idle(d time.Duration) {
+	for began := time.Now(); time.Since(began) < d; {
+		runtime.Gosched()
+	}
+}
+
+func medians(samples [][]time.Duration) []time.Duration {
+	out := make([]time.Duration, len(samples))
+	for i := range samples {
+		out[i] = quantile(samples[i], 0.5)
+	}
+	return out
+}
+
+// quantile returns the value below which that share of the samples lies. It sorts
+// them.
+func quantile[T int64 | float64 | time.Duration](samples []T, q float64) T {
+	slices.Sort(samples)
+	return samples[min(len(samples)-1, int(q*float64(len(samples))))]
+}

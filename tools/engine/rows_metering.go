@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// program is a function of a guest that computes, and the size that has it run for a
+// few milliseconds.
+type program struct {
+	language, name string
+	size           uint64
+}
+
+// programs are what metering is measured with. Those in JavaScript have their sizes
+// in their source.
+var programs = []program{
+	{"C", "hash", 256}, {"C", "sort", 30_000}, {"C", "matrix", 160}, {"C", "recursion", 9}, {"C", "search", 256},
+	{"Rust", "sort", 50_000}, {"Rust", "tree", 20_000}, {"Rust", "words", 2000}, {"Rust", "json", 1000},
+	{"Go", "json", 100}, {"Go", "regex", 300}, {"Go", "sort", 20_000}, {"Go", "map", 50_000}, {"Go", "search", 64},
+	{"AssemblyScript", "hash", 512}, {"AssemblyScript", "sort", 10_000}, {"AssemblyScript", "recursion", 27}, {"AssemblyScript", "strings", 3000},
+	{"JavaScript", "recursion", 0}, {"JavaScript", "sort", 0}, {"JavaScript", "json", 0}, {"JavaScript", "regex", 0},
+}
+
+// overhead is what metering adds to a program, in parts of a hundred.
+type overhead struct {
+	program
+	percent        float64
+	metered, plain time.Duration
+}
+
+// meteringRows run programs on this host, with every limit on, and on wazero alone.
+// Both rows are of one measurement.
+func (s *suite) meteringRows() []row {
+	measured := map[string]func() ([]overhead, error){}
+	row := func(name, what string, gate, stretch float64, of func([]float64) float64) row {
+		return row{
+			name: "metering/" + name, what: what, state: host.StateKeep, lane: laneExtism,
+			against: plainWazero, target: atMost(percent, gate, stretch),
+			run: func(ctx context.Context) (reading, error) {
+				all, err := s.overheads(ctx, measured)
+				if err != nil {
+					return reading{}, err
+				}
+				return overheadReading(all, name == "worst", of), nil
+			},
+		}
+	}
+	return []row{
+		row("median", fmt.Sprintf("metering, %d programs: median", len(programs)), 12, 8, func(xs []float64) float64 { return quantile(xs, 0.5) }),
+		row("worst", fmt.Sprintf("metering, %d programs: worst", len(programs)), 45, 25, slices.Max[[]float64]),
+	}
+}
+
+func overheadReading(all []overhead, listed bool, of func([]float64) float64) reading {
+	var r reading
+	var values []float64
+	for _, o := range all {
+		values = append(values, o.percent)
+		if listed {
+			r.parts = append(r.parts, part{o.language + " " + o.name, o.percent, fmt.Sprintf("%s metered, %s plain", duration(o.metered), duration(o.plain))})
+		}
+	}
+	r.value = of(values)
+	return r
+}
+
+// overheads measures all programs, once per run of the suite.
+func (s *suite) overheads(ctx context.Context, measured map[string]func() ([]overhead, error)) ([]overhead, error) {
+	if done, ok := measured["all"]; ok {
+		return done()
+	}
+	var all []overhead
+	var err error
+	for i := range programs {
+		var o overhead
+		if o, err = s.overhead(ctx, programs[i]); err != nil {
+			err = fmt.Errorf("%s %s: %w", programs[i].language, programs[i].name, err)
+			break
+		}
+		s.release()
+		s.progress("  %s %s: %s %%", o.language, o.name, digits(o.percent))
+		all = append(all, o)
+	}
+	measured["all"] = func() ([]overhead, error) { return all, err }
+	return all, err
+}
+
+// overhead measures one program.
+func (s *suite) overhead(ctx context.Context, p program) (overhead, error) {
+	wasm, err := s.guests.language(ctx, p.language)
+	if err != nil {
+		return overhead{}, err
+	}
+	own, err := s.load(ctx, p.language, wasm, nil, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
+	if err != nil {
+		return overhead{}, err
+	}
+	other, err := s.newPlain(ctx, wasm)
+	if err != nil {
+		return overhead{}, err
+	}
+	input := binary.LittleEndian.AppendUint64(nil, p.size)
+	a, err := own.call(ctx, p.name, input)
+	if err != nil {
+		return overhead{}, err
+	}
+	b, err := other.call(ctx, p.name, input)
+	if err != nil {
+		return overhead{}, err
+	}
+	if len(a) != 8 || !bytes.Equal(a, b) || bytes.Count(a, []byte{0}) == 8 {
+		return overhead{}, fmt.Errorf("answers %x metered and %x plain", a, b)
+	}
+	t, err := s.inTurns(ctx, programSide(ctx, "metered", own, p.name, input, a), programSide(ctx, plainWazero, other, p.name, input, a))
+	if err != nil {
+		return overhead{}, err
+	}
+	return overhead{p, (float64(t[0])/float64(t[1]) - 1) * 100, t[0], t[1]}, nil
+}
+
+func programSide(ctx context.Context, name string, c caller, function string, input, want []byte) side {
+	return side{name, func() error {
+		out, err := c.call(ctx, function, input)
+		if err == nil && !bytes.Equal(out, want) {
+			err = fmt.Errorf("answer %x, want %x", out, want)
+		}
+		return err
+	}}
+}
+
+// language is the module of a language's programs.
+func (g *guests) language(ctx context.Context, name string) ([]byte, error) {
+	switch name {
+	case "Go":
+		return g.goGuest(ctx, "testdata/engine/programs/go")
+	case "JavaScript":
+		return g.javaScript(ctx)
+	case "C":
+		return g.committed("programs.c.wasm")
+	case "Rust":
+		return g.committed("programs.rust.wasm")
+	}
+	return g.committed("programs.ts.wasm")
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// stepRows run the example plugin score-filter as a build does: 1,000 items of which
+// it reads only the scores, and half of which it keeps.
+func (s *suite) stepRows() []row {
+	waits := func(state string, gate, stretch float64) row {
+		return row{
+			name: "filter/" + state, what: "score filter, 1,000 items, whole step, waited", state: state, lane: laneBatch,
+			target: atMost(microseconds, gate, stretch),
+			run: func(ctx context.Context) (reading, error) {
+				step, err := s.filterSide(ctx, state)
+				if err != nil {
+					return reading{}, err
+				}
+				t, err := s.waited(ctx, resetPause, step)
+				if err != nil {
+					return reading{}, err
+				}
+				return reading{value: float64(t[0].Nanoseconds()) / 1e3}, nil
+			},
+		}
+	}
+	return []row{waits(host.StateKeep, 40, 25), waits(host.StateReset, 60, 30)}
+}
+
+// filterSide runs the step, and holds the number of items to what must stay.
+func (s *suite) filterSide(ctx context.Context, state string) (side, error) {
+	const pkg = "plugins/examples/score-filter"
+	wasm, err := s.guests.goGuest(ctx, pkg)
+	if err != nil {
+		return side{}, err
+	}
+	manifest, err := os.ReadFile(filepath.Join(s.opts.root, pkg, "plugin.yaml"))
+	if err != nil {
+		return side{}, err
+	}
+	p, err := s.load(ctx, "score-filter", wasm, manifest, host.PluginConfig{State: state, Lane: host.LaneBatch})
+	if err != nil {
+		return side{}, err
+	}
+	step, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min_score": 0.5}})
+	if err != nil {
+		return side{}, err
+	}
+	items, query := manyItems(1000), &pipeline.Query{Text: "how do I parse flags"}
+	return side{"score-filter", func() error {
+		out, err := step.Run(ctx, query, items)
+		if err == nil && (len(out) != 500 || out[0].Score < 0.5) {
+			err = fmt.Errorf("%d items stay, want 500", len(out))
+		}
+		return err
+	}}, nil
+}
+
+// manyItems are n items as a retriever returns them, half of them with a score of 0.5
+// and more.
+func manyItems(n int) []pipeline.Item {
+	items := make([]pipeline.Item, n)
+	content := strings.Repeat("the quick brown fox jumps over it ", 15)[:500]
+	for i := range items {
+		items[i] = pipeline.Item{
+			ID: fmt.Sprintf("doc-%d", i), Content: content, Source: pipeline.SourceRetrieval, Score: float64(i%100) / 100,
+			Priority: 5, TokenCount: 120, CreatedAt: time.Unix(1_700_000_000, 0),
+			Metadata: map[string]any{"path": "docs/a.md", "title": "A title", "lang": "en", "section": "intro"},
+		}
+	}
+	return items
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// subprocessRows echo 4 KiB in a plugin and in another process, as programs with
+// plugins in Go mostly do it.
+func (s *suite) subprocessRows() []row {
+	const size = 4 << 10
+	return []row{{
+		name: "grpc/batch", what: "echo 4KiB, stock Go", state: host.StateKeep, lane: laneBatch,
+		against: subprocess, target: atLeast(times, 20, 0),
+		run: func(ctx context.Context) (reading, error) {
+			own, err := s.laneSide(ctx, host.StateKeep, size)
+			if err != nil {
+				return reading{}, err
+			}
+			return s.againstSubprocess(ctx, own, size)
+		},
+	}, {
+		name: "grpc/extism", what: "echo 4KiB, stock Go", state: host.StateKeep, lane: laneExtism,
+		against: subprocess, target: shown(times),
+		run: func(ctx context.Context) (reading, error) {
+			own, _, err := s.echoSides(ctx, host.StateKeep, size)
+			if err != nil {
+				return reading{}, err
+			}
+			return s.againstSubprocess(ctx, own, size)
+		},
+	}}
+}
+
+func (s *suite) againstSubprocess(ctx context.Context, own side, size int) (reading, error) {
+	peer, err := s.startSubprocess()
+	if err != nil {
+		return reading{}, err
+	}
+	other, err := echoSide(ctx, "subprocess", peer, size)
+	if err != nil {
+		return reading{}, err
+	}
+	t, err := s.inTurns(ctx, own, other)
+	return s.compared(t, "subprocess", err)
+}

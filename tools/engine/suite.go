@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// suite is one run.
+type suite struct {
+	opts   *options
+	stderr io.Writer
+	tmp    string
+	host   *host.Host
+	guests *guests
+	// compiled keeps what peers compile, as this host keeps it too.
+	compiled wazero.CompilationCache
+	// opened is closed after each row, in reverse order.
+	opened []func()
+}
+
+// row is a line of the table: what is measured, in which state and lane, and what
+// counts as good.
+type row struct {
+	name, what  string
+	state, lane string
+	against     string
+	target      target
+	run         func(ctx context.Context) (reading, error)
+}
+
+// reading is what a row measured.
+type reading struct {
+	value float64
+	// detail is in words, such as the two times behind a ratio.
+	detail string
+	// parts are the figures of which value is the median or the worst.
+	parts []part
+}
+
+// part is one of several figures behind a row.
+type part struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Note  string  `json:"note,omitempty"`
+}
+
+// errAbsent marks a row that cannot be measured on this machine.
+var errAbsent = errors.New("not measured")
+
+func newSuite(ctx context.Context, o *options, stderr io.Writer) (*suite, error) {
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return nil, err
+	}
+	o.root = root
+	if o.binary == "" {
+		o.binary = filepath.Join(root, "build", "anchor-host")
+	}
+	tmp, err := os.MkdirTemp("", "anchor-engine-")
+	if err != nil {
+		return nil, err
+	}
+	s := &suite{opts: o, stderr: stderr, tmp: tmp, guests: &guests{root: root}}
+	s.host, err = host.New(ctx, hostConfig(root))
+	if err == nil {
+		s.compiled, err = wazero.NewCompilationCacheWithDir(filepath.Join(root, "build", "engine", "cache-peers"))
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(tmp))
+	}
+	return s, nil
+}
+
+func (s *suite) close() {
+	s.release()
+	if err := errors.Join(s.host.Close(context.Background()), s.compiled.Close(context.Background()), os.RemoveAll(s.tmp)); err != nil {
+		s.progress("clean up: %v", err)
+	}
+}
+
+// peerConfig is how peers run on wazero.
+func (s *suite) peerConfig() wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfigCompiler().WithCompilationCache(s.compiled)
+}
+
+// rows lists all rows, in the order of the table.
+func (s *suite) rows() []row {
+	return slices.Concat(
+		s.echoRows(), s.laneRows(), s.byteRows(), s.subprocessRows(), s.stepRows(), s.meteringRows(),
+		s.stateRows(), s.instanceRows(), s.scalingRows(), s.deadlineRows(), s.collectorRows(),
+		s.enduranceRows(), s.startRows(),
+	)
+}
+
+// measureAll measures the rows asked for. A row that fails stops no other.
+func (s *suite) measureAll(ctx context.Context) *report {
+	rows := s.rows()
+	rep := newReport(ctx, s.opts.short)
+	for i := range rows {
+		r := &rows[i]
+		if s.opts.only != nil && !s.opts.only.MatchString(r.name) || ctx.Err() != nil {
+			continue
+		}
+		s.progress("%s ...", r.name)
+		began := time.Now()
+		got, err := r.run(ctx)
+		s.release()
+		line := rep.add(r, got, err)
+		s.progress("%s: %s %s (%s)", r.name, line.Figure, line.Verdict, time.Since(began).Round(time.Millisecond))
+	}
+	rep.end()
+	return rep
+}
+
+// later has f called when the row is measured.
+func (s *suite) later(f func()) { s.opened = append(s.opened, f) }
+
+func (s *suite) release() {
+	for i := len(s.opened) - 1; i >= 0; i-- {
+		s.opened[i]()
+	}
+	s.opened = nil
+	runtime.GC()
+}
+
+func (s *suite) progress(format string, args ...any) {
+	fmt.Fprintf(s.stderr, "engine: "+format+"\n", args...)
+}
+
+// pick returns long, or short with -short.
+func pick[T any](s *suite, long, short T) T {
+	if s.opts.short {
+		return short
+	}
+	return long
+}
+
+// ratio is a reading of how many times slower the other side is.
+func ratio(ours, other time.Duration, peer string) reading {
+	return reading{
+		value:  float64(other) / float64(max(1, ours)),
+		detail: fmt.Sprintf("%s against %s (%s)", duration(ours), duration(other), peer),
+	}
+}
+
+// duration words a time with three digits.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", d.Nanoseconds())
+	case d < time.Millisecond:
+		return digits(float64(d)/float64(time.Microsecond)) + " µs"
+	case d < time.Second:
+		return digits(float64(d)/float64(time.Millisecond)) + " ms"
+	}
+	return digits(d.Seconds()) + " s"
+}
+
+// digits words a number with three digits, and no fewer than the integer has.
+func digits(x float64) string {
+	switch {
+	case x >= 100 || x <= -100:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 10 || x <= -10:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.2f", x)
+}
