@@ -1,0 +1,7 @@
+// What a plugin imports.
+export { Changes, NewItem } from "./changes";
+export { config, DONE, fail, FAILED, log, NO_CHANGE } from "./host";
+export { quote, Value } from "./json";
+export { Metadata } from "./metadata";
+export { Request } from "./request";
+export { inBatch, inDocument, inJSON } from "./serve";
