@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +24,8 @@ type languageCase struct {
 	Keep []int `json:"keep,omitzero"`
 	// Scores are the scores by row, to the bit; absent where nothing changes.
 	Scores []float64 `json:"scores,omitempty"`
-	// Order are the rows that the host has after the step, sorted and cut.
+	// Order are the rows that the host has after the step: sorted and cut, unless
+	// nothing changes.
 	Order []int `json:"order,omitzero"`
 }
 
@@ -178,7 +178,7 @@ func answerRerank(c *languageCase) {
 			return 1
 		})
 	}
-	if k := c.Request.TopK; k > 0 && k < len(c.Order) {
+	if k := c.Request.TopK; c.Scores != nil && k > 0 && k < len(c.Order) {
 		c.Order = c.Order[:k]
 	}
 }
@@ -257,9 +257,4 @@ func sixty() (texts []string) {
 		texts = append(texts, strings.Join(text, " "))
 	}
 	return texts
-}
-
-// sameBits reports whether two lists hold the same numbers to the bit.
-func sameBits(a, b []float64) bool {
-	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
