@@ -1,0 +1,260 @@
+package wasmbin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+)
+
+// request has the members of every request of the contract at once; a guest
+// skips those it has no use for.
+const request = `{"query":{"query_str":"How do I parse flags?","chat_history":[{"role":"user","content":"hi"}]},
+"columns":["id","score","text","metadata","source","priority","token_count","created_at"],
+"items":[{"id":"a","content":"Package flag parses the flags. Write to joe@example.com.","source":"retrieval","score":0.9,"priority":5,"token_count":9,"metadata":{"title":"flag"},"created_at":"2025-03-01T12:30:00Z"},
+{"id":"b","content":"Package flag parses the flags.","source":"retrieval","score":0.5,"priority":5,"token_count":6,"created_at":"2024-03-01T12:30:00Z"},
+{"id":"c","content":"Package unsafe steps around types.","source":"retrieval","score":0.1,"priority":5,"token_count":6}],
+"top_k":2,"tokens_left":1000,"turns":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],"summary":"",
+"state":{"run_id":"r"},"messages":[{"role":"user","content":"hi"}],"budget":{"max_tokens":100,"phase":"llm"},
+"texts":["one","two"],"max_tokens":100,"used_tokens":10,"type":"step_end","step":"s"}`
+
+// stubs are a host that answers every function the same way each time: Extism's
+// memory for real, anything else with 0.
+type stubs struct {
+	mem    []byte
+	blocks map[uint64]uint64
+	out    []byte
+	failed bool
+}
+
+func newStubs() *stubs {
+	k := &stubs{blocks: map[uint64]uint64{}, mem: make([]byte, 16)}
+	copy(k.mem[k.alloc(uint64(len(request))):], request)
+	return k
+}
+
+func (k *stubs) alloc(n uint64) uint64 {
+	if n == 0 || n > 1<<24 {
+		return 0
+	}
+	at := uint64(len(k.mem))
+	k.mem = append(k.mem, make([]byte, (n+15)&^7)...)
+	k.blocks[at] = n
+	return at
+}
+
+// bytes are n bytes at an address, as many as there are; the rest reads as 0.
+func (k *stubs) bytes(at, n uint64) []byte {
+	out := make([]byte, n)
+	if at < uint64(len(k.mem)) {
+		copy(out, k.mem[at:])
+	}
+	return out
+}
+
+// answer is what a function of Extism gives for its parameters.
+func (k *stubs) answer(name string, s []uint64) uint64 {
+	const input = 16
+	switch name {
+	case "alloc":
+		return k.alloc(s[0])
+	case "length", "length_unsafe":
+		return k.blocks[s[0]]
+	case "input_offset":
+		return input
+	case "input_length":
+		return k.blocks[input]
+	case "load_u8":
+		return uint64(k.bytes(s[0], 1)[0])
+	case "load_u64":
+		return binary.LittleEndian.Uint64(k.bytes(s[0], 8))
+	case "input_load_u8":
+		return uint64(k.bytes(input+s[0], 1)[0])
+	case "input_load_u64":
+		return binary.LittleEndian.Uint64(k.bytes(input+s[0], 8))
+	case "store_u8", "store_u64":
+		cell := binary.LittleEndian.AppendUint64(nil, s[1])
+		if name == "store_u8" {
+			cell = cell[:1]
+		}
+		if s[0] < uint64(len(k.mem)) {
+			copy(k.mem[s[0]:], cell)
+		}
+	case "output_set":
+		k.out = k.bytes(s[0], min(s[1], 1<<24))
+	case "error_set":
+		k.failed = true
+	}
+	return 0
+}
+
+// instantiateStubs defines every function that a module imports.
+func instantiateStubs(t *testing.T, rt wazero.Runtime, info *Info, k *stubs) {
+	t.Helper()
+	ctx := context.Background()
+	wasi_snapshot_preview1.MustInstantiate(ctx, rt)
+	builders := map[string]wazero.HostModuleBuilder{}
+	for _, im := range info.Imports {
+		if im.Kind != KindFunc || strings.HasPrefix(im.Module, "wasi") {
+			continue
+		}
+		if builders[im.Module] == nil {
+			builders[im.Module] = rt.NewHostModuleBuilder(im.Module)
+		}
+		builders[im.Module].NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, s []uint64) {
+			if v := k.answer(im.Name, s); len(im.Func.Results) > 0 {
+				s[0] = v
+			}
+		}), valueTypes(im.Func.Params), valueTypes(im.Func.Results)).Export(im.Name)
+	}
+	for _, b := range builders {
+		if _, err := b.Instantiate(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func valueTypes(types []ValueType) []api.ValueType {
+	out := make([]api.ValueType, len(types))
+	for i, v := range types {
+		out[i] = api.ValueType(v)
+	}
+	return out
+}
+
+// observe runs a module, each export once, and tells what could be seen from
+// outside. It ends when the fuel does, or after so many lines.
+func observe(t *testing.T, engine string, bin []byte, info *Info, limit int64, lines int) []string {
+	t.Helper()
+	ctx := context.Background()
+	rt := wazero.NewRuntimeWithConfig(ctx, engines[engine]().WithCoreFeatures(features))
+	defer rt.Close(ctx)
+	k, fuel := newStubs(), &tank{slice: DefaultSlice, limit: limit}
+	instantiateStubs(t, rt, info, k)
+	_, err := rt.NewHostModuleBuilder(TickModule).NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(fuel.tick), nil, []api.ValueType{api.ValueTypeI64}).Export(TickName).Instantiate(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := rt.InstantiateWithConfig(ctx, bin, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
+	if errors.Is(err, errSpent) {
+		return nil
+	}
+	seen := []string{startFunction.ReplaceAllString(firstLine(err), "")}
+	if mod == nil {
+		return seen
+	}
+	for _, e := range info.Exports {
+		if e.Kind != KindFunc || e.Name == "_initialize" || len(seen) == lines {
+			continue
+		}
+		res, err := mod.ExportedFunction(e.Name).Call(ctx, arguments(valueTypes(e.Func.Params), e.Name, 1)...)
+		if errors.Is(err, errSpent) {
+			break
+		}
+		seen = append(seen, fmt.Sprintf("%s: %v %s, output %s, error %t, memory %x",
+			e.Name, res, firstLine(err), k.out, k.failed, digestOf(mod, info)))
+		k.out, k.failed = nil, false
+	}
+	return seen
+}
+
+func digestOf(mod api.Module, info *Info) [sha256.Size]byte {
+	if len(info.Memories) == 0 {
+		return [sha256.Size]byte{}
+	}
+	b, _ := mod.Memory().Read(0, mod.Memory().Size())
+	return sha256.Sum256(b)
+}
+
+// compareObserved compares a module with its metered form and returns how many
+// calls were the same.
+func compareObserved(t *testing.T, name, engine string, bin []byte, limit int64) int {
+	t.Helper()
+	info, err := Inspect(bin)
+	if err != nil {
+		return 0
+	}
+	out, err := Meter(bin, MeterOptions{})
+	if err != nil {
+		return 0
+	}
+	metered := observe(t, engine, out, info, limit, -1)
+	if metered == nil {
+		return 0 // it may never begin when plain
+	}
+	plain := observe(t, engine, bin, info, limit, len(metered))
+	for i := range metered {
+		if plain[i] != metered[i] {
+			t.Errorf("%s, %s: plain   %.300s\nmetered %.300s", name, engine, plain[i], metered[i])
+		}
+	}
+	return len(metered) - 1
+}
+
+// TestFixturesKeepTheirMeaning compares every fixture of the repository, plain
+// and metered.
+func TestFixturesKeepTheirMeaning(t *testing.T) {
+	files, err := filepath.Glob("../../../testdata/wasm/*/plugin.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for _, path := range files {
+		name := filepath.Base(filepath.Dir(path))
+		if name == "host-calls-forever" {
+			continue // what it does takes a host's time, which nobody counts here
+		}
+		bin, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for engine := range engines {
+			calls += compareObserved(t, name, engine, bin, 3_000_000)
+		}
+	}
+	t.Logf("%d files, %d calls", len(files), calls)
+	if calls < 200 {
+		t.Error("too little was compared")
+	}
+}
+
+// TestExamplePluginsKeepTheirMeaning compares the example plugins, plain and
+// metered, over a request that has something for each.
+func TestExamplePluginsKeepTheirMeaning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the example plugins")
+	}
+	mains, err := filepath.Glob("../../../plugins/examples/*/main.go")
+	if err != nil || len(mains) < 10 {
+		t.Fatalf("%d example plugins, %v", len(mains), err)
+	}
+	for _, main := range mains {
+		name := filepath.Base(filepath.Dir(main))
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "plugin.wasm")
+			cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-o", out, filepath.Dir(main))
+			cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+			if msg, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("build: %v\n%s", err, msg)
+			}
+			bin, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := compareObserved(t, name, "compiler", bin, 1_000_000_000); n < 3 {
+				t.Errorf("%d calls were compared", n)
+			}
+		})
+	}
+}
