@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -31,20 +31,21 @@ func (s *suite) byteRows() []row {
 			if err != nil {
 				return reading{}, err
 			}
-			t, err := s.inTurns(ctx, storesSide(ctx, "anchor-host", own), storesSide(ctx, goSDK, peer))
+			n := pick(s, 650_000, 10_000)
+			t, err := s.inTurns(ctx, storesSide(ctx, "anchor-host", own, n), storesSide(ctx, goSDK, peer, n))
 			return s.compared(t, goSDK, err)
 		},
 	}}
 }
 
-// storesSide holds the answer to the last byte that was stored.
-func storesSide(ctx context.Context, name string, c caller) side {
-	last := 649_999*7 + 3
-	want := []byte{byte(last), 0, 0, 0, 0, 0, 0, 0}
+// storesSide stores n bytes, and holds the answer to the last of them.
+func storesSide(ctx context.Context, name string, c caller, n int) side {
+	input := binary.LittleEndian.AppendUint64(nil, uint64(n))
+	want := byte((n-1)*7 + 3)
 	return side{name, func() error {
-		out, err := c.call(ctx, "stores", nil)
-		if err == nil && !bytes.Equal(out, want) {
-			err = fmt.Errorf("last byte %v, want %v", out, want)
+		out, err := c.call(ctx, "stores", input)
+		if err == nil && (len(out) != 8 || binary.LittleEndian.Uint64(out) != uint64(want)) {
+			err = fmt.Errorf("last byte %x, want %x", out, want)
 		}
 		return err
 	}}

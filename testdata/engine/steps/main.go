@@ -3,7 +3,6 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
@@ -13,9 +12,10 @@ import (
 type settings struct{}
 
 func init() {
+	// Each text comes back with another first byte, so that the host sees a change.
 	process.Handle(func(r *pdk.Request, _ *settings, c *pdk.Changes) error {
 		for i := range r.Items.Len() {
-			c.SetText(i, strings.Clone(r.Items.At(i).Text()))
+			c.SetText(i, "="+r.Items.At(i).Text()[1:])
 		}
 		return nil
 	})

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// kibibytes is the unit of memory.
+const kibibytes unit = " KiB"
+
+// privateMemory is what this process alone holds, in bytes.
+func privateMemory() (int64, error) { return procSum("/proc/self/smaps_rollup", "Private_") }
+
+// residentMemory is what this process has in memory, in bytes.
+func residentMemory() (int64, error) { return procSum("/proc/self/status", "VmRSS:") }
+
+// procSum adds the lines of a file of the system that begin like that, after garbage
+// has been given back.
+func procSum(file, prefix string) (int64, error) {
+	runtime.GC() // twice: what finalizers let go of is free after the second
+	debug.FreeOSMemory()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errAbsent, err)
+	}
+	sum := int64(0)
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		if !strings.HasPrefix(name+":", prefix) {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %q: %w", file, lines.Text(), err)
+		}
+		sum += n << 10
+	}
+	if sum == 0 {
+		return 0, fmt.Errorf("%w: %s has no line %s", errAbsent, file, prefix)
+	}
+	return sum, nil
+}
+
+// megabytes words a number of bytes.
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
