@@ -55,9 +55,10 @@
 // Clocks and the random numbers of WASI are live, unless the plugin is
 // deterministic; then they too are the same in every call.
 //
-// Instances are reset by the pool while others serve, so a caller seldom waits
-// for it; a pool keeps one instance more than are in use, up to
-// Limits.Instances. After a trap or a deadline an instance is reset like after
+// A reset that takes a few microseconds, as after a call that wrote little, is
+// done by the caller; a longer one by the pool while another instance serves, so
+// a caller seldom waits for it. Then a pool keeps one instance more than are in
+// use, up to Limits.Instances. After a trap or a deadline an instance is reset like after
 // any call; after an exit or a stack overflow, or when it has changed its file
 // descriptors, it is replaced.
 //

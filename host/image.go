@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -47,6 +48,7 @@ func (p *Plugin) capture(in *instance) error {
 	if in.fixed != nil {
 		im.fixed = *in.fixed
 	}
+	in.lin.Map(im.memory) // which gives back what this instance holds of it
 	p.image = im
 	return nil
 }
@@ -93,6 +95,7 @@ func (p *Plugin) fromImage(in *instance) error {
 // reset puts the instance back to the image and reports whether it could. If
 // not, the instance must be closed.
 func (in *instance) reset() bool {
+	began := time.Now()
 	p := in.plugin
 	im := p.image
 	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.same() {
@@ -102,12 +105,24 @@ func (in *instance) reset() bool {
 	if in.mem.Size() != size && !p.engine.shrinks {
 		return false
 	}
-	im.memory.Restore(in.wholeMemory())
+	in.lin.Restore(im.memory, in.wholeMemory())
 	if !linear.Shrink(in.mem, size) && in.mem.Size() != size {
 		return false
 	}
 	in.become(im)
+	in.resetTook = time.Since(began)
 	return true
+}
+
+// quickReset is how long a reset may take to be done by the caller: waking the
+// cleaner and finding the memory in another processor's cache cost more.
+const quickReset = 25 * time.Microsecond
+
+// quickToReset reports whether a reset will probably be quick, as the last one
+// was.
+func (in *instance) quickToReset() bool {
+	im := in.plugin.image
+	return im != nil && in.resetTook > 0 && in.resetTook <= quickReset && in.mem.Size() == uint32(im.memory.Size())
 }
 
 // become takes everything but the memory from the image.

@@ -58,6 +58,8 @@ type instance struct {
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
 	calls   int
+	// resetTook is how long the last reset took, 0 before the first.
+	resetTook time.Duration
 	// start is the size of the memory after init.
 	start uint64
 }
@@ -69,13 +71,45 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	if p.image != nil {
 		return p.makeInstance(ctx, p.image, p.fromImage)
 	}
-	return p.makeInstance(ctx, nil, func(in *instance) error {
+	warm := p.state == StateReset && !p.cold
+	in, err := p.makeInstance(ctx, nil, func(in *instance) error {
 		if err := in.begun(); err != nil {
 			return err
 		}
 		return in.initialize(ctx)
 	})
+	if err != nil || !warm || in.warmUp(ctx) == nil {
+		return in, err
+	}
+	in.close() // the next one does without
+	p.cold = true
+	return p.newInstance(ctx)
 }
+
+// warmTimeout bounds the warm-up, which may be left out.
+const warmTimeout = 250 * time.Millisecond
+
+// warmUp asks the guest for room before its image is made. With that and what the
+// guest does on this occasion its heap is ready, which otherwise each call from
+// the image would have to do again. A guest it ends badly for is as it was in its
+// next instance.
+func (in *instance) warmUp(ctx context.Context) error {
+	if !in.hasBox {
+		return nil
+	}
+	p := in.plugin
+	in.begin(ctx, min(warmTimeout, p.limits.Timeout), p.limits.Fuel)
+	defer in.state.end()
+	err := in.run(abi.ReserveExport, warmRoom)
+	in.start = uint64(in.mem.Size())
+	if err != nil {
+		p.log.Debug("no warm-up", "error", err)
+	}
+	return err
+}
+
+// warmRoom is the room asked for, what a few hundred rows need. ABI.md names it.
+const warmRoom = 64 << 10
 
 // bareInstance makes an instance without running any of its functions but the
 // start section.

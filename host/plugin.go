@@ -43,6 +43,9 @@ type Plugin struct {
 	// settled when the first instance is made.
 	state string
 	image *image
+	// cold says that instances are not warmed up before the image is made: the
+	// guest fails at it.
+	cold bool
 
 	// made counts the instances made so far.
 	made atomic.Int64
@@ -142,7 +145,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	h := p.host
 	p.pool = newPool(p.limits.Instances, p.newInstance, (*instance).close)
 	if p.state != StateKeep {
-		p.pool.clean = (*instance).reset
+		p.pool.clean, p.pool.quick = (*instance).reset, (*instance).quickToReset
 	}
 	var err error
 	if p.mounts, err = mounts(p.granted.files, p.cfg.Grants.Files); err != nil {

@@ -21,7 +21,8 @@ var errBusy = errors.New("no free instance in time")
 //
 // Where values must be cleaned between borrowers, they come back with giveBack.
 // A cleaner does that while other values serve; a borrower that finds only used
-// values cleans one itself. What cannot be cleaned is closed and replaced. Such a
+// values cleans one itself. Where that is quick, borrowers clean what they bring
+// back, on the processor that has it in its cache. What cannot be cleaned is closed and replaced. Such a
 // pool keeps one value more than are lent at a time, up to max, so that a
 // borrower need not wait for the cleaner.
 type pool[T any] struct {
@@ -30,6 +31,9 @@ type pool[T any] struct {
 	close func(T)
 	// clean makes a used value as good as new and reports whether it could.
 	clean func(T) bool
+	// quick reports whether cleaning a value takes so little that handing it to
+	// the cleaner would cost more. nil: never.
+	quick func(T) bool
 
 	mu       sync.Mutex
 	idle     []T // the last one returned is lent first: its memory is warm
@@ -244,6 +248,14 @@ func (p *pool[T]) lend(t turn[T]) {
 
 // giveBack returns a lent value that must be cleaned before it is lent again.
 func (p *pool[T]) giveBack(v T) {
+	if p.quick != nil && p.quick(v) {
+		if p.clean(v) {
+			p.put(v)
+		} else {
+			p.discard(v)
+		}
+		return
+	}
 	p.mu.Lock()
 	p.lent--
 	switch {

@@ -195,6 +195,7 @@ func TestPoolHammer(t *testing.T) {
 		v.owner.Add(-1)
 		return cleaned.Add(1)%5 != 0
 	}
+	p.quick = func(*value) bool { return cleaned.Load()%3 == 0 }
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Add(1)
@@ -257,6 +258,36 @@ func TestPoolCleansWhatWasUsed(t *testing.T) {
 		}
 		stuck.Store(tc.stuck)
 		p.giveBack(v)
+	}
+	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
+		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
+	}
+}
+
+// What is cleaned quickly is clean when it is back, and no spare is made for it.
+func TestPoolCleansQuicklyAtOnce(t *testing.T) {
+	var stuck atomic.Bool
+	p, made, closed := washed(3, func(int64) bool { return stuck.Load() })
+	p.quick = func(int64) bool { return true }
+	for range 10 {
+		v, err := p.get(t.Context(), longWait)
+		if err != nil || v != 1 {
+			t.Fatalf("value %d, error %v", v, err)
+		}
+		p.giveBack(v)
+		if total, idle := p.counts(); total != 1 || idle != 1 {
+			t.Fatalf("%d values, %d idle", total, idle)
+		}
+	}
+	v, _ := p.get(t.Context(), longWait)
+	stuck.Store(true)
+	if p.giveBack(v); closed.Load() != 1 {
+		t.Error("what stays dirty is not closed")
+	}
+	if v, err := p.get(t.Context(), longWait); err != nil || v == 1 {
+		t.Errorf("value %d, error %v", v, err)
+	} else {
+		p.put(v)
 	}
 	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
 		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())

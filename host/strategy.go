@@ -9,6 +9,8 @@ import (
 
 // Strategy is how instances are kept clean on this system, found out by trying.
 type Strategy struct {
+	// Finds says how what a call wrote is found.
+	Finds string
 	// Mapped says that linear memories are reserved mappings, which grow without
 	// being copied. If not, they are slices.
 	Mapped bool
@@ -32,7 +34,7 @@ func (s Strategy) String() string {
 	if s.Shrinks {
 		grown = "shrunk"
 	}
-	return fmt.Sprintf("reset by comparing and copying; memories are %s, those that grew are %s", memory, grown)
+	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s", s.Finds, memory, grown)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -41,5 +43,5 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if err != nil {
 		return Strategy{}, err
 	}
-	return Strategy{Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks}, e.close(ctx)
+	return Strategy{Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks}, e.close(ctx)
 }

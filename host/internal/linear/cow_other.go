@@ -12,3 +12,14 @@ func newBacking(*Image) (*backing, error) { return nil, errors.ErrUnsupported }
 func (*backing) mapOver([]byte, int) error { return errors.ErrUnsupported }
 
 func (*backing) close() {}
+
+// track is nothing here: memories map no images.
+type track struct{}
+
+func (*Memory) restoreOwn([]byte) bool { return false }
+
+// Finds says how this system finds what differs from an image.
+func Finds() Finder { return Compares }
+
+// trackAfter is the resets after which writes would be tracked.
+const trackAfter = 2

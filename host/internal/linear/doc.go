@@ -7,10 +7,13 @@
 //
 // An [Image] is the content of a memory at one moment. On Linux new memories map
 // it copy-on-write, so that they cost next to nothing until they are written to;
-// elsewhere it is copied into them. [Image.Restore] puts it back: all of the
-// memory is compared with it, and what differs is copied or zeroed, up to where
-// the memory had grown. That needs no help of the system and scales with
-// processors, unlike page protection or throwing pages away.
+// elsewhere it is copied into them. [Memory.Restore] puts it back: what differs is
+// copied or zeroed, up to where the memory had grown. What may differ is found in
+// one of three ways, the best that the system has ([Finds]): the pages that the
+// kernel saw being written, the pages that the page map of the process shows not
+// to be the image's any more, or all of them. A page that was written once stays
+// in the memory and is compared at every reset, but is never protected or thrown
+// away again: the fault that brings it back would fall into the next call.
 //
 // wazero cannot make a memory smaller. [Shrink] does it by setting a field of its
 // memory and growing by one page; [CanShrink] tries that out on a runtime. Where

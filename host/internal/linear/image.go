@@ -1,6 +1,9 @@
 package linear
 
-import "bytes"
+import (
+	"bytes"
+	"sort"
+)
 
 // Image is the content of a memory at one moment, without the parts that are
 // zero. It does not change and may be used by several goroutines.
@@ -17,6 +20,9 @@ type run struct {
 	at    int
 	bytes []byte
 }
+
+// end is where the run ends.
+func (r run) end() int { return r.at + len(r.bytes) }
 
 // grain is the size of the pieces that are zero or are not, that of a page of
 // most systems: a new mapping pays for every page it writes.
@@ -43,7 +49,7 @@ func Capture(mem []byte) *Image {
 	for i := range im.runs {
 		r := &im.runs[i]
 		if im.file != nil {
-			r.bytes = im.file.view[r.at : r.at+len(r.bytes)]
+			r.bytes = im.file.view[r.at:r.end()]
 		} else {
 			r.bytes = bytes.Clone(r.bytes)
 		}
@@ -82,14 +88,22 @@ func (im *Image) Fill(mem []byte) {
 // rest. Pieces that are as they should be are left alone: reading costs as much
 // as writing, but what was not written stays shared, with the image's mapping
 // and between the caches of processors.
-func (im *Image) Restore(mem []byte) {
-	at := 0
-	for _, r := range im.runs {
-		wipe(mem[at:r.at])
-		at = r.at + len(r.bytes)
-		put(mem[r.at:at], r.bytes)
+func (im *Image) Restore(mem []byte) { im.restore(mem, 0, len(mem)) }
+
+// restore is Restore for the bytes from from to to.
+func (im *Image) restore(mem []byte, from, to int) {
+	first := sort.Search(len(im.runs), func(i int) bool { return im.runs[i].end() > from })
+	at := from
+	for _, r := range im.runs[first:] {
+		if r.at >= to {
+			break
+		}
+		begin, end := max(r.at, from), min(r.end(), to)
+		wipe(mem[at:begin])
+		put(mem[begin:end], r.bytes[begin-r.at:end-r.at])
+		at = end
 	}
-	wipe(mem[at:])
+	wipe(mem[at:to])
 }
 
 // put makes dst what src is.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -161,6 +163,70 @@ func TestMemoriesOfAnImageAreSeparate(t *testing.T) {
 	}
 }
 
+// finders are the ways to find what differs from the image, best last.
+var finders = map[Finder]func(*Memory){
+	Compares: func(m *Memory) { m.image = nil },
+	ReadsMap: func(m *Memory) { m.resets = trackAfter },
+	Tracks:   func(m *Memory) { m.resets = trackAfter - 1 },
+}
+
+// However what was written is found, nothing of it is left.
+func TestRestoreFindsAllThatWasWritten(t *testing.T) {
+	content := make([]byte, 40*PageSize)
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 60 {
+		at := r.IntN(len(content) - 3*grain)
+		copy(content[at:], bytes.Repeat([]byte{byte(1 + r.IntN(255))}, r.IntN(3*grain)))
+	}
+	source, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	if _, err := source.WriteString(strings.Repeat("written by the kernel", 500)); err != nil {
+		t.Fatal(err)
+	}
+	im := Capture(content)
+	defer im.Free()
+	for finder, prepare := range finders {
+		t.Run(finder.String(), func(t *testing.T) {
+			if finder > Finds() {
+				t.Skip("this system has better or nothing")
+			}
+			m, filled := NewFrom(im, 64*PageSize, (&counter{limit: 1 << 30}).account)
+			defer m.Free()
+			if !filled {
+				im.Fill(m.Reallocate(40 * PageSize))
+			}
+			prepare(m)
+			for round := range 60 {
+				mem := m.Reallocate(uint64(40+r.IntN(3)*12) * PageSize)
+				for range r.IntN(50) {
+					mem[r.IntN(len(mem))]++
+				}
+				if at := r.IntN(len(mem) - 4*grain); round%3 == 0 {
+					if _, err := source.ReadAt(mem[at:at+2*grain], 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				m.Restore(im, mem)
+				if !bytes.Equal(mem[:im.size], content) || !bytes.Equal(mem[im.size:], make([]byte, len(mem)-im.size)) {
+					t.Fatalf("round %d left something", round)
+				}
+			}
+			if tracked := m.track != nil; tracked != (finder == Tracks) {
+				t.Errorf("tracked: %v", tracked)
+			}
+		})
+	}
+}
+
+func TestFindsOnKnownSystems(t *testing.T) {
+	if !Shares() && Finds() != Compares {
+		t.Errorf("finds by %v, without images that are shared", Finds())
+	}
+}
+
 func TestShrink(t *testing.T) {
 	ctx := context.Background()
 	for name, cfg := range map[string]wazero.RuntimeConfig{
@@ -189,16 +255,32 @@ func TestShrink(t *testing.T) {
 	}
 }
 
+// BenchmarkRestore puts back a memory of the size of a stock Go guest's, of which
+// fifty pages were written.
 func BenchmarkRestore(b *testing.B) {
-	mem := make([]byte, 52*PageSize)
-	for i := range mem {
-		mem[i] = byte(i)
+	content := make([]byte, 52*PageSize)
+	for i := range content {
+		content[i] = byte(i)
 	}
-	im := Capture(mem)
+	im := Capture(content)
 	defer im.Free()
-	b.SetBytes(int64(len(mem)))
-	for b.Loop() {
-		im.Restore(mem)
+	for finder := Compares; finder <= Finds(); finder++ {
+		b.Run(finder.String(), func(b *testing.B) {
+			m, _ := NewFrom(im, 64*PageSize, func(int64) bool { return true })
+			defer m.Free()
+			finders[finder](m)
+			mem := m.Reallocate(52 * PageSize)
+			if finder == Compares {
+				im.Restore(mem)
+			}
+			b.SetBytes(int64(len(mem)))
+			for b.Loop() {
+				for at := 0; at < len(mem); at += 16 * grain {
+					mem[at]++
+				}
+				m.Restore(im, mem)
+			}
+		})
 	}
 }
 

@@ -18,6 +18,11 @@ type Memory struct {
 	mapped []byte
 	buf    []byte
 	held   int64
+	// image is what the beginning of the reservation maps, nil if nothing. resets
+	// counts how often it was put back, track follows the writes since.
+	image  *Image
+	resets int
+	track  *track
 	// Refused notes that growth was refused since the flag was last cleared.
 	Refused bool
 }
@@ -37,10 +42,29 @@ func New(limit uint64, account func(delta int64) bool) *Memory {
 // zeros.
 func NewFrom(im *Image, limit uint64, account func(delta int64) bool) (m *Memory, filled bool) {
 	m = New(limit, account)
-	if im.file == nil || im.size == 0 || len(m.mapped) < im.size {
-		return m, false
+	return m, m.Map(im)
+}
+
+// Map makes the memory map an image copy-on-write from its first byte, and
+// reports whether it does; if not, the memory is as it was. What lies beyond the
+// image stays.
+func (m *Memory) Map(im *Image) bool {
+	if im.file == nil || im.size == 0 || len(m.mapped) < im.size || im.file.mapOver(m.mapped, im.size) != nil {
+		return false
 	}
-	return m, im.file.mapOver(m.mapped, im.size) == nil
+	m.image, m.resets, m.track = im, 0, nil
+	return true
+}
+
+// Restore puts the image back into the memory, of which content is all, at least
+// the size of the image, and zeroes the rest. A memory that maps the image is
+// asked which of its pages were written, where the system knows; elsewhere all of
+// it is compared.
+func (m *Memory) Restore(im *Image, content []byte) {
+	if m.image == im && m.mapped != nil && m.restoreOwn(content) {
+		return
+	}
+	im.Restore(content)
 }
 
 // Bind returns a context under which wazero's InstantiateModule takes its memory
@@ -109,5 +133,5 @@ func (m *Memory) Free() {
 	if m.mapped != nil {
 		release(m.mapped)
 	}
-	m.mapped, m.buf, m.held, m.limit = nil, nil, 0, 0
+	m.mapped, m.buf, m.held, m.limit, m.image, m.track = nil, nil, 0, 0, nil, nil
 }

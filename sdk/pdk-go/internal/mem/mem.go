@@ -46,9 +46,36 @@ func Reserve(n uint32) uint32 {
 	if len(state.in) == 0 {
 		state.in = make([]uint64, minInput/8)
 	}
+	if n == minInput {
+		warmUp()
+	}
 	state.box.InAddr = address(unsafe.Pointer(unsafe.SliceData(state.in)))
 	state.box.InCap = uint32(8 * len(state.in))
 	return state.box.InAddr
+}
+
+// warmers do what the first calls would have to do.
+var warmers []func()
+
+// Warm has f run when the host prepares this instance for its calls: it asks for
+// exactly 64 KiB of room then. What f does is saved to every call where the host
+// puts the memory back after each.
+func Warm(f func()) { warmers = append(warmers, f) }
+
+// warmUp runs the warmers, once. A panic in one, as the types of an author may
+// cause, is left for the call that meets it.
+func warmUp() {
+	if warmers == nil {
+		return
+	}
+	prime()
+	for _, f := range warmers {
+		func() {
+			defer func() { _ = recover() }()
+			f()
+		}()
+	}
+	warmers = nil
 }
 
 // roundUp returns the power of two that holds n bytes, at least minInput, so

@@ -44,6 +44,8 @@ func (d *Document) Default(f func(in []byte) (reply any, err error)) { d.fallbac
 // HandleDocument registers a handler of the decoded document; settingsOf names
 // the settings in it.
 func HandleDocument[Req, S any](d *Document, settingsOf func(*Req) json.RawMessage, f func(req *Req, s *S) (reply any, err error)) {
+	mem.Warm(settings.Warm[Req])
+	mem.Warm(settings.Warm[S])
 	var cache settings.Cache[S]
 	d.Handle(func(in []byte) (any, error) {
 		req := new(Req)
@@ -60,6 +62,7 @@ func HandleDocument[Req, S any](d *Document, settingsOf func(*Req) json.RawMessa
 
 // HandleRequest registers a handler of a document with rows.
 func HandleRequest[S any](d *Document, f func(r *pdk.Request, s *S) (reply any, err error)) {
+	mem.Warm(settings.Warm[S])
 	var cache settings.Cache[S]
 	d.Handle(func(in []byte) (any, error) {
 		req, err := abi.DecodeItemsRequest(in)

@@ -50,6 +50,9 @@ func Decode[S any](raw []byte) (*S, error) {
 	return s, nil
 }
 
+// Warm has encoding/json learn the type T, which takes it longer than decoding.
+func Warm[T any]() { _ = json.Unmarshal([]byte("{}"), new(T)) }
+
 // initial holds what init brought.
 var initial struct {
 	raw   []byte

@@ -1,0 +1,27 @@
+package linear
+
+// Finder is how what differs from an image is found in a memory.
+type Finder int
+
+// The finders, each better than the one before.
+const (
+	// Compares compares all of the memory.
+	Compares Finder = iota
+	// ReadsMap compares the pages that the page map of the process shows not to
+	// be shared with the image any more.
+	ReadsMap
+	// Tracks compares the pages that were written at some time, which the system
+	// tracks.
+	Tracks
+)
+
+// String describes the finder.
+func (f Finder) String() string {
+	switch f {
+	case ReadsMap:
+		return "comparing pages that are no longer shared"
+	case Tracks:
+		return "comparing pages that were written"
+	}
+	return "comparing everything"
+}
