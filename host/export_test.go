@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -48,6 +49,17 @@ func Settle(p *Plugin) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// LastFuel is the fuel of the last call of a plugin with one instance.
+func LastFuel(t *testing.T, p *Plugin) int64 {
+	t.Helper()
+	in, err := p.pool.get(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.pool.put(in)
+	return in.fuelUsed()
 }
 
 // MakeInstance makes an instance of a plugin and closes it.

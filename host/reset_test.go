@@ -194,6 +194,51 @@ func TestResetAfterFailures(t *testing.T) {
 	}
 }
 
+// A guest that ends badly at the warm-up before its image is made, which it need
+// not expect, is as it would be without.
+func TestGuestsThatFailAtTheWarmUp(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, name := range []string{"reserve-traps", "reserve-spins"} {
+		p := load(t, h, name, host.PluginConfig{Limits: host.Limits{Instances: 1}})
+		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			out, err := s.Run(t.Context(), &pipeline.Query{}, benchItems(3))
+			if err != nil || len(out) != 1 || p.State() != host.StateReset {
+				t.Errorf("%s: %d items, state %q, error %v", name, len(out), p.State(), err)
+			}
+		}
+		if n := host.Made(p); n != 2 {
+			t.Errorf("%s: %d instances made (want one with a warm-up, one without)", name, n)
+		}
+	}
+}
+
+// After a reset a guest need not do again what it did when it was warmed up.
+func TestResetLeavesTheHeapReady(t *testing.T) {
+	h := newHost(t, host.Config{})
+	fuel := map[string]int64{}
+	for _, state := range []string{host.StateKeep, host.StateReset} {
+		p := loadAllops(t, h, host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
+		s, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min": 0.2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := s.Run(t.Context(), &pipeline.Query{}, benchItems(50)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fuel[state] = host.LastFuel(t, p)
+	}
+	// What is left is decoding the settings; growing the heap takes a million.
+	if more := fuel[host.StateReset] - fuel[host.StateKeep]; more > 200_000 {
+		t.Errorf("a call after a reset takes %d more fuel than one in a kept instance: %v", more, fuel)
+	}
+}
+
 // Memory that a call grew is given back to the next call as it was, so that a
 // guest which never frees lives for ever within its limit.
 func TestMemoryShrinksBack(t *testing.T) {

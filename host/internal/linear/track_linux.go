@@ -44,7 +44,7 @@ type scan struct {
 	inverted, mask, anyOf, result                           uint64
 }
 
-type region struct{ start, end, categories uint64 }
+type region struct{ start, end, _ uint64 }
 
 // writes opens the tracker of the process, which stays open with it.
 var writes = sync.OnceValues(func() (*tracker, error) {
