@@ -1,0 +1,135 @@
+package authoring
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// newProject writes a project into a new folder.
+func newProject(t *testing.T, language, kind string) (dir string) {
+	t.Helper()
+	dir, err := New(Project{Name: "my-plugin", Language: language, Kind: kind, Dir: filepath.Join(t.TempDir(), "my-plugin")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A new project builds, twice to the same module, and is one file.
+func TestBuild(t *testing.T) {
+	dir := newProject(t, "go", "filter")
+	built, err := Build(t.Context(), BuildOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(dir, "build", "my-plugin.wasm"); built.Path != want || built.Title != "Go" {
+		t.Errorf("built %s in %s, want %s", built.Path, built.Title, want)
+	}
+	spec, err := host.ReadFile(built.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Name != "my-plugin" || spec.ManifestFrom != "module" || spec.Digest != built.Spec.Digest || len(spec.Warnings) != 0 {
+		t.Errorf("read back %+v", spec)
+	}
+	if o, ok := spec.Operation(abi.OpFilter); !ok || len(o.Lanes) != 2 {
+		t.Errorf("operations %+v", spec.Operations)
+	}
+	var commands []string
+	other := filepath.Join(t.TempDir(), "plugins", "other.wasm")
+	again, err := Build(t.Context(), BuildOptions{
+		Dir: dir, Output: other, KeepManifest: true, Language: "go",
+		Commands: func(c Command) { commands = append(commands, c.Name()) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Spec.Digest != spec.Digest || again.Path != other || len(commands) != 1 || commands[0] != "go build" {
+		t.Errorf("the second build: %+v, commands %v", again, commands)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(other), "*"))
+	if err != nil || len(left) != 2 || filepath.Base(left[1]) != ManifestFile {
+		t.Errorf("the folder holds %v, %v; want the module and its manifest", left, err)
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	broken := newProject(t, "go", "filter")
+	if err := os.WriteFile(filepath.Join(broken, "main.go"), []byte("package main\n\nfunc main() { missing() }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	empty := newProject(t, "go", "filter")
+	if err := os.WriteFile(filepath.Join(empty, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wrong := newProject(t, "go", "filter")
+	if err := os.WriteFile(filepath.Join(wrong, ManifestFile), []byte("abi: 1\nname: my-plugin\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name      string
+		o         BuildOptions
+		is        error
+		want, say string
+	}{
+		{"does not compile", BuildOptions{Dir: broken}, nil,
+			"build my-plugin: go build: exit status 1 (its messages stand above)", "undefined: missing"},
+		{"is no plugin", BuildOptions{Dir: empty}, host.ErrABIVersion, "build my-plugin: there is a manifest, but the module does not export", ""},
+		{"manifest", BuildOptions{Dir: wrong}, nil, "plugin.yaml:1:1: version: is missing", ""},
+		{"language", BuildOptions{Dir: broken, Language: "cobol"}, ErrLanguage, `language "cobol": unknown language`, ""},
+		{"folder", BuildOptions{Dir: filepath.Join(empty, "gone")}, os.ErrNotExist, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var said bytes.Buffer
+			c.o.Messages = &said
+			_, err := Build(t.Context(), c.o)
+			if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %s", err, c.want)
+			}
+			if !strings.Contains(said.String(), c.say) {
+				t.Errorf("said %q, want %q", said.String(), c.say)
+			}
+			if exists(filepath.Join(c.o.Dir, "build")) {
+				t.Error("something was written")
+			}
+		})
+	}
+	_, err := Build(t.Context(), BuildOptions{Dir: wrong})
+	if problems := (strict.Problems)(nil); !errors.As(err, &problems) || problems[0].Pos.Line != 1 {
+		t.Errorf("the problem of a manifest has no place: %v", err)
+	}
+}
+
+func TestBuildWithoutToolchain(t *testing.T) {
+	dir := newProject(t, "go", "filter")
+	t.Setenv("PATH", t.TempDir())
+	_, err := Build(t.Context(), BuildOptions{Dir: dir})
+	const want = "Go: go: not installed (get Go 1.25 or newer from https://go.dev/dl, or: brew install go; in the repository of anchor-host: tools/toolchains/go.sh)"
+	if !errors.Is(err, ErrMissing) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The module of a project's Go helper asks for the versions this module has.
+func TestGoHelperVersions(t *testing.T) {
+	for own, copied := range map[string][]byte{"go.mod": goHelperModule, "go.sum": goHelperSums} {
+		root, err := os.ReadFile(filepath.Join("..", "..", own))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(copied)) {
+			line = strings.TrimPrefix(strings.TrimSpace(line), "require ")
+			if line != "" && !strings.Contains(string(root), line) {
+				t.Errorf("the helper's %s has %q, which this module's has not", own, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package authoring
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/conform"
+)
+
+// languagesVar names the languages whose templates are built: "all", or some with
+// commas between them. Without it only what builds fast is.
+const languagesVar = "ANCHOR_LANGUAGES"
+
+// wanted are the languages whose templates this run builds, and whether somebody
+// named them.
+func wanted() (languages []string, named bool) {
+	switch v := os.Getenv(languagesVar); v {
+	case "":
+		return []string{"go"}, false
+	case "all":
+		return Languages(), true
+	default:
+		return strings.Split(v, ","), true
+	}
+}
+
+// Every template builds, passes its own tests and keeps to the contract. A
+// toolchain that is not there is a reason to skip, but in CI a failure for a
+// language that was named.
+func TestTemplates(t *testing.T) {
+	useToolchains(t)
+	languages, named := wanted()
+	for _, language := range languages {
+		toolchain, err := Lookup(language)
+		if err != nil {
+			t.Fatalf("%s: %v", languagesVar, err)
+		}
+		kinds, err := Kinds(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !named {
+			kinds = []string{"filter"}
+		}
+		for _, kind := range kinds {
+			t.Run(language+"/"+kind, func(t *testing.T) {
+				if missing := toolchain.Missing(""); len(missing) > 0 {
+					if err := toolchain.missingError(missing); named && os.Getenv("CI") != "" {
+						t.Fatal(err)
+					} else {
+						t.Skip(err)
+					}
+				}
+				testTemplate(t, language, kind)
+			})
+		}
+	}
+}
+
+// useToolchains puts the launchers that tools/toolchains installs into PATH.
+func useToolchains(t *testing.T) {
+	t.Helper()
+	bin, err := filepath.Abs("../../build/_toolchains/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exists(bin) {
+		t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+}
+
+func testTemplate(t *testing.T, language, kind string) {
+	dir := newProject(t, language, kind)
+	if slices.Contains([]string{"go", "tinygo"}, language) {
+		cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=all", ".")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("go test: %v\n%s", err, out)
+		}
+	}
+	built, err := Build(t.Context(), BuildOptions{Dir: dir, Messages: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(built.Spec.Warnings) > 0 {
+		t.Errorf("warnings: %v", built.Spec.Warnings)
+	}
+	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(t.Context())
+	report, err := conformance.Run(t.Context(), conform.New(h, built.Spec, host.PluginConfig{}, nil), conformance.Options{Short: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Results {
+		if r.Verdict == conformance.Fail {
+			t.Errorf("%s, %s, lane %s: %s: %s", r.Case, r.Operation, r.Lane, r.Rule, r.Detail)
+		}
+	}
+	if report.Passed == 0 {
+		t.Error("no case was run")
+	}
+}

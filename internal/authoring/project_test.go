@@ -1,0 +1,196 @@
+package authoring
+
+import (
+	"errors"
+	"go/format"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// everyTemplate calls f with a project of each kind in each language that has
+// templates.
+func everyTemplate(t *testing.T, f func(t *testing.T, p Project)) {
+	for _, language := range Languages() {
+		kinds, err := Kinds(language)
+		if errors.Is(err, ErrKind) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range kinds {
+			t.Run(language+"/"+kind, func(t *testing.T) {
+				f(t, Project{Name: "my-plugin", Language: language, Kind: kind, Version: "v1.2.3"})
+			})
+		}
+	}
+}
+
+// What a project says of itself agrees with what it was asked for.
+func TestProjects(t *testing.T) {
+	everyTemplate(t, func(t *testing.T, p Project) {
+		p.Dir = filepath.Join(t.TempDir(), "project")
+		dir, err := New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _, err := readManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := m.Operations[abi.Operation(p.Operation())]; !ok || m.Name != p.Name {
+			t.Errorf("plugin.yaml is of %s with %v", m.Name, m.Operations)
+		}
+		if language, err := Detect(dir); err != nil || language != p.Language {
+			t.Errorf("detected %q, %v", language, err)
+		}
+		for _, name := range []string{"README.md", ".gitignore"} {
+			if !exists(filepath.Join(dir, name)) {
+				t.Errorf("there is no %s", name)
+			}
+		}
+		readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+		if err != nil || !strings.Contains(string(readme), "anchor-host plugin test build/my-plugin.wasm") {
+			t.Errorf("the README does not say how to test it: %v", err)
+		}
+		checkSources(t, dir)
+	})
+}
+
+// checkSources checks that no marks of templates are left, and the form of Go
+// files.
+func checkSources(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() && e.Name() != helperDir {
+			return err
+		}
+		if e.IsDir() {
+			return fs.SkipDir
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "{{") || strings.Contains(string(text), "<no value>") {
+			t.Errorf("%s holds marks of its template", path)
+		}
+		if filepath.Ext(path) == ".go" {
+			if pretty, err := format.Source(text); err != nil || string(pretty) != string(text) {
+				t.Errorf("%s is not formatted: %v", path, err)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	full := folder(t, map[string]string{"mine.txt": "keep"})
+	for _, c := range []struct {
+		name string
+		p    Project
+		is   error
+		want string
+	}{
+		{"name", Project{Name: "My_Plugin", Language: "go", Kind: "filter"}, ErrName,
+			`"My_Plugin": not a plugin name (want lower-case letters, digits and single hyphens, a letter first)`},
+		{"language", Project{Name: "p", Language: "golang", Kind: "filter"}, ErrLanguage,
+			`language "golang": unknown language (want one of go, tinygo, rust, c, zig, ts, js, wat)`},
+		{"kind", Project{Name: "p", Language: "go", Kind: "filtr"}, ErrKind, `kind "filtr": no such kind in Go (did you mean "filter"?)`},
+		{"no folder of that kind", Project{Name: "p", Language: "go", Kind: "common"}, ErrKind,
+			`kind "common": no such kind in Go (want one of ` + strings.Join(goKinds(t), ", ") + ")"},
+		{"folder", Project{Name: "p", Language: "go", Kind: "filter", Dir: full}, fs.ErrExist,
+			full + ": file already exists and is not empty (choose another name, or a folder with --dir)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.p.Dir == "" {
+				c.p.Dir = filepath.Join(t.TempDir(), "p")
+			}
+			_, err := New(c.p)
+			if !errors.Is(err, c.is) || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if c.p.Dir != full && exists(c.p.Dir) {
+				t.Error("something was written")
+			}
+		})
+	}
+	if names, err := filepath.Glob(filepath.Join(full, "*")); err != nil || len(names) != 1 {
+		t.Errorf("the full folder holds %v, %v", names, err)
+	}
+}
+
+func goKinds(t *testing.T) []string {
+	t.Helper()
+	kinds, err := Kinds("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kinds
+}
+
+// A kind may be written with hyphens, and an empty folder be used.
+func TestNewTakesAnEmptyFolder(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := New(Project{Name: "p", Language: "go", Kind: "count-tokens", Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := readManifest(dir)
+	if _, ok := m.Operations[abi.OpCountTokens]; err != nil || !ok {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// Go and TinyGo have a template of every operation.
+func TestGoKinds(t *testing.T) {
+	for _, language := range []string{"go", "tinygo"} {
+		kinds, err := Kinds(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range abi.Operations {
+			if info.Op != abi.OpEstimateTokens && !slices.Contains(kinds, string(info.Op)) { // part of provide
+				t.Errorf("%s: no template of %s", language, info.Op)
+			}
+		}
+	}
+}
+
+func TestManifestErrors(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"key", "abi: 1\nname: p\nversion: 0.1.0\noperations:\n  filter:\n    raeds: [text]\n",
+			`plugin.yaml:6:12: operations.filter.raeds: unknown key (did you mean "reads"?)`},
+		{"value", "abi: 1\nname: p\nversion: 0.1.0\noperations:\n  filter:\n    reads: [text, scores]\n",
+			`plugin.yaml:6:19: operations.filter.reads[1]: unknown column "scores" (did you mean "score"?)`},
+		{"missing", "abi: 1\nname: p\noperations: {filter: {}}\n",
+			`plugin.yaml:1:1: version: is missing (want a semantic version such as 0.1.0)`},
+		{"schema", "abi: 1\nname: p\nversion: 0.1.0\noperations: {filter: {settings: {type: 7}}}\n",
+			`plugin.yaml:1:1: operation "filter": settings schema: `},
+		{"syntax", "abi: 1\nname: [\n", "plugin.yaml:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := folder(t, map[string]string{"plugin.yaml": c.text})
+			_, _, err := readManifest(dir)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if got := strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)); !strings.HasPrefix(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	_, _, err := readManifest(t.TempDir())
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a manifest: %v", err)
+	}
+	if _, err := host.ParseManifest(nil); !errors.Is(err, host.ErrManifest) {
+		t.Errorf("an empty manifest: %v", err)
+	}
+}

@@ -1,0 +1,123 @@
+package authoring
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// folder writes files into a new folder.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := writeNew(filepath.Join(dir, name), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"a Go module", map[string]string{"go.mod": "", "plugin.yaml": "abi: 1"}, "go"},
+		{"a package of a Go module", map[string]string{"main.go": ""}, "go"},
+		{"TinyGo is stated", map[string]string{"go.mod": "", "plugin.yaml": "# language: tinygo\nabi: 1"}, "tinygo"},
+		{"Rust", map[string]string{"Cargo.toml": ""}, "rust"},
+		{"C", map[string]string{"plugin.c": "", "other.c": ""}, "c"},
+		{"Zig", map[string]string{"plugin.zig": ""}, "zig"},
+		{"AssemblyScript", map[string]string{"plugin.ts": "", "package.json": ""}, "ts"},
+		{"JavaScript", map[string]string{"plugin.js": ""}, "js"},
+		{"text", map[string]string{"plugin.wat": ""}, "wat"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := Detect(folder(t, c.files)); got != c.want || err != nil {
+				t.Errorf("got %q, %v; want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestDetectErrors(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"nothing known", map[string]string{"plugin.yaml": "abi: 1", "plugin.c/file": ""},
+			"unknown language: it has none of go.mod, main.go, Cargo.toml, plugin.c, plugin.zig, plugin.ts, plugin.js, plugin.wat (name the folder of a project, or say --lang)"},
+		{"a language that does not exist", map[string]string{"plugin.yaml": "# language: tinigo\n"},
+			`plugin.yaml: language "tinigo": unknown language (did you mean "tinygo"?)`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Detect(folder(t, c.files))
+			if !errors.Is(err, ErrLanguage) || !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+	if _, err := Detect(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing folder: %v", err)
+	}
+}
+
+// Every language says what it lacks and how to get it.
+func TestMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, c := range Toolchains {
+		missing := c.Missing(t.TempDir())
+		if len(missing) != len(c.Programs) {
+			t.Errorf("%s: %d programs missing, want %d", c.Language, len(missing), len(c.Programs))
+		}
+		err := c.missingError(missing)
+		if !errors.Is(err, ErrMissing) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", c.Language, err)
+		}
+		for _, p := range c.Programs {
+			if p.Get == "" || !strings.Contains(err.Error(), p.Get) {
+				t.Errorf("%s: the message does not say how to get %s", c.Language, p.Name)
+			}
+		}
+		if script := filepath.Join("..", "..", "tools", "toolchains", c.Language+".sh"); !exists(script) {
+			t.Errorf("%s: the message names %s, which is not there", c.Language, script)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// A program of the project's own packages is preferred.
+func TestFindsLocalPrograms(t *testing.T) {
+	dir := folder(t, map[string]string{"node_modules/.bin/asc": "#!/bin/sh\n"})
+	local := filepath.Join(dir, "node_modules", ".bin", "asc")
+	if err := os.Chmod(local, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := Program{Executables: []string{"asc"}}
+	if got := p.find(dir); got != local {
+		t.Errorf("got %q, want %q", got, local)
+	}
+	p.works = func(string) bool { return false }
+	if got := p.find(dir); got != "" {
+		t.Errorf("got %q, though it does not work", got)
+	}
+}
+
+func TestCommandString(t *testing.T) {
+	c := Command{Args: []string{"/bin/go", "build", "-ldflags=-s -w", "it's"}, Env: []string{"GOOS=wasip1", "DIR=a b"}}
+	if got, want := c.String(), `GOOS=wasip1 DIR='a b' /bin/go build '-ldflags=-s -w' 'it'\''s'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := c.Name(); got != "go build" {
+		t.Errorf("name %q", got)
+	}
+}
