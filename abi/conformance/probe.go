@@ -252,15 +252,14 @@ func (p *probe) lost(id string) bool {
 
 // tryCancelled cancels a call in the middle.
 func tryCancelled(p *probe) outcome {
-	req := p.build(shape{n: 500})
+	req := p.build(shape{n: manyItems})
 	b, err := req.encode(p.lane)
 	if err != nil {
 		return failed("the kit cannot make the request: %s", err)
 	}
 	began := time.Now()
-	_, t := p.send(p.ctx, p.guest, req, b)
-	if t != nil && t.reason != "" {
-		return p.verdictOf("", t)
+	if _, t := p.send(p.ctx, p.guest, req, b); t != nil && t.reason != "" {
+		return skipped("a request that takes long enough fails without that: %s", t.detail)
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 func (a *app) pluginCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "plugin",
-		Short: "Write, build, list, inspect and call plugins",
-		Long: `Write, build, list, inspect and call plugins. A plugin is a folder with
+		Short: "Write, build, test, list, inspect and call plugins",
+		Long: `Write, build, test, list, inspect and call plugins. A plugin is a folder with
 plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
 		Example: `  anchor-host plugin build keep-best
   anchor-host plugin list
@@ -22,7 +22,7 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
 	})
 	cmd.AddCommand(
 		a.pluginNewCommand(), a.pluginBuildCommand(),
-		a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginSchemaCommand(),
+		a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginTestCommand(), a.pluginSchemaCommand(),
 	)
 	return cmd
 }

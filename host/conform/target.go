@@ -3,6 +3,7 @@ package conform
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -21,32 +22,42 @@ type Target struct {
 	host   *host.Host
 	spec   *host.Spec
 	config host.PluginConfig
-	count  func(ctx context.Context, texts ...string) ([]int, error)
 }
 
 // New makes a target of a plugin. cfg has grants and limits; clock and random
 // numbers are fixed whatever it says, and lanes and state are the kit's to
-// choose. tokens may be nil.
-func New(h *host.Host, spec *host.Spec, cfg host.PluginConfig, tokens pipeline.Tokenizer) *Target {
+// choose.
+func New(h *host.Host, spec *host.Spec, cfg host.PluginConfig) *Target {
 	if cfg.Limits.Timeout == 0 {
 		cfg.Limits.Timeout = DefaultTimeout
+	}
+	if cfg.Limits.Fuel == 0 {
+		cfg.Limits.Fuel = int64(DefaultTimeout/host.DefaultTimeout) * host.DefaultFuel
 	}
 	if cfg.Limits.QueueTimeout == 0 {
 		cfg.Limits.QueueTimeout = cfg.Limits.Timeout
 	}
 	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances = true, host.LaneAuto, 1
-	t := &Target{host: h, spec: spec, config: cfg}
-	if tokens != nil {
-		t.count = tokens.Count
-	}
-	return t
+	return &Target{host: h, spec: spec, config: cfg}
 }
+
+// countTokens counts as a build without a tokenizer of its own does. The
+// vocabulary is loaded when it is first needed.
+func countTokens(ctx context.Context, texts ...string) ([]int, error) {
+	t, err := defaultTokenizer()
+	if err != nil {
+		return nil, err
+	}
+	return t.Count(ctx, texts...)
+}
+
+var defaultTokenizer = sync.OnceValues(func() (pipeline.Tokenizer, error) { return pipeline.EncodingTokenizer("cl100k_base") })
 
 // Describe implements conformance.Target.
 func (t *Target) Describe() conformance.Description {
 	g := t.config.Grants
 	d := conformance.Description{
-		Manifest: t.spec.Manifest, Digest: t.spec.Digest, Size: t.spec.Size, CountTokens: t.count,
+		Manifest: t.spec.Manifest, Digest: t.spec.Digest, Size: t.spec.Size, CountTokens: countTokens,
 		MaxItems: bound(t.config.Limits.Items, host.DefaultItems), MaxTokens: bound(t.config.Limits.Tokens, host.DefaultTokens),
 		Remembers: g.KV != nil || g.HTTP != nil || writable(g.Files),
 	}

@@ -71,7 +71,7 @@ func init() {
 	})
 	rerank.Scores(func(r *pdk.Request, s *stepSettings, scores []float64) error {
 		for i := range scores {
-			scores[i] = float64(strings.Count(r.Items.At(i).Text(), s.Word)) / 10
+			scores[i] = min(1, float64(strings.Count(r.Items.At(i).Text(), s.Word))/10)
 		}
 		return nil
 	})
@@ -156,7 +156,7 @@ func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 	items := make([]pdk.NewItem, 0, r.TopK)
 	for i := range r.TopK {
 		items = append(items, pdk.NewItem{Key: fmt.Sprint(i), Content: fmt.Sprintf("%s %s %d", greeting, r.Query().Text, i),
-			Score: 1 - float64(i)/100, Metadata: pdk.Metadata{"n": int64(i), "left": int64(r.TokensLeft)}})
+			Score: max(0, 1-float64(i)/100), Metadata: pdk.Metadata{"n": int64(i), "left": int64(r.TokensLeft)}})
 	}
 	return items, nil
 }
