@@ -56,6 +56,7 @@ type build struct {
 	formatType string
 	diag       *Diagnostics
 	story      *storyLog // nil unless the pipeline explains
+	still      bool      // nobody changes items any more; kept for story
 
 	whole     []Item // items before some were cut, nil when none was
 	uncut     []int  // counts before that
@@ -83,7 +84,7 @@ func (b *build) start(ctx context.Context) error {
 func (b *build) addSystem(ctx context.Context) error {
 	system, err := b.p.countedSystem(ctx)
 	b.items = system
-	b.record("system", nil)
+	b.recordOffer("system", nil, true)
 	b.at = b.p.now()
 	return err
 }
@@ -99,8 +100,9 @@ func (b *build) addMemory(ctx context.Context) error {
 		return err
 	}
 	b.diag.MemoryItems = pointer(len(items))
+	own := len(b.items) > 0
 	b.items = appendItems(b.items, items)
-	b.record("memory", b.p.memory)
+	b.recordOffer("memory", b.p.memory, own)
 	return nil
 }
 
@@ -135,7 +137,7 @@ func (b *build) runSteps(ctx context.Context) error {
 		n := rest[0].group
 		group, own := rest[:n], queries[:n]
 		rest, queries = rest[n:], queries[n:]
-		if err := b.runGroup(ctx, group, own); err != nil {
+		if err := b.runGroup(ctx, group, rest, own); err != nil {
 			return err
 		}
 	}

@@ -66,6 +66,9 @@ func isolated(v any) bool {
 	return true
 }
 
+// sees reports whether somebody's code is given the items who may change or keep them.
+func (st *step) sees() bool { return !st.isolated && !st.blind }
+
 // joins reports whether next runs at the same time as st.
 func (st *step) joins(next *step) bool {
 	return st.appender != nil && next.appender != nil && st.Priority == next.Priority
@@ -90,16 +93,17 @@ type outcome struct {
 // the order of registration, each event when its turn has come; when one of them
 // fails the build, those after it are cancelled and leave no trace.
 //
-// Each has its place in queries for a query of its own.
-func (b *build) runGroup(ctx context.Context, group []step, queries []Query) error {
+// Each has its place in queries for a query of its own. next are the steps after them.
+func (b *build) runGroup(ctx context.Context, group, next []step, queries []Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	b.show(group)
 	if len(group) == 1 {
 		b.p.onStepStart(ctx, group[0].Name, b.items)
 		out := b.attempt(ctx, &group[0], &queries[0], b.items, b.mark(), false)
 		b.at = b.at.Add(out.took)
-		return b.settle(ctx, &group[0], out)
+		return b.settle(ctx, &group[0], out, next)
 	}
 	groupCtx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -117,7 +121,7 @@ func (b *build) runGroup(ctx context.Context, group []step, queries []Query) err
 	}
 	for i := range group {
 		b.p.onStepStart(ctx, group[i].Name, b.items)
-		if err := b.settle(ctx, &group[i], <-outcomes[i]); err != nil {
+		if err := b.settle(ctx, &group[i], <-outcomes[i], next); err != nil {
 			return err
 		}
 	}
@@ -194,8 +198,8 @@ func sameList(a, b []Item) bool {
 }
 
 // settle enters the outcome of a step into the build. A failure under Skip is
-// noted and logged; the items stay as they are.
-func (b *build) settle(ctx context.Context, st *step, out outcome) error {
+// noted and logged; the items stay as they are. next are the steps that did not run yet.
+func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) error {
 	if out.err != nil {
 		err := b.settleFailure(ctx, st, out.err)
 		b.at = b.p.now()
@@ -204,9 +208,9 @@ func (b *build) settle(ctx context.Context, st *step, out outcome) error {
 	if st.appender != nil {
 		out.items = appendItems(b.items, out.items)
 	}
-	same := st.isolated && sameList(out.items, b.items)
+	before := b.items
 	b.items = out.items
-	b.recordStep(st, same)
+	b.recordStep(st, before, next)
 	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{Name: st.Name, ItemsAfter: len(b.items), TimeMS: milliseconds(out.took)})
 	b.p.onStepEnd(ctx, st.Name, b.items, out.took)
 	return nil

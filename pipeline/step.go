@@ -26,9 +26,9 @@ type Appender interface {
 
 // Isolated marks a [Step], or the [Retriever], [Filter] and so on behind one, that
 // never changes the query and the items it is given, keeps no reference to them
-// when it has returned, and returns soon after its context has ended. The build
-// then needs neither copies nor a goroutine to protect itself. Steps that run
-// plugins are isolated.
+// when it has returned, leaves the list that it returned alone, and returns soon after
+// its context has ended. The build then needs neither copies nor a goroutine to protect
+// itself. Steps that run plugins are isolated.
 type Isolated interface{ Isolated() }
 
 // StepFunc makes a function a [Step]; as there, a nil list is an empty one.

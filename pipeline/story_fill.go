@@ -1,5 +1,7 @@
 package pipeline
 
+import "slices"
+
 // fillLog is how the window was filled.
 type fillLog struct {
 	entries   []fillEntry // first what the budget kept out, then the window, then the rest
@@ -9,12 +11,18 @@ type fillLog struct {
 
 // fillEntry is the verdict on one item.
 type fillEntry struct {
-	reason    OverflowReason // empty for an item of the window
-	row       int32
 	available int // tokens, when it was tried in vain
 	tokens    int
 	bytes     int // of the text that is in the window
+	row       int32
+	code      uint8 // of the reason
 }
+
+// reasons are what may be the reason of an entry, empty for an item of the window. A
+// number in the place of a text spares the garbage collector the entries.
+var reasons = [...]OverflowReason{"", OverflowWindow, OverflowSourceCap, OverflowSourceDropped, OverflowSharedPool}
+
+func (e *fillEntry) reason() OverflowReason { return reasons[e.code] }
 
 // decided notes the verdict on row i. An empty reason is a place in the window.
 func (b *build) decided(i int32, reason OverflowReason, available int) {
@@ -26,7 +34,7 @@ func (b *build) decided(i int32, reason OverflowReason, available int) {
 		f.entries = make([]fillEntry, 0, len(b.items))
 		f.budget, f.maxTokens = b.p.budget, b.p.maxTokens
 	}
-	f.entries = append(f.entries, fillEntry{reason, i, available, b.counts[i], len(b.items[i].Content)})
+	f.entries = append(f.entries, fillEntry{available, b.counts[i], len(b.items[i].Content), i, uint8(slices.Index(reasons[:], reason))})
 }
 
 // verdicts returns how many there are.
@@ -52,8 +60,8 @@ func (f *fillLog) budgets(rows []Item) (met []*BudgetMet, places []int) {
 	totals := f.sourceTotals(rows)
 	for i := range f.entries {
 		e := &f.entries[i]
-		m := &BudgetMet{Kind: kindOf(e.reason), Limit: f.limit(e.reason, rows[e.row].Source), Available: e.available, Needed: e.tokens}
-		switch e.reason {
+		m := &BudgetMet{Kind: kindOf(e.reason()), Limit: f.limit(e.reason(), rows[e.row].Source), Available: e.available, Needed: e.tokens}
+		switch e.reason() {
 		case "":
 			place++
 			places[e.row] = place
@@ -125,13 +133,13 @@ func (f *fillLog) displace(rows []Item, met []*BudgetMet) {
 			continue
 		}
 		pool := f.poolOf(rows[i].Source)
-		switch kindOf(e.reason) {
+		switch kindOf(e.reason()) {
 		case BudgetWholeSource: // its own source is too large: nothing displaced it
 		case BudgetSource, BudgetSharedPool:
 			met[i].displacedBy(rows, caps[pool])
 		default:
 			caps[pool] = append(caps[pool], e)
-			if e.reason == "" {
+			if e.reason() == "" {
 				window = append(window, e)
 				continue
 			}

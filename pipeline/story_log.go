@@ -9,6 +9,10 @@ import (
 // a stage with the list after it, so that no stage has to cooperate. It belongs to the
 // goroutine of the build until it is told.
 //
+// Lists that nobody changes any more, as those of isolated steps are, are only kept: they
+// are compared when the stories are asked for, or before a step runs that may change
+// them.
+//
 // An item after a stage is the one before it that has the same id. Where an id repeats,
 // the same source and text decide, then the same source, and among twins their order.
 // Metadata that a step changes inside the map it was given is not noticed; steps must
@@ -20,6 +24,12 @@ type storyLog struct {
 	gone   []storyEnd
 	rows   []Item  // the items now
 	owners []int32 // the story of each row
+
+	// borrowed: rows are a list of the build, which nobody changes any more.
+	borrowed bool
+	// pending are stages whose lists nobody changes any more. They are compared when
+	// that is asked for, mostly after the build.
+	pending []pendingStage
 
 	spareRows   []Item
 	spareOwners []int32
@@ -65,20 +75,51 @@ func valuesOf(it *Item, place int) storyValues {
 	}
 }
 
-// record compares the list after a stage with the one before it.
-func (l *storyLog) record(stage StoryStage, after []Item) {
+// pendingStage is a stage that was not compared yet, and the list after it.
+type pendingStage struct {
+	stage StoryStage
+	items []Item
+}
+
+// later has a stage compared when that is asked for. Nobody may change the list.
+func (l *storyLog) later(stage StoryStage, after []Item) {
+	l.pending = append(l.pending, pendingStage{stage, after[:len(after):len(after)]})
+}
+
+// catchUp compares the stages that were put off.
+func (l *storyLog) catchUp() {
+	for i := range l.pending {
+		l.record(l.pending[i].stage, l.pending[i].items, true)
+	}
+	l.pending = nil
+}
+
+// own catches up, and lets go of the lists of the build: somebody may change them now.
+func (l *storyLog) own() {
+	l.catchUp()
+	if l.borrowed {
+		l.rows, l.borrowed = slices.Clone(l.rows), false
+	}
+}
+
+// record compares the list after a stage with the one before it. still: nobody changes
+// the list any more. Otherwise it is copied, and rows must be the log's own.
+func (l *storyLog) record(stage StoryStage, after []Item, still bool) {
 	n := int32(len(l.stages))
 	before := len(l.notes) + len(l.starts) + len(l.gone)
 	l.stages = append(l.stages, stage)
 	first := samePrefix(l.rows, after)
 	switch {
 	case first == len(l.rows) && first == len(after):
-		l.compareInPlace(n, after)
+		l.compareInPlace(n, after, still)
 	case first == len(l.rows):
-		l.compareInPlace(n, after[:first])
-		l.begin(n, after[first:])
+		l.compareInPlace(n, after[:first], still)
+		l.begin(n, after[first:], still)
 	default:
-		l.rearrange(n, first, after)
+		l.rearrange(n, first, after, still)
+	}
+	if still {
+		l.rows, l.borrowed = after, true
 	}
 	if before == len(l.notes)+len(l.starts)+len(l.gone) {
 		l.stages = l.stages[:n]
@@ -101,11 +142,13 @@ func samePrefix(a, b []Item) int {
 }
 
 // compareInPlace notes the changes of items that kept their places.
-func (l *storyLog) compareInPlace(stage int32, after []Item) {
+func (l *storyLog) compareInPlace(stage int32, after []Item, still bool) {
 	for i := range after {
 		if did := changes(&l.rows[i], &after[i]); did != 0 {
 			l.note(stage, l.owners[i], did, valuesOf(&l.rows[i], i), valuesOf(&after[i], i))
-			l.rows[i] = after[i]
+			if !still {
+				l.rows[i] = after[i]
+			}
 		}
 	}
 }
@@ -118,12 +161,14 @@ func (l *storyLog) note(stage, story int32, did Did, before, after storyValues) 
 }
 
 // begin begins the stories of items that come after all others.
-func (l *storyLog) begin(stage int32, items []Item) {
+func (l *storyLog) begin(stage int32, items []Item, still bool) {
 	l.starts, l.owners = slices.Grow(l.starts, len(items)), slices.Grow(l.owners, len(items))
 	for i := range items {
 		l.owners = append(l.owners, l.start(stage, &items[i], len(l.rows)+i))
 	}
-	l.rows = append(l.rows, items...)
+	if !still {
+		l.rows = append(l.rows, items...)
+	}
 }
 
 func (l *storyLog) start(stage int32, it *Item, place int) (story int32) {
@@ -132,7 +177,7 @@ func (l *storyLog) start(stage int32, it *Item, place int) (story int32) {
 }
 
 // rearrange notes a list whose first items are the same, and others are not.
-func (l *storyLog) rearrange(stage int32, first int, after []Item) {
+func (l *storyLog) rearrange(stage int32, first int, after []Item, still bool) {
 	from, to := l.matcher.match(l.rows, after, first)
 	owners := slices.Grow(l.spareOwners[:0], len(after))[:len(after)]
 	moved := l.matcher.moved(from, to)
@@ -156,7 +201,9 @@ func (l *storyLog) rearrange(stage int32, first int, after []Item) {
 			l.gone = append(l.gone, storyEnd{l.rows[j], l.owners[j], stage, int32(j + 1)})
 		}
 	}
-	l.rows, l.spareRows = append(l.spareRows[:0], after...), l.rows
+	if !still {
+		l.rows, l.spareRows = append(l.spareRows[:0], after...), l.rows
+	}
 	l.owners, l.spareOwners = owners, l.owners
 }
 

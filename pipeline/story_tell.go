@@ -1,5 +1,7 @@
 package pipeline
 
+import "slices"
+
 // newStoryLog returns a log if the pipeline explains its builds.
 func (p *Pipeline) newStoryLog() *storyLog {
 	if !p.explain {
@@ -8,19 +10,54 @@ func (p *Pipeline) newStoryLog() *storyLog {
 	return &storyLog{stages: make([]StoryStage, 0, len(p.steps)+2)}
 }
 
-// record notes what a stage did to the items, which are those after it. by is what ran
-// in it, or nil.
-func (b *build) record(stage string, by any) {
-	if b.story != nil {
-		b.story.record(StoryStage{Stage: stage, ModuleInfo: moduleOf(by)}, b.items)
+// record notes what a stage did to the items, which are those after it. next is the
+// first step that comes after it, if there is one.
+func (b *build) record(stage StoryStage, next []step) {
+	if !b.still && len(next) > 0 && !next[0].sees() {
+		b.items, b.still = slices.Clone(b.items), true
 	}
+	if b.still {
+		b.story.later(stage, b.items)
+		return
+	}
+	b.story.own()
+	b.story.record(stage, b.items, false)
 }
 
-// recordStep does the same for a step. same: an isolated step returned the list it was
-// given.
-func (b *build) recordStep(st *step, same bool) {
-	if b.story != nil && !same {
-		b.story.record(StoryStage{Stage: "step", Step: st.Name, ModuleInfo: st.module}, b.items)
+// recordOffer notes the items of the system prompts or of the memory. by is what offered
+// them, or nil; its list is the build's own if there was something before it.
+func (b *build) recordOffer(stage string, by any, own bool) {
+	if b.story == nil {
+		return
+	}
+	b.still = own
+	b.record(StoryStage{Stage: stage, ModuleInfo: moduleOf(by)}, b.p.steps)
+}
+
+// recordStep notes what a step did. before are the items before it, next the steps after
+// it.
+func (b *build) recordStep(st *step, before []Item, next []step) {
+	if b.story == nil {
+		return
+	}
+	same := sameList(b.items, before)
+	if st.isolated && same {
+		return
+	}
+	switch {
+	case st.appender != nil && !same:
+		b.still = len(before) > 0 // then it was copied
+	case st.sees():
+		b.still = false
+	}
+	b.record(StoryStage{Stage: "step", Step: st.Name, ModuleInfo: st.module}, next)
+}
+
+// show prepares the log for steps that may change the items they are given.
+func (b *build) show(group []step) {
+	if b.story != nil && slices.ContainsFunc(group, func(st step) bool { return st.sees() }) {
+		b.story.own()
+		b.still = false
 	}
 }
 
@@ -34,6 +71,7 @@ func (b *build) stories() *Stories {
 
 // tell puts the log into words.
 func (l *storyLog) tell() []ItemStory {
+	l.catchUp()
 	stories := make([]ItemStory, len(l.starts))
 	l.openStories(stories)
 	for i := range l.rows {
@@ -135,7 +173,7 @@ func (l *storyLog) tellFill(stories []ItemStory) {
 			Place: &Change[int]{int(f.row) + 1, places[f.row]},
 		}
 		story.Fate, story.Tokens = FateLeftOut, f.tokens
-		if f.reason == "" {
+		if f.reason() == "" {
 			story.Fate, e.Did = FateInWindow, DidAdmit
 			if f.bytes != len(it.Content) {
 				e.Did |= DidCut

@@ -415,8 +415,9 @@ func TestRecordingCostsNothingWhenOff(t *testing.T) {
 	st := &step{StepConfig: StepConfig{Name: "s"}}
 	if n := testing.AllocsPerRun(100, func() {
 		b.story = b.p.newStoryLog()
-		b.record("system", nil)
-		b.recordStep(st, false)
+		b.recordOffer("system", nil, true)
+		b.show([]step{*st})
+		b.recordStep(st, nil, nil)
 		b.decided(0, "", 0)
 		b.diag.Items = b.stories()
 	}); n != 0 || b.diag.Items != nil {
