@@ -2,7 +2,7 @@
 // other plugin hosts, plain wazero, a subprocess. It has a module of its own, so
 // that no peer reaches the go.mod of the product.
 //
-//	go -C tools/engine run . [-short] [-only REGEXP] [-o json FILE] [-list]
+//	go -C tools/engine run . [-short] [-only REGEXP] [-o json FILE] [-profiles DIR] [-list]
 //
 // It prints one row per target: the state and the lane that were measured, the
 // figure, the gate, and the stretch figure. A missed gate, or a row that could not
@@ -43,6 +43,8 @@ type options struct {
 	file   string
 	root   string
 	binary string
+	// profiles is a folder for profiles, "" for none.
+	profiles string
 	// deadlines is how often each hostile function is stopped.
 	deadlines int
 }
@@ -65,6 +67,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	})
 	flags.StringVar(&o.root, "root", "../..", "folder of the repository")
 	flags.StringVar(&o.binary, "binary", "", "the command anchor-host (default: build/anchor-host of the repository)")
+	flags.StringVar(&o.profiles, "profiles", "", "write a CPU profile of each row into this `folder`")
 	flags.IntVar(&o.deadlines, "deadlines", 1000, "how often each hostile function is stopped")
 	rest, err := parseAround(flags, args, o)
 	if err != nil {

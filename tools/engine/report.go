@@ -128,7 +128,7 @@ func (r *report) write(w io.Writer) {
 		l := &r.Rows[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.What, l.State, l.Lane, l.Against, l.Figure, l.Gate, l.Stretch, l.Verdict)
 	}
-	t.Flush() //nolint:errcheck // like the other writes of a table: whoever reads it has gone
+	_ = t.Flush() // like the other writes of a table: whoever reads it has gone
 	r.writeDetails(w)
 }
 

@@ -42,7 +42,7 @@ func (s *suite) nextInstance(ctx context.Context) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	s.later(func() { h.Close(context.Background()) }) //nolint:errcheck // its plugin is closed before it
+	s.later(func() { _ = h.Close(context.Background()) }) // its plugin is closed before it
 	own, err := s.loadSteps(ctx, h, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: n + 1, Timeout: holdTime}})
 	if err != nil {
 		return reading{}, err
@@ -189,7 +189,7 @@ func manyInstances(ctx context.Context, j job) (use memoryUse, err error) {
 	if err != nil {
 		return use, err
 	}
-	wasm, manifest = nil, nil //nolint:ineffassign,staticcheck // lets go of the module before memory is measured
+	wasm, manifest = nil, nil //nolint:ineffassign // lets go of the module before memory is measured
 	if err := held.hold(ctx, ours{p}); err != nil {
 		return use, err
 	}

@@ -48,8 +48,8 @@ func (s *suite) scaling(step func() error) (reading, error) {
 		if err != nil {
 			return reading{}, err
 		}
-		l1, _ := throughput(1, 1, period, spin) //nolint:errcheck // it cannot fail
-		l2, _ := throughput(2, 2, period, spin) //nolint:errcheck // it cannot fail
+		l1, _ := throughput(1, 1, period, spin) // it cannot fail
+		l2, _ := throughput(2, 2, period, spin) // it cannot fail
 		plugin, loop, spare = append(plugin, p2/p1), append(loop, l2/l1), append(spare, p2/alone)
 	}
 	p, l := quantile(plugin, 0.5), quantile(loop, 0.5)

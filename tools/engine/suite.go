@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -114,13 +116,34 @@ func (s *suite) measureAll(ctx context.Context) *report {
 		}
 		s.progress("%s ...", r.name)
 		began := time.Now()
-		got, err := r.run(ctx)
+		got, err := s.profiled(r.name, func() (reading, error) { return r.run(ctx) })
 		s.release()
 		line := rep.add(r, got, err)
 		s.progress("%s: %s %s (%s)", r.name, line.Figure, line.Verdict, time.Since(began).Round(time.Millisecond))
 	}
 	rep.end()
 	return rep
+}
+
+// profiled runs f, under the profiler if that is asked for. The other side of a
+// comparison is in the profile too.
+func (s *suite) profiled(name string, f func() (reading, error)) (reading, error) {
+	if s.opts.profiles == "" {
+		return f()
+	}
+	if err := os.MkdirAll(s.opts.profiles, 0o755); err != nil {
+		return reading{}, err
+	}
+	file, err := os.Create(filepath.Join(s.opts.profiles, strings.ReplaceAll(name, "/", "-")+".prof"))
+	if err != nil {
+		return reading{}, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return reading{}, errors.Join(err, file.Close())
+	}
+	got, err := f()
+	pprof.StopCPUProfile()
+	return got, errors.Join(err, file.Close())
 }
 
 // later has f called when the row is measured.

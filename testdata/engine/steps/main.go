@@ -12,10 +12,10 @@ import (
 type settings struct{}
 
 func init() {
-	// Each text comes back with another first byte, so that the host sees a change.
+	// Each text comes back without its first byte, so that the host sees a change.
 	process.Handle(func(r *pdk.Request, _ *settings, c *pdk.Changes) error {
 		for i := range r.Items.Len() {
-			c.SetText(i, "="+r.Items.At(i).Text()[1:])
+			c.SetText(i, r.Items.At(i).Text()[1:])
 		}
 		return nil
 	})
