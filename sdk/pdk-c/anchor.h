@@ -270,6 +270,7 @@ ANCHOR__SMALL void anchor_add_double(anchor_buf *b, double d) {
     }
     uint64_t fewer = (n + 50) / 100;
     if (anchor__double_bits(anchor__double(fewer, 2 - ten)) == (bits & ~(1ull << 63))) n = fewer * 100;
+    if (n == 100000000000000000ull) n /= 10, ten--;
     for (int i = 17; i-- > 0; n /= 10) text[i] = (char)('0' + n % 10);
     while (digits > 1 && text[digits - 1] == '0') digits--;
     int point = 17 - ten; /* d is 0.digits * 10^point */

@@ -1,0 +1,97 @@
+use crate::{Json, Request, Result};
+
+/// An item that a plugin adds. Only `content` must be there.
+#[derive(Clone, Debug, Default)]
+pub struct NewItem {
+    /// Tells items of one plugin apart; empty: by the content.
+    pub key: String,
+    pub content: String,
+    /// Empty: the step's.
+    pub source: String,
+    /// 0 to 1.
+    pub score: f64,
+    /// 1 to 10; 0: the default of the source.
+    pub priority: u32,
+    /// An object, or null.
+    pub metadata: Json,
+    /// Nanoseconds since 1970.
+    pub created_at: Option<i64>,
+}
+
+/// What a function wants done to the rows of its request. What is not mentioned
+/// stays as it is.
+#[derive(Debug, Default)]
+pub struct Changes {
+    pub(crate) rows: u32,
+    pub(crate) keep: Option<Vec<u32>>,
+    pub(crate) texts: Vec<(u32, String)>,
+    pub(crate) metadata: Vec<(u32, Json)>,
+    pub(crate) priorities: Vec<(u32, u32)>,
+    pub(crate) scores: Vec<(u32, f64)>,
+    pub(crate) items: Vec<NewItem>,
+    pub(crate) order: Option<Vec<u32>>,
+}
+
+impl Changes {
+    /// Changes to a request: for tests of a plugin. Functions receive theirs.
+    pub fn of(r: &Request) -> Changes {
+        Changes { rows: r.len() as u32, ..Default::default() }
+    }
+
+    /// One more row that stays; all rows that no call names go.
+    pub fn keep(&mut self, row: u32) {
+        self.keep.get_or_insert_with(Vec::new).push(row);
+    }
+
+    /// The rows that stay, ascending.
+    pub fn keep_rows(&mut self, rows: Vec<u32>) {
+        self.keep = Some(rows);
+    }
+
+    /// Replaces the text of a row.
+    pub fn set_text(&mut self, row: u32, text: impl Into<String>) {
+        self.texts.push((row, text.into()));
+    }
+
+    /// Replaces the metadata of a row, the whole of it, by an object.
+    pub fn set_metadata(&mut self, row: u32, metadata: Json) {
+        self.metadata.push((row, metadata));
+    }
+
+    /// Replaces the priority of a row, 1 to 10.
+    pub fn set_priority(&mut self, row: u32, priority: u32) {
+        self.priorities.push((row, priority));
+    }
+
+    /// Replaces the score of a row, 0 to 1.
+    pub fn set_score(&mut self, row: u32, score: f64) {
+        self.scores.push((row, score));
+    }
+
+    /// Adds an item and returns its row number, for [`Changes::order`].
+    pub fn add(&mut self, item: NewItem) -> u32 {
+        self.items.push(item);
+        self.rows + self.items.len() as u32 - 1
+    }
+
+    /// All rows that stay, new items included, in their new order.
+    pub fn order(&mut self, rows: Vec<u32>) {
+        self.order = Some(rows);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keep.is_none()
+            && self.order.is_none()
+            && self.texts.len() + self.metadata.len() + self.priorities.len() == 0
+            && self.scores.len() + self.items.len() == 0
+    }
+
+    /// Finds the mistakes that only one of the lanes could say.
+    pub(crate) fn check(&self) -> Result<()> {
+        let scores = self.scores.iter().map(|s| s.1).chain(self.items.iter().map(|i| i.score));
+        match scores.into_iter().all(|score| (0.0..=1.0).contains(&score)) {
+            true => Ok(()),
+            false => Err("reply: a score that is not within 0..1".into()),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What the exports of a plugin call.
+
+use std::cell::UnsafeCell;
+
+use crate::batch::Batch;
+use crate::{kernel, write, Changes, Error, Json, Request, Result};
+
+const DONE: i32 = 0;
+const NO_CHANGE: i32 = 1;
+const FAILED: i32 = -1;
+
+const MAX_BATCH: u32 = 256 << 20;
+
+/// The words of a mailbox, by number.
+const IN_ADDR: usize = 1;
+const IN_CAP: usize = 2;
+const OUT_ADDR: usize = 3;
+const OUT_LEN: usize = 4;
+
+/// What the host is lent. The words of the input begin at a multiple of 8.
+struct Lent {
+    mailbox: [u32; 6],
+    input: Vec<u64>,
+    output: Vec<u8>,
+    hooked: bool,
+}
+
+struct Shared(UnsafeCell<Lent>);
+
+// An instance runs one call at a time, in one thread.
+unsafe impl Sync for Shared {}
+
+static LENT: Shared = Shared(UnsafeCell::new(Lent {
+    mailbox: [24, 0, 0, 0, 0, 0],
+    input: Vec::new(),
+    output: Vec::new(),
+    hooked: false,
+}));
+
+/// No caller holds the result while another one asks.
+fn lent() -> &'static mut Lent {
+    unsafe { &mut *LENT.0.get() }
+}
+
+/// The address of the mailbox.
+pub fn mailbox() -> u32 {
+    lent().mailbox.as_ptr() as usize as u32
+}
+
+/// Makes room for so many bytes and returns the address, 0 when there is none.
+pub fn reserve(size: u32) -> u32 {
+    let lent = lent();
+    let words = (size as usize + 0xffff) / 0x10000 * 0x2000;
+    if size > MAX_BATCH {
+        return 0;
+    }
+    if words > lent.input.len() {
+        lent.input = Vec::new(); // first, so that both need not fit
+        lent.mailbox[IN_CAP] = 0;
+        if lent.input.try_reserve_exact(words).is_err() {
+            return 0;
+        }
+        lent.input.resize(words, 0);
+    }
+    lent.mailbox[IN_ADDR] = lent.input.as_ptr() as usize as u32;
+    lent.mailbox[IN_CAP] = 8 * lent.input.len() as u32;
+    lent.mailbox[IN_ADDR]
+}
+
+/// Logs where a panic happened; the call ends in a trap then.
+fn hook() {
+    let lent = lent();
+    if !lent.hooked {
+        lent.hooked = true;
+        std::panic::set_hook(Box::new(|info| crate::host::log_error(&info.to_string())));
+    }
+}
+
+fn status(result: Result<()>) -> i32 {
+    match result {
+        Ok(()) => DONE,
+        Err(Error::NoChange) => NO_CHANGE,
+        Err(Error::Message(message)) => {
+            kernel::error(&message);
+            FAILED
+        }
+    }
+}
+
+/// A function of an operation on rows.
+type Handler<'a> = &'a mut dyn FnMut(&Request, &mut Changes) -> Result<()>;
+
+fn run(f: Handler, r: &Request) -> Result<Changes> {
+    let mut c = Changes::of(r);
+    f(r, &mut c)?;
+    c.check()?;
+    if c.is_empty() {
+        return Err(Error::NoChange);
+    }
+    Ok(c)
+}
+
+fn input() -> Result<Json> {
+    let text = String::from_utf8(kernel::input()).map_err(|_| "request: is not UTF-8")?;
+    Ok(Json::parse(&text).ok_or("request: is not JSON")?)
+}
+
+/// Serves a call of the JSON lane.
+pub fn json(f: Handler) -> i32 {
+    hook();
+    status((|| {
+        let doc = input()?;
+        let changes = run(f, &Request::of_document(&doc))?;
+        kernel::output(write::document(&changes).as_bytes());
+        Ok(())
+    })())
+}
+
+/// Serves a call of the batch lane.
+pub fn batch(f: Handler, address: u32, length: u32) -> i32 {
+    hook();
+    lent().mailbox[OUT_LEN] = 0;
+    status(answer(f, address, length))
+}
+
+fn answer(f: Handler, address: u32, length: u32) -> Result<()> {
+    let lent = lent();
+    if address != lent.mailbox[IN_ADDR] || length > lent.mailbox[IN_CAP] {
+        return Err("batch: is not in the room lent".into());
+    }
+    let words: &'static [u64] = &lent.input;
+    // Any bytes are sound words and the other way round.
+    let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr() as *const u8, length as usize) };
+    let r = Batch::open(bytes).and_then(Request::of_batch).ok_or("batch: breaks the layout")?;
+    write::container(&run(f, &r)?, &mut lent.output);
+    lent.mailbox[OUT_ADDR] = lent.output.as_ptr() as usize as u32;
+    lent.mailbox[OUT_LEN] = lent.output.len() as u32;
+    Ok(())
+}
+
+/// Serves a call of an operation that has the JSON lane alone.
+pub fn document(f: &mut dyn FnMut(&Json) -> Result<Json>) -> i32 {
+    hook();
+    status((|| {
+        let reply = f(&input()?)?;
+        if reply != Json::Null {
+            let mut text = String::new();
+            reply.write(&mut text);
+            kernel::output(text.as_bytes());
+        }
+        Ok(())
+    })())
+}

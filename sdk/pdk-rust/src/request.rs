@@ -1,0 +1,193 @@
+use crate::batch::{Batch, Section};
+use crate::{time, Json};
+
+/// What the host asks: the rows, the query and how much is wanted. Rows are
+/// numbered from 0. It looks the same in both lanes.
+pub struct Request<'a> {
+    rows: u32,
+    source: Source<'a>,
+    settings: Json,
+}
+
+enum Source<'a> {
+    Batch(Batch<'a>),
+    Document(&'a Json),
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn of_batch(batch: Batch<'a>) -> Option<Self> {
+        let settings = match batch.field(Section::Settings) {
+            "" => Json::Null,
+            text => Json::parse(text)?,
+        };
+        Some(Request { rows: batch.rows, source: Source::Batch(batch), settings })
+    }
+
+    /// The request that a document of the JSON lane is: for tests of a plugin.
+    pub fn of_document(doc: &'a Json) -> Self {
+        let rows = doc.get("items").list().len() as u32;
+        Request { rows, source: Source::Document(doc), settings: doc.get("settings").clone() }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Reports whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The numbers of all rows.
+    pub fn rows(&self) -> std::ops::Range<u32> {
+        0..self.rows
+    }
+
+    fn text_of(&self, s: Section, name: &str, row: u32) -> &str {
+        match &self.source {
+            Source::Batch(b) => b.text(s, row),
+            Source::Document(_) => self.cell(name, row).text().unwrap_or(""),
+        }
+    }
+
+    fn cell(&self, name: &str, row: u32) -> &Json {
+        match &self.source {
+            Source::Document(doc) => doc.get("items").list().get(row as usize).map_or(&Json::Null, |item| item.get(name)),
+            Source::Batch(_) => &Json::Null,
+        }
+    }
+
+    fn u32_of(&self, s: Section, name: &str, row: u32) -> u32 {
+        match &self.source {
+            Source::Batch(b) => b.u32(s, row),
+            Source::Document(_) => self.cell(name, row).int().unwrap_or(0) as u32,
+        }
+    }
+
+    /// The text of a row.
+    pub fn text(&self, row: u32) -> &str {
+        self.text_of(Section::Text, "content", row)
+    }
+
+    /// The id of a row; not unique.
+    pub fn id(&self, row: u32) -> &str {
+        self.text_of(Section::Id, "id", row)
+    }
+
+    /// Where a row comes from, such as `retrieval`.
+    pub fn source(&self, row: u32) -> &str {
+        self.text_of(Section::Source, "source", row)
+    }
+
+    /// The score of a row, 0 to 1.
+    pub fn score(&self, row: u32) -> f64 {
+        match &self.source {
+            Source::Batch(b) => f64::from_bits(b.bits(Section::Score, row)),
+            Source::Document(_) => self.cell("score", row).number().unwrap_or(0.0),
+        }
+    }
+
+    /// The priority of a row.
+    pub fn priority(&self, row: u32) -> u32 {
+        self.u32_of(Section::Priority, "priority", row)
+    }
+
+    /// The tokens of a row.
+    pub fn token_count(&self, row: u32) -> u32 {
+        self.u32_of(Section::TokenCount, "token_count", row)
+    }
+
+    /// When a row was made, in nanoseconds since 1970.
+    pub fn created_at(&self, row: u32) -> Option<i64> {
+        let ns = match &self.source {
+            Source::Batch(b) if !b.has(Section::CreatedAt) => time::NONE,
+            Source::Batch(b) => b.bits(Section::CreatedAt, row) as i64,
+            Source::Document(_) => time::parse(self.cell("created_at", row).text().unwrap_or("")),
+        };
+        (ns != time::NONE).then(|| ns)
+    }
+
+    /// A metadata value of a row, [`Json::Null`] when there is none.
+    pub fn meta(&self, row: u32, key: &str) -> Json {
+        match &self.source {
+            Source::Batch(b) => {
+                let m = b.metadata();
+                let found = m.entries(row).find(|&e| m.key(e) == key);
+                found.map_or(Json::Null, |e| m.value(e))
+            }
+            Source::Document(_) => self.cell("metadata", row).get(key).clone(),
+        }
+    }
+
+    /// The metadata of a row, as an object.
+    pub fn metadata(&self, row: u32) -> Json {
+        match &self.source {
+            Source::Batch(b) => {
+                let m = b.metadata();
+                Json::Object(m.entries(row).map(|e| (m.key(e).into(), m.value(e))).collect())
+            }
+            Source::Document(_) => match self.cell("metadata", row) {
+                Json::Null => Json::Object(Vec::new()),
+                object => object.clone(),
+            },
+        }
+    }
+
+    fn query_member(&self, s: Section, name: &str) -> Json {
+        match &self.source {
+            Source::Batch(b) => Json::parse(b.field(s)).unwrap_or_default(),
+            Source::Document(doc) => doc.get("query").get(name).clone(),
+        }
+    }
+
+    /// The text of the query.
+    pub fn query(&self) -> &str {
+        match &self.source {
+            Source::Batch(b) => b.field(Section::QueryText),
+            Source::Document(doc) => doc.get("query").get("query_str").text().unwrap_or(""),
+        }
+    }
+
+    /// The metadata of the query, as an object, or null.
+    pub fn query_metadata(&self) -> Json {
+        self.query_member(Section::QueryMetadata, "metadata")
+    }
+
+    /// The turns of the conversation, as a list, or null.
+    pub fn chat_history(&self) -> Json {
+        self.query_member(Section::ChatHistory, "chat_history")
+    }
+
+    /// The embedding of the query.
+    pub fn embedding(&self) -> Vec<f32> {
+        match &self.source {
+            Source::Batch(b) => b.embedding(),
+            Source::Document(doc) => {
+                doc.get("query").get("embedding").list().iter().map(|v| v.number().unwrap_or(0.0) as f32).collect()
+            }
+        }
+    }
+
+    fn bound(&self, s: Section, name: &str) -> u32 {
+        match &self.source {
+            Source::Batch(b) => b.u32(s, 0),
+            Source::Document(doc) => doc.get(name).int().unwrap_or(0) as u32,
+        }
+    }
+
+    /// The most items wanted; 0 when there is no bound.
+    pub fn top_k(&self) -> u32 {
+        self.bound(Section::TopK, "top_k")
+    }
+
+    /// The room in the window when the step begins.
+    pub fn tokens_left(&self) -> u32 {
+        self.bound(Section::TokensLeft, "tokens_left")
+    }
+
+    /// A setting of the step, [`Json::Null`] when it is not set.
+    pub fn setting(&self, name: &str) -> &Json {
+        self.settings.get(name)
+    }
+}
