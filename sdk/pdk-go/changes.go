@@ -53,6 +53,14 @@ func (c *Changes) Reset(rows int) {
 	}
 }
 
+// Grow makes room for keeping, scoring and ordering so many rows, which then takes
+// no memory in a call.
+func (c *Changes) Grow(rows int) {
+	c.keep = slices.Grow(c.keep, rows)
+	c.order = slices.Grow(c.order, rows)
+	c.scores = slices.Grow(c.scores, rows)
+}
+
 // Keep says that only these rows stay, ascending and each once. Further calls
 // add rows. Keep without rows drops everything.
 func (c *Changes) Keep(rows ...int) {

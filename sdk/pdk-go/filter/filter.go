@@ -19,6 +19,7 @@ package filter
 import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
 )
 
@@ -41,6 +42,7 @@ func init() { lanes.Export(onJSON, onBatch) }
 //	})
 func Handle[S any, R pdk.Row](f func(r *pdk.Request, s *S) (keep []R, err error)) {
 	var rows []int
+	mem.Warm(func() { rows = make([]int, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		keep, err := f(r, s)
 		if err != nil {
@@ -55,6 +57,7 @@ func Handle[S any, R pdk.Row](f func(r *pdk.Request, s *S) (keep []R, err error)
 // Each registers f, which reports whether an item stays.
 func Each[S any](f func(it pdk.Item, s *S) bool) {
 	var keep []int
+	mem.Warm(func() { keep = make([]int, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		items, rows := r.Items, keep[:0]
 		for i := range items.Len() {

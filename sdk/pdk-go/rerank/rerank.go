@@ -23,6 +23,7 @@ package rerank
 import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
 )
 
@@ -41,6 +42,7 @@ func Handle[S any](f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
 // filled with the present scores when the manifest reads score, else with 0.
 func Scores[S any](f func(r *pdk.Request, s *S, scores []float64) error) {
 	var scores []float64
+	mem.Warm(func() { scores = make([]float64, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		scores = append(scores[:0], r.Items.Scores()...)
 		for len(scores) < r.Items.Len() {
@@ -61,6 +63,7 @@ func Scores[S any](f func(r *pdk.Request, s *S, scores []float64) error) {
 //	})
 func Order[S any, R pdk.Row](f func(r *pdk.Request, s *S) (order []R, err error)) {
 	var rows []int
+	mem.Warm(func() { rows = make([]int, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		order, err := f(r, s)
 		if err != nil {

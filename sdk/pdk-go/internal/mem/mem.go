@@ -54,6 +54,9 @@ func Reserve(n uint32) uint32 {
 	return state.box.InAddr
 }
 
+// WarmRows is the number of rows for which room is made ahead.
+const WarmRows = 1024
+
 // warmers do what the first calls would have to do.
 var warmers []func()
 

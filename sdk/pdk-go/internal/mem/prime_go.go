@@ -24,4 +24,5 @@ func prime() {
 		}
 	}
 	primed.bytes, primed.pointers = nil, nil
+	state.out = make([]byte, 0, 8*WarmRows)
 }

@@ -38,6 +38,7 @@ func (l *Items) Export(json func() int32, batch func(ptr, n uint32) int32) {
 func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
 	twice(l.op, l.handler != nil)
 	mem.Warm(settings.Warm[S])
+	mem.Warm(func() { l.changes.Grow(mem.WarmRows) })
 	var cache settings.Cache[S]
 	l.handler = func(r *pdk.Request, c *pdk.Changes) error {
 		s, err := cache.Get(r.Items.Settings())

@@ -37,7 +37,7 @@ func Decode[S any](raw []byte) (*S, error) {
 	if d, ok := any(s).(interface{ Defaults() }); ok {
 		d.Defaults()
 	}
-	if len(raw) > 0 {
+	if len(raw) > 0 && !flat(raw, s) {
 		if err := json.Unmarshal(raw, s); err != nil {
 			return nil, fmt.Errorf("settings: decode into %T: %w", *s, err)
 		}
@@ -50,8 +50,12 @@ func Decode[S any](raw []byte) (*S, error) {
 	return s, nil
 }
 
-// Warm has encoding/json learn the type T, which takes it longer than decoding.
-func Warm[T any]() { _ = json.Unmarshal([]byte("{}"), new(T)) }
+// Warm learns the type T, which takes longer than decoding does.
+func Warm[T any]() {
+	if doc := []byte("{}"); !flat(doc, new(T)) {
+		_ = json.Unmarshal(doc, new(T))
+	}
+}
 
 // initial holds what init brought.
 var initial struct {
