@@ -8,20 +8,19 @@ import (
 )
 
 type every struct {
-	B      bool    `json:"b"`
-	I      int     `json:"i,omitempty"`
-	I8     int8    `json:"i8"`
-	U      uint    `json:"u"`
-	U16    uint16  `json:"u16"`
-	F      float64 `json:"f"`
-	F32    float32 `json:"f32"`
-	S      string  `json:"s"`
-	Named  time.Duration
-	hidden int
-	Skip   string   `json:"-"`
-	Dash   string   `json:"-,"`
-	List   []string `json:"list"`
-	Text   upper    `json:"text"`
+	B     bool    `json:"b"`
+	I     int     `json:"i,omitempty"`
+	I8    int8    `json:"i8"`
+	U     uint    `json:"u"`
+	U16   uint16  `json:"u16"`
+	F     float64 `json:"f"`
+	F32   float32 `json:"f32"`
+	S     string  `json:"s"`
+	Named time.Duration
+	Skip  string   `json:"-"`
+	Dash  string   `json:"-,"`
+	List  []string `json:"list"`
+	Text  upper    `json:"text"`
 }
 
 type upper string
