@@ -7,7 +7,7 @@ import (
 // How often tryGrowth calls, and when it looks at the memory.
 const (
 	growthCalls      = 10_000
-	growthCallsShort = 500
+	growthCallsShort = 2_000
 	// growthMost is how often a guest is called whose memory has not settled:
 	// a garbage collector may let it grow for thousands of small calls.
 	growthMost    = 80_000
@@ -44,12 +44,17 @@ func tryGrowth(p *probe) outcome {
 func (p *probe) grow(g Guest, c Call, calls int) outcome {
 	every := calls / growthSamples
 	var samples []int64
+	var last int64
 	began := time.Now()
 	for made := 1; ; made++ {
 		a, err := g.Call(p.ctx, c)
 		if err != nil {
 			return failed("call %d failed: %s", made, err)
 		}
+		if a.Memory < last { // a memory cannot shrink: it is another one
+			return failed("after %d calls the memory had grown to %d KiB, and the host replaced the instance", made-1, last>>10)
+		}
+		last = a.Memory
 		late := time.Since(began) > growthTime
 		if made%every == 0 {
 			samples = append(samples, a.Memory)

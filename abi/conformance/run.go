@@ -19,7 +19,7 @@ type Options struct {
 	// Operations and Lanes narrow the run; empty is all there are.
 	Operations []abi.Operation
 	Lanes      []string
-	// Short makes 500 calls where there would be 10,000.
+	// Short makes 2,000 calls where there would be 10,000.
 	Short bool
 	// Seed makes other texts and numbers; the same seed makes the same
 	// requests.

@@ -1,0 +1,31 @@
+;; A filter that divides by the room in the window less one.
+(module
+  (memory (export "memory") 1)
+  (data (i32.const 16) "\18") ;; the mailbox: size; input and room come with reserve
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func (export "anchor_mailbox") (result i32) (i32.const 16))
+  ;; lends the memory behind the first page, as much as is asked for
+  (func (export "anchor_reserve") (param $n i32) (result i32)
+    (local $more i32)
+    (local.set $more (i32.sub
+      (i32.div_u (i32.add (local.get $n) (i32.const 131071)) (i32.const 65536))
+      (memory.size)))
+    (if (i32.gt_s (local.get $more) (i32.const 0)) (then
+      (if (i32.eq (memory.grow (local.get $more)) (i32.const -1)) (then (return (i32.const 0))))))
+    (i32.store (i32.const 20) (i32.const 65536))
+    (i32.store (i32.const 24) (local.get $n))
+    (i32.const 65536))
+  (func (export "anchor_batch_filter") (param $p i32) (param $n i32) (result i32)
+    (local $e i32) (local $left i32)
+    (local.set $e (i32.add (local.get $p) (i32.const 32)))
+    (local.set $left (i32.load offset=20 (local.get $p)))
+    (loop $next
+      (if (local.get $left) (then
+        (if (i32.eq (i32.load16_u (local.get $e)) (i32.const 262)) (then ;; tokens_left
+          (drop (i32.div_u (i32.const 1) (i32.sub
+            (i32.load (i32.add (local.get $p) (i32.load offset=8 (local.get $e)))) (i32.const 1))))))
+        (local.set $e (i32.add (local.get $e) (i32.const 16)))
+        (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+        (br $next))))
+    (i32.const 1))
+)
