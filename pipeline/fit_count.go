@@ -19,6 +19,10 @@ type Counting struct {
 	Exact bool `json:"exact"`
 	Low   int  `json:"low"`
 	High  int  `json:"high"`
+	// BaseTokens are the tokens of texts, roles and tool schemas in the encoding that
+	// Low and High are worked out from: what [tokens.Calibration.Observe] takes beside
+	// the usage figures of the model. It is 0 when Exact.
+	BaseTokens int `json:"base_tokens,omitempty"`
 	// TextTokens are those of texts and roles, OverheadTokens those of messages and
 	// priming, ToolTokens those of the tool schemas. They add up to High.
 	TextTokens     int `json:"text_tokens"`
@@ -166,6 +170,8 @@ func (m *outputMeter) counting() Counting {
 	c.Low = saturatingAdd(int(math.Floor(float64(m.text+m.tools)*m.low)), m.overhead())
 	if c.Exact {
 		c.Low = c.High
+	} else {
+		c.BaseTokens = saturatingAdd(m.text, m.tools)
 	}
 	if v, ok := m.texts.tokenizer.(interface{ Vocabulary() string }); ok {
 		c.Vocabulary = v.Vocabulary()

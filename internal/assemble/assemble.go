@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // Options are what a configuration does not say.
@@ -149,6 +150,11 @@ func (b *builder) setTokenizer(context.Context) error {
 		t, err := pipeline.ModelTokenizer(b.config.Model)
 		if err != nil {
 			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
+		}
+		if e, ok := t.(*tokens.Estimator); ok && b.config.Calibration != "" {
+			if err := b.calibrate(e); err != nil {
+				return err
+			}
 		}
 		b.out.Tokenizer, b.tokenizer = t, t
 		return nil

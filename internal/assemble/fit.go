@@ -2,9 +2,11 @@ package assemble
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // setFit says how the window is filled. What the configuration leaves out stays at the
@@ -22,6 +24,24 @@ func (b *builder) setFit() error {
 	out.Fit, out.Order = pipeline.Fit(c.Fit), pipeline.WindowOrder(c.Order)
 	out.Truncate = pipeline.Truncation{At: pipeline.Cutting(c.Truncate), MinTokens: o.MinTokens}
 	out.Count = pipeline.CountOptions{MessageOverhead: orNone(o.MessageOverhead), Priming: orNone(o.Priming), Tools: o.Tools}
+	return nil
+}
+
+// calibrate feeds the usage figures of the configuration to an estimator.
+func (b *builder) calibrate(e *tokens.Estimator) error {
+	path := b.options.Path(b.config.Calibration)
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: calibration: %w", config.ErrInvalid, err)
+	}
+	defer f.Close()
+	used, refused, err := e.Calibration().ObserveLines(f, b.config.Model)
+	if err != nil {
+		return fmt.Errorf("%w: calibration: %s: %w", config.ErrInvalid, path, err)
+	}
+	if used == 0 {
+		b.options.Logger.Warn("calibration has no usable figure of the model", "file", path, "model", b.config.Model, "refused", refused)
+	}
 	return nil
 }
 

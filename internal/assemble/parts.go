@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	switch b.config.Format.Name {
 	case "anthropic":
 		b.out.Formatter = pipeline.Anthropic{
-			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints, Model: options.Model,
+			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,
+			Model: cmp.Or(options.Model, b.config.Model),
 		}
 	case "openai":
 		b.out.Formatter = pipeline.OpenAI{}

@@ -12,6 +12,7 @@ type Config struct {
 	MaxTokens     int                 `key:"max_tokens" min:"1" default:"8192" doc:"Size of the window in tokens."`
 	Tokenizer     Choice              `key:"tokenizer" default:"cl100k_base" doc:"words, cl100k_base, o200k_base, p50k_base, r50k_base, or a plugin."`
 	Model         string              `key:"model" doc:"The model the window is for, such as gpt-4o or claude-sonnet-4-5: it decides how tokens are counted, in the place of a tokenizer."`
+	Calibration   string              `key:"calibration" doc:"File of usage figures of a model whose vocabulary is not public, one JSON object a line: base_tokens (counting.base_tokens of a result) and usage, as the model's API returned it; model if there are several. They narrow the interval in which its tokens are counted."`
 	Fit           string              `key:"fit" enum:"items,exact" default:"items" doc:"What must be within max_tokens: the sum of the items, or the formatted output."`
 	FitOptions    FitOptions          `key:"fit_options" doc:"What an exact fit counts beside the texts, and what may be cut."`
 	Fill          string              `key:"fill" enum:"first_fit,value_per_token,knapsack" default:"first_fit" doc:"Which items are tried first: the best ones, those that give most for their tokens, or the best choice as a whole."`
@@ -45,7 +46,7 @@ type FormatOptions struct {
 	Caching      bool   `key:"caching" default:"false" doc:"Mark the stable parts for prompt caching (anthropic only)."`
 	CacheControl string `key:"cache_control" enum:"block,seed" default:"block" doc:"Where the mark goes: on content blocks, as the API wants it, or beside the role."`
 	Breakpoints  string `key:"breakpoints" enum:"auto" doc:"auto: up to four marks where the model's API heeds them (with caching; anthropic only). Default: the system prompt and the context."`
-	Model        string `key:"model" doc:"Model whose least cacheable prefix counts for breakpoints: auto. Default: the largest of all."`
+	Model        string `key:"model" doc:"Model whose least cacheable prefix counts for breakpoints: auto. Default: model, else the largest of all."`
 }
 
 // Budget divides the window among the sources: a preset, or numbers.

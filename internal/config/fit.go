@@ -1,6 +1,9 @@
 package config
 
-import "github.com/anchor-host/anchor-host/pipeline"
+import (
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
+)
 
 // FitOptions are the options of fit and truncate.
 type FitOptions struct {
@@ -14,13 +17,19 @@ type FitOptions struct {
 func (k *checker) fit() {
 	c := k.config
 	if c.Model == "" {
+		if c.Calibration != "" {
+			k.find("calibration", "calibration needs a model (say which one its figures are for)")
+		}
 		return
 	}
 	if c.Tokenizer.Name != "" || c.Tokenizer.Use != nil {
 		k.find("model", "model and tokenizer exclude each other (keep one)")
 	}
-	if _, err := pipeline.ModelTokenizer(c.Model); err != nil {
+	switch m, err := tokens.LookupModel(c.Model); {
+	case err != nil:
 		k.find("model", "%v", err)
+	case m.Exact() && c.Calibration != "":
+		k.find("calibration", "the tokens of %s are counted exactly (leave calibration out)", c.Model)
 	}
 }
 

@@ -21,6 +21,9 @@ func TestModelIsChecked(t *testing.T) {
 		{Config{Model: "gpt-4o-mini"}, ""},
 		{Config{Model: "claude-sonnet-4-5"}, ""},
 		{Config{Model: "gpt-4o", Tokenizer: Choice{Name: "words"}}, "model: model and tokenizer exclude each other (keep one)"},
+		{Config{Model: "claude-opus-4-8", Calibration: "usage.jsonl"}, ""},
+		{Config{Calibration: "usage.jsonl"}, "calibration: calibration needs a model (say which one its figures are for)"},
+		{Config{Model: "gpt-4o", Calibration: "usage.jsonl"}, "calibration: the tokens of gpt-4o are counted exactly (leave calibration out)"},
 		{Config{Model: "gtp-4o"}, `model: model "gtp-4o": unknown model (near it: gpt-4o, gpt-4, gpt-2; or set a tokenizer)`},
 	} {
 		if got := findings(tc.config); got != tc.want {

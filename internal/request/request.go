@@ -152,7 +152,7 @@ func (r *Request) config(base config.Config) *config.Config {
 		Plugins: base.Plugins, CacheDir: base.CacheDir, Timeout: base.Timeout,
 		LogLevel: base.LogLevel, Instances: base.Instances,
 		MaxTokens: r.MaxTokens, Tokenizer: r.Tokenizer, Format: r.Format, FormatOptions: r.FormatOptions,
-		Model: r.Model, Fit: r.Fit, FitOptions: r.FitOptions, Fill: r.Fill, Truncate: r.Truncate, Order: r.Order,
+		Model: r.Model, Calibration: base.Calibration, Fit: r.Fit, FitOptions: r.FitOptions, Fill: r.Fill, Truncate: r.Truncate, Order: r.Order,
 		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps,
 	}
 	if len(r.Conversation) > 0 {

@@ -1,0 +1,93 @@
+package tokens
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// maxUsageLine bounds a line of usage figures in bytes. Usage objects have some 500.
+const maxUsageLine = 1 << 20
+
+// usageLine is one line of usage figures.
+type usageLine struct {
+	Model      string `json:"model"`
+	BaseTokens int    `json:"base_tokens"`
+	Usage      *struct {
+		Input   int `json:"input_tokens"`
+		Read    int `json:"cache_read_input_tokens"`
+		Created int `json:"cache_creation_input_tokens"`
+	} `json:"usage"`
+}
+
+// ObserveLines feeds usage figures from JSON Lines such as
+//
+//	{"model": "claude-sonnet-4-5", "base_tokens": 1200, "usage": {"input_tokens": 1431}}
+//
+// to the calibration: what the known encoding counted for a prompt, and the usage object
+// of the provider's answer as it came, of which the input tokens and those read from and
+// written to the cache are added up. Lines of another model family than that of model
+// are passed over; those without a model are for any. It returns how many figures were
+// used and how many the calibration refused ([Calibration.Observe] says why). The error
+// names the line.
+func (c *Calibration) ObserveLines(r io.Reader, model string) (used, refused int, err error) {
+	family, err := LookupModel(model)
+	if err != nil {
+		return 0, 0, err
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxUsageLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		base, observed, err := readUsage(lines.Bytes(), family.Family)
+		switch {
+		case err != nil:
+			return used, refused, fmt.Errorf("usage figures: line %d: %w", number, err)
+		case base == 0:
+		case c.Observe(base, observed):
+			used++
+		default:
+			refused++
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return used, refused, fmt.Errorf("usage figures: line %d: %w", number+1, err)
+	}
+	return used, refused, nil
+}
+
+// readUsage returns the figures of a line, 0 for one of another family.
+func readUsage(data []byte, family string) (base, observed int, err error) {
+	var line usageLine
+	if err := json.Unmarshal(data, &line); err != nil {
+		return 0, 0, err
+	}
+	u := line.Usage
+	switch {
+	case line.BaseTokens < 1:
+		return 0, 0, fmt.Errorf("base_tokens %d: want 1 or more (counting.base_tokens of a result)", line.BaseTokens)
+	case u == nil || u.Input < 0 || u.Read < 0 || u.Created < 0:
+		return 0, 0, fmt.Errorf("usage: want an object with input_tokens, 0 or more")
+	case line.Model != "":
+		m, err := LookupModel(line.Model)
+		if err != nil {
+			return 0, 0, err
+		}
+		if m.Family != family {
+			return 0, 0, nil
+		}
+	}
+	observed = u.Input
+	for _, more := range []int{u.Read, u.Created} {
+		if observed += more; observed < 0 {
+			return 0, 0, fmt.Errorf("usage: more tokens than there can be")
+		}
+	}
+	return line.BaseTokens, observed, nil
+}
