@@ -73,6 +73,7 @@ function find(token: Token): i32 {
 class Token {
   at: usize = 0;
   size: usize = 0;
+  hash: u32 = 0; // spares most comparisons
   constructor(private rest: usize, private end: usize) {}
 
   reset(start: usize, end: usize): void {
@@ -85,7 +86,11 @@ class Token {
     let at = this.rest;
     while (at < this.end && !inWord(load<u8>(at))) at++;
     this.at = at;
-    while (at < this.end && inWord(load<u8>(at))) at++;
+    this.hash = 0;
+    while (at < this.end && inWord(load<u8>(at))) {
+      this.hash = this.hash * 31 + lower(load<u8>(at));
+      at++;
+    }
     this.size = at - this.at;
     this.rest = at;
     return this.size > 0;
@@ -95,11 +100,12 @@ class Token {
     const token = new Token(0, 0);
     token.at = this.at;
     token.size = this.size;
+    token.hash = this.hash;
     return token;
   }
 
   equals(other: Token): bool {
-    if (this.size != other.size) return false;
+    if (this.hash != other.hash || this.size != other.size) return false;
     for (let i: usize = 0; i < this.size; i++) {
       if (lower(load<u8>(this.at + i)) != lower(load<u8>(other.at + i))) return false;
     }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/authoring"
+)
+
+// example is one plugin in one language.
+type example struct {
+	Language, Plugin string
+	// Title is the language's name for people, Dir the folder of the source.
+	Title, Dir string
+}
+
+// plugins are what is written in every language; WAT has the first only.
+var plugins = []string{"keyword-filter", "lexical-rerank"}
+
+// root is where the sources are.
+const root = "plugins/examples/languages"
+
+// examples lists the plugins of all languages. TinyGo shares the source of Go.
+func examples() (list []example) {
+	for _, t := range authoring.Toolchains {
+		folder := t.Language
+		if folder == "tinygo" {
+			folder = "go"
+		}
+		for _, plugin := range plugins {
+			dir := filepath.Join(root, folder, plugin)
+			if _, err := os.Stat(dir); err == nil {
+				list = append(list, example{Language: t.Language, Plugin: plugin, Title: t.Title, Dir: dir})
+			}
+		}
+	}
+	return list
+}
+
+// module is the file that an example is built to.
+func (e example) module(out string) string {
+	return filepath.Join(out, e.Language, e.Plugin+".wasm")
+}
+
+// timesFile remembers how long the builds took, for the table.
+const timesFile = "build-times.json"
+
+// times are milliseconds by language/plugin.
+type times map[string]int64
+
+func readTimes(out string) times {
+	t := times{}
+	if b, err := os.ReadFile(filepath.Join(out, timesFile)); err == nil && json.Unmarshal(b, &t) != nil {
+		t = times{}
+	}
+	return t
+}
+
+func (t times) write(out string) error {
+	b, err := json.MarshalIndent(t, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, timesFile), append(b, '\n'), 0o600)
+}
+
+// buildAll builds the selected examples. A language without its toolchain is
+// skipped, a plugin that does not build fails the whole at the end.
+func buildAll(ctx context.Context, o *options, out, messages io.Writer) error {
+	took, failed := readTimes(o.Out), 0
+	for _, e := range examples() {
+		if !o.selected(e.Language) {
+			continue
+		}
+		built, err := e.build(ctx, o.Out, messages)
+		switch {
+		case errors.Is(err, authoring.ErrMissing) && !o.CI:
+			fmt.Fprintf(out, "%-8s %-16s skipped: %v\n", e.Language, e.Plugin, err)
+		case err != nil:
+			fmt.Fprintf(out, "%-8s %-16s FAILED: %v\n", e.Language, e.Plugin, err)
+			failed++
+		default:
+			took[e.Language+"/"+e.Plugin] = built.Time.Milliseconds()
+			fmt.Fprintf(out, "%-8s %-16s %8d bytes in %s\n", e.Language, e.Plugin, built.Spec.Size, built.Time.Round(10*time.Millisecond))
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d plugins do not build", failed)
+	}
+	return took.write(o.Out)
+}
+
+func (e example) build(ctx context.Context, out string, messages io.Writer) (*authoring.Built, error) {
+	path, err := filepath.Abs(e.module(out))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, err
+	}
+	return authoring.Build(ctx, authoring.BuildOptions{Dir: e.Dir, Output: path, Language: e.Language, Messages: messages})
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/authoring"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "languages: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	// Languages are the ones to work on, all when empty.
+	Languages []string
+	// Out is the folder of the built modules.
+	Out string
+	// Write puts the table into README instead of printing it.
+	Write  bool
+	README string
+	// Short makes fewer calls in the conformance kit.
+	Short bool
+	// CI makes a missing toolchain a failure.
+	CI bool
+}
+
+var errUsage = errors.New(`usage: languages build|test [-lang go,rust,…] [-write] [-short]`)
+
+func run(ctx context.Context, args []string, out, messages io.Writer) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	o := options{CI: os.Getenv("CI") != ""}
+	flags := flag.NewFlagSet("languages", flag.ContinueOnError)
+	flags.SetOutput(messages)
+	names := flags.String("lang", "", "languages, separated by commas (default: all)")
+	flags.StringVar(&o.Out, "out", "build/languages", "folder of the built modules")
+	flags.BoolVar(&o.Write, "write", false, "write the table into the README instead of printing it")
+	flags.StringVar(&o.README, "readme", "README.md", "the README")
+	flags.BoolVar(&o.Short, "short", false, "make fewer calls in the conformance kit")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if *names != "" {
+		o.Languages = strings.Split(*names, ",")
+	}
+	for _, name := range o.Languages {
+		if _, err := authoring.Lookup(name); err != nil {
+			return err
+		}
+	}
+	switch args[0] {
+	case "build":
+		return buildAll(ctx, &o, out, messages)
+	case "test":
+		return testAll(ctx, &o, out)
+	}
+	return errUsage
+}
+
+// selected reports whether a language is to be worked on.
+func (o *options) selected(language string) bool {
+	return len(o.Languages) == 0 || slices.Contains(o.Languages, language)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/conform"
+)
+
+// timeout bounds one call: examples run over 1,000 items in an interpreter, on
+// busy machines too.
+const timeout = 20 * time.Second
+
+// result is what was found out about one example.
+type result struct {
+	example
+	// Size is the module's, in bytes; Build how long building took, 0 when that
+	// is not known.
+	Size  int64
+	Build time.Duration
+	// Passed and Failed count cases of the conformance kit.
+	Passed, Failed int
+	// Times are medians of a call with 1,000 items by lane.
+	Times map[string]time.Duration
+}
+
+// testAll tests the selected examples that are built and prints or writes the
+// table.
+func testAll(ctx context.Context, o *options, out io.Writer) error {
+	h, err := host.New(ctx, host.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
+	took := readTimes(o.Out)
+	var results []result
+	var errs []error
+	for _, e := range examples() {
+		if !o.selected(e.Language) {
+			continue
+		}
+		path := e.module(o.Out)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && !o.CI {
+			fmt.Fprintf(out, "%-8s %-16s skipped: not built (make plugins-all)\n", e.Language, e.Plugin)
+			continue
+		}
+		r := result{example: e, Build: time.Duration(took[e.Language+"/"+e.Plugin]) * time.Millisecond, Times: map[string]time.Duration{}}
+		if err := r.test(ctx, h, path, o); err != nil {
+			err = fmt.Errorf("%s %s: %w", e.Language, e.Plugin, err)
+			fmt.Fprintf(out, "%-8s %-16s FAILED\n", e.Language, e.Plugin)
+			errs = append(errs, err)
+			continue
+		}
+		results = append(results, r)
+		fmt.Fprintf(out, "%-8s %-16s %3d conformance cases, %s\n", e.Language, e.Plugin, r.Passed, r.lanes())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if o.Write {
+		return writeTable(o.README, results)
+	}
+	fmt.Fprintf(out, "\n%s", table(results))
+	return err
+}
+
+// test runs the conformance kit, and in each lane the golden cases and the clock.
+func (r *result) test(ctx context.Context, h *host.Host, path string, o *options) error {
+	spec, err := host.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	r.Size = spec.Size
+	if err := r.conform(ctx, h, spec, o); err != nil {
+		return err
+	}
+	operation := spec.Operations[0]
+	for _, lane := range operation.Lanes {
+		if err := r.inLane(ctx, h, spec, operation.Operation, lane); err != nil {
+			return fmt.Errorf("%s lane: %w", lane, err)
+		}
+	}
+	return nil
+}
+
+func (r *result) conform(ctx context.Context, h *host.Host, spec *host.Spec, o *options) error {
+	report, err := conformance.Run(ctx, conform.New(h, spec, host.PluginConfig{}), conformance.Options{Short: o.Short})
+	if err != nil {
+		return err
+	}
+	r.Passed, r.Failed = report.Passed, report.Failed
+	if report.OK() {
+		return nil
+	}
+	var failed strings.Builder
+	for _, c := range report.Results {
+		if c.Verdict == conformance.Fail {
+			fmt.Fprintf(&failed, "\n  %s %s %s: %s", c.Case, c.Operation, c.Lane, c.Detail)
+		}
+	}
+	return fmt.Errorf("conformance: %d of %d cases failed:%s", report.Failed, report.Passed+report.Failed, failed.String())
+}
+
+func (r *result) inLane(ctx context.Context, h *host.Host, spec *host.Spec, op abi.Operation, lane string) (err error) {
+	p, err := h.Load(ctx, spec, host.PluginConfig{
+		Name: r.Language + "-" + r.Plugin + "-" + lane, Lane: lane, Limits: host.Limits{Timeout: timeout},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close(context.WithoutCancel(ctx))) }()
+	if err := checkGolden(ctx, p, op, r.Plugin); err != nil {
+		return err
+	}
+	r.Times[lane], err = measure(ctx, p, op)
+	return err
+}
+
+// lanes says how long a call takes.
+func (r *result) lanes() string {
+	var parts []string
+	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+		if t, ok := r.Times[lane]; ok {
+			parts = append(parts, fmt.Sprintf("%s %d µs", lane, t.Microseconds()))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,140 @@
+// Makes one WebAssembly module of plugin.js, with the JavaScript engine QuickJS inside:
+//
+//     node build.mjs plugin.js -o plugin.wasm
+//
+// It needs Node.js 18 or newer and the npm packages quickjs-wasi and binaryen, in
+// node_modules of the plugin's folder or one above it, in the folder that
+// ANCHOR_NODE_MODULES names, or beside the wasm-merge in PATH.
+
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import vm from "node:vm";
+
+const operations = [
+  "init", "retrieve", "process", "filter", "rerank", "transform_query", "classify", "enrich_query",
+  "memory", "compact", "provide", "estimate_tokens", "format", "count_tokens", "observe",
+];
+
+const boot = "anchor_boot";
+const initialize = "_initialize";
+
+// Named one by one: --all-features makes Binaryen write imports that engines refuse.
+const features = [
+  "bulk-memory", "bulk-memory-opt", "sign-ext", "nontrapping-float-to-int", "mutable-globals", "reference-types", "multivalue",
+].map((name) => `--enable-${name}`);
+
+class BuildError extends Error {}
+
+try {
+  build(...parseArguments(process.argv.slice(2)));
+} catch (error) {
+  if (!(error instanceof BuildError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}
+
+function parseArguments(args) {
+  const [source, flag, out] = args;
+  if (args.length !== 3 || flag !== "-o") throw new BuildError("usage: node build.mjs plugin.js -o plugin.wasm");
+  return [source, out];
+}
+
+function build(source, out) {
+  const plugin = script(source);
+  const packages = findPackages(path.dirname(path.resolve(source)));
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "anchor-js-"));
+  try {
+    const at = (name) => path.join(folder, name);
+    fs.writeFileSync(at("glue.wat"), glue(plugin));
+    const binaryen = (tool, ...args) =>
+      execFileSync(process.execPath, [path.join(packages, "binaryen", "bin", tool), ...features, ...args], { stdio: ["ignore", "ignore", "inherit"] });
+    const engine = path.join(packages, "quickjs-wasi", "quickjs.wasm");
+    // Each module's exports serve the imports that the other has from its name.
+    binaryen("wasm-merge", at("glue.wat"), "env", engine, "qjs", "--skip-export-conflicts", "-o", at("merged.wasm"));
+    const kept = ["memory", boot, "anchor_abi_1", ...plugin.operations.map((name) => `anchor_${name}`)];
+    fs.writeFileSync(at("kept.json"), JSON.stringify(kept.map((name) => ({ name, root: true, export: name }))));
+    binaryen("wasm-metadce", at("merged.wasm"), "--graph-file", at("kept.json"), "-o", at("plugin.wasm"), "-Oz");
+    fs.writeFileSync(out, renamed(fs.readFileSync(at("plugin.wasm"))));
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+}
+
+// Gives the export of glue.wat that boots the engine the name that hosts call. It
+// is as long, and exports come before code and data, so the first match is it.
+function renamed(wasm) {
+  wasm.write(initialize, wasm.indexOf(boot), "latin1");
+  return wasm;
+}
+
+// Reads plugin.js: a script of one file whose exported functions are the operations.
+// It becomes the body of a function, on the lines it was written on.
+function script(file) {
+  let text;
+  try {
+    text = fs.readFileSync(file, "utf8");
+  } catch (error) {
+    throw new BuildError(`${file}: cannot be read: ${error.code}`);
+  }
+  if (/^\s*import\s*[\w{*"']/m.test(text)) throw new BuildError(`${file}: imports another file (put all into one, by hand or with a bundler)`);
+  const exported = [];
+  text = text.replace(/^export\s+(?=(?:async\s+)?(?:function|const|let|class)\b\s*\*?\s*([\w$]+))/gm, (_, name) => {
+    exported.push(name);
+    return "";
+  });
+  const found = operations.filter((name) => exported.includes(name));
+  if (found.length === 0) {
+    throw new BuildError(`${file}: exports no operation (write: export function filter(request, settings) { … }; there are ${operations.join(", ")})`);
+  }
+  text = `anchorRegister((function(){"use strict";${text}\nreturn {${found}}})());`;
+  try {
+    new vm.Script(text, { filename: file });
+  } catch (error) {
+    throw new BuildError(error.stack.split("\n").slice(0, 5).join("\n"));
+  }
+  return { text, operations: found };
+}
+
+// The folder that has the packages.
+function findPackages(folder) {
+  const candidates = [];
+  for (let dir = folder; ; dir = path.dirname(dir)) {
+    candidates.push(path.join(dir, "node_modules"));
+    if (dir === path.dirname(dir)) break;
+  }
+  if (process.env.ANCHOR_NODE_MODULES) candidates.push(process.env.ANCHOR_NODE_MODULES);
+  for (const dir of (process.env.PATH ?? "").split(path.delimiter)) {
+    const tool = path.join(dir, "wasm-merge");
+    if (dir && fs.existsSync(tool)) candidates.push(path.resolve(fs.realpathSync(tool), "../../.."));
+  }
+  const found = candidates.find((dir) =>
+    fs.existsSync(path.join(dir, "quickjs-wasi", "quickjs.wasm")) && fs.existsSync(path.join(dir, "binaryen", "bin", "wasm-merge")));
+  if (!found) throw new BuildError("the packages quickjs-wasi and binaryen are missing (run: npm install --save-exact quickjs-wasi@3.6.2 binaryen@132.0.0)");
+  return found;
+}
+
+// The shell around the engine, in WebAssembly text.
+function glue(plugin) {
+  const here = path.dirname(fileURLToPath(import.meta.url));
+  const runtime = fs.readFileSync(path.join(here, "runtime.js"), "utf8");
+  let at = 0;
+  const exports = plugin.operations.map((name) => {
+    const line = `  (func (export "anchor_${name}") (result i32) (call $serve (i32.const ${at}) (i32.const ${name.length})))`;
+    at += name.length;
+    return line;
+  });
+  const values = {
+    RUNTIME: escaped(runtime), RUNTIME_SIZE: Buffer.byteLength(runtime) + 1,
+    PLUGIN: escaped(plugin.text), PLUGIN_SIZE: Buffer.byteLength(plugin.text) + 1,
+    OPERATIONS: plugin.operations.join(""), EXPORTS: exports.join("\n"),
+  };
+  const text = fs.readFileSync(path.join(here, "glue.wat"), "utf8");
+  return text.replace(/@([A-Z_]+)@/g, (_, name) => values[name]);
+}
+
+function escaped(text) {
+  return [...Buffer.from(text)].map((byte) => "\\" + byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,221 @@
+;; The plugin's shell around QuickJS: it boots the engine, evaluates the scripts,
+;; and carries requests and answers between the host's memory and the engine's.
+;; build.mjs fills in what stands in @…@.
+(module
+  (import "qjs" "memory" (memory 18))
+  (import "qjs" "_initialize" (func $qjs_initialize))
+  (import "qjs" "wasm_malloc" (func $malloc (param i32) (result i32)))
+  (import "qjs" "wasm_free" (func $free (param i32)))
+  (import "qjs" "qjs_init" (func $qjs_init (result i32)))
+  (import "qjs" "qjs_eval" (func $eval (param i32 i32 i32 i32) (result i32)))
+  (import "qjs" "qjs_get_global" (func $get_global (result i32)))
+  (import "qjs" "qjs_get_null" (func $get_null (result i32)))
+  (import "qjs" "qjs_get_undefined" (func $get_undefined (result i32)))
+  (import "qjs" "qjs_get_float64" (func $get_float64 (param i32) (result f64)))
+  (import "qjs" "qjs_new_string" (func $new_string (param i32 i32) (result i32)))
+  (import "qjs" "qjs_new_host_function" (func $new_host_function (param i32 i32 i32) (result i32)))
+  (import "qjs" "qjs_set_prop_string" (func $set_prop (param i32 i32 i32) (result i32)))
+  (import "qjs" "qjs_call" (func $qjs_call (param i32 i32 i32 i32) (result i32)))
+  (import "qjs" "qjs_get_string_len" (func $get_string (param i32 i32) (result i32)))
+  (import "qjs" "qjs_free_cstring" (func $free_cstring (param i32)))
+  (import "qjs" "qjs_free_value" (func $free_value (param i32)))
+  (import "qjs" "qjs_is_exception" (func $is_exception (param i32) (result i32)))
+  (import "qjs" "qjs_get_exception" (func $get_exception (result i32)))
+
+  (import "extism:host/env" "alloc" (func $block (param i64) (result i64)))
+  (import "extism:host/env" "length" (func $block_length (param i64) (result i64)))
+  (import "extism:host/env" "load_u8" (func $load_u8 (param i64) (result i32)))
+  (import "extism:host/env" "store_u8" (func $store_u8 (param i64 i32)))
+  (import "extism:host/env" "store_u64" (func $store_u64 (param i64 i64)))
+  (import "extism:host/env" "input_length" (func $input_length (result i64)))
+  (import "extism:host/env" "input_load_u8" (func $input_u8 (param i64) (result i32)))
+  (import "extism:host/env" "input_load_u64" (func $input_u64 (param i64) (result i64)))
+  (import "extism:host/env" "output_set" (func $output_set (param i64 i64)))
+  (import "extism:host/env" "error_set" (func $error_set (param i64)))
+  (import "extism:host/env" "config_get" (func $config_get (param i64) (result i64)))
+  (import "extism:host/env" "log_debug" (func $log_debug (param i64)))
+  (import "extism:host/env" "log_info" (func $log_info (param i64)))
+  (import "extism:host/env" "log_warn" (func $log_warn (param i64)))
+  (import "extism:host/env" "log_error" (func $log_error (param i64)))
+
+  (global $dispatch (mut i32) (i32.const 0)) ;; the function that runtime.js returned
+  (global $scratch (mut i32) (i32.const 0))  ;; 16 bytes: two arguments, a length
+  (data $runtime "@RUNTIME@\00")
+  (data $plugin "@PLUGIN@\00")
+  (data $names "runtime.js\00plugin.js\00anchorLog\00anchorConfig\00")
+  (data $operations "@OPERATIONS@")
+
+  (func (export "anchor_abi_1")) ;; speaks version 1 of the contract
+@EXPORTS@
+
+  ;; boots the engine; the host calls it once, and may keep an image of the result.
+  ;; build.mjs renames it to _initialize, a name that the engine has taken.
+  (func (export "anchor_boot")
+    (local $names i32)
+    (call $qjs_initialize)
+    (if (call $qjs_init) (then (unreachable)))
+    (global.set $scratch (call $malloc (i32.const 16)))
+    (local.set $names (call $malloc (i32.const 44)))
+    (memory.init $names (local.get $names) (i32.const 0) (i32.const 44))
+    (call $define (i32.add (local.get $names) (i32.const 21)) (i32.const 9))
+    (call $define (i32.add (local.get $names) (i32.const 31)) (i32.const 12))
+    (global.set $dispatch (call $run_runtime (local.get $names)))
+    (call $free_value (call $run_plugin (i32.add (local.get $names) (i32.const 11))))
+    (call $free (local.get $names)))
+
+  ;; makes a function of the host a global; host_call below tells them apart
+  (func $define (param $name i32) (param $length i32)
+    (drop (call $set_prop (call $get_global) (local.get $name)
+      (call $new_host_function (local.get $name) (local.get $length) (i32.const 0)))))
+
+  (func $run_runtime (param $name i32) (result i32)
+    (local $p i32)
+    (local.set $p (call $malloc (i32.const @RUNTIME_SIZE@)))
+    (memory.init $runtime (local.get $p) (i32.const 0) (i32.const @RUNTIME_SIZE@))
+    (call $evaluate (local.get $p) (i32.const @RUNTIME_SIZE@) (local.get $name)))
+
+  (func $run_plugin (param $name i32) (result i32)
+    (local $p i32)
+    (local.set $p (call $malloc (i32.const @PLUGIN_SIZE@)))
+    (memory.init $plugin (local.get $p) (i32.const 0) (i32.const @PLUGIN_SIZE@))
+    (call $evaluate (local.get $p) (i32.const @PLUGIN_SIZE@) (local.get $name)))
+
+  ;; evaluates a script of $size bytes, the last of them 0; an error ends the start
+  (func $evaluate (param $p i32) (param $size i32) (param $name i32) (result i32)
+    (local $value i32) (local $text i32)
+    (local.set $value
+      (call $eval (local.get $p) (i32.sub (local.get $size) (i32.const 1)) (local.get $name) (i32.const 0)))
+    (if (call $is_exception (local.get $value)) (then
+      (local.set $text (call $get_string (call $get_exception) (global.get $scratch)))
+      (call $log_error (call $to_block (local.get $text) (i32.load (global.get $scratch))))
+      (unreachable)))
+    (call $free (local.get $p))
+    (local.get $value))
+
+  ;; serves a call of the operation whose name is $length bytes at $at of $operations
+  (func $serve (param $at i32) (param $length i32) (result i32)
+    (local $name i32) (local $input i32) (local $answer i32) (local $text i32) (local $size i32) (local $status i32)
+    (local.set $name (call $malloc (local.get $length)))
+    (memory.init $operations (local.get $name) (local.get $at) (local.get $length))
+    (i32.store (global.get $scratch) (call $new_string (local.get $name) (local.get $length)))
+    (call $free (local.get $name))
+    (local.set $size (i32.wrap_i64 (call $input_length)))
+    (local.set $input (call $from_input (local.get $size)))
+    (i32.store offset=4 (global.get $scratch) (call $new_string (local.get $input) (local.get $size)))
+    (call $free (local.get $input))
+    (local.set $answer (call $qjs_call (global.get $dispatch) (call $get_undefined) (i32.const 2) (global.get $scratch)))
+    (call $free_value (i32.load (global.get $scratch)))
+    (call $free_value (i32.load offset=4 (global.get $scratch)))
+    (if (call $is_exception (local.get $answer)) (then (local.set $answer (call $get_exception))))
+    (local.set $text (call $get_string (local.get $answer) (i32.add (global.get $scratch) (i32.const 8))))
+    (call $free_value (local.get $answer))
+    (local.set $status (call $reply (local.get $text) (i32.load offset=8 (global.get $scratch))))
+    (call $free_cstring (local.get $text))
+    (local.get $status))
+
+  ;; hands over what runtime.js returned; anything it would not return is an error
+  (func $reply (param $p i32) (param $size i32) (result i32)
+    (local $kind i32)
+    (if (i32.eqz (local.get $size)) (then (return (i32.const 1))))
+    (local.set $kind (i32.load8_u (local.get $p)))
+    (if (i32.eq (local.get $kind) (i32.const 46)) (then (return (i32.const 0)))) ;; .
+    (if (i32.eq (local.get $kind) (i32.const 61)) (then ;; =
+      (local.set $size (i32.sub (local.get $size) (i32.const 1)))
+      (call $output_set (call $to_block (i32.add (local.get $p) (i32.const 1)) (local.get $size))
+        (i64.extend_i32_u (local.get $size)))
+      (return (i32.const 0))))
+    (if (i32.eq (local.get $kind) (i32.const 33)) (then ;; !
+      (local.set $p (i32.add (local.get $p) (i32.const 1)))
+      (local.set $size (i32.sub (local.get $size) (i32.const 1)))))
+    (call $error_set (call $to_block (local.get $p) (local.get $size)))
+    (i32.const -1))
+
+  ;; copies the input, in an allocation of its own
+  (func $from_input (param $size i32) (result i32)
+    (local $p i32) (local $i i32)
+    (local.set $p (call $malloc (i32.add (local.get $size) (i32.const 1))))
+    (if (i32.eqz (local.get $p)) (then (unreachable)))
+    (block $rest
+      (loop $next
+        (br_if $rest (i32.gt_u (i32.add (local.get $i) (i32.const 8)) (local.get $size)))
+        (i64.store align=1 (i32.add (local.get $p) (local.get $i)) (call $input_u64 (i64.extend_i32_u (local.get $i))))
+        (local.set $i (i32.add (local.get $i) (i32.const 8)))
+        (br $next)))
+    (block $done
+      (loop $next
+        (br_if $done (i32.ge_u (local.get $i) (local.get $size)))
+        (i32.store8 (i32.add (local.get $p) (local.get $i)) (call $input_u8 (i64.extend_i32_u (local.get $i))))
+        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+        (br $next)))
+    (i32.store8 (i32.add (local.get $p) (local.get $size)) (i32.const 0))
+    (local.get $p))
+
+  ;; copies bytes into a block of the host
+  (func $to_block (param $p i32) (param $size i32) (result i64)
+    (local $block i64) (local $i i32)
+    (local.set $block (call $block (i64.extend_i32_u (local.get $size))))
+    (block $rest
+      (loop $next
+        (br_if $rest (i32.gt_u (i32.add (local.get $i) (i32.const 8)) (local.get $size)))
+        (call $store_u64 (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+          (i64.load align=1 (i32.add (local.get $p) (local.get $i))))
+        (local.set $i (i32.add (local.get $i) (i32.const 8)))
+        (br $next)))
+    (block $done
+      (loop $next
+        (br_if $done (i32.ge_u (local.get $i) (local.get $size)))
+        (call $store_u8 (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+          (i32.load8_u (i32.add (local.get $p) (local.get $i))))
+        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+        (br $next)))
+    (local.get $block))
+
+  ;; a JavaScript string of a block of the host
+  (func $from_block (param $block i64) (result i32)
+    (local $p i32) (local $i i32) (local $size i32)
+    (local.set $size (i32.wrap_i64 (call $block_length (local.get $block))))
+    (local.set $p (call $malloc (i32.add (local.get $size) (i32.const 1))))
+    (block $done
+      (loop $next
+        (br_if $done (i32.ge_u (local.get $i) (local.get $size)))
+        (i32.store8 (i32.add (local.get $p) (local.get $i))
+          (call $load_u8 (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))))
+        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+        (br $next)))
+    (local.set $i (call $new_string (local.get $p) (local.get $size)))
+    (call $free (local.get $p))
+    (local.get $i))
+
+  ;; a block of the host with the text of a JavaScript value
+  (func $text_block (param $value i32) (result i64)
+    (local $text i32) (local $block i64)
+    (local.set $text (call $get_string (local.get $value) (i32.add (global.get $scratch) (i32.const 12))))
+    (local.set $block (call $to_block (local.get $text) (i32.load offset=12 (global.get $scratch))))
+    (call $free_cstring (local.get $text))
+    (local.get $block))
+
+  ;; what the engine calls for a function that $define made: anchorConfig (12
+  ;; letters) or anchorLog
+  (func (export "host_call") (param $name i32) (param $length i32) (param $this i32) (param $count i32) (param $arguments i32) (result i32)
+    (local $block i64) (local $level i32)
+    (if (i32.eq (local.get $length) (i32.const 12)) (then
+      (local.set $block (call $config_get (call $text_block (i32.load (local.get $arguments)))))
+      (if (i64.eqz (local.get $block)) (then (return (call $get_null))))
+      (return (call $from_block (local.get $block)))))
+    (local.set $block (call $text_block (i32.load offset=4 (local.get $arguments))))
+    (local.set $level (i32.trunc_sat_f64_s (call $get_float64 (i32.load (local.get $arguments)))))
+    (if (i32.eqz (local.get $level)) (then (call $log_debug (local.get $block))))
+    (if (i32.eq (local.get $level) (i32.const 1)) (then (call $log_info (local.get $block))))
+    (if (i32.eq (local.get $level) (i32.const 2)) (then (call $log_warn (local.get $block))))
+    (if (i32.eq (local.get $level) (i32.const 3)) (then (call $log_error (local.get $block))))
+    (call $get_undefined))
+
+  ;; what the engine asks of its host otherwise: UTC, never interrupted, no modules
+  (func (export "host_get_timezone_offset") (param i32 i32) (result i32) (i32.const 0))
+  (func (export "host_interrupt") (result i32) (i32.const 0))
+  (func (export "host_promise_rejection") (param i32 i32 i32)
+    (call $free_value (local.get 0))
+    (call $free_value (local.get 1)))
+  (func (export "host_module_normalize") (param i32 i32) (result i32) (i32.const 0))
+  (func (export "host_module_load") (param i32 i32) (result i32) (i32.const 0))
+)
