@@ -91,12 +91,12 @@ func testTemplate(t *testing.T, language, kind string) {
 	if len(built.Spec.Warnings) > 0 {
 		t.Errorf("warnings: %v", built.Spec.Warnings)
 	}
-	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(t.Context(), host.Config{CacheDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close(t.Context())
-	report, err := conformance.Run(t.Context(), conform.New(h, built.Spec, host.PluginConfig{}, nil), conformance.Options{Short: true})
+	report, err := conformance.Run(t.Context(), conform.New(h, built.Spec, host.PluginConfig{}), conformance.Options{Short: true})
 	if err != nil {
 		t.Fatal(err)
 	}
