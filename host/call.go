@@ -15,7 +15,7 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 	if limit := in.plugin.limits.Input; int64(len(input)) > limit {
 		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", len(input), limit)
 	}
-	if !in.kernel.setInput(input) {
+	if !in.kernel.SetInput(input) {
 		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", len(input))
 	}
 	in.stack[0] = 0
@@ -33,8 +33,8 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 // guestError is the error a guest reported: a message it set, or a status that
 // is none of the two good ones.
 func (in *instance) guestError(status abi.Status) error {
-	if msg := in.kernel.failure; msg != "" {
-		return faultf(abi.ReasonGuestError, "%s", msg)
+	if msg := in.kernel.Failure(); msg != nil {
+		return faultf(abi.ReasonGuestError, "%s", clipBytes(msg, maxErrorText))
 	}
 	if status != abi.StatusDone && status != abi.StatusNoChange {
 		return faultf(abi.ReasonGuestError, "status %d without a message", status)
@@ -44,15 +44,13 @@ func (in *instance) guestError(status abi.Status) error {
 
 // output copies what the guest set as output.
 func (in *instance) output() ([]byte, error) {
-	if in.kernel.outputBad {
-		return nil, faultf(abi.ReasonInvalidOutput, "output at %d, length %d lies outside the memory of %d bytes",
-			in.kernel.output.off, in.kernel.output.n, len(in.kernel.data))
-	}
-	n := in.kernel.output.n
-	if n > uint64(in.plugin.limits.Output) {
+	off, n, b := in.kernel.Output()
+	switch {
+	case b == nil:
+		return nil, faultf(abi.ReasonInvalidOutput, "output at %d, length %d lies outside the memory of %d bytes", off, n, in.kernel.Size())
+	case n > uint64(in.plugin.limits.Output):
 		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.plugin.limits.Output)
 	}
-	b, _ := in.kernel.slice(in.kernel.output.off, n)
 	return append([]byte(nil), b...), nil
 }
 

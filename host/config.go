@@ -38,6 +38,10 @@ type Config struct {
 	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
 	// whose configuration states none.
 	Engine string
+	// Portable does without everything that wazero calls experimental and this
+	// host can do without, as on a system where the probes for it fail. It is
+	// slower, and otherwise the same.
+	Portable bool
 	// OnCompile is called with done false before a module is compiled and with
 	// done true and the time it took afterwards. It may be called from several
 	// goroutines. nil: not called.

@@ -85,3 +85,14 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 		}
 	}
 }
+
+// Linked reports whether a plugin's instances are linked to kernels.
+func Linked(p *Plugin) bool { return p.spec.kernel && p.engine.linked != nil }
+
+// ImageSize is what the image of a plugin holds.
+func ImageSize(p *Plugin) int64 {
+	if p.image == nil {
+		return 0
+	}
+	return p.image.memory.Held()
+}

@@ -9,25 +9,9 @@ import (
 // hostFunc is a function that guests import. Arguments and result share s.
 type hostFunc func(c *callState, s []uint64)
 
-// hostFuncs are the functions behind the names of abi.Imports.
+// hostFuncs are the functions behind the names of abi.Imports, those of the
+// kernel aside.
 var hostFuncs = map[string]hostFunc{
-	"alloc":         alloc,
-	"free":          func(c *callState, s []uint64) { c.inst.kernel.release(s[0]) },
-	"length":        func(c *callState, s []uint64) { s[0] = c.inst.kernel.length(s[0]) },
-	"length_unsafe": func(c *callState, s []uint64) { s[0] = c.inst.kernel.length(s[0]) },
-
-	"load_u8":   func(c *callState, s []uint64) { s[0] = c.inst.kernel.load8(s[0]) },
-	"load_u64":  func(c *callState, s []uint64) { s[0] = c.inst.kernel.load64(s[0]) },
-	"store_u8":  func(c *callState, s []uint64) { c.inst.kernel.store8(s[0], s[1]) },
-	"store_u64": func(c *callState, s []uint64) { c.inst.kernel.store64(s[0], s[1]) },
-
-	"input_length":   func(c *callState, s []uint64) { s[0] = c.inst.kernel.input.n },
-	"input_offset":   func(c *callState, s []uint64) { s[0] = c.inst.kernel.input.off },
-	"input_load_u8":  func(c *callState, s []uint64) { s[0] = c.inst.kernel.inputLoad8(s[0]) },
-	"input_load_u64": func(c *callState, s []uint64) { s[0] = c.inst.kernel.inputLoad64(s[0]) },
-	"output_set":     func(c *callState, s []uint64) { c.inst.kernel.setOutput(s[0], s[1]) },
-	"error_set":      func(c *callState, s []uint64) { c.spend(maxErrorText); c.inst.kernel.setFailure(s[0]) },
-
 	"config_get": configGet,
 	"var_get":    varGet,
 	"var_set":    varSet,
@@ -69,12 +53,12 @@ func varGet(c *callState, s []uint64) {
 }
 
 func varSet(c *callState, s []uint64) {
-	k, v := &c.inst.kernel, &c.inst.vars
-	if k.length(s[0]) == 0 {
+	k, v := c.inst.kernel, &c.inst.vars
+	if k.Length(s[0]) == 0 {
 		return
 	}
 	key := c.key(s[0], "var_set: the name")
-	value, ok := k.bytes(s[1])
+	value, ok := k.Bytes(s[1])
 	if !ok {
 		v.bytes -= v.size(key)
 		delete(v.values, key)
@@ -106,7 +90,7 @@ const levelTrace = slog.LevelDebug - 4
 // logAt logs a block. It does not free it: some plugin kits do so themselves.
 func logAt(level slog.Level) hostFunc {
 	return slow(func(c *callState, s []uint64) {
-		text, ok := c.inst.kernel.bytes(s[0])
+		text, ok := c.inst.kernel.Bytes(s[0])
 		log := c.inst.plugin.log
 		if !ok || !log.Enabled(c, level) {
 			return

@@ -1,7 +1,10 @@
 package host_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +31,7 @@ func goGuest(name string) func() (*host.Spec, error) {
 			return nil, err
 		}
 		manifest, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a foreign module has none
 			return nil, err
 		}
 		return host.ReadSpec(name, wasm, manifest)
@@ -38,6 +41,7 @@ func goGuest(name string) func() (*host.Spec, error) {
 var (
 	allops   = goGuest("allops")
 	counting = goGuest("counting")
+	echo     = goGuest("echo")
 )
 
 // allopsWith is the spec of the guest with a text of its manifest replaced.
@@ -86,6 +90,20 @@ func loadCounting(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugi
 		t.Fatal(err)
 	}
 	p, err := h.Load(t.Context(), spec, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// loadEcho loads the foreign guest that echoes.
+func loadEcho(t testing.TB, h *host.Host) *host.Plugin {
+	t.Helper()
+	spec, err := echo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := h.Load(context.Background(), spec, host.PluginConfig{WASI: true, Limits: host.Limits{Instances: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

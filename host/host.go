@@ -131,7 +131,7 @@ func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
 	if e := h.engines[kind]; e != nil {
 		return e, nil
 	}
-	e, err := newEngine(ctx, kind, h.cfg.CacheDir)
+	e, err := newEngine(ctx, kind, h.cfg.CacheDir, h.cfg.Portable)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +166,9 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string)
 		defer func() { <-h.compiling }()
 	case <-ctx.Done():
 		return nil, nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
+	}
+	if spec.kernel {
+		e.findKernel(ctx)
 	}
 	key := moduleKey{sha256.Sum256(spec.wasm), kind}
 	h.mu.Lock()

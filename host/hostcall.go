@@ -31,13 +31,18 @@ const (
 	maxHTTPDocument = 256 << 10
 )
 
-// used is the fuel of the call so far: the guest's own and what the host did
-// for it.
-func (c *callState) used() int64 { return c.drawn - c.inst.fuelLeft() + c.hosted }
+// used is the fuel of the call so far: the guest's own and what the host and
+// the kernel did for it.
+func (c *callState) used() int64 {
+	return c.drawn - c.inst.fuelLeft() + c.hosted + c.inst.kernel.Debt()
+}
 
 // spend charges the call for work of the host, before or right after it is
-// done. When a slice is spent, it checks what tick checks.
+// done, and for that of the kernel. When a slice is spent, it checks what tick
+// checks.
 func (c *callState) spend(units int64) {
+	units += c.inst.kernel.Debt()
+	c.inst.kernel.Settle()
 	c.hosted += units
 	c.unchecked += units
 	if c.unchecked < wasmbin.DefaultSlice {
@@ -58,16 +63,25 @@ func (c *callState) stopSpent() int64 {
 	return used
 }
 
-// put copies b into a new block of the guest.
+// put copies b into a new block of the guest, 0 when it is empty or does not
+// fit.
 func (c *callState) put(b []byte) uint64 {
-	c.spend(int64(len(b)))
-	return c.inst.kernel.put(b)
+	k := c.inst.kernel
+	off, err := k.Alloc(c, uint64(len(b)))
+	if err != nil {
+		panic(err)
+	}
+	if block, ok := k.Bytes(off); ok {
+		copy(block, b)
+	}
+	c.spend(0)
+	return off
 }
 
 // name reads the block of a handle as a name; too long ones and wild handles
 // name nothing.
 func (c *callState) name(off uint64) (string, bool) {
-	b, ok := c.inst.kernel.bytes(off)
+	b, ok := c.inst.kernel.Bytes(off)
 	if !ok || len(b) > maxName {
 		return "", false
 	}
@@ -78,7 +92,7 @@ func (c *callState) name(off uint64) (string, bool) {
 // key is name for functions that cannot do without one: a wild handle or a long
 // name ends the call. what names function and argument.
 func (c *callState) key(off uint64, what string) string {
-	b, ok := c.inst.kernel.bytes(off)
+	b, ok := c.inst.kernel.Bytes(off)
 	switch {
 	case !ok:
 		panic(faultf(abi.ReasonTrap, "%s is not a block", what))
@@ -95,14 +109,6 @@ func slow(fn hostFunc) hostFunc {
 	return func(c *callState, s []uint64) {
 		fn(c, s)
 		c.stop()
-	}
-}
-
-// alloc makes a block, which is zeroed.
-func alloc(c *callState, s []uint64) {
-	n := s[0]
-	if s[0] = c.inst.kernel.alloc(n); s[0] != 0 {
-		c.spend(int64(n))
 	}
 }
 

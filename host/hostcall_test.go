@@ -49,7 +49,7 @@ func loadForever(t *testing.T, cfg host.Config, timeout time.Duration) *host.Plu
 		t.Fatal(err)
 	}
 	p, err := newHost(t, cfg).Load(t.Context(), spec, host.PluginConfig{
-		Limits: host.Limits{Timeout: timeout, InitTimeout: time.Minute},
+		Limits: host.Limits{Timeout: timeout, InitTimeout: time.Minute, Memory: 128 << 20},
 		Grants: host.Grants{
 			Files: []host.FileGrant{{Host: dir, Guest: "/m", Mode: host.ModeRW}}, KV: &host.KVGrant{},
 			HTTP: &host.HTTPGrant{Hosts: []string{"localhost"}}, Services: []string{host.ServiceCountTokens},

@@ -41,11 +41,11 @@ const maxRedirects = 10
 // the call, as in other Extism hosts.
 func httpRequest(c *callState, s []uint64) {
 	in := c.inst
-	doc, ok := in.kernel.bytes(s[0])
+	doc, ok := in.kernel.Bytes(s[0])
 	if !ok {
 		panic(faultf(abi.ReasonTrap, "http_request: the request is not a block"))
 	}
-	body, _ := in.kernel.bytes(s[1])
+	body, _ := in.kernel.Bytes(s[1])
 	c.spend(costHTTP + int64(len(doc)+len(body)))
 	in.http = lastHTTP{}
 	answer, err := in.plugin.client.send(c, doc, body)

@@ -132,6 +132,7 @@ func (in *instance) become(im *image) {
 	}
 	in.mailbox, in.hasBox = im.mailbox, im.hasBox
 	in.vars, in.http = im.vars.clone(), lastHTTP{}
+	in.kernel.Reset() // ahead of the next call, which then finds it empty
 	if in.fixed != nil {
 		*in.fixed = im.fixed
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
@@ -37,8 +38,12 @@ type instance struct {
 	blind error
 	live  int
 	// fixed replaces clock and random numbers, nil if they are real.
-	fixed  *fixedSources
-	kernel kernel
+	fixed *fixedSources
+	// kernel is the memory of the Extism functions; local is the same, where it
+	// is in Go and the guest reaches it through the host.
+	kernel kernel.Kernel
+	local  *kernel.Local
+	room   room
 	vars   vars
 	http   lastHTTP
 	out    capture
@@ -124,14 +129,17 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
 			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: "raise the host's instances"})
 	}
-	in := &instance{plugin: p, funcs: map[string]api.Function{}, kernel: newKernel(p.limits.Memory)}
+	in := &instance{plugin: p, funcs: map[string]api.Function{}}
 	in.newMemory(from)
 	in.state.inst = in
 	in.out.limit = int(p.limits.LogBytes)
-	in.begin(linear.Bind(ctx, in.lin), p.limits.InitTimeout, p.initFuel())
-	defer in.state.end()
 	began := time.Now()
-	err := in.instantiate()
+	ctx, err := in.openKernel(ctx)
+	if err == nil {
+		in.begin(linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room}), p.limits.InitTimeout, p.initFuel())
+		defer in.state.end()
+		err = in.instantiate()
+	}
 	if err == nil {
 		err = prepare(in)
 	}
@@ -148,6 +156,7 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 // newMemory makes the memory of the instance.
 func (in *instance) newMemory(from *image) {
 	limit, account := uint64(in.plugin.limits.Memory), in.plugin.host.memory.change
+	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
 	if from == nil {
 		in.lin = linear.New(limit, account)
 		return
@@ -259,7 +268,7 @@ func (in *instance) findMailbox() error {
 // begin prepares the instance for a call.
 func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	in.state.begin(ctx, limit, fuel)
-	in.kernel.reset()
+	in.kernel.Reset()
 	in.out.reset()
 	in.lin.Refused = false
 	if in.fuel != nil {
@@ -330,6 +339,7 @@ func (in *instance) close() {
 			in.plugin.log.Warn("close instance", "error", err)
 		}
 	}
+	in.kernel.Close()
 	in.lin.Free()
 	in.plugin.host.instances.give(1)
 }
@@ -364,7 +374,7 @@ func (in *instance) faultOf(err error) *fault {
 		return in.explain(f)
 	case errors.As(err, &exit):
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
-	case in != nil && (in.lin.Refused || in.kernel.refused):
+	case in != nil && (in.lin.Refused || in.kernel.Refused()):
 		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 	}
 	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}

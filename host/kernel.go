@@ -1,242 +1,176 @@
 package host
 
 import (
-	"encoding/binary"
-	"math/bits"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
 
-// kernel is the memory that the Extism functions of one instance work on: it
-// belongs neither to the guest's linear memory nor to other instances. A handle
-// is the offset of a block. Blocks live until the call ends; a freed block is
-// used again only after quarantine others of its size, because some plugin kits
-// free a block twice or read it after handing it over.
-//
-// Nothing a guest passes can reach outside data: wild handles read as zero,
-// writes to them are ignored, as in the Extism runtime.
-type kernel struct {
-	data   []byte
-	limit  int
-	blocks map[uint64]block
-	free   [maxClass + 1][]uint64
+// room is what one instance may hold in linear memory: that of the guest and
+// that of its kernel together, whose first page is not counted.
+type room struct{ limit, used int64 }
 
-	input  span
-	output span
-	// outputBad notes an output_set outside the memory, which is an error of
-	// the call and not silently nothing.
-	outputBad bool
-	failure   string
-	// refused notes an allocation that did not fit.
-	refused bool
-}
-
-type span struct{ off, n uint64 }
-
-// block is what is known of a handle: n is 0 when it is freed.
-type block struct {
-	n     uint64
-	class uint8
-}
-
-const (
-	// kernelBase is the first handle; 0 is never one.
-	kernelBase = 16
-	// quarantine is how many younger freed blocks of the same size protect a
-	// freed one.
-	quarantine = 16
-	minClass   = 4 // 16 bytes
-	maxClass   = 32
-	// kernelKeep and blocksKeep are the bytes and blocks of one call up to which
-	// their space is kept for the next: clearing it costs time.
-	kernelKeep = 1 << 20
-	blocksKeep = 1 << 10
-)
-
-func newKernel(limit int64) kernel {
-	return kernel{limit: int(limit), blocks: map[uint64]block{}}
-}
-
-// reset forgets everything of the last call.
-func (k *kernel) reset() {
-	if cap(k.data) > kernelKeep {
-		k.data = nil
-	} else {
-		clear(k.data)
-	}
-	if cap(k.data) < kernelBase {
-		k.data = make([]byte, 0, 4<<10)
-	}
-	k.data = k.data[:kernelBase]
-	if len(k.blocks) > blocksKeep {
-		k.blocks = map[uint64]block{}
-	}
-	clear(k.blocks)
-	for c := range k.free {
-		k.free[c] = k.free[c][:0]
-	}
-	k.input, k.output, k.outputBad, k.failure, k.refused = span{}, span{}, false, "", false
-}
-
-// alloc returns a zeroed block of n bytes, or 0 when n is 0 or does not fit.
-func (k *kernel) alloc(n uint64) uint64 {
-	if n == 0 {
-		return 0
-	}
-	if n > uint64(k.limit) {
-		k.refused = true
-		return 0
-	}
-	class := max(minClass, bits.Len64(n-1))
-	size := 1 << class
-	if size > k.limit-len(k.data) { // the last large block need not be rounded up
-		size = (int(n) + 15) &^ 15
-	}
-	if q := k.free[class]; len(q) > quarantine && size == 1<<class {
-		off := q[0]
-		k.free[class] = q[1:]
-		clear(k.data[off : off+uint64(size)])
-		k.blocks[off] = block{n, uint8(class)}
-		return off
-	}
-	if size > k.limit-len(k.data) {
-		k.refused = true
-		return 0
-	}
-	off := uint64(len(k.data))
-	k.grow(size)
-	if size != 1<<class {
-		class = maxClass // never reused
-	}
-	k.blocks[off] = block{n, uint8(class)}
-	return off
-}
-
-// grow appends size zero bytes.
-func (k *kernel) grow(size int) {
-	need := len(k.data) + size
-	if need > cap(k.data) {
-		data := make([]byte, need, max(need, min(2*cap(k.data), k.limit)))
-		copy(data, k.data)
-		k.data = data
-		return
-	}
-	tail := k.data[len(k.data):need]
-	clear(tail)
-	k.data = k.data[:need]
-}
-
-// put allocates a block and fills it.
-func (k *kernel) put(b []byte) uint64 {
-	off := k.alloc(uint64(len(b)))
-	if off != 0 {
-		copy(k.data[off:], b)
-	}
-	return off
-}
-
-// release frees a block; unknown and freed handles are ignored.
-func (k *kernel) release(off uint64) {
-	b, ok := k.blocks[off]
-	if !ok || b.n == 0 {
-		return
-	}
-	if off == k.input.off {
-		k.input.n = 0
-	}
-	k.blocks[off] = block{0, b.class}
-	if b.class < maxClass {
-		k.free[b.class] = append(k.free[b.class], off)
-	}
-}
-
-// length returns the size of a live block, else 0.
-func (k *kernel) length(off uint64) uint64 { return k.blocks[off].n }
-
-// bytes returns the content of a live block as a view, valid until the next
-// alloc.
-func (k *kernel) bytes(off uint64) ([]byte, bool) {
-	n := k.length(off)
-	if n == 0 {
-		return nil, false
-	}
-	return k.slice(off, n)
-}
-
-func (k *kernel) slice(off, n uint64) ([]byte, bool) {
-	size := uint64(len(k.data))
-	if off > size || n > size-off {
-		return nil, false
-	}
-	return k.data[off : off+n : off+n], true
-}
-
-func (k *kernel) load8(off uint64) uint64 {
-	if off >= uint64(len(k.data)) {
-		return 0
-	}
-	return uint64(k.data[off])
-}
-
-func (k *kernel) load64(off uint64) uint64 {
-	if b, ok := k.slice(off, 8); ok {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (k *kernel) store8(off, v uint64) {
-	if off < uint64(len(k.data)) {
-		k.data[off] = byte(v)
-	}
-}
-
-func (k *kernel) store64(off, v uint64) {
-	if b, ok := k.slice(off, 8); ok {
-		binary.LittleEndian.PutUint64(b, v)
-	}
-}
-
-func (k *kernel) inputLoad8(off uint64) uint64 {
-	if off >= k.input.n {
-		return 0
-	}
-	return uint64(k.data[k.input.off+off])
-}
-
-func (k *kernel) inputLoad64(off uint64) uint64 {
-	if k.input.n < 8 || off > k.input.n-8 {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(k.data[k.input.off+off:])
-}
-
-// setInput makes b the input of the call and reports whether it fits.
-func (k *kernel) setInput(b []byte) bool {
-	if len(b) == 0 {
-		return true
-	}
-	off := k.put(b)
-	if off == 0 {
+// change takes n bytes, or gives back what is negative, and reports whether
+// there was room.
+func (r *room) change(n int64) bool {
+	if n > 0 && n > r.limit-r.used {
 		return false
 	}
-	k.input = span{off, uint64(len(b))}
+	r.used += n
 	return true
 }
 
-// setOutput notes where the output lies; it is copied when the call ends.
-func (k *kernel) setOutput(off, n uint64) {
-	_, ok := k.slice(off, n)
-	k.outputBad = !ok && n > 0
-	k.output = span{off, n}
+// countedMemory is a memory that is one of several in a room.
+type countedMemory struct {
+	*linear.Memory
+	room *room
+	size uint64
 }
 
-// setFailure notes the message of a block as the error of the call; 0 clears
-// it.
-func (k *kernel) setFailure(off uint64) {
-	if off == 0 {
-		k.failure = ""
+// Reallocate implements experimental.LinearMemory.
+func (m *countedMemory) Reallocate(size uint64) []byte {
+	delta := int64(size) - int64(m.size)
+	if !m.room.change(delta) {
+		m.Refused = true
+		return nil
+	}
+	b := m.Memory.Reallocate(size)
+	if b == nil {
+		m.room.change(-delta)
+		return nil
+	}
+	m.size = size
+	return b
+}
+
+// openKernel gives the instance its kernel, and returns the context in which the
+// guest is linked to it.
+func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
+	p := in.plugin
+	in.local = kernel.NewLocal(in.resizeKernel)
+	in.kernel = in.local
+	if !p.spec.kernel || p.engine.linked == nil {
+		return ctx, nil
+	}
+	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, p.host.memory.change)
+	mod, k, err := p.engine.linked.open(linear.Bind(ctx, &countedMemory{Memory: lin, room: &in.room}))
+	if err != nil {
+		lin.Free()
+		return ctx, err
+	}
+	in.kernel, in.local = k, nil
+	return resolving(ctx, func(module string) api.Module {
+		if module == abi.EnvModule || module == oldEnvModule {
+			return mod
+		}
+		return nil
+	}), nil
+}
+
+// resizeKernel accounts for the kernel in Go.
+func (in *instance) resizeKernel(delta int64) bool {
+	if !in.room.change(delta) {
+		return false
+	}
+	if !in.plugin.host.memory.change(delta) {
+		in.room.change(-delta)
+		return false
+	}
+	return true
+}
+
+// lightImport says which imports weigh little: those of the kernel. They are to
+// weigh the same in every embodiment of it.
+func lightImport(module, name string) bool {
+	if module == oldEnvModule {
+		module, name = abi.EnvModule, strings.TrimPrefix(name, oldEnvPrefix)
+	}
+	return module == abi.EnvModule && kernel.LocalFunctions[name] != nil
+}
+
+// localFunc is a function of the kernel in Go, nil if the kernel has none of
+// that name.
+func localFunc(name string) hostFunc {
+	fn := kernel.LocalFunctions[name]
+	switch {
+	case fn == nil:
+		return nil
+	case name == "alloc":
+		return func(c *callState, s []uint64) {
+			fn(c.inst.local, s)
+			c.spend(0)
+		}
+	}
+	return func(c *callState, s []uint64) { fn(c.inst.local, s) }
+}
+
+// offerSettle instantiates what the kernel calls when it has worked for a slice
+// of fuel.
+func offerSettle(ctx context.Context, rt wazero.Runtime) error {
+	_, err := rt.NewHostModuleBuilder(kernel.HostModule).NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(func(ctx context.Context, _ []uint64) { stateOf(ctx).spend(0) }), nil, nil).
+		Export(kernel.SettleName).Instantiate(ctx)
+	return err
+}
+
+// linkedKernel makes kernels that guests are linked to.
+type linkedKernel struct {
+	rt       wazero.Runtime
+	compiled wazero.CompiledModule
+	shrink   func(api.Memory, uint32) bool
+}
+
+// findKernel settles whether guests are linked to their kernels, by trying. The
+// caller holds the host's place for compiling. Interpreted, a call of the host
+// costs less than the kernel would.
+func (e *engine) findKernel(ctx context.Context) {
+	if e.settled {
 		return
 	}
-	if b, ok := k.bytes(off); ok {
-		k.failure = clipBytes(b, maxErrorText)
+	e.settled = true
+	if e.portable || e.kind == EngineInterpreter {
+		return
 	}
+	var env []abi.Signature
+	for _, s := range abi.Imports {
+		if s.Module == abi.EnvModule {
+			env = append(env, s)
+		}
+	}
+	compiled, err := e.compile(ctx, kernel.Module(env, oldEnvPrefix), 1)
+	if err != nil {
+		return
+	}
+	k := &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
+	if e.shrinks {
+		k.shrink = linear.Shrink
+	}
+	if k.works(ctx) {
+		e.linked = k
+	}
+}
+
+// open makes a kernel. Its memory is that of the context.
+func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Linked, err error) {
+	defer func() {
+		if r := recover(); r != nil { // wazero's way to say that the first page was refused
+			mod, k, err = nil, nil, faultf(abi.ReasonMemory, "no room for the memory of the Extism functions: %v", r)
+		}
+	}()
+	mod, err = l.rt.InstantiateModule(ctx, l.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		return nil, nil, fmt.Errorf("make kernel: %w", err)
+	}
+	if k, err = kernel.Open(mod, l.shrink); err != nil {
+		_ = mod.Close(ctx) // the error that led here says more
+		return nil, nil, err
+	}
+	return mod, k, nil
 }

@@ -17,6 +17,10 @@ const fixtures = "../testdata/wasm"
 
 var cacheDir string
 
+// portable says that all hosts of the tests are to do without what is
+// experimental.
+func portable() bool { return os.Getenv("ANCHOR_PORTABLE") != "" }
+
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "anchor-host-cache-")
 	if err != nil {
@@ -40,6 +44,7 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 	if cfg.CacheDir == "" {
 		cfg.CacheDir = cacheDir
 	}
+	cfg.Portable = cfg.Portable || portable()
 	if cfg.Tokenizer == nil {
 		cfg.Tokenizer = pipeline.WordTokenizer()
 	}

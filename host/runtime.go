@@ -26,13 +26,19 @@ type engine struct {
 	cacheDir string
 	// shrinks says that memories that grew can be made smaller again.
 	shrinks bool
+	// linked is how instances get a kernel that they are linked to, nil where
+	// the host's functions are the kernel. It is settled by findKernel.
+	linked *linkedKernel
+	// settled says that it is; portable, kind and nothing else decide it.
+	settled, portable bool
+	kind              string
 }
 
 // newEngine makes a runtime. Guests are stopped by their own meter, never by
 // wazero's WithCloseOnContextDone: that costs several times the guest's speed
 // and does not stop recursion.
-func newEngine(ctx context.Context, kind, cacheDir string) (*engine, error) {
-	e := &engine{}
+func newEngine(ctx context.Context, kind, cacheDir string, portable bool) (*engine, error) {
+	e := &engine{kind: kind, portable: portable}
 	cfg := wazero.NewRuntimeConfig()
 	switch kind {
 	case EngineInterpreter:
@@ -48,7 +54,7 @@ func newEngine(ctx context.Context, kind, cacheDir string) (*engine, error) {
 	if err := e.offer(ctx); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
-	e.shrinks = linear.CanShrink(ctx, e.rt)
+	e.shrinks = !portable && linear.CanShrink(ctx, e.rt)
 	return e, nil
 }
 
@@ -85,10 +91,16 @@ func (e *engine) offer(ctx context.Context) error {
 		Export(wasmbin.TickName).Instantiate(ctx); err != nil {
 		return err
 	}
+	if err := offerSettle(ctx, e.rt); err != nil {
+		return err
+	}
 	modules := map[string]wazero.HostModuleBuilder{}
 	for _, s := range abi.Imports {
-		fn, ok := hostFuncs[s.Name]
-		if !ok {
+		fn := hostFuncs[s.Name]
+		if fn == nil {
+			fn = localFunc(s.Name)
+		}
+		if fn == nil {
 			return fmt.Errorf("no host function for import %q of module %q", s.Name, s.Module)
 		}
 		exportTo(e.rt, modules, s.Module, s.Name, s, fn)
@@ -174,5 +186,5 @@ func (e *engine) close(ctx context.Context) error {
 // meterOptions caps what wazero does not; memory is capped by the allocator,
 // which can tell when it refused.
 func meterOptions(b wasmbin.Bounds) wasmbin.MeterOptions {
-	return wasmbin.MeterOptions{MaxTable: maxTableSize, Bounds: b}
+	return wasmbin.MeterOptions{MaxTable: maxTableSize, Bounds: b, Light: lightImport}
 }

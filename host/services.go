@@ -12,7 +12,7 @@ import (
 // kvGet returns the value of a key, or 0 when there is none.
 func kvGet(c *callState, s []uint64) {
 	store := c.inst.store()
-	if c.inst.kernel.length(s[0]) == 0 {
+	if c.inst.kernel.Length(s[0]) == 0 {
 		s[0] = 0
 		return
 	}
@@ -37,7 +37,7 @@ const (
 func kvSet(c *callState, s []uint64) {
 	store := c.inst.store()
 	key := c.key(s[0], "anchor_kv_set: the key")
-	value, _ := c.inst.kernel.bytes(s[1])
+	value, _ := c.inst.kernel.Bytes(s[1])
 	c.spend(min(int64(len(value)), c.inst.plugin.granted.kvQuota))
 	s[0] = kvDone
 	if !store.set(key, value) {
@@ -60,7 +60,7 @@ func countTokens(c *callState, s []uint64) {
 	if !slices.Contains(p.granted.services, ServiceCountTokens) {
 		panic(denied("service "+ServiceCountTokens, "grants.services, and ask for it in the manifest's permissions"))
 	}
-	text, _ := c.inst.kernel.bytes(s[0])
+	text, _ := c.inst.kernel.Bytes(s[0])
 	if len(text) > maxTokenText {
 		panic(&fault{code: abi.ReasonInputTooLarge, remedy: "count it in parts",
 			err: fmt.Errorf("anchor_count_tokens: text of %d bytes, allowed %d", len(text), maxTokenText)})

@@ -54,6 +54,8 @@ type Spec struct {
 	// descriptors says that the module can open, close or move file
 	// descriptors.
 	descriptors bool
+	// kernel says that the module imports functions of Extism.
+	kernel bool
 	// slow says why the module is too large for the compiler, "" if it is not.
 	slow string
 }
@@ -232,6 +234,8 @@ func (r *specReader) importFunc(im wasmbin.Import) error {
 		r.spec.descriptors = r.spec.descriptors || changesDescriptors(im.Name)
 	case abi.UserModule:
 		r.spec.Portable = false
+	case abi.EnvModule, oldEnvModule:
+		r.spec.kernel = true
 	}
 	sig, ok := offered(im.Module, im.Name)
 	if !ok {

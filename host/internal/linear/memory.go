@@ -68,8 +68,8 @@ func (m *Memory) Restore(im *Image, content []byte) {
 }
 
 // Bind returns a context under which wazero's InstantiateModule takes its memory
-// from m.
-func Bind(ctx context.Context, m *Memory) context.Context {
+// from m, a [Memory] or what stands before one.
+func Bind(ctx context.Context, m experimental.LinearMemory) context.Context {
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(
 		func(_, _ uint64) experimental.LinearMemory { return m }))
 }

@@ -272,3 +272,20 @@ func TestFreshCounterAsksBeforeTheFirstWork(t *testing.T) {
 		t.Errorf("%d ticks, counter %d", k.ticks, g.fuel.Get())
 	}
 }
+
+// A light import weighs less than another, the same in every slice.
+func TestLightImports(t *testing.T) {
+	m := &module{}
+	m.info.Imports = []Import{
+		{Module: "a", Name: "slow", Extern: Extern{Kind: KindFunc}},
+		{Module: "a", Name: "g", Extern: Extern{Kind: KindGlobal}},
+		{Module: "a", Name: "fast", Extern: Extern{Kind: KindFunc}},
+	}
+	m.imported[KindFunc] = 2
+	m.findLight(func(module, name string) bool { return module == "a" && name == "fast" })
+	for i, want := range []int{weightHostCall, weightLight, 1} {
+		if got := m.weight(&instr{op: opCall, x: uint32(i)}); got != want {
+			t.Errorf("function %d weighs %d (want %d)", i, got, want)
+		}
+	}
+}

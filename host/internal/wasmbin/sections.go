@@ -55,6 +55,8 @@ type module struct {
 	// hostInTable is set when an imported function can be reached by an
 	// indirect call.
 	hostInTable bool
+	// light says which imported functions weigh little.
+	light []bool
 }
 
 // parse decodes everything but the code. The counts it finds are bounded by the

@@ -9,6 +9,9 @@ const (
 	// weightHostCall: calling an imported function takes about 30 ns before the
 	// host does anything, and simple ones (clocks) about 100 ns.
 	weightHostCall = 256
+	// weightLight is for those that the host says are done in no time: less than
+	// 10 ns where they are linked, 30 ns where they are not.
+	weightLight = 16
 	// weightGrow: growing a memory or table leaves compiled code, even to fail.
 	weightGrow = 256
 	// weightRefFunc: the engine makes the reference outside compiled code.
@@ -33,7 +36,7 @@ func (m *module) weight(in *instr) int {
 		return 0
 	case opCall, opReturnCall:
 		if int(in.x) < m.imported[KindFunc] {
-			return weightHostCall
+			return m.importWeight(int(in.x))
 		}
 	case opCallIndirect, opReturnCallIn:
 		if m.hostInTable {
@@ -52,4 +55,24 @@ func (m *module) weight(in *instr) int {
 		}
 	}
 	return 1
+}
+
+// importWeight is the weight of a call of an imported function.
+func (m *module) importWeight(i int) int {
+	if i < len(m.light) && m.light[i] {
+		return weightLight
+	}
+	return weightHostCall
+}
+
+// findLight notes which imported functions are light.
+func (m *module) findLight(light func(module, name string) bool) {
+	if light == nil {
+		return
+	}
+	for _, im := range m.info.Imports {
+		if im.Kind == KindFunc {
+			m.light = append(m.light, light(im.Module, im.Name))
+		}
+	}
 }

@@ -1,0 +1,237 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// HostModule and SettleName name the function that the module calls when its
+// debt has reached Slice: () -> ().
+const (
+	HostModule = "anchor:kernel"
+	SettleName = "settle"
+)
+
+// The globals of the module, exported and mutable, so that the host sets the
+// input and reads the results without calling the module.
+const (
+	gPos = iota
+	gInOff
+	gInLen
+	// gInLast is one more than the last offset at which the input has 8 bytes.
+	gInLast
+	gOutOff
+	gOutLen
+	gErrOff
+	gErrLen
+	gDebt
+	gRefused
+	globals
+)
+
+// globalName is the export name of a global.
+func globalName(i int) string { return "g" + strconv.Itoa(i) }
+
+// function is one function of the module.
+type function struct {
+	sig    abi.Signature
+	locals []abi.ValueType
+	body   *code
+}
+
+// Functions are the names of the Extism functions that the kernel itself
+// implements.
+var Functions = []string{
+	"alloc", "free", "length", "length_unsafe", "load_u8", "load_u64", "store_u8", "store_u64",
+	"input_length", "input_offset", "input_load_u8", "input_load_u64", "output_set", "error_set",
+}
+
+// Module returns the kernel as a WebAssembly module. It exports the functions of
+// imports, a part of [abi.Imports], each also under its name with prefix before
+// it: those of Functions are its own, the others it imports from the module they
+// are of.
+func Module(imports []abi.Signature, prefix string) []byte {
+	m := builder{prefix: prefix}
+	own := map[string]bool{}
+	for _, name := range Functions {
+		own[name] = true
+	}
+	m.importFunc(HostModule, abi.Signature{Name: SettleName})
+	for _, s := range imports {
+		if !own[s.Name] {
+			m.export(s.Name, m.importFunc(s.Module, s))
+		}
+	}
+	m.room = m.imported
+	m.add(function{sig: signature(1, abi.I32), body: roomBody()})
+	for _, s := range imports {
+		if own[s.Name] {
+			body, locals := m.body(s.Name)
+			m.export(s.Name, m.add(function{s, locals, body}))
+		}
+	}
+	return m.encode()
+}
+
+// signature is a type with i64 parameters.
+func signature(params int, results ...abi.ValueType) abi.Signature {
+	s := abi.Signature{Results: results}
+	for range params {
+		s.Params = append(s.Params, abi.I64)
+	}
+	return s
+}
+
+// builder collects a module.
+type builder struct {
+	prefix                          string
+	types, imports, exports, bodies [][]byte
+	declared                        [][]byte
+	imported                        int
+	// room is the index of the function that makes room.
+	room int
+}
+
+func (m *builder) addType(s abi.Signature) int {
+	m.types = append(m.types, functionType(s.Params, s.Results))
+	return len(m.types) - 1
+}
+
+func (m *builder) importFunc(module string, s abi.Signature) int {
+	m.imports = append(m.imports, append(append(named(module), named(s.Name)...), indexed(kindFunc, m.addType(s))...))
+	m.imported++
+	return m.imported - 1
+}
+
+func (m *builder) export(name string, function int) {
+	for _, n := range []string{name, m.prefix + name} {
+		m.exports = append(m.exports, named(n, indexed(kindFunc, function)...))
+	}
+}
+
+func (m *builder) add(f function) int {
+	m.declared = append(m.declared, binary.AppendUvarint(nil, uint64(m.addType(f.sig))))
+	var locals [][]byte
+	for _, t := range f.locals {
+		locals = append(locals, []byte{1, byte(t)})
+	}
+	m.bodies = append(m.bodies, sized(append(vector(locals), f.body.end().b...)))
+	return m.imported + len(m.bodies) - 1
+}
+
+func (m *builder) encode() []byte {
+	m.exports = append(m.exports, named("memory", indexed(kindMemory, 0)...))
+	var gs [][]byte
+	for i := range globals {
+		start := int64(0)
+		if i == gPos {
+			start = first
+		}
+		gs = append(gs, append([]byte{byte(abi.I64), 1}, new(code).i64(start).end().b...))
+		m.exports = append(m.exports, named(globalName(i), indexed(kindGlobal, i)...))
+	}
+	memory := binary.AppendUvarint([]byte{1, 1}, MaxPages) // from 1 page
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	for _, s := range []struct {
+		id    byte
+		items [][]byte
+	}{
+		{secType, m.types}, {secImport, m.imports}, {secFunction, m.declared}, {secMemory, [][]byte{memory}},
+		{secGlobal, gs}, {secExport, m.exports}, {secCode, m.bodies},
+	} {
+		out = append(append(out, s.id), sized(vector(s.items))...)
+	}
+	return out
+}
+
+// body is the code of one of Functions.
+func (m *builder) body(name string) (*code, []abi.ValueType) {
+	c := new(code)
+	switch name {
+	case "alloc":
+		return m.allocBody()
+	case "free":
+		return freeBody()
+	case "length", "length_unsafe":
+		tagged(c, func(c *code) { c.i64(0).op(opReturn) })
+		return c.get(0).op(opI32Wrap).i32(header).op(opI32Sub).at(opI32Load, 0).op(opI64Extend), nil
+	case "load_u8":
+		return outside(c, 1).when().i32(0).op(opReturn).end().get(0).op(opI32Wrap).at(opI32Load8U, 0), nil
+	case "load_u64":
+		return outside(c, 8).when().i64(0).op(opReturn).end().get(0).op(opI32Wrap).at(opI64Load, 0), nil
+	case "store_u8":
+		return outside(c, 1).when().op(opReturn).end().get(0).op(opI32Wrap).get(1).at(opI32Store8, 0), nil
+	case "store_u64":
+		return outside(c, 8).when().op(opReturn).end().get(0).op(opI32Wrap).get(1).at(opI64Store, 0), nil
+	case "input_length":
+		return c.gget(gInLen), nil
+	case "input_offset":
+		return c.gget(gInOff), nil
+	case "input_load_u8":
+		c.get(0).gget(gInLen).op(opI64GeU).when().i32(0).op(opReturn).end()
+		return c.gget(gInOff).get(0).op(opI64Add, opI32Wrap).at(opI32Load8U, 0), nil
+	case "input_load_u64":
+		c.get(0).gget(gInLast).op(opI64GeU).when().i64(0).op(opReturn).end()
+		return c.gget(gInOff).get(0).op(opI64Add, opI32Wrap).at(opI64Load, 0), nil
+	case "output_set":
+		return c.get(0).gset(gOutOff).get(1).gset(gOutLen), nil
+	}
+	return errorBody()
+}
+
+// outside leaves whether n bytes at local 0 are not the guest's: the comparison
+// is true for offsets below the blocks, too, as it is unsigned.
+func outside(c *code, n int64) *code {
+	return c.get(0).i64(blocks).op(opI64Sub).gget(gPos).i64(blocks+n).op(opI64Sub, opI64GtU)
+}
+
+// tagged runs otherwise if local 0 is not a handle.
+func tagged(c *code, otherwise func(*code)) {
+	c.get(0).i64(first).op(opI64Sub).gget(gPos).i64(first).op(opI64Sub, opI64GeU).when()
+	otherwise(c)
+	c.end()
+	hasTag(c, 0).op(opI32Eqz).when()
+	otherwise(c)
+	c.end()
+}
+
+// hasTag leaves whether the tag before the offset in a local is its own.
+func hasTag(c *code, local uint64) *code {
+	return c.get(local).i64(8).op(opI64Sub, opI32Wrap).at(opI64Load, 0).get(local).i64(cookie).op(opI64Xor, opI64Eq)
+}
+
+// roomBody is (end) -> whether the memory reaches there, grown if it must.
+func roomBody() *code {
+	c := new(code)
+	c.get(0)
+	memoryEnd(c).op(opI64LeU).when().i32(1).op(opReturn).end()
+	c.get(0)
+	memoryEnd(c).op(opI64Sub).i64(PageSize-1).op(opI64Add).i64(16).op(opI64ShrU, opI32Wrap)
+	return c.op(opMemoryGrow, 0).i32(-1).op(opI32Ne)
+}
+
+// memoryEnd leaves the size of the memory in bytes.
+func memoryEnd(c *code) *code { return c.op(opMemorySize, 0, opI64Extend).i64(16).op(opI64Shl) }
+
+func errorBody() (*code, []abi.ValueType) {
+	const off, n = 0, 1
+	c := new(code)
+	c.get(off).op(opI64Eqz).when().i64(0).gset(gErrOff).i64(0).gset(gErrLen).op(opReturn).end()
+	tagged(c, func(c *code) { c.op(opReturn) })
+	c.get(off).op(opI32Wrap).i32(header).op(opI32Sub).at(opI32Load, 0).op(opI64Extend).tee(n).op(opI64Eqz).when().op(opReturn).end()
+	return c.get(off).gset(gErrOff).get(n).gset(gErrLen), []abi.ValueType{abi.I64}
+}
+
+// Probe is a module that imports alloc and length, and whose export "probe"
+// returns the length of a new block of 40 bytes.
+func Probe() []byte {
+	var m builder
+	alloc, _ := abi.LookupImport(abi.EnvModule, "alloc")
+	length, _ := abi.LookupImport(abi.EnvModule, "length")
+	a, l := m.importFunc(abi.EnvModule, alloc), m.importFunc(abi.EnvModule, length)
+	body := new(code).i64(40).call(uint64(a)).call(uint64(l))
+	m.exports = append(m.exports, named("probe", indexed(kindFunc, m.add(function{sig: signature(0, abi.I64), body: body}))...))
+	return m.encode()
+}
