@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -53,7 +54,9 @@ func TestSameThroughBothKernels(t *testing.T) {
 		h := newHost(t, cfg)
 		got := map[string]string{}
 		for _, name := range []string{"foreign", "foreign-old", "foreign-calls", "wild-handles", "guest-error", "output-out-of-bounds", "output-too-large", "stateful"} {
-			p := load(t, h, name, host.PluginConfig{Config: map[string]string{"\x00": "value"}, Limits: host.Limits{Instances: 1}})
+			p := load(t, h, name, host.PluginConfig{
+				Config: map[string]string{"\x00": "value"}, Limits: host.Limits{Instances: 1, Timeout: time.Minute},
+			})
 			for _, function := range p.Spec().Functions {
 				if name == "stateful" && function != "count" || strings.HasSuffix(function, "_forever") {
 					continue // how a call ends that does not end is another test
@@ -94,7 +97,7 @@ func TestKernelMemoryCounts(t *testing.T) {
 	kernels(t, func(t *testing.T, cfg host.Config) {
 		cfg.Memory = 64 << 20
 		h := newHost(t, cfg)
-		p := load(t, h, "foreign-calls", host.PluginConfig{Limits: host.Limits{Memory: 16 << 20, Instances: 1}})
+		p := load(t, h, "foreign-calls", host.PluginConfig{Limits: host.Limits{Memory: 16 << 20, Instances: 1, Timeout: time.Minute}})
 		hold := func(mib int) error {
 			_, err := p.Call(t.Context(), "hold", []byte(fmt.Sprintf("%03d", mib)))
 			return err
@@ -117,7 +120,7 @@ func TestKernelMemoryCounts(t *testing.T) {
 
 		// The host's budget bounds all of them together.
 		cfg.Memory = 8 << 20
-		p = load(t, newHost(t, cfg), "foreign-calls", host.PluginConfig{Limits: host.Limits{Memory: 64 << 20, Instances: 1}})
+		p = load(t, newHost(t, cfg), "foreign-calls", host.PluginConfig{Limits: host.Limits{Memory: 64 << 20, Instances: 1, Timeout: time.Minute}})
 		checkReason(t, hold(12), abi.ReasonMemory)
 	})
 }
@@ -152,7 +155,7 @@ func TestNoKernelWithoutImports(t *testing.T) {
 	if host.Linked(p) {
 		t.Error("it has a kernel")
 	}
-	if _, used := host.Usage(h); used > 64<<10+int64(host.ImageSize(p)) {
+	if _, used := host.Usage(h); used > 64<<10+host.ImageSize(p) {
 		t.Errorf("the host counts %d bytes for a page", used)
 	}
 }

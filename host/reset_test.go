@@ -127,6 +127,7 @@ func TestForeignModulesKeepTheirStateUnlessAsked(t *testing.T) {
 // After a deadline in the middle of Go code the instance is reset, not replaced,
 // and nothing of the call is left.
 func TestResetAfterDeadline(t *testing.T) {
+	shrinks(t)
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	p := loadCounting(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1, Timeout: 20 * time.Millisecond}})
@@ -157,6 +158,7 @@ func TestResetAfterDeadline(t *testing.T) {
 // What ends a call in a way that leaves the instance sound is reset; the rest is
 // replaced. Either way the next call finds nothing.
 func TestResetAfterFailures(t *testing.T) {
+	shrinks(t)
 	h := newHost(t, host.Config{})
 	for _, tc := range []struct {
 		function string
@@ -242,6 +244,7 @@ func TestResetLeavesTheHeapReady(t *testing.T) {
 // Memory that a call grew is given back to the next call as it was, so that a
 // guest which never frees lives for ever within its limit.
 func TestMemoryShrinksBack(t *testing.T) {
+	shrinks(t)
 	h := newHost(t, host.Config{})
 	p := load(t, h, "grow-each-call", host.PluginConfig{Limits: host.Limits{Instances: 1, Memory: 32 * 64 << 10}})
 	s, err := p.Step(abi.OpFilter, host.StepOptions{})
@@ -324,6 +327,7 @@ func TestWhatAResetFreezes(t *testing.T) {
 }
 
 func TestOpenFilesAreNotReset(t *testing.T) {
+	shrinks(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o600); err != nil {
 		t.Fatal(err)
