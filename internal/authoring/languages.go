@@ -68,7 +68,7 @@ var cToolchain = &Toolchain{
 		return []Command{{
 			Args: []string{
 				j.program("clang"), "--target=wasm32", "-O2", "-nostdlib", "-I" + helperDir,
-				"-Wl,--no-entry", "-Wl,--strip-all", "-o", j.out, "plugin.c",
+				"-Wl,--no-entry", "-Wl,--strip-all", "-Wl,-z,stack-size=65536", "-o", j.out, "plugin.c",
 			},
 			Dir: source,
 		}}, err
@@ -197,7 +197,10 @@ var nodeProgram = Program{
 
 var jsToolchain = &Toolchain{
 	Language: "js", Title: "JavaScript", Marks: []string{"plugin.js"}, helper: "pdk-js",
-	Programs: []Program{nodeProgram},
+	Programs: []Program{nodeProgram, {
+		Name: "Binaryen's wasm-merge with QuickJS beside it", Executables: []string{"wasm-merge"},
+		Get: "npm install quickjs-wasi binaryen",
+	}},
 	commands: func(j *job) ([]Command, error) {
 		source, err := j.source()
 		return []Command{{
