@@ -1,0 +1,73 @@
+//! Plugins for anchor-host in Zig: one function per operation serves both lanes.
+//!
+//!     const anchor = @import("anchor/anchor.zig");
+//!
+//!     comptime {
+//!         anchor.plugin(.{ .filter = keep });
+//!     }
+//!
+//!     fn keep(r: *const anchor.Request, c: *anchor.Changes) anchor.Error!void {
+//!         const min = r.setting("min").number() orelse 0.5;
+//!         c.keepNone();
+//!         for (0..r.rows) |row| if (r.scores[row] >= min) c.keep(row);
+//!     }
+//!
+//! A column that plugin.yaml does not name under reads is empty. Everything a
+//! function is handed, and what it allocates, is gone after the call.
+
+const std = @import("std");
+const memory = @import("memory.zig");
+
+pub const host = @import("host.zig");
+pub const Json = @import("json.zig").Json;
+pub const Value = @import("json.zig").Value;
+pub const Text = @import("text.zig").Text;
+pub const Request = @import("request.zig").Request;
+pub const Changes = @import("changes.zig").Changes;
+pub const NewItem = @import("changes.zig").NewItem;
+pub const Field = @import("changes.zig").Field;
+const lanes = @import("lanes.zig");
+
+/// What a function fails with: everything stays as it is, or the message that
+/// fail was given.
+pub const Error = lanes.Error;
+pub const fail = lanes.fail;
+
+/// Memory until the end of the call, n elements of any content. The call ends in
+/// a trap when there is none.
+pub const alloc = memory.alloc;
+
+/// The same for containers of the standard library; nothing needs to be freed.
+pub const allocator = memory.allocator;
+
+/// Keeps all that the call in progress has allocated for good: for an index that
+/// init builds.
+pub const keepMemory = memory.keep;
+
+/// Makes the exports of a plugin, once per plugin, in a comptime block:
+/// .{ .operation = function, … }. The functions of filter, rerank, retrieve and
+/// process are fn (*const Request, *Changes) Error!void; those of the operations
+/// that have the JSON lane alone are fn (request: Json, reply: *Text) Error!void,
+/// with the documents of ABI.md.
+pub fn plugin(comptime operations: anytype) void {
+    const both = .{ "filter", "rerank", "retrieve", "process" };
+    var batch = false;
+    @export(&lanes.marker, .{ .name = "anchor_abi_1" });
+    for (std.meta.fieldNames(@TypeOf(operations))) |name| {
+        const function = @field(operations, name);
+        const rows = for (both) |op| {
+            if (std.mem.eql(u8, op, name)) break true;
+        } else false;
+        if (rows) {
+            batch = true;
+            @export(&lanes.Rows(function).json, .{ .name = "anchor_" ++ name });
+            @export(&lanes.Rows(function).batch, .{ .name = "anchor_batch_" ++ name });
+        } else {
+            @export(&lanes.Document(function).json, .{ .name = "anchor_" ++ name });
+        }
+    }
+    if (batch) {
+        @export(&lanes.mailbox, .{ .name = "anchor_mailbox" });
+        @export(&lanes.reserve, .{ .name = "anchor_reserve" });
+    }
+}

@@ -1,0 +1,122 @@
+const std = @import("std");
+const memory = @import("memory.zig");
+const Value = @import("json.zig").Value;
+const Request = @import("request.zig").Request;
+
+/// A metadata value with its key.
+pub const Field = struct { key: []const u8, value: Value };
+
+/// An item that a plugin adds. Only content must be there.
+pub const NewItem = struct {
+    /// Tells items of one plugin apart; empty: by the content.
+    key: []const u8 = "",
+    content: []const u8,
+    /// Empty: the step's.
+    source: []const u8 = "",
+    /// 0 to 1.
+    score: f64 = 0,
+    /// 1 to 10; 0: the default of the source.
+    priority: u32 = 0,
+    metadata: []const Field = &.{},
+    /// Nanoseconds since 1970.
+    created_at: ?i64 = null,
+};
+
+/// Rows, and what each is given.
+pub fn Edits(comptime T: type) type {
+    return struct {
+        rows: std.ArrayList(u32) = .empty,
+        values: std.ArrayList(T) = .empty,
+
+        fn add(e: *@This(), row: usize, value: T) void {
+            push(&e.rows, row);
+            e.values.append(memory.allocator, value) catch @trap();
+        }
+    };
+}
+
+fn push(rows: *std.ArrayList(u32), row: usize) void {
+    rows.append(memory.allocator, @intCast(row)) catch @trap();
+}
+
+/// What a function wants done to the rows of its request. What is not mentioned
+/// stays as it is.
+pub const Changes = struct {
+    rows: usize,
+    keeps: bool = false,
+    kept: std.ArrayList(u32) = .empty,
+    texts: Edits([]const u8) = .{},
+    metadata: Edits([]const Field) = .{},
+    priorities: Edits(u32) = .{},
+    scores: Edits(f64) = .{},
+    items: std.ArrayList(NewItem) = .empty,
+    ordered: std.ArrayList(u32) = .empty,
+
+    /// No row stays, but those that keep names.
+    pub fn keepNone(c: *Changes) void {
+        c.keeps = true;
+    }
+
+    /// One more row that stays, ascending; all rows that no call names go.
+    pub fn keep(c: *Changes, row: usize) void {
+        c.keeps = true;
+        push(&c.kept, row);
+    }
+
+    /// Replaces the text of a row.
+    pub fn setText(c: *Changes, row: usize, text: []const u8) void {
+        c.texts.add(row, text);
+    }
+
+    /// Replaces the metadata of a row, the whole of it.
+    pub fn setMetadata(c: *Changes, row: usize, fields: []const Field) void {
+        c.metadata.add(row, fields);
+    }
+
+    /// The metadata of a row as fields, with more behind them.
+    pub fn fieldsOf(r: *const Request, row: usize, more: []const Field) []Field {
+        const first, const end = r.metadata.entries(row);
+        const fields = memory.alloc(Field, end - first + more.len);
+        for (first..end, fields[0 .. end - first]) |e, *f| f.* = .{ .key = r.metadata.key(e), .value = r.metadata.value(e) };
+        @memcpy(fields[end - first ..], more);
+        return fields;
+    }
+
+    /// Replaces the priority of a row, 1 to 10.
+    pub fn setPriority(c: *Changes, row: usize, priority: u32) void {
+        c.priorities.add(row, priority);
+    }
+
+    /// Replaces the score of a row, 0 to 1.
+    pub fn setScore(c: *Changes, row: usize, score: f64) void {
+        c.scores.add(row, score);
+    }
+
+    /// Adds an item and returns its row number, for order.
+    pub fn add(c: *Changes, item: NewItem) usize {
+        c.items.append(memory.allocator, item) catch @trap();
+        return c.rows + c.items.items.len - 1;
+    }
+
+    /// The next row in the new order. All rows that stay come, new items too.
+    pub fn order(c: *Changes, row: usize) void {
+        push(&c.ordered, row);
+    }
+
+    pub fn edits(c: *const Changes) usize {
+        return c.texts.rows.items.len + c.metadata.rows.items.len + c.priorities.rows.items.len;
+    }
+
+    pub fn isEmpty(c: *const Changes) bool {
+        return !c.keeps and c.edits() + c.scores.rows.items.len + c.items.items.len + c.ordered.items.len == 0;
+    }
+
+    /// What is wrong, where only one of the lanes could say it.
+    pub fn mistake(c: *const Changes) ?[]const u8 {
+        for (c.scores.values.items) |s| if (!(s >= 0 and s <= 1)) return bad_score;
+        for (c.items.items) |it| if (!(it.score >= 0 and it.score <= 1)) return bad_score;
+        return null;
+    }
+};
+
+const bad_score = "reply: a score that is not within 0..1";

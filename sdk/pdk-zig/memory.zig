@@ -1,0 +1,107 @@
+//! Memory, from the heap's begin on: what keep kept, the room lent to the host
+//! for batches, what the call in progress has taken.
+
+const std = @import("std");
+
+extern var __heap_base: u8;
+
+/// The mailbox, by words: size, in_addr, in_cap, out_addr, out_len, reserved.
+pub var mailbox = [6]u32{ 24, 0, 0, 0, 0, 0 };
+pub const in_addr = 1;
+pub const in_cap = 2;
+pub const out_addr = 3;
+pub const out_len = 4;
+
+const page = 64 << 10;
+const max_batch = 256 << 20;
+
+var kept: usize = 0;
+var top: usize = 0;
+
+/// Makes memory up to end exist.
+fn grow(end: u64) bool {
+    const have = @as(u64, @wasmMemorySize(0)) * page;
+    if (end <= have) return true;
+    if (end > std.math.maxInt(u32) - page) return false;
+    return @wasmMemoryGrow(0, @intCast((end - have + page - 1) / page)) >= 0;
+}
+
+fn first() usize {
+    if (kept == 0) kept = std.mem.alignForward(usize, @intFromPtr(&__heap_base), 8);
+    return kept;
+}
+
+/// Begins a call: what the last one took is free again.
+pub fn begin() void {
+    top = first() + mailbox[in_cap];
+    mailbox[out_addr] = 0;
+    mailbox[out_len] = 0;
+}
+
+/// Takes memory at a multiple of 8.
+fn take(size: u64) usize {
+    const end = top + std.mem.alignForward(u64, size, 8);
+    if (!grow(end)) @trap();
+    defer top = @intCast(end);
+    return top;
+}
+
+pub fn alloc(comptime T: type, n: usize) []T {
+    const at: [*]T = @ptrFromInt(take(@as(u64, n) * @sizeOf(T)));
+    return at[0..n];
+}
+
+/// The address of the next byte that alloc gives.
+pub fn next() usize {
+    return top;
+}
+
+pub fn keep() void {
+    kept = top;
+    mailbox[in_addr] = 0;
+    mailbox[in_cap] = 0;
+}
+
+/// Lends the host room and returns its address, 0 when there is none.
+pub fn reserve(size: u32) u32 {
+    const room = std.mem.alignForward(u32, @min(size, max_batch), page);
+    if (size > max_batch or !grow(@as(u64, first()) + room)) return 0;
+    mailbox[in_addr] = @intCast(first());
+    mailbox[in_cap] = @max(mailbox[in_cap], room);
+    return mailbox[in_addr];
+}
+
+/// The batch that the host wrote, or null when it wrote elsewhere.
+pub fn lent(at: u32, len: u32) ?[]align(8) const u8 {
+    if (at == 0 or at != mailbox[in_addr] or len > mailbox[in_cap]) return null;
+    const bytes: [*]align(8) const u8 = @ptrFromInt(at);
+    return bytes[0..len];
+}
+
+pub const allocator: std.mem.Allocator = .{ .ptr = undefined, .vtable = &.{
+    .alloc = allocate,
+    .resize = resize,
+    .remap = remap,
+    .free = free,
+} };
+
+fn allocate(_: *anyopaque, len: usize, alignment: std.mem.Alignment, _: usize) ?[*]u8 {
+    if (alignment.toByteUnits() > 8) top = alignment.forward(top);
+    return @ptrFromInt(take(len));
+}
+
+/// The last piece grows in place, and every piece shrinks.
+fn resize(_: *anyopaque, piece: []u8, _: std.mem.Alignment, len: usize, _: usize) bool {
+    const at = @intFromPtr(piece.ptr);
+    if (len <= piece.len) return true;
+    if (std.mem.alignForward(usize, at + piece.len, 8) != top) return false;
+    top = at;
+    _ = take(len);
+    return true;
+}
+
+fn remap(context: *anyopaque, piece: []u8, alignment: std.mem.Alignment, len: usize, ret: usize) ?[*]u8 {
+    return if (resize(context, piece, alignment, len, ret)) piece.ptr else null;
+}
+
+fn free(_: *anyopaque, _: []u8, _: std.mem.Alignment, _: usize) void {}

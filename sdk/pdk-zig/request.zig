@@ -1,0 +1,92 @@
+const std = @import("std");
+const json = @import("json.zig");
+const Json = json.Json;
+const Value = json.Value;
+
+/// A column of text: row i is bytes[offsets[i]..offsets[i + 1]].
+pub const Strings = struct {
+    offsets: []const u32 = &.{},
+    bytes: []const u8 = "",
+
+    pub fn at(s: Strings, i: usize) []const u8 {
+        if (s.offsets.len == 0) return "";
+        return s.bytes[s.offsets[i]..s.offsets[i + 1]];
+    }
+};
+
+/// A metadata column, as in a batch.
+pub const Metadata = struct {
+    cells: []align(4) const u64 = &.{},
+    rows: []const u32 = &.{},
+    keys: Strings = .{},
+    entry_keys: []const u32 = &.{},
+    kinds: []const u8 = "",
+    values: []const u8 = "",
+
+    /// The entries of a row.
+    pub fn entries(m: *const Metadata, row: usize) struct { usize, usize } {
+        return if (m.rows.len == 0) .{ 0, 0 } else .{ m.rows[row], m.rows[row + 1] };
+    }
+
+    pub fn key(m: *const Metadata, entry: usize) []const u8 {
+        return m.keys.at(m.entry_keys[entry]);
+    }
+
+    pub fn value(m: *const Metadata, entry: usize) Value {
+        const cell = m.cells[entry];
+        return switch (m.kinds[entry]) {
+            1 => .{ .bool = cell != 0 },
+            2 => .{ .int = @bitCast(cell) },
+            3 => .{ .float = @bitCast(cell) },
+            4 => .{ .string = m.text(cell) },
+            5 => .{ .json = m.text(cell) },
+            else => .null,
+        };
+    }
+
+    fn text(m: *const Metadata, cell: u64) []const u8 {
+        return m.values[@as(u32, @truncate(cell))..][0..@intCast(cell >> 32)];
+    }
+};
+
+/// What the host asks: the rows, the query and how much is wanted. Rows are
+/// numbered from 0. It looks the same in both lanes. Columns that were not sent
+/// are empty.
+pub const Request = struct {
+    rows: usize = 0,
+    ids: Strings = .{},
+    texts: Strings = .{},
+    sources: Strings = .{},
+    scores: []const f64 = &.{},
+    priorities: []const u32 = &.{},
+    token_counts: []const u32 = &.{},
+    /// Nanoseconds since 1970, or the least i64 for none.
+    created_at: []const i64 = &.{},
+    metadata: Metadata = .{},
+    query: []const u8 = "",
+    query_metadata: Json = .{},
+    chat_history: Json = .{},
+    embedding: []const f32 = &.{},
+    settings: Json = .{},
+    /// The most items wanted, and the room in the window; 0 when not stated.
+    top_k: u32 = 0,
+    tokens_left: u32 = 0,
+
+    pub fn text(r: *const Request, row: usize) []const u8 {
+        return r.texts.at(row);
+    }
+
+    /// A setting of the step; empty when it is not set.
+    pub fn setting(r: *const Request, name: []const u8) Json {
+        return r.settings.get(name);
+    }
+
+    /// A metadata value of a row; null when there is none.
+    pub fn meta(r: *const Request, row: usize, key: []const u8) ?Value {
+        const first, const end = r.metadata.entries(row);
+        for (first..end) |e| {
+            if (std.mem.eql(u8, r.metadata.key(e), key)) return r.metadata.value(e);
+        }
+        return null;
+    }
+};
