@@ -22,7 +22,8 @@ func (a *app) pluginInspectCommand() *cobra.Command {
 		Short: "Show everything that is known of a plugin",
 		Long: `Show everything that is known of a plugin without running it: operations, lanes,
 what it reads and writes, the permissions it asks for with its reasons, limits,
-imports, exports and warnings. PLUGIN is a plugin of the plugin folder, an
+imports, exports, what the module is made of, warnings, and advice for its
+author. Portable are modules that any Extism host can run. PLUGIN is a plugin of the plugin folder, an
 instance of the configuration (then the grants are shown too), or a .wasm file.`,
 		Example: `  anchor-host plugin inspect bm25-retriever
   anchor-host plugin inspect ./plugin.wasm -o json`,
@@ -42,7 +43,10 @@ instance of the configuration (then the grants are shown too), or a .wasm file.`
 		if err != nil {
 			return err
 		}
-		report := inspect(spec, instance)
+		report, err := inspect(spec, instance)
+		if err != nil {
+			return err
+		}
 		if *format != "text" {
 			return a.print(cmd, *format, listing{data: report})
 		}
@@ -90,6 +94,8 @@ type inspection struct {
 	Portable     bool   `json:"portable"`
 	WASI         bool   `json:"wasi"`
 	MemoryPages  uint64 `json:"memory_pages"`
+	// Anatomy is what the module is made of.
+	Anatomy host.Anatomy `json:"anatomy"`
 	// State is what happens to instances between calls, Uncaptured why they
 	// cannot be reset.
 	State       string            `json:"state"`
@@ -99,7 +105,9 @@ type inspection struct {
 	Limits      []limitLine       `json:"limits"`
 	Imports     []string          `json:"imports"`
 	Functions   []string          `json:"functions"`
-	Warnings    []string          `json:"warnings,omitempty"`
+	// Warnings are for everybody, Advice is for the plugin's author.
+	Warnings []string `json:"warnings,omitempty"`
+	Advice   []string `json:"advice,omitempty"`
 }
 
 type operationReport struct {
@@ -124,8 +132,8 @@ type limitLine struct {
 	Set     string `json:"set,omitempty"`
 }
 
-func inspect(spec *host.Spec, instance *config.Instance) inspection {
-	r := inspection{
+func inspect(spec *host.Spec, instance *config.Instance) (r inspection, err error) {
+	r = inspection{
 		Name: spec.Name, Digest: spec.Digest, Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
 		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
 		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
@@ -145,7 +153,11 @@ func inspect(spec *host.Spec, instance *config.Instance) inspection {
 		})
 	}
 	r.Limits = limitLines(asked, instance)
-	return r
+	if r.Anatomy, err = spec.Anatomy(); err != nil {
+		return r, err
+	}
+	r.Advice, err = spec.Advice()
+	return r, err
 }
 
 // stateOf is the state stated for an instance.
@@ -212,8 +224,9 @@ func (r *inspection) write(b *bytes.Buffer) {
 		{"name", r.Name}, {"version", dash(r.Version)}, {"description", dash(r.Description)},
 		{"license", dash(r.License)}, {"homepage", dash(r.Homepage)}, {"digest", r.Digest}, {"size", sizeText(r.Size)},
 		{"abi", fmt.Sprint(r.ABI)}, {"manifest", dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
-		{"wasi", yesNo[r.WASI]}, {"memory", fmt.Sprintf("%d pages at the start", r.MemoryPages)},
-		{"state", r.State},
+		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
+		{"module", fmt.Sprintf("%d functions, %s of code, %s of data", r.Anatomy.Functions, sizeText(r.Anatomy.Code), sizeText(r.Anatomy.Data))},
+		{"sections", sectionText(r.Anatomy.Sections)}, {"state", r.State},
 	}
 	if r.Uncaptured != "" {
 		rows[len(rows)-1][1] += " (it cannot be reset: " + r.Uncaptured + ")"
@@ -239,12 +252,29 @@ func (r *inspection) write(b *bytes.Buffer) {
 	for _, list := range []struct {
 		title string
 		lines []string
-	}{{"imports", r.Imports}, {"functions", r.Functions}, {"warnings", r.Warnings}} {
+	}{{"imports", r.Imports}, {"functions", r.Functions}, {"warnings", r.Warnings}, {"advice", r.Advice}} {
 		section(b, list.title, len(list.lines))
 		for _, line := range list.lines {
 			fmt.Fprintf(b, "  %s\n", oneCell(line))
 		}
 	}
+}
+
+func memoryText(a *host.Anatomy) string {
+	most := "no maximum"
+	if a.MaxMemory > 0 {
+		most = "at most " + sizeText(a.MaxMemory)
+	}
+	return fmt.Sprintf("%s at the start, %s", sizeText(a.Memory), most)
+}
+
+// sectionText lists the custom sections with their sizes.
+func sectionText(sections []host.CustomSection) string {
+	parts := make([]string, len(sections))
+	for i, s := range sections {
+		parts[i] = fmt.Sprintf("%s (%s)", s.Name, sizeText(s.Size))
+	}
+	return dash(strings.Join(parts, ", "))
 }
 
 func section(b *bytes.Buffer, title string, n int) {

@@ -133,5 +133,8 @@ func sizeText(n int64) string {
 	if exact := abi.FormatSize(n); len(exact) <= len("999MiB") {
 		return exact
 	}
+	if n < 1<<20 {
+		return fmt.Sprintf("%.1fKiB", float64(n)/(1<<10))
+	}
 	return fmt.Sprintf("%.1fMiB", float64(n)/(1<<20))
 }

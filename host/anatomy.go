@@ -1,0 +1,126 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// Anatomy is what a module is made of, found without running it.
+type Anatomy struct {
+	// Functions is the number of its own functions, Code the bytes of their
+	// bodies, Data the bytes that its memory starts with.
+	Functions int   `json:"functions"`
+	Code      int64 `json:"code_bytes"`
+	Data      int64 `json:"data_bytes"`
+	// Memory is the size of its memory at the start; MaxMemory the most it asks
+	// for, 0 if it names no maximum.
+	Memory    int64 `json:"memory_bytes"`
+	MaxMemory int64 `json:"max_memory_bytes,omitempty"`
+	// Sections are the custom sections, in the order of the module.
+	Sections []CustomSection `json:"custom_sections,omitempty"`
+}
+
+// CustomSection is the name and size of a custom section.
+type CustomSection struct {
+	Name string `json:"name"`
+	Size int64  `json:"bytes"`
+}
+
+// Anatomy returns what the module is made of.
+func (s *Spec) Anatomy() (Anatomy, error) {
+	info, err := wasmbin.Inspect(s.wasm)
+	if err != nil {
+		return Anatomy{}, as(ErrNotWasm, err)
+	}
+	a := Anatomy{Functions: info.Functions, Code: int64(info.CodeSize), Data: int64(info.DataBytes)}
+	if len(info.Memories) > 0 {
+		m := info.Memories[0]
+		a.Memory = int64(m.Min) * wasmPage
+		if m.HasMax {
+			a.MaxMemory = int64(m.Max) * wasmPage
+		}
+	}
+	for _, c := range info.Customs {
+		a.Sections = append(a.Sections, CustomSection{c.Name, int64(len(c.Data))})
+	}
+	return a, nil
+}
+
+// nameSectionAdvice is the size from which a name section is worth a word: as
+// large as a small plugin.
+const nameSectionAdvice = 64 << 10
+
+// Advice is what the author of a plugin could do better, each on one line with
+// the remedy in brackets. Other than Warnings it is of no concern to operators.
+func (s *Spec) Advice() ([]string, error) {
+	if s.Foreign {
+		return nil, nil
+	}
+	a, err := s.Anatomy()
+	if err != nil {
+		return nil, err
+	}
+	advice := slices.Concat(s.laneAdvice(), s.permissionAdvice())
+	if a.MaxMemory == 0 && s.Manifest.Limits.Memory == "" {
+		advice = append(advice, fmt.Sprintf("the memory has no maximum and plugin.yaml no limits.memory: %s is the bound (state what the plugin needs as limits.memory)",
+			abi.FormatSize(DefaultMemory)))
+	}
+	var debug int64
+	for _, c := range a.Sections {
+		switch {
+		case strings.HasPrefix(c.Name, ".debug_"), strings.HasPrefix(c.Name, "reloc."), c.Name == "sourceMappingURL":
+			debug += c.Size
+		case c.Name == "name" && c.Size >= nameSectionAdvice:
+			advice = append(advice, fmt.Sprintf("the names of functions take %d bytes (strip them; keep them for stack traces with names)", c.Size))
+		}
+	}
+	if debug > 0 {
+		advice = append(advice, fmt.Sprintf("debug sections take %d bytes and no host reads them (strip them)", debug))
+	}
+	return advice, nil
+}
+
+// laneAdvice names operations on items that lack a lane.
+func (s *Spec) laneAdvice() (advice []string) {
+	for _, o := range s.Operations {
+		info, _ := abi.LookupOperation(o.Operation)
+		switch {
+		case info.Batch && !o.HasLane(LaneBatch):
+			advice = append(advice, fmt.Sprintf("%s has no batch lane: items travel as JSON, many times slower for a thousand of them (export %q)", o.Operation, o.Operation.BatchExport()))
+		case !o.HasLane(LaneJSON):
+			advice = append(advice, fmt.Sprintf("%s has no JSON lane: other Extism hosts cannot call it (export %q)", o.Operation, o.Operation.JSONExport()))
+		}
+	}
+	return advice
+}
+
+// permissionAdvice holds the permissions asked for against the imports that
+// would use them.
+func (s *Spec) permissionAdvice() (advice []string) {
+	uses := map[string][]string{
+		permHTTP:    {abi.EnvModule + ".http_request"},
+		permFiles:   {wasiModule + ".path_open", wasiModule + ".path_filestat_get"},
+		permKV:      {abi.UserModule + "." + abi.ImportKVGet, abi.UserModule + "." + abi.ImportKVSet},
+		permService: {abi.UserModule + "." + abi.ImportCountTokens},
+	}
+	imported := func(kind string) bool {
+		return slices.ContainsFunc(uses[kind], func(name string) bool { return slices.Contains(s.Imports, name) })
+	}
+	asked := map[string]bool{}
+	for _, p := range s.Manifest.Permissions {
+		if !asked[p.Kind] && !imported(p.Kind) {
+			advice = append(advice, fmt.Sprintf("asks for %s and imports none of what it takes: %s (remove the permission)", p.Kind, strings.Join(uses[p.Kind], ", ")))
+		}
+		asked[p.Kind] = true
+	}
+	for _, kind := range []string{permHTTP, permKV, permService} { // languages import files without using them
+		if imported(kind) && !asked[kind] {
+			advice = append(advice, fmt.Sprintf("imports %s and does not ask for %s: the call would be denied (add the permission, with its reason)", uses[kind][0], kind))
+		}
+	}
+	return advice
+}
