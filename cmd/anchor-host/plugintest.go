@@ -68,7 +68,7 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.operations, "op", nil, "only these operations")
 	flags.StringVar(&f.lane, "lane", "", "only this lane: json or batch")
-	flags.BoolVar(&f.short, "short", false, "500 calls of an instance in a row instead of 10,000")
+	flags.BoolVar(&f.short, "short", false, "2,000 calls of an instance in a row instead of 10,000")
 	flags.Uint64Var(&f.seed, "seed", 0, "other texts and numbers in the requests")
 	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests beside plugin.yaml)")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")

@@ -1,6 +1,7 @@
 package conform_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -128,7 +129,7 @@ func newHost(t *testing.T) *host.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.Close(t.Context()) }) // a failure would show in the tests of host
+	t.Cleanup(func() { _ = h.Close(context.WithoutCancel(t.Context())) }) // a failure would show in the tests of host
 	return h
 }
 

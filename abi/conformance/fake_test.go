@@ -1,0 +1,114 @@
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/conformance"
+)
+
+// fake is a host and a guest in Go: a filter that keeps the rows whose text has
+// the word "fox", in both lanes, with faults that no sandboxed guest has.
+type fake struct {
+	manifest *abi.Manifest
+	loads    int
+	// secondStart makes every start but the first keep all rows.
+	secondStart bool
+	// deaf makes calls of many rows last until release is closed, whether they
+	// are cancelled or not.
+	deaf    bool
+	release chan struct{}
+	// fail is the error of every call.
+	fail error
+	// remembers is that of the description.
+	remembers bool
+	calls     int
+}
+
+func newFake() *fake {
+	return &fake{release: make(chan struct{}), manifest: &abi.Manifest{ABI: 1, Name: "fake", Version: "1.0.0",
+		Operations: map[abi.Operation]abi.OperationSpec{abi.OpInit: {}, abi.OpFilter: {Reads: []string{"text"}}}}}
+}
+
+func (f *fake) Describe() conformance.Description {
+	reads := abi.ColumnSet(0).With(abi.ColumnText)
+	writes, _ := abi.ChangesOf([]abi.Change{abi.ChangeKeep}) // known
+	return conformance.Description{Manifest: f.manifest, Remembers: f.remembers, Operations: []conformance.Operation{
+		{Operation: abi.OpFilter, Lanes: []string{conformance.JSON, conformance.Batch}, Reads: reads, Writes: writes}}}
+}
+
+func (f *fake) Settings(_ abi.Operation, settings map[string]any) (json.RawMessage, error) {
+	if len(settings) > 0 {
+		return nil, errors.New("there are no settings")
+	}
+	return nil, nil
+}
+
+func (f *fake) Load(_ context.Context, o conformance.LoadOptions) (conformance.Guest, error) {
+	if !o.Keep {
+		f.loads++
+	}
+	return &fakeGuest{f, f.secondStart && f.loads > 1}, nil
+}
+
+type fakeGuest struct {
+	*fake
+	keepAll bool
+}
+
+func (g *fakeGuest) Close(context.Context) error { return nil }
+
+func (g *fakeGuest) Call(ctx context.Context, c conformance.Call) (*conformance.Answer, error) {
+	g.calls++
+	if g.fail != nil {
+		return nil, g.fail
+	}
+	texts, err := texts(c)
+	if err != nil {
+		return nil, err
+	}
+	if g.deaf && len(texts) > 1000 && ctx.Done() != nil && c.Lane == conformance.JSON {
+		select {
+		case <-g.release:
+		case <-time.After(300 * time.Millisecond): // a host that does not listen
+		}
+	}
+	changes := &abi.Changes{Keep: []uint32{}}
+	for i, t := range texts {
+		if g.keepAll || strings.Contains(t, "fox") {
+			changes.Keep = append(changes.Keep, uint32(i))
+		}
+	}
+	a := &conformance.Answer{Memory: 1 << 16}
+	if c.Lane == conformance.Batch {
+		a.Output, err = abi.AppendChanges(nil, changes)
+	} else {
+		a.Output, err = abi.AppendChangesJSON(nil, changes)
+	}
+	return a, err
+}
+
+func texts(c conformance.Call) (list []string, err error) {
+	if c.Lane == conformance.JSON {
+		req, err := abi.DecodeItemsRequest(c.Request)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range req.Items {
+			list = append(list, it.Content)
+		}
+		return list, nil
+	}
+	b, err := abi.OpenBatch(c.Request)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.Len() {
+		list = append(list, b.Text(i))
+	}
+	return list, nil
+}

@@ -1,0 +1,140 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// Answers are a guest's: whatever they are, they are judged, and one without
+// trouble can be applied and compared.
+func FuzzAnswers(f *testing.F) {
+	for _, doc := range []string{`{"keep":[0,2],"edits":[{"row":0,"content":"x","metadata":{"a":[1]},"priority":3}],"order":[2,0]}`,
+		`{"items":[{"content":"a","score":1}],"order":[3,2,1,0]}`, `{"queries":[{"query_str":"q"}]}`, `{"counts":[1,2,3]}`,
+		`{"messages":[{"role":"user","content":"x"}],"state":{"data":{}}}`, `{"format_type":"x","output":"y"}`, `{"tokens":1}`} {
+		f.Add(uint8(2), false, []byte(doc))
+	}
+	change, err := abi.AppendChanges(nil, &abi.Changes{Keep: []uint32{1}, Scores: []abi.RowScore{{Row: 1, Score: 1}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(uint8(3), true, change)
+	d := &Description{MaxItems: 10, MaxTokens: 10, CountTokens: func(_ context.Context, texts ...string) ([]int, error) {
+		return make([]int, len(texts)), nil
+	}}
+	f.Fuzz(func(t *testing.T, n uint8, batch bool, out []byte) {
+		info := abi.Operations[int(n)%len(abi.Operations)]
+		writes, _ := abi.ChangesOf(info.Writes)
+		op := &Operation{Operation: info.Op, Reads: abi.AllColumns, Writes: writes, Sources: []string{"retrieval"}}
+		lane := JSON
+		if batch && info.Batch {
+			lane = Batch
+		}
+		req := build(op, shape{n: 3}, 1, nil)
+		rep, trouble := read(t.Context(), d, op, req, lane, &Answer{Output: out})
+		if trouble != nil {
+			if trouble.id == "" || trouble.detail == "" {
+				t.Fatalf("trouble without a name: %+v", trouble)
+			}
+			return
+		}
+		rep.canonical(len(req.rows))
+		if info.Reply == "Changes" {
+			if err := rep.changes.Check(len(req.rows), abi.Grant{Writes: writes, MaxItems: 10, MaxPriority: 10, Sources: op.Sources}); err != nil {
+				t.Fatalf("passed, but a host refuses it: %v", err)
+			}
+			finals(info.Op, req.rows, rep.changes)
+		}
+	})
+}
+
+// What a later host would send must be readable by today's readers, and mean
+// the same.
+func TestLaterRequestsAreSound(t *testing.T) {
+	op := &Operation{Operation: abi.OpRerank, Reads: abi.AllColumns}
+	for n := range 4 {
+		req := build(op, shape{n: n, later: true}, 1, json.RawMessage(`{"k":1}`))
+		b, err := req.encode(Batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch, err := abi.OpenBatch(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := req.encode(JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, err := abi.DecodeItemsRequest(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if batch.Len() != n || len(items.Items) != n || string(batch.Settings()) != `{"k":1}` || string(items.Settings) != `{"k":1}` {
+			t.Errorf("%d rows: batch %d, document %d, settings %s %s", n, batch.Len(), len(items.Items), batch.Settings(), items.Settings)
+		}
+		for i := range n {
+			if batch.Text(i) != req.rows[i].Content || items.Items[i].Content != req.rows[i].Content {
+				t.Errorf("row %d: %q and %q, want %q", i, batch.Text(i), items.Items[i].Content, req.rows[i].Content)
+			}
+		}
+	}
+}
+
+func TestFinals(t *testing.T) {
+	rows := abi.ItemRows{{Content: "a", Score: 0.1}, {Content: "b", Score: 0.9}, {Content: "c", Score: 0.5}}
+	edit := "B"
+	for name, tt := range map[string]struct {
+		op    abi.Operation
+		c     *abi.Changes
+		want  []uint32
+		first float64
+	}{
+		"nothing": {abi.OpFilter, nil, []uint32{0, 1, 2}, 0.1},
+		"keep":    {abi.OpFilter, &abi.Changes{Keep: []uint32{2}}, []uint32{2}, 0.5},
+		"order":   {abi.OpRerank, &abi.Changes{Order: []uint32{2, 0, 1}}, []uint32{2, 0, 1}, 0.9},
+		"scores":  {abi.OpRerank, &abi.Changes{Scores: []abi.RowScore{{Row: 0, Score: 1}}}, []uint32{0, 1, 2}, 1},
+		"items": {abi.OpProcess, &abi.Changes{Keep: []uint32{1}, Edits: []abi.Edit{{Row: 1, Content: &edit}},
+			Items: []abi.NewItem{{Content: "new", Score: 0.2}}}, []uint32{1, 3}, 0.9},
+	} {
+		var got []uint32
+		list := finals(tt.op, rows, tt.c)
+		for _, f := range list {
+			got = append(got, f.row)
+		}
+		if !slices.Equal(got, tt.want) || list[0].score != tt.first {
+			t.Errorf("%s: rows %v first score %v, want %v %v", name, got, list[0].score, tt.want, tt.first)
+		}
+	}
+}
+
+func TestGrown(t *testing.T) {
+	series := func(f func(i int) int64) (list []int64) {
+		for i := range 40 {
+			list = append(list, f(i))
+		}
+		return list
+	}
+	for name, tt := range map[string]struct {
+		samples []int64
+		want    Verdict
+	}{
+		"steady":    {series(func(int) int64 { return 1 << 20 }), Pass},
+		"settles":   {series(func(i int) int64 { return int64(min(i, 18)) << 20 }), Pass},
+		"leaks":     {series(func(i int) int64 { return 1<<20 + int64(i/3)<<16 }), Fail},
+		"one step":  {series(func(i int) int64 { return 4<<20 + int64(i/30)<<20 }), Pass},
+		"one large": {series(func(i int) int64 { return 4<<20 + int64(i/30)<<24 }), Fail},
+		"unknown":   {series(func(int) int64 { return 0 }), Skip},
+		"few":       {[]int64{1, 1, 1, 1, 1}, Pass},
+	} {
+		if tt.samples[0] == 0 && tt.want != Skip {
+			tt.samples[0] = 1
+		}
+		if got := grown(tt.samples, 1000); got.verdict != tt.want {
+			t.Errorf("%s: %s %s", name, got.verdict, got.detail)
+		}
+	}
+}

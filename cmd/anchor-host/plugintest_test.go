@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	goodPlugin  = fixtureDir + "/no-change"
+	wrongPlugin = fixtureDir + "/keep-first"
+)
+
+func TestPluginTestOfOnePlugin(t *testing.T) {
+	code, stdout, stderr := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off")
+	if code != codeOK || stderr != "" {
+		t.Errorf("code %d, stderr %s", code, stderr)
+	}
+	for _, want := range []string{"CASE  ", "OPERATION", "filter/subset", "pass", "no-change 0.1.0: ", " 0 failed"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the report lacks %q:\n%s", want, stdout)
+		}
+	}
+	code, stdout, stderr = run(t, "", "plugin", "test", wrongPlugin+"/plugin.wasm", "--short", "--cache-dir", "off")
+	if code != codeFailure || stderr != "" {
+		t.Errorf("code %d, stderr %s", code, stderr)
+	}
+	const want = `
+FAIL input/empty (filter, lane json)
+  rule:   A request without items is answered.
+  seen:   rows/exist: keep[0]: row 0 of a request with 0 rows
+  remedy: check the number of rows before the first
+`
+	if !strings.Contains(stdout, want) || !strings.Contains(stdout, ", 1 failed") {
+		t.Errorf("the report lacks%s\n%s", want, stdout)
+	}
+}
+
+func TestPluginTestAsJSON(t *testing.T) {
+	code, stdout, _ := run(t, "", "plugin", "test", wrongPlugin, "--short", "--cache-dir", "off", "-o", "json", "--lane", "json", "--op", "filter", "--seed", "7")
+	var doc testedPlugin
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
+		t.Fatalf("%v\n%s", err, stdout)
+	}
+	if r := doc.Report; code != codeFailure || doc.Plugin != "keep-first" || r.Seed != 7 || strings.Join(r.FailedCases(), " ") != "input/empty" {
+		t.Errorf("code %d\n%s", code, stdout)
+	}
+}
+
+// The table of several plugins has a line for each, those that cannot be read
+// among them.
+func TestPluginTestOfSeveralPlugins(t *testing.T) {
+	dir := t.TempDir()
+	gone := filepath.Join(dir, "gone.wasm")
+	code, stdout, _ := run(t, "", "plugin", "test", goodPlugin, wrongPlugin, gone, "--short", "--cache-dir", "off")
+	if code != codeFailure {
+		t.Errorf("code %d", code)
+	}
+	lines := strings.Split(stdout, "\n")
+	for i, want := range [][]string{
+		{"LANGUAGE", "PLUGIN", "LANES", "PASSED", "FAILED", "SKIPPED", "SIZE", "JSON", "BATCH", "STATUS"},
+		{"no-change", "json", "ok"}, {"keep-first", "json", "µs", "fails input/empty"}, {gone, "no such file"},
+	} {
+		for _, w := range want {
+			if !strings.Contains(lines[i], w) {
+				t.Errorf("line %d lacks %q: %s", i, w, lines[i])
+			}
+		}
+	}
+	code, stdout, _ = run(t, "", "plugin", "test", goodPlugin, goodPlugin, "--short", "--cache-dir", "off", "-o", "json")
+	var doc struct{ Plugins []testedPlugin }
+	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != codeOK || len(doc.Plugins) != 2 || doc.Plugins[1].Report == nil {
+		t.Errorf("code %d, error %v\n%s", code, err, stdout)
+	}
+}
+
+// The author's own cases stand beside plugin.yaml, whether the module does or
+// is in the folder build.
+func TestPluginTestRunsOwnCases(t *testing.T) {
+	files := map[string]string{
+		"plugin.yaml":      "{}",
+		"tests/cases.json": `[{"name": "stays", "items": ["a"], "expect": {"keep": [0]}}, {"name": "goes", "items": ["a"], "expect": {"keep": []}}]`,
+	}
+	dir := write(t, files)
+	own, err := ownCases(filepath.Join(dir, "build", "plugin.wasm"), "")
+	if err != nil || len(own.cases) != 2 {
+		t.Errorf("%d cases, error %v", len(own.cases), err)
+	}
+	code, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"))
+	if code != codeFailure || !strings.Contains(stdout, "FAIL own/goes (filter, lane json)") || strings.Contains(stdout, "FAIL own/stays") {
+		t.Errorf("code %d\n%s", code, stdout)
+	}
+}
+
+func TestMistakesInPluginTest(t *testing.T) {
+	dir := write(t, map[string]string{"bad/a.json": `{"name": "a"}`, "set/settings.json": `{"filtre": {}}`, "empty/x": ""})
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"gone.wasm", codeNotFound, "no such file"},
+		{dir + "/empty", codeNotFound, "no *.wasm"},
+		{fixtureDir + "/foreign", codeInvalid, "only plugins of this contract"},
+		{goodPlugin + " --op rerank", codeUsage, `has no operation "rerank"`},
+		{goodPlugin + " --lane fast", codeUsage, "want json or batch"},
+		{goodPlugin + " --set min=1", codeUsage, `has no setting "min"`},
+		{goodPlugin + " --set min", codeUsage, "want [OPERATION.]KEY=VALUE"},
+		{goodPlugin + ` --settings {"x":{}}`, codeUsage, "is no operation"},
+		{goodPlugin + " --settings gone.json", codeNotFound, "gone.json"},
+		{goodPlugin + " --cases " + dir + "/bad", codeInvalid, "nothing is expected"},
+		{goodPlugin + " --cases " + dir + "/set", codeInvalid, `"filtre" is no operation`},
+		{goodPlugin + " -o yaml", codeUsage, "want one of text, json"},
+	} {
+		code, stdout, stderr := run(t, "", append([]string{"plugin", "test", "--cache-dir", "off"}, strings.Fields(tt.args)...)...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
+			t.Errorf("%s: code %d, %s\nwant %d, %s", tt.args, code, stderr, tt.code, tt.want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package conform_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/conform"
+)
+
+// elsewhere are the cases that only another host or a guest with a store can
+// fail; the tests of the kit have a host of their own for them.
+var elsewhere = []string{"call/cancelled", "init/same"}
+
+func TestEveryCaseIsFailedBySomeGuest(t *testing.T) {
+	named := slices.Clone(elsewhere)
+	for _, table := range []map[string]string{wrong, spotted} {
+		for _, id := range table {
+			named = append(named, id)
+		}
+	}
+	for _, c := range conformance.Cases() {
+		if !slices.Contains(named, c.ID) {
+			t.Errorf("no guest fails %s", c.ID)
+		}
+	}
+}
+
+// A guest with every operation, built with stock Go, passes every case.
+func TestEveryOperationOfAGoodGuest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a guest and calls it some 50,000 times")
+	}
+	const source = "../../testdata/guests/allops"
+	out := filepath.Join(t.TempDir(), "allops.wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
+	cmd.Dir, cmd.Env = source, append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, msg)
+	}
+	wasm, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(source, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := host.ReadSpec("allops", wasm, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := conformance.Run(t.Context(), conform.New(newHost(t), spec, host.PluginConfig{}), conformance.Options{Short: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.OK() {
+		t.Errorf("%s", failures(r))
+	}
+	for _, info := range abi.Operations {
+		if info.Op != abi.OpInit && !slices.ContainsFunc(r.Results, func(x conformance.Result) bool {
+			return x.Operation == info.Op && x.Case == "call/answers" && x.Verdict == conformance.Pass
+		}) {
+			t.Errorf("%s was not tested", info.Op)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package examples_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// conformFlags are what examples need to be tested.
+var conformFlags = map[string][]string{
+	"bm25-retriever": {"--allow-path", "ro:bm25-retriever/docs:/docs"},
+	"field-reranker": {"--allow-path", "ro:bm25-retriever/docs:/docs"},
+}
+
+// TestExamplesConform puts every example through the conformance kit and the
+// cases in its folder tests, as plugin test does for an author.
+func TestExamplesConform(t *testing.T) {
+	needGuests(t)
+	for _, name := range names(t) {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"plugin", "test", filepath.Join(work, "plugins", name), "--short", "-o", "json",
+				"--cache-dir", filepath.Join(work, "cache")}
+			if _, err := os.Stat(filepath.Join(name, "tests")); err == nil {
+				args = append(args, "--cases", filepath.Join(name, "tests"))
+			}
+			args = append(args, conformFlags[name]...)
+			out, err := exec.Command(filepath.Join(work, "anchor-host"), args...).Output()
+			var doc struct {
+				Report struct {
+					Passed, Failed int
+					Results        []struct{ Case, Operation, Lane, Verdict, Detail string }
+				}
+			}
+			if jsonErr := json.Unmarshal(out, &doc); jsonErr != nil {
+				t.Fatalf("%v: %v\n%s", err, jsonErr, out)
+			}
+			for _, r := range doc.Report.Results {
+				if r.Verdict == "fail" {
+					t.Errorf("%s (%s, lane %s): %s", r.Case, r.Operation, r.Lane, r.Detail)
+				}
+			}
+			if err != nil || doc.Report.Passed < 15 {
+				t.Errorf("%v, %d cases passed", err, doc.Report.Passed)
+			}
+		})
+	}
+}
