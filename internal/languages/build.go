@@ -90,10 +90,11 @@ func buildAll(ctx context.Context, o *options, out, messages io.Writer) error {
 			fmt.Fprintf(out, "%-8s %-16s %8d bytes in %s\n", e.Language, e.Plugin, built.Spec.Size, built.Time.Round(10*time.Millisecond))
 		}
 	}
+	err := took.write(o.Out)
 	if failed > 0 {
-		return fmt.Errorf("%d plugins do not build", failed)
+		err = errors.Join(fmt.Errorf("%d plugins do not build", failed), err)
 	}
-	return took.write(o.Out)
+	return err
 }
 
 func (e example) build(ctx context.Context, out string, messages io.Writer) (*authoring.Built, error) {

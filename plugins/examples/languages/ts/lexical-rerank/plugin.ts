@@ -7,12 +7,16 @@ export { anchor_abi_1, anchor_mailbox, anchor_reserve } from "./anchor/serve";
 export function anchor_rerank(): i32 { return inJSON(rerank); }
 export function anchor_batch_rerank(at: usize, n: u32): i32 { return inBatch(rerank, at, n); }
 
+// The terms, which are the distinct words of the query: where each lies, its size
+// and its hash.
 const maxTerms = 32;
-const terms = new Array<Token>();
+const termStart = new StaticArray<usize>(maxTerms);
+const termSize = new StaticArray<usize>(maxTerms);
+const termHash = new StaticArray<u32>(maxTerms);
+let width = 0;
 
 function rerank(request: Request, changes: Changes): i32 {
   queryTerms(request.queryStart, request.querySize);
-  const width = terms.length;
   const n = request.length;
   const counts = new StaticArray<u32>(width * n); // of each term in each item
   const lengths = new StaticArray<u32>(n);
@@ -44,76 +48,59 @@ function rerank(request: Request, changes: Changes): i32 {
   return DONE;
 }
 
-// The distinct words of the query, in the order in which they first occur.
+// Takes the terms from the query, in the order in which they first occur.
 function queryTerms(start: usize, size: u32): void {
-  terms.length = 0;
-  for (const token = new Token(start, start + size); token.next() && terms.length < maxTerms;) {
-    if (find(token) < 0) terms.push(token.copy());
+  width = 0;
+  const end = start + size;
+  for (let at = next(start, end); at && width < maxTerms; at = next(at, end)) {
+    if (find() >= 0) continue;
+    termStart[width] = wordStart;
+    termSize[width] = wordSize;
+    termHash[width++] = wordHash;
   }
 }
 
 // Counts the terms of a text from counts[from] on and returns how many words it has.
 function count(start: usize, size: u32, counts: StaticArray<u32>, from: i32): u32 {
   let length: u32 = 0;
-  cursor.reset(start, start + size);
-  while (cursor.next()) {
+  const end = start + size;
+  for (let at = next(start, end); at; at = next(at, end)) {
     length++;
-    const t = find(cursor);
+    const t = find();
     if (t >= 0) counts[from + t]++;
   }
   return length;
 }
 
-function find(token: Token): i32 {
-  for (let t = 0; t < terms.length; t++) if (unchecked(terms[t]).equals(token)) return t;
+// The word that next found.
+let wordStart: usize = 0;
+let wordSize: usize = 0;
+let wordHash: u32 = 0;
+
+// Finds the next word from an address on and returns where it ends, or 0. A word is
+// letters and digits of ASCII, and all bytes beyond ASCII.
+function next(at: usize, end: usize): usize {
+  while (at < end && !inWord(load<u8>(at))) at++;
+  wordStart = at;
+  let hash: u32 = 0;
+  while (at < end && inWord(load<u8>(at))) hash = hash * 31 + lower(load<u8>(at++));
+  wordSize = at - wordStart;
+  wordHash = hash;
+  return wordSize ? at : 0;
+}
+
+// The term that the word is, or -1.
+function find(): i32 {
+  for (let t = 0; t < width; t++) {
+    if (termHash[t] == wordHash && termSize[t] == wordSize && same(termStart[t], wordStart, wordSize)) return t;
+  }
   return -1;
 }
 
-// A word: letters and digits of ASCII, and all bytes beyond ASCII.
-class Token {
-  at: usize = 0;
-  size: usize = 0;
-  hash: u32 = 0; // spares most comparisons
-  constructor(private rest: usize, private end: usize) {}
-
-  reset(start: usize, end: usize): void {
-    this.rest = start;
-    this.end = end;
-  }
-
-  // Goes to the next word of the text.
-  next(): bool {
-    let at = this.rest;
-    while (at < this.end && !inWord(load<u8>(at))) at++;
-    this.at = at;
-    this.hash = 0;
-    while (at < this.end && inWord(load<u8>(at))) {
-      this.hash = this.hash * 31 + lower(load<u8>(at));
-      at++;
-    }
-    this.size = at - this.at;
-    this.rest = at;
-    return this.size > 0;
-  }
-
-  copy(): Token {
-    const token = new Token(0, 0);
-    token.at = this.at;
-    token.size = this.size;
-    token.hash = this.hash;
-    return token;
-  }
-
-  equals(other: Token): bool {
-    if (this.hash != other.hash || this.size != other.size) return false;
-    for (let i: usize = 0; i < this.size; i++) {
-      if (lower(load<u8>(this.at + i)) != lower(load<u8>(other.at + i))) return false;
-    }
-    return true;
-  }
+function same(a: usize, b: usize, n: usize): bool {
+  for (let i: usize = 0; i < n; i++) if (lower(load<u8>(a + i)) != lower(load<u8>(b + i))) return false;
+  return true;
 }
-
-const cursor = new Token(0, 0);
 
 @inline
 function inWord(c: u8): bool {

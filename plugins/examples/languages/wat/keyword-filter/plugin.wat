@@ -13,7 +13,7 @@
   (data (i32.const 72) "match")
   (data (i32.const 80) "all")
 
-  ;; What $find has found last: an address and a length.
+  ;; What has been found last: an address and a length.
   (global $found (mut i32) (i32.const 0))
   (global $found_size (mut i32) (i32.const 0))
 
