@@ -35,13 +35,14 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the machine and the set-up",
 		Long: `Check versions, the engine, the folder of compiled plugins, the configuration,
-the environment and every plugin of the plugin folder. The exit code is 1 when
-something is a problem.`,
+the environment, the store and every plugin of the plugin folder. The exit code is
+1 when something is a problem.`,
 		Example: `  anchor-host doctor
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,
 	}
 	hostFlags(cmd)
+	storeFileFlag(cmd)
 	format := formatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		findings := a.examine(cmd)
@@ -82,7 +83,7 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 		findings = append(findings, finding{"configuration", statusOK, detail})
 	}
 	findings = append(findings, environmentFindings(os.Environ())...)
-	findings = append(findings, cacheFinding(loaded), dataFinding())
+	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
 	return append(findings, pluginFindings(loaded.PluginDir())...)
 }
 

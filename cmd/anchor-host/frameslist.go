@@ -31,7 +31,7 @@ Without --run, list the runs that have frames.`,
 	cmd.Flags().Int64Var(&after, "from", 0, "begin with this frame")
 	cmd.Flags().Int64Var(&limit, "limit", 0, "list at most this many frames; 0 for all")
 	format := formatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {
 		if after < 0 || limit < 0 || limit > math.MaxInt32 {
 			return usagef(cmd, "flags --from and --limit: want 0 or more, got %d and %d", after, limit)
 		}
@@ -101,7 +101,7 @@ only what they leave is shown: the protected frames and the newest others. With
 	limits.add(cmd, "narrow the view")
 	format := formatFlag(cmd, "table", "json", "yaml", "document")
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {
 		narrow, err := limits.limits(cmd)
 		if err != nil {
 			return err

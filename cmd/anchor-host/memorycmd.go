@@ -241,7 +241,7 @@ conversations there are.`,
 	cmd.Flags().BoolVar(&conversations, "conversations", false, "list the conversations")
 	cmd.MarkFlagsMutuallyExclusive("conversation", "conversations")
 	format := formatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
 			return err

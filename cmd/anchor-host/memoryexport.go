@@ -29,7 +29,7 @@ deleted.`,
 	configFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "write to this file, which must not be there")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) (err error) {
+	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) (err error) {
 		if file == "" {
 			w := bufio.NewWriter(a.out)
 			if err := store.Export(cmd.Context(), s.store, w, s.tenant); err != nil {

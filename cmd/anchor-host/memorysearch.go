@@ -41,7 +41,7 @@ With --conversation find the turns that contain the text.`,
 	flags.BoolVar(&f.contains, "contains", false, "only facts that contain the text")
 	flags.BoolVar(&f.touch, "touch", false, "note that the facts were used, so that they decay more slowly")
 	format := formatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
+	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, args []string, s *session) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
 			return err

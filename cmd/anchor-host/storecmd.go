@@ -16,12 +16,17 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
 // storeFlags add the flags of every command that opens the store.
 func storeFlags(cmd *cobra.Command) {
-	cmd.Flags().String("store", "", "file of the store (default: in the data folder of the user)")
+	storeFileFlag(cmd)
 	cmd.Flags().String("tenant", "", "whose memory it is")
+}
+
+func storeFileFlag(cmd *cobra.Command) {
+	cmd.Flags().String("store", "", "file of the store (default: in the data folder of the user)")
 }
 
 // settingFlag makes a flag set the value at a path, where the flag of that name
@@ -30,13 +35,26 @@ func settingFlag(cmd *cobra.Command, flag, path string) {
 	_ = cmd.Flags().SetAnnotation(flag, settingOf, []string{path}) // fails only for an unknown flag
 }
 
-// openStore opens the store of a configuration.
+// openStore opens the store of a configuration to read and write it.
 func openStore(ctx context.Context, loaded *config.Loaded) (store.Store, error) {
 	return agentstore.Open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
 }
 
-// withStore wraps the work of a command that needs the store, and closes it.
-func (a *app) withStore(f func(cmd *cobra.Command, args []string, s *session) error) func(*cobra.Command, []string) error {
+// sessionFunc is the work of a command that needs the store.
+type sessionFunc func(cmd *cobra.Command, args []string, s *session) error
+
+// withStore wraps the work of a command that writes to the store, and closes it.
+func (a *app) withStore(f sessionFunc) func(*cobra.Command, []string) error {
+	return a.withStoreOf(agentstore.Open, f)
+}
+
+// withStoreToRead does the same for a command that only reads: it also works where the
+// store cannot be written.
+func (a *app) withStoreToRead(f sessionFunc) func(*cobra.Command, []string) error {
+	return a.withStoreOf(agentstore.OpenToRead, f)
+}
+
+func (a *app) withStoreOf(open func(ctx context.Context, path, synchronous string) (*sqlite.Store, error), f sessionFunc) func(*cobra.Command, []string) error {
 	return a.run(func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkSelectors(cmd); err != nil {
 			return err
@@ -45,7 +63,7 @@ func (a *app) withStore(f func(cmd *cobra.Command, args []string, s *session) er
 		if err != nil {
 			return err
 		}
-		s, err := openStore(cmd.Context(), loaded)
+		s, err := open(cmd.Context(), loaded.StorePath(), loaded.Store.Synchronous)
 		if err != nil {
 			return err
 		}

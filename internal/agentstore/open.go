@@ -2,7 +2,10 @@ package agentstore
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
+	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
@@ -27,4 +30,24 @@ func Open(ctx context.Context, path, synchronous string) (*sqlite.Store, error) 
 		o.Sync = sqlite.Normal
 	}
 	return sqlite.Open(ctx, path, o)
+}
+
+// OpenToRead opens the store like [Open] where that is possible, and otherwise, where
+// this user may not write, a store that is there for reading alone.
+func OpenToRead(ctx context.Context, path, synchronous string) (*sqlite.Store, error) {
+	s, err := Open(ctx, path, synchronous)
+	if !errors.Is(err, store.ErrReadOnly) {
+		return s, err
+	}
+	if path == "" {
+		var pathErr error
+		if path, pathErr = sqlite.DefaultPath(); pathErr != nil {
+			return nil, pathErr
+		}
+	}
+	s, readErr := sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true})
+	if errors.Is(readErr, fs.ErrNotExist) {
+		return nil, err // it could not be made
+	}
+	return s, readErr
 }

@@ -26,6 +26,16 @@ type Facts interface {
 	Delete(ctx context.Context, ids ...string) (int, error)
 }
 
+// ConditionalFacts are [Facts] that others may write to at the same time, such as
+// another process.
+type ConditionalFacts interface {
+	Facts
+	// PutIf inserts an entry if check, which is given all entries as List returns
+	// them, returns nil; its error is returned otherwise. No entry was added between
+	// the check and the insertion. check may be called several times.
+	PutIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error
+}
+
 // LocalFacts is [Facts] that live as long as the process.
 type LocalFacts struct {
 	mu sync.RWMutex

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,20 +25,42 @@ func (m *Manager) Add(ctx context.Context, e Entry) (stored Entry, added bool, e
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	existing, err := m.list(ctx, Filter{}, m.cfg.Now())
-	if err != nil {
-		return Entry{}, false, err
-	}
-	if same := equalContent(existing, fresh); same != nil {
+	var same *Entry
+	err = m.putIf(ctx, fresh, func(existing []*Entry) error {
+		if same = equalContent(unexpired(existing, m.cfg.Now()), fresh); same != nil {
+			return errSame
+		}
+		if slices.ContainsFunc(existing, func(e *Entry) bool { return e.ID == fresh.ID }) {
+			return errTaken(fresh.ID)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errSame):
 		return same.Clone(), false, nil
-	}
-	if err := m.free(ctx, fresh.ID); err != nil {
-		return Entry{}, false, err
-	}
-	if err := m.cfg.Facts.Put(ctx, fresh); err != nil {
+	case err != nil:
 		return Entry{}, false, err
 	}
 	return fresh.Clone(), true, nil
+}
+
+// errSame ends the addition of a fact that is there.
+var errSame = errors.New("the fact is there already")
+
+// putIf inserts an entry if check agrees. Nobody else of this manager writes meanwhile,
+// and nobody at all where the facts can see to that.
+func (m *Manager) putIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error {
+	if f, ok := m.cfg.Facts.(ConditionalFacts); ok {
+		return f.PutIf(ctx, e, check)
+	}
+	existing, err := m.cfg.Facts.List(ctx)
+	if err != nil {
+		return err
+	}
+	if err := check(existing); err != nil {
+		return err
+	}
+	return m.cfg.Facts.Put(ctx, e)
 }
 
 // fresh returns a completed copy of an entry.
@@ -47,16 +70,25 @@ func (m *Manager) fresh(e Entry) (*Entry, error) {
 	return &c, c.Validate()
 }
 
+// unexpired returns the facts that count at a time.
+func unexpired(entries []*Entry, now time.Time) []*Entry {
+	return (&Filter{}).apply(entries, now)
+}
+
 // free returns an error if there is a fact of that ID.
 func (m *Manager) free(ctx context.Context, id string) error {
 	_, err := m.cfg.Facts.Get(ctx, id)
 	switch {
 	case err == nil:
-		return fmt.Errorf("fact %q: id is taken: %w (leave the id empty, or update the fact)", id, pipeline.ErrInvalid)
+		return errTaken(id)
 	case errors.Is(err, ErrNotFound):
 		return nil
 	}
 	return err
+}
+
+func errTaken(id string) error {
+	return fmt.Errorf("fact %q: id is taken: %w (leave the id empty, or update the fact)", id, pipeline.ErrInvalid)
 }
 
 // equalContent returns the first entry that says the same to the same owner.

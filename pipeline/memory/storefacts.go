@@ -41,7 +41,7 @@ type decodedEntry struct {
 	entry *Entry
 }
 
-var _ Facts = (*StoreFacts)(nil)
+var _ ConditionalFacts = (*StoreFacts)(nil)
 
 // NewStoreFacts returns the facts of a tenant in a store.
 func NewStoreFacts(s RecordStore, tenant string) *StoreFacts {
@@ -51,26 +51,57 @@ func NewStoreFacts(s RecordStore, tenant string) *StoreFacts {
 // List implements [Facts]. It reads all records, but decodes only those that have
 // changed since the last List.
 func (f *StoreFacts) List(ctx context.Context) ([]*Entry, error) {
+	entries, _, err := f.list(ctx)
+	return entries, err
+}
+
+// list returns the number of the newest record too, 0 for none.
+func (f *StoreFacts) list(ctx context.Context) (entries []*Entry, newest int64, err error) {
 	records, err := f.records.Read(ctx, f.key, 0, 0)
 	if err != nil {
-		return nil, fmt.Errorf("facts: %w", err)
+		return nil, 0, fmt.Errorf("facts: %w", err)
+	}
+	if len(records) > 0 {
+		newest = records[len(records)-1].Seq
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	entries := make([]*Entry, len(records))
+	entries = make([]*Entry, len(records))
 	decoded := make(map[string]decodedEntry, len(records))
 	for i, r := range records {
 		known := f.decoded[r.ID]
 		if known.entry == nil || !bytes.Equal(known.data, r.Data) {
 			if known.entry, err = decodeRecord(r); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			known.data = r.Data
 		}
 		entries[i], decoded[r.ID] = known.entry, known
 	}
 	f.decoded = decoded
-	return entries, nil
+	return entries, newest, nil
+}
+
+// PutIf implements [ConditionalFacts]. Another process may add facts between the check
+// and the writing: then nothing is written, and the check is made again.
+func (f *StoreFacts) PutIf(ctx context.Context, e *Entry, check func(existing []*Entry) error) error {
+	change, err := f.change(e)
+	if err != nil {
+		return err
+	}
+	for {
+		existing, newest, err := f.list(ctx)
+		if err != nil {
+			return err
+		}
+		if err := check(existing); err != nil {
+			return err
+		}
+		change.IfNewest = &newest
+		if err = f.records.Apply(ctx, change); !errors.Is(err, store.ErrConflict) {
+			return storeError(1, err)
+		}
+	}
 }
 
 // Get implements [Facts].
@@ -98,21 +129,34 @@ func decodeRecord(r store.Record) (*Entry, error) {
 
 // Put implements [Facts]. All entries are stored, or none.
 func (f *StoreFacts) Put(ctx context.Context, entries ...*Entry) error {
-	if err := checkPut(entries); err != nil {
+	change, err := f.change(entries...)
+	if err != nil {
 		return err
 	}
+	return storeError(len(entries), f.records.Apply(ctx, change))
+}
+
+func storeError(n int, err error) error {
+	if err != nil {
+		return fmt.Errorf("facts: store %d: %w", n, err)
+	}
+	return nil
+}
+
+// change returns the change that stores entries.
+func (f *StoreFacts) change(entries ...*Entry) (store.Change, error) {
 	change := store.Change{Key: f.key}
+	if err := checkPut(entries); err != nil {
+		return change, err
+	}
 	for _, e := range entries {
 		data, err := json.Marshal(e)
 		if err != nil {
-			return fmt.Errorf("fact %q: encode: %w", e.ID, err)
+			return change, fmt.Errorf("fact %q: encode: %w", e.ID, err)
 		}
 		change.Put = append(change.Put, store.Record{ID: e.ID, Data: data, Time: e.CreatedAt})
 	}
-	if err := f.records.Apply(ctx, change); err != nil {
-		return fmt.Errorf("facts: store %d: %w", len(entries), err)
-	}
-	return nil
+	return change, nil
 }
 
 // Delete implements [Facts]. More than [store.MaxBatch] entries are deleted in

@@ -27,10 +27,13 @@ func (s *Store) checkpoint(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if s.writer == nil {
+		return errReadOnly
+	}
 	if err := s.sameFile(); err != nil {
 		return err
 	}
-	c, err := openConn(s.path, busyPragma(busySlice), fmt.Sprintf("synchronous = %s", s.opts.Sync))
+	c, err := openConn(s.uri, busyPragma(busySlice), fmt.Sprintf("synchronous = %s", s.opts.Sync))
 	if err != nil {
 		return err
 	}

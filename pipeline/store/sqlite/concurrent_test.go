@@ -16,7 +16,7 @@ import (
 // lock holds the write lock of a file as another process would.
 func lock(t *testing.T, path string) (unlock func()) {
 	t.Helper()
-	c, err := openConn(path)
+	c, err := openConn(fileURI(path) + "?mode=rw")
 	must(t, err)
 	must(t, c.once("BEGIN IMMEDIATE"))
 	return func() {

@@ -24,9 +24,9 @@ type conn struct {
 	args  []driver.NamedValue
 }
 
-// openConn opens a file that is there and sets what every connection needs.
-func openConn(path string, pragmas ...string) (*conn, error) {
-	dc, err := (&sqlite.Driver{}).Open(fileURI(path) + "?mode=rw")
+// openConn opens a file that is there, by its URI, and sets what every connection needs.
+func openConn(uri string, pragmas ...string) (*conn, error) {
+	dc, err := (&sqlite.Driver{}).Open(uri)
 	if err != nil {
 		return nil, err
 	}

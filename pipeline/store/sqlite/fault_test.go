@@ -260,7 +260,7 @@ func fill(t *testing.T, path string, n int) {
 func script(t *testing.T, path, sql string) {
 	t.Helper()
 	must(t, createFile(path))
-	c, err := openConn(path)
+	c, err := openConn(fileURI(path) + "?mode=rw")
 	must(t, err)
 	must(t, c.once(sql))
 	must(t, c.close())

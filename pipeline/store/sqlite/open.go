@@ -41,6 +41,11 @@ type Options struct {
 	// BusyTimeout is how long a call waits for another process that writes, before
 	// it returns [store.ErrBusy]. Zero: DefaultBusyTimeout.
 	BusyTimeout time.Duration
+	// ReadOnly opens a file that is there for reading alone, and writes nothing beside
+	// it: calls that write return [store.ErrReadOnly]. A file that no process has open
+	// is read as it is now: what another one begins to write to it meanwhile may
+	// show as [store.ErrCorrupt].
+	ReadOnly bool
 	// Readers is how many connections read at the same time, each with up to 2 MiB of
 	// cache. Zero: one for each CPU, at least 4.
 	Readers int
@@ -54,9 +59,10 @@ type Options struct {
 // files and a goroutine.
 type Store struct {
 	path    string
+	uri     string // of connections that read
 	file    fs.FileInfo
 	opts    Options
-	writer  *writer
+	writer  *writer    // nil if read-only
 	readers chan *conn // nil for one that is not open yet
 	closing chan struct{}
 	once    sync.Once
@@ -87,12 +93,15 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := createFile(path); err != nil {
-		return nil, err
-	}
-	s := &Store{path: path, opts: opts, readers: make(chan *conn, opts.Readers), closing: make(chan struct{})}
+	s := &Store{path: path, uri: fileURI(path) + "?mode=rw", opts: opts, readers: make(chan *conn, opts.Readers), closing: make(chan struct{})}
 	for range opts.Readers {
 		s.readers <- nil
+	}
+	if opts.ReadOnly {
+		return s, s.openReadOnly()
+	}
+	if err := createFile(path); err != nil {
+		return nil, err
 	}
 	c, err := s.openWriter(ctx)
 	if err != nil {
@@ -148,7 +157,7 @@ func (s *Store) openWriter(ctx context.Context) (*conn, error) {
 }
 
 func (s *Store) tryOpenWriter() (*conn, error) {
-	c, err := openConn(s.path, busyPragma(busySlice), "trusted_schema = OFF", "cell_size_check = ON")
+	c, err := openConn(s.uri, busyPragma(busySlice), "trusted_schema = OFF", "cell_size_check = ON")
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +215,9 @@ func (s *Store) Close() error {
 				errs = append(errs, c.close())
 			}
 		}
-		errs = append(errs, s.writer.close())
+		if s.writer != nil {
+			errs = append(errs, s.writer.close())
+		}
 		if err := errors.Join(errs...); err != nil {
 			s.done = fmt.Errorf("close store %s: %w", s.path, translate(err))
 		}

@@ -51,19 +51,20 @@ func dataDir(goos string, getenv func(string) string, home func() (string, error
 // among them. For the same reason a file that is there is never opened here.
 var creating sync.Mutex
 
-// createFile makes sure that there is a file, and that a new one belongs to its owner
+// createFile makes sure that there is a file, and that a new or empty one belongs to its owner
 // alone: SQLite gives the files next to it the same mode.
 func createFile(path string) error {
 	creating.Lock()
 	defer creating.Unlock()
 	info, err := os.Stat(path)
 	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
 	case err == nil:
-		return nil
+		return claimFile(path, info)
 	case !errors.Is(err, fs.ErrNotExist):
 		return fileError(err)
+	}
+	if target, err := os.Readlink(path); err == nil {
+		return fmt.Errorf("%w: a symbolic link to %s, which is not there (make that file, or name another one)", store.ErrInvalid, target)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fileError(err)
@@ -79,6 +80,21 @@ func createFile(path string) error {
 		return fileError(err)
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// claimFile checks a file that is there. An empty one is about to become a store, and
+// belongs to its owner alone from now on, if the owner is who opens it.
+func claimFile(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
+	}
+	if info.Size() > 0 || info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	if err := os.Chmod(path, 0o600); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return fileError(err)
+	}
+	return nil
 }
 
 // syncDir makes the name of a new file durable.

@@ -151,7 +151,7 @@ func (s *Store) openReader() (*conn, error) {
 	if err := s.sameFile(); err != nil {
 		return nil, err
 	}
-	return openConn(s.path, busyPragma(s.opts.BusyTimeout), "trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY")
+	return openConn(s.uri, busyPragma(s.opts.BusyTimeout), "trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "temp_store = MEMORY")
 }
 
 // release gives a connection back. After an error of SQLite the next reader starts

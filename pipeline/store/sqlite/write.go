@@ -87,5 +87,8 @@ func (s *Store) write(ctx context.Context, r *request) error {
 	if empty {
 		return ctx.Err()
 	}
+	if s.writer == nil {
+		return errReadOnly
+	}
 	return s.writer.do(ctx, r)
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestDoctorLooksAtTheStore(t *testing.T) {
+	storeFolder(t, map[string]string{"broken.db": strings.Repeat("not a database ", 100), "empty.db": ""})
+	path := os.Getenv("ANCHOR_HOST_STORE_PATH")
+	look := func(path string) finding { return storeFinding(context.Background(), path) }
+	if got := look(path); got.Status != statusOK || got.Detail != path+" is not there yet: what is first remembered makes it" {
+		t.Errorf("%+v", got)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
+		t.Errorf("doctor has made %v, %v", entries, err)
+	}
+	must(t, "", "memory", "add", "Ann is in Oslo")
+	for file, want := range map[string][2]string{
+		path:        {statusOK, path + ", schema 1, "},
+		"empty.db":  {statusOK, "empty.db is empty: what is first remembered makes it a store"},
+		"broken.db": {statusProblem, "open store broken.db: "},
+		".":         {statusProblem, "open store .: "},
+	} {
+		if got := look(file); got.Check != "store" || got.Status != want[0] || !strings.HasPrefix(got.Detail, want[1]) {
+			t.Errorf("%s: %+v, want %v", file, got, want)
+		}
+	}
+	if out := must(t, "", "doctor", "--cache-dir", "cache"); !strings.Contains(out, path+", schema 1") {
+		t.Errorf("doctor does not name the store of the configuration:\n%s", out)
+	}
+	_, out, _ := run(t, "", "doctor", "--cache-dir", "cache", "--store", "broken.db")
+	if !strings.Contains(out, "open store broken.db: ") {
+		t.Errorf("--store:\n%s", out)
+	}
+}

@@ -1,0 +1,68 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// errReadOnly is the error of a call that would write to a store opened for reading.
+var errReadOnly = fmt.Errorf("%w: opened for reading alone", store.ErrReadOnly)
+
+// openReadOnly opens the first reader of a store that has no writer.
+func (s *Store) openReadOnly() (err error) {
+	if s.file, err = os.Stat(s.path); err != nil {
+		return fileError(err)
+	}
+	if !s.file.Mode().IsRegular() {
+		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
+	}
+	s.uri = fileURI(s.path) + "?mode=ro"
+	if _, err := os.Stat(s.path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		// The last process that closed the store has left all in the file. SQLite would
+		// want to make a log to read it, which may be forbidden here.
+		s.uri += "&immutable=1"
+	}
+	c, err := s.openReader()
+	if err != nil {
+		return translate(err)
+	}
+	if err := readable(c); err != nil {
+		_ = c.close() // the first error says it all
+		return translate(err)
+	}
+	<-s.readers
+	s.readers <- c
+	return nil
+}
+
+// readable refuses files that are not ours, and those of an older schema, which nobody
+// can bring up to date without writing.
+func readable(c *conn) error {
+	if err := identify(c); err != nil {
+		return err
+	}
+	v, err := version(c)
+	if err == nil && v < len(migrations) {
+		err = fmt.Errorf("%w: schema %d is not up to date (open the store once where it can be written)", store.ErrReadOnly, v)
+	}
+	return err
+}
+
+// Schema returns the version of the schema of the file.
+func (s *Store) Schema(ctx context.Context) (int, error) {
+	c, err := s.acquire(ctx)
+	if err != nil {
+		return 0, s.fail(err, "read the schema version")
+	}
+	v, err := version(c)
+	s.release(c, err)
+	if err != nil {
+		return 0, s.fail(err, "read the schema version")
+	}
+	return v, nil
+}
