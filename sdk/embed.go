@@ -12,4 +12,5 @@ import "embed"
 //go:embed pdk-c/*.h
 //go:embed pdk-js/build.mjs pdk-js/glue.wat pdk-js/*.js
 //go:embed pdk-rust/Cargo.toml pdk-rust/src
+//go:embed pdk-zig/*.zig
 var Files embed.FS
