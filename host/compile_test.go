@@ -1,9 +1,13 @@
 package host_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // compilations counts the modules a host compiles.
@@ -59,48 +64,127 @@ func TestOneCompilationPerModule(t *testing.T) {
 	}
 }
 
+// cacheFiles are the files of the entries of a cache.
 func cacheFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return files
 }
 
-// A damaged cache is emptied and refilled; what else lies in its directory
-// stays.
+// cached loads a filter in a host of its own, as another process does, and checks
+// what it does.
+func cached(t *testing.T, dir string) error {
+	t.Helper()
+	ctx := context.Background()
+	h, err := host.New(ctx, host.Config{CacheDir: dir, Tokenizer: pipeline.WordTokenizer()})
+	if err != nil {
+		return err
+	}
+	defer h.Close(ctx)
+	p, err := h.Load(ctx, fixture(t, "keep-first").Spec, host.PluginConfig{})
+	if err != nil {
+		return err
+	}
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		return err
+	}
+	out, err := s.Run(ctx, nothing, twoItems())
+	if err == nil && len(out) != 1 {
+		err = fmt.Errorf("items %v", out)
+	}
+	return err
+}
+
+// contents are the files of a cache and what is in them.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, f := range cacheFiles(t, dir) {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[f] = string(b)
+	}
+	return out
+}
+
+// However an entry is damaged, the module is compiled again and its entry is as
+// it was; what else lies in the directory stays.
 func TestDamagedCache(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, "other.txt")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	load(t, newHost(t, host.Config{CacheDir: dir}), "keep-first", host.PluginConfig{})
-	files := cacheFiles(t, dir)
-	if len(files) == 0 {
-		t.Skip("this platform does not compile")
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b[len(b)/2] ^= 0xff
-		if err := os.WriteFile(f, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := load(t, newHost(t, host.Config{CacheDir: dir}), "keep-first", host.PluginConfig{})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
-	if err != nil {
+	if err := cached(t, dir); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 {
-		t.Errorf("items %v, error %v", out, err)
+	want := contents(t, dir)
+	if len(want) == 0 {
+		t.Skip("this platform does not compile")
+	}
+	if len(want) != 2 {
+		t.Fatalf("files %v (want code and checksum)", want)
+	}
+	flip := func(at func(n int) int) func([]byte) []byte {
+		return func(b []byte) []byte { b[at(len(b))] ^= 0xff; return b }
+	}
+	for name, damage := range map[string]func([]byte) []byte{
+		"first byte": flip(func(int) int { return 0 }), "middle": flip(func(n int) int { return n / 2 }),
+		"count of functions": flip(func(n int) int { return min(16, n-1) }), "last byte": flip(func(n int) int { return n - 1 }),
+		"half": func(b []byte) []byte { return b[:len(b)/2] }, "empty": func([]byte) []byte { return nil },
+		"longer": func(b []byte) []byte { return append(b, 0) }, "gone": nil,
+	} {
+		for _, file := range slices.Sorted(maps.Keys(want)) {
+			if damage == nil {
+				if err := os.Remove(file); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := os.WriteFile(file, damage([]byte(want[file])), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := cached(t, dir); err != nil {
+				t.Errorf("%s of %s: %v", name, filepath.Base(file), err)
+			}
+			if got := contents(t, dir); !maps.Equal(got, want) {
+				t.Errorf("%s of %s: the entry is %d files, or another than before", name, filepath.Base(file), len(got))
+			}
+		}
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "run-*")); len(left) != 0 {
+		t.Errorf("closed hosts left %v", left)
+	}
+}
+
+// Several processes may use one cache, also while entries come and go.
+func TestCacheOfSeveralProcesses(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			for range 5 {
+				if err := cached(t, dir); err != nil {
+					t.Error(err)
+				}
+				if files := cacheFiles(t, dir); n == 0 && len(files) > 0 {
+					_ = os.WriteFile(files[0], []byte("half"), 0o600)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range 2 {
+		if err := cached(t, dir); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -2,12 +2,13 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -21,9 +22,8 @@ import (
 // engine is one wazero runtime with the host functions in it. A host has at
 // most two: one compiles, one interprets.
 type engine struct {
-	rt       wazero.Runtime
-	cache    wazero.CompilationCache
-	cacheDir string
+	rt    wazero.Runtime
+	cache *codeCache
 	// shrinks says that memories that grew can be made smaller again.
 	shrinks bool
 	// linked is how instances get a kernel that they are linked to, nil where
@@ -45,7 +45,7 @@ func newEngine(ctx context.Context, kind, cacheDir string, portable bool) (*engi
 		cfg = wazero.NewRuntimeConfigInterpreter()
 	default:
 		if e.openCache(cacheDir) {
-			cfg = cfg.WithCompilationCache(e.cache)
+			cfg = cfg.WithCompilationCache(e.cache.wazero)
 		}
 	}
 	// What the meter can rewrite beyond WebAssembly 2.0.
@@ -64,11 +64,11 @@ func (e *engine) openCache(dir string) bool {
 	if dir == "" {
 		return false
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	cache, err := openCodeCache(dir)
 	if err != nil {
 		return false
 	}
-	e.cache, e.cacheDir = cache, dir
+	e.cache = cache
 	return true
 }
 
@@ -135,21 +135,29 @@ func valueTypes(ts []abi.ValueType) []api.ValueType {
 	return out
 }
 
-// compile compiles a metered module. A cache that is damaged or full is no
-// reason to fail: its entries go, and the module is compiled once more.
+// compile compiles a metered module, or takes it from the cache. A cache that is
+// damaged or full is no reason to fail: the module is compiled without it.
 func (e *engine) compile(ctx context.Context, metered []byte, workers int) (wazero.CompiledModule, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	ctx = experimental.WithCompilationWorkers(ctx, workers)
+	if e.cache == nil {
+		return e.compileModule(ctx, metered)
+	}
+	sum := sha256.Sum256(metered)
+	key := hex.EncodeToString(sum[:])
+	had := e.cache.fetch(key)
 	compiled, err := e.compileModule(ctx, metered)
-	if err == nil || e.cacheDir == "" {
-		return compiled, err
+	if err != nil {
+		e.cache.remove(key)
+		had = e.cache.fetch(key)
+		compiled, err = e.compileModule(ctx, metered)
 	}
-	if strings.Contains(err.Error(), "compilationcache") {
-		e.emptyCache()
+	if err == nil {
+		e.cache.keep(key, had)
 	}
-	return e.compileModule(ctx, metered)
+	return compiled, err
 }
 
 // compileModule turns a panic of wazero's decoder, which some invalid modules
@@ -163,22 +171,11 @@ func (e *engine) compileModule(ctx context.Context, metered []byte) (compiled wa
 	return e.rt.CompileModule(ctx, metered)
 }
 
-// emptyCache removes the entries of the cache, and nothing else that may lie in
-// its directory.
-func (e *engine) emptyCache() {
-	entries, err := filepath.Glob(filepath.Join(e.cacheDir, "wazero-*", "*"))
-	if err != nil {
-		return
-	}
-	for _, path := range entries {
-		_ = os.Remove(path) // what stays fails the second compile
-	}
-}
-
 func (e *engine) close(ctx context.Context) error {
 	err := e.rt.Close(ctx)
 	if e.cache != nil {
-		err = errors.Join(err, e.cache.Close(ctx))
+		err = errors.Join(err, e.cache.wazero.Close(ctx))
+		e.cache.close()
 	}
 	return err
 }

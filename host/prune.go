@@ -1,0 +1,60 @@
+package host
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// prune removes the entries of a folder, files or folders, that were not used for
+// the longest time, until the others take at most limit bytes. Entries being made
+// are left alone, and so are errors: another process may be doing the same.
+func prune(dir string, limit int64) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	type entry struct {
+		path string
+		used time.Time
+		size int64
+	}
+	var entries []entry
+	total := int64(0)
+	for _, e := range list {
+		info, err := e.Info()
+		if err != nil || strings.HasPrefix(e.Name(), newPrefix) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		size := sizeOf(path)
+		total += size
+		entries = append(entries, entry{path, info.ModTime(), size})
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return a.used.Compare(b.used) })
+	for _, e := range entries {
+		if total <= limit {
+			return
+		}
+		if os.RemoveAll(e.path) == nil {
+			total -= e.size
+		}
+	}
+}
+
+// sizeOf is the size of a file, or of all files below a folder, in bytes.
+func sizeOf(path string) (size int64) {
+	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil //nolint:nilerr // what cannot be seen takes no room
+		}
+		if info, err := d.Info(); err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size
+}
