@@ -128,9 +128,6 @@ func TestDamagedCache(t *testing.T) {
 	if len(want) == 0 {
 		t.Skip("this platform does not compile")
 	}
-	if len(want) != 2 {
-		t.Fatalf("files %v (want code and checksum)", want)
-	}
 	flip := func(at func(n int) int) func([]byte) []byte {
 		return func(b []byte) []byte { b[at(len(b))] ^= 0xff; return b }
 	}
