@@ -140,6 +140,38 @@ static inline int anchor_equal(anchor_text a, anchor_text b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+/* Reports whether text holds part; every text holds the empty one. */
+static inline int anchor_contains(anchor_text text, anchor_text part) {
+    for (uint32_t at = 0; at + part.len <= text.len; at++)
+        if (part.len == 0 || memcmp(text.ptr + at, part.ptr, part.len) == 0) return 1;
+    return 0;
+}
+
+/* A copy with the letters A to Z lowered. */
+static inline anchor_text anchor_lower(anchor_text text) {
+    char *to = (char *)anchor_alloc(text.len);
+    for (uint32_t i = 0; i < text.len; i++) to[i] = text.ptr[i] >= 'A' && text.ptr[i] <= 'Z' ? text.ptr[i] + 32 : text.ptr[i];
+    return text.ptr = to, text;
+}
+
+static inline int anchor_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* The text without white space around it. */
+static inline anchor_text anchor_trim(anchor_text text) {
+    while (text.len && anchor_is_space(text.ptr[text.len - 1])) text.len--;
+    while (text.len && anchor_is_space(*text.ptr)) text.ptr++, text.len--;
+    return text;
+}
+
+/* Takes the next word off the front of rest; its len is 0 when there is none. */
+static inline anchor_text anchor_next_word(anchor_text *rest) {
+    while (rest->len && anchor_is_space(*rest->ptr)) rest->ptr++, rest->len--;
+    anchor_text word = {rest->ptr, 0};
+    while (word.len < rest->len && !anchor_is_space(word.ptr[word.len])) word.len++;
+    rest->ptr += word.len, rest->len -= word.len;
+    return word;
+}
+
 /* Text under construction: start with anchor_buf b = {0}. */
 typedef struct { char *ptr; uint32_t len, cap; } anchor_buf;
 

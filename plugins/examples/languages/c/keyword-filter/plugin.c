@@ -13,18 +13,9 @@ static int holds(anchor_text text, anchor_text word) {
     return 0;
 }
 
-/* Takes the next word off the front of rest; its len is 0 when there is none. */
-static anchor_text next_word(anchor_text *rest) {
-    while (rest->len && *rest->ptr == ' ') rest->ptr++, rest->len--;
-    anchor_text word = {rest->ptr, 0};
-    while (word.len < rest->len && word.ptr[word.len] != ' ') word.len++;
-    rest->ptr += word.len, rest->len -= word.len;
-    return word;
-}
-
 static int matches(anchor_text text, anchor_text words, int all) {
     anchor_text word;
-    while ((word = next_word(&words)).len)
+    while ((word = anchor_next_word(&words)).len)
         if (holds(text, word) != all) return !all;
     return all;
 }
@@ -32,7 +23,7 @@ static int matches(anchor_text text, anchor_text words, int all) {
 static int filter(anchor_request *r, anchor_reply *c) {
     anchor_text words = anchor_setting_text(r, "keywords", ""), rest = words;
     int all = anchor_equal(anchor_setting_text(r, "match", "any"), anchor_str("all"));
-    if (next_word(&rest).len == 0) return ANCHOR_NO_CHANGE;
+    if (anchor_next_word(&rest).len == 0) return ANCHOR_NO_CHANGE;
     anchor_keep_none(c);
     for (uint32_t i = 0; i < r->rows; i++)
         if (matches(anchor_at(&r->text, i), words, all)) anchor_keep(c, i);
