@@ -22,7 +22,7 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
 	})
 	cmd.AddCommand(
 		a.pluginNewCommand(), a.pluginBuildCommand(),
-		a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginTestCommand(), a.pluginSchemaCommand(),
+		a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginTestCommand(), a.pluginBenchCommand(), a.pluginSchemaCommand(),
 	)
 	return cmd
 }

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// benchFlags are the flags of "plugin bench", on top of those of "plugin test"
+// that it shares.
+type benchFlags struct {
+	testFlags
+	op, state     string
+	items         int
+	inputFile     string
+	duration      time.Duration
+	save, compare string
+}
+
+// bothLanes is the value of --lane for every lane the operation has.
+const bothLanes = "both"
+
+func (a *app) pluginBenchCommand() *cobra.Command {
+	f := benchFlags{testFlags: testFlags{callFlags: callFlags{repeat: 1}}}
+	cmd := &cobra.Command{
+		Use:   "bench [flags] FILE|FOLDER",
+		Short: "Measure what a call of a plugin costs",
+		Long: `Measure one operation of a plugin and print its cost card: times of a call,
+with writing the request and reading the answer, the fuel and memory it takes,
+the bytes that travel, and the tokens it adds. Without --input the request is
+made up, always the same one.
+
+A card that was saved is compared with by --compare: the ratio of each figure,
+and which are worse than noise explains. Fuel and bytes are the same on every
+machine, times are not.`,
+		Example: `  anchor-host plugin bench build/keep-best.wasm --save before.json
+  anchor-host plugin bench build/keep-best.wasm --compare before.json
+  anchor-host plugin bench ./plugin.wasm --op rerank --items 100 --lane batch --set weight=0.3`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.op, "op", "", "operation (default: the only one)")
+	flags.IntVar(&f.items, "items", 1000, "number of items, turns, messages or texts of the request")
+	flags.StringVar(&f.inputFile, "input", "", "document of the operation's JSON lane to send (- for stdin)")
+	flags.DurationVar(&f.duration, "duration", 2*time.Second, "how long to call, per lane")
+	flags.StringVar(&f.lane, "lane", bothLanes, "lane: both, json, batch")
+	flags.StringVar(&f.state, "state", "", "what happens to an instance between calls: reset, keep, fresh (default: as in a build)")
+	flags.StringVar(&f.save, "save", "", "write the card to a file")
+	flags.StringVar(&f.compare, "compare", "", "card of an earlier run to compare with")
+	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
+	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
+	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a host, such as *.example.com (repeatable)")
+	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
+	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
+	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
+	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
+	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
+	flags.String("cache-dir", "", "folder of compiled plugins, or off")
+	f.format = formatFlag(cmd, "text", "json")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.bench(cmd, &f, args[0]) })
+	return cmd
+}
+
+func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
+	pc, err := f.check(cmd)
+	if err != nil {
+		return err
+	}
+	before, err := readCard(f.compare)
+	if err != nil {
+		return err
+	}
+	file, err := moduleFile(path)
+	if err != nil {
+		return err
+	}
+	spec, err := host.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	job, err := a.benchJob(cmd, f, spec)
+	if err != nil {
+		return err
+	}
+	pc.Settings = job.init
+	card, err := a.measure(cmd, f, spec, pc, job)
+	if err != nil {
+		return a.withLog(err)
+	}
+	if f.save != "" {
+		if err := saveCard(f.save, card); err != nil {
+			return err
+		}
+	}
+	var ratios []authoring.Ratio
+	if before != nil {
+		if ratios, err = authoring.Compare(before, card); err != nil {
+			return fmt.Errorf("compare with %s: %w", f.compare, err)
+		}
+	}
+	return a.printCard(*f.format, card, ratios)
+}
+
+// check turns the flags into what the host takes.
+func (f *benchFlags) check(cmd *cobra.Command) (host.PluginConfig, error) {
+	var pc host.PluginConfig
+	if err := checkFormat(cmd, *f.format, "text", "json"); err != nil {
+		return pc, err
+	}
+	lanes := []string{bothLanes, host.LaneJSON, host.LaneBatch}
+	states := []string{host.StateAuto, host.StateReset, host.StateKeep, host.StateFresh}
+	switch {
+	case !slices.Contains(lanes, f.lane):
+		return pc, usagef(cmd, "flag --lane: want one of %s, got %q", strings.Join(lanes, ", "), f.lane)
+	case !slices.Contains(states, f.state):
+		return pc, usagef(cmd, "flag --state: want one of %s, got %q", strings.Join(states[1:], ", "), f.state)
+	case f.items < 0 || f.items > abi.MaxRows:
+		return pc, usagef(cmd, "flag --items: want 0 to %d, got %d", abi.MaxRows, f.items)
+	case f.duration <= 0:
+		return pc, usagef(cmd, "flag --duration: want more than 0, got %v", f.duration)
+	}
+	shared := f.testFlags
+	shared.lane = ""
+	pc, err := shared.config(cmd)
+	pc.State = f.state
+	return pc, err
+}
+
+// benchJob is what to measure.
+type benchJob struct {
+	op      abi.Operation
+	lanes   []string
+	input   string
+	request any
+	init    map[string]any
+}
+
+func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *host.Spec) (*benchJob, error) {
+	o, err := f.operation(cmd, spec)
+	if err != nil {
+		return nil, err
+	}
+	job := &benchJob{op: o.Operation, lanes: o.Lanes, input: "generated"}
+	if f.lane != bothLanes {
+		if !o.HasLane(f.lane) {
+			return nil, usagef(cmd, "flag --lane: %s has no %s lane (it has %s)", job.op, f.lane, strings.Join(o.Lanes, ", "))
+		}
+		job.lanes = []string{f.lane}
+	}
+	if f.inputFile == "" {
+		job.request = authoring.Request(job.op, f.items)
+	} else if job.request, err = a.readRequest(f.inputFile, job.op); err != nil {
+		return nil, err
+	} else {
+		job.input = filepath.Base(f.inputFile)
+	}
+	shared := tester{app: a, flags: &f.testFlags}
+	settings, err := shared.settings(cmd, spec, nil)
+	if err != nil {
+		return nil, err
+	}
+	job.init = settings[abi.OpInit]
+	place := authoring.Settings(job.request)
+	given := map[string]any{}
+	if len(*place) > 0 {
+		if err := json.Unmarshal(*place, &given); err != nil {
+			return nil, fmt.Errorf("%w: %s: settings: %w", config.ErrInvalid, job.input, err)
+		}
+	}
+	maps.Copy(given, settings[job.op])
+	*place, err = spec.CheckSettings(job.op, given)
+	return job, err
+}
+
+// operation finds what to measure: what --op says, or the only operation.
+func (f *benchFlags) operation(cmd *cobra.Command, spec *host.Spec) (host.OperationSpec, error) {
+	if f.op != "" {
+		if o, ok := spec.Operation(abi.Operation(f.op)); ok && o.Operation != abi.OpInit {
+			return o, nil
+		}
+		return host.OperationSpec{}, usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", spec.Name, f.op, dash(operationNames(spec)))
+	}
+	if len(spec.Operations) == 0 {
+		return host.OperationSpec{}, fmt.Errorf("plugin %q: %w (a foreign module can be called with: anchor-host plugin call --repeat)", spec.Name, host.ErrNoOperation)
+	}
+	called := slices.DeleteFunc(slices.Clone(spec.Operations), func(o host.OperationSpec) bool { return o.Operation == abi.OpInit })
+	if len(called) != 1 {
+		return host.OperationSpec{}, usagef(cmd, "plugin %q has %d operations (say which with --op: %s)", spec.Name, len(called), dash(operationNames(spec)))
+	}
+	return called[0], nil
+}
+
+// readRequest reads a request from a file.
+func (a *app) readRequest(path string, op abi.Operation) (any, error) {
+	r, name, err := a.open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, abi.MaxBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	request, err := authoring.ReadRequest(op, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, name, err)
+	}
+	return request, nil
+}
+
+// measure runs the plugin in each lane.
+func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *host.Spec, pc host.PluginConfig, job *benchJob) (*authoring.Card, error) {
+	base := config.Default()
+	if err := a.override(cmd, base); err != nil {
+		return nil, err
+	}
+	ctx := cmd.Context()
+	progress := newProgress(a)
+	defer progress.stop()
+	h, err := host.New(ctx, host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), OnCompile: progress.compiling})
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close(context.WithoutCancel(ctx))
+	plugin, err := h.Load(ctx, spec, pc)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := pipeline.EncodingTokenizer("cl100k_base")
+	if err != nil {
+		return nil, err
+	}
+	card := &authoring.Card{
+		Plugin: spec.Name, Version: spec.Manifest.Version, Digest: spec.Digest, Size: spec.Size, Operation: job.op,
+		Input: job.input, Items: authoring.Items(job.request), State: plugin.State(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	for _, lane := range job.lanes {
+		progress.start(fmt.Sprintf("measuring %s in the %s lane", job.op, lane))
+		cost, err := authoring.Measure(ctx, plugin, authoring.MeasureOptions{
+			Operation: job.op, Lane: lane, Request: job.request, Duration: f.duration, Tokens: tokens,
+		})
+		if err != nil {
+			return nil, err
+		}
+		card.Rows = append(card.Rows, cost)
+	}
+	return card, nil
+}
+
+// readCard reads a card that was saved; nil without a name.
+func readCard(file string) (*authoring.Card, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("flag --compare: %w (write a card with --save)", err)
+	}
+	card := new(authoring.Card)
+	if err := json.Unmarshal(data, card); err != nil || card.Operation == "" {
+		return nil, fmt.Errorf("%w: %s: no cost card (write one with --save)", config.ErrInvalid, file)
+	}
+	return card, nil
+}

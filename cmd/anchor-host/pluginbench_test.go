@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+)
+
+// quickBench are the arguments of a bench that is over soon.
+func quickBench(fixture string, args ...string) []string {
+	module := filepath.Join(fixtureDir, fixture, "plugin.wasm")
+	return append([]string{"plugin", "bench", module, "--duration", "1ms", "--items", "3", "--cache-dir", "off"}, args...)
+}
+
+func TestPluginBench(t *testing.T) {
+	saved := filepath.Join(t.TempDir(), "card.json")
+	code, stdout, stderr := run(t, "", quickBench("keep-first", "--save", saved)...)
+	if code != codeOK {
+		t.Fatalf("code %d, %s", code, stderr)
+	}
+	for _, want := range []string{"plugin  keep-first 0.1.0, ", "call    filter of 3 items (generated), state reset, ", "LANE  CALLS  P50 ", "\njson  "} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in:\n%s", want, stdout)
+		}
+	}
+	code, stdout, stderr = run(t, "", quickBench("keep-first", "--compare", saved, "-o", "json")...)
+	var report struct {
+		authoring.Card
+		Compared []authoring.Ratio
+	}
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != codeOK {
+		t.Fatalf("code %d, %v, %s", code, err, stderr)
+	}
+	row := report.Rows[0]
+	if row.Lane != host.LaneJSON || row.Calls < 10 || row.Out != int64(len(`{"keep":[0]}`)) || row.Fuel <= 0 || row.In == 0 || row.Memory != 64<<10 {
+		t.Errorf("the card says %+v", row)
+	}
+	for _, r := range report.Compared {
+		if !strings.HasPrefix(r.Figure, "p") && (r.Now != r.Before || r.Worse) { // all but times repeat exactly
+			t.Errorf("%s: %v, before %v, worse %v", r.Figure, r.Now, r.Before, r.Worse)
+		}
+	}
+	if len(report.Compared) != 7 {
+		t.Errorf("%d figures compared", len(report.Compared))
+	}
+	code, stdout, stderr = run(t, "", quickBench("keep-first", "--compare", saved)...)
+	if code != codeOK || !strings.Contains(stdout, "LANE  FIGURE  BEFORE ") || !strings.Contains(stdout, "json  fuel ") {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+}
+
+// A request may be given; the lane and state are those asked for.
+func TestPluginBenchInput(t *testing.T) {
+	const request = `{"query": {"query_str": "q"}, "items": [{"score": 0.5}, {"score": 0.25}]}`
+	code, stdout, stderr := run(t, request, quickBench("batch-keep-first", "--input", "-", "--lane", "batch", "--state", "keep", "-o", "json")...)
+	var card authoring.Card
+	if err := json.Unmarshal([]byte(stdout), &card); err != nil || code != codeOK {
+		t.Fatalf("code %d, %v, %s", code, err, stderr)
+	}
+	if card.Items != 2 || card.State != host.StateKeep || len(card.Rows) != 1 || card.Rows[0].Lane != host.LaneBatch {
+		t.Errorf("the card says %+v", card)
+	}
+}
+
+func TestPluginBenchErrors(t *testing.T) {
+	dir := write(t, map[string]string{"no-card.json": "{}", "other.json": `{"operation": "rerank"}`, "request.json": `{"items": 7}`})
+	file := func(name string) string { return filepath.Join(dir, name) }
+	for _, c := range []struct {
+		name, fixture string
+		args          []string
+		code          int
+		want          string
+	}{
+		{"lane", "keep-first", []string{"--lane", "fast"}, codeUsage, `flag --lane: want one of both, json, batch, got "fast"`},
+		{"a lane it has not", "keep-first", []string{"--lane", "batch"}, codeUsage, "flag --lane: filter has no batch lane (it has json)"},
+		{"state", "keep-first", []string{"--state", "clean"}, codeUsage, `flag --state: want one of reset, keep, fresh, got "clean"`},
+		{"items", "keep-first", []string{"--items", "-1"}, codeUsage, "flag --items: want 0 to 1048576, got -1"},
+		{"duration", "keep-first", []string{"--duration", "0s"}, codeUsage, "flag --duration: want more than 0, got 0s"},
+		{"operation", "keep-first", []string{"--op", "rerank"}, codeUsage, `flag --op: plugin "keep-first" has no operation "rerank" (it has filter)`},
+		{"setting", "keep-first", []string{"--set", "min=1"}, codeUsage, `flag --set: plugin "keep-first" has no setting "min"`},
+		{"input", "keep-first", []string{"--input", file("request.json")}, codeInvalid, "request of filter: "},
+		{"no card", "keep-first", []string{"--compare", file("no-card.json")}, codeInvalid, "no cost card (write one with --save)"},
+		{"no such card", "keep-first", []string{"--compare", file("gone.json")}, codeNotFound, "flag --compare: "},
+		{"another card", "keep-first", []string{"--compare", file("other.json")}, codeFailure,
+			`other.json: the earlier card has operation "rerank", this one "filter" (measure the same twice)`},
+		{"foreign", "foreign", nil, codeInvalid, `no such operation (a foreign module can be called with: anchor-host plugin call --repeat)`},
+		{"a guest that fails", "trap", nil, codeFailure, `plugin "trap": filter: trap: `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := run(t, "", quickBench(c.fixture, c.args...)...)
+			if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
+				t.Errorf("code %d, %q, %q; want %d, %s", code, stdout, stderr, c.code, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// From nothing to a module that a build can use, with the commands that each
+// step names.
+func TestPluginNewAndBuild(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := run(t, "", "plugin", "new", "keep-best")
+	const next = `anchor-host: written to keep-best; next:
+anchor-host:   cd keep-best
+anchor-host:   anchor-host plugin build
+anchor-host:   anchor-host plugin test build/keep-best.wasm
+`
+	if code != codeOK || stdout != "keep-best\n" || filepath.ToSlash(stderr) != next {
+		t.Fatalf("new: code %d, %q, %q", code, stdout, stderr)
+	}
+	code, stdout, stderr = run(t, "", "plugin", "build", "-v", "keep-best")
+	if code != codeOK || !strings.Contains(stderr, "+ GOOS=wasip1 GOARCH=wasm ") {
+		t.Fatalf("build: code %d, %s", code, stderr)
+	}
+	module := filepath.Join("keep-best", "build", "keep-best.wasm")
+	for _, want := range []string{"plugin  keep-best 0.1.0, in Go\n", "file    " + module + "\n", "size    ", "time    ", "digest  sha256:"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("build prints no %q:\n%s", want, stdout)
+		}
+	}
+	code, stdout, stderr = run(t, "", "plugin", "list", "--plugins", filepath.Join("keep-best", "build"))
+	if code != codeOK || !strings.Contains(stdout, "keep-best  0.1.0    filter      json,batch") {
+		t.Errorf("list: code %d, %s%s", code, stdout, stderr)
+	}
+}
+
+func TestPluginNewErrors(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"taken/mine.txt": "keep"}))
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no name", nil, codeUsage, "accepts 1 arg(s), received 0"},
+		{"name", []string{"Best"}, codeUsage, `"Best": not a plugin name (want lower-case letters, digits and single hyphens, a letter first) (see: anchor-host plugin new --help)`},
+		{"language", []string{"best", "--lang", "ruts"}, codeUsage, `language "ruts": unknown language (did you mean "rust"?)`},
+		{"kind", []string{"best", "--kind", "sort"}, codeUsage, `kind "sort": no such kind in Go`},
+		{"folder", []string{"best", "--dir", "taken"}, codeFailure, "taken: file already exists and is not empty (choose another name, or a folder with --dir)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := run(t, "", append([]string{"plugin", "new"}, c.args...)...)
+			if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("code %d, %q, %q; want %d, %s", code, stdout, stderr, c.code, c.want)
+			}
+		})
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {
+		t.Errorf("something was written: %v, %v", entries, err)
+	}
+}
+
+func TestPluginBuildErrors(t *testing.T) {
+	const manifest = "abi: 1\nname: p\nversion: 0.1.0\noperations: {filter: {reads: [text]}}\n"
+	t.Chdir(write(t, map[string]string{
+		"wrong/plugin.yaml": "abi: 1\nname: p\nversion: 0.1.0\noperations:\n  filtre: {reads: [text]}\n", "wrong/main.go": "package main",
+		"none/main.go": "package main", "empty/plugin.yaml": manifest, "tool/plugin.yaml": manifest, "tool/plugin.wat": "(module)",
+	}))
+	t.Setenv("PATH", goPath(t))
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"manifest", []string{"wrong"}, codeInvalid, filepath.Join("wrong", "plugin.yaml") + `:5:11: operations.filtre: unknown key (did you mean "filter"?)`},
+		{"no manifest", []string{"none"}, codeNotFound, filepath.Join("none", "plugin.yaml") + ": file does not exist (a project has one; write a project with: anchor-host plugin new)"},
+		{"no source", []string{"empty"}, codeFailure, "empty: unknown language: it has none of go.mod, "},
+		{"no folder", []string{"gone"}, codeNotFound, "gone"},
+		{"language", []string{"wrong", "--lang", "cobol"}, codeUsage, `flag --lang: language "cobol": unknown language`},
+		{"no toolchain", []string{"tool"}, codeFailure, "WAT: wat2wasm: not installed (on Debian: apt-get install wabt; on macOS: brew install wabt; anywhere: npm install wabt; in the repository of anchor-host: tools/toolchains/wat.sh)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, stdout, stderr := run(t, "", append([]string{"plugin", "build"}, c.args...)...)
+			if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("code %d, %q, %q; want %d, %s", code, stdout, stderr, c.code, c.want)
+			}
+		})
+	}
+}
+
+// goPath is a PATH with nothing but a program named go.
+func goPath(t *testing.T) string {
+	t.Helper()
+	dir := write(t, map[string]string{"go": "#!/bin/sh\nexit 1\n"})
+	if err := os.Chmod(filepath.Join(dir, "go"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,176 @@
+package authoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// Request returns a request of an operation to measure it with: items of a
+// hundred words with everything an item can have, or as many turns, messages or
+// texts. The same operation and number give the same request. It is an
+// *abi.ItemsRequest for the operations that take one, and the operation's own
+// document for the others; nil for init, which is no call.
+func Request(op abi.Operation, items int) any {
+	w := newWriter()
+	query := abi.Query{Text: "how does a context end when its deadline passes", Metadata: abi.Metadata{"tenant": "example"}}
+	switch op {
+	case abi.OpRetrieve, abi.OpMemory:
+		return &abi.ItemsRequest{Query: query, TopK: max(1, items), TokensLeft: tokensLeft}
+	case abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpEnrichQuery:
+		return &abi.ItemsRequest{Query: query, Items: w.items(items), TopK: max(1, items), TokensLeft: tokensLeft}
+	case abi.OpTransformQuery, abi.OpClassify:
+		return &abi.QueryRequest{Query: query}
+	case abi.OpCompact:
+		return &abi.CompactRequest{Turns: w.turns(items), Summary: w.text(40)}
+	case abi.OpProvide, abi.OpEstimateTokens:
+		return &abi.ProvideRequest{
+			State: abi.AgentState{RunID: "run-1", Observations: []string{w.text(20)}}, Messages: w.messages(items),
+			Budget: abi.ProviderBudget{MaxTokens: tokensLeft, Phase: "llm"},
+		}
+	case abi.OpFormat:
+		return &abi.FormatRequest{Items: w.items(items), MaxTokens: tokensLeft, UsedTokens: tokensLeft / 2}
+	case abi.OpCountTokens:
+		texts := make([]string, items)
+		for i := range texts {
+			texts[i] = w.text(wordsPerText)
+		}
+		return &abi.CountRequest{Texts: texts}
+	case abi.OpObserve:
+		return &abi.Event{Type: "step_end", Step: "docs", Query: query.Text, Items: items, TimeMS: 1.5}
+	}
+	return nil
+}
+
+// ReadRequest reads a request of an operation from the document of its JSON lane.
+func ReadRequest(op abi.Operation, document []byte) (any, error) {
+	request := Request(op, 0)
+	if r, ok := request.(*abi.ItemsRequest); ok {
+		read, err := abi.DecodeItemsRequest(document)
+		if err != nil {
+			return nil, fmt.Errorf("request of %s: %w", op, err)
+		}
+		*r = *read
+		return r, nil
+	}
+	if request == nil {
+		return nil, fmt.Errorf("request of %s: %w (there is none)", op, host.ErrNoOperation)
+	}
+	empty := reflect.New(reflect.TypeOf(request).Elem()).Interface()
+	if err := json.Unmarshal(document, empty); err != nil {
+		return nil, fmt.Errorf("request of %s: %w", op, err)
+	}
+	return empty, nil
+}
+
+// Settings is where a request has its settings. request is one that [Request] or
+// [ReadRequest] returns.
+func Settings(request any) *json.RawMessage {
+	switch r := request.(type) {
+	case *abi.ItemsRequest:
+		return &r.Settings
+	case *abi.QueryRequest:
+		return &r.Settings
+	case *abi.CompactRequest:
+		return &r.Settings
+	case *abi.ProvideRequest:
+		return &r.Settings
+	case *abi.FormatRequest:
+		return &r.Settings
+	case *abi.CountRequest:
+		return &r.Settings
+	case *abi.Event:
+		return &r.Settings
+	}
+	return new(json.RawMessage)
+}
+
+// Items is the number of items, turns, messages or texts of a request; for
+// retrieve and memory of those that are asked for.
+func Items(request any) int {
+	switch r := request.(type) {
+	case *abi.ItemsRequest:
+		if r.Items == nil {
+			return r.TopK
+		}
+		return len(r.Items)
+	case *abi.CompactRequest:
+		return len(r.Turns)
+	case *abi.ProvideRequest:
+		return len(r.Messages)
+	case *abi.FormatRequest:
+		return len(r.Items)
+	case *abi.CountRequest:
+		return len(r.Texts)
+	case *abi.QueryRequest, *abi.Event:
+		return 1
+	}
+	return 0
+}
+
+const (
+	wordsPerText = 100
+	tokensLeft   = 100_000
+)
+
+// vocabulary has short and long words, a number, code and other scripts.
+var vocabulary = strings.Fields(`the a of to and in is that for with on as context deadline cancel request server handler
+	goroutine channel timeout error value function package method returns when after before retrieval window token budget
+	plugin memory 42 ctx.Done() größer naïve 文脈 контекст`)
+
+// start is when the first item came into being.
+var start = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
+
+// writer makes texts, always the same ones.
+type writer struct{ r *rand.Rand }
+
+func newWriter() *writer { return &writer{rand.New(rand.NewPCG(1, 2))} }
+
+func (w *writer) text(words int) string {
+	var b strings.Builder
+	for i := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(vocabulary[w.r.IntN(len(vocabulary))])
+	}
+	return b.String()
+}
+
+func (w *writer) items(n int) []abi.Item {
+	items := make([]abi.Item, n)
+	for i := range items {
+		text := w.text(wordsPerText)
+		items[i] = abi.Item{
+			ID: fmt.Sprintf("docs:%d", i), Content: text, Source: "retrieval", Score: w.r.Float64(), Priority: 5,
+			TokenCount: len(text) / 4, CreatedAt: start.Add(time.Duration(i) * time.Hour),
+			Metadata: abi.Metadata{"path": fmt.Sprintf("docs/%d.md", i), "line": int64(i), "public": i%2 == 0},
+		}
+	}
+	return items
+}
+
+// roles take turns.
+var roles = []string{"user", "assistant"}
+
+func (w *writer) turns(n int) []abi.Turn {
+	turns := make([]abi.Turn, n)
+	for i := range turns {
+		turns[i] = abi.Turn{Role: roles[i%2], Content: w.text(wordsPerText), Sequence: int64(i + 1), CreatedAt: start.Add(time.Duration(i) * time.Minute)}
+	}
+	return turns
+}
+
+func (w *writer) messages(n int) []abi.Message {
+	messages := make([]abi.Message, n)
+	for i := range messages {
+		messages[i] = abi.Message{Role: roles[i%2], Content: w.text(wordsPerText)}
+	}
+	return messages
+}
