@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -94,8 +95,12 @@ func TestPluginBuildErrors(t *testing.T) {
 // goPath is a PATH with nothing but a program named go.
 func goPath(t *testing.T) string {
 	t.Helper()
-	dir := write(t, map[string]string{"go": "#!/bin/sh\nexit 1\n"})
-	if err := os.Chmod(filepath.Join(dir, "go"), 0o755); err != nil {
+	name := "go"
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	dir := write(t, map[string]string{name: "#!/bin/sh\nexit 1\n"})
+	if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return dir

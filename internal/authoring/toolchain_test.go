@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -97,8 +98,12 @@ func exists(path string) bool {
 
 // A program of the project's own packages is preferred.
 func TestFindsLocalPrograms(t *testing.T) {
-	dir := folder(t, map[string]string{"node_modules/.bin/asc": "#!/bin/sh\n"})
-	local := filepath.Join(dir, "node_modules", ".bin", "asc")
+	name := "asc"
+	if runtime.GOOS == "windows" {
+		name += ".cmd"
+	}
+	dir := folder(t, map[string]string{"node_modules/.bin/" + name: "#!/bin/sh\n"})
+	local := filepath.Join(dir, "node_modules", ".bin", name)
 	if err := os.Chmod(local, 0o755); err != nil {
 		t.Fatal(err)
 	}

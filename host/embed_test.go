@@ -1,0 +1,113 @@
+package host_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// An embedded manifest makes a plugin of one file.
+func TestEmbedManifest(t *testing.T) {
+	wasm, manifest := fixtureFiles(t, "keep-first")
+	out, err := host.EmbedManifest(wasm, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := host.ReadSpec("keep-first", out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.ManifestFrom != "module" || !spec.Manifest.Reads(abi.OpFilter).Has(abi.ColumnScore) {
+		t.Errorf("read back %+v", spec.Manifest)
+	}
+	again, err := host.EmbedManifest(out, manifest)
+	if err != nil || !bytes.Equal(again, out) {
+		t.Errorf("embedding the same twice: %v", err)
+	}
+	_, err = host.EmbedManifest(out, bytes.Replace(manifest, []byte("0.1.0"), []byte("0.2.0"), 1))
+	if !errors.Is(err, host.ErrManifest) || !strings.Contains(err.Error(), "another manifest") {
+		t.Errorf("another manifest: %v", err)
+	}
+}
+
+func TestEmbedManifestErrors(t *testing.T) {
+	wasm, manifest := fixtureFiles(t, "keep-first")
+	for _, c := range []struct {
+		name           string
+		wasm, manifest []byte
+		is             error
+		want           string
+	}{
+		{"no module", []byte("text"), manifest, host.ErrNotWasm, "not a WebAssembly module"},
+		{"no manifest", wasm, nil, host.ErrManifest, "the file is empty"},
+		{"unknown key", wasm, append([]byte("lisense: MIT\n"), manifest...), host.ErrManifest, `unknown key`},
+		{"schema", wasm, append([]byte("settings: {type: 7}\n"), manifest...), host.ErrManifest, "settings schema: "},
+		{"limits", wasm, append([]byte("limits: {memory: 1}\n"), manifest...), host.ErrManifest, "limits.memory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := host.EmbedManifest(c.wasm, c.manifest)
+			if out != nil || !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d bytes, %v; want %s", len(out), err, c.want)
+			}
+		})
+	}
+}
+
+// What could be better is said once, with what to do about it.
+func TestAdvice(t *testing.T) {
+	wasm, manifest := fixtureFiles(t, "keep-first")
+	with := func(keys string) []byte { return append([]byte(keys), manifest...) }
+	const memory = "limits: {memory: 1MiB}\n"
+	for _, c := range []struct {
+		name     string
+		manifest []byte
+		want     []string
+	}{
+		{"as it is", manifest, []string{"filter has no batch lane", "the memory has no maximum"}},
+		{"with a limit", with(memory), []string{"filter has no batch lane"}},
+		{"a permission without use", with(memory + "permissions: [{kind: kv, reason: remembers}, {kind: http, hosts: [a.example], reason: asks}]\n"),
+			[]string{"filter has no batch lane", "asks for kv and imports none", "asks for http and imports none"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { checkAdvice(t, wasm, c.manifest, c.want) })
+	}
+	wasm, manifest = fixtureFiles(t, "http-ungranted")
+	checkAdvice(t, wasm, append([]byte(memory), manifest...), []string{"filter has no batch lane", "imports extism:host/env.http_request and does not ask for http"})
+	wasm, _ = fixtureFiles(t, "foreign")
+	checkAdvice(t, wasm, nil, nil)
+}
+
+func checkAdvice(t *testing.T, wasm, manifest []byte, want []string) {
+	t.Helper()
+	spec, err := host.ReadSpec("", wasm, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := spec.Advice()
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("got %q, %v; want %q", got, err, want)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) || !strings.HasSuffix(got[i], ")") || strings.Contains(got[i], "\n") {
+			t.Errorf("got %q, want %q and a remedy", got[i], want[i])
+		}
+	}
+}
+
+// fixtureFiles reads a fixture and the manifest beside it.
+func fixtureFiles(t *testing.T, name string) (wasm, manifest []byte) {
+	t.Helper()
+	wasm, err := os.ReadFile("../testdata/wasm/" + name + "/plugin.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err = os.ReadFile("../testdata/wasm/" + name + "/plugin.yaml")
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return wasm, manifest
+}
