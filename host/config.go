@@ -42,6 +42,9 @@ type Config struct {
 	// host can do without, as on a system where the probes for it fail. It is
 	// slower, and otherwise the same.
 	Portable bool
+	// Functions are functions of the embedder that plugins can import when they
+	// are granted them; see [NewFunction].
+	Functions []Function
 	// OnCompile is called with done false before a module is compiled and with
 	// done true and the time it took afterwards. It may be called from several
 	// goroutines. nil: not called.
@@ -108,6 +111,9 @@ type PluginConfig struct {
 	// the ABI always have them; without grants they reach nothing but the clock
 	// and random numbers.
 	WASI bool
+	// Links are the modules that the plugin imports from. They share its limits
+	// and its grants, and last as long as its instances.
+	Links []Link
 }
 
 // Grants are the permissions the operator gives. What counts is what the
@@ -119,6 +125,9 @@ type Grants struct {
 	KV    *KVGrant
 	// Services are names of host services: count_tokens.
 	Services []string
+	// Functions are names of Config.Functions: the name alone in UserModule,
+	// elsewhere "module.name".
+	Functions []string
 }
 
 // HTTPGrant lets a plugin send HTTP requests through the host.
@@ -206,6 +215,10 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("host config: default %w", err)
 	}
 	c.DefaultLimits = c.DefaultLimits.or(builtinLimits())
+	c.Functions = slices.Clone(c.Functions)
+	if err := checkFunctions(c.Functions); err != nil {
+		return c, fmt.Errorf("host config: %w", err)
+	}
 	return c, nil
 }
 
@@ -215,6 +228,8 @@ func (c PluginConfig) clone() PluginConfig {
 	c.Config = maps.Clone(c.Config)
 	c.Grants.Files = slices.Clone(c.Grants.Files)
 	c.Grants.Services = slices.Clone(c.Grants.Services)
+	c.Grants.Functions = slices.Clone(c.Grants.Functions)
+	c.Links = slices.Clone(c.Links)
 	if h := c.Grants.HTTP; h != nil {
 		c.Grants.HTTP = &HTTPGrant{Hosts: slices.Clone(h.Hosts), Methods: slices.Clone(h.Methods), Private: h.Private}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"math"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -122,4 +123,46 @@ func ExamplePluginError() {
 		fmt.Println(perr)
 	}
 	// Output: plugin "kv-ungranted": filter: denied: kv is not permitted (grant it with grants.kv, and ask for it in the manifest's permissions)
+}
+
+// A function of the embedder, in Go, that a guest imports.
+func ExampleNewFunction() {
+	ctx := context.Background()
+	greet := host.NewFunction(host.UserModule, "greet", func(_ context.Context, in []byte) ([]byte, error) {
+		return fmt.Appendf(nil, "hello %s", in), nil
+	})
+	add := host.Function{
+		Module: "calc", Name: "add", Params: []host.ValueType{host.F64, host.F64}, Results: []host.ValueType{host.F64},
+		Call: func(_ context.Context, _ *host.Guest, s []uint64) error {
+			s[0] = math.Float64bits(math.Float64frombits(s[0]) + math.Float64frombits(s[1]))
+			return nil
+		},
+	}
+	h, err := host.New(ctx, host.Config{Functions: []host.Function{greet, add}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Close(ctx)
+	spec, err := host.ReadFile("../testdata/wasm/user-functions/plugin.wasm")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := h.Load(ctx, spec, host.PluginConfig{Name: "greeter", Grants: host.Grants{Functions: []string{"greet"}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := p.Call(ctx, "greet", []byte("world"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n", r.Output)
+	_, err = p.Call(ctx, "add", nil)
+	fmt.Println(err)
+	// Output:
+	// hello world
+	// plugin "greeter": add: denied: function calc.add is not permitted (grant it with grants.functions)
 }

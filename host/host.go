@@ -131,7 +131,7 @@ func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
 	if e := h.engines[kind]; e != nil {
 		return e, nil
 	}
-	e, err := newEngine(ctx, kind, h.cfg.CacheDir, h.cfg.Portable)
+	e, err := newEngine(ctx, kind, h.cfg.CacheDir, h.cfg.Portable, h.cfg.Functions)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string)
 	case <-ctx.Done():
 		return nil, nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
 	}
-	if spec.kernel {
+	if spec.linkable() {
 		e.findKernel(ctx)
 	}
 	key := moduleKey{sha256.Sum256(spec.wasm), kind}

@@ -58,6 +58,8 @@ func (p *Plugin) uncaptured(in *instance) string {
 	switch {
 	case p.spec.Uncaptured != "":
 		return p.spec.Uncaptured
+	case len(in.members) > 0:
+		return "it is linked to other modules"
 	case in.blind != nil:
 		return in.blind.Error()
 	case !in.files.same():

@@ -43,11 +43,15 @@ type instance struct {
 	// is in Go and the guest reaches it through the host.
 	kernel kernel.Kernel
 	local  *kernel.Local
-	room   room
-	vars   vars
-	http   lastHTTP
-	out    capture
-	state  callState
+	// kernelModule is what the guest is linked to, nil where the kernel is local.
+	kernelModule api.Module
+	// members are the instances it is linked to beside.
+	members []*member
+	room    room
+	vars    vars
+	http    lastHTTP
+	out     capture
+	state   callState
 
 	// mailbox is the address of the mailbox, reserved the largest room asked
 	// for.
@@ -136,9 +140,9 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 	began := time.Now()
 	ctx, err := in.openKernel(ctx)
 	if err == nil {
-		in.begin(linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room}), p.limits.InitTimeout, p.initFuel())
+		in.begin(ctx, p.limits.InitTimeout, p.initFuel())
 		defer in.state.end()
-		err = in.instantiate()
+		err = in.instantiate(ctx)
 	}
 	if err == nil {
 		err = prepare(in)
@@ -178,17 +182,15 @@ func (in *instance) begun() error {
 	return in.run(wasmbin.StartExport)
 }
 
-// instantiate asks wazero for the module. Its own panics, such as that of a
-// memory the host's budget has no room for, become errors.
-func (in *instance) instantiate() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", r)
-		}
-	}()
+// instantiate makes the links and the guest itself.
+func (in *instance) instantiate(ctx context.Context) error {
 	p := in.plugin
-	in.mod, err = p.engine.rt.InstantiateModule(&in.state, p.module.compiled, in.moduleConfig())
+	ctx, err := in.openLinks(ctx)
 	if err != nil {
+		return err
+	}
+	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room})
+	if in.mod, err = in.instantiateModule(p.module); err != nil {
 		return err
 	}
 	in.mem = in.mod.Memory()
@@ -204,6 +206,17 @@ func (in *instance) instantiate() (err error) {
 		return err
 	}
 	return in.late()
+}
+
+// instantiateModule asks wazero for an instance. Its own panics, such as that of
+// a memory the host's budget has no room for, become errors.
+func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			mod, err = nil, faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", r)
+		}
+	}()
+	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig())
 }
 
 func (in *instance) moduleConfig() wazero.ModuleConfig {
@@ -226,12 +239,9 @@ func (in *instance) initialize(ctx context.Context) error {
 	p := in.plugin
 	in.begin(ctx, p.limits.InitTimeout, p.initFuel())
 	defer in.state.end()
-	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
-		if p.spec.exports[name] {
-			if err := in.run(name); err != nil {
-				return err
-			}
-			break
+	for _, name := range starters(p.spec) {
+		if err := in.run(name); err != nil {
+			return err
 		}
 	}
 	if p.spec.exports["hs_init"] {
@@ -250,6 +260,17 @@ func (in *instance) initialize(ctx context.Context) error {
 	}
 	_, _, err := in.callDocument(abi.OpInit.JSONExport(), p.initRequest)
 	return err
+}
+
+// starters are the exports that start a module's language runtime: _initialize
+// calls the constructors itself where there are both.
+func starters(s *Spec) []string {
+	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
+		if s.exports[name] {
+			return []string{name}
+		}
+	}
+	return nil
 }
 
 // findMailbox asks the guest where its mailbox is.
@@ -273,6 +294,10 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	in.lin.Refused = false
 	if in.fuel != nil {
 		in.fuel.Set(0)
+	}
+	for _, m := range in.members {
+		m.fuel.Set(0)
+		m.lin.Refused = false
 	}
 }
 
@@ -311,13 +336,33 @@ func (in *instance) function(name string) (api.Function, error) {
 	return fn, nil
 }
 
-// fuelLeft is what the guest has not used of the fuel it drew; negative when
-// an operation cost more.
+// fuelLeft is what the guest and its links have not used of the fuel they drew;
+// negative when an operation cost more.
 func (in *instance) fuelLeft() int64 {
-	if in.fuel == nil {
-		return 0 // during the start section
+	left := int64(0)
+	if in.fuel != nil { // it is during the start section
+		left = int64(in.fuel.Get())
 	}
-	return int64(in.fuel.Get())
+	for _, m := range in.members {
+		if m.fuel != nil {
+			left += int64(m.fuel.Get())
+		}
+	}
+	return left
+}
+
+// fuelOwed is what the counters are below zero, together.
+func (in *instance) fuelOwed() int64 {
+	owed := int64(0)
+	if in.fuel != nil {
+		owed = max(0, -int64(in.fuel.Get()))
+	}
+	for _, m := range in.members {
+		if m.fuel != nil {
+			owed += max(0, -int64(m.fuel.Get()))
+		}
+	}
+	return owed
 }
 
 // fuelUsed is the fuel of the current or last call.
@@ -339,6 +384,7 @@ func (in *instance) close() {
 			in.plugin.log.Warn("close instance", "error", err)
 		}
 	}
+	in.closeLinks()
 	in.kernel.Close()
 	in.lin.Free()
 	in.plugin.host.instances.give(1)
@@ -374,7 +420,7 @@ func (in *instance) faultOf(err error) *fault {
 		return in.explain(f)
 	case errors.As(err, &exit):
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
-	case in != nil && (in.lin.Refused || in.kernel.Refused()):
+	case in != nil && in.refused():
 		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 	}
 	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}
@@ -383,7 +429,7 @@ func (in *instance) faultOf(err error) *fault {
 // explain points to the memory where a guest that was refused more of it used up
 // its time or fuel, as one that asks again and again does.
 func (in *instance) explain(f *fault) *fault {
-	if in == nil || !in.lin.Refused || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
+	if in == nil || !in.refused() || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
 		return f
 	}
 	return &fault{f.code, f.err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",

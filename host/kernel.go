@@ -56,7 +56,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	p := in.plugin
 	in.local = kernel.NewLocal(in.resizeKernel)
 	in.kernel = in.local
-	if !p.spec.kernel || p.engine.linked == nil {
+	if !p.usesKernel() || p.engine.linked == nil {
 		return ctx, nil
 	}
 	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, p.host.memory.change)
@@ -65,7 +65,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 		lin.Free()
 		return ctx, err
 	}
-	in.kernel, in.local = k, nil
+	in.kernel, in.kernelModule, in.local = k, mod, nil
 	return resolving(ctx, func(module string) api.Module {
 		if module == abi.EnvModule || module == oldEnvModule {
 			return mod
@@ -135,7 +135,7 @@ func (e *engine) findKernel(ctx context.Context) {
 		return
 	}
 	e.settled = true
-	if e.portable || e.kind == EngineInterpreter {
+	if e.portable {
 		return
 	}
 	var env []abi.Signature
@@ -152,7 +152,8 @@ func (e *engine) findKernel(ctx context.Context) {
 	if e.shrinks {
 		k.shrink = linear.Shrink
 	}
-	if k.works(ctx) {
+	e.links = k.works(ctx)
+	if e.links && e.kind != EngineInterpreter {
 		e.linked = k
 	}
 }

@@ -24,6 +24,9 @@ type granted struct {
 	files    []FileGrant
 	kvQuota  int64 // 0: no store
 	services []string
+	// functions are names of the embedder's functions. The import itself asks
+	// for them.
+	functions []string
 }
 
 // httpRule allows a request when both lists of hosts and of methods do. nil
@@ -44,7 +47,7 @@ func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
 	if m == nil {
 		return foreignGrants(g), nil, nil
 	}
-	var out granted
+	out := granted{functions: g.Functions}
 	var notes []string
 	for _, p := range m.Permissions {
 		if !out.take(p, g) {
@@ -57,7 +60,7 @@ func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
 
 // foreignGrants takes every grant: a foreign module has no manifest to ask.
 func foreignGrants(g Grants) granted {
-	out := granted{files: g.Files, services: g.Services}
+	out := granted{files: g.Files, services: g.Services, functions: g.Functions}
 	if g.HTTP != nil {
 		out.http = &httpRule{foreign: true, grant: *g.HTTP}
 	}

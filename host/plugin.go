@@ -33,6 +33,8 @@ type Plugin struct {
 	engine *engine
 	module *module
 	pool   *pool[*instance]
+	// links are the modules it imports from, each after those it imports from.
+	links []*linked
 
 	// values are what config_get returns, initRequest the document of init.
 	values      map[string]string
@@ -85,6 +87,12 @@ func (p *Plugin) configure() error {
 	}
 	if p.spec.Foreign && p.spec.WASI && !p.cfg.WASI {
 		return fmt.Errorf("the module imports WASI functions: %w (switch wasi on for it)", ErrConfig)
+	}
+	if !p.spec.memory {
+		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\"; without, it can only be linked to another)", ErrNoExport)
+	}
+	if err := p.checkLinks(); err != nil {
+		return err
 	}
 	var cut, notes []string
 	var err error
@@ -161,7 +169,16 @@ func (p *Plugin) open(ctx context.Context) error {
 	if p.granted.kvQuota > 0 {
 		p.kv = h.kv.open(kvKey{plugin: p.name}, p.granted.kvQuota)
 	}
-	if p.module, p.engine, err = h.module(ctx, p.name, p.spec, h.engineKind(p.spec, p.cfg.Engine)); err != nil {
+	kind := h.engineKind(p.spec, p.cfg.Engine)
+	for _, l := range p.links { // one that is too large for the compiler has all interpreted
+		if k := h.engineKind(l.Spec, p.cfg.Engine); k != kind {
+			kind = EngineInterpreter
+		}
+	}
+	if p.module, p.engine, err = h.module(ctx, p.name, p.spec, kind); err != nil {
+		return fmt.Errorf("plugin %q: %w", p.name, err)
+	}
+	if err = p.compileLinks(ctx, kind); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
 	h.mu.Lock()
@@ -201,10 +218,16 @@ func (p *Plugin) Close(ctx context.Context) error {
 	if p.client != nil {
 		p.client.close()
 	}
-	if p.module == nil {
-		return nil
+	var errs []error
+	for _, l := range p.links {
+		if l.module != nil {
+			errs = append(errs, h.release(ctx, l.module))
+		}
 	}
-	return h.release(ctx, p.module)
+	if p.module != nil {
+		errs = append(errs, h.release(ctx, p.module))
+	}
+	return errors.Join(errs...)
 }
 
 // Name returns the name of the configured plugin.

@@ -29,7 +29,9 @@ type engine struct {
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
-	// settled says that it is; portable, kind and nothing else decide it.
+	// links says that modules can be linked to each other, settled likewise.
+	links bool
+	// settled says that they are; portable, kind and nothing else decide it.
 	settled, portable bool
 	kind              string
 }
@@ -37,7 +39,7 @@ type engine struct {
 // newEngine makes a runtime. Guests are stopped by their own meter, never by
 // wazero's WithCloseOnContextDone: that costs several times the guest's speed
 // and does not stop recursion.
-func newEngine(ctx context.Context, kind, cacheDir string, portable bool) (*engine, error) {
+func newEngine(ctx context.Context, kind, cacheDir string, portable bool, functions []Function) (*engine, error) {
 	e := &engine{kind: kind, portable: portable}
 	cfg := wazero.NewRuntimeConfig()
 	switch kind {
@@ -51,7 +53,7 @@ func newEngine(ctx context.Context, kind, cacheDir string, portable bool) (*engi
 	// What the meter can rewrite beyond WebAssembly 2.0.
 	cfg = cfg.WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst)
 	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg)
-	if err := e.offer(ctx); err != nil {
+	if err := e.offer(ctx, functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
 	e.shrinks = !portable && linear.CanShrink(ctx, e.rt)
@@ -82,7 +84,7 @@ func defaultCacheDir() string {
 }
 
 // offer instantiates the host functions as modules that guests import.
-func (e *engine) offer(ctx context.Context) error {
+func (e *engine) offer(ctx context.Context, functions []Function) error {
 	if err := offerWASI(ctx, e.rt); err != nil {
 		return err
 	}
@@ -103,11 +105,12 @@ func (e *engine) offer(ctx context.Context) error {
 		if fn == nil {
 			return fmt.Errorf("no host function for import %q of module %q", s.Name, s.Module)
 		}
-		exportTo(e.rt, modules, s.Module, s.Name, s, fn)
+		exportTo(e.rt, modules, s.Module, s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
 		if s.Module == abi.EnvModule {
-			exportTo(e.rt, modules, oldEnvModule, oldEnvPrefix+s.Name, s, fn)
+			exportTo(e.rt, modules, oldEnvModule, oldEnvPrefix+s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
 		}
 	}
+	offerFunctions(e.rt, modules, functions)
 	for _, b := range modules {
 		if _, err := b.Instantiate(ctx); err != nil {
 			return err
@@ -116,18 +119,18 @@ func (e *engine) offer(ctx context.Context) error {
 	return nil
 }
 
-func exportTo(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, module, name string, s abi.Signature, fn hostFunc) {
+func exportTo(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, module, name string, params, results []api.ValueType, fn hostFunc) {
 	b := modules[module]
 	if b == nil {
 		b = rt.NewHostModuleBuilder(module)
 	}
 	modules[module] = b.NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) { fn(stateOf(ctx), stack) }),
-			valueTypes(s.Params), valueTypes(s.Results)).
+			params, results).
 		Export(name)
 }
 
-func valueTypes(ts []abi.ValueType) []api.ValueType {
+func valueTypes[T ~byte](ts []T) []api.ValueType {
 	out := make([]api.ValueType, len(ts))
 	for i, t := range ts {
 		out[i] = api.ValueType(t)

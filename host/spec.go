@@ -49,13 +49,22 @@ type Spec struct {
 	// from working.
 	Warnings []string
 
+	// Needs are the imports, of Imports, that neither Extism nor WASI nor this
+	// host offers: a linked module or a function of the embedder must.
+	Needs []string
+
 	wasm    []byte
 	exports map[string]bool
+	// types are the types of the exported functions, imports all imports.
+	types   map[string]string
+	imports []wasmbin.Import
 	// descriptors says that the module can open, close or move file
 	// descriptors.
 	descriptors bool
 	// kernel says that the module imports functions of Extism.
 	kernel bool
+	// memory says that the module has and exports a memory.
+	memory bool
 	// slow says why the module is too large for the compiler, "" if it is not.
 	slow string
 }
@@ -173,11 +182,13 @@ func (r *specReader) version() error {
 // ones.
 func (r *specReader) exports() error {
 	r.spec.exports = make(map[string]bool, len(r.info.Exports))
+	r.spec.types = make(map[string]string, len(r.info.Exports))
 	for _, e := range r.info.Exports {
 		if e.Kind != wasmbin.KindFunc {
 			continue
 		}
 		r.spec.exports[e.Name] = true
+		r.spec.types[e.Name] = e.Func.String()
 		if callable(e.Func) {
 			r.spec.Functions = append(r.spec.Functions, e.Name)
 		}
@@ -219,6 +230,7 @@ func (r *specReader) imports() error {
 				im.Kind, oneLine(im.Name), oneLine(im.Module), ErrImport, im.Kind)
 		}
 		r.spec.Imports = append(r.spec.Imports, im.Module+"."+im.Name)
+		r.spec.imports = append(r.spec.imports, im)
 		if err := r.importFunc(im); err != nil {
 			return err
 		}
@@ -234,10 +246,18 @@ func (r *specReader) importFunc(im wasmbin.Import) error {
 		r.spec.descriptors = r.spec.descriptors || changesDescriptors(im.Name)
 	case abi.UserModule:
 		r.spec.Portable = false
-	case abi.EnvModule, oldEnvModule:
+	case abi.EnvModule:
 		r.spec.kernel = true
+	case oldEnvModule:
+		r.spec.kernel = r.spec.kernel || strings.HasPrefix(im.Name, oldEnvPrefix)
 	}
 	sig, ok := offered(im.Module, im.Name)
+	if !ok && r.mayNeed(im) {
+		r.spec.Portable = false
+		r.spec.Needs = append(r.spec.Needs, im.Module+"."+im.Name)
+		r.warn("needs %q of module %q: link a module or register a host function that offers it", oneLine(im.Name), oneLine(im.Module))
+		return nil
+	}
 	if !ok {
 		return fmt.Errorf("import %q of module %q: %w (%s)", oneLine(im.Name), oneLine(im.Module), ErrImport, importHint(im.Module, im.Name))
 	}
@@ -247,12 +267,32 @@ func (r *specReader) importFunc(im wasmbin.Import) error {
 	return nil
 }
 
+// mayNeed reports whether an import can come from a linked module or from the
+// embedder: those of a foreign module from anywhere, those of another from the
+// module of the embedder.
+func (r *specReader) mayNeed(im wasmbin.Import) bool {
+	switch {
+	case im.Module == wasiModule, im.Module == abi.EnvModule, strings.HasPrefix(im.Module, wasmbin.HostPrefix):
+		return false
+	case im.Module == oldEnvModule && strings.HasPrefix(im.Name, oldEnvPrefix):
+		return false
+	case im.Module == abi.UserModule && strings.HasPrefix(im.Name, "anchor_"):
+		return false
+	}
+	return r.spec.Foreign || im.Module == abi.UserModule
+}
+
 func (r *specReader) memory() error {
+	if len(r.info.Memories) == 0 && r.spec.Foreign {
+		return nil // to be linked; Load refuses to call it
+	}
 	if len(r.info.Memories) == 0 {
 		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\")", ErrNoExport)
 	}
 	r.spec.MemoryPages = r.info.Memories[0].Min
-	if e, ok := r.info.Export("memory"); !ok || e.Kind != wasmbin.KindMemory {
+	if e, ok := r.info.Export("memory"); ok && e.Kind == wasmbin.KindMemory {
+		r.spec.memory = true
+	} else if !r.spec.Foreign {
 		return fmt.Errorf("the module does not export its memory: %w (export it as \"memory\")", ErrNoExport)
 	}
 	return nil

@@ -103,7 +103,7 @@ func tick(ctx context.Context, stack []uint64) {
 	c := stateOf(ctx)
 	c.stop()
 	used := c.stopSpent()
-	next := min(max(-c.inst.fuelLeft(), 0)+wasmbin.DefaultSlice, c.fuel-used)
+	next := min(c.inst.fuelOwed()+wasmbin.DefaultSlice, c.fuel-used)
 	c.drawn += next
 	stack[0] = uint64(next)
 }

@@ -39,7 +39,7 @@ func (s Strategy) String() string {
 
 // ProbeStrategy finds out how instances are kept clean on this system.
 func ProbeStrategy(ctx context.Context) (Strategy, error) {
-	e, err := newEngine(ctx, EngineAuto, "", false)
+	e, err := newEngine(ctx, EngineAuto, "", false, nil)
 	if err != nil {
 		return Strategy{}, err
 	}

@@ -22,7 +22,7 @@ import (
 // callFlags are the flags of "plugin call".
 type callFlags struct {
 	input, inputFile     string
-	set                  []string
+	set, link            []string
 	allowHost, allowPath []string
 	allowPrivate, wasi   bool
 	timeout, memory      string
@@ -43,7 +43,8 @@ With --repeat the same instance is called again and again, keeps its state, and
 each output is followed by a line break.`,
 		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
   anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
-  anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs`,
+  anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs
+  anchor-host plugin call main.wasm run --link lib=lib.wasm`,
 		Args: cobra.ExactArgs(2),
 	}
 	flags := cmd.Flags()
@@ -54,6 +55,7 @@ each output is followed by a line break.`,
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
+	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm the module imports from (repeatable)")
 	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
 	flags.Int64Var(&f.fuel, "fuel", 0, "the most instructions of one call")
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
@@ -80,6 +82,9 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	}
 	spec, err := host.ReadFile(file)
 	if err != nil {
+		return err
+	}
+	if pc.Links, err = f.links(cmd); err != nil {
 		return err
 	}
 	if !slices.Contains(spec.Functions, function) {
@@ -217,6 +222,23 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 		}
 	}
 	return pc, nil
+}
+
+// links reads the modules that the module imports from.
+func (f *callFlags) links(cmd *cobra.Command) ([]host.Link, error) {
+	var out []host.Link
+	for _, pair := range f.link {
+		name, file, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || file == "" {
+			return nil, usagef(cmd, "flag --link: want NAME=FILE.wasm, got %q", pair)
+		}
+		spec, err := host.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("link %q: %w", name, err)
+		}
+		out = append(out, host.Link{Name: name, Spec: spec})
+	}
+	return out, nil
 }
 
 // parseMount reads [ro:]HOST:GUEST. The guest path has no colon; the host path

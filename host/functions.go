@@ -1,0 +1,200 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// UserModule is the import module of host functions unless another is stated.
+const UserModule = abi.UserModule
+
+// ValueType is the type of a parameter or result of a [Function], with the code
+// the Wasm binary format gives it.
+type ValueType byte
+
+// The value types of host functions. A block of bytes is an I64, its handle.
+const (
+	I32 = ValueType(wasmbin.I32)
+	I64 = ValueType(wasmbin.I64)
+	F32 = ValueType(wasmbin.F32)
+	F64 = ValueType(wasmbin.F64)
+)
+
+// String returns the name in WebAssembly text.
+func (t ValueType) String() string { return wasmbin.ValueType(t).String() }
+
+// Function is a function of the embedder that guests can import. [NewFunction]
+// makes one of bytes to bytes.
+type Function struct {
+	// Module is the import module, Name the name in it. Modules of WASI, of
+	// Extism and of this host are taken, and so are names in UserModule that
+	// begin with "anchor_".
+	Module, Name string
+	// Params and Results are its types.
+	Params, Results []ValueType
+	// Call is the function. The stack holds the parameters, each in 64 bits, and
+	// receives the results. An error ends the call of the guest, and so does a
+	// panic.
+	//
+	// Call runs on the goroutine of the guest's call, several at a time for
+	// different instances. Its time is the guest's: the context ends with that,
+	// and Call should, too, as nothing else can stop it.
+	Call func(ctx context.Context, g *Guest, stack []uint64) error
+}
+
+// NewFunction returns the function (i64) -> (i64) that takes and returns a block
+// of bytes. nil or no bytes are returned as handle 0; a handle that is no block is
+// no bytes.
+func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([]byte, error)) Function {
+	return Function{
+		Module: module, Name: name, Params: []ValueType{I64}, Results: []ValueType{I64},
+		Call: func(ctx context.Context, g *Guest, stack []uint64) error {
+			out, err := fn(ctx, g.Bytes(stack[0]))
+			if err != nil {
+				return err
+			}
+			stack[0], err = g.Put(out)
+			return err
+		},
+	}
+}
+
+// Guest is the caller of a [Function], for the time of the call and for the
+// goroutine it runs on.
+type Guest struct{ call *callState }
+
+// Plugin returns the name of the configured plugin.
+func (g *Guest) Plugin() string { return g.call.inst.plugin.name }
+
+// Bytes returns a copy of the block of a handle, nil if it is none.
+func (g *Guest) Bytes(handle uint64) []byte {
+	b, ok := g.call.inst.kernel.Bytes(handle)
+	if !ok {
+		return nil
+	}
+	g.call.spend(int64(len(b)))
+	return append([]byte(nil), b...)
+}
+
+// Put copies bytes into a new block and returns its handle, 0 for no bytes.
+func (g *Guest) Put(b []byte) (uint64, error) {
+	handle := g.call.put(b)
+	if handle == 0 && len(b) > 0 {
+		return 0, faultf(abi.ReasonMemory, "no room for %d bytes", len(b))
+	}
+	return handle, nil
+}
+
+// fullName is how grants and errors name the function.
+func (f *Function) fullName() string { return f.Module + "." + f.Name }
+
+// signature is the type as text.
+func (f *Function) signature() string {
+	types := func(ts []ValueType) []wasmbin.ValueType {
+		out := make([]wasmbin.ValueType, len(ts))
+		for i, t := range ts {
+			out[i] = wasmbin.ValueType(t)
+		}
+		return out
+	}
+	return wasmbin.FuncType{Params: types(f.Params), Results: types(f.Results)}.String()
+}
+
+// checkFunctions refuses functions that no guest could import, or that stand in
+// for another.
+func checkFunctions(fs []Function) error {
+	seen := map[string]bool{}
+	for i := range fs {
+		f := &fs[i]
+		name := fmt.Sprintf("function %q", f.fullName())
+		switch {
+		case f.Module == "" || f.Name == "" || f.Call == nil:
+			return fmt.Errorf("%s: %w (it needs a module, a name and Call)", name, ErrConfig)
+		case takenModule(f.Module), f.Module == UserModule && strings.HasPrefix(f.Name, "anchor_"):
+			return fmt.Errorf("%s: %w (the name is taken by this host; use module %q and a name without anchor_)", name, ErrConfig, UserModule)
+		case seen[f.fullName()]:
+			return fmt.Errorf("%s: %w: it is there twice", name, ErrConfig)
+		}
+		for _, t := range slices.Concat(f.Params, f.Results) {
+			if !slices.Contains([]ValueType{I32, I64, F32, F64}, t) {
+				return fmt.Errorf("%s: type %v: %w (want i32, i64, f32 or f64)", name, t, ErrConfig)
+			}
+		}
+		seen[f.fullName()] = true
+	}
+	return nil
+}
+
+// takenModule reports whether an import module belongs to the host.
+func takenModule(name string) bool {
+	return name == wasiModule || name == abi.EnvModule || name == oldEnvModule || strings.HasPrefix(name, wasmbin.HostPrefix)
+}
+
+// function returns the embedder's function behind an import.
+func (h *Host) function(module, name string) *Function {
+	for i := range h.cfg.Functions {
+		if f := &h.cfg.Functions[i]; f.Module == module && f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// offerFunctions adds the embedder's functions to the modules that guests
+// import.
+func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, fs []Function) {
+	for i := range fs {
+		f := &fs[i]
+		exportTo(rt, modules, f.Module, f.Name, valueTypes(f.Params), valueTypes(f.Results), slow(f.run))
+	}
+}
+
+// run calls the function for a guest that is granted it.
+func (f *Function) run(c *callState, stack []uint64) {
+	name := f.fullName()
+	if !c.inst.plugin.granted.function(f) {
+		panic(denied("function "+name, "grants.functions"))
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	if err := f.safely(ctx, c, stack); err != nil {
+		c.stop()
+		code := abi.ReasonTrap
+		var own *fault
+		if errors.As(err, &own) {
+			code = own.code
+		}
+		panic(&fault{code: code, err: fmt.Errorf("host function %s: %w", name, err), remedy: noRemedy})
+	}
+}
+
+// safely turns a panic of the embedder's code into an error; a fault of ours,
+// such as the end of the call's time, stays what it is.
+func (f *Function) safely(ctx context.Context, c *callState, stack []uint64) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *fault:
+			panic(r)
+		default:
+			c.inst.plugin.log.Error("host function panicked", "function", f.fullName(), "panic", r)
+			err = fmt.Errorf("panicked: %v", r)
+		}
+	}()
+	return f.Call(ctx, &Guest{c}, stack[:max(len(f.Params), len(f.Results))])
+}
+
+// function reports whether an embedder's function is granted.
+func (g *granted) function(f *Function) bool {
+	return slices.ContainsFunc(g.functions, func(name string) bool {
+		return name == f.fullName() || name == f.Name && f.Module == UserModule
+	})
+}

@@ -1,0 +1,274 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// Link is a module that another imports from.
+type Link struct {
+	// Name is the import module it stands for. It may be UserModule, whose
+	// functions it then replaces.
+	Name string
+	// Spec is the module, a foreign one. It may import from other links, though
+	// not in a circle.
+	Spec *Spec
+}
+
+// linked is a link that is checked and compiled.
+type linked struct {
+	Link
+	module *module
+}
+
+// member is the instance of a link.
+type member struct {
+	mod  api.Module
+	lin  *linear.Memory
+	fuel api.MutableGlobal
+}
+
+// checkLinks holds the imports of the module and of its links against what there
+// is, and puts the links into the order in which they are made.
+func (p *Plugin) checkLinks() error {
+	byName := map[string]*Spec{}
+	for _, l := range p.cfg.Links {
+		switch {
+		case l.Spec == nil || l.Name == "":
+			return fmt.Errorf("link %q: %w (it needs a name and a module)", l.Name, ErrConfig)
+		case l.Name == wasiModule || l.Name == abi.EnvModule || strings.HasPrefix(l.Name, wasmbin.HostPrefix):
+			return fmt.Errorf("link %q: %w (the name is taken by this host)", l.Name, ErrConfig)
+		case byName[l.Name] != nil:
+			return fmt.Errorf("link %q: %w: it is there twice", l.Name, ErrConfig)
+		case !l.Spec.Foreign:
+			return fmt.Errorf("link %q: %w (only modules that do not speak the contract can be linked)", l.Name, ErrConfig)
+		case l.Spec.WASI && !p.offersWASI():
+			return fmt.Errorf("link %q imports WASI functions: %w (switch wasi on)", l.Name, ErrConfig)
+		}
+		byName[l.Name] = l.Spec
+	}
+	if err := p.needs(p.spec, byName); err != nil {
+		return err
+	}
+	for _, l := range p.cfg.Links {
+		if err := p.needs(l.Spec, byName); err != nil {
+			return fmt.Errorf("link %q: %w", l.Name, err)
+		}
+		others := func(o Link) bool { return o.Spec.importsFrom(l.Name) }
+		if !p.spec.importsFrom(l.Name) && !slices.ContainsFunc(p.cfg.Links, others) {
+			return fmt.Errorf("link %q: %w: nothing imports from it (give it the name that the import has)", l.Name, ErrConfig)
+		}
+	}
+	return p.orderLinks(byName)
+}
+
+// offersWASI reports whether the plugin has the functions of WASI.
+func (p *Plugin) offersWASI() bool { return p.cfg.WASI || !p.spec.Foreign }
+
+// needs checks the imports of one module that neither Extism nor WASI offers.
+// Only the exports of the original module count: what the host adds to it is out
+// of reach.
+func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
+	for _, im := range spec.imports {
+		var have string
+		link := links[im.Module]
+		f := p.host.function(im.Module, im.Name)
+		switch sig, ok := offered(im.Module, im.Name); {
+		case link != nil && link.exports[im.Name]:
+			have = link.types[im.Name]
+		case link != nil:
+			return fmt.Errorf("import %q of module %q: %w (the linked module exports %s)",
+				oneLine(im.Name), oneLine(im.Module), ErrImport, orNothing(link.exportNames()))
+		case ok:
+			have = sig.String()
+		case f != nil:
+			have = f.signature()
+		default:
+			return fmt.Errorf("import %q of module %q: %w (%s)", oneLine(im.Name), oneLine(im.Module), ErrImport, importHint(im.Module, im.Name))
+		}
+		if have != im.Func.String() {
+			return fmt.Errorf("import %q of module %q has type %s: %w (want %s)", oneLine(im.Name), oneLine(im.Module), im.Func, ErrSignature, have)
+		}
+	}
+	return nil
+}
+
+// importsFrom reports whether the module imports from one of that name.
+func (s *Spec) importsFrom(module string) bool {
+	return slices.ContainsFunc(s.imports, func(im wasmbin.Import) bool { return im.Module == module })
+}
+
+// exportNames are the functions that others can import, sorted.
+func (s *Spec) exportNames() []string {
+	var names []string
+	for name := range s.types {
+		names = append(names, oneLine(name))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// orNothing joins the first names of a list.
+func orNothing(names []string) string {
+	const most = 20
+	if len(names) == 0 {
+		return "nothing"
+	}
+	if len(names) > most {
+		names = append(names[:most:most], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// orderLinks sorts the links so that each comes after those it imports from.
+func (p *Plugin) orderLinks(byName map[string]*Spec) error {
+	const visiting, done = 1, 2
+	seen := map[string]int{}
+	var visit func(name string) error
+	visit = func(name string) error {
+		switch seen[name] {
+		case done:
+			return nil
+		case visiting:
+			return fmt.Errorf("link %q: %w: it imports from itself, directly or through others (circles cannot be linked: merge the modules)", name, ErrConfig)
+		}
+		seen[name] = visiting
+		for _, im := range byName[name].imports {
+			if byName[im.Module] != nil {
+				if err := visit(im.Module); err != nil {
+					return err
+				}
+			}
+		}
+		seen[name] = done
+		p.links = append(p.links, &linked{Link: Link{name, byName[name]}})
+		return nil
+	}
+	for _, l := range p.cfg.Links {
+		if err := visit(l.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usesKernel reports whether the plugin or a link of it imports functions of
+// Extism.
+func (p *Plugin) usesKernel() bool {
+	return p.spec.kernel || slices.ContainsFunc(p.links, func(l *linked) bool { return l.Spec.kernel })
+}
+
+// linkable reports whether the module imports what a kernel, a link or the
+// embedder can offer.
+func (s *Spec) linkable() bool {
+	return slices.ContainsFunc(s.imports, func(im wasmbin.Import) bool { return im.Module != wasiModule })
+}
+
+// compileLinks compiles the links.
+func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
+	for _, l := range p.links {
+		var err error
+		if l.module, _, err = p.host.module(ctx, p.name+"/"+l.Name, l.Spec, kind); err != nil {
+			return fmt.Errorf("link %q: %w", l.Name, err)
+		}
+	}
+	if len(p.links) > 0 && !p.engine.links {
+		return fmt.Errorf("links: %w (linking modules is experimental in wazero, and this host does without)", ErrConfig)
+	}
+	return nil
+}
+
+// openLinks makes the instances of the links, each in the limits of the plugin
+// and linked to those before it, and returns the context in which the guest is
+// linked to them.
+func (in *instance) openLinks(ctx context.Context) (context.Context, error) {
+	if len(in.plugin.links) == 0 {
+		return ctx, nil
+	}
+	made := map[string]api.Module{}
+	kernels := in.kernelModule
+	ctx = resolving(ctx, func(module string) api.Module {
+		if m := made[module]; m != nil {
+			return m
+		}
+		if module == abi.EnvModule || module == oldEnvModule {
+			return kernels
+		}
+		return nil
+	})
+	for _, l := range in.plugin.links {
+		m, err := in.openLink(ctx, l)
+		if err != nil {
+			return ctx, fmt.Errorf("link %q: %w", l.Name, err)
+		}
+		made[l.Name] = m.mod
+	}
+	return ctx, nil
+}
+
+// openLink makes the instance of one link and starts it.
+func (in *instance) openLink(ctx context.Context, l *linked) (*member, error) {
+	p := in.plugin
+	m := &member{lin: linear.New(uint64(p.limits.Memory), p.host.memory.change)}
+	in.members = append(in.members, m)
+	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: m.lin, room: &in.room})
+	var err error
+	if m.mod, err = in.instantiateModule(l.module); err != nil {
+		return nil, err
+	}
+	fuel, ok := m.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal)
+	if !ok {
+		return nil, errors.New("the module lost its fuel counter")
+	}
+	m.fuel = fuel
+	if mem := m.mod.Memory(); mem != nil {
+		view, _ := mem.Read(0, mem.Size())
+		for _, s := range l.module.open.Data {
+			copy(view[s.Offset:], s.Bytes)
+		}
+	}
+	return m, in.startLink(l, m)
+}
+
+// startLink runs what a link has to run before it is called.
+func (in *instance) startLink(l *linked, m *member) error {
+	var names []string
+	if l.module.open.Start {
+		names = append(names, wasmbin.StartExport)
+	}
+	names = append(names, starters(l.Spec)...)
+	for _, name := range names {
+		if err := m.mod.ExportedFunction(name).CallWithStack(&in.state, in.stack[:]); err != nil {
+			return err
+		}
+		if err := in.late(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused reports whether a memory of the instance was refused growth.
+func (in *instance) refused() bool {
+	return in.lin.Refused || in.kernel.Refused() ||
+		slices.ContainsFunc(in.members, func(m *member) bool { return m.lin.Refused })
+}
+
+// closeLinks closes the instances of the links.
+func (in *instance) closeLinks() {
+	for _, m := range in.members {
+		if m.mod != nil {
+			_ = m.mod.Close(context.Background()) // its files are the plugin's
+		}
+		m.lin.Free()
+	}
+}

@@ -1,0 +1,201 @@
+package host_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// lib is the link that the fixtures import from.
+func lib(t *testing.T) []host.Link {
+	t.Helper()
+	return []host.Link{{Name: "lib", Spec: fixture(t, "link-lib").Spec}}
+}
+
+// links skips a test where modules cannot be linked.
+func links(t *testing.T) {
+	if portable() {
+		t.Skip("modules are not linked")
+	}
+}
+
+func loadLinked(t *testing.T, cfg host.PluginConfig) *host.Plugin {
+	t.Helper()
+	cfg.Links = lib(t)
+	return load(t, newHost(t, host.Config{}), "link-main", cfg)
+}
+
+func TestLink(t *testing.T) {
+	links(t)
+	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+		p := loadLinked(t, host.PluginConfig{Engine: engine})
+		for range 3 {
+			r, err := p.Call(t.Context(), "run", []byte("Hello, World"))
+			if err != nil || string(r.Output) != "HELLO, WORLD" {
+				t.Fatalf("%s: %v, error %v", engine, r, err)
+			}
+			if _, err := p.Call(t.Context(), "started", nil); err != nil {
+				t.Error("the start of the link:", err)
+			}
+		}
+	}
+}
+
+// Linking goes by exports, so a module without names of its functions links.
+func TestLinkWithoutNames(t *testing.T) {
+	links(t)
+	wasm, err := os.ReadFile(filepath.Join(fixtures, "link-lib", "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stripped := withoutCustoms(t, wasm)
+	if len(stripped) >= len(wasm) {
+		t.Fatal("nothing to strip")
+	}
+	spec, err := host.ReadSpec("link-lib", stripped, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := load(t, newHost(t, host.Config{}), "link-main", host.PluginConfig{Links: []host.Link{{Name: "lib", Spec: spec}}})
+	if r, err := p.Call(t.Context(), "run", []byte("x")); err != nil || string(r.Output) != "X" {
+		t.Errorf("%v, error %v", r, err)
+	}
+}
+
+// withoutCustoms removes the custom sections of a module.
+func withoutCustoms(t *testing.T, wasm []byte) []byte {
+	t.Helper()
+	out := bytes.Clone(wasm[:8])
+	for at := 8; at < len(wasm); {
+		size, n := binary.Uvarint(wasm[at+1:])
+		end := at + 1 + n + int(size)
+		if n <= 0 || end > len(wasm) {
+			t.Fatal("a broken fixture")
+		}
+		if wasm[at] != 0 {
+			out = append(out, wasm[at:end]...)
+		}
+		at = end
+	}
+	return out
+}
+
+// A link has the limits of the plugin: one fuel, one deadline, one memory.
+func TestLinkLimits(t *testing.T) {
+	links(t)
+	p := loadLinked(t, host.PluginConfig{Limits: host.Limits{Timeout: 100 * time.Millisecond}})
+	checkStop(t, p, "spin", 100*time.Millisecond)
+	p = loadLinked(t, host.PluginConfig{Limits: host.Limits{Fuel: 1_000_000}})
+	_, err := p.Call(t.Context(), "spin", nil)
+	checkReason(t, err, abi.ReasonFuel)
+	_, err = p.Call(t.Context(), "trap", nil)
+	checkReason(t, err, abi.ReasonTrap)
+
+	p = loadLinked(t, host.PluginConfig{Limits: host.Limits{Memory: 16 << 20}})
+	if _, err := p.Call(t.Context(), "grow", nil); err != nil {
+		t.Error(err)
+	}
+	_, err = p.Call(t.Context(), "grow_far", nil)
+	checkReason(t, err, abi.ReasonMemory)
+	if r, err := p.Call(t.Context(), "run", []byte("after")); err != nil || string(r.Output) != "AFTER" {
+		t.Errorf("the next call: %v, error %v", r, err)
+	}
+}
+
+// The host's budget counts the memories of links.
+func TestLinkMemoryCounts(t *testing.T) {
+	links(t)
+	h := newHost(t, host.Config{})
+	p := load(t, h, "link-main", host.PluginConfig{Links: lib(t), Limits: host.Limits{Instances: 1}})
+	if _, used := host.Usage(h); used < 3*64<<10 {
+		t.Errorf("the host counts %d bytes for three memories", used)
+	}
+	_, before := host.Usage(h)
+	if _, err := p.Call(t.Context(), "grow", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, used := host.Usage(h); used-before != 100*64<<10 {
+		t.Errorf("the host counts %d bytes more for 100 pages", used-before)
+	}
+}
+
+// Fuel is the sum of what the modules use, the same on each call.
+func TestLinkFuel(t *testing.T) {
+	links(t)
+	p := loadLinked(t, host.PluginConfig{})
+	var fuel []int64
+	for _, input := range []string{"0123456789", "0123456789", strings.Repeat("0123456789", 1000)} {
+		r, err := p.Call(t.Context(), "run", []byte(input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fuel = append(fuel, r.Fuel)
+	}
+	if fuel[0] != fuel[1] || fuel[2] < 500*fuel[0] {
+		t.Errorf("fuel %d", fuel)
+	}
+}
+
+// The state of a link cannot be put back, so that a plugin that is to be reset
+// has new instances.
+func TestLinkState(t *testing.T) {
+	links(t)
+	p := loadLinked(t, host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1}})
+	if p.State() != host.StateFresh {
+		t.Errorf("state %q", p.State())
+	}
+	for range 3 { // each would need 100 pages more
+		if r, err := p.Call(t.Context(), "grow", nil); err != nil || r.Memory != 64<<10 {
+			t.Errorf("%v, error %v", r, err)
+		}
+	}
+}
+
+func TestBadLinks(t *testing.T) {
+	link := func(name, fix string) host.Link { return host.Link{Name: name, Spec: fixture(t, fix).Spec} }
+	for _, tc := range []struct {
+		main  string
+		links []host.Link
+		kind  error
+		want  string
+	}{
+		{"link-main", nil, host.ErrImport,
+			`plugin "link-main": import "shout" of module "lib": unusable import (the host offers the modules extism:host/env, extism:host/user and wasi_snapshot_preview1)`},
+		{"link-thief", lib(t), host.ErrImport,
+			`plugin "link-thief": import "anchor:start" of module "lib": unusable import (the linked module exports _initialize, grow, shout, spin, starts, trap)`},
+		{"link-type", lib(t), host.ErrSignature,
+			`plugin "link-type": import "shout" of module "lib" has type (i32) -> (): wrong signature (want (i64) -> (i64))`},
+		{"link-circle-a", []host.Link{link("b", "link-circle-b"), link("a", "link-circle-a")}, host.ErrConfig,
+			`plugin "link-circle-a": link "b": invalid configuration: it imports from itself, directly or through others (circles cannot be linked: merge the modules)`},
+		{"link-main", append(lib(t), link("other", "link-lib")), host.ErrConfig,
+			`plugin "link-main": link "other": invalid configuration: nothing imports from it (give it the name that the import has)`},
+		{"link-main", append(lib(t), lib(t)...), host.ErrConfig,
+			`plugin "link-main": link "lib": invalid configuration: it is there twice`},
+		{"link-main", []host.Link{link("extism:host/env", "link-lib")}, host.ErrConfig,
+			`plugin "link-main": link "extism:host/env": invalid configuration (the name is taken by this host)`},
+		{"link-main", []host.Link{link("anchor:meter", "link-lib")}, host.ErrConfig,
+			`plugin "link-main": link "anchor:meter": invalid configuration (the name is taken by this host)`},
+		{"link-main", []host.Link{link("lib", "no-change")}, host.ErrConfig,
+			`plugin "link-main": link "lib": invalid configuration (only modules that do not speak the contract can be linked)`},
+	} {
+		_, err := newHost(t, host.Config{}).Load(t.Context(), fixture(t, tc.main).Spec, host.PluginConfig{Links: tc.links})
+		if !errors.Is(err, tc.kind) || err.Error() != tc.want {
+			t.Errorf("error %v\nwant  %s", err, tc.want)
+		}
+	}
+}
+
+func TestLinksNeedWhatIsExperimental(t *testing.T) {
+	_, err := newHost(t, host.Config{Portable: true}).Load(t.Context(), fixture(t, "link-main").Spec, host.PluginConfig{Links: lib(t)})
+	if !errors.Is(err, host.ErrConfig) || !strings.Contains(err.Error(), "experimental") {
+		t.Error(err)
+	}
+}
