@@ -11,7 +11,7 @@ import (
 // canonical writes a reply so that replies that mean the same are the same text.
 // Scores are rounded: a clock that goes on by a millisecond is no difference.
 func (rep *reply) canonical(rows int) string {
-	var v any = rep.doc
+	v := rep.doc
 	if rep.doc == nil {
 		v = canonicalChanges(rep.changes, rows)
 	}

@@ -62,6 +62,11 @@ func (p *probe) grow(g Guest, c Call, calls int) outcome {
 		switch {
 		case late && len(samples) < growthSamples/2:
 			return skipped("only %d calls in %v", made, growthTime)
+		case late && made < growthCalls:
+			if o := grown(samples, made); o.verdict != Fail {
+				return o
+			}
+			return skipped("the memory had not settled after %d calls, for which there were %v", made, growthTime)
 		case late || made >= growthMost:
 			return grown(samples, made)
 		case made == calls:

@@ -261,36 +261,41 @@ func tryCancelled(p *probe) outcome {
 	if _, t := p.send(p.ctx, p.guest, req, b); t != nil && t.reason != "" {
 		return skipped("a request that takes long enough fails without that: %s", t.detail)
 	}
-	ctx, cancel := context.WithCancel(p.ctx)
-	defer cancel()
-	type ended struct {
-		err error
-		at  time.Time
-	}
-	done := make(chan ended, 1)
-	var at time.Time
-	timer := time.AfterFunc(time.Since(began)/2, cancel)
-	defer timer.Stop()
-	go func() {
-		_, err := p.guest.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b})
-		done <- ended{err, time.Now()}
-	}()
-	select {
-	case <-done:
-		cancel()
-	case <-ctx.Done():
-		at = time.Now()
-		select {
-		case <-done:
-		case <-time.After(p.s.o.Grace):
-			<-done
-			return failed("the call ended %v after it was cancelled, allowed are %v", time.Since(at).Round(time.Millisecond), p.s.o.Grace)
-		}
+	if late := p.cancelHalfway(b, time.Since(began)/2); late > 0 {
+		return failed("the call ended %v after it was cancelled, allowed are %v", late.Round(time.Millisecond), p.s.o.Grace)
 	}
 	if _, next := p.ask(p.ctx, p.guest, p.build(plainShape(0))); next != nil && (p.first == nil || p.first.id != next.id) {
 		return failed("the call after a cancelled one failed: %s", next.detail)
 	}
 	return passed
+}
+
+// cancelHalfway makes a call, cancels it after a while, and returns how long it
+// went on when that is longer than it may.
+func (p *probe) cancelHalfway(b []byte, after time.Duration) time.Duration {
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	timer := time.AfterFunc(after, cancel)
+	defer timer.Stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = p.guest.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b}) // an error is as good as an answer
+	}()
+	select {
+	case <-done:
+		return 0
+	case <-ctx.Done():
+	}
+	at := time.Now()
+	select {
+	case <-done:
+	case <-p.ctx.Done():
+	}
+	if late := time.Since(at); late > p.s.o.Grace {
+		return late
+	}
+	return 0
 }
 
 // fromList makes texts of a list.

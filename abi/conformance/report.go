@@ -63,6 +63,8 @@ type Report struct {
 	Skipped int `json:"skipped"`
 	// Results are in the order of the operations and of the cases.
 	Results []Result `json:"results"`
+	// Notes say what the verdicts do not: that a guest never changed anything.
+	Notes []string `json:"notes,omitempty"`
 	// Costs are measured for operations that work on items.
 	Costs []Cost `json:"costs,omitempty"`
 }

@@ -164,6 +164,25 @@ func (s *session) lane(p *probe, both bool) {
 	if !p.useless() && p.ctx.Err() == nil {
 		s.cost(p)
 	}
+	if p.idle() {
+		s.report.Notes = append(s.report.Notes, fmt.Sprintf(
+			"%s, lane %s: every answer to an ordinary request was no change (give the test settings with which it does something)", p.op.Operation, p.lane))
+	}
+}
+
+// idle says that the guest changed nothing in ordinary requests, so that little
+// has been seen of it.
+func (p *probe) idle() bool {
+	info, _ := abi.LookupOperation(p.op.Operation)
+	if info.Reply != "Changes" || len(p.plain) == 0 || p.first != nil {
+		return false
+	}
+	for i, rep := range p.plain {
+		if rep.canonical(len(p.build(plainShape(i)).rows)) != "{}" {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *probe) run(c *Case) outcome {

@@ -17,7 +17,8 @@ func TestPluginTestOfOnePlugin(t *testing.T) {
 	if code != codeOK || stderr != "" {
 		t.Errorf("code %d, stderr %s", code, stderr)
 	}
-	for _, want := range []string{"CASE  ", "OPERATION", "filter/subset", "pass", "no-change 0.1.0: ", " 0 failed"} {
+	for _, want := range []string{"CASE  ", "OPERATION", "filter/subset", "pass", "no-change 0.1.0: ", " 0 failed",
+		"\nnote: filter, lane json: every answer to an ordinary request was no change", "µs per call for 1000 items"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the report lacks %q:\n%s", want, stdout)
 		}
@@ -60,7 +61,7 @@ func TestPluginTestOfSeveralPlugins(t *testing.T) {
 	lines := strings.Split(stdout, "\n")
 	for i, want := range [][]string{
 		{"LANGUAGE", "PLUGIN", "LANES", "PASSED", "FAILED", "SKIPPED", "SIZE", "JSON", "BATCH", "STATUS"},
-		{"no-change", "json", "ok"}, {"keep-first", "json", "µs", "fails input/empty"}, {gone, "no such file"},
+		{"no-change", "json", "ok, but it changed nothing"}, {"keep-first", "json", "µs", "fails input/empty"}, {gone, "no such file"},
 	} {
 		for _, w := range want {
 			if !strings.Contains(lines[i], w) {

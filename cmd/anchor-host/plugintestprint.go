@@ -75,7 +75,7 @@ func (p *testedPlugin) write(b *bytes.Buffer) {
 	r := p.Report
 	fmt.Fprintf(b, "\n%s %s: %d passed, %d failed, %d skipped\n", r.Plugin, r.Version, r.Passed, r.Failed, r.Skipped)
 	for _, c := range r.Costs {
-		fmt.Fprintf(b, "%s, lane %s: %s per call for %d items\n", c.Operation, c.Lane, timeText(c.Micros/1e3), c.Items)
+		fmt.Fprintf(b, "%s, lane %s: %.0fµs per call for %d items\n", c.Operation, c.Lane, c.Micros, c.Items)
 	}
 }
 
@@ -90,10 +90,13 @@ func (p *testedPlugin) writeNotes(b *bytes.Buffer) {
 		seen[r.Case+r.Detail] = true
 		fmt.Fprintf(b, "\n%s: %s: %s", r.Verdict, r.Case, oneCell(r.Detail))
 	}
+	for _, n := range p.Report.Notes {
+		fmt.Fprintf(b, "\nnote: %s", oneCell(n))
+	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(b, "\nwarning: %s", oneCell(w))
 	}
-	if len(seen)+len(p.Warnings) > 0 {
+	if len(seen)+len(p.Report.Notes)+len(p.Warnings) > 0 {
 		b.WriteString("\n")
 	}
 }
@@ -158,6 +161,8 @@ func (p *testedPlugin) status() string {
 	switch {
 	case p.Error != "":
 		return oneCell(p.Error)
+	case p.ok() && len(p.Report.Notes) > 0:
+		return "ok, but it changed nothing"
 	case p.ok():
 		return "ok"
 	}
