@@ -60,6 +60,12 @@ func (p Project) Title() string {
 	return t.Title
 }
 
+// Helper says whether the project has a helper library, in its folder anchor.
+func (p Project) Helper() bool {
+	t, err := Lookup(p.Language)
+	return err == nil && t.helper != ""
+}
+
 // Operation is the operation of the plugin: that of Kind, but for "init", which
 // shows a filter that prepares itself.
 func (p Project) Operation() string {
