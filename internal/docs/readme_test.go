@@ -99,14 +99,32 @@ func copyTracked(t *testing.T, dst string) {
 	}
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
 		src := filepath.Join(root, name)
-		info, err := os.Stat(src)
+		info, err := os.Lstat(src)
 		if os.IsNotExist(err) {
 			continue // deleted, not committed yet
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		if info.Mode()&os.ModeSymlink != 0 {
+			copyLink(t, src, filepath.Join(dst, name))
+			continue
+		}
 		copyFile(t, src, filepath.Join(dst, name), info.Mode().Perm())
+	}
+}
+
+func copyLink(t *testing.T, src, dst string) {
+	t.Helper()
+	target, err := os.Readlink(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, dst); err != nil {
+		t.Fatal(err)
 	}
 }
 

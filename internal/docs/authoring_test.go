@@ -1,0 +1,99 @@
+package docs_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tools are the programs, beside Go, that the guide needs for a language.
+var tools = map[string][]string{"go": nil, "rust": {"cargo"}, "c": {"clang", "wasm-ld"}}
+
+// TestAuthoringCommands follows docs/authoring.md as a newcomer would, once for
+// each of its languages. ANCHOR_LANGUAGES names those that must be there.
+func TestAuthoringCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: the guide's commands build the command and plugins")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("the guide's commands are for a Unix shell")
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "authoring.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for language, programs := range tools {
+		t.Run(language, func(t *testing.T) {
+			script, commands := languageBlocks(string(text), language)
+			if commands < 20 {
+				t.Fatalf("found %d commands in sh blocks, want the documented ones", commands)
+			}
+			path := toolPath(t, language, programs)
+			clone := filepath.Join(t.TempDir(), "anchor-host")
+			copyTracked(t, clone)
+			cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
+			cmd.Dir = clone
+			cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=", "PATH="+path)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("docs/authoring.md: %v\n%s", err, out)
+			}
+			for _, want := range []string{"0 failed", "few words go", "Package flag", `"items_after": 1`, `{"keep":[1]}`} {
+				if !bytes.Contains(out, []byte(want)) {
+					t.Errorf("docs/authoring.md: the commands do not print %q\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// toolPath returns the PATH on which the programs of a language are, or skips
+// the test if they are not there and need not be.
+func toolPath(t *testing.T, language string, programs []string) string {
+	t.Helper()
+	bin, err := filepath.Abs(filepath.Join(root, "build", "_toolchains", "bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := bin + string(os.PathListSeparator) + os.Getenv("PATH")
+	wanted := strings.Split(os.Getenv("ANCHOR_LANGUAGES"), ",")
+	if slices.Contains(wanted, language) || slices.Contains(wanted, "all") {
+		return path
+	}
+	for _, p := range programs {
+		if _, err := os.Stat(filepath.Join(bin, p)); err != nil {
+			t.Skipf("%s is not installed (run tools/toolchains/%s.sh, or set ANCHOR_LANGUAGES=%s to have it installed)", p, language, language)
+		}
+	}
+	return path
+}
+
+// languageBlocks joins the ```sh blocks but those for other languages.
+func languageBlocks(text, language string) (script string, commands int) {
+	var b strings.Builder
+	inside, heredoc, indent, next := false, false, "", language
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(trimmed, "<!-- for: "):
+			next = strings.TrimSuffix(strings.TrimPrefix(trimmed, "<!-- for: "), " -->")
+		case !inside && trimmed == "```sh":
+			inside, indent = true, line[:strings.Index(line, "`")]
+		case inside && trimmed == "```":
+			inside, next = false, language
+		case inside && next == language:
+			line = strings.TrimPrefix(line, indent)
+			b.WriteString(line)
+			if !heredoc && trimmed != "" {
+				commands++
+			}
+			heredoc = strings.Contains(line, "<<'EOF'") || heredoc && line != "EOF\n"
+		}
+	}
+	return b.String(), commands
+}
