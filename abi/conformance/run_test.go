@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
@@ -55,9 +54,11 @@ func TestFaultsOfHostAndStart(t *testing.T) {
 		"remembers":    {func(f *fake) { f.secondStart, f.remembers = true, true }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFake()
-			tt.spoil(f)
-			r := run(t, f, conformance.Options{Grace: 20 * time.Millisecond})
+			f, o := newFake(), conformance.Options{}
+			if tt.spoil(f); f.deaf {
+				o.Grace = deafGrace
+			}
+			r := run(t, f, o)
 			if got := strings.Join(r.FailedCases(), " "); got != tt.want || r.OK() != (tt.want == "") {
 				t.Errorf("fails %q, want %q", got, tt.want)
 			}
