@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.Output, "output", "o", "", "the module to write (default: build/<name>.wasm in the project)")
+	flags.StringVarP(&o.Output, "output", "o", "", "the module to write, or a folder for it (default: build/<name>.wasm in the project)")
 	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
 	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml beside the module")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and what they say")
@@ -71,7 +72,11 @@ func (a *app) buildPlugin(cmd *cobra.Command, o authoring.BuildOptions) error {
 		{"time", built.Time.Round(10 * time.Millisecond).String()},
 		{"digest", spec.Digest},
 	})
-	for _, w := range spec.Warnings {
+	warnings := spec.Warnings
+	if file := filepath.Base(built.Path); file != spec.Name+".wasm" && file != "plugin.wasm" {
+		warnings = append(warnings, fmt.Sprintf("a plugin folder wants the file to be %s.wasm, or plugin.wasm in a folder %s", spec.Name, spec.Name))
+	}
+	for _, w := range warnings {
 		a.say("warning: %s", oneCell(w))
 	}
 	return a.emit(&b)

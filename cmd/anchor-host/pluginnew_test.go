@@ -35,6 +35,13 @@ anchor-host:   anchor-host plugin test build/keep-best.wasm
 	if code != codeOK || !strings.Contains(stdout, "keep-best  0.1.0    filter      json,batch") {
 		t.Errorf("list: code %d, %s%s", code, stdout, stderr)
 	}
+	code, _, stderr = run(t, "", "plugin", "build", "-o", "other.wasm", "--keep-manifest-file", "keep-best")
+	if code != codeOK || !strings.Contains(stderr, "anchor-host: warning: a plugin folder wants the file to be keep-best.wasm, or plugin.wasm in a folder keep-best\n") {
+		t.Errorf("build to another name: code %d, %s", code, stderr)
+	}
+	if !isFile("other.wasm") || !isFile("plugin.yaml") {
+		t.Error("module or manifest was not written")
+	}
 }
 
 func TestPluginNewErrors(t *testing.T) {

@@ -21,7 +21,8 @@ import (
 type BuildOptions struct {
 	// Dir is the folder of the project. Empty: the current one.
 	Dir string
-	// Output is the module that is written. Empty: build/<name>.wasm in Dir.
+	// Output is the module that is written, or a folder for it, which is there or
+	// ends in a slash. Empty: build in Dir. In a folder it is <name>.wasm.
 	Output string
 	// Language is that of the project. Empty: the one that Detect finds.
 	Language string
@@ -82,10 +83,7 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", manifest.Name, err)
 	}
-	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: o.Output}
-	if built.Path == "" {
-		built.Path = filepath.Join(j.options.Dir, "build", manifest.Name+".wasm")
-	}
+	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: j.output(manifest.Name + ".wasm")}
 	if wasm, err = host.EmbedManifest(wasm, text); err == nil {
 		built.Spec, err = host.ReadSpec("", wasm, nil)
 	}
@@ -181,6 +179,19 @@ func (j *job) program(name string) string {
 		}
 	}
 	return name
+}
+
+// output is the module to write; file is its name in a folder.
+func (j *job) output(file string) string {
+	out := j.options.Output
+	if out == "" {
+		return filepath.Join(j.options.Dir, "build", file)
+	}
+	info, err := os.Stat(out)
+	if os.IsPathSeparator(out[len(out)-1]) || err == nil && info.IsDir() {
+		return filepath.Join(out, file)
+	}
+	return out
 }
 
 // source returns the folder to build in: the project, or for one without a copy

@@ -61,6 +61,21 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+func TestOutput(t *testing.T) {
+	there := t.TempDir()
+	for _, c := range []struct{ output, want string }{
+		{"", filepath.Join("project", "build", "p.wasm")},
+		{"out.wasm", "out.wasm"},
+		{there, filepath.Join(there, "p.wasm")},
+		{"plugins/", filepath.Join("plugins", "p.wasm")},
+	} {
+		j := job{options: BuildOptions{Dir: "project", Output: c.output}}
+		if got := j.output("p.wasm"); got != c.want {
+			t.Errorf("%q: got %s, want %s", c.output, got, c.want)
+		}
+	}
+}
+
 func TestBuildErrors(t *testing.T) {
 	broken := newProject(t, "go", "filter")
 	if err := os.WriteFile(filepath.Join(broken, "main.go"), []byte("package main\n\nfunc main() { missing() }\n"), 0o644); err != nil {
