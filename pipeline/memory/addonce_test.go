@@ -1,48 +1,65 @@
 package memory_test
 
 import (
-	"path/filepath"
-	"sync"
-	"sync/atomic"
+	"context"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/memory"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// Managers that know nothing of one another, as those of several processes, add one fact
-// once.
-func TestOneFactFromManyProcesses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	const processes, facts = 4, 10
-	var added atomic.Int32
-	var running sync.WaitGroup
-	var last *memory.Manager
-	for range processes {
-		s, err := sqlite.Open(t.Context(), path, sqlite.Options{Sync: sqlite.Normal})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		m, err := memory.New(memory.Config{Facts: memory.NewStoreFacts(s, "t")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		last = m
-		running.Go(func() {
-			for i := range facts {
-				_, isNew, err := m.Add(t.Context(), memory.Entry{Content: string(rune('a' + i))})
-				if err != nil {
-					t.Error(err)
-				}
-				if isNew {
-					added.Add(1)
-				}
+// lateReader is a store as one process sees it that is slow: after it has read, and
+// before it writes, others do what they do.
+type lateReader struct {
+	store.Store
+	others func()
+}
+
+func (s *lateReader) Read(ctx context.Context, key store.Key, after int64, limit int) ([]store.Record, error) {
+	recs, err := s.Store.Read(ctx, key, after, limit)
+	if others := s.others; others != nil {
+		s.others = nil
+		others()
+	}
+	return recs, err
+}
+
+// A fact that another process adds while this one looks whether it is there is found, and
+// an id that another one takes is taken.
+func TestAddWhileAnotherProcessAdds(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		theirs, ours  memory.Entry
+		added, failed bool
+		facts         int
+	}{
+		{"same fact", memory.Entry{ID: "a", Content: "x"}, memory.Entry{ID: "b", Content: "x"}, false, false, 1},
+		{"another fact", memory.Entry{ID: "a", Content: "x"}, memory.Entry{ID: "b", Content: "y"}, true, false, 2},
+		{"same id", memory.Entry{ID: "a", Content: "x"}, memory.Entry{ID: "a", Content: "y"}, false, true, 1},
+	} {
+		shared := store.NewMemory()
+		late := &lateReader{Store: shared}
+		theirs, ours := managerOf(t, shared), managerOf(t, late)
+		late.others = func() {
+			if _, added, err := theirs.Add(t.Context(), tc.theirs); err != nil || !added {
+				t.Fatalf("%s: theirs: %t, %v", tc.name, added, err)
 			}
-		})
+		}
+		_, added, err := ours.Add(t.Context(), tc.ours)
+		if added != tc.added || (err != nil) != tc.failed {
+			t.Errorf("%s: added %t, %v", tc.name, added, err)
+		}
+		if list, err := ours.List(t.Context(), memory.Filter{}); err != nil || len(list) != tc.facts {
+			t.Errorf("%s: %d facts, %v, want %d", tc.name, len(list), err, tc.facts)
+		}
 	}
-	running.Wait()
-	if list, err := last.List(t.Context(), memory.Filter{}); err != nil || len(list) != facts || added.Load() != facts {
-		t.Errorf("%d facts, %d said to be new, %v, want %d", len(list), added.Load(), err, facts)
+}
+
+func managerOf(t *testing.T, s store.Store) *memory.Manager {
+	t.Helper()
+	m, err := memory.New(memory.Config{Facts: memory.NewStoreFacts(s, "t")})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return m
 }
