@@ -14,6 +14,10 @@ type side struct {
 	run  func() error // once
 }
 
+// timing is how long one run of a side takes: the median of its rounds, and the least,
+// which other work on the machine has disturbed least.
+type timing struct{ median, least time.Duration }
+
 // How long things are measured.
 const (
 	roundTime      = 20 * time.Millisecond
@@ -25,10 +29,10 @@ const (
 	sideTime = 8 * time.Second
 )
 
-// inTurns measures sides in turns of one round each and returns the median time of
-// a run. Rounds begin with an empty heap: each side pays for its own garbage, not for
+// inTurns measures sides in turns of one round each and returns what a run of each
+// takes. Rounds begin with an empty heap: each side pays for its own garbage, not for
 // that of the side before.
-func (s *suite) inTurns(ctx context.Context, sides ...side) ([]time.Duration, error) {
+func (s *suite) inTurns(ctx context.Context, sides ...side) ([]timing, error) {
 	runs, rounds, err := s.plan(sides)
 	if err != nil {
 		return nil, err
@@ -49,7 +53,7 @@ func (s *suite) inTurns(ctx context.Context, sides ...side) ([]time.Duration, er
 			samples[i] = append(samples[i], time.Since(began)/time.Duration(runs[i]))
 		}
 	}
-	return medians(samples), nil
+	return timings(samples), nil
 }
 
 // plan finds out how many runs of each side fill a round, and how many rounds fit
@@ -83,8 +87,8 @@ func (s *suite) plan(sides []side) (runs []int, rounds int, err error) {
 }
 
 // waited measures single runs with a pause after each, in which instances are made
-// clean: what a caller waits for. It returns the median of each side.
-func (s *suite) waited(ctx context.Context, pause time.Duration, sides ...side) ([]time.Duration, error) {
+// clean: what a caller waits for.
+func (s *suite) waited(ctx context.Context, pause time.Duration, sides ...side) ([]timing, error) {
 	const perTurn = 20
 	turns := pick(s, 25, 1)
 	samples := make([][]time.Duration, len(sides))
@@ -111,7 +115,7 @@ func (s *suite) waited(ctx context.Context, pause time.Duration, sides ...side) 
 			}
 		}
 	}
-	return medians(samples), nil
+	return timings(samples), nil
 }
 
 // idle lets others run for a while without sleeping, so that what is measured next
@@ -122,10 +126,10 @@ func idle(d time.Duration) {
 	}
 }
 
-func medians(samples [][]time.Duration) []time.Duration {
-	out := make([]time.Duration, len(samples))
+func timings(samples [][]time.Duration) []timing {
+	out := make([]timing, len(samples))
 	for i := range samples {
-		out[i] = quantile(samples[i], 0.5)
+		out[i] = timing{median: quantile(samples[i], 0.5), least: samples[i][0]}
 	}
 	return out
 }

@@ -20,6 +20,13 @@ func privateMemory() (int64, error) { return procSum("/proc/self/smaps_rollup", 
 // residentMemory is what this process has in memory, in bytes.
 func residentMemory() (int64, error) { return procSum("/proc/self/status", "VmRSS:") }
 
+// goMemory is what Go's heap and stacks take, in bytes.
+func goMemory() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse)
+}
+
 // procSum adds the lines of a file of the system that begin like that, after garbage
 // has been given back.
 func procSum(file, prefix string) (int64, error) {

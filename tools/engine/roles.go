@@ -28,6 +28,8 @@ type job struct {
 type memoryUse struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
+	// Heap is how much of the difference is Go's own.
+	Heap int64 `json:"heap,omitempty"`
 }
 
 // jobs are the roles of child processes.

@@ -110,7 +110,7 @@ func echoSide(ctx context.Context, name string, c caller, size int) (side, error
 }
 
 // compared is the reading of two sides measured in turns, ours first.
-func (s *suite) compared(t []time.Duration, peer string, err error) (reading, error) {
+func (s *suite) compared(t []timing, peer string, err error) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}

@@ -27,7 +27,7 @@ func (s *suite) instanceRows() []row {
 			}
 			return reading{
 				value:  float64(use.After-use.Before) / float64(n-1) / (1 << 10),
-				detail: fmt.Sprintf("%d instances more take %s", n-1, megabytes(use.After-use.Before)),
+				detail: fmt.Sprintf("%d instances more take %s, %s of it Go heap and stacks", n-1, megabytes(use.After-use.Before), megabytes(use.Heap)),
 			}, nil
 		},
 	}}
@@ -71,7 +71,7 @@ func (s *suite) nextInstance(ctx context.Context) (reading, error) {
 		}
 		sdkTimes = append(sdkTimes, took)
 	}
-	return ratio(quantile(ownTimes, 0.5), quantile(sdkTimes, 0.5), goSDK), nil
+	return s.compared(timings([][]time.Duration{ownTimes, sdkTimes}), goSDK, nil)
 }
 
 // timedSDK times an instance of the peer and its first call, and closes it.
@@ -196,11 +196,13 @@ func manyInstances(ctx context.Context, j job) (use memoryUse, err error) {
 	if use.Before, err = privateMemory(); err != nil {
 		return use, err
 	}
+	heap := goMemory()
 	for range j.Count - 1 {
 		if err := held.hold(ctx, ours{p}); err != nil {
 			return use, err
 		}
 	}
 	use.After, err = privateMemory()
+	use.Heap = goMemory() - heap
 	return use, err
 }

@@ -29,7 +29,7 @@ func (s *suite) stepRows() []row {
 				if err != nil {
 					return reading{}, err
 				}
-				return reading{value: float64(t[0].Nanoseconds()) / 1e3}, nil
+				return reading{value: float64(t[0].median.Nanoseconds()) / 1e3, detail: "least " + duration(t[0].least)}, nil
 			},
 		}
 	}

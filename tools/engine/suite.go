@@ -170,10 +170,11 @@ func pick[T any](s *suite, long, short T) T {
 }
 
 // ratio is a reading of how many times slower the other side is.
-func ratio(ours, other time.Duration, peer string) reading {
+func ratio(ours, other timing, peer string) reading {
 	return reading{
-		value:  float64(other) / float64(max(1, ours)),
-		detail: fmt.Sprintf("%s against %s (%s)", duration(ours), duration(other), peer),
+		value: float64(other.median) / float64(max(1, ours.median)),
+		detail: fmt.Sprintf("%s against %s (%s); least %s against %s, %sx", duration(ours.median), duration(other.median), peer,
+			duration(ours.least), duration(other.least), digits(float64(other.least)/float64(max(1, ours.least)))),
 	}
 }
 

@@ -30,7 +30,7 @@ func noop() int32 { return 0 }
 //
 //go:wasmexport hold
 func hold() int32 {
-	pdk.Logf(pdk.LevelInfo, "holding")
+	pdk.Log(pdk.LevelInfo, "holding")
 	time.Sleep(time.Hour)
 	return 0
 }
