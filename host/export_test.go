@@ -62,6 +62,17 @@ func LastFuel(t *testing.T, p *Plugin) int64 {
 	return in.fuelUsed()
 }
 
+// OwnMemory reports whether the memory of a plugin's instance is this package's.
+func OwnMemory(t *testing.T, p *Plugin) bool {
+	t.Helper()
+	in, err := p.pool.get(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.pool.put(in)
+	return !in.foreign
+}
+
 // MakeInstance makes an instance of a plugin and closes it.
 func MakeInstance(p *Plugin) error {
 	in, err := p.newInstance(context.Background())

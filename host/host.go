@@ -42,6 +42,9 @@ type Host struct {
 type moduleKey struct {
 	digest [sha256.Size]byte
 	engine string
+	// pages is the most memory of the module, 0 where its instances' own memories
+	// hold them to it.
+	pages uint32
 }
 
 // module is a compiled module with the number of plugins that use it.
@@ -156,7 +159,7 @@ func (h *Host) engineKind(spec *Spec, stated string) string {
 
 // module returns the compiled module of a spec, compiling it if no other plugin
 // uses it. One module is compiled at a time: each takes all processors.
-func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string) (*module, *engine, error) {
+func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string, memory int64) (*module, *engine, error) {
 	e, err := h.engine(ctx, kind)
 	if err != nil {
 		return nil, nil, err
@@ -170,7 +173,10 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string)
 	if spec.linkable() {
 		e.findKernel(ctx)
 	}
-	key := moduleKey{sha256.Sum256(spec.wasm), kind}
+	key := moduleKey{digest: sha256.Sum256(spec.wasm), engine: kind}
+	if h.cfg.Portable {
+		key.pages = uint32(memory / wasmPage)
+	}
 	h.mu.Lock()
 	m := h.modules[key]
 	if m != nil {
@@ -180,7 +186,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string)
 	if m != nil {
 		return m, e, nil
 	}
-	m, err = h.compile(ctx, e, name, spec, kind)
+	m, err = h.compile(ctx, e, name, spec, key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,12 +198,12 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string)
 }
 
 // compile meters and compiles a module, and tells who wants to know.
-func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, kind string) (*module, error) {
+func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, key moduleKey) (*module, error) {
 	var bounds wasmbin.Bounds
-	if kind == EngineInterpreter {
+	if key.engine == EngineInterpreter {
 		bounds = wasmbin.InterpreterBounds()
 	}
-	open, err := wasmbin.Prepare(spec.wasm, meterOptions(bounds))
+	open, err := wasmbin.Prepare(spec.wasm, meterOptions(bounds, key.pages))
 	switch {
 	case errors.Is(err, wasmbin.ErrLimit):
 		return nil, as(ErrTooLarge, err)

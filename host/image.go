@@ -37,7 +37,11 @@ func (p *Plugin) capture(in *instance) error {
 		return nil
 	}
 	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
-	im.memory = linear.Capture(in.wholeMemory())
+	if p.engine.portable {
+		im.memory = linear.Copy(in.wholeMemory())
+	} else {
+		im.memory = linear.Capture(in.wholeMemory())
+	}
 	if !p.host.memory.take(im.memory.Held()) {
 		defer im.memory.Free()
 		return &initError{faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(im.memory.Held()))}
@@ -82,6 +86,9 @@ func (p *Plugin) fromImage(in *instance) error {
 	if more := size - in.mem.Size(); more > 0 {
 		if _, ok := in.mem.Grow(more / wasmPage); !ok {
 			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
+		}
+		if err := in.observe(); err != nil {
+			return err
 		}
 	}
 	switch {

@@ -27,6 +27,11 @@ type instance struct {
 	mod    api.Module
 	mem    api.Memory
 	lin    *linear.Memory
+	// foreign says that the memory is wazero's and lin only its account, seen how
+	// large it was last; denied is set by the guest when it gets no more.
+	foreign bool
+	seen    uint64
+	denied  api.MutableGlobal
 	// filled says that the memory held the image from the start.
 	filled  bool
 	fuel    api.MutableGlobal
@@ -161,11 +166,43 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 func (in *instance) newMemory(from *image) {
 	limit, account := uint64(in.plugin.limits.Memory), in.plugin.host.memory.change
 	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
-	if from == nil {
+	switch {
+	case in.plugin.engine.portable:
+		in.lin, in.foreign = linear.NewForeign(account), true
+		return
+	case from == nil:
 		in.lin = linear.New(limit, account)
 		return
 	}
 	in.lin, in.filled = linear.NewFrom(from.memory, limit, account)
+}
+
+// bind has wazero use the memory of the instance, if it is one.
+func (in *instance) bind(ctx context.Context) context.Context {
+	if in.foreign {
+		return ctx
+	}
+	return linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room})
+}
+
+// observe accounts for the growth of a memory that is wazero's. A guest that is
+// metered draws fuel whenever its memory has grown, so nothing grows unseen.
+func (in *instance) observe() error {
+	if !in.foreign || in.mem == nil {
+		return nil
+	}
+	size := uint64(in.mem.Size())
+	if size == in.seen {
+		return nil
+	}
+	if !in.room.change(int64(size) - int64(in.seen)) {
+		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+	}
+	in.seen = size
+	if !in.lin.Observe(size) {
+		return faultf(abi.ReasonMemory, "no room in the memory of the host for %s more", abi.FormatSize(int64(size)))
+	}
+	return nil
 }
 
 // begun writes the data segments that are left to the host and runs the start
@@ -189,7 +226,7 @@ func (in *instance) instantiate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room})
+	in.state.Context = in.bind(ctx)
 	if in.mod, err = in.instantiateModule(p.module); err != nil {
 		return err
 	}
@@ -199,6 +236,12 @@ func (in *instance) instantiate(ctx context.Context) error {
 		return errors.New("the module lost its fuel counter")
 	}
 	in.fuel = fuel
+	if in.denied, ok = in.mod.ExportedGlobal(wasmbin.DeniedExport).(api.MutableGlobal); !ok {
+		return errors.New("the module lost its note of refused memory")
+	}
+	if err := in.observe(); err != nil {
+		return err
+	}
 	if p.spec.descriptors {
 		in.files, in.blind = watchDescriptors(in.mod, len(p.mounts), &in.live)
 	}
@@ -292,6 +335,9 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	in.kernel.Reset()
 	in.out.reset()
 	in.lin.Refused = false
+	if in.denied != nil {
+		in.denied.Set(0)
+	}
 	if in.fuel != nil {
 		in.fuel.Set(0)
 	}

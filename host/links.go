@@ -177,7 +177,7 @@ func (s *Spec) linkable() bool {
 func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 	for _, l := range p.links {
 		var err error
-		if l.module, _, err = p.host.module(ctx, p.name+"/"+l.Name, l.Spec, kind); err != nil {
+		if l.module, _, err = p.host.module(ctx, p.name+"/"+l.Name, l.Spec, kind, p.limits.Memory); err != nil {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
@@ -259,7 +259,7 @@ func (in *instance) startLink(l *linked, m *member) error {
 
 // refused reports whether a memory of the instance was refused growth.
 func (in *instance) refused() bool {
-	return in.lin.Refused || in.kernel.Refused() ||
+	return in.lin.Refused || in.kernel.Refused() || in.foreign && in.denied != nil && in.denied.Get() != 0 ||
 		slices.ContainsFunc(in.members, func(m *member) bool { return m.lin.Refused })
 }
 

@@ -175,7 +175,7 @@ func (p *Plugin) open(ctx context.Context) error {
 			kind = EngineInterpreter
 		}
 	}
-	if p.module, p.engine, err = h.module(ctx, p.name, p.spec, kind); err != nil {
+	if p.module, p.engine, err = h.module(ctx, p.name, p.spec, kind, p.limits.Memory); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
 	if err = p.compileLinks(ctx, kind); err != nil {

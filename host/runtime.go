@@ -183,8 +183,8 @@ func (e *engine) close(ctx context.Context) error {
 	return err
 }
 
-// meterOptions caps what wazero does not; memory is capped by the allocator,
-// which can tell when it refused.
-func meterOptions(b wasmbin.Bounds) wasmbin.MeterOptions {
-	return wasmbin.MeterOptions{MaxTable: maxTableSize, Bounds: b, Light: lightImport}
+// meterOptions caps what wazero does not. pages caps the memory, 0 where the
+// memory does so itself.
+func meterOptions(b wasmbin.Bounds, pages uint32) wasmbin.MeterOptions {
+	return wasmbin.MeterOptions{MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b, Light: lightImport}
 }

@@ -102,6 +102,9 @@ func (c *callState) sleep(ns int64) {
 func tick(ctx context.Context, stack []uint64) {
 	c := stateOf(ctx)
 	c.stop()
+	if err := c.inst.observe(); err != nil {
+		panic(err)
+	}
 	used := c.stopSpent()
 	next := min(c.inst.fuelOwed()+wasmbin.DefaultSlice, c.fuel-used)
 	c.drawn += next

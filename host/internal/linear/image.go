@@ -31,6 +31,21 @@ const grain = 4 << 10
 // Capture copies the content of a memory, into a file in memory where the system
 // has such, else to the heap. The image must be freed.
 func Capture(mem []byte) *Image {
+	im := parts(mem)
+	im.file, _ = newBacking(im) // without one, the heap serves
+	im.hold()
+	return im
+}
+
+// Copy is Capture to the heap.
+func Copy(mem []byte) *Image {
+	im := parts(mem)
+	im.hold()
+	return im
+}
+
+// parts finds what is not zero, as views of the memory.
+func parts(mem []byte) *Image {
 	im := &Image{size: len(mem)}
 	for at := 0; at < len(mem); {
 		end := at
@@ -45,7 +60,11 @@ func Capture(mem []byte) *Image {
 		}
 		at += grain
 	}
-	im.file, _ = newBacking(im) // without one, the heap serves
+	return im
+}
+
+// hold makes the image independent of the memory it was taken of.
+func (im *Image) hold() {
 	for i := range im.runs {
 		r := &im.runs[i]
 		if im.file != nil {
@@ -54,7 +73,6 @@ func Capture(mem []byte) *Image {
 			r.bytes = bytes.Clone(r.bytes)
 		}
 	}
-	return im
 }
 
 // Free gives up what the image holds. It must not be used afterwards; memories

@@ -37,6 +37,16 @@ func New(limit uint64, account func(delta int64) bool) *Memory {
 	return m
 }
 
+// NewForeign makes the account of a memory that is wazero's own and is not given
+// to it. What is refused must be prevented by other means; see [Memory.Observe].
+func NewForeign(account func(delta int64) bool) *Memory {
+	return &Memory{account: account}
+}
+
+// Observe accounts for the size a foreign memory was seen to have, and reports
+// whether there was room for it.
+func (m *Memory) Observe(size uint64) bool { return m.hold(int64(size)) }
+
 // NewFrom is like New for a memory that is to become im. filled says that it
 // maps the image copy-on-write and so holds its content already; if not, it is all
 // zeros.

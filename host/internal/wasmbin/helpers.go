@@ -43,8 +43,8 @@ func (w *rewriter) helpers() [][]byte {
 		w.refillBody(),
 		w.chargeBody(min(uint64(w.memoryLimit())*PageSize, math.MaxUint32)),
 		w.chargeBody(w.tableLimit()),
-		w.grownBody(16),
-		w.grownBody(0),
+		w.grownBody(16, w.open != nil),
+		w.grownBody(0, false),
 	}
 }
 
@@ -86,9 +86,14 @@ func (w *rewriter) refillBody() []byte {
 }
 
 // grownBody charges for the difference of its arguments, shifted left by shift,
-// unless the first is -1, which it returns.
-func (w *rewriter) grownBody(shift byte) []byte {
-	b := appendU32([]byte{0, opGlobalGet}, w.fuel)
+// unless the first is -1, which it returns. With note it remembers that.
+func (w *rewriter) grownBody(shift byte, note bool) []byte {
+	b := []byte{0}
+	if note {
+		b = append(b, opLocalGet, 0, opI32Const, 0x7f, opI32Eq, opIf, blockVoid, opI32Const, 1, opGlobalSet)
+		b = append(appendU32(b, w.denied), opEnd)
+	}
+	b = appendU32(append(b, opGlobalGet), w.fuel)
 	b = append(b, opLocalGet, 1, opLocalGet, 0, opI32Sub, opI64ExtendU, opI64Const, shift, opI64Shl)
 	b = append(b, opI64Const, 0, opLocalGet, 0, opI32Const, 0x7f, opI32Ne, opSelect)
 	b = appendU32(append(b, opI64Sub, opGlobalSet), w.fuel)

@@ -14,13 +14,16 @@ const (
 	HostPrefix = "anchor:"
 	// GlobalPrefix and the index of a mutable global make its export name.
 	GlobalPrefix = HostPrefix + "global:"
+	// DeniedExport is the export name of a mutable i32 global that becomes 1 when
+	// the guest was refused more memory.
+	DeniedExport = HostPrefix + "denied"
 	// StartExport is the export name of what was the start function.
 	StartExport = HostPrefix + "start"
 )
 
 // Prepared is a metered module whose state lies open to the host.
 type Prepared struct {
-	// Wasm is the module. It exports the fuel counter, Globals and, when Start
+	// Wasm is the module. It exports the fuel counter, DeniedExport, Globals and, when Start
 	// is set, its start function; it has no active data segments if Data holds
 	// them.
 	Wasm []byte

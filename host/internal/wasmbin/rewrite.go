@@ -11,6 +11,7 @@ type rewriter struct {
 	out    output
 	// Indices of what is added, in the rewritten module.
 	fuel   uint32 // global: the counter
+	denied uint32 // global: see DeniedExport
 	tick   uint32 // function, imported
 	refill uint32 // function: see helpers
 	bytes  uint32
@@ -29,6 +30,7 @@ type rewriter struct {
 func newRewriter(m *module, o MeterOptions, window int) *rewriter {
 	w := &rewriter{m: m, o: o, window: window}
 	w.fuel = uint32(len(m.globals))
+	w.denied = w.fuel + 1
 	w.tick = uint32(m.imported[KindFunc])
 	w.refill = uint32(len(m.funcs)) + 1
 	w.bytes, w.elems, w.pages, w.slots = w.refill+1, w.refill+2, w.refill+3, w.refill+4
@@ -190,7 +192,11 @@ func (w *rewriter) limits(l Limits, limit uint64) {
 // and adds the counter. It starts at zero: the first check asks the host.
 func (w *rewriter) globals(r *reader) {
 	n := w.length(r)
-	w.out.u32(n + 1)
+	own := uint32(1)
+	if w.open != nil {
+		own = 2
+	}
+	w.out.u32(n + own)
 	for ; n > 0 && r.err == nil; n-- {
 		at := r.pos
 		r.globalType()
@@ -198,6 +204,9 @@ func (w *rewriter) globals(r *reader) {
 		w.m.constExpr(r, &w.out)
 	}
 	w.out.bytes([]byte{byte(I64), 1, opI64Const, 0, opEnd})
+	if w.open != nil {
+		w.out.bytes([]byte{byte(I32), 1, opI32Const, 0, opEnd})
+	}
 }
 
 func (w *rewriter) exports() {
@@ -205,7 +214,7 @@ func (w *rewriter) exports() {
 	var globals []uint32
 	if w.open != nil {
 		globals = w.m.mutableNumbers()
-		n += len(globals)
+		n += len(globals) + 1
 		if w.open.Start {
 			n++
 		}
@@ -221,6 +230,9 @@ func (w *rewriter) exports() {
 		}
 	}
 	w.exportGlobal(w.o.FuelExport, w.fuel)
+	if w.open != nil {
+		w.exportGlobal(DeniedExport, w.denied)
+	}
 	for i, g := range globals {
 		w.exportGlobal(w.open.Globals[i], g)
 	}
