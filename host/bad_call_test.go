@@ -53,7 +53,7 @@ var badCalls = []struct {
 	{"json-unknown-field", abi.ReasonInvalidOutput, `filter: invalid_output: changes has the unknown member "kept" (did you mean "keep"?)`},
 	{"kv-ungranted", abi.ReasonDenied, `filter: denied: kv is not permitted` + grantHint + `kv, and ask for it in the manifest's permissions)`},
 	{"mailbox-too-small", abi.ReasonInputTooLarge, `filter: input_too_large: the guest lends room for 8 bytes, needed are 112 (raise limits.input or limits.memory, or send fewer items)`},
-	{"memory-refused", abi.ReasonTimeout, `filter: timeout: not done within 500ms (it was refused more memory than 64MiB: raise limits.memory, or limits.timeout)`},
+	{"memory-refused", abi.ReasonTimeout, `filter: timeout: not done within 500ms (it was refused more memory than 2MiB: raise limits.memory, or limits.timeout)`},
 	{"memory-hog", abi.ReasonMemory, `filter: memory: needs more than 2MiB (raise limits.memory, or have the plugin hold less)`},
 	{"not-granted", abi.ReasonDenied, `filter: denied: changes: items: change items is not granted (the step may change keep)`},
 	{"order-incomplete", abi.ReasonInvalidOutput, `rerank: invalid_output: changes: order: lists 1 of 2 surviving rows (list each once)`},
@@ -79,7 +79,7 @@ var badCalls = []struct {
 func limitsOf(name string) host.Limits {
 	l := shortLimits
 	switch name {
-	case "memory-hog":
+	case "memory-hog", "memory-refused":
 		l.Memory = 2 << 20
 	case "output-too-large", "recurse-forever":
 		l.Timeout = 10 * time.Second // the clock is not what stops it
