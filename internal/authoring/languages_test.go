@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,13 +74,22 @@ func useToolchains(t *testing.T) {
 	}
 }
 
+// ownTests are the commands that run the tests of a project, for the languages
+// whose templates have tests.
+var ownTests = map[string][]string{
+	"go":     {"go", "test", "-vet=all", "."},
+	"tinygo": {"go", "test", "-vet=all", "."},
+	"rust":   {"cargo", "test", "--quiet"},
+	"js":     {"node", "--test"},
+}
+
 func testTemplate(t *testing.T, language, kind string) {
 	dir := newProject(t, language, kind)
-	if slices.Contains([]string{"go", "tinygo"}, language) {
-		cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=all", ".")
+	if test := ownTests[language]; test != nil {
+		cmd := exec.CommandContext(t.Context(), test[0], test[1:]...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("go test: %v\n%s", err, out)
+			t.Errorf("%v: %v\n%s", test, err, out)
 		}
 	}
 	built, err := Build(t.Context(), BuildOptions{Dir: dir, Messages: os.Stderr})
