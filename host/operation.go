@@ -16,8 +16,10 @@ import (
 // that can be checked or worked out before the first call is. It is safe for
 // concurrent use.
 type operation struct {
-	plugin   *Plugin
-	op       abi.Operation
+	plugin *Plugin
+	op     abi.Operation
+	// name is what errors call it: the operation, or a function's name.
+	name     abi.Operation
 	spec     OperationSpec
 	step     string
 	lane     string
@@ -66,7 +68,7 @@ func (p *Plugin) prepare(op abi.Operation, o StepOptions) (*operation, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: the plugin has %s", ErrNoOperation, p.spec.operationNames())
 	}
-	out := &operation{plugin: p, op: op, spec: spec, step: o.Step, reads: spec.Reads}
+	out := &operation{plugin: p, op: op, name: op, spec: spec, step: o.Step, reads: spec.Reads}
 	for _, f := range []func(StepOptions) error{
 		out.setLane, out.setReads, out.setSettings, out.setTopK, out.setTimeout, out.setScope, out.setGrant,
 	} {
@@ -194,7 +196,7 @@ func (o *operation) setGrant(opts StepOptions) error {
 
 // call lends an instance to f.
 func (o *operation) call(ctx context.Context, f func(*instance) error) error {
-	return o.plugin.with(ctx, o.op, o.step, o.timeout, f)
+	return o.plugin.with(ctx, o.name, o.step, o.timeout, f)
 }
 
 // changes asks the guest for its changes to rows. nil means no change. They are
@@ -264,7 +266,7 @@ func (o *operation) askItems(ctx context.Context, v *rowView, env *abi.Envelope,
 
 // refuse makes the error of an answer that the host does not accept.
 func (o *operation) refuse(err error) error {
-	return o.plugin.inStep(o.plugin.failure(o.op, nil, err), o.step)
+	return o.plugin.inStep(o.plugin.failure(o.name, nil, err), o.step)
 }
 
 // invalid is refuse with the reason invalid_output.

@@ -31,7 +31,7 @@ type CallResult struct {
 // leaving with exit code 0 is success.
 func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
 	if !slices.Contains(p.spec.Functions, function) {
-		return nil, fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, p.functionHint(function))
+		return nil, fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, p.spec.functionHint(function))
 	}
 	if function == "_start" || function == "_initialize" {
 		return p.callBare(ctx, function, input)
@@ -74,15 +74,4 @@ func (in *instance) call(function string, input []byte) (*CallResult, error) {
 	return &CallResult{
 		Output: out, Log: in.out.tail(), Fuel: in.fuelUsed(), Memory: int64(in.mem.Size()), Time: time.Since(began),
 	}, nil
-}
-
-// functionHint names the functions there are, or the one that was meant.
-func (p *Plugin) functionHint(function string) string {
-	if near := abi.Nearest(function, p.spec.Functions); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	if len(p.spec.Functions) == 0 {
-		return "the module exports no function that can be called"
-	}
-	return "the module has " + strings.Join(p.spec.Functions, ", ")
 }

@@ -15,7 +15,7 @@ func pluginConfig(name string, i config.Instance, path func(string) string) host
 	return host.PluginConfig{
 		Name: name, Settings: i.Settings, Config: i.Config,
 		Grants: grants(i.Grants, path), Limits: limits(i.Limits),
-		Engine: i.Engine, Lane: i.Lane, State: i.State, Deterministic: i.Deterministic,
+		Engine: i.Engine, Lane: i.Lane, State: i.State, Deterministic: i.Deterministic, WASI: i.WASI,
 	}
 }
 

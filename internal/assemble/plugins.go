@@ -134,7 +134,7 @@ func (p *plugins) open(ctx context.Context, name string, instance config.Instanc
 		return nil, nil, missing
 	}
 	err := checkDigest(instance, spec)
-	if spec.Foreign {
+	if spec.Foreign && !p.hasFunctions(name) {
 		err = errForeign
 	}
 	if err != nil {
@@ -145,6 +145,14 @@ func (p *plugins) open(ctx context.Context, name string, instance config.Instanc
 		return spec, nil, asUnavailable(name, "", err)
 	}
 	return spec, plugin, nil
+}
+
+// hasFunctions reports whether a step calls a function of an instance by name.
+func (p *plugins) hasFunctions(instance string) bool {
+	return slices.ContainsFunc(p.config.Steps, func(s config.Step) bool {
+		name, _ := resolve(p.config, s.Use())
+		return s.Function != "" && name == instance
+	})
 }
 
 // checkDigest refuses a module that is not the pinned one.
@@ -182,6 +190,9 @@ func (p *plugins) get(u use) (*host.Plugin, abi.Operation, error) {
 		}
 		return nil, u.op, l.err
 	}
+	if u.step != nil && u.step.Function != "" {
+		return l.plugin, "", nil
+	}
 	op, err := operation(l.spec, u.op)
 	if err != nil {
 		return nil, u.op, asUnavailable(name, u.op, err)
@@ -196,7 +207,7 @@ var stepOperations = []abi.Operation{
 
 // errForeign is the error of a module that can be called, but has no place in a
 // build.
-var errForeign = fmt.Errorf("%w: the module does not speak the plugin contract (call its functions with: anchor-host plugin call)", host.ErrNoOperation)
+var errForeign = fmt.Errorf("%w: the module does not speak the plugin contract (name the function a step calls, or call it with: anchor-host plugin call)", host.ErrNoOperation)
 
 // errAmbiguous marks a step that must name its operation.
 var errAmbiguous = errors.New("several operations")

@@ -55,7 +55,7 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 		out.Step, err = builtin(s)
 		return out, err
 	}
-	u := use{Use: s.Use(), path: path, op: abi.Operation(s.Operation)}
+	u := use{Use: s.Use(), path: path, op: abi.Operation(s.Operation), step: s}
 	plugin, op, err := p.get(u)
 	if err == nil {
 		p.defaults(u, op, &out)
@@ -94,6 +94,13 @@ func (p *plugins) pluginStep(plugin *host.Plugin, op abi.Operation, path string,
 		Step: s.Name, TopK: s.TopK, Settings: s.Settings, Scope: sources(s.Scope),
 		Source: pipeline.Source(s.Source), MaxPriority: s.MaxPriority, Reads: s.Reads,
 		Timeout: time.Duration(s.Timeout),
+	}
+	if s.Function != "" {
+		step, err := plugin.FunctionStep(s.Function, host.FunctionOptions{StepOptions: options, Input: s.Input, Output: s.Output})
+		if err != nil {
+			return nil, asUnavailable(plugin.Name(), abi.Operation(s.Function), err)
+		}
+		return step, nil
 	}
 	switch op {
 	case abi.OpTransformQuery:

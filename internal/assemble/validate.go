@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -115,6 +116,12 @@ func (v *validator) use(u use) {
 			v.warned[name] = true
 		}
 		return // an instance is reported where it stands
+	}
+	if u.step != nil && u.step.Function != "" {
+		if err := host.CheckFunction(spec, u.step.Function, u.step.Input, u.step.Output); err != nil {
+			v.find(strict.Join(u.path, "function"), fmt.Errorf("plugin %q: %q: %w", instance.Plugin, u.step.Function, err))
+		}
+		return
 	}
 	op, err := operation(spec, u.op)
 	if err != nil {

@@ -153,6 +153,21 @@ func (k *checker) steps() {
 	}
 }
 
+// function checks a step that calls a function of a foreign module.
+func (k *checker) function(path string, s *Step) {
+	switch {
+	case s.Function == "" && (s.Input != "" || s.Output != ""):
+		k.find(path, "input and output need a function (add function: NAME)")
+	case s.Function == "":
+	case s.Builtin != "" || s.Operation != "" || s.Retriever != nil || len(s.Routes) > 0:
+		k.find(path, "function excludes builtin, operation, retriever and routes (keep one way)")
+	case s.Input == "text" && (s.Output == "items" || s.Output == "changes"):
+		k.find(path+".output", "input text has one text per item (for more use input: request)")
+	case len(s.Settings) > 0 && s.Input != "request":
+		k.find(path+".settings", "settings are sent with input: request only")
+	}
+}
+
 func (k *checker) step(path string, s *Step) {
 	if s.Builtin == "" {
 		switch {
@@ -164,6 +179,7 @@ func (k *checker) step(path string, s *Step) {
 	} else if s.Plugin != "" || s.Instance != "" || s.Operation != "" {
 		k.find(path, "builtin excludes plugin, instance and operation (keep one way)")
 	}
+	k.function(path, s)
 	if s.Retriever != nil {
 		k.use(path+".retriever", *s.Retriever)
 	}

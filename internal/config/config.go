@@ -123,6 +123,9 @@ type Step struct {
 	Instance    string         `key:"instance" doc:"Name of an entry of instances."`
 	Builtin     string         `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
 	Operation   string         `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"Needed only when the plugin offers several."`
+	Function    string         `key:"function" doc:"For a module that does not speak the plugin contract, any Extism module: the function to call."`
+	Input       string         `key:"input" enum:"query,text,request" default:"query" doc:"What the function is sent: the text of the query, the text of each item in a call of its own, or the JSON document that plugins receive."`
+	Output      string         `key:"output" enum:"text,items,changes" default:"text" doc:"What its output is: a text (of a new item, or of the item that was sent), a JSON array of new items, or the JSON document that plugins answer. Empty: no change."`
 	Priority    int            `key:"priority" min:"1" doc:"Lower runs earlier, equal ones in the order of this list. Default: the plugin's, else 50."`
 	Timeout     Duration       `key:"timeout" doc:"Bound of one call, such as 500ms."`
 	OnError     string         `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins, raise for built-ins."`

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// writeConfig writes a configuration whose plugins are the fixtures.
+func writeConfig(t *testing.T, steps string) string {
+	t.Helper()
+	dir, err := filepath.Abs(fixtureDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "anchor.yaml")
+	text := "plugins: {dir: '" + dir + "'}\ntokenizer: words\nformat: generic\n" + steps
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Functions of a foreign module are steps of a build.
+func TestForeignSteps(t *testing.T) {
+	file := writeConfig(t, `
+instances:
+  tool: {plugin: foreign-step, required: true}
+steps:
+  - {name: shout, plugin: foreign-step, function: upper}
+  - {name: more, instance: tool, function: items, output: items, top_k: 1}
+  - {name: louder, plugin: foreign-step, function: upper, input: text}
+  - {name: broken, plugin: foreign-step, function: fails}
+`)
+	code, stdout, stderr := run(t, "", "build", "-c", file, "hello there")
+	if code != codeOK || !strings.Contains(stdout, "FIRST") || !strings.Contains(stdout, "HELLO THERE") || strings.Contains(stdout, "SECOND") {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, stdout, stderr)
+	}
+	if want := `step "broken": plugin "foreign-step": fails: guest_error: status 7 without a message (skipped)`; !strings.Contains(stderr, want) {
+		t.Errorf("stderr:\n%s\nwant the line\n%s", stderr, want)
+	}
+	if code, _, stderr := run(t, "", "config", "validate", "-c", file); code != codeOK {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+}
+
+func TestForeignStepsAreValidated(t *testing.T) {
+	file := writeConfig(t, `
+steps:
+  - {name: a, plugin: foreign-step, function: uper}
+  - {name: b, plugin: no-change, function: anchor_filter}
+  - {name: c, plugin: foreign-step}
+`)
+	code, _, stderr := run(t, "", "config", "validate", "-c", file)
+	for _, want := range []string{
+		`:6:47: steps[0].function: plugin "foreign-step": "uper": no such export (did you mean "upper"?)`,
+		`:7:44: steps[1].function: plugin "no-change": "anchor_filter": no such operation: the plugin has operations`,
+		`:8:5: steps[2]: plugin "foreign-step": no such operation: the module does not speak the plugin contract (name the function a step calls`,
+	} {
+		if code != codeInvalid || !strings.Contains(stderr, want) {
+			t.Errorf("exit code %d, stderr:\n%s\nwant\n%s", code, stderr, want)
+		}
+	}
+}
+
+// Modules are linked on the command line.
+func TestCallLink(t *testing.T) {
+	module := func(name string) string { return filepath.Join(fixtureDir, name, "plugin.wasm") }
+	for _, tc := range []struct {
+		name, link     string
+		code           int
+		stdout, stderr string
+	}{
+		{"linked", "lib=" + module("link-lib"), codeOK, "HELLO", ""},
+		{"not linked", "", codeInvalid, "", `import "shout" of module "lib": unusable import`},
+		{"another name", "other=" + module("link-lib"), codeInvalid, "", `import "shout" of module "lib": unusable import`},
+		{"no file", "lib=none.wasm", codeNotFound, "", `link "lib": module none.wasm: read: no such file or directory`},
+		{"no name", "=x.wasm", codeUsage, "", `flag --link: want NAME=FILE.wasm, got "=x.wasm"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := []string{"plugin", "call", module("link-main"), "run", "--input", "hello"}
+			if tc.link != "" {
+				args = append(args, "--link", tc.link)
+			}
+			code, stdout, stderr := run(t, "", args...)
+			if code != tc.code || stdout != tc.stdout || !strings.Contains(stderr, tc.stderr) {
+				t.Errorf("exit code %d, stdout %q, stderr:\n%s", code, stdout, stderr)
+			}
+		})
+	}
+}

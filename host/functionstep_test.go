@@ -1,0 +1,142 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// callStep runs one function as a step over two items and a system prompt, and
+// returns the texts.
+func callStep(t *testing.T, p *host.Plugin, function string, o host.FunctionOptions) (string, []pipeline.Item, error) {
+	t.Helper()
+	o.Step = "s"
+	s, err := p.FunctionStep(function, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := []pipeline.Item{
+		{ID: "sys", Content: "stay", Source: pipeline.SourceSystem, Priority: 10, TokenCount: 1},
+		{ID: "a", Content: "one two", Source: pipeline.SourceRetrieval, Priority: 5, Score: 0.5, TokenCount: 2},
+		{ID: "b", Content: "THREE", Source: pipeline.SourceMemory, Priority: 5, TokenCount: 1},
+	}
+	out, err := s.Run(t.Context(), &pipeline.Query{Text: "the query"}, items)
+	var texts []string
+	for _, it := range out {
+		texts = append(texts, it.Content)
+	}
+	return strings.Join(texts, "|"), out, err
+}
+
+func TestFunctionStep(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "foreign-step", host.PluginConfig{})
+	if p.State() != host.StateKeep {
+		t.Errorf("state %q", p.State())
+	}
+	for _, tc := range []struct {
+		function, input, output string
+		want                    string
+	}{
+		{"upper", "", "", "stay|one two|THREE|THE QUERY"},
+		{"upper", "query", "text", "stay|one two|THREE|THE QUERY"},
+		{"upper", "text", "", "stay|ONE TWO|THREE"},
+		{"items", "", "items", "stay|one two|THREE|first|second"},
+		{"items", "request", "items", "stay|one two|THREE|first|second"},
+		{"keep_first", "request", "changes", "stay|one two"},
+		{"nothing", "", "", "stay|one two|THREE"},
+		{"nothing", "text", "text", "stay|one two|THREE"},
+		{"nothing", "request", "changes", "stay|one two|THREE"},
+	} {
+		texts, out, err := callStep(t, p, tc.function, host.FunctionOptions{Input: tc.input, Output: tc.output})
+		if err != nil || texts != tc.want {
+			t.Errorf("%s of %q to %q: %s, error %v (want %s)", tc.function, tc.input, tc.output, texts, err, tc.want)
+		}
+		for _, it := range out {
+			if it.ID == "" || it.TokenCount != len(strings.Fields(it.Content)) {
+				t.Errorf("%s: item %+v is not counted", tc.function, it)
+			}
+		}
+	}
+}
+
+// A request has the query, the granted columns of the items of the scope, and
+// the settings.
+func TestFunctionStepRequest(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "foreign", host.PluginConfig{})
+	_, out, err := callStep(t, p, "echo", host.FunctionOptions{Input: "request", StepOptions: host.StepOptions{
+		Settings: map[string]any{"b": 1, "a": "x"}, Scope: []pipeline.Source{pipeline.SourceRetrieval}, Reads: []string{"id", "score"}, TopK: 3,
+	}})
+	want := `{"query":{"query_str":"the query"},"columns":["id","score"],"items":[{"id":"a","score":0.5}],"top_k":3,"settings":{"a":"x","b":1}}`
+	if err != nil || len(out) != 4 || out[3].Content != want || out[3].Source != pipeline.SourceRetrieval {
+		t.Errorf("%+v, error %v\nwant %s", out, err, want)
+	}
+}
+
+// What a function may not do, and what makes no sense.
+func TestFunctionStepFailures(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "foreign-step", host.PluginConfig{})
+	for _, tc := range []struct {
+		function, input, output string
+		code                    abi.Reason
+		want                    string
+	}{
+		{"fails", "", "", abi.ReasonGuestError, `plugin "foreign-step": fails: guest_error: status 7 without a message`},
+		{"smuggle", "", "items", abi.ReasonDenied, `plugin "foreign-step": smuggle: denied: changes: keep: change keep is not granted`},
+		{"not_utf8", "", "", abi.ReasonInvalidOutput, `plugin "foreign-step": not_utf8: invalid_output: the output is not valid UTF-8`},
+		{"not_utf8", "text", "", abi.ReasonInvalidOutput, `plugin "foreign-step": not_utf8: invalid_output: the output for row 0 is not valid UTF-8`},
+		{"upper", "", "items", abi.ReasonInvalidOutput, `plugin "foreign-step": upper: invalid_output: the output is not a JSON array of items`},
+		{"upper", "", "changes", abi.ReasonInvalidOutput, `plugin "foreign-step": upper: invalid_output: changes is not a JSON object`},
+		{"highest", "", "items", abi.ReasonDenied, `plugin "foreign-step": highest: denied: items[0]: priority 10 is not granted`},
+	} {
+		_, _, err := callStep(t, p, tc.function, host.FunctionOptions{Input: tc.input, Output: tc.output})
+		perr := checkReason(t, err, tc.code)
+		if perr.Step != "s" || !strings.HasPrefix(err.Error(), tc.want) {
+			t.Errorf("step %q, error %v\nwant  %s", perr.Step, err, tc.want)
+		}
+	}
+	limited := load(t, newHost(t, host.Config{}), "foreign-step", host.PluginConfig{Limits: host.Limits{Items: 1}})
+	_, _, err := callStep(t, limited, "items", host.FunctionOptions{Output: "items"})
+	checkReason(t, err, abi.ReasonOutputTooLarge)
+	texts, _, err := callStep(t, p, "items", host.FunctionOptions{Output: "items", StepOptions: host.StepOptions{TopK: 1}})
+	if err != nil || texts != "stay|one two|THREE|first" {
+		t.Errorf("top_k 1: %s, error %v", texts, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s, err := p.FunctionStep("upper", host.FunctionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Run(ctx, &pipeline.Query{Text: "q"}, nil)
+	checkReason(t, err, abi.ReasonCancelled)
+}
+
+func TestBadFunctionSteps(t *testing.T) {
+	h := newHost(t, host.Config{})
+	foreign, own := load(t, h, "foreign-step", host.PluginConfig{}), load(t, h, "no-change", host.PluginConfig{})
+	for _, tc := range []struct {
+		p        *host.Plugin
+		function string
+		o        host.FunctionOptions
+		kind     error
+	}{
+		{own, "anchor_filter", host.FunctionOptions{}, host.ErrNoOperation},
+		{foreign, "uper", host.FunctionOptions{}, host.ErrNoExport},
+		{foreign, "upper", host.FunctionOptions{Input: "file"}, host.ErrConfig},
+		{foreign, "upper", host.FunctionOptions{Output: "file"}, host.ErrConfig},
+		{foreign, "upper", host.FunctionOptions{Input: "text", Output: "items"}, host.ErrConfig},
+		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Settings: map[string]any{"a": 1}}}, host.ErrConfig},
+		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Reads: []string{"colour"}}}, host.ErrConfig},
+		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Scope: []pipeline.Source{pipeline.SourceSystem}}}, host.ErrConfig},
+		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Timeout: -1}}, host.ErrConfig},
+	} {
+		if _, err := tc.p.FunctionStep(tc.function, tc.o); !errors.Is(err, tc.kind) {
+			t.Errorf("%s %+v: error %v (want %v)", tc.function, tc.o, err, tc.kind)
+		}
+	}
+}
