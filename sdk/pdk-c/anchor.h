@@ -142,8 +142,12 @@ static inline int anchor_equal(anchor_text a, anchor_text b) {
 
 /* Reports whether text holds part; every text holds the empty one. */
 static inline int anchor_contains(anchor_text text, anchor_text part) {
-    for (uint32_t at = 0; at + part.len <= text.len; at++)
-        if (part.len == 0 || memcmp(text.ptr + at, part.ptr, part.len) == 0) return 1;
+    if (part.len == 0) return 1;
+    for (uint32_t at = 0; at + part.len <= text.len; at++) {
+        uint32_t i = 0;
+        while (i < part.len && text.ptr[at + i] == part.ptr[i]) i++;
+        if (i == part.len) return 1;
+    }
     return 0;
 }
 
@@ -175,7 +179,7 @@ static inline anchor_text anchor_next_word(anchor_text *rest) {
 /* Text under construction: start with anchor_buf b = {0}. */
 typedef struct { char *ptr; uint32_t len, cap; } anchor_buf;
 
-ANCHOR__SMALL void anchor__room(anchor_buf *b, uint32_t n) {
+ANCHOR__ONCE void anchor__room(anchor_buf *b, uint32_t n) {
     uint32_t want = b->len + n;
     if (want <= b->cap) return;
     if (want < 2 * b->cap) want = 2 * b->cap;
@@ -189,11 +193,11 @@ ANCHOR__SMALL void anchor__room(anchor_buf *b, uint32_t n) {
     b->cap = anchor__mem.top - (uint32_t)(uintptr_t)b->ptr;
 }
 
-ANCHOR__SMALL void anchor_add_char(anchor_buf *b, char c) {
+ANCHOR__ONCE void anchor_add_char(anchor_buf *b, char c) {
     anchor__room(b, 1);
     b->ptr[b->len++] = c;
 }
-ANCHOR__SMALL void anchor_add_text(anchor_buf *b, anchor_text t) {
+ANCHOR__ONCE void anchor_add_text(anchor_buf *b, anchor_text t) {
     if (t.len == 0) return;
     anchor__room(b, t.len);
     memcpy(b->ptr + b->len, t.ptr, t.len);
@@ -281,7 +285,7 @@ ANCHOR__ONCE double anchor__double(uint64_t m, int ten) {
 
 /* Adds a finite number so that it reads back as the same bits, always with a
  * fraction or an exponent. */
-ANCHOR__SMALL void anchor_add_double(anchor_buf *b, double d) {
+ANCHOR__ONCE void anchor_add_double(anchor_buf *b, double d) {
     uint64_t bits = anchor__double_bits(d), m = bits & ((1ull << 52) - 1), n;
     int two = (int)(bits >> 52 & 0x7ff), exp, ten, digits = 17;
     char text[17];
@@ -336,6 +340,20 @@ static inline const char *anchor__space(const char *p, const char *end) {
     return p;
 }
 
+/* Returns the first quote or backslash from p on, or end: most of a request is
+ * text, so eight bytes at a time. */
+static inline const char *anchor__plain(const char *p, const char *end) {
+    const uint64_t ones = 0x0101010101010101u;
+    for (; end - p >= 8; p += 8) {
+        uint64_t word, quote, slash;
+        __builtin_memcpy(&word, p, 8);
+        quote = word ^ ones * '"', slash = word ^ ones * '\\';
+        if ((((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & ones << 7) break;
+    }
+    while (p < end && *p != '"' && *p != '\\') p++;
+    return p;
+}
+
 /* Returns the end of the value that begins at p, or null. */
 ANCHOR__ONCE const char *anchor__skip(const char *p, const char *end) {
     uint32_t depth = 0;
@@ -343,7 +361,7 @@ ANCHOR__ONCE const char *anchor__skip(const char *p, const char *end) {
         if (p == end) return 0;
         char c = *p++;
         if (c == '"') {
-            while (p < end && *p != '"') p += *p == '\\' && end - p > 1 ? 2 : 1;
+            while ((p = anchor__plain(p, end)) < end && *p != '"') p += end - p > 1 ? 2 : 1;
             if (p++ >= end) return 0;
         } else if (c == '{' || c == '[') {
             depth++;
@@ -363,7 +381,7 @@ static inline anchor_json_iter anchor_json_each(anchor_json v) {
 }
 
 /* Steps to the next element; returns 0 at the end. key may be null. */
-ANCHOR__SMALL int anchor_json_next(anchor_json_iter *it, anchor_json *key, anchor_json *value) {
+ANCHOR__ONCE int anchor_json_next(anchor_json_iter *it, anchor_json *key, anchor_json *value) {
     if (!it->at) return 0;
     for (int part = 0; part < 2; part++) {
         const char *p = anchor__space(it->at, it->end), *end;
@@ -394,11 +412,16 @@ static inline uint32_t anchor__utf8(char *to, uint32_t c) {
 }
 
 /* Writes what a JSON string says; to has room for as many bytes as v has. */
-ANCHOR__SMALL uint32_t anchor__unescape(char *to, anchor_json v) {
+ANCHOR__ONCE uint32_t anchor__unescape(char *to, anchor_json v) {
     const char *p = v.ptr + 1, *end = v.ptr + v.len - 1;
     uint32_t n = 0;
     if (v.len < 2 || *v.ptr != '"') return 0;
     while (p < end) {
+        const char *plain = anchor__plain(p, end);
+        uint32_t run = (uint32_t)(plain - p);
+        if (run) memcpy(to + n, p, run);
+        n += run, p = plain;
+        if (p == end) break;
         char c = *p++;
         if (c != '\\' || p == end) {
             to[n++] = c;
@@ -444,7 +467,7 @@ ANCHOR__SMALL anchor_json anchor_json_get(anchor_json object, const char *name) 
 
 /* Reads any value: numbers without fraction and exponent are ANCHOR_INT when
  * they fit, lists and objects ANCHOR_JSON; a value that is not there is null. */
-ANCHOR__SMALL anchor_value anchor_json_value(anchor_json v) {
+ANCHOR__ONCE anchor_value anchor_json_value(anchor_json v) {
     anchor_value out = {ANCHOR_NULL, 0, {0, 0}};
     const char *p = v.ptr, *end = v.ptr + v.len;
     uint64_t m = 0, exp = 0;
@@ -496,7 +519,7 @@ ANCHOR__SMALL int anchor_setting_bool(const anchor_request *r, const char *name,
 }
 
 /* Adds text as a JSON string. */
-ANCHOR__SMALL void anchor_add_json(anchor_buf *b, anchor_text t) {
+ANCHOR__ONCE void anchor_add_json(anchor_buf *b, anchor_text t) {
     anchor_add_char(b, '"');
     for (uint32_t i = 0; i < t.len; i++) {
         uint8_t c = (uint8_t)t.ptr[i];
@@ -610,7 +633,8 @@ typedef struct {
 typedef struct { const anchor_field *fields; uint32_t n; } anchor__fields;
 typedef struct { uint32_t *rows; void *values; uint32_t n, cap; } anchor__edits;
 
-/* Changes under construction. What is not mentioned stays as it is. */
+/* Changes under construction. What is not mentioned stays as it is. Text must
+ * outlive the function: from the request, from anchor_alloc, or a literal. */
 typedef struct {
     const anchor_request *request;
     int keeps, orders;
@@ -648,9 +672,15 @@ static inline void anchor_set_text(anchor_reply *c, uint32_t row, anchor_text te
     if (n) ((anchor_text *)c->text.values)[n - 1] = text;
 }
 
+/* Copies fields, which may lie in the stack. */
+static inline const anchor_field *anchor__copy(const anchor_field *fields, uint32_t count) {
+    uint32_t size = count * (uint32_t)sizeof *fields;
+    return count ? (const anchor_field *)memcpy(anchor_alloc(size), fields, size) : fields;
+}
+
 /* Replaces the metadata of a row, the whole of it. */
 static inline void anchor_set_metadata(anchor_reply *c, uint32_t row, const anchor_field *fields, uint32_t count) {
-    anchor__fields f = {fields, count};
+    anchor__fields f = {anchor__copy(fields, count), count};
     uint32_t n = anchor__edit(c, &c->metadata, row, sizeof f, c->request->rows);
     if (n) ((anchor__fields *)c->metadata.values)[n - 1] = f;
 }
@@ -684,6 +714,7 @@ ANCHOR__SMALL uint32_t anchor_add_item(anchor_reply *c, anchor_item item) {
         c->items = more, c->item_cap = 2 * c->item_cap + 8;
     }
     if (!(item.score >= 0 && item.score <= 1)) c->error = "reply: a score that is not within 0..1";
+    item.metadata = anchor__copy(item.metadata, item.fields);
     c->items[c->item_count++] = item;
     return c->request->rows + c->item_count - 1;
 }
@@ -1134,18 +1165,21 @@ ANCHOR__SMALL void anchor__collect_column(anchor_request *r, const anchor__row *
 
 ANCHOR__SMALL void anchor__collect_items(anchor_request *r, anchor_json columns, anchor_json items) {
     anchor_json key, value;
+    anchor_buf list = {0, 0, 0};
     anchor_json_iter it = anchor_json_each(items);
-    while (anchor_json_next(&it, 0, &value)) r->rows++;
-    anchor__row *rows = (anchor__row *)anchor_alloc(r->rows * (uint32_t)sizeof *rows), *row = rows;
-    memset(rows, 0, r->rows * sizeof *rows);
-    for (it = anchor_json_each(items); anchor_json_next(&it, 0, &value); row++) {
+    while (anchor_json_next(&it, 0, &value)) {
         anchor_json_iter members = anchor_json_each(value);
         anchor_json member;
+        anchor__room(&list, sizeof(anchor__row));
+        anchor__row *row = (anchor__row *)(void *)(list.ptr + list.len);
+        list.len += sizeof *row, r->rows++;
+        memset(row, 0, sizeof *row);
         while (anchor_json_next(&members, &key, &member)) {
             int column = anchor__column(anchor_json_text(key));
             if (column >= 0) row->of[column] = member;
         }
     }
+    const anchor__row *rows = (const anchor__row *)(const void *)list.ptr;
     for (it = anchor_json_each(columns); anchor_json_next(&it, 0, &value);)
         anchor__collect_column(r, rows, anchor__column(anchor_json_text(value)));
 }
@@ -1167,8 +1201,8 @@ ANCHOR__SMALL int anchor__request(anchor_request *r, anchor_json doc) {
     static const anchor_request empty = {0};
     anchor_json key = {0, 0}, value, columns = {0, 0}, items = {0, 0};
     *r = empty;
-    if (doc.len == 0 || *doc.ptr != '{' || !anchor__skip(doc.ptr, doc.ptr + doc.len)) return 0;
     anchor_json_iter it = anchor_json_each(doc);
+    if (!it.at || *doc.ptr != '{') return 0;
     while (anchor_json_next(&it, &key, &value)) {
         anchor_text name = anchor_json_text(key);
         if (anchor_equal(name, anchor_str("query"))) anchor__collect_query(r, value);

@@ -39,8 +39,16 @@ fn push(rows: *std.ArrayList(u32), row: usize) void {
     rows.append(memory.allocator, @intCast(row)) catch @trap();
 }
 
+/// A copy of fields, which may lie in the stack.
+fn copy(fields: []const Field) []const Field {
+    const to = memory.alloc(Field, fields.len);
+    @memcpy(to, fields);
+    return to;
+}
+
 /// What a function wants done to the rows of its request. What is not mentioned
-/// stays as it is.
+/// stays as it is. Text must outlive the function: from the request, from
+/// anchor.alloc, or a literal.
 pub const Changes = struct {
     rows: usize,
     keeps: bool = false,
@@ -70,7 +78,7 @@ pub const Changes = struct {
 
     /// Replaces the metadata of a row, the whole of it.
     pub fn setMetadata(c: *Changes, row: usize, fields: []const Field) void {
-        c.metadata.add(row, fields);
+        c.metadata.add(row, copy(fields));
     }
 
     /// The metadata of a row as fields, with more behind them.
@@ -94,7 +102,9 @@ pub const Changes = struct {
 
     /// Adds an item and returns its row number, for order.
     pub fn add(c: *Changes, item: NewItem) usize {
-        c.items.append(memory.allocator, item) catch @trap();
+        var copied = item;
+        copied.metadata = copy(item.metadata);
+        c.items.append(memory.allocator, copied) catch @trap();
         return c.rows + c.items.items.len - 1;
     }
 

@@ -58,11 +58,12 @@ fn query(r: *Request, v: Json) void {
 }
 
 fn cellsOf(items: Json) []Cells {
-    const cells = memory.alloc(Cells, items.count());
+    var list: std.ArrayList(Cells) = .empty;
     var it = items.each();
-    for (cells) |*row| {
+    while (it.next()) |item| {
+        const row = list.addOne(memory.allocator) catch @trap();
         row.* = .{};
-        var members = it.next().?.value.each();
+        var members = item.value.each();
         while (members.next()) |m| {
             const name = m.key.string() orelse "";
             inline for (std.meta.fields(Cells)) |f| {
@@ -70,7 +71,7 @@ fn cellsOf(items: Json) []Cells {
             }
         }
     }
-    return cells;
+    return list.items;
 }
 
 fn column(r: *Request, name: []const u8, cells: []const Cells) void {

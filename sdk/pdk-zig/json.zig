@@ -124,6 +124,21 @@ fn skipSpace(text: []const u8, from: usize) usize {
     return std.mem.indexOfNonePos(u8, text, from, " \n\t\r") orelse text.len;
 }
 
+/// Returns where the first quote or backslash is from from on, or the end: most
+/// of a request is text, so eight bytes at a time.
+fn plain(text: []const u8, from: usize) usize {
+    const ones: u64 = 0x0101010101010101;
+    var at = from;
+    while (at + 8 <= text.len) : (at += 8) {
+        const word: u64 = @bitCast(text[at..][0..8].*);
+        const quote = word ^ ones * '"';
+        const slash = word ^ ones * '\\';
+        if (((quote -% ones) & ~quote | (slash -% ones) & ~slash) & ones << 7 != 0) break;
+    }
+    while (at < text.len and text[at] != '"' and text[at] != '\\') at += 1;
+    return at;
+}
+
 /// Returns the end of the value that begins at from, or null.
 fn skip(text: []const u8, from: usize) ?usize {
     var depth: usize = 0;
@@ -134,7 +149,8 @@ fn skip(text: []const u8, from: usize) ?usize {
         at += 1;
         switch (c) {
             '"' => {
-                while (at < text.len and text[at] != '"') at += if (text[at] == '\\') 2 else 1;
+                at = plain(text, at);
+                while (at < text.len and text[at] != '"') at = plain(text, @min(at + 2, text.len));
                 if (at >= text.len) return null;
                 at += 1;
             },
@@ -156,6 +172,11 @@ pub fn unescape(to: []u8, raw: []const u8) usize {
     var n: usize = 0;
     var at: usize = 0;
     while (at < raw.len) {
+        const end = plain(raw, at);
+        @memcpy(to[n..][0 .. end - at], raw[at..end]);
+        n += end - at;
+        at = end;
+        if (at == raw.len) break;
         const c = raw[at];
         at += 1;
         if (c != '\\' or at == raw.len) {

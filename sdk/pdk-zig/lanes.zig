@@ -60,7 +60,7 @@ fn run(f: Handler, r: *const Request) Error!Changes {
 
 fn inJson(f: Handler) Error!void {
     memory.begin();
-    const doc = Json.parse(host.input()) orelse Json{};
+    const doc: Json = .{ .text = host.input() };
     if (!doc.isObject()) return fail("request: is not a JSON object");
     const r = documents.open(doc);
     const c = try run(f, &r);

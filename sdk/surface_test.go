@@ -1,0 +1,171 @@
+package sdk_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// surfaceItems are items with everything that a lane could lose.
+func surfaceItems() []pipeline.Item {
+	at := time.Date(2025, 3, 1, 12, 30, 0, 123456789, time.UTC)
+	return []pipeline.Item{
+		{ID: "a", Content: "one \"quoted\" \\ \n\t\u0001 text", Source: pipeline.SourceRetrieval, Score: 1.0 / 3, Priority: 5, TokenCount: 4, CreatedAt: at,
+			Metadata: map[string]any{"b": true, "z": nil, "n": int64(-7), "big": int64(math.MaxInt64), "least": int64(math.MinInt64), "s": "é😀\u2028"}},
+		{ID: "b", Content: "", Source: pipeline.SourceTool, Score: 0, Priority: 1, CreatedAt: time.Unix(-1, 999999999).UTC(),
+			Metadata: map[string]any{"f": 0.1, "whole": 2.0, "tiny": 5e-324, "huge": math.MaxFloat64, "odd": 1e23, "third": -1.0 / 3, "s": ""}},
+		{ID: "gone", Content: "x", Source: pipeline.SourceRetrieval, Score: 0.5, Priority: 5, Metadata: map[string]any{"drop": false}},
+		{ID: "c\u00e9", Content: "日本語", Source: pipeline.SourceRetrieval, Score: 0.7000000000000001, Priority: 10,
+			Metadata: map[string]any{"list": []any{int64(1), 2.5, "x\"y", nil, map[string]any{"k": []any{}}}, "a": "first key", "": "no name"}},
+		{ID: "d", Content: "plain", Source: pipeline.SourceRetrieval, Score: 1, Priority: 2},
+	}
+}
+
+// surfaceWant are the items that come out, by the same rules in Go.
+func surfaceWant(factor float64) []pipeline.Item {
+	in := surfaceItems()
+	out := []pipeline.Item{{ID: "surface:k", Content: "which \"fox\"?\nend", Source: pipeline.SourceRetrieval, Score: 0.25, Priority: 3, CreatedAt: in[0].CreatedAt,
+		Metadata: map[string]any{"left": int64(990), "tokens": int64(4), "tenth": 0.1}}}
+	for i := len(in) - 1; i >= 0; i-- {
+		it := in[i]
+		if _, drop := it.Metadata["drop"]; drop {
+			continue
+		}
+		m := map[string]any{"a row": int64(i), "half": it.Score / 2, "first": i == 0, "was": it.Content}
+		for k, v := range it.Metadata {
+			m[k] = v
+		}
+		it.Content = fmt.Sprintf("%s %s/%s", it.ID, it.Content, it.Source)
+		it.Metadata, it.Priority, it.Score = m, 11-it.Priority, (1-it.Score)*factor
+		out = append(out, it)
+	}
+	return out
+}
+
+// show is everything of items but token counts, which are counted anew, with
+// numbers to the bit.
+func show(t *testing.T, items []pipeline.Item) string {
+	t.Helper()
+	var b strings.Builder
+	for _, it := range items {
+		m, err := json.Marshal(it.Metadata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%q %q %s %x %d %s %s %T\n", it.ID, it.Content, it.Source, it.Score, it.Priority, it.CreatedAt.UTC().Format(time.RFC3339Nano), m, it.Metadata["whole"])
+	}
+	return b.String()
+}
+
+// buildSurface builds the guest of a language; without its toolchain the test is
+// skipped, in CI it fails.
+func buildSurface(t *testing.T, language string) *host.Spec {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "surface.wasm")
+	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: filepath.Join("testdata", "surface", language), Output: out})
+	if errors.Is(err, authoring.ErrMissing) && os.Getenv("CI") == "" {
+		t.Skipf("NOT TESTED: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built.Spec
+}
+
+// TestSurface holds every column and every kind of change that the helper
+// libraries offer to the same in Go, in both lanes.
+func TestSurface(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs compilers")
+	}
+	h, err := host.New(t.Context(), host.Config{Tokenizer: pipeline.WordTokenizer()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close(context.Background())
+	for _, language := range []string{"c", "rust", "zig"} {
+		t.Run(language, func(t *testing.T) {
+			spec := buildSurface(t, language)
+			for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+				p, err := h.Load(t.Context(), spec, host.PluginConfig{Lane: lane})
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkSurface(t, lane, p)
+			}
+		})
+	}
+}
+
+// TestBatchHeader holds the copy of the batch reader that projects get to the one
+// that is tested.
+func TestBatchHeader(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("..", "abi", "c", "anchor_batch.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join("pdk-c", "anchor_batch.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("pdk-c/anchor_batch.h differs from abi/c/anchor_batch.h (copy it)")
+	}
+}
+
+func checkSurface(t *testing.T, lane string, p *host.Plugin) {
+	t.Helper()
+	run := func(settings map[string]any) ([]pipeline.Item, error) {
+		step, err := p.Step(abi.OpProcess, host.StepOptions{Settings: settings, MaxPriority: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return between(t, step)
+	}
+	items, err := run(map[string]any{"suffix": "end", "factor": 0.625, "loud": true})
+	if err != nil {
+		t.Fatalf("%s: %v", lane, err)
+	}
+	if got, want := show(t, items), show(t, surfaceWant(0.625)); got != want {
+		t.Errorf("%s:\n got %s\nwant %s", lane, got, want)
+	}
+	var failed *host.PluginError
+	if _, err := run(nil); !errors.As(err, &failed) || failed.Reason() != string(abi.ReasonGuestError) || !strings.Contains(err.Error(), "not loud") {
+		t.Errorf("%s: error %v, want the guest's", lane, err)
+	}
+}
+
+// between runs a step in a build, so that it learns how many tokens are left, and
+// returns what comes out of it.
+func between(t *testing.T, step pipeline.Step) (out []pipeline.Item, err error) {
+	t.Helper()
+	first := pipeline.StepFunc(func(context.Context, *pipeline.Query, []pipeline.Item) ([]pipeline.Item, error) {
+		return surfaceItems(), nil
+	})
+	tested := pipeline.StepFunc(func(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
+		out, err = step.Run(ctx, q, items)
+		return nil, nil
+	})
+	b, newErr := pipeline.New(pipeline.Config{MaxTokens: 1000, Tokenizer: pipeline.WordTokenizer(),
+		Steps: []pipeline.StepConfig{{Name: "first", Priority: 1, Step: first}, {Name: "tested", Priority: 2, Step: tested}}})
+	if newErr != nil {
+		t.Fatal(newErr)
+	}
+	if _, buildErr := b.Build(t.Context(), pipeline.Query{Text: `which "fox"?`}); buildErr != nil {
+		t.Fatal(buildErr)
+	}
+	return out, err
+}
