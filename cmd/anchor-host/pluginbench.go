@@ -178,7 +178,7 @@ func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *host.Spec) (*ben
 		return nil, err
 	}
 	job.init = settings[abi.OpInit]
-	place := authoring.Settings(job.request)
+	place := authoring.RequestSettings(job.request)
 	given := map[string]any{}
 	if len(*place) > 0 {
 		if err := json.Unmarshal(*place, &given); err != nil {
@@ -250,7 +250,7 @@ func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *host.Spec, pc hos
 	}
 	card := &authoring.Card{
 		Plugin: spec.Name, Version: spec.Manifest.Version, Digest: spec.Digest, Size: spec.Size, Operation: job.op,
-		Input: job.input, Items: authoring.Items(job.request), State: plugin.State(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Input: job.input, Items: authoring.RequestItems(job.request), State: plugin.State(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	for _, lane := range job.lanes {
 		progress.start(fmt.Sprintf("measuring %s in the %s lane", job.op, lane))

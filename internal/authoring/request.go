@@ -69,9 +69,9 @@ func ReadRequest(op abi.Operation, document []byte) (any, error) {
 	return empty, nil
 }
 
-// Settings is where a request has its settings. request is one that [Request] or
+// RequestSettings is where a request has its settings. request is one that [Request] or
 // [ReadRequest] returns.
-func Settings(request any) *json.RawMessage {
+func RequestSettings(request any) *json.RawMessage {
 	switch r := request.(type) {
 	case *abi.ItemsRequest:
 		return &r.Settings
@@ -91,9 +91,9 @@ func Settings(request any) *json.RawMessage {
 	return new(json.RawMessage)
 }
 
-// Items is the number of items, turns, messages or texts of a request; for
+// RequestItems is the number of items, turns, messages or texts of a request; for
 // retrieve and memory of those that are asked for.
-func Items(request any) int {
+func RequestItems(request any) int {
 	switch r := request.(type) {
 	case *abi.ItemsRequest:
 		if r.Items == nil {

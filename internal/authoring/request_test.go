@@ -27,10 +27,10 @@ func TestRequests(t *testing.T) {
 			if info.Request == "QueryRequest" || info.Request == "Event" {
 				want = 1
 			}
-			if got := Items(r); got != want {
+			if got := RequestItems(r); got != want {
 				t.Errorf("%d items, want %d", got, want)
 			}
-			*Settings(r) = json.RawMessage(`{"a":1}`)
+			*RequestSettings(r) = json.RawMessage(`{"a":1}`)
 			doc, err := json.Marshal(r)
 			if err != nil {
 				t.Fatal(err)
