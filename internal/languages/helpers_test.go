@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -141,6 +142,45 @@ func TestHelpersReadAndWriteEverything(t *testing.T) {
 `, int64(math.MinInt64), nanos, metadata)
 		if b.String() != want {
 			t.Errorf("got\n%swant\n%s", b.String(), want)
+		}
+	})
+}
+
+// odd are metadata values that a lane could lose.
+func odd(language string) map[string]any {
+	values := map[string]any{
+		"": "no name", "tiny": 5e-324, "huge": math.MaxFloat64, "half": 1e23, "third": -1.0 / 3, "list": []any{int64(1), nil, "x\"y"},
+		"text": "\u2028é😀", "none": nil, "yes": true,
+	}
+	if language != "js" { // its numbers are floats, and whole ones are written as integers
+		values["big"], values["least"], values["whole"] = int64(math.MaxInt64), int64(math.MinInt64), 2.0
+	}
+	return values
+}
+
+func TestHelpersCopyMetadataAndTimes(t *testing.T) {
+	eachHelper(t, func(t *testing.T, language string, load func(*testing.T, host.PluginConfig) (*helper, error)) {
+		h, err := load(t, host.PluginConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in []pipeline.Item
+		for _, at := range []time.Time{created, time.Unix(-1, 999_000_000), time.Date(1700, 2, 28, 0, 0, 0, 0, time.UTC), {}} {
+			in = append(in, pipeline.Item{ID: "x", Content: "x", Source: pipeline.SourceRetrieval, Priority: 5, CreatedAt: at, Metadata: odd(language)})
+		}
+		got, err := h.run(t, map[string]any{"do": "copy"}, slices.Clone(in)...)
+		if err != nil || len(got) != 2*len(in) {
+			t.Fatalf("%d items, %v; want %d", len(got), err, 2*len(in))
+		}
+		want := odd(language)
+		want["more"] = "than before"
+		for i := range in {
+			if !reflect.DeepEqual(got[i].Metadata, want) {
+				t.Errorf("metadata\n%#v, want\n%#v", got[i].Metadata, want)
+			}
+			if at := got[len(in)+i].CreatedAt; !at.Equal(in[i].CreatedAt) && !in[i].CreatedAt.IsZero() {
+				t.Errorf("time %v came back as %v", in[i].CreatedAt, at)
+			}
 		}
 	})
 }

@@ -12,6 +12,8 @@ export class NewItem {
   /** 0 is the default of the source. */
   priority: i32 = 0;
   metadata: Metadata | null = null;
+  /** When it came into being, in nanoseconds since 1970; i64.MIN_VALUE is unknown. */
+  createdAt: i64 = i64.MIN_VALUE;
   constructor(public content: string) {}
 }
 

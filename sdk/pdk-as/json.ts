@@ -57,6 +57,13 @@ export class Cursor {
     return !this.bad;
   }
 
+  /** The member's key. */
+  key(): string {
+    scratch.clear();
+    new Cursor(this.keyStart - 1, this.keyEnd + 1).text(scratch);
+    return scratch.toString();
+  }
+
   /** Whether the member's key is the text, which has neither quotes nor escapes. */
   keyIs(text: string): bool {
     const n = <usize>text.length;
@@ -238,6 +245,24 @@ export class Value {
     return this.is(CharCode.Quote);
   }
 
+  get isBool(): bool {
+    return this.is(0x74) || this.is(0x66);
+  }
+
+  get isNumber(): bool {
+    const c: u32 = this.from < this.to ? load<u8>(this.from) : 0;
+    return c == 0x2d || c - 0x30 < 10;
+  }
+
+  /** Whether it is a number without fraction and exponent. */
+  get isInteger(): bool {
+    for (let at = this.from; at < this.to; at++) {
+      const c: u32 = load<u8>(at);
+      if (c == 0x2e || (c | 0x20) == 0x65) return false; // . e
+    }
+    return this.isNumber;
+  }
+
   /** The text of a string, or fallback if it is none. */
   text(fallback: string = ""): string {
     if (!this.is(CharCode.Quote)) return fallback;
@@ -248,8 +273,12 @@ export class Value {
 
   /** The number, or fallback if it is none. */
   number(fallback: f64 = 0): f64 {
-    const c: u32 = this.from < this.to ? load<u8>(this.from) : 0;
-    return c == 0x2d || c - 0x30 < 10 ? new Cursor(this.from, this.to).number() : fallback;
+    return this.isNumber ? new Cursor(this.from, this.to).number() : fallback;
+  }
+
+  /** The number without its fraction, all 64 bits of it, or fallback if it is none. */
+  integer(fallback: i64 = 0): i64 {
+    return this.isNumber ? new Cursor(this.from, this.to).integer() : fallback;
   }
 
   /** The truth value, or fallback if it is none. */
@@ -288,10 +317,7 @@ export class Value {
 }
 
 function sameKey(c: Cursor, key: string): bool {
-  if (c.keyIs(key)) return true;
-  scratch.clear();
-  new Cursor(c.keyStart - 1, c.keyEnd + 1).text(scratch);
-  return scratch.toString() == key;
+  return c.keyIs(key) || c.key() == key;
 }
 
 /** Adds a string in JSON, quotes included, whose UTF-8 lies at an address. */

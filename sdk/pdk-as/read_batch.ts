@@ -36,7 +36,7 @@ export function clear(request: Request): void {
   request.priorities = 0;
   request.tokenCounts = 0;
   request.times = 0;
-  request.metadata.clear();
+  request.meta.clear();
 }
 
 function section(request: Request, id: u32, at: usize, n: u32): bool {
@@ -44,7 +44,7 @@ function section(request: Request, id: u32, at: usize, n: u32): bool {
     case 1: texts(request.ids, request.length, at); break;
     case 2: request.scores = at; break;
     case 3: texts(request.texts, request.length, at); break;
-    case 4: request.metadata.open(at, request.length); break;
+    case 4: request.meta.open(at, request.length); break;
     case 5: texts(request.sources, request.length, at); break;
     case 6: request.priorities = at; break;
     case 7: request.tokenCounts = at; break;

@@ -94,7 +94,7 @@ function readItems(request: Request, c: Cursor): void {
   request.priorities = priorities.start;
   request.tokenCounts = tokenCounts.start;
   request.times = times.start;
-  request.metadata.objects = objects.start;
+  request.meta.objects = objects.start;
 }
 
 function readItem(c: Cursor): void {
@@ -152,6 +152,49 @@ export function parseTime(at: usize, n: u32): i64 {
   if (p + 6 <= end) offset = (digits(p + 1, 2) * 60 + digits(p + 4, 2)) * 60;
   if (p < end && load<u8>(p) == 0x2d) offset = -offset;
   return (seconds - offset) * 1_000_000_000 + nanos;
+}
+
+/** Adds the time that is so many nanoseconds after 1970, in UTC, such as 2025-03-01T12:30:00.5Z. */
+export function addTime(to: Buffer, nanos: i64): void {
+  let seconds = nanos / 1_000_000_000;
+  let rest = nanos % 1_000_000_000;
+  if (rest < 0) { rest += 1_000_000_000; seconds--; }
+  let day = seconds / 86400;
+  let second = seconds % 86400;
+  if (second < 0) { second += 86400; day--; }
+  addDate(to, day);
+  to.addASCII("T");
+  addDigits(to, second / 3600, 2);
+  to.addASCII(":");
+  addDigits(to, second / 60 % 60, 2);
+  to.addASCII(":");
+  addDigits(to, second % 60, 2);
+  if (rest) {
+    to.addASCII(".");
+    addDigits(to, rest, 9);
+  }
+  to.addASCII("Z");
+}
+
+// The inverse of days.
+function addDate(to: Buffer, since: i64): void {
+  const day = since + 719468; // since 0000-03-01; years here begin in March
+  const era = day / 146097;
+  const ofEra = day - era * 146097;
+  const yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36524 - ofEra / 146096) / 365;
+  const ofYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100);
+  const month = (5 * ofYear + 2) / 153;
+  addDigits(to, era * 400 + yearOfEra + (month < 10 ? 0 : 1), 4);
+  to.addASCII("-");
+  addDigits(to, month < 10 ? month + 3 : month - 9, 2);
+  to.addASCII("-");
+  addDigits(to, ofYear - (153 * month + 2) / 5 + 1, 2);
+}
+
+function addDigits(to: Buffer, value: i64, n: i32): void {
+  let unit: i64 = 1;
+  for (let i = 1; i < n; i++) unit *= 10;
+  for (; unit; unit /= 10) to.add<u8>(<u8>(0x30 + value / unit % 10));
 }
 
 function digits(at: usize, n: i32): i64 {

@@ -1,4 +1,5 @@
-import { Value } from "./json";
+import { Cursor, Value } from "./json";
+import { Metadata } from "./metadata";
 
 /** The column of texts: offsets and bytes, in the batch or decoded from JSON. */
 @final
@@ -48,7 +49,7 @@ export class Request {
   priorities: usize = 0;
   tokenCounts: usize = 0;
   times: usize = 0;
-  metadata: Metadata = new Metadata();
+  meta: MetadataColumn = new MetadataColumn();
 
   /** The text of the query. */
   get query(): string {
@@ -74,11 +75,16 @@ export class Request {
   /** When a row came into being, in nanoseconds since 1970; i64.MIN_VALUE when unknown. */
   createdAt(i: i32): i64 { return this.times ? load<i64>(this.times + (<usize>this.row(i) << 3)) : i64.MIN_VALUE; }
   /** The metadata value of a key in a row if it is a string, else null. */
-  metaText(i: i32, key: string): string | null { return this.metadata.text(this.row(i), key); }
+  metaText(i: i32, key: string): string | null { return this.meta.text(this.row(i), key); }
   /** The metadata value of a key in a row if it is a number, else fallback. */
-  metaNumber(i: i32, key: string, fallback: f64 = 0): f64 { return this.metadata.number(this.row(i), key, fallback); }
+  metaNumber(i: i32, key: string, fallback: f64 = 0): f64 { return this.meta.number(this.row(i), key, fallback); }
+  /** The metadata value of a key in a row if it is an integer, else fallback. */
+  metaInteger(i: i32, key: string, fallback: i64 = 0): i64 { return this.meta.integer(this.row(i), key, fallback); }
   /** The metadata value of a key in a row if it is true or false, else fallback. */
-  metaBool(i: i32, key: string, fallback: bool = false): bool { return this.metadata.bool(this.row(i), key, fallback); }
+  metaBool(i: i32, key: string, fallback: bool = false): bool { return this.meta.bool(this.row(i), key, fallback); }
+
+  /** A copy of the metadata of a row, to be changed and given to setMetadata. */
+  metadata(i: i32): Metadata { return this.meta.copy(this.row(i)); }
 
   @inline private row(i: i32): i32 {
     if (<u32>i >= <u32>this.length) throw new RangeError("no such row");
@@ -88,7 +94,7 @@ export class Request {
 
 /** The metadata column: a table in the batch lane, texts of objects in the JSON lane. */
 @final
-export class Metadata {
+export class MetadataColumn {
   /** The JSON lane: offset and end of each row's object, 0 and 0 for none. */
   objects: usize = 0;
   private keys: u32 = 0;
@@ -142,10 +148,59 @@ export class Metadata {
     return kind == 2 ? <f64>load<i64>(cell) : kind == 3 ? load<f64>(cell) : fallback;
   }
 
+  integer(i: i32, key: string, fallback: i64): i64 {
+    if (this.objects) {
+      const value = this.value(i, key);
+      return value.isInteger ? value.integer() : fallback;
+    }
+    const at = this.find(i, key);
+    return at >= 0 && load<u8>(this.kinds + at) == 2 ? load<i64>(this.cells + (<usize>at << 3)) : fallback;
+  }
+
   bool(i: i32, key: string, fallback: bool): bool {
     if (this.objects) return this.value(i, key).bool(fallback);
     const at = this.find(i, key);
     return at >= 0 && load<u8>(this.kinds + at) == 1 ? load<u8>(this.cells + (<usize>at << 3)) != 0 : fallback;
+  }
+
+  copy(i: i32): Metadata {
+    const metadata = new Metadata();
+    if (this.objects) this.copyObject(i, metadata);
+    else if (this.keys) this.copyEntries(i, metadata);
+    return metadata;
+  }
+
+  private copyObject(i: i32, to: Metadata): void {
+    const at = this.objects + (<usize>i << 3);
+    const c = new Cursor(load<u32>(at), load<u32>(at, 4));
+    if (!c.take(0x7b)) return;
+    for (let first = true; c.member(first); first = false) {
+      const key = c.key();
+      const value = c.value();
+      if (value.isText) to.setText(key, value.text());
+      else if (value.isInteger) to.setInteger(key, value.integer());
+      else if (value.isNumber) to.setNumber(key, value.number());
+      else if (value.isBool) to.setBool(key, value.bool());
+      else if (!value.exists) to.setNull(key);
+      else to.setJSON(key, value.toString());
+    }
+  }
+
+  private copyEntries(i: i32, to: Metadata): void {
+    const end = load<u32>(this.rows + (<usize>i << 2), 4);
+    for (let e = load<u32>(this.rows + (<usize>i << 2)); e < end; e++) {
+      const offset = this.keyOffsets + (<usize>load<u32>(this.entryKeys + (<usize>e << 2)) << 2);
+      const key = String.UTF8.decodeUnsafe(this.keyBytes + load<u32>(offset), load<u32>(offset, 4) - load<u32>(offset));
+      const cell = this.cells + (<usize>e << 3);
+      switch (load<u8>(this.kinds + e)) {
+        case 0: to.setNull(key); break;
+        case 1: to.setBool(key, load<u64>(cell) != 0); break;
+        case 2: to.setInteger(key, load<i64>(cell)); break;
+        case 3: to.setNumber(key, load<f64>(cell)); break;
+        case 4: to.setText(key, String.UTF8.decodeUnsafe(this.values + load<u32>(cell), load<u32>(cell, 4))); break;
+        default: to.setJSON(key, String.UTF8.decodeUnsafe(this.values + load<u32>(cell), load<u32>(cell, 4)));
+      }
+    }
   }
 
   private value(i: i32, key: string): Value {

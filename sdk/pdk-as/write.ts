@@ -1,6 +1,7 @@
 import { Buffer } from "./buffer";
 import { Changes, NewItem, TextsOut } from "./changes";
 import { addString as addStringAt } from "./json";
+import { addTime } from "./read_json";
 import { addText, Metadata, metadataJSON, metadataSection } from "./metadata";
 
 const pieces = new Buffer(); // id u16, type u16, address u32, length u32, address u32, length u32
@@ -9,11 +10,12 @@ const metadataOut = new Buffer();
 const itemMetadata = new Buffer();
 const itemScores = new Buffer();
 const itemPriorities = new Buffer();
+const itemTimes = new Buffer();
 const itemKeys = new TextsOut();
 const itemTexts = new TextsOut();
 const itemSources = new TextsOut();
 
-const enum Type { Numbers = 3, Floats = 6, Texts = 7, Metadata = 8 }
+const enum Type { Numbers = 3, Times = 4, Floats = 6, Texts = 7, Metadata = 8 }
 
 function section(id: i32, type: i32, first: Buffer, second: Buffer | null = null): void {
   pieces.add<u16>(<u16>id);
@@ -62,6 +64,7 @@ function itemSections(items: NewItem[]): void {
   itemSources.clear();
   itemScores.clear();
   itemPriorities.clear();
+  itemTimes.clear();
   itemMetadata.clear();
   for (let i = 0; i < items.length; i++) {
     const item = items[i];
@@ -70,6 +73,7 @@ function itemSections(items: NewItem[]): void {
     itemSources.add(item.source);
     itemScores.add<f64>(item.score);
     itemPriorities.add<i32>(item.priority);
+    itemTimes.add<i64>(item.createdAt);
     metadata.push(item.metadata);
   }
   metadataSection(itemMetadata, metadata);
@@ -79,6 +83,7 @@ function itemSections(items: NewItem[]): void {
   section(4, Type.Metadata, itemMetadata);
   section(5, Type.Texts, itemSources.offsets, itemSources.bytes);
   section(6, Type.Numbers, itemPriorities);
+  section(8, Type.Times, itemTimes);
 }
 
 // Puts the sections one after the other, each at a multiple of 8.
@@ -193,6 +198,11 @@ function itemsJSON(to: Buffer, items: NewItem[]): void {
     to.addASCII(',"score":');
     to.addASCII(item.score.toString());
     if (item.priority) { to.addASCII(',"priority":'); to.addASCII(item.priority.toString()); }
+    if (item.createdAt != i64.MIN_VALUE) {
+      to.addASCII(',"created_at":"');
+      addTime(to, item.createdAt);
+      to.addASCII('"');
+    }
     const metadata = item.metadata;
     if (metadata !== null) { to.addASCII(',"metadata":'); metadataJSON(to, metadata); }
     to.addASCII("}");

@@ -18,6 +18,10 @@ export function process(request, settings) {
       console.error("an error ü");
       throw `${config("region") ?? "none"} ${config("zone") ?? "none"}`;
     case "scores": return { scores: request.items.map(({ score }, row) => ({ row, score: score ?? 0 })) };
+    case "copy": return {
+      edits: request.items.map(({ metadata }, row) => ({ row, metadata: { ...metadata, more: "than before" } })),
+      items: request.items.map(({ created_at }, row) => ({ content: `copy ${row}`, created_at })),
+    };
     case "drop": return { keep: request.items.map((_, row) => row).filter((row) => row !== 1) };
   }
   return everything(request, settings);

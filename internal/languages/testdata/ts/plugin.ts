@@ -41,6 +41,16 @@ function process(request: Request, changes: Changes): i32 {
     changes.drop(1);
     return DONE;
   }
+  if (what == "copy") {
+    for (let i = 0; i < request.length; i++) {
+      if (request.metaInteger(i, "big") != i64.MAX_VALUE) return fail("big is " + request.metaInteger(i, "big").toString());
+      changes.setMetadata(i, request.metadata(i).setText("more", "than before"));
+      const item = new NewItem("copy " + i.toString());
+      item.createdAt = request.createdAt(i);
+      changes.add(item);
+    }
+    return DONE;
+  }
   return everything(request, changes);
 }
 
