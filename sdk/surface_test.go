@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -70,12 +71,12 @@ func show(t *testing.T, items []pipeline.Item) string {
 	return b.String()
 }
 
-// buildSurface builds the guest of a language; without its toolchain the test is
+// buildGuest builds a guest of a language; without its toolchain the test is
 // skipped, in CI it fails.
-func buildSurface(t *testing.T, language string) *host.Spec {
+func buildGuest(t *testing.T, guest, language string) *host.Spec {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "surface.wasm")
-	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: filepath.Join("testdata", "surface", language), Output: out})
+	out := filepath.Join(t.TempDir(), guest+".wasm")
+	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: filepath.Join("testdata", guest, language), Output: out})
 	if errors.Is(err, authoring.ErrMissing) && os.Getenv("CI") == "" {
 		t.Skipf("NOT TESTED: %v", err)
 	}
@@ -85,20 +86,72 @@ func buildSurface(t *testing.T, language string) *host.Spec {
 	return built.Spec
 }
 
+var helperLanguages = []string{"c", "rust", "zig"}
+
+// newHost makes a host that counts words and logs to w, if there is one.
+func newHost(t *testing.T, w *bytes.Buffer) *host.Host {
+	t.Helper()
+	cfg := host.Config{Tokenizer: pipeline.WordTokenizer()}
+	if w != nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(w, nil))
+	}
+	h, err := host.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// TestDocuments runs init and an operation of the JSON lane alone, twice, with
+// what the host does for a plugin.
+func TestDocuments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs compilers")
+	}
+	var log bytes.Buffer
+	h := newHost(t, &log)
+	for _, language := range helperLanguages {
+		t.Run(language, func(t *testing.T) {
+			log.Reset()
+			p, err := h.Load(t.Context(), buildGuest(t, "documents", language), host.PluginConfig{
+				Settings: map[string]any{"prefix": "<é\n"}, Config: map[string]string{"mode": "fast"},
+				Grants: host.Grants{KV: &host.KVGrant{}, Services: []string{"count_tokens"}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := p.Classifier(host.StepOptions{Settings: map[string]any{"suffix": "\">"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				label, err := c.Classify(t.Context(), &pipeline.Query{Text: "three small words"})
+				if want := "<é\nfast:three small words:3\">"; err != nil || label != want {
+					t.Errorf("label %q, %v; want %q", label, err, want)
+				}
+			}
+			if !strings.Contains(log.String(), `msg="\">"`) {
+				t.Errorf("log %s", &log)
+			}
+		})
+	}
+}
+
 // TestSurface holds every column and every kind of change that the helper
 // libraries offer to the same in Go, in both lanes.
 func TestSurface(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs compilers")
 	}
-	h, err := host.New(t.Context(), host.Config{Tokenizer: pipeline.WordTokenizer()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close(context.Background())
-	for _, language := range []string{"c", "rust", "zig"} {
+	h := newHost(t, nil)
+	for _, language := range helperLanguages {
 		t.Run(language, func(t *testing.T) {
-			spec := buildSurface(t, language)
+			spec := buildGuest(t, "surface", language)
 			for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
 				p, err := h.Load(t.Context(), spec, host.PluginConfig{Lane: lane})
 				if err != nil {
