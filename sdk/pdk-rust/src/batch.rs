@@ -30,8 +30,21 @@ pub enum Section {
 
 /// Id and type of each section, in the order of [`Section`].
 const KNOWN: [(u32, u32); 15] = [
-    (1, 7), (2, 6), (3, 7), (4, 8), (5, 7), (6, 3), (7, 3), (8, 4),
-    (256, 1), (257, 2), (258, 2), (259, 5), (260, 2), (261, 3), (262, 3),
+    (1, 7),
+    (2, 6),
+    (3, 7),
+    (4, 8),
+    (5, 7),
+    (6, 3),
+    (7, 3),
+    (8, 4),
+    (256, 1),
+    (257, 2),
+    (258, 2),
+    (259, 5),
+    (260, 2),
+    (261, 3),
+    (262, 3),
 ];
 
 /// A batch whose layout was checked once.
@@ -117,7 +130,7 @@ impl<'a> Batch<'a> {
             _ => bytes.len() == 8 * rows,
         };
         self.sections[n] = bytes;
-        sound.then(|| ())
+        sound.then_some(())
     }
 
     /// The text of a row; empty when the column was not sent.
@@ -175,7 +188,8 @@ impl<'a> Metadata<'a> {
     /// 5 key bytes, 6 value bytes, 7 the end.
     fn part(&self, n: usize) -> u64 {
         let (keys, entries) = (self.head(0), self.head(1));
-        let sizes = [8 * entries, 4 * (self.rows as u64 + 1), 4 * (keys + 1), 4 * entries, entries, self.head(2), self.head(3)];
+        let sizes =
+            [8 * entries, 4 * (self.rows as u64 + 1), 4 * (keys + 1), 4 * entries, entries, self.head(2), self.head(3)];
         16 + sizes[..n].iter().sum::<u64>()
     }
 

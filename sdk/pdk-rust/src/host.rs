@@ -51,7 +51,8 @@ pub fn count_tokens(text: &str) -> u64 {
 pub fn http(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, Vec<u8>) {
     let headers = headers.iter().map(|&(k, v)| (k.to_string(), v.into())).collect();
     let mut request = String::new();
-    Json::object([("method", method.into()), ("url", url.into()), ("headers", Json::Object(headers))]).write(&mut request);
+    Json::object([("method", method.into()), ("url", url.into()), ("headers", Json::Object(headers))])
+        .write(&mut request);
     let body = if body.is_empty() { 0 } else { block(body) };
     let (at, status) = unsafe { (env::http_request(block(request.as_bytes()), body), env::http_status_code()) };
     (status as u16, found(at).unwrap_or_default())

@@ -27,7 +27,7 @@ impl Json {
     pub fn parse(text: &str) -> Option<Json> {
         let mut p = Parser { text, at: 0 };
         let v = p.value(0)?;
-        (p.peek() == 0 && p.at == text.len()).then(|| v)
+        (p.peek() == 0 && p.at == text.len()).then_some(v)
     }
 
     /// The member of an object, [`Json::Null`] when there is none.

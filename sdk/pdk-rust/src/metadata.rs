@@ -68,7 +68,7 @@ impl Table {
             }
         };
         self.kinds.push(kind);
-        self.cells.push(cell | ((self.values.len() - start) as u64) << 32 * (kind > 3) as u32);
+        self.cells.push(cell | ((self.values.len() - start) as u64) << (32 * (kind > 3) as u32));
     }
 
     /// Appends the section.

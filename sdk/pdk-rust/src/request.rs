@@ -9,6 +9,8 @@ pub struct Request<'a> {
     settings: Json,
 }
 
+// One request lives at a time: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 enum Source<'a> {
     Batch(Batch<'a>),
     Document(&'a Json),
@@ -53,7 +55,9 @@ impl<'a> Request<'a> {
 
     fn cell(&self, name: &str, row: u32) -> &Json {
         match &self.source {
-            Source::Document(doc) => doc.get("items").list().get(row as usize).map_or(&Json::Null, |item| item.get(name)),
+            Source::Document(doc) => {
+                doc.get("items").list().get(row as usize).map_or(&Json::Null, |item| item.get(name))
+            }
             Source::Batch(_) => &Json::Null,
         }
     }
@@ -105,7 +109,7 @@ impl<'a> Request<'a> {
             Source::Batch(b) => b.bits(Section::CreatedAt, row) as i64,
             Source::Document(_) => time::parse(self.cell("created_at", row).text().unwrap_or("")),
         };
-        (ns != time::NONE).then(|| ns)
+        (ns != time::NONE).then_some(ns)
     }
 
     /// A metadata value of a row, [`Json::Null`] when there is none.

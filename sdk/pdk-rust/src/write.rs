@@ -128,7 +128,7 @@ pub fn document(c: &Changes) -> String {
         member(&mut out, "edits");
         out.push('[');
         edits(&mut out, "content", &c.texts, |out, text| string(out, text));
-        edits(&mut out, "metadata", &c.metadata, |out, m| object(out, m));
+        edits(&mut out, "metadata", &c.metadata, object);
         edits(&mut out, "priority", &c.priorities, |out, p| _ = write!(out, "{}", p));
         out.push(']');
     }
