@@ -19,7 +19,11 @@ type Settings struct {
 
 // Validate derives what each call needs. The SDK calls it once per settings.
 func (s *Settings) Validate() error {
-	s.words = strings.FieldsFunc(lower(s.Keywords), func(r rune) bool { return r == ' ' })
+	keywords := []byte(s.Keywords)
+	for i, c := range keywords {
+		keywords[i] = lower(c)
+	}
+	s.words = strings.FieldsFunc(string(keywords), func(r rune) bool { return r == ' ' })
 	return nil
 }
 
@@ -31,7 +35,7 @@ func keep(r *pdk.Request, s *Settings) (rows []int, err error) {
 	}
 	all := s.Match == "all"
 	for i := range r.Items.Len() {
-		if matches(lower(r.Items.Text(i)), s.words, all) {
+		if matches(r.Items.Text(i), s.words, all) {
 			rows = append(rows, i)
 		}
 	}
@@ -40,22 +44,41 @@ func keep(r *pdk.Request, s *Settings) (rows []int, err error) {
 
 func matches(text string, words []string, all bool) bool {
 	for _, word := range words {
-		if strings.Contains(text, word) != all {
+		if contains(text, word) != all {
 			return !all
 		}
 	}
 	return all
 }
 
-// lower lowers the letters of ASCII and no others, as strings.ToLower would.
-func lower(text string) string {
-	b := []byte(text)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
+// contains reports whether a text has a word, which is in lower case, without
+// making a copy of the text in lower case.
+func contains(text, word string) bool {
+	head, tail := word[0], word[1:]
+	for i := range len(text) - len(tail) {
+		if lower(text[i]) == head && hasPrefix(text[i+1:], tail) {
+			return true
 		}
 	}
-	return string(b)
+	return false
+}
+
+// hasPrefix reports whether a text that is long enough begins with a prefix.
+func hasPrefix(text, prefix string) bool {
+	for i := range len(prefix) {
+		if lower(text[i]) != prefix[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// lower lowers the letters of ASCII and no others, as strings.ToLower would.
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }
 
 func main() {}
