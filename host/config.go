@@ -20,6 +20,13 @@ type Config struct {
 	// when there is no such directory. CacheOff: none. What lies in it is
 	// executed, so nobody else may be able to write to it.
 	CacheDir string
+	// ImageCache is what images of plugins may take on disk, in the folder images
+	// of CacheDir, in bytes: the state after an init that takes long and depends
+	// on nothing but module, settings, grants and mounted files, so that the next
+	// process need not run it. 0: DefaultImageCache. Negative: none. It holds what
+	// plugins hold in memory; those with Config values, which may be secrets, are
+	// left out.
+	ImageCache int64
 	// Tokenizer counts the tokens of the items guests add or rewrite. nil: the
 	// encoding cl100k_base, loaded when first needed.
 	Tokenizer pipeline.Tokenizer
@@ -210,6 +217,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Memory == 0 {
 		c.Memory = DefaultHostMemory
+	}
+	if c.ImageCache == 0 {
+		c.ImageCache = DefaultImageCache
 	}
 	if err := c.DefaultLimits.check(); err != nil {
 		return c, fmt.Errorf("host config: default %w", err)

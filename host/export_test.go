@@ -73,6 +73,12 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 	return !in.foreign
 }
 
+// KeepAllImages has a host keep images on disk however little time they took.
+func KeepAllImages(h *Host) { h.slowInit = 0 }
+
+// Prune is prune.
+var Prune = prune
+
 // MakeInstance makes an instance of a plugin and closes it.
 func MakeInstance(p *Plugin) error {
 	in, err := p.newInstance(context.Background())

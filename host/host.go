@@ -27,6 +27,11 @@ type Host struct {
 	tokens    tokenizer
 	kv        kvStores
 
+	// imageDir is the folder of images, "" if there is none; slowInit is how long
+	// an init takes at least whose image goes there.
+	imageDir string
+	slowInit time.Duration
+
 	// compiling admits one compilation at a time.
 	compiling chan struct{}
 
@@ -51,9 +56,11 @@ type moduleKey struct {
 type module struct {
 	key      moduleKey
 	compiled wazero.CompiledModule
-	// open is how the host reaches the state of its instances.
-	open  *wasmbin.Prepared
-	users int
+	// digest identifies the module as it was rewritten; open is how the host
+	// reaches the state of its instances.
+	digest [sha256.Size]byte
+	open   *wasmbin.Prepared
+	users  int
 }
 
 // New makes a host. The error names the field of cfg that is not valid.
@@ -74,6 +81,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	}
 	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
 	h.tokens.given = cfg.Tokenizer
+	h.imageDir, h.slowInit = openImages(cfg), slowInit
 	return h, nil
 }
 
@@ -215,12 +223,13 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 		h.cfg.OnCompile(name, false, 0)
 		defer func() { h.cfg.OnCompile(name, true, time.Since(begin)) }()
 	}
+	digest := sha256.Sum256(open.Wasm)
 	compiled, err := e.compile(ctx, open.Wasm, h.cfg.CompileWorkers)
 	if err != nil {
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
 	open.Wasm = nil // compiled, and of no more use
-	return &module{compiled: compiled, open: open, users: 1}, nil
+	return &module{compiled: compiled, digest: digest, open: open, users: 1}, nil
 }
 
 // release gives a module back; the last user frees it.

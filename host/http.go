@@ -47,7 +47,7 @@ func httpRequest(c *callState, s []uint64) {
 	}
 	body, _ := in.kernel.Bytes(s[1])
 	c.spend(costHTTP + int64(len(doc)+len(body)))
-	in.http = lastHTTP{}
+	in.http, in.outside = lastHTTP{}, true
 	answer, err := in.plugin.client.send(c, doc, body)
 	s[0] = 0
 	var f *fault

@@ -53,7 +53,7 @@ func (p *Plugin) capture(in *instance) error {
 		im.fixed = *in.fixed
 	}
 	in.lin.Map(im.memory) // which gives back what this instance holds of it
-	p.image = im
+	p.image, p.outside = im, in.outside
 	return nil
 }
 

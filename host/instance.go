@@ -69,6 +69,8 @@ type instance struct {
 	// bare says that only the start section has run, and that this instance
 	// serves one call: a program's main, which may end with exit code 0.
 	bare bool
+	// outside says that it asked the network or the key-value store.
+	outside bool
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
 	calls   int

@@ -46,6 +46,8 @@ const (
 	DefaultMaxInstances = 256
 	// DefaultHostMemory bounds the linear memory of a whole host.
 	DefaultHostMemory = 2 << 30
+	// DefaultImageCache bounds the images on disk: a few large indexes.
+	DefaultImageCache = 1 << 30
 	// RequestFactor is how far above a default the manifest of a plugin may
 	// ask; only the operator's own configuration goes further.
 	RequestFactor = 4

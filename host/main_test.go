@@ -52,6 +52,9 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 		cfg.CacheDir = cacheDir
 	}
 	cfg.Portable = cfg.Portable || portable()
+	if cfg.ImageCache == 0 { // images of other tests would spare an init that a test counts
+		cfg.ImageCache = -1
+	}
 	if cfg.Tokenizer == nil {
 		cfg.Tokenizer = pipeline.WordTokenizer()
 	}

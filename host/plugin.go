@@ -48,6 +48,10 @@ type Plugin struct {
 	// cold says that instances are not warmed up before the image is made: the
 	// guest fails at it.
 	cold bool
+	// outside says that init drew on what is not known before it runs, so that its
+	// image serves this process only. It is settled when the first instance is
+	// made.
+	outside bool
 
 	// made counts the instances made so far.
 	made atomic.Int64
@@ -188,9 +192,15 @@ func (p *Plugin) open(ctx context.Context) error {
 	}
 	h.plugins[p] = true
 	h.mu.Unlock()
+	name := p.imageName()
+	if p.restore(ctx, name) {
+		return nil
+	}
+	began := time.Now()
 	if err := p.pool.first(ctx, p.capture); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
+	p.preserve(name, time.Since(began))
 	return nil
 }
 
@@ -211,10 +221,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 	delete(h.plugins, p)
 	h.mu.Unlock()
 	closeMounts(p.mounts)
-	if p.image != nil {
-		h.memory.give(p.image.memory.Held())
-		p.image.memory.Free()
-	}
+	p.forget()
 	if p.client != nil {
 		p.client.close()
 	}

@@ -50,6 +50,7 @@ func (in *instance) store() *kvStore {
 	if in.plugin.kv == nil {
 		panic(denied("kv", "grants.kv, and ask for it in the manifest's permissions"))
 	}
+	in.outside = true
 	return in.plugin.kv
 }
 

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"bytes"
+	"iter"
 	"sort"
 )
 
@@ -42,6 +43,38 @@ func Copy(mem []byte) *Image {
 	im := parts(mem)
 	im.hold()
 	return im
+}
+
+// Part is a part of an image: bytes and where they belong.
+type Part struct {
+	At    int
+	Bytes []byte
+}
+
+// Rebuild makes an image of a size of its parts, which must be in order and lie
+// within it. With shared it goes into a file in memory, where the system has such.
+func Rebuild(size int, parts []Part, shared bool) *Image {
+	im := &Image{size: size}
+	for _, p := range parts {
+		im.runs = append(im.runs, run{p.At, p.Bytes})
+		im.held += int64(len(p.Bytes))
+	}
+	if shared {
+		im.file, _ = newBacking(im)
+	}
+	im.hold()
+	return im
+}
+
+// Parts are the parts of the image that are not zero. They must not be changed.
+func (im *Image) Parts() iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for _, r := range im.runs {
+			if !yield(r.at, r.bytes) {
+				return
+			}
+		}
+	}
 }
 
 // parts finds what is not zero, as views of the memory.

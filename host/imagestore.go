@@ -1,0 +1,187 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
+)
+
+// Images that took long to make are kept on disk, so that another process, or a
+// later one, need not run init again. The name of one is the hash of all that init
+// can depend on: the module as it was rewritten, settings, grants, limits, and
+// the names, sizes and times of the files it may read. What cannot be put into a
+// name keeps an image off the disk: answers from the network, the key-value store,
+// functions of the embedder, and files that changed in the meantime. So do config
+// values, which may be secrets.
+
+const (
+	// imageFolder is the folder of images in the cache directory.
+	imageFolder = "images"
+	// imageFormat is part of the names; a change of what images hold, or of what
+	// host functions answer in init, needs a new one.
+	imageFormat = 1
+	// slowInit is how long an init takes that is worth the disk: reading an image
+	// of a few MiB and checking it takes a good part of that.
+	slowInit = 20 * time.Millisecond
+	// maxFingerprint is the most files of all mounts whose changes are looked for.
+	maxFingerprint = 50_000
+	// settling is the age at which a change to a file certainly shows in its time.
+	settling = 100 * time.Millisecond
+)
+
+// imageName is the file of the plugin's image, "" if it is not kept on disk. It
+// changes with the mounted files.
+func (p *Plugin) imageName() string {
+	dir := p.host.imageDir
+	if dir == "" || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
+		len(p.cfg.Config) > 0 || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
+		return ""
+	}
+	files, ok := fingerprint(p.mounts)
+	if !ok {
+		return ""
+	}
+	tokenizer := ""
+	if len(p.granted.services) > 0 {
+		if t, err := p.host.Tokenizer(); err == nil {
+			tokenizer = t.Name()
+		}
+	}
+	key, err := json.Marshal([]any{
+		imageFormat, p.spec.digest(), p.module.digest, string(p.initRequest), p.state == StateReset,
+		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
+		p.granted.services, tokenizer, files,
+	})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(key)
+	return filepath.Join(dir, hex.EncodeToString(sum[:]))
+}
+
+// digest identifies the module file.
+func (s *Spec) digest() [sha256.Size]byte { return sha256.Sum256(s.wasm) }
+
+// fingerprint is a hash of the names, sizes and times of all mounted files. ok is
+// false if there are too many, or one changed just now.
+func fingerprint(mounts []mount) (sum string, ok bool) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	seen := 0
+	var newest time.Time
+	for _, m := range mounts {
+		_ = enc.Encode([]any{m.guest, m.writable})
+		err := fs.WalkDir(m.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+			if seen++; err != nil || seen > maxFingerprint {
+				return errors.Join(err, fs.ErrInvalid)
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			if t := info.ModTime(); t.After(newest) {
+				newest = t
+			}
+			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode()})
+		})
+		if err != nil {
+			return "", false
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), time.Since(newest) > settling
+}
+
+// restore starts the plugin from the image of that name, if there is one that
+// serves. A damaged one is removed.
+func (p *Plugin) restore(ctx context.Context, name string) bool {
+	if name == "" {
+		return false
+	}
+	im, err := readImage(name, p.rebuild)
+	if err == nil && (len(im.globals) != len(p.module.open.Globals) || int64(im.memory.Size()) > p.limits.Memory || im.hasBox != p.spec.exports[abi.MailboxExport]) {
+		im.memory.Free()
+		err = errImageFile
+	}
+	if err != nil {
+		if errors.Is(err, errImageFile) {
+			_ = os.Remove(name)
+		}
+		return false
+	}
+	if !p.host.memory.take(im.memory.Held()) {
+		im.memory.Free()
+		return false
+	}
+	p.image = im
+	if err := p.pool.first(ctx, p.accept); err != nil {
+		p.log.Debug("image of an earlier process does not serve", "error", err)
+		p.forget()
+		return false
+	}
+	now := time.Now()
+	_ = os.Chtimes(name, now, now) // least recently used ones go first
+	p.log.Debug("image of an earlier process taken", "file", name)
+	return true
+}
+
+// rebuild makes the memory of an image of its parts.
+func (p *Plugin) rebuild(size int, parts []linear.Part) *linear.Image {
+	return linear.Rebuild(size, parts, !p.engine.portable)
+}
+
+// accept checks the first instance that was made from an image of disk.
+func (p *Plugin) accept(in *instance) error {
+	if why := p.uncaptured(in); why != "" {
+		return errors.New(why)
+	}
+	if in.hasBox {
+		_, err := readMailbox(in.mem, in.mailbox)
+		return err
+	}
+	return nil
+}
+
+// forget gives up the image.
+func (p *Plugin) forget() {
+	if p.image == nil {
+		return
+	}
+	p.host.memory.give(p.image.memory.Held())
+	p.image.memory.Free()
+	p.image = nil
+}
+
+// preserve keeps the image on disk under the name it had before init, if that took
+// long enough and nothing it may have read has changed since.
+func (p *Plugin) preserve(name string, took time.Duration) {
+	if name == "" || p.image == nil || p.outside || took < p.host.slowInit || p.image.memory.Held() > p.host.cfg.ImageCache ||
+		p.imageName() != name {
+		return
+	}
+	if err := writeImage(name, p.image); err != nil {
+		p.log.Debug("image not kept", "error", err)
+		return
+	}
+	prune(filepath.Dir(name), p.host.cfg.ImageCache)
+}
+
+// openImages returns the folder of images, "" if none is to be used.
+func openImages(cfg Config) string {
+	if cfg.CacheDir == "" || cfg.ImageCache < 0 {
+		return ""
+	}
+	dir := filepath.Join(cfg.CacheDir, imageFolder)
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	return dir
+}

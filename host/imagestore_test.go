@@ -1,0 +1,224 @@
+package host_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// imageFiles are the images on disk.
+func imageFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "images", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// started loads the guest "counting" in a host of its own, as another process
+// does, and returns how often init ran and what a call found.
+func started(t *testing.T, hc host.Config, pc host.PluginConfig) (inits int, f found) {
+	t.Helper()
+	var log bytes.Buffer
+	hc.Logger, hc.Tokenizer, hc.Portable = slog.New(slog.NewTextHandler(&log, nil)), pipeline.WordTokenizer(), portable()
+	h, err := host.New(t.Context(), hc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.KeepAllImages(h)
+	p := loadCounting(t, h, pc)
+	if f, err = count(t, p, "q", nil); err != nil {
+		t.Error(err)
+	}
+	if err := h.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if instances, memory := host.Usage(h); instances != 0 || memory != 0 {
+		t.Errorf("%d instances and %d bytes held", instances, memory)
+	}
+	return strings.Count(log.String(), "init 1"), f
+}
+
+// A second process starts where the first one's init ended.
+func TestImagesOnDisk(t *testing.T) {
+	for _, state := range []string{host.StateReset, host.StateKeep} {
+		hc := host.Config{CacheDir: t.TempDir()}
+		pc := host.PluginConfig{State: state, Settings: map[string]any{"index": 500}}
+		for n, want := range []int{1, 0, 0} {
+			inits, f := started(t, hc, pc)
+			if inits != want || f.Index != 500 || f.Inits != 1 || f.Calls != 1 {
+				t.Errorf("%s, process %d: init ran %d times (want %d), finds %+v", state, n, inits, want, f)
+			}
+		}
+		pc.Settings["index"] = 501
+		if inits, f := started(t, hc, pc); inits != 1 || f.Index != 501 {
+			t.Errorf("other settings: init ran %d times, finds %+v", inits, f)
+		}
+		pc.Limits.Memory = 48 << 20
+		if inits, _ := started(t, hc, pc); inits != 1 {
+			t.Errorf("other limits: init ran %d times", inits)
+		}
+	}
+}
+
+func TestImagesThatAreNotKept(t *testing.T) {
+	for name, tc := range map[string]struct {
+		host   host.Config
+		plugin host.PluginConfig
+	}{
+		"switched off":   {host.Config{ImageCache: -1}, host.PluginConfig{}},
+		"too large":      {host.Config{ImageCache: 1 << 10}, host.PluginConfig{}},
+		"config values":  {host.Config{}, host.PluginConfig{Config: map[string]string{"token": "secret"}}},
+		"deterministic":  {host.Config{}, host.PluginConfig{Deterministic: true}},
+		"fresh":          {host.Config{}, host.PluginConfig{State: host.StateFresh}},
+		"its files open": {host.Config{}, host.PluginConfig{Settings: map[string]any{"open": "/docs/a"}, Grants: host.Grants{Files: []host.FileGrant{{Host: settledFolder(t), Guest: "/docs"}}}}},
+	} {
+		tc.host.CacheDir = t.TempDir()
+		for range 2 {
+			if inits, _ := started(t, tc.host, tc.plugin); inits == 0 {
+				t.Errorf("%s: init did not run", name)
+			}
+		}
+		if files := imageFiles(t, tc.host.CacheDir); len(files) != 0 {
+			t.Errorf("%s: %v", name, files)
+		}
+	}
+}
+
+// settledFolder is a folder with a file that has not changed lately.
+func settledFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a")
+	if err := os.WriteFile(file, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	age(t, dir, file)
+	return dir
+}
+
+// age gives files a time in the past.
+func age(t *testing.T, files ...string) {
+	t.Helper()
+	past := time.Now().Add(-time.Hour)
+	for _, f := range files {
+		if err := os.Chtimes(f, past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An index of mounted files is made again when one of them changes, comes or goes.
+func TestImagesFollowMountedFiles(t *testing.T) {
+	dir := settledFolder(t)
+	file := filepath.Join(dir, "a")
+	hc := host.Config{CacheDir: t.TempDir()}
+	pc := host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs"}}}}
+	starts := func(when string, want int) {
+		t.Helper()
+		if inits, _ := started(t, hc, pc); inits != want {
+			t.Errorf("%s: init ran %d times (want %d)", when, inits, want)
+		}
+	}
+	starts("first", 1)
+	starts("unchanged", 0)
+	if err := os.WriteFile(file, []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	age(t, file)
+	starts("changed", 1)
+	starts("unchanged again", 0)
+	if err := os.WriteFile(filepath.Join(dir, "b"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	starts("just added", 1)
+	age(t, dir, filepath.Join(dir, "b"))
+	starts("added", 1)
+	starts("unchanged at last", 0)
+}
+
+// However an image is damaged, init runs again and the image is as it was.
+func TestDamagedImages(t *testing.T) {
+	hc := host.Config{CacheDir: t.TempDir()}
+	started(t, hc, host.PluginConfig{})
+	files := imageFiles(t, hc.CacheDir)
+	if len(files) != 1 {
+		t.Fatalf("images %v", files)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damaged := range map[string][]byte{
+		"empty": nil, "half": whole[:len(whole)/2], "longer": append(bytes.Clone(whole), 0), "other magic": append([]byte{'X'}, whole[1:]...),
+		"other byte": func() []byte { b := bytes.Clone(whole); b[len(b)-1] ^= 1; return b }(),
+	} {
+		if err := os.WriteFile(files[0], damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []int{1, 0} {
+			if inits, f := started(t, hc, host.PluginConfig{}); inits != want || f.Calls != 1 {
+				t.Errorf("%s: init ran %d times (want %d), finds %+v", name, inits, want, f)
+			}
+		}
+	}
+	if files := imageFiles(t, hc.CacheDir); len(files) != 1 {
+		t.Errorf("images %v", files)
+	}
+}
+
+func TestImagesOfSeveralProcesses(t *testing.T) {
+	hc := host.Config{CacheDir: t.TempDir()}
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for range 3 {
+				if _, f := started(t, hc, host.PluginConfig{}); f.Calls != 1 || f.Inits != 1 {
+					t.Errorf("finds %+v", f)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if files := imageFiles(t, hc.CacheDir); len(files) != 1 {
+		t.Errorf("images %v", files)
+	}
+}
+
+func TestPruneRemovesWhatWasUnusedLongest(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	for i := range 5 {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		file := path
+		if i%2 == 0 { // entries may be folders
+			file = filepath.Join(path, "content")
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(file, make([]byte, 100), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		used := now.Add(-time.Duration(i*3%5) * time.Minute)
+		if err := os.Chtimes(path, used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host.Prune(dir, 250)
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || !slices.Equal(left, []string{filepath.Join(dir, "0"), filepath.Join(dir, "2")}) {
+		t.Errorf("left %v, error %v", left, err)
+	}
+}
