@@ -21,6 +21,10 @@
 
 #include "anchor_batch.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What a function returns: the reply counts, nothing changes, or the result of
  * anchor_fail. */
 enum { ANCHOR_DONE = 0, ANCHOR_NO_CHANGE = 1 };
@@ -1296,5 +1300,9 @@ uint32_t anchor__reserve_export(uint32_t n) { return anchor__reserve(n); }
  * documents. An init function may call anchor_keep_memory. */
 #define ANCHOR_DOCUMENT(op, f) \
     ANCHOR__EXPORT("anchor_" #op) int32_t anchor__json_##op(void) { return anchor__in_document(f); }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
