@@ -18,7 +18,7 @@ WAT          := $(wildcard testdata/wasm/*.wat testdata/wasm/*/*.wat)
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-15s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 .PHONY: build
 build: build/anchor-host ## build the command into build/
@@ -35,13 +35,22 @@ build/plugins/%/plugin.wasm: $$(shell find plugins/examples/$$* -name '*.go' ! -
 	@mkdir -p $(@D)
 	GOOS=wasip1 GOARCH=wasm $(GO) build -trimpath -buildmode=c-shared -ldflags="-s -w" -o $@ ./plugins/examples/$*
 
-build/plugins/%/plugin.yaml: plugins/examples/%/plugin.yaml
+build/plugins/%/plugin.yaml: plugins/examples/%/plugin.yaml $$(wildcard plugins/examples/$$*/tests/*)
 	@mkdir -p $(@D)
+	@if [ -d plugins/examples/$*/tests ]; then rm -rf $(@D)/tests && cp -r plugins/examples/$*/tests $(@D)/; fi
 	@cp $< $@
 
 .PHONY: plugins-tinygo
-plugins-tinygo: build/anchor-host plugins ## build example plugins with TinyGo too and compare (installs what it needs, or says why not)
+plugins-tinygo: build/anchor-host plugins ## build example plugins with TinyGo too and compare
 	GO="$(GO)" tools/tinygo.sh
+
+.PHONY: plugins-all
+plugins-all: ## build the example plugins of all eight languages into build/languages/
+	GO="$(GO)" tools/languages.sh build
+
+.PHONY: test-languages
+test-languages: ## conformance kit, shared cases and costs in every language; WRITE=1 writes the table into README.md
+	GO="$(GO)" tools/languages.sh test
 
 build/demo/anchor.yaml: testdata/demo/anchor.yaml Makefile
 	@mkdir -p $(@D)
@@ -67,6 +76,11 @@ bench-tokens: ## token counting against tiktoken-go, with the ratios
 bench-build: ## what a build costs, beside Eino and LangChain JS, and by item counts and by exact fit
 	$(GO) -C tools/peers run . $(PEERS)
 	$(GO) test -run '^$$' -bench 'Benchmark(Build|ExactFit)$$' -benchmem ./pipeline
+
+.PHONY: bench-engine
+bench-engine: build plugins ## the engine beside its peers, target by target (a quarter of an hour; ENGINE=-short: a minute)
+	@mkdir -p build/engine
+	$(GO) -C tools/engine run . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
 
 .PHONY: test
 test: ## run all tests
