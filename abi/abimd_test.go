@@ -98,6 +98,7 @@ func TestABITables(t *testing.T) {
 	compareTable(t, doc, "manifest", members1(Manifest{}))
 	compareTable(t, doc, "operation", members1(OperationSpec{}))
 	compareTable(t, doc, "permission", members1(Permission{}))
+	compareTable(t, doc, "self test", members1(SelfTest{}))
 	compareTable(t, doc, "limits", [][]string{
 		{"rows of a batch, new items of a change set", strconv.Itoa(MaxRows)},
 		{"bytes of a batch or a change set", strconv.Itoa(MaxBytes)},

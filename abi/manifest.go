@@ -21,6 +21,19 @@ type Manifest struct {
 	// Settings is the JSON Schema (2020-12) of the init settings. Without it
 	// there are none.
 	Settings json.RawMessage `json:"settings,omitempty"`
+	// SelfTest are calls with known answers. A host makes them when it loads the
+	// plugin, and does not use one that answers otherwise.
+	SelfTest []SelfTest `json:"self_test,omitzero"`
+}
+
+// SelfTest is one call with a known answer.
+type SelfTest struct {
+	// Operation is one of the manifest's, other than init.
+	Operation Operation `json:"operation"`
+	// Input is the request document of the operation.
+	Input json.RawMessage `json:"input"`
+	// Output is the answer, compared as a JSON value; null is "no change".
+	Output json.RawMessage `json:"output"`
 }
 
 // OperationSpec is what a manifest states of one operation.

@@ -81,9 +81,30 @@ func parseManifest(b []byte, m *Manifest) error {
 		{"permissions", m.readPermissions},
 		{"limits", m.Limits.read},
 		{"settings", schemaInto(&m.Settings)},
+		{"self_test", m.readSelfTest},
 	})
 	if err != nil {
 		return err
+	}
+	return nil
+}
+
+func (m *Manifest) readSelfTest(path string, raw json.RawMessage) *ManifestError {
+	list, err := readList(path, raw)
+	if err != nil {
+		return err
+	}
+	m.SelfTest = make([]SelfTest, len(list))
+	for i, e := range list {
+		t := &m.SelfTest[i]
+		err := readObject(index(path, i), e, []field{
+			{"operation", stringInto(&t.Operation)},
+			{"input", valueInto(&t.Input)},
+			{"output", valueInto(&t.Output)},
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -247,6 +268,14 @@ func stringsInto[T ~string](dst *[]T) func(string, json.RawMessage) *ManifestErr
 				return err
 			}
 		}
+		return nil
+	}
+}
+
+// valueInto keeps the text of any JSON value.
+func valueInto(dst *json.RawMessage) func(string, json.RawMessage) *ManifestError {
+	return func(_ string, raw json.RawMessage) *ManifestError {
+		*dst = bytes.Clone(raw)
 		return nil
 	}
 }

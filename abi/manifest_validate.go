@@ -19,7 +19,7 @@ const (
 // Validate checks everything that can be checked without the module. The error
 // is a *[ManifestError].
 func (m *Manifest) Validate() error {
-	for _, f := range []func() *ManifestError{m.checkHead, m.checkOperations, m.checkPermissions, m.checkLimits} {
+	for _, f := range []func() *ManifestError{m.checkHead, m.checkOperations, m.checkPermissions, m.checkLimits, m.checkSelfTest} {
 		if err := f(); err != nil {
 			return err
 		}
@@ -199,6 +199,30 @@ func (m *Manifest) checkLimits() *ManifestError {
 	}
 	if l.Output != "" {
 		return checkSize("limits.output", l.Output, 1, MaxBytes)
+	}
+	return nil
+}
+
+// maxSelfTest is the most calls that loading a plugin may make.
+const maxSelfTest = 16
+
+func (m *Manifest) checkSelfTest() *ManifestError {
+	if len(m.SelfTest) > maxSelfTest {
+		return manifestErr("self_test", "has %d calls (want at most %d)", len(m.SelfTest), maxSelfTest)
+	}
+	for i, t := range m.SelfTest {
+		at := index("self_test", i)
+		_, known := m.Operations[t.Operation]
+		switch {
+		case t.Operation == "":
+			return manifestErr(at+".operation", "is missing (name one of the plugin's operations)")
+		case !known || t.Operation == OpInit:
+			return manifestErr(at+".operation", "%s is not an operation of the plugin that can be called", quote(string(t.Operation)))
+		case !isObject(t.Input):
+			return manifestErr(at+".input", "is no object (want the request document of %s)", t.Operation)
+		case t.Output == nil:
+			return manifestErr(at+".output", "is missing (want the answer, or null for no change)")
+		}
 	}
 	return nil
 }

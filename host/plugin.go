@@ -194,14 +194,14 @@ func (p *Plugin) open(ctx context.Context) error {
 	h.mu.Unlock()
 	name := p.imageName()
 	if p.restore(ctx, name) {
-		return nil
+		return p.selfTest(ctx)
 	}
 	began := time.Now()
 	if err := p.pool.first(ctx, p.capture); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	p.preserve(name, time.Since(began))
-	return nil
+	return p.selfTest(ctx)
 }
 
 // Close closes the plugin, waiting for running calls until ctx ends. It may be

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// selfTest makes the calls of the manifest whose answers are known, each in a new
+// instance and in every lane of its operation. A plugin that answers otherwise,
+// as one that is compiled wrongly does, is not loaded.
+func (p *Plugin) selfTest(ctx context.Context) error {
+	if p.spec.Manifest == nil {
+		return nil
+	}
+	for i, t := range p.spec.Manifest.SelfTest {
+		spec, ok := p.spec.Operation(t.Operation)
+		if !ok {
+			continue
+		}
+		for _, lane := range spec.Lanes {
+			if err := p.selfCall(ctx, spec, lane, t); err != nil {
+				f := &fault{code: abi.ReasonInitFailed, err: fmt.Errorf("self_test[%d], %s lane: %w", i, lane, err),
+					remedy: "the module is damaged or compiled wrongly: try engine: interpreter, or rebuild it"}
+				return p.failure(t.Operation, nil, f)
+			}
+		}
+	}
+	return nil
+}
+
+// selfCall makes one call in one lane.
+func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, t abi.SelfTest) error {
+	in, err := p.newInstance(ctx)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
+	defer in.state.end()
+	var out []byte
+	if lane == LaneBatch {
+		out, err = in.selfBatch(spec, t.Input)
+	} else {
+		var status abi.Status
+		if status, out, err = in.callDocument(t.Operation.JSONExport(), t.Input); status == abi.StatusNoChange {
+			out = nil
+		}
+	}
+	if err != nil {
+		return in.faultOf(err)
+	}
+	if len(out) == 0 {
+		out = []byte("null")
+	}
+	if !sameJSON(out, t.Output) {
+		return fmt.Errorf("answers %s (want %s)", clip(oneLine(string(out)), maxWords), clip(oneLine(string(t.Output)), maxWords))
+	}
+	return nil
+}
+
+// selfBatch calls an operation in the batch lane with a request document and
+// returns the changes as a document, nil for no change.
+func (in *instance) selfBatch(spec OperationSpec, input []byte) ([]byte, error) {
+	req, err := abi.DecodeItemsRequest(input)
+	if err != nil {
+		return nil, err
+	}
+	env := &abi.Envelope{Query: &req.Query, TopK: req.TopK, TokensLeft: req.TokensLeft, Settings: req.Settings}
+	c, err := in.batchChanges(spec.Operation, abi.ItemRows(req.Items), spec.Reads, env)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	return abi.AppendChangesJSON(nil, c)
+}
+
+// sameJSON reports whether two texts are the same JSON value.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}

@@ -1,0 +1,72 @@
+package host_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// tested is the spec of a fixture with calls of known answers.
+func tested(t *testing.T, name, calls string) *host.Spec {
+	t.Helper()
+	dir := filepath.Join(fixtures, name)
+	wasm, err := os.ReadFile(filepath.Join(dir, "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := host.ReadSpec(name, wasm, []byte(string(manifest)+"self_test:\n"+calls))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+func TestSelfTest(t *testing.T) {
+	const two = `, input: {query: {query_str: q}, columns: [score], items: [{score: 0.5}, {score: 0.1}]}, output: `
+	h := newHost(t, host.Config{})
+	for _, tc := range []struct{ name, calls, want string }{
+		{"keep-first", `- {operation: filter` + two + `{keep: [0]}}`, ""},
+		{"batch-keep-first", `- {operation: filter` + two + `{keep: [0]}}`, ""},
+		{"no-change", `- {operation: filter` + two + `null}`, ""},
+		{"batch-no-change", `- {operation: filter` + two + `null}`, ""},
+		{"stateful", `- {operation: filter` + two + `null}`, ""},
+		{"keep-first", `- {operation: filter` + two + `{keep: [1]}}`, `self_test[0], json lane: answers {"keep":[0]} (want {"keep":[1]})`},
+		{"batch-keep-first", `- {operation: filter` + two + `{keep: [1]}}`, `self_test[0], batch lane: answers {"keep":[0]} (want {"keep":[1]})`},
+		{"no-change", `- {operation: filter` + two + `{keep: [0]}}`, `self_test[0], json lane: answers null (want {"keep":[0]})`},
+		{"trap", `- {operation: filter` + two + `null}`, `self_test[0], json lane: unreachable`},
+	} {
+		p, err := h.Load(t.Context(), tested(t, tc.name, tc.calls), host.PluginConfig{})
+		if tc.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", tc.name, err)
+			} else if err := p.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		var perr *host.PluginError
+		if !errors.As(err, &perr) || perr.Reason() != string(abi.ReasonInitFailed) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v (want %s)", tc.name, err, tc.want)
+		}
+	}
+}
+
+func TestSelfTestInEveryLane(t *testing.T) {
+	const call = "operations:\n"
+	for _, want := range []string{"[1]", "[0]"} {
+		test := "self_test: [{operation: filter, input: {query: {query_str: q}, columns: [score], items: [{score: 0.1}, {score: 0.7}], settings: {min: 0.5}}, output: {keep: " + want + "}}]\n"
+		_, err := newHost(t, host.Config{}).Load(t.Context(), allopsWith(t, call, test+call), host.PluginConfig{})
+		if (err == nil) != (want == "[1]") {
+			t.Errorf("want %s: error %v", want, err)
+		}
+	}
+}
