@@ -92,6 +92,9 @@ type Limits struct {
 	// Instances is the most calls that run at the same time. 0: one per
 	// processor.
 	Instances int
+	// MinInstances are made ahead and kept, so that as many calls at once find
+	// one. 0: they are made when they are needed. At most Instances.
+	MinInstances int
 }
 
 func builtinLimits() Limits {
@@ -112,6 +115,7 @@ func (l Limits) or(d Limits) Limits {
 		Input: pick(l.Input, d.Input), Output: pick(l.Output, d.Output),
 		LogBytes: pick(l.LogBytes, d.LogBytes), HTTPBody: pick(l.HTTPBody, d.HTTPBody),
 		Items: pick(l.Items, d.Items), Tokens: pick(l.Tokens, d.Tokens), Instances: pick(l.Instances, d.Instances),
+		MinInstances: pick(l.MinInstances, d.MinInstances),
 	}
 }
 
@@ -132,6 +136,7 @@ func (l Limits) check() error {
 		{"fuel", l.Fuel}, {"memory", l.Memory}, {"input", l.Input}, {"output", l.Output},
 		{"log_bytes", l.LogBytes}, {"http_body", l.HTTPBody},
 		{"items", int64(l.Items)}, {"tokens", int64(l.Tokens)}, {"instances", int64(l.Instances)},
+		{"min_instances", int64(l.MinInstances)},
 	} {
 		if f.v < 0 {
 			return fmt.Errorf("limit %s %d: %w (want 0 for the default, or more)", f.name, f.v, ErrConfig)
@@ -160,6 +165,7 @@ func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, 
 	wish.Memory = capWish(&cut, "memory", wish.Memory, host.Memory, operator.Memory)
 	wish.Output = capWish(&cut, "output", wish.Output, host.Output, operator.Output)
 	l := operator.or(wish).or(host)
+	l.MinInstances = min(l.MinInstances, l.Instances)
 	l.Memory = min(l.Memory-l.Memory%wasmPage, maxMemory)
 	return l, cut, nil
 }

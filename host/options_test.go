@@ -182,3 +182,20 @@ func TestLimitsOfPlugin(t *testing.T) {
 		t.Errorf("limits %+v, notes %q", l, p.Notes())
 	}
 }
+
+func TestMinInstances(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, tc := range []struct{ least, most, want int }{{3, 4, 3}, {9, 2, 2}} {
+		p := load(t, h, "stateful", host.PluginConfig{Limits: host.Limits{MinInstances: tc.least, Instances: tc.most}})
+		if got := p.Limits().MinInstances; got != tc.want {
+			t.Errorf("limit %d (want %d)", got, tc.want)
+		}
+		host.Settle(p)
+		if _, idle := host.PoolCounts(p); idle != tc.want {
+			t.Errorf("%d instances are ready (want %d)", idle, tc.want)
+		}
+	}
+	if _, err := h.Load(t.Context(), fixture(t, "stateful").Spec, host.PluginConfig{Limits: host.Limits{MinInstances: -1}}); !errors.Is(err, host.ErrConfig) {
+		t.Errorf("negative: error %v", err)
+	}
+}

@@ -156,6 +156,7 @@ func (p *Plugin) settle() error {
 func (p *Plugin) open(ctx context.Context) error {
 	h := p.host
 	p.pool = newPool(p.limits.Instances, p.newInstance, (*instance).close)
+	p.pool.min = p.limits.MinInstances
 	if p.state != StateKeep {
 		p.pool.clean, p.pool.quick = (*instance).reset, (*instance).quickToReset
 	}

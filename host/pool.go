@@ -26,7 +26,9 @@ var errBusy = errors.New("no free instance in time")
 // pool keeps one value more than are lent at a time, up to max, so that a
 // borrower need not wait for the cleaner.
 type pool[T any] struct {
-	max   int
+	max int
+	// min values are made ahead and kept, also while nobody asks for them.
+	min   int
 	make  func(context.Context) (T, error)
 	close func(T)
 	// clean makes a used value as good as new and reports whether it could.
@@ -88,6 +90,11 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 		return err
 	}
 	p.ready(v)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for range p.min {
+		p.grow()
+	}
 	return nil
 }
 
@@ -186,7 +193,7 @@ func (p *pool[T]) grow() {
 	if p.clean != nil {
 		wanted++
 	}
-	if p.total >= min(p.max, wanted) || p.closed {
+	if p.total >= min(p.max, max(wanted, p.min)) || p.closed {
 		return
 	}
 	p.total++
@@ -322,7 +329,7 @@ func (p *pool[T]) vacate() {
 // whom a value is made ahead where values must be clean. p.mu is held.
 func (p *pool[T]) leave() {
 	p.abandon()
-	if len(p.waiters) > 0 || p.clean != nil && len(p.idle) == 0 {
+	if len(p.waiters) > 0 || p.clean != nil && len(p.idle) == 0 || p.total < p.min {
 		p.grow()
 	}
 }

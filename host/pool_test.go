@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -258,6 +259,39 @@ func TestPoolCleansWhatWasUsed(t *testing.T) {
 		}
 		stuck.Store(tc.stuck)
 		p.giveBack(v)
+	}
+	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
+		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
+	}
+}
+
+// As many values as stated are there before anybody asks, and again after some
+// are closed.
+func TestPoolKeepsItsMinimum(t *testing.T) {
+	p, made, closed := counted(5)
+	p.min = 3
+	if err := p.first(t.Context(), func(int64) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	await := func(idle int) {
+		t.Helper()
+		for deadline := time.Now().Add(longWait); ; runtime.Gosched() {
+			if _, n := p.counts(); n == idle {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("not %d idle values", idle)
+			}
+		}
+	}
+	await(3)
+	for range 4 {
+		v, err := p.get(t.Context(), longWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.discard(v)
+		await(3)
 	}
 	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
 		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())

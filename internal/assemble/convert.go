@@ -39,7 +39,7 @@ func limits(l config.Limits) host.Limits {
 		QueueTimeout: time.Duration(l.QueueTimeout), Fuel: l.Fuel,
 		Memory: int64(l.Memory), Input: int64(l.Input), Output: int64(l.Output),
 		LogBytes: int64(l.LogBytes), HTTPBody: int64(l.HTTPBody),
-		Items: l.Items, Tokens: l.Tokens, Instances: l.Instances,
+		Items: l.Items, Tokens: l.Tokens, Instances: l.Instances, MinInstances: l.MinInstances,
 	}
 }
 

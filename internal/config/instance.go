@@ -57,4 +57,5 @@ type Limits struct {
 	Items        int      `key:"items" min:"1" doc:"Items added by one call."`
 	Tokens       int      `key:"tokens" min:"1" doc:"Tokens added by one call."`
 	Instances    int      `key:"instances" min:"1" doc:"Instances kept for concurrent calls."`
+	MinInstances int      `key:"min_instances" min:"1" doc:"Instances made ahead, so that as many calls at once find one."`
 }
