@@ -52,11 +52,13 @@ type instance struct {
 	kernelModule api.Module
 	// members are the instances it is linked to beside.
 	members []*member
-	room    room
-	vars    vars
-	http    lastHTTP
-	out     capture
-	state   callState
+	// stubs are the modules that close circles among them.
+	stubs []api.Module
+	room  room
+	vars  vars
+	http  lastHTTP
+	out   capture
+	state callState
 
 	// mailbox is the address of the mailbox, reserved the largest room asked
 	// for.

@@ -19,8 +19,8 @@ type Link struct {
 	// Name is the import module it stands for. It may be UserModule, whose
 	// functions it then replaces.
 	Name string
-	// Spec is the module, a foreign one. It may import from other links, though
-	// not in a circle.
+	// Spec is the module, a foreign one. It may import from other links, and they
+	// from it.
 	Spec *Spec
 }
 
@@ -28,6 +28,9 @@ type Link struct {
 type linked struct {
 	Link
 	module *module
+	// circle stands for the link towards those that are made before it, nil if
+	// there are none.
+	circle *circle
 }
 
 // member is the instance of a link.
@@ -68,7 +71,8 @@ func (p *Plugin) checkLinks() error {
 			return fmt.Errorf("link %q: %w: nothing imports from it (give it the name that the import has)", l.Name, ErrConfig)
 		}
 	}
-	return p.orderLinks(byName)
+	p.orderLinks(byName)
+	return nil
 }
 
 // offersWASI reports whether the plugin has the functions of WASI.
@@ -84,7 +88,7 @@ func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 		f := p.host.function(im.Module, im.Name)
 		switch sig, ok := offered(im.Module, im.Name); {
 		case link != nil && link.exports[im.Name]:
-			have = link.types[im.Name]
+			have = link.types[im.Name].String()
 		case link != nil:
 			return fmt.Errorf("import %q of module %q: %w (the linked module exports %s)",
 				oneLine(im.Name), oneLine(im.Module), ErrImport, orNothing(link.exportNames()))
@@ -129,36 +133,31 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// orderLinks sorts the links so that each comes after those it imports from.
-func (p *Plugin) orderLinks(byName map[string]*Spec) error {
-	const visiting, done = 1, 2
-	seen := map[string]int{}
-	var visit func(name string) error
-	visit = func(name string) error {
-		switch seen[name] {
-		case done:
-			return nil
-		case visiting:
-			return fmt.Errorf("link %q: %w: it imports from itself, directly or through others (circles cannot be linked: merge the modules)", name, ErrConfig)
-		}
-		seen[name] = visiting
-		for _, im := range byName[name].imports {
-			if byName[im.Module] != nil {
-				if err := visit(im.Module); err != nil {
-					return err
-				}
+// orderLinks sorts the links so that each comes after those it imports from,
+// but for those that import from it, too, for which it has a circle.
+func (p *Plugin) orderLinks(byName map[string]*Spec) {
+	links := map[string]*linked{}
+	var visit func(name string)
+	visit = func(name string) {
+		l := &linked{Link: Link{name, byName[name]}}
+		links[name] = l
+		for _, im := range l.Spec.imports {
+			other := links[im.Module]
+			switch {
+			case byName[im.Module] == nil:
+			case other == nil:
+				visit(im.Module)
+			case !slices.Contains(p.links, other): // on the way
+				other.circle = &circle{}
 			}
 		}
-		seen[name] = done
-		p.links = append(p.links, &linked{Link: Link{name, byName[name]}})
-		return nil
+		p.links = append(p.links, l)
 	}
 	for _, l := range p.cfg.Links {
-		if err := visit(l.Name); err != nil {
-			return err
+		if links[l.Name] == nil {
+			visit(l.Name)
 		}
 	}
-	return nil
 }
 
 // usesKernel reports whether the plugin or a link of it imports functions of
@@ -184,6 +183,14 @@ func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 	if len(p.links) > 0 && !p.engine.links {
 		return fmt.Errorf("links: %w (linking modules is experimental in wazero, and this host does without)", ErrConfig)
 	}
+	for _, l := range p.links {
+		if l.circle == nil {
+			continue
+		}
+		if err := l.circle.compile(ctx, p, l); err != nil {
+			return fmt.Errorf("link %q: close the circle: %w", l.Name, err)
+		}
+	}
 	return nil
 }
 
@@ -194,10 +201,13 @@ func (in *instance) openLinks(ctx context.Context) (context.Context, error) {
 	if len(in.plugin.links) == 0 {
 		return ctx, nil
 	}
-	made := map[string]api.Module{}
+	made, stubs := map[string]api.Module{}, map[string]api.Module{}
 	kernels := in.kernelModule
 	ctx = resolving(ctx, func(module string) api.Module {
 		if m := made[module]; m != nil {
+			return m
+		}
+		if m := stubs[module]; m != nil {
 			return m
 		}
 		if module == abi.EnvModule || module == oldEnvModule {
@@ -206,16 +216,33 @@ func (in *instance) openLinks(ctx context.Context) (context.Context, error) {
 		return nil
 	})
 	for _, l := range in.plugin.links {
+		if l.circle != nil {
+			m, err := in.openStub(ctx, l.circle)
+			if err != nil {
+				return ctx, fmt.Errorf("link %q: %w", l.Name, err)
+			}
+			stubs[l.Name] = m
+		}
+	}
+	for _, l := range in.plugin.links {
 		m, err := in.openLink(ctx, l)
+		if err == nil && l.circle != nil {
+			err = in.closeCircle(ctx, l.circle, stubs[l.Name], m.mod)
+		}
 		if err != nil {
 			return ctx, fmt.Errorf("link %q: %w", l.Name, err)
 		}
 		made[l.Name] = m.mod
 	}
+	for i, l := range in.plugin.links {
+		if err := in.startLink(l, in.members[i]); err != nil {
+			return ctx, fmt.Errorf("link %q: %w", l.Name, err)
+		}
+	}
 	return ctx, nil
 }
 
-// openLink makes the instance of one link and starts it.
+// openLink makes the instance of one link.
 func (in *instance) openLink(ctx context.Context, l *linked) (*member, error) {
 	p := in.plugin
 	m := &member{lin: linear.New(uint64(p.limits.Memory), p.host.memory.change)}
@@ -230,13 +257,14 @@ func (in *instance) openLink(ctx context.Context, l *linked) (*member, error) {
 		return nil, errors.New("the module lost its fuel counter")
 	}
 	m.fuel = fuel
-	if mem := m.mod.Memory(); mem != nil {
+	if data := l.module.open.Data; len(data) > 0 { // so it has a memory
+		mem := m.mod.Memory()
 		view, _ := mem.Read(0, mem.Size())
-		for _, s := range l.module.open.Data {
+		for _, s := range data {
 			copy(view[s.Offset:], s.Bytes)
 		}
 	}
-	return m, in.startLink(l, m)
+	return m, nil
 }
 
 // startLink runs what a link has to run before it is called.
@@ -270,5 +298,8 @@ func (in *instance) closeLinks() {
 			_ = m.mod.Close(context.Background()) // its files are the plugin's
 		}
 		m.lin.Free()
+	}
+	for _, m := range in.stubs {
+		_ = m.Close(context.Background()) // a module without files closes without error
 	}
 }

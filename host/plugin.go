@@ -231,6 +231,9 @@ func (p *Plugin) Close(ctx context.Context) error {
 		if l.module != nil {
 			errs = append(errs, h.release(ctx, l.module))
 		}
+		if l.circle != nil {
+			l.circle.close(ctx)
+		}
 	}
 	if p.module != nil {
 		errs = append(errs, h.release(ctx, p.module))

@@ -56,7 +56,7 @@ type Spec struct {
 	wasm    []byte
 	exports map[string]bool
 	// types are the types of the exported functions, imports all imports.
-	types   map[string]string
+	types   map[string]wasmbin.FuncType
 	imports []wasmbin.Import
 	// descriptors says that the module can open, close or move file
 	// descriptors.
@@ -182,13 +182,13 @@ func (r *specReader) version() error {
 // ones.
 func (r *specReader) exports() error {
 	r.spec.exports = make(map[string]bool, len(r.info.Exports))
-	r.spec.types = make(map[string]string, len(r.info.Exports))
+	r.spec.types = make(map[string]wasmbin.FuncType, len(r.info.Exports))
 	for _, e := range r.info.Exports {
 		if e.Kind != wasmbin.KindFunc {
 			continue
 		}
 		r.spec.exports[e.Name] = true
-		r.spec.types[e.Name] = e.Func.String()
+		r.spec.types[e.Name] = e.Func
 		if callable(e.Func) {
 			r.spec.Functions = append(r.spec.Functions, e.Name)
 		}

@@ -10,15 +10,15 @@ import (
 
 // sections of a module, in their order.
 const (
-	secType, secImport, secFunction, secMemory, secGlobal, secExport, secCode = 1, 2, 3, 5, 6, 7, 10
+	secType, secImport, secFunction, secTable, secMemory, secGlobal, secExport, secElement, secCode = 1, 2, 3, 4, 5, 6, 7, 9, 10
 )
 
 // kinds of imports and exports.
-const kindFunc, kindMemory, kindGlobal = 0, 2, 3
+const kindFunc, kindTable, kindMemory, kindGlobal = 0, 1, 2, 3
 
 // instructions by their opcode.
 const (
-	opIf, opElse, opEnd, opReturn, opCall = 0x04, 0x05, 0x0b, 0x0f, 0x10
+	opIf, opElse, opEnd, opReturn, opCall, opCallIndirect = 0x04, 0x05, 0x0b, 0x0f, 0x10, 0x11
 
 	opLocalGet, opLocalSet, opLocalTee, opGlobalGet, opGlobalSet = 0x20, 0x21, 0x22, 0x23, 0x24
 
@@ -81,6 +81,21 @@ func appendSigned(b []byte, v int64) []byte {
 		}
 		b = append(b, low|0x80)
 	}
+}
+
+// section is one section of a module, a list.
+type section struct {
+	id    byte
+	items [][]byte
+}
+
+// assembled is the module of the sections.
+func assembled(sections ...section) []byte {
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	for _, s := range sections {
+		out = append(append(out, s.id), sized(vector(s.items))...)
+	}
+	return out
 }
 
 // vector is the encoding of a list.

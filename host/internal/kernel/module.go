@@ -133,17 +133,10 @@ func (m *builder) encode() []byte {
 		m.exports = append(m.exports, named(globalName(i), indexed(kindGlobal, i)...))
 	}
 	memory := binary.AppendUvarint([]byte{1, 1}, MaxPages) // from 1 page
-	out := []byte("\x00asm\x01\x00\x00\x00")
-	for _, s := range []struct {
-		id    byte
-		items [][]byte
-	}{
-		{secType, m.types}, {secImport, m.imports}, {secFunction, m.declared}, {secMemory, [][]byte{memory}},
-		{secGlobal, gs}, {secExport, m.exports}, {secCode, m.bodies},
-	} {
-		out = append(append(out, s.id), sized(vector(s.items))...)
-	}
-	return out
+	return assembled(
+		section{secType, m.types}, section{secImport, m.imports}, section{secFunction, m.declared},
+		section{secMemory, [][]byte{memory}}, section{secGlobal, gs}, section{secExport, m.exports}, section{secCode, m.bodies},
+	)
 }
 
 // body is the code of one of Functions.

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// circle is how a link is imported by modules that are made before it: they are
+// linked to a stub, whose functions call the link through a table, which is
+// filled when the link is there.
+type circle struct {
+	stub, filler wazero.CompiledModule
+}
+
+// compile makes the stub of a link, with the functions that other links import
+// from it. The modules belong to the engine, which forgets them with the plugin.
+func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) {
+	var functions []kernel.Function
+	seen := map[string]bool{}
+	for _, other := range p.links {
+		for _, im := range other.Spec.imports {
+			if im.Module == l.Name && !seen[im.Name] {
+				seen[im.Name] = true
+				functions = append(functions, kernel.Function{
+					Name: im.Name, Params: encoded(im.Func.Params), Results: encoded(im.Func.Results),
+				})
+			}
+		}
+	}
+	if c.stub, err = p.engine.compile(ctx, kernel.Stub(functions), 1); err != nil {
+		return err
+	}
+	c.filler, err = p.engine.compile(ctx, kernel.Filler(functions), 1)
+	return err
+}
+
+// encoded are types in their binary encoding.
+func encoded(ts []wasmbin.ValueType) []byte {
+	out := make([]byte, len(ts))
+	for i, t := range ts {
+		out[i] = byte(t)
+	}
+	return out
+}
+
+// close gives the compiled modules back.
+func (c *circle) close(ctx context.Context) {
+	for _, m := range []wazero.CompiledModule{c.stub, c.filler} {
+		if m != nil {
+			_ = m.Close(ctx) // nothing of it is used any more
+		}
+	}
+}
+
+// openStub makes an instance of a stub.
+func (in *instance) openStub(ctx context.Context, c *circle) (api.Module, error) {
+	return in.instantiateOwn(ctx, c.stub)
+}
+
+// closeCircle puts the functions of a link into the table of its stub.
+func (in *instance) closeCircle(ctx context.Context, c *circle, stub, link api.Module) error {
+	_, err := in.instantiateOwn(resolving(ctx, func(module string) api.Module {
+		if module == kernel.FillModule {
+			return stub
+		}
+		return link
+	}), c.filler)
+	return err
+}
+
+// instantiateOwn makes an instance of a module of this host's, without memory.
+func (in *instance) instantiateOwn(ctx context.Context, m wazero.CompiledModule) (api.Module, error) {
+	mod, err := in.plugin.engine.rt.InstantiateModule(ctx, m, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		return nil, err
+	}
+	in.stubs = append(in.stubs, mod)
+	return mod, nil
+}
