@@ -62,6 +62,10 @@
 // any call; after an exit or a stack overflow, or when it has changed its file
 // descriptors, it is replaced.
 //
+// An image that took long to make is kept on disk, so that the next process does
+// not run init again, as long as nothing has changed that init could depend on;
+// see Config.ImageCache.
+//
 // A module that writes to its tables, drops segments, has mutable globals that
 // are not numbers, or leaves files open in its init cannot be captured. It gets
 // [StateFresh], an instance with an init of its own for every call, unless

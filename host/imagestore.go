@@ -57,7 +57,7 @@ func (p *Plugin) imageName() string {
 		}
 	}
 	key, err := json.Marshal([]any{
-		imageFormat, p.spec.digest(), p.module.digest, string(p.initRequest), p.state == StateReset,
+		imageFormat, p.module.key.digest, p.module.digest, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
 		p.granted.services, tokenizer, files,
 	})
@@ -67,9 +67,6 @@ func (p *Plugin) imageName() string {
 	sum := sha256.Sum256(key)
 	return filepath.Join(dir, hex.EncodeToString(sum[:]))
 }
-
-// digest identifies the module file.
-func (s *Spec) digest() [sha256.Size]byte { return sha256.Sum256(s.wasm) }
 
 // fingerprint is a hash of the names, sizes and times of all mounted files. ok is
 // false if there are too many, or one changed just now.

@@ -16,6 +16,17 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
+// emptyImages is a cache without images, though with the code of earlier tests:
+// compiling is not what they are about.
+func emptyImages(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(cacheDir, "images-of-tests")
+	if err := os.RemoveAll(filepath.Join(dir, "images")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // imageFiles are the images on disk.
 func imageFiles(t *testing.T, dir string) []string {
 	t.Helper()
@@ -53,7 +64,7 @@ func started(t *testing.T, hc host.Config, pc host.PluginConfig) (inits int, f f
 // A second process starts where the first one's init ended.
 func TestImagesOnDisk(t *testing.T) {
 	for _, state := range []string{host.StateReset, host.StateKeep} {
-		hc := host.Config{CacheDir: t.TempDir()}
+		hc := host.Config{CacheDir: emptyImages(t)}
 		pc := host.PluginConfig{State: state, Settings: map[string]any{"index": 500}}
 		for n, want := range []int{1, 0, 0} {
 			inits, f := started(t, hc, pc)
@@ -84,7 +95,7 @@ func TestImagesThatAreNotKept(t *testing.T) {
 		"fresh":          {host.Config{}, host.PluginConfig{State: host.StateFresh}},
 		"its files open": {host.Config{}, host.PluginConfig{Settings: map[string]any{"open": "/docs/a"}, Grants: host.Grants{Files: []host.FileGrant{{Host: settledFolder(t), Guest: "/docs"}}}}},
 	} {
-		tc.host.CacheDir = t.TempDir()
+		tc.host.CacheDir = emptyImages(t)
 		for range 2 {
 			if inits, _ := started(t, tc.host, tc.plugin); inits == 0 {
 				t.Errorf("%s: init did not run", name)
@@ -123,7 +134,7 @@ func age(t *testing.T, files ...string) {
 func TestImagesFollowMountedFiles(t *testing.T) {
 	dir := settledFolder(t)
 	file := filepath.Join(dir, "a")
-	hc := host.Config{CacheDir: t.TempDir()}
+	hc := host.Config{CacheDir: emptyImages(t)}
 	pc := host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs"}}}}
 	starts := func(when string, want int) {
 		t.Helper()
@@ -150,7 +161,7 @@ func TestImagesFollowMountedFiles(t *testing.T) {
 
 // However an image is damaged, init runs again and the image is as it was.
 func TestDamagedImages(t *testing.T) {
-	hc := host.Config{CacheDir: t.TempDir()}
+	hc := host.Config{CacheDir: emptyImages(t)}
 	started(t, hc, host.PluginConfig{})
 	files := imageFiles(t, hc.CacheDir)
 	if len(files) != 1 {
@@ -179,7 +190,7 @@ func TestDamagedImages(t *testing.T) {
 }
 
 func TestImagesOfSeveralProcesses(t *testing.T) {
-	hc := host.Config{CacheDir: t.TempDir()}
+	hc := host.Config{CacheDir: emptyImages(t)}
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -144,7 +145,8 @@ func (e *engine) findKernel(ctx context.Context) {
 			env = append(env, s)
 		}
 	}
-	compiled, err := e.compile(ctx, kernel.Module(env, oldEnvPrefix), 1)
+	wasm := kernel.Module(env, oldEnvPrefix)
+	compiled, err := e.compile(ctx, wasm, sha256.Sum256(wasm), 1)
 	if err != nil {
 		return
 	}

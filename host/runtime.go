@@ -139,8 +139,9 @@ func valueTypes[T ~byte](ts []T) []api.ValueType {
 }
 
 // compile compiles a metered module, or takes it from the cache. A cache that is
-// damaged or full is no reason to fail: the module is compiled without it.
-func (e *engine) compile(ctx context.Context, metered []byte, workers int) (wazero.CompiledModule, error) {
+// damaged or full is no reason to fail: the module is compiled without it. sum is
+// the SHA-256 of the module.
+func (e *engine) compile(ctx context.Context, metered []byte, sum [sha256.Size]byte, workers int) (wazero.CompiledModule, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -148,7 +149,6 @@ func (e *engine) compile(ctx context.Context, metered []byte, workers int) (waze
 	if e.cache == nil {
 		return e.compileModule(ctx, metered)
 	}
-	sum := sha256.Sum256(metered)
 	key := hex.EncodeToString(sum[:])
 	had := e.cache.fetch(key)
 	compiled, err := e.compileModule(ctx, metered)
