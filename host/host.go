@@ -224,7 +224,7 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 		defer func() { h.cfg.OnCompile(name, true, time.Since(begin)) }()
 	}
 	digest := sha256.Sum256(open.Wasm)
-	compiled, err := e.compile(ctx, open.Wasm, digest, h.cfg.CompileWorkers)
+	compiled, err := e.compileSummed(ctx, open.Wasm, digest, h.cfg.CompileWorkers)
 	if err != nil {
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}

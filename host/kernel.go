@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -145,8 +144,7 @@ func (e *engine) findKernel(ctx context.Context) {
 			env = append(env, s)
 		}
 	}
-	wasm := kernel.Module(env, oldEnvPrefix)
-	compiled, err := e.compile(ctx, wasm, sha256.Sum256(wasm), 1)
+	compiled, err := e.compile(ctx, kernel.Module(env, oldEnvPrefix), 1)
 	if err != nil {
 		return
 	}

@@ -139,9 +139,13 @@ func valueTypes[T ~byte](ts []T) []api.ValueType {
 }
 
 // compile compiles a metered module, or takes it from the cache. A cache that is
-// damaged or full is no reason to fail: the module is compiled without it. sum is
-// the SHA-256 of the module.
-func (e *engine) compile(ctx context.Context, metered []byte, sum [sha256.Size]byte, workers int) (wazero.CompiledModule, error) {
+// damaged or full is no reason to fail: the module is compiled without it.
+func (e *engine) compile(ctx context.Context, metered []byte, workers int) (wazero.CompiledModule, error) {
+	return e.compileSummed(ctx, metered, sha256.Sum256(metered), workers)
+}
+
+// compileSummed is compile for who knows the hash of the module.
+func (e *engine) compileSummed(ctx context.Context, metered []byte, sum [sha256.Size]byte, workers int) (wazero.CompiledModule, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
