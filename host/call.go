@@ -19,15 +19,23 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", len(input))
 	}
 	in.stack[0] = 0
-	if err := in.run(export); err != nil && (!in.bare || !exitedWell(err)) {
+	if err := in.enter(export); err != nil && (!in.bare || !exitedWell(err)) {
 		return 0, nil, err
 	}
 	status := abi.Status(int32(uint32(in.stack[0])))
-	if err := in.guestError(status); err != nil {
-		return status, nil, err
+	out, err := in.answer(status)
+	if late := in.late(); late != nil {
+		return 0, nil, late
 	}
-	out, err := in.output()
 	return status, out, err
+}
+
+// answer is what the guest left: its output, or its error.
+func (in *instance) answer(status abi.Status) ([]byte, error) {
+	if err := in.guestError(status); err != nil {
+		return nil, err
+	}
+	return in.output()
 }
 
 // guestError is the error a guest reported: a message it set, or a status that

@@ -342,8 +342,9 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	if in.denied != nil {
 		in.denied.Set(0)
 	}
-	if in.fuel != nil {
-		in.fuel.Set(0)
+	if in.fuel != nil { // the first slice, which the guest would come for at once
+		in.state.drawn = min(wasmbin.DefaultSlice, fuel)
+		in.fuel.Set(uint64(in.state.drawn))
 	}
 	for _, m := range in.members {
 		m.fuel.Set(0)
@@ -353,15 +354,20 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 
 // run calls an export with i32 arguments and leaves its result in in.stack.
 func (in *instance) run(name string, args ...uint64) error {
+	if err := in.enter(name, args...); err != nil {
+		return err
+	}
+	return in.late()
+}
+
+// enter is run for callers that ask themselves whether the call is late.
+func (in *instance) enter(name string, args ...uint64) error {
 	fn, err := in.function(name)
 	if err != nil {
 		return err
 	}
 	copy(in.stack[:], args)
-	if err := fn.CallWithStack(&in.state, in.stack[:]); err != nil {
-		return err
-	}
-	return in.late()
+	return fn.CallWithStack(&in.state, in.stack[:])
 }
 
 // late is the error of a call that came to its end after its time.
@@ -446,11 +452,12 @@ func (in *instance) close() {
 // exit closes the instance, a stack overflow leaves its stack behind, and after
 // anything else nothing is known.
 func resettable(err error) bool {
+	if err == nil {
+		return true
+	}
 	var f *fault
 	var exit *sys.ExitError
 	switch {
-	case err == nil:
-		return true
 	case errors.As(err, &exit):
 		return false
 	case errors.As(err, &f):

@@ -63,7 +63,6 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 }
 
 func (in *instance) call(function string, input []byte) (*CallResult, error) {
-	began := time.Now()
 	status, out, err := in.callDocument(function, input)
 	if err != nil {
 		return nil, err
@@ -72,6 +71,6 @@ func (in *instance) call(function string, input []byte) (*CallResult, error) {
 		return nil, faultf(abi.ReasonGuestError, "status %d without a message", status)
 	}
 	return &CallResult{
-		Output: out, Log: in.out.tail(), Fuel: in.fuelUsed(), Memory: int64(in.mem.Size()), Time: time.Since(began),
+		Output: out, Log: in.out.tail(), Fuel: in.fuelUsed(), Memory: int64(in.mem.Size()), Time: in.state.took(),
 	}, nil
 }

@@ -102,12 +102,15 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 // the context's, and what make returns.
 func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 	var none T
-	deadline := time.Now().Add(wait)
+	var deadline time.Time // set by the first wait: most values are there
 	for {
 		p.mu.Lock()
 		t, ch := p.take()
 		p.mu.Unlock()
 		if ch != nil {
+			if deadline.IsZero() {
+				deadline = time.Now().Add(wait)
+			}
 			t = p.await(ctx, ch, time.Until(deadline))
 		}
 		switch {

@@ -16,9 +16,10 @@ type callState struct {
 	context.Context
 	inst *instance
 	// done is the caller's, taken once.
-	done     <-chan struct{}
-	deadline time.Time
-	limit    time.Duration
+	done <-chan struct{}
+	// began and deadline are times of the clock, as is seen, its last reading.
+	began, deadline, seen time.Duration
+	limit                 time.Duration
 	// drawn is the fuel handed out to the guest, hosted what the host spent on
 	// its behalf, unchecked the part of that since the last check, and fuel what
 	// the call may use.
@@ -38,7 +39,8 @@ func stateOf(ctx context.Context) *callState {
 // begin sets up the state of the next call.
 func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	c.Context, c.done = ctx, ctx.Done()
-	c.limit, c.deadline = limit, time.Now().Add(limit)
+	c.began, c.limit = clock(), limit
+	c.deadline, c.seen = c.began+limit, c.began
 	c.drawn, c.hosted, c.unchecked, c.fuel = 0, 0, 0, fuel
 }
 
@@ -52,7 +54,7 @@ func (c *callState) check() *fault {
 		return contextFault(c.Context)
 	default:
 	}
-	if !time.Now().Before(c.deadline) {
+	if c.seen = clock(); c.seen >= c.deadline {
 		return &fault{code: abi.ReasonTimeout,
 			err: as(context.DeadlineExceeded, fmt.Errorf("not done within %v", c.limit))}
 	}
@@ -80,15 +82,18 @@ func (c *callState) stop() {
 // context returns a context for blocking work inside the call: it ends when the
 // call's time does. The caller must call cancel.
 func (c *callState) context() (context.Context, context.CancelFunc) {
-	return context.WithDeadline(c.Context, c.deadline)
+	return context.WithDeadline(c.Context, clockStart.Add(c.deadline))
 }
+
+// took is how long the call had run when the clock was last read.
+func (c *callState) took() time.Duration { return c.seen - c.began }
 
 // sleep is the guest's sleep through WASI: it ends with the call.
 func (c *callState) sleep(ns int64) {
 	if ns <= 0 {
 		return
 	}
-	left := time.Until(c.deadline)
+	left := c.deadline - clock()
 	timer := time.NewTimer(min(time.Duration(ns), max(left, 0)))
 	defer timer.Stop()
 	select {
