@@ -8,8 +8,14 @@ const (
 	// the loop its body opens with, instead of being spent at the entry. The loop
 	// then pays it in every iteration.
 	mergeWeight = 8
-	// uncheckedWindows is how many windows in a row may spend without a check.
-	uncheckedWindows = 32
+	// leafSize is the size of a body in bytes up to which a function that calls
+	// nothing does without a check.
+	leafSize = 128
+	// outsideCost is the estimate of a function's compile time, and outsideDepth
+	// the number of loops within each other, up to which loops call the host from
+	// outside themselves. The blocks for that take time to compile, and loops in
+	// loops take more than their number.
+	outsideCost, outsideDepth = 250_000, 8
 )
 
 // codeWriter rewrites one function body after another.
@@ -20,12 +26,24 @@ type codeWriter struct {
 	frames  []frame
 	regions []region
 	shape   shape
-	calls   bool
-	// straight holds until control can go elsewhere than to the next instruction.
-	straight bool
-	// first is the loop the body opens with: where its charge stands, or -1.
-	first       int
+	opening opening
+	// first is the loop the body opens with, once it is reached.
+	first       site
 	firstCharge int
+	// added is the number of blocks around the code at hand that the module does
+	// not have.
+	added int
+}
+
+// site is where a charge stands in the code: at the head of what it pays for, and
+// again where it is given back, both -1 without.
+type site struct{ head, back int }
+
+func (s site) set(code []byte, charge int) {
+	setCharge(code, s.head, charge)
+	if s.back >= 0 {
+		setCharge(code, s.back, charge)
+	}
 }
 
 // codes rewrites the code section.
@@ -50,7 +68,7 @@ func (w *rewriter) function(b *body) error {
 	c := &w.code
 	first := b.r.pos
 	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0],
-		copied: first, straight: true, first: -1}
+		copied: first, opening: b.opening(), first: site{-1, -1}}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
 	c.regions[0].weight = localsWeight(b.locals)
@@ -92,16 +110,16 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 		return w.openBlock(b, in)
 	case immLabel:
 		c.branch(in.x)
+		c.relabel(b, in)
 	case immLabels:
 		c.shape.count(in, c.labels)
 		for _, l := range c.labels {
 			c.branch(l)
 		}
+		c.relabelTable(b, in)
 		c.regions[len(c.regions)-1].dispatched()
 	case immFunc:
 		w.moveFunction(b, in)
-	case immIndirect:
-		c.calls, c.straight = true, false
 	case immMisc:
 		w.misc(b, in)
 	case immNone:
@@ -123,9 +141,9 @@ func (w *rewriter) plain(b *body, in *instr) error {
 	case opElse:
 		return c.elseArm(b, in)
 	case opEnd:
-		c.endBlock()
+		c.endBlock(b, w)
 	case opReturn, 0x00:
-		c.straight = false
+		c.regions[len(c.regions)-1].left = true
 	case 0x0a:
 		return &FormatError{Kind: ErrUnsupported, Offset: in.at, Section: "code", Detail: "throw_ref (exception handling)"}
 	}
@@ -136,12 +154,12 @@ func (w *rewriter) plain(b *body, in *instr) error {
 func (w *rewriter) pay(b *body, at, weight int) {
 	c := &w.code
 	g := &c.regions[len(c.regions)-1]
-	if g.due || g.weight >= w.window {
+	if g.due || g.weight >= w.window && g.left || g.weight >= w.straight {
 		c.flush(b, at)
 		c.closeWindow(g)
 		s := &w.spend
-		if (g.window+1)%uncheckedWindows == 0 {
-			s = &w.check
+		if g.unchecked >= straightWeight {
+			s, g.unchecked = &w.check, 0
 		}
 		g.open(c.append(s))
 	}
@@ -180,24 +198,19 @@ func (w *rewriter) openBlock(b *body, in *instr) error {
 	f := frame{op: in.op, region: top, lowest: noWindow, site: c.regions[top].window}
 	switch in.op {
 	case opLoop:
-		c.flush(b, b.r.pos)
-		patch := c.append(&w.check)
-		if c.straight {
-			c.first = patch
-		}
-		c.straight = false
-		c.regions = append(c.regions, newRegion(patch))
+		f.outside = w.openLoop(b, in)
 		f.region++
 	case opIf:
-		c.straight = false
+		c.regions[top].left = true
 	}
+	f.added = c.added
 	c.frames = append(c.frames, f)
 	return nil
 }
 
 // branch notes a branch to label l.
 func (c *codeWriter) branch(l uint32) {
-	c.straight = false
+	c.regions[len(c.regions)-1].left = true
 	f := &c.frames[len(c.frames)-1-int(l)]
 	if f.op != opLoop && f.op != 0 {
 		f.from(c.regions[f.region].window)
@@ -214,17 +227,15 @@ func (c *codeWriter) elseArm(b *body, in *instr) error {
 	return nil
 }
 
-func (c *codeWriter) endBlock() {
+func (c *codeWriter) endBlock(b *body, w *rewriter) {
 	f := &c.frames[len(c.frames)-1]
 	g := &c.regions[f.region]
 	switch f.op {
 	case opLoop:
 		c.closeWindow(g)
-		setCharge(c.code, g.at, g.charge())
-		if g.at == c.first {
-			c.firstCharge = g.charge()
-		}
+		w.closeLoop(b, f, g)
 		c.regions = c.regions[:f.region]
+		c.regions[f.region-1].left = true
 	case opIf:
 		f.from(f.site)
 		fallthrough
@@ -264,49 +275,7 @@ func (w *rewriter) misc(b *body, in *instr) {
 // moveFunction writes an instruction that names a function under its new index.
 func (w *rewriter) moveFunction(b *body, in *instr) {
 	c := &w.code
-	if in.op != opRefFunc {
-		c.calls, c.straight = true, false
-	}
 	c.flush(b, in.at)
 	c.code = appendU32(append(c.code, in.op), w.out.moved(in.x))
 	c.copied = b.r.pos
-}
-
-// finishFunction puts the pieces of a body together: its size, its local
-// declarations, the charge at its entry and its code.
-func (w *rewriter) finishFunction(b *body, first int) {
-	c := &w.code
-	g := &c.regions[0]
-	c.closeWindow(g)
-	locals := b.r.buf[b.start:first]
-	entry := w.entry(g)
-	if entry == nil {
-		w.out.u32(uint32(len(locals) + len(c.code)))
-		w.out.bytes(locals)
-	} else {
-		w.out.u32(uint32(len(locals) + len(entry.code) + len(c.code)))
-		w.out.bytes(locals)
-		at := len(w.out.buf) + entry.charge
-		w.out.bytes(entry.code)
-		setCharge(w.out.buf, at, g.charge())
-	}
-	w.out.bytes(c.code)
-}
-
-// entry chooses how a function pays for its region; nil when it need not. A check is left out where
-// one follows at once, and where the function is short and calls nothing: it
-// cannot recurse, and who calls it in a loop or recursion checks there.
-func (w *rewriter) entry(g *region) *sequence {
-	c := &w.code
-	charge := g.charge()
-	switch {
-	case c.first >= 0 && charge <= mergeWeight:
-		setCharge(c.code, c.first, c.firstCharge+charge)
-		return nil
-	case charge == 0:
-		return nil
-	case c.first >= 0, !c.calls && g.window == 0:
-		return &w.spend
-	}
-	return &w.check
 }

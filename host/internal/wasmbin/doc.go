@@ -51,11 +51,14 @@
 // without its loops at its entry, a loop's body without inner loops at each
 // iteration. It is an upper bound: a branch past some instructions does not give
 // their fuel back. Regions longer than 32 instructions pay piece by
-// piece, so that jumping over the rest of a long one costs little; see region.
+// piece where they have branches, so that jumping over the rest of a long one costs
+// little; see region.
 // The charge is static, the same for the same path on every machine and in both
 // engines, and ends in the same total for every size of slices.
 //
 // Checks, which cost more than charges, stand at loop heads, at the entries of
-// functions that call others or are long, at bulk operations and after a few
-// thousand instructions of straight code. Every cycle of a program passes one.
+// functions that call others or are long, at bulk operations and after one to two
+// thousand instructions without a loop. Every cycle of a program passes one.
+// At loops and entries the code that asks the host stands outside of what it
+// interrupts, see checks.go.
 package wasmbin

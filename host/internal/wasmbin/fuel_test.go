@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tetratelabs/wazero/api"
@@ -123,12 +125,17 @@ func TestRandomProgramsPayForWhatTheyRun(t *testing.T) {
 		bin := randomProgram(seed)
 		metered := mustStart(t, "interpreter", mustMeter(t, bin, MeterOptions{}), &tank{slice: DefaultSlice})
 		exact := mustStart(t, "interpreter", meterExactly(t, bin), &tank{slice: DefaultSlice})
+		asking := mustStart(t, "interpreter", mustMeter(t, bin, MeterOptions{}), &tank{slice: 61})
 		for arg := range uint64(8) {
 			m0, e0 := metered.used(), exact.used()
 			m, merr := metered.call("run", arg*0x9e3779b9+1, 200)
 			e, eerr := exact.call("run", arg*0x9e3779b9+1, 200)
 			if merr != nil || eerr != nil || m[0] != e[0] {
 				t.Fatalf("seed %d: %v %v, %v %v", seed, m, merr, e, eerr)
+			}
+			a, err := asking.call("run", arg*0x9e3779b9+1, 200)
+			if err != nil || a[0] != m[0] || asking.used() != metered.used() {
+				t.Fatalf("seed %d: in slices of 61: %v %v, %d fuel; else %v, %d fuel", seed, a, err, asking.used(), m, metered.used())
 			}
 			charged, executed := metered.used()-m0, exact.used()-e0
 			if charged < executed {
@@ -286,6 +293,68 @@ func TestLightImports(t *testing.T) {
 	for i, want := range []int{weightHostCall, weightLight, 1} {
 		if got := m.weight(&instr{op: opCall, x: uint32(i)}); got != want {
 			t.Errorf("function %d weighs %d (want %d)", i, got, want)
+		}
+	}
+}
+
+// TestStraightCodeIsPaidForOnce: where no branch leaves, nothing is gained by
+// paying in pieces.
+func TestStraightCodeIsPaidForOnce(t *testing.T) {
+	added := func(adds int, behind string) int {
+		bin := code("\x41\x00" + behind + strings.Repeat("\x41\x01\x6a", adds) + "\x1a\x0b")
+		return len(mustMeter(t, bin, MeterOptions{})) - len(bin)
+	}
+	const branch = "\x02\x40\x41\x00\x0d\x00\x0b" // block, i32.const, br_if 0, end
+	if few, many := added(100, ""), added(400, ""); few != many {
+		t.Errorf("%d bytes for 200 instructions, %d for 800", few, many)
+	}
+	if without, with := added(400, ""), added(400, branch); with <= without {
+		t.Errorf("%d bytes without a branch, %d with one", without, with)
+	}
+	if straight, long := added(400, ""), added(4000, ""); long <= straight {
+		t.Errorf("%d bytes for 800 instructions, %d for 8000, which need a check", straight, long)
+	}
+}
+
+// TestEveryShapeAsks runs loops that take and give values, loops within each other
+// beyond the depth at which they ask from outside, and recursion with two results.
+func TestEveryShapeAsks(t *testing.T) {
+	const (
+		less  = "\x20\x00\x41\x01\x6b\x22\x00" // one less in local 0, left on the stack
+		depth = 2 * outsideDepth
+		n     = 50
+	)
+	for _, c := range []struct {
+		name, body string
+		typ        string
+		want       []uint64
+	}{
+		{"loop with a result", "\x03\x7f" + less + "\x0d\x00\x20\x00\x41\x07\x6a\x0b\x0b", "\x01\x7f", []uint64{7}},
+		{"loop with a parameter", "\x41\x05\x03\x00" + less + "\x0d\x00\x0b\x0b", "\x01\x7f", []uint64{5}},
+		{"loops in loops", strings.Repeat("\x03\x40", depth) + less + "\x0d" + string(rune(depth-1)) + strings.Repeat("\x0b", depth) +
+			"\x20\x00\x0b", "\x01\x7f", []uint64{0}},
+		{"branch out of a loop", "\x02\x40\x03\x40" + less + "\x45\x0d\x01\x0c\x00\x0b\x0b\x20\x00\x0b", "\x01\x7f", []uint64{0}},
+		{"table out of a loop", "\x02\x40\x03\x40" + less + "\x0e\x01\x01\x00\x0b\x0b\x20\x00\x0b", "\x01\x7f", []uint64{0}},
+		{"two results", "\x20\x00\x04\x40" + less + "\x10\x00\x1a\x1a\x0b\x41\x03\x41\x04\x0b", "\x02\x7f\x7f", []uint64{3, 4}},
+	} {
+		f := "\x00" + c.body
+		bin := moduleOf(secType, "\x02\x60\x01\x7f\x01\x7f\x60\x01\x7f"+c.typ, secFunction, "\x01\x01", secExport, "\x01\x03run\x00\x00",
+			secCode, "\x01"+string(appendU32(nil, uint32(len(f))))+f)
+		for engine := range engines {
+			var used []int64
+			for _, slice := range []int64{1, DefaultSlice} {
+				g := mustStart(t, engine, mustMeter(t, bin, MeterOptions{}), &tank{slice: slice})
+				if got, err := g.call("run", n); err != nil || !slices.Equal(got, c.want) {
+					t.Fatalf("%s, %s, slices of %d: %v, %v", c.name, engine, slice, got, err)
+				}
+				if used = append(used, g.used()); used[0] != g.used() || used[0] < 4*n {
+					t.Errorf("%s, %s: used %v", c.name, engine, used)
+				}
+			}
+			g := mustStart(t, engine, mustMeter(t, bin, MeterOptions{}), &tank{slice: 1, limit: used[0] / 2})
+			if _, err := g.call("run", n); !errors.Is(err, errSpent) {
+				t.Errorf("%s, %s: with half of the fuel: %v", c.name, engine, err)
+			}
 		}
 	}
 }

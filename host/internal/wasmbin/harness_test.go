@@ -81,7 +81,7 @@ func meterExactly(tb testing.TB, bin []byte) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out, err := newRewriter(m, MeterOptions{}.withDefaults(), 0).rewrite()
+	out, err := newRewriter(m, MeterOptions{}.withDefaults(), 0, 0).rewrite()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -8,6 +8,7 @@ const (
 	typeRefill        // () -> ()
 	typeCharge        // i32 -> i32
 	typeGrown         // i32 i32 -> i32
+	typeUndo          // i64 -> ()
 )
 
 var helperTypes = [][]byte{
@@ -15,6 +16,7 @@ var helperTypes = [][]byte{
 	{0x60, 0, 0},
 	{0x60, 1, byte(I32), 1, byte(I32)},
 	{0x60, 2, byte(I32), byte(I32), 1, byte(I32)},
+	{0x60, 1, byte(I64), 0},
 }
 
 // typeIndex is the index of an added type.
@@ -22,8 +24,11 @@ func (w *rewriter) typeIndex(added uint32) uint32 { return uint32(len(w.m.types)
 
 // helperDeclarations are the type indices of the helpers, encoded.
 func (w *rewriter) helperDeclarations() [][]byte {
-	refill, charge, grown := appendU32(nil, w.typeIndex(typeRefill)), appendU32(nil, w.typeIndex(typeCharge)), appendU32(nil, w.typeIndex(typeGrown))
-	return [][]byte{refill, charge, charge, grown, grown}
+	var out [][]byte
+	for _, t := range [...]uint32{typeRefill, typeCharge, typeCharge, typeGrown, typeGrown, typeUndo} {
+		out = append(out, appendU32(nil, w.typeIndex(t)))
+	}
+	return out
 }
 
 // helpers are the bodies of the functions metering adds behind the module's own:
@@ -33,6 +38,7 @@ func (w *rewriter) helperDeclarations() [][]byte {
 //	elems   n -> n           charges for n elements of a table
 //	pages   old new -> old   charges for the pages by which the memory has grown
 //	slots   old new -> old   charges for the elements by which a table has grown
+//	undo    charge -> ()     refills, and takes a charge back
 //
 // A number beyond what the memory or table can ever hold is not charged: the
 // instruction traps without doing the work, and the guest's author should see
@@ -45,6 +51,7 @@ func (w *rewriter) helpers() [][]byte {
 		w.chargeBody(w.tableLimit()),
 		w.grownBody(16, w.open != nil),
 		w.grownBody(0, false),
+		w.undoBody(),
 	}
 }
 
@@ -77,12 +84,22 @@ func (w *rewriter) tableLimit() uint64 {
 // host returns, so that the host may adjust it. A slice may be smaller than the
 // debt of a bulk operation, therefore the loop.
 func (w *rewriter) refillBody() []byte {
-	b := []byte{0, opLoop, blockVoid, opCall}
-	b = appendU32(b, w.tick)
+	return append(w.appendRefill([]byte{0}), opEnd)
+}
+
+func (w *rewriter) appendRefill(b []byte) []byte {
+	b = appendU32(append(b, opLoop, blockVoid, opCall), w.tick)
 	b = appendU32(append(b, opGlobalGet), w.fuel)
 	b = appendU32(append(b, opI64Add, opGlobalSet), w.fuel)
 	b = appendU32(append(b, opGlobalGet), w.fuel)
-	return append(b, opI64Const, 0, opI64LtS, opBrIf, 0, opEnd, opEnd)
+	return append(b, opI64Const, 0, opI64LtS, opBrIf, 0, opEnd)
+}
+
+// undoBody asks for slices with the charge in place, so that the host sees what
+// the guest owes, and then takes it back: it is about to be made again.
+func (w *rewriter) undoBody() []byte {
+	b := appendU32(append(w.appendRefill([]byte{0}), opGlobalGet), w.fuel)
+	return append(appendU32(append(b, opLocalGet, 0, opI64Add, opGlobalSet), w.fuel), opEnd)
 }
 
 // grownBody charges for the difference of its arguments, shifted left by shift,
@@ -132,15 +149,20 @@ type sequence struct {
 // maxCharge is the largest charge a sequence can hold.
 const maxCharge = 1<<13 - 1
 
-// sequences returns the code that spends and then checks, and that which only spends.
-func (w *rewriter) sequences() (check, spend sequence) {
+// sequences makes the code that charges, and what follows it.
+func (w *rewriter) sequences() {
 	b := appendU32([]byte{opGlobalGet}, w.fuel)
 	b = append(b, opI64Const, 0x80, 0)
 	at := len(b) - 2
 	b = appendU32(append(b, opI64Sub, opGlobalSet), w.fuel)
-	spend = sequence{code: b[:len(b):len(b)], charge: at}
-	check = sequence{code: w.appendRefillIfNegative(spend.code), charge: at}
-	return check, spend
+	w.spend = sequence{code: b[:len(b):len(b)], charge: at}
+	w.check = sequence{code: w.appendRefillIfNegative(w.spend.code), charge: at}
+	b = appendU32(append(b, opGlobalGet), w.fuel)
+	b = append(b, opI64Const, 0, opI64LtS, opBrIf)
+	w.leave = sequence{code: append(b[:len(b):len(b)], 1), charge: at}
+	blocks := []byte{opLoop, blockVoid, opBlock, blockVoid}
+	w.enter = sequence{code: append(append(blocks, b...), 0, opBlock), charge: at + len(blocks)}
+	w.again = sequence{code: appendU32([]byte{opI64Const, 0x80, 0, opCall}, w.undo), charge: 1}
 }
 
 // setCharge fills in a charge as a signed LEB128 number of two bytes.

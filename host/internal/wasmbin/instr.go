@@ -2,6 +2,7 @@ package wasmbin
 
 // The opcodes this package treats by name.
 const (
+	opUnreachable  = 0x00
 	opBlock        = 0x02
 	opLoop         = 0x03
 	opIf           = 0x04

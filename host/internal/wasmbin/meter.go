@@ -70,7 +70,7 @@ func Meter(bin []byte, o MeterOptions) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRewriter(m, o, windowWeight).rewrite()
+	return newRewriter(m, o, windowWeight, straightWeight).rewrite()
 }
 
 // admitted decodes a module and holds what it declares against the options.

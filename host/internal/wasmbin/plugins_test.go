@@ -44,7 +44,7 @@ func newStubs() *stubs {
 }
 
 func (k *stubs) alloc(n uint64) uint64 {
-	if n == 0 || n > 1<<24 {
+	if n == 0 || n > 1<<24 || len(k.mem) > 1<<26 {
 		return 0
 	}
 	at := uint64(len(k.mem))

@@ -61,7 +61,7 @@ func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
 			return nil, reserved(fmt.Sprintf("export %q, which belongs to the host", e.Name), "rename the export")
 		}
 	}
-	w := newRewriter(m, o, windowWeight)
+	w := newRewriter(m, o, windowWeight, straightWeight)
 	w.open = &Prepared{Start: m.info.HasStart && int(m.info.Start) >= m.imported[KindFunc]}
 	for _, i := range m.mutableNumbers() {
 		w.open.Globals = append(w.open.Globals, GlobalPrefix+strconv.Itoa(int(i)))

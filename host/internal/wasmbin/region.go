@@ -2,10 +2,15 @@ package wasmbin
 
 import "math"
 
-// windowWeight is the weight after which a region is cut: a charge covers about
-// this many instructions ahead of it. Larger windows cost less time and charge
-// more for instructions that are jumped over.
-const windowWeight = 32
+const (
+	// windowWeight is the weight after which a region is cut: where there are
+	// branches, a charge covers about this many instructions ahead of it. Larger
+	// windows cost less time and charge more for instructions that are jumped over.
+	windowWeight = 32
+	// straightWeight is the weight after which code without branches is cut, and
+	// after which code without loops is checked.
+	straightWeight = 1024
+)
 
 // region is the code that runs at most once per charge of its head: a function
 // body without its loops, or a loop's body without the loops inside it. Control
@@ -28,6 +33,11 @@ type region struct {
 	landing int  // weight of the current window at its first landing, -1 without
 	longest int  // longest landing so far
 	due     bool // a new window begins at the next instruction that weighs something
+	// left is set when control may leave the current window before its end, or
+	// land in it: only then is a long one to be cut.
+	left bool
+	// unchecked is the weight of the windows since the last check.
+	unchecked int
 }
 
 func newRegion(at int) region { return region{at: at, patch: -1, landing: -1} }
@@ -40,11 +50,13 @@ func (g *region) close() {
 	if g.landing >= 0 {
 		g.longest = max(g.longest, g.weight-g.landing)
 	}
+	g.unchecked += g.weight
 }
 
 // open begins a new window whose charge stands at patch.
 func (g *region) open(patch int) {
-	*g = region{at: g.at, patch: patch, window: g.window + 1, head: g.head, landing: -1, longest: g.longest}
+	*g = region{at: g.at, patch: patch, window: g.window + 1, head: g.head, landing: -1, longest: g.longest,
+		unchecked: g.unchecked}
 }
 
 // charge is what the head pays; the last window must be closed.
@@ -66,7 +78,7 @@ func (g *region) arrive(lowest int, zero bool) {
 	case lowest < g.window:
 		g.due = true
 	case zero && g.window > 0 && !g.due && g.landing < 0:
-		g.landing = g.weight
+		g.landing, g.left = g.weight, true
 	}
 }
 
@@ -79,6 +91,10 @@ type frame struct {
 	// and zero tells whether one leads there from window 0.
 	lowest int
 	zero   bool
+	// added is the number of added blocks outside of the label.
+	added int
+	// outside tells that a loop asks the host outside of itself.
+	outside bool
 }
 
 const noWindow = math.MaxInt

@@ -6,9 +6,10 @@ import "strings"
 type rewriter struct {
 	m *module
 	o MeterOptions
-	// window is the weight after which a region is cut.
-	window int
-	out    output
+	// window and straight are the weights after which a region is cut, with
+	// branches and without.
+	window, straight int
+	out              output
 	// Indices of what is added, in the rewritten module.
 	fuel   uint32 // global: the counter
 	denied uint32 // global: see DeniedExport
@@ -18,23 +19,28 @@ type rewriter struct {
 	elems  uint32
 	pages  uint32
 	slots  uint32
-	check  sequence
-	spend  sequence
+	undo   uint32
+	check  sequence // charges, and asks when the counter is negative
+	leave  sequence // the same outside of a loop
+	enter  sequence // the same outside of a function's body
+	again  sequence // what is outside
+	spend  sequence // charges
 	code   codeWriter
-	cost   int  // estimate of the compile time of the bodies so far
-	named  bool // a name section has been written
+	front  []byte // of the body at hand
+	cost   int    // estimate of the compile time of the bodies so far
+	named  bool   // a name section has been written
 	// open is set when the module's state is opened to the host.
 	open *Prepared
 }
 
-func newRewriter(m *module, o MeterOptions, window int) *rewriter {
-	w := &rewriter{m: m, o: o, window: window}
+func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
+	w := &rewriter{m: m, o: o, window: window, straight: straight}
 	w.fuel = uint32(len(m.globals))
 	w.denied = w.fuel + 1
 	w.tick = uint32(m.imported[KindFunc])
 	w.refill = uint32(len(m.funcs)) + 1
-	w.bytes, w.elems, w.pages, w.slots = w.refill+1, w.refill+2, w.refill+3, w.refill+4
-	w.check, w.spend = w.sequences()
+	w.bytes, w.elems, w.pages, w.slots, w.undo = w.refill+1, w.refill+2, w.refill+3, w.refill+4, w.refill+5
+	w.sequences()
 	w.out.host = w.tick
 	w.out.buf = make([]byte, 0, len(m.bin)+len(m.bin)/6+512)
 	return w

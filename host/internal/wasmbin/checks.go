@@ -1,0 +1,193 @@
+package wasmbin
+
+// Checks stand where their call of the host is out of the way: a call in a loop,
+// though it is hardly ever made, has the compiler keep what the loop computes in
+// memory. So a loop that checks stands in three blocks, a function's body too:
+//
+//	block $done             loop $again
+//	  loop $again             block $ask
+//	    block $ask              charge, br_if $ask when negative
+//	      loop                  block
+//	        charge,               body
+//	        br_if $ask          end
+//	          when negative     return
+//	        body              end
+//	      end                 take the charge back, ask the host
+//	      br $done            br $again
+//	    end                 end
+//	    take the charge
+//	      back, ask the host
+//	    br $again
+//	  end
+//	end
+//
+// Nothing of the body has run when control leaves for $ask, so that it can begin
+// anew, and the charge is made again.
+
+// loopBlocks is the number of blocks that are put around a loop. Those around a
+// body do not move labels: its own is that of the block it stands in.
+const loopBlocks = 3
+
+// opening is how a body begins, which decides how its function pays.
+type opening uint8
+
+const (
+	// opensChecked: the function checks when it pays.
+	opensChecked opening = iota
+	// opensWithLoop: nothing but straight code stands before a loop, which checks.
+	opensWithLoop
+	// opensLeaf: the function is short and calls nothing. It cannot recurse, and
+	// who calls it in a loop or recursion checks there.
+	opensLeaf
+)
+
+// opening looks ahead into the body, up to the first instruction from which
+// control can go elsewhere; all of a short one.
+func (b *body) opening() opening {
+	r := b.r
+	straight := true
+	var in instr
+	for !r.done() {
+		if r.next(&in, nil); r.err != nil {
+			break // to be reported where it is rewritten
+		}
+		switch in.op {
+		case opLoop:
+			if straight {
+				return opensWithLoop
+			}
+		case opCall, opCallIndirect, opReturnCall, opReturnCallIn:
+			return opensChecked
+		case opIf, opBr, opBrIf, opBrTable, opReturn, 0x00:
+			straight = false
+		}
+		if !straight && b.size > leafSize {
+			return opensChecked
+		}
+	}
+	if b.size > leafSize {
+		return opensChecked
+	}
+	return opensLeaf
+}
+
+// openLoop writes the beginning of a loop and tells whether it asks outside of itself.
+// A loop with parameters would need them again, and does not.
+func (w *rewriter) openLoop(b *body, in *instr) bool {
+	c := &w.code
+	outside := (!in.typed || len(w.m.types[in.x].Params) == 0) &&
+		c.added < outsideDepth*loopBlocks && c.shape.cost(b.locals) <= outsideCost
+	s := &w.check
+	if outside {
+		blockType := b.r.buf[in.imm:b.r.pos]
+		c.flush(b, in.at)
+		c.code = append(append(c.code, opBlock), blockType...)
+		c.code = append(c.code, opLoop, blockVoid, opBlock, blockVoid)
+		c.added += loopBlocks
+		s = &w.leave
+	}
+	c.flush(b, b.r.pos)
+	at := c.append(s)
+	if c.opening == opensWithLoop && c.first.head < 0 {
+		c.first.head = at
+	}
+	c.regions = append(c.regions, newRegion(at))
+	return outside
+}
+
+// closeLoop fills in the charge of a loop and writes what follows its end.
+func (w *rewriter) closeLoop(b *body, f *frame, g *region) {
+	c := &w.code
+	s := site{g.at, -1}
+	if f.outside {
+		c.flush(b, b.r.pos)
+		c.code = append(c.code, opBr, 2, opEnd)
+		s.back = w.appendAgain()
+		c.code = append(c.code, opUnreachable, opEnd)
+		c.added -= loopBlocks
+	}
+	s.set(c.code, g.charge())
+	if g.at == c.first.head {
+		c.first, c.firstCharge = s, g.charge()
+	}
+}
+
+// appendAgain writes the end of $again, from $ask on, and returns where the charge stands.
+func (w *rewriter) appendAgain() int {
+	c := &w.code
+	at := c.append(&w.again)
+	c.code = append(c.code, opBr, 0, opEnd)
+	return at
+}
+
+// relabel writes a branch whose label has moved.
+func (c *codeWriter) relabel(b *body, in *instr) {
+	if l := c.moved(in.x); l != in.x {
+		c.flush(b, in.at)
+		c.code = appendU32(append(c.code, in.op), l)
+		c.copied = b.r.pos
+	}
+}
+
+// relabelTable does so for a br_table.
+func (c *codeWriter) relabelTable(b *body, in *instr) {
+	if c.added == 0 {
+		return
+	}
+	c.flush(b, in.at)
+	c.code = appendU32(append(c.code, in.op), uint32(len(c.labels)-1))
+	for _, l := range c.labels {
+		c.code = appendU32(c.code, c.moved(l))
+	}
+	c.copied = b.r.pos
+}
+
+// moved is the label after the rewrite.
+func (c *codeWriter) moved(l uint32) uint32 {
+	return l + uint32(c.added-c.frames[len(c.frames)-1-int(l)].added)
+}
+
+// finishFunction puts the pieces of a body together: its size, its local
+// declarations, the charge at its entry and its code.
+func (w *rewriter) finishFunction(b *body, first int) {
+	c := &w.code
+	c.closeWindow(&c.regions[0])
+	locals := b.r.buf[b.start:first]
+	entry := w.entry(b, c.regions[0].charge())
+	w.out.u32(uint32(len(locals) + len(entry) + len(c.code)))
+	w.out.bytes(locals)
+	w.out.bytes(entry)
+	w.out.bytes(c.code)
+}
+
+// entry is the code in front of a body that pays for its region. It may add to
+// the charge of the loop that the body opens with, and adds what belongs behind it.
+func (w *rewriter) entry(b *body, charge int) []byte {
+	c := &w.code
+	results := w.m.types[w.m.funcs[b.index]].Results
+	s := &w.spend
+	switch {
+	case c.opening == opensChecked && len(results) > 1: // would need a type of its own
+		s = &w.check
+	case c.opening == opensChecked:
+		s = &w.enter
+		c.code = append(c.code, opReturn, opEnd)
+		setCharge(c.code, w.appendAgain(), charge)
+		c.code = append(c.code, opUnreachable, opEnd)
+	case c.first.head >= 0 && charge <= mergeWeight:
+		c.first.set(c.code, c.firstCharge+charge)
+		return nil
+	case charge == 0:
+		return nil
+	}
+	w.front = append(w.front[:0], s.code...)
+	setCharge(w.front, s.charge, charge)
+	switch {
+	case s != &w.enter:
+	case len(results) == 1:
+		w.front = append(w.front, byte(results[0]))
+	default:
+		w.front = append(w.front, blockVoid)
+	}
+	return w.front
+}
