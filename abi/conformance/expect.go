@@ -53,7 +53,8 @@ func finals(op abi.Operation, rows abi.ItemRows, c *abi.Changes) []final {
 		}
 	case c.Keep != nil:
 		list = slices.DeleteFunc(list, func(f final) bool {
-			return int(f.row) < len(rows) && !slices.Contains(c.Keep, f.row)
+			_, stays := slices.BinarySearch(c.Keep, f.row) // it ascends
+			return int(f.row) < len(rows) && !stays
 		})
 	}
 	if op == abi.OpRerank && c.Order == nil && len(c.Scores) > 0 {

@@ -138,3 +138,19 @@ func TestGrown(t *testing.T) {
 		}
 	}
 }
+
+// A case may have as many items as a batch may have rows; to look each of them
+// up in a list would take longer than tests may.
+func TestFinalsOfManyRows(t *testing.T) {
+	rows := make(abi.ItemRows, abi.MaxRows)
+	c := &abi.Changes{Keep: make([]uint32, 0, len(rows))}
+	for i := range rows {
+		if i%3 > 0 {
+			c.Keep = append(c.Keep, uint32(i))
+		}
+	}
+	list := finals(abi.OpFilter, rows, c)
+	if !slices.EqualFunc(list, c.Keep, func(f final, row uint32) bool { return f.row == row }) {
+		t.Errorf("%d rows are left of %d kept", len(list), len(c.Keep))
+	}
+}

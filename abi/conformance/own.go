@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
@@ -118,6 +119,8 @@ func (c *OwnCase) check() error {
 	switch {
 	case c.Name == "":
 		return errors.New("a case has no name (say what it looks at)")
+	case strings.ContainsFunc(c.Name, unicode.IsControl):
+		return fmt.Errorf("case %q: a name is one line without control characters", c.Name)
 	case c.Request != nil && (c.Items != nil || c.Query != "" || c.TopK != 0 || c.TokensLeft != 0):
 		return fmt.Errorf("case %q: request stands for itself (leave query, items, top_k and tokens_left out)", c.Name)
 	case !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil:

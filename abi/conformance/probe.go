@@ -15,6 +15,9 @@ import (
 const (
 	manyItems  = 5000
 	largeBytes = 10_000_000
+	// What tryTopK takes of answers into its query.
+	maxQueryItems = 4
+	maxQueryBytes = 200
 )
 
 // outcome is the verdict of a case with its reason.
@@ -152,6 +155,28 @@ func tryLarge(p *probe) outcome {
 		return failed("refused (%s), but then the next call failed: %s", t.detail, next.detail)
 	}
 	return outcome{Pass, "refused: " + t.detail}
+}
+
+// tryTopK asks a retriever for one item: by an ordinary query, and by one that is
+// made of what it has found, so that it has more than one to give.
+func tryTopK(p *probe) outcome {
+	if o := p.try(shape{n: 1, variant: 1}); o.verdict != Pass {
+		return o
+	}
+	var found []string
+	for _, rep := range p.plain {
+		if rep.changes == nil {
+			continue
+		}
+		for _, it := range rep.changes.Items[:min(len(rep.changes.Items), maxQueryItems)] {
+			found = append(found, strings.ToValidUTF8(it.Content[:min(len(it.Content), maxQueryBytes)], ""))
+		}
+	}
+	if len(found) == 0 {
+		return skipped("no ordinary request found an item (give the test settings with which it does)")
+	}
+	query := strings.Join(found, " ")
+	return p.try(shape{n: 1, query: &query})
 }
 
 // tryLater sends what a later host might and wants the answer of today.
@@ -302,6 +327,12 @@ func (p *probe) cancelHalfway(b []byte, after time.Duration) time.Duration {
 func fromList(list []string) func(*rand.Rand, int) string {
 	return func(_ *rand.Rand, i int) string { return list[i%len(list)] }
 }
+
+// The requests of input cases whose answers the lanes are compared by.
+func scriptsShape() shape  { return shape{n: len(scripts), text: fromList(scripts)} }
+func controlShape() shape  { return shape{n: len(oddities), text: fromList(oddities)} }
+func metadataShape() shape { return shape{n: 4, metadata: everyKind()} }
+func bareShape() shape     { return shape{n: 6, bare: true} }
 
 // everyKind is metadata of every kind.
 func everyKind() abi.Metadata {

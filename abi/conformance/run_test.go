@@ -49,6 +49,7 @@ func TestFaultsOfHostAndStart(t *testing.T) {
 		"good":         {func(*fake) {}, ""},
 		"second start": {func(f *fake) { f.secondStart = true }, "init/same"},
 		"deaf":         {func(f *fake) { f.deaf = true }, "call/cancelled"},
+		"escapes":      {func(f *fake) { f.escapes = true }, "lanes/same"},
 		"plain error":  {func(f *fake) { f.fail = errors.New("broken") }, "call/answers"},
 		"denied":       {func(f *fake) { f.fail = reasonError("denied") }, "call/permitted"},
 		"remembers":    {func(f *fake) { f.secondStart, f.remembers = true, true }, ""},
@@ -116,6 +117,27 @@ func TestSameSeedSameReport(t *testing.T) {
 	}
 }
 
+// A retriever that ignores top_k shows when it is asked for what it has.
+func TestRetrieverThatIgnoresTopK(t *testing.T) {
+	for name, tt := range map[string]struct {
+		target conformance.Target
+		want   conformance.Verdict
+	}{
+		"keeps to it": {newLibrary(false), conformance.Pass},
+		"ignores it":  {newLibrary(true), conformance.Fail},
+		"has nothing": {&library{fake: newLibrary(false).fake}, conformance.Skip},
+	} {
+		r, err := conformance.Run(t.Context(), tt.target, conformance.Options{Short: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(r.Results, func(x conformance.Result) bool { return x.Case == "retrieve/top-k" })
+		if i < 0 || r.Results[i].Verdict != tt.want {
+			t.Errorf("%s: %+v, want %s", name, r.Results[max(i, 0)], tt.want)
+		}
+	}
+}
+
 const ownCases = `[
   {"name": "keeps foxes", "items": ["a fox", {"content": "a dog", "score": 0.5}], "expect": {"keep": [0], "texts": ["a fox"]}},
   {"name": "keeps all", "operation": "filter", "items": ["fox"], "expect": {"no_change": true, "order": [0], "scores": [0]}},
@@ -157,6 +179,7 @@ func TestMistakesInOwnCases(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                               "own.json: unexpected EOF",
 		`{"expect": {"no_change": true}}`: "has no name",
+		`{"name": "a\nb"}`:                "a name is one line",
 		`{"name": "a", "expect": {}}`:     "nothing is expected",
 		`{"name": "a", "expext": {}}`:     `unknown field "expext"`,
 		`{"name": "a", "items": [{"text": "x"}], "expect": {"keep": []}}`:      `unknown field "text"`,
