@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -114,6 +113,9 @@ func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
 	if before != nil {
 		if ratios, err = authoring.Compare(before, card); err != nil {
 			return fmt.Errorf("compare with %s: %w", f.compare, err)
+		}
+		if before.Plugin != card.Plugin {
+			a.say("note: the earlier card is of plugin %q, this one of %q", oneCell(before.Plugin), card.Plugin)
 		}
 	}
 	return a.printCard(*f.format, card, ratios)
@@ -270,7 +272,7 @@ func readCard(file string) (*authoring.Card, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := readCaseFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("flag --compare: %w (write a card with --save)", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,6 +48,10 @@ func TestPluginBench(t *testing.T) {
 	if len(report.Compared) != 7 {
 		t.Errorf("%d figures compared", len(report.Compared))
 	}
+	code, _, stderr = run(t, "", quickBench("no-change", "--compare", saved)...)
+	if code != codeOK || !strings.Contains(stderr, `note: the earlier card is of plugin "keep-first", this one of "no-change"`) {
+		t.Errorf("another plugin: code %d, %s", code, stderr)
+	}
 	code, stdout, stderr = run(t, "", quickBench("keep-first", "--compare", saved)...)
 	if code != codeOK || !strings.Contains(stdout, "LANE  FIGURE  BEFORE ") || !strings.Contains(stdout, "json  fuel ") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
@@ -69,6 +74,9 @@ func TestPluginBenchInput(t *testing.T) {
 func TestPluginBenchErrors(t *testing.T) {
 	dir := write(t, map[string]string{"no-card.json": "{}", "other.json": `{"operation": "rerank"}`, "request.json": `{"items": 7}`})
 	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(file("endless.json"), make([]byte, maxCaseFile+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, fixture string
 		args          []string
@@ -85,6 +93,7 @@ func TestPluginBenchErrors(t *testing.T) {
 		{"input", "keep-first", []string{"--input", file("request.json")}, codeInvalid, "request of filter: "},
 		{"no card", "keep-first", []string{"--compare", file("no-card.json")}, codeInvalid, "no cost card (write one with --save)"},
 		{"no such card", "keep-first", []string{"--compare", file("gone.json")}, codeNotFound, "flag --compare: "},
+		{"a card without end", "keep-first", []string{"--compare", file("endless.json")}, codeLimit, "too large (at most 16MiB)"},
 		{"another card", "keep-first", []string{"--compare", file("other.json")}, codeFailure,
 			`other.json: the earlier card has operation "rerank", this one "filter" (measure the same twice)`},
 		{"foreign", "foreign", nil, codeInvalid, `no such operation (a foreign module can be called with: anchor-host plugin call --repeat)`},

@@ -42,7 +42,7 @@ left alone.
 			return err
 		}
 		a.say("written to %s; next:", dir)
-		a.say("  cd %s", dir)
+		a.say("  %s", authoring.Command{Args: []string{"cd", dir}})
 		a.say("  anchor-host plugin build")
 		a.say("  anchor-host plugin test %s", filepath.Join("build", p.Name+".wasm"))
 		_, err = fmt.Fprintln(a.out, dir)

@@ -44,6 +44,15 @@ anchor-host:   anchor-host plugin test build/keep-best.wasm
 	}
 }
 
+// What to do next can be pasted into a shell.
+func TestPluginNewQuotesItsFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := run(t, "", "plugin", "new", "p", "--lang", "wat", "--dir", "my plugin")
+	if code != codeOK || stdout != "my plugin\n" || !strings.Contains(stderr, "  cd 'my plugin'\n") {
+		t.Errorf("code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
 func TestPluginNewErrors(t *testing.T) {
 	t.Chdir(write(t, map[string]string{"taken/mine.txt": "keep"}))
 	for _, c := range []struct {
@@ -53,7 +62,7 @@ func TestPluginNewErrors(t *testing.T) {
 		want string
 	}{
 		{"no name", nil, codeUsage, "accepts 1 arg(s), received 0"},
-		{"name", []string{"Best"}, codeUsage, `"Best": not a plugin name (want lower-case letters, digits and single hyphens, a letter first) (see: anchor-host plugin new --help)`},
+		{"name", []string{"Best"}, codeUsage, `"Best": not a plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64) (see: anchor-host plugin new --help)`},
 		{"language", []string{"best", "--lang", "ruts"}, codeUsage, `language "ruts": unknown language (did you mean "rust"?)`},
 		{"kind", []string{"best", "--kind", "sort"}, codeUsage, `kind "sort": no such kind in Go`},
 		{"folder", []string{"best", "--dir", "taken"}, codeFailure, "taken: file already exists and is not empty (choose another name, or a folder with --dir)"},

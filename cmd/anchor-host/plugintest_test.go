@@ -95,7 +95,7 @@ func TestPluginTestRunsOwnCases(t *testing.T) {
 }
 
 func TestMistakesInPluginTest(t *testing.T) {
-	dir := write(t, map[string]string{"bad/a.json": `{"name": "a"}`, "set/settings.json": `{"filtre": {}}`, "empty/x": ""})
+	dir := write(t, map[string]string{"bad/a.json": `{"name": "a"}`, "set/settings.json": `{"filtre": {}}`, "empty/x": "", "folder/a.json/x": ""})
 	for _, tt := range []struct {
 		args string
 		code int
@@ -112,6 +112,7 @@ func TestMistakesInPluginTest(t *testing.T) {
 		{goodPlugin + " --settings gone.json", codeNotFound, "gone.json"},
 		{goodPlugin + " --cases " + dir + "/bad", codeInvalid, "nothing is expected"},
 		{goodPlugin + " --cases " + dir + "/set", codeInvalid, `"filtre" is no operation`},
+		{goodPlugin + " --cases " + dir + "/folder", codeFailure, "a.json: not a regular file"},
 		{goodPlugin + " -o yaml", codeUsage, "want one of text, json"},
 	} {
 		code, stdout, stderr := run(t, "", append([]string{"plugin", "test", "--cache-dir", "off"}, strings.Fields(tt.args)...)...)

@@ -90,6 +90,9 @@ func ownCases(module, folder string) (own ownTests, err error) {
 		return own, err
 	}
 	for _, file := range files {
+		if !isFile(file) { // nobody named it: a pipe would be waited for
+			return own, fmt.Errorf("%s: not a regular file (a folder of cases holds files only)", file)
+		}
 		b, err := readCaseFile(file)
 		if err != nil {
 			return own, err

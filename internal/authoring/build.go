@@ -234,8 +234,12 @@ func (j *job) write(path string, wasm, manifest []byte) error {
 	return replaceFile(filepath.Join(dir, ManifestFile), manifest)
 }
 
-// replaceFile writes a file beside its place and moves it there.
+// replaceFile writes a file beside its place and moves it there. What is there
+// and no regular file, such as a device, is written to and stays what it is.
 func replaceFile(path string, data []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, data, 0o644)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".building-*")
 	if err != nil {
 		return err

@@ -148,3 +148,16 @@ func TestGoHelperVersions(t *testing.T) {
 		}
 	}
 }
+
+// A module may go to what is no file: it is written to, not replaced.
+func TestOutputToADevice(t *testing.T) {
+	if err := replaceFile(os.DevNull, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Fatalf("%s is %v, %v", os.DevNull, info, err)
+	}
+	if err := replaceFile(t.TempDir(), nil); err == nil {
+		t.Error("a folder was written to")
+	}
+}

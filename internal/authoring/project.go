@@ -136,7 +136,7 @@ func New(p Project) (dir string, err error) {
 
 func (p Project) check() (*Toolchain, error) {
 	if !abi.ValidName(p.Name) {
-		return nil, fmt.Errorf("%q: %w (want lower-case letters, digits and single hyphens, a letter first)", p.Name, ErrName)
+		return nil, fmt.Errorf("%q: %w (want lower-case letters, digits and single hyphens, a letter first, at most 64)", p.Name, ErrName)
 	}
 	t, err := Lookup(p.Language)
 	if err != nil {

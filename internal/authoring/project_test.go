@@ -100,7 +100,7 @@ func TestNewErrors(t *testing.T) {
 		want string
 	}{
 		{"name", Project{Name: "My_Plugin", Language: "go", Kind: "filter"}, ErrName,
-			`"My_Plugin": not a plugin name (want lower-case letters, digits and single hyphens, a letter first)`},
+			`"My_Plugin": not a plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64)`},
 		{"language", Project{Name: "p", Language: "golang", Kind: "filter"}, ErrLanguage,
 			`language "golang": unknown language (want one of go, tinygo, rust, c, zig, ts, js, wat)`},
 		{"kind", Project{Name: "p", Language: "go", Kind: "filtr"}, ErrKind, `kind "filtr": no such kind in Go (did you mean "filter"?)`},
