@@ -624,7 +624,7 @@ static inline anchor_field anchor_field_double(const char *key, double v) { retu
 static inline anchor_field anchor_field_bool(const char *key, int v) { return anchor__field(key, ANCHOR_BOOL, v != 0, anchor_str("")); }
 
 /* A new item. Only content must be there; key tells items of a plugin apart,
- * created_at is in nanoseconds since 1970, 0 for none. */
+ * created_at is in nanoseconds since 1970, 0 or ANCHOR_NO_TIME for none. */
 typedef struct {
     anchor_text key, content, source;
     double score;
@@ -676,15 +676,19 @@ static inline void anchor_set_text(anchor_reply *c, uint32_t row, anchor_text te
     if (n) ((anchor_text *)c->text.values)[n - 1] = text;
 }
 
-/* Copies fields, which may lie in the stack. */
-static inline const anchor_field *anchor__copy(const anchor_field *fields, uint32_t count) {
+/* Copies fields, which may lie in the stack. A key that comes twice is a mistake
+ * that only the batch lane could say. */
+ANCHOR__SMALL const anchor_field *anchor__copy(anchor_reply *c, const anchor_field *fields, uint32_t count) {
     uint32_t size = count * (uint32_t)sizeof *fields;
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (anchor_equal(fields[i].key, fields[k].key)) c->error = "reply: a metadata key twice in a row";
     return count ? (const anchor_field *)memcpy(anchor_alloc(size), fields, size) : fields;
 }
 
 /* Replaces the metadata of a row, the whole of it. */
 static inline void anchor_set_metadata(anchor_reply *c, uint32_t row, const anchor_field *fields, uint32_t count) {
-    anchor__fields f = {anchor__copy(fields, count), count};
+    anchor__fields f = {anchor__copy(c, fields, count), count};
     uint32_t n = anchor__edit(c, &c->metadata, row, sizeof f, c->request->rows);
     if (n) ((anchor__fields *)c->metadata.values)[n - 1] = f;
 }
@@ -718,7 +722,7 @@ ANCHOR__SMALL uint32_t anchor_add_item(anchor_reply *c, anchor_item item) {
         c->items = more, c->item_cap = 2 * c->item_cap + 8;
     }
     if (!(item.score >= 0 && item.score <= 1)) c->error = "reply: a score that is not within 0..1";
-    item.metadata = anchor__copy(item.metadata, item.fields);
+    item.metadata = anchor__copy(c, item.metadata, item.fields);
     c->items[c->item_count++] = item;
     return c->request->rows + c->item_count - 1;
 }
@@ -775,18 +779,15 @@ ANCHOR__SMALL anchor__table anchor__make_table(const anchor__fields *rows, uint3
     return t;
 }
 
-/* Puts the fields of a row into the order of their keys. Returns 0 when a key
- * comes twice. */
-ANCHOR__SMALL int anchor__sort_fields(const anchor__table *t, const anchor__fields *row) {
+/* Puts the fields of a row, whose keys differ, into the order of their keys. */
+ANCHOR__SMALL void anchor__sort_fields(const anchor__table *t, const anchor__fields *row) {
     uint32_t *of = t->of;
     for (uint32_t i = 0; i < row->n; i++) {
         uint32_t k = 0, j = i;
         while (!anchor_equal(t->keys[k], row->fields[i].key)) k++;
         for (; j > 0 && of[2 * j - 2] > k; j--) of[2 * j] = of[2 * j - 2], of[2 * j + 1] = of[2 * j - 1];
         of[2 * j] = k, of[2 * j + 1] = i;
-        if (j > 0 && of[2 * j - 2] == k) return 0;
     }
-    return 1;
 }
 
 /* Sections are taken from memory one after the other, so nothing else may be
@@ -824,7 +825,7 @@ ANCHOR__SMALL void anchor__put_texts(anchor__container *w, uint32_t id, const an
     off[n] = end;
 }
 
-ANCHOR__SMALL void anchor__put_table(anchor_reply *c, anchor__container *w, uint32_t id, const anchor__table *t) {
+ANCHOR__SMALL void anchor__put_table(anchor__container *w, uint32_t id, const anchor__table *t) {
     uint32_t keys = t->key_count, n = t->n, e = 0, at = 0;
     uint32_t *head = (uint32_t *)anchor__section_at(w, id, ANCHOR_TYPE_METADATA,
         16 + 13 * t->entries + 4 * (n + 1) + 4 * (keys + 1) + t->key_bytes + t->value_bytes);
@@ -840,7 +841,7 @@ ANCHOR__SMALL void anchor__put_table(anchor_reply *c, anchor__container *w, uint
     key_off[keys] = at, at = 0;
     for (uint32_t i = 0; i < n; i++) {
         row[i] = e;
-        if (!anchor__sort_fields(t, &t->rows[i])) c->error = "reply: a metadata key twice in a row";
+        anchor__sort_fields(t, &t->rows[i]);
         for (uint32_t f = 0; f < t->rows[i].n; f++, e++) {
             const anchor_value *v = &t->rows[i].fields[t->of[2 * f + 1]].value;
             key[e] = t->of[2 * f], kind[e] = v->kind, cell[e] = v->bits;
@@ -853,7 +854,7 @@ ANCHOR__SMALL void anchor__put_table(anchor_reply *c, anchor__container *w, uint
     row[n] = e;
 }
 
-ANCHOR__SMALL void anchor__put_items(anchor_reply *c, anchor__container *w, const anchor__table *t) {
+ANCHOR__SMALL void anchor__put_items(const anchor_reply *c, anchor__container *w, const anchor__table *t) {
     uint32_t n = c->item_count, keys = 0, sources = 0, priorities = 0, times = 0;
     const anchor_item *it = c->items;
     for (uint32_t i = 0; i < n; i++) keys |= it[i].key.len, sources |= it[i].source.len, priorities |= it[i].priority, times |= it[i].created_at != 0;
@@ -861,7 +862,7 @@ ANCHOR__SMALL void anchor__put_items(anchor_reply *c, anchor__container *w, cons
     double *score = (double *)anchor__section_at(w, ANCHOR_SCORE, ANCHOR_TYPE_F64, 8 * n);
     for (uint32_t i = 0; i < n; i++) score[i] = it[i].score;
     anchor__put_texts(w, ANCHOR_TEXT, &it->content, sizeof *it, n);
-    if (t->entries) anchor__put_table(c, w, ANCHOR_METADATA, t);
+    if (t->entries) anchor__put_table(w, ANCHOR_METADATA, t);
     if (sources) anchor__put_texts(w, ANCHOR_SOURCE, &it->source, sizeof *it, n);
     if (priorities) {
         uint32_t *p = (uint32_t *)anchor__section_at(w, ANCHOR_PRIORITY, ANCHOR_TYPE_U32, 4 * n);
@@ -878,7 +879,7 @@ enum {
     ANCHOR__PRIORITY_ROWS, ANCHOR__PRIORITY_VALUES, ANCHOR__SECTIONS = 17
 };
 
-ANCHOR__SMALL void anchor__put_edits(anchor_reply *c, anchor__container *w, const anchor__table *edited) {
+ANCHOR__SMALL void anchor__put_edits(const anchor_reply *c, anchor__container *w, const anchor__table *edited) {
     if (c->keeps) anchor__put_u32s(w, ANCHOR_KEEP, c->keep.rows, c->keep.n);
     if (c->text.n) {
         anchor__put_u32s(w, ANCHOR__TEXT_ROWS, c->text.rows, c->text.n);
@@ -886,7 +887,7 @@ ANCHOR__SMALL void anchor__put_edits(anchor_reply *c, anchor__container *w, cons
     }
     if (c->metadata.n) {
         anchor__put_u32s(w, ANCHOR__METADATA_ROWS, c->metadata.rows, c->metadata.n);
-        anchor__put_table(c, w, ANCHOR__METADATA_VALUES, edited);
+        anchor__put_table(w, ANCHOR__METADATA_VALUES, edited);
     }
     if (c->priority.n) {
         anchor__put_u32s(w, ANCHOR__PRIORITY_ROWS, c->priority.rows, c->priority.n);
@@ -990,7 +991,7 @@ ANCHOR__SMALL void anchor__json_item(anchor_buf *b, const anchor_item *it) {
     if (it->source.len) anchor__json_member(b, "source"), anchor_add_json(b, it->source);
     if (it->priority) anchor__json_member(b, "priority"), anchor_add_int(b, it->priority);
     if (f.n) anchor__json_fields(b, f);
-    if (it->created_at) {
+    if (it->created_at && it->created_at != ANCHOR_NO_TIME) {
         anchor__json_member(b, "created_at"), anchor_add_char(b, '"');
         anchor_add_time(b, it->created_at), anchor_add_char(b, '"');
     }
@@ -1254,7 +1255,7 @@ static inline int anchor__in_batch(anchor__handler *f, const void *at, uint32_t 
     if (anchor_batch_open(&r, at, len) != ANCHOR_OK) return anchor_fail("batch: breaks the layout");
     int status = anchor__run(f, &r, &c);
     if (status == ANCHOR_DONE) anchor__reply_batch(&c);
-    return c.error ? anchor_fail(c.error) : status;
+    return status;
 }
 
 static inline int anchor__in_document(anchor__document_handler *f) {

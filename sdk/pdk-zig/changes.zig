@@ -125,8 +125,20 @@ pub const Changes = struct {
     pub fn mistake(c: *const Changes) ?[]const u8 {
         for (c.scores.values.items) |s| if (!(s >= 0 and s <= 1)) return bad_score;
         for (c.items.items) |it| if (!(it.score >= 0 and it.score <= 1)) return bad_score;
+        for (c.metadata.values.items) |fields| if (twice(fields)) return same_key;
+        for (c.items.items) |it| if (twice(it.metadata)) return same_key;
         return null;
     }
 };
+
+/// Reports whether a key comes twice.
+fn twice(fields: []const Field) bool {
+    for (fields, 0..) |f, i| {
+        for (fields[0..i]) |other| if (std.mem.eql(u8, f.key, other.key)) return true;
+    }
+    return false;
+}
+
+const same_key = "reply: a metadata key twice in a row";
 
 const bad_score = "reply: a score that is not within 0..1";

@@ -297,10 +297,11 @@ pub fn addItems(t: *Text, items: []const NewItem) void {
             t.addName("metadata");
             addFields(t, it.metadata);
         }
-        if (it.created_at) |ns| {
+        const at = it.created_at orelse time.none;
+        if (at != time.none) {
             t.addName("created_at");
             t.add("\"");
-            time.write(t, ns);
+            time.write(t, at);
             t.add("\"");
         }
         t.add("}");

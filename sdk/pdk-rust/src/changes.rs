@@ -89,9 +89,36 @@ impl Changes {
     /// Finds the mistakes that only one of the lanes could say.
     pub(crate) fn check(&self) -> Result<()> {
         let scores = self.scores.iter().map(|s| s.1).chain(self.items.iter().map(|i| i.score));
-        match scores.into_iter().all(|score| (0.0..=1.0).contains(&score)) {
-            true => Ok(()),
-            false => Err("reply: a score that is not within 0..1".into()),
+        if !scores.into_iter().all(|score| (0.0..=1.0).contains(&score)) {
+            return Err("reply: a score that is not within 0..1".into());
+        }
+        let mut objects = self.metadata.iter().map(|m| &m.1).chain(self.items.iter().map(|i| &i.metadata));
+        match objects.any(twice) {
+            true => Err("reply: a metadata key twice in a row".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Reports whether a key comes twice.
+fn twice(object: &Json) -> bool {
+    match object {
+        Json::Object(members) => (1..members.len()).any(|i| members[..i].iter().any(|m| m.0 == members[i].0)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_comes_once() {
+        let member = |key: &str| (key.to_string(), Json::Null);
+        for (keys, ok) in [(vec!["a", "b"], true), (vec!["a", "b", "a"], false), (vec![], true)] {
+            let mut c = Changes::default();
+            c.set_metadata(0, Json::Object(keys.into_iter().map(member).collect()));
+            assert_eq!(c.check().is_ok(), ok);
         }
     }
 }

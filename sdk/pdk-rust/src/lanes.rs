@@ -49,11 +49,11 @@ pub fn mailbox() -> u32 {
 
 /// Makes room for so many bytes and returns the address, 0 when there is none.
 pub fn reserve(size: u32) -> u32 {
-    let lent = lent();
-    let words = (size as usize + 0xffff) / 0x10000 * 0x2000;
     if size > MAX_BATCH {
         return 0;
     }
+    let lent = lent();
+    let words = (size as usize + 0xffff) / 0x10000 * 0x2000;
     if words > lent.input.len() {
         lent.input = Vec::new(); // first, so that both need not fit
         lent.mailbox[IN_CAP] = 0;
