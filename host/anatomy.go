@@ -32,7 +32,7 @@ type CustomSection struct {
 
 // Anatomy returns what the module is made of.
 func (s *Spec) Anatomy() (Anatomy, error) {
-	info, err := wasmbin.Inspect(s.wasm)
+	info, err := wasmbin.InspectKnown(s.wasm, s.facts)
 	if err != nil {
 		return Anatomy{}, as(ErrNotWasm, err)
 	}

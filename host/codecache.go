@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -19,15 +21,31 @@ import (
 // compiled again.
 //
 // wazero reads and writes files of names of its own. It is given a folder that no
-// other process uses, where an entry is linked to before a module is compiled, and
-// from which a new entry is taken afterwards.
+// other process uses, where an entry is linked to before a module is made, and
+// from which a new entry is taken afterwards. The names depend on the bytes that
+// wazero is given, which need not be those the machine code was made of: entries
+// bear the names of shells, modules without code, which are much faster to decode.
+// What is trusted of wazero there is tried out before the first entry is made.
 type codeCache struct {
 	wazero wazero.CompilationCache
 	// dir holds a folder for each module: wazero's file and its checksum.
 	dir string
 	// run is the folder wazero is given, files the one that it made below it.
 	run, files string
+
+	// making is held to load entries, and alone to make one.
+	making sync.RWMutex
+	// works tries out whether wazero takes the code of a shell from its file.
+	works func(context.Context) bool
+
+	mu sync.Mutex
+	// lent are the files offered to wazero, by name; spoiled are the keys whose
+	// shells wazero may take for modules without code.
+	lent, spoiled map[string]bool
 }
+
+// compileFunc has wazero compile a module.
+type compileFunc func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error)
 
 const (
 	// checksumFile is the name of the checksum in an entry, codeCacheSize what
@@ -52,17 +70,17 @@ func openCodeCache(dir string) (*codeCache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile cache: %w", err)
 	}
-	c := &codeCache{run: run}
+	c := &codeCache{run: run, lent: map[string]bool{}, spoiled: map[string]bool{}}
 	c.wazero, err = wazero.NewCompilationCacheWithDir(run)
-	var made []string
+	var made []os.DirEntry
 	if err == nil {
-		made, err = filepath.Glob(filepath.Join(run, "*"))
+		made, err = os.ReadDir(run)
 	}
 	if err == nil && len(made) != 1 {
 		err = errors.New("wazero keeps its files elsewhere")
 	}
 	if err == nil { // the name tells versions, systems and processors apart
-		c.files, c.dir = made[0], filepath.Join(dir, filepath.Base(made[0]))
+		c.files, c.dir = filepath.Join(run, made[0].Name()), filepath.Join(dir, made[0].Name())
 		err = os.MkdirAll(c.dir, 0o700)
 	}
 	if err != nil {
@@ -87,55 +105,190 @@ func removeStale(dir string) {
 // close removes the folder of this process. Entries stay.
 func (c *codeCache) close() { _ = os.RemoveAll(c.run) }
 
-// fetch offers wazero the entry of a module and returns the name of its file, ""
-// if there is none. A damaged one is removed.
-func (c *codeCache) fetch(key string) string {
-	c.clear()
+// offer is the machine code of an entry, lent to wazero.
+type offer struct {
+	path string
+	file os.FileInfo
+}
+
+// load makes a module of its shell and the machine code that is kept under key. It
+// returns nil if there is none that can be used.
+func (c *codeCache) load(ctx context.Context, key string, shell []byte, compile compileFunc) wazero.CompiledModule {
+	c.making.RLock()
+	defer c.making.RUnlock()
+	o := c.fetch(key)
+	if o == nil {
+		return nil
+	}
+	defer c.takeBack(o)
+	compiled, err := compile(context.WithoutCancel(ctx), shell)
+	switch {
+	case err != nil: // wazero may know the shell by now
+		c.spoil(key)
+	case c.taken(o):
+		return compiled
+	default: // it was compiled: of another processor, or damaged in a new way
+		_ = compiled.Close(ctx)
+	}
+	c.remove(key)
+	return nil
+}
+
+// fetch offers wazero the machine code of an entry, nil if there is none. A damaged
+// one is removed.
+func (c *codeCache) fetch(key string) *offer {
 	entry := filepath.Join(c.dir, key)
 	text, err := os.ReadFile(filepath.Join(entry, checksumFile))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat(entry); err == nil {
 			c.remove(key)
 		}
-		return ""
+		return nil
 	}
 	sum, name, ok := strings.Cut(strings.TrimSpace(string(text)), " ")
 	if err != nil || !ok || name != filepath.Base(name) || !filepath.IsLocal(name) {
 		c.remove(key)
-		return ""
+		return nil
 	}
-	source := filepath.Join(entry, name)
-	if got, err := sumOf(source); err != nil || got != sum || linkOrCopy(source, filepath.Join(c.files, name)) != nil {
-		c.remove(key)
-		return ""
+	source, path := filepath.Join(entry, name), filepath.Join(c.files, name)
+	c.mu.Lock()
+	usable := !c.spoiled[key] && !c.lent[name]
+	if usable {
+		c.lent[name] = true
 	}
-	now := time.Now()
-	_ = os.Chtimes(entry, now, now) // least recently used ones go first
-	return name
-}
-
-// keep makes what wazero wrote the entry of a module; had is the name that fetch
-// returned. A cache that cannot be written to is none.
-func (c *codeCache) keep(key, had string) {
-	defer c.clear()
-	made, err := filepath.Glob(filepath.Join(c.files, "*"))
-	if err != nil {
-		return
+	c.mu.Unlock()
+	if !usable {
+		return nil
 	}
-	for _, file := range made {
-		if name := filepath.Base(file); name != had && !strings.HasSuffix(name, ".tmp") {
-			if had != "" { // of another processor: wazero's name tells
-				c.remove(key)
-			}
-			c.add(key, file)
+	o := &offer{path: path}
+	got, err := sumOf(source)
+	if err == nil && got == sum && linkOrCopy(source, path) == nil {
+		if o.file, err = os.Stat(path); err == nil {
+			now := time.Now()
+			_ = os.Chtimes(entry, now, now) // least recently used ones go first
+			return o
 		}
 	}
+	c.takeBack(o)
+	c.remove(key)
+	return nil
+}
+
+// taken reports whether wazero used what it was offered: that file is still the
+// same, and there are no others.
+func (c *codeCache) taken(o *offer) bool {
+	if same, err := o.same(); err != nil || !same {
+		return false
+	}
+	made, err := c.made()
+	return err == nil && len(made) == 0
+}
+
+// same reports whether the file is the one that was offered.
+func (o *offer) same() (bool, error) {
+	now, err := os.Stat(o.path)
+	return err == nil && os.SameFile(now, o.file) && now.Size() == o.file.Size() && now.ModTime().Equal(o.file.ModTime()), err
+}
+
+// made are the names of the files that wazero wrote.
+func (c *codeCache) made() ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list, err := os.ReadDir(c.files)
+	var names []string
+	for _, e := range list {
+		if name := e.Name(); !c.lent[name] && !strings.HasSuffix(name, ".tmp") {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+func (c *codeCache) takeBack(o *offer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = os.Remove(o.path)
+	delete(c.lent, filepath.Base(o.path))
+}
+
+func (c *codeCache) spoil(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spoiled[key] = true
+}
+
+// compile compiles a module and makes its entry, by the name that its shell has; a
+// module without a shell is its own. A cache that is damaged or full is no reason to
+// fail: the module is compiled without it.
+func (c *codeCache) compile(ctx context.Context, key string, wasm, shell []byte, compile compileFunc) (wazero.CompiledModule, error) {
+	c.making.Lock()
+	defer c.making.Unlock()
+	compiled, code, name, err := c.compileApart(ctx, wasm, compile)
+	if err != nil || code == "" {
+		return compiled, err
+	}
+	defer os.Remove(code)
+	if shell != nil {
+		name = ""
+		if c.works(ctx) {
+			name = c.nameOf(ctx, key, shell, compile)
+		}
+	}
+	if name != "" {
+		c.add(key, code, name)
+	}
+	return compiled, nil
+}
+
+// compileApart compiles a module and moves its machine code out of wazero's reach.
+// code is "" if wazero left none, otherwise name is what wazero called it.
+func (c *codeCache) compileApart(ctx context.Context, wasm []byte, compile compileFunc) (compiled wazero.CompiledModule, code, name string, err error) {
+	c.clear()
+	defer c.clear()
+	if compiled, err = compile(ctx, wasm); err != nil {
+		c.clear()
+		if compiled, err = compile(ctx, wasm); err != nil {
+			return nil, "", "", err
+		}
+	}
+	made, err := c.made()
+	if err != nil || len(made) != 1 {
+		return compiled, "", "", nil //nolint:nilerr // there is no entry, then
+	}
+	file, err := os.CreateTemp(c.run, "code-")
+	if err != nil {
+		return compiled, "", "", nil //nolint:nilerr // likewise
+	}
+	file.Close()
+	if os.Rename(filepath.Join(c.files, made[0]), file.Name()) != nil {
+		return compiled, "", "", nil
+	}
+	return compiled, file.Name(), made[0], nil
+}
+
+// nameOf is the name of the file in which wazero looks for the machine code of a
+// shell: that of what it makes of the shell itself. It is "" if there is none.
+func (c *codeCache) nameOf(ctx context.Context, key string, shell []byte, compile compileFunc) string {
+	defer c.clear()
+	compiled, err := compile(context.WithoutCancel(ctx), shell)
+	if err == nil {
+		err = compiled.Close(ctx)
+	}
+	if err != nil { // wazero may know the shell by now
+		c.spoil(key)
+		return ""
+	}
+	made, err := c.made()
+	if err != nil || len(made) != 1 {
+		return ""
+	}
+	return made[0]
 }
 
 // add moves a file into a new entry, all or nothing. Another process may have
 // been faster.
-func (c *codeCache) add(key, file string) {
-	sum, err := sumOf(file)
+func (c *codeCache) add(key, code, name string) {
+	sum, err := sumOf(code)
 	if err != nil {
 		return
 	}
@@ -144,8 +297,7 @@ func (c *codeCache) add(key, file string) {
 		return
 	}
 	defer os.RemoveAll(dir)
-	name := filepath.Base(file)
-	if os.Rename(file, filepath.Join(dir, name)) == nil &&
+	if os.Rename(code, filepath.Join(dir, name)) == nil &&
 		os.WriteFile(filepath.Join(dir, checksumFile), []byte(sum+" "+name+"\n"), 0o600) == nil &&
 		os.Rename(dir, filepath.Join(c.dir, key)) == nil {
 		prune(c.dir, codeCacheSize)
@@ -154,11 +306,11 @@ func (c *codeCache) add(key, file string) {
 
 func (c *codeCache) remove(key string) { _ = os.RemoveAll(filepath.Join(c.dir, key)) }
 
-// clear empties the folder of wazero.
+// clear empties the folder of wazero. Nothing must be lent.
 func (c *codeCache) clear() {
-	old, _ := filepath.Glob(filepath.Join(c.files, "*"))
-	for _, path := range old {
-		_ = os.Remove(path)
+	list, _ := os.ReadDir(c.files)
+	for _, e := range list {
+		_ = os.Remove(filepath.Join(c.files, e.Name()))
 	}
 }
 

@@ -16,7 +16,7 @@ type Config struct {
 	// discards it.
 	Logger *slog.Logger
 	// CacheDir holds compiled machine code between runs, in a folder per wazero
-	// version. Empty: anchor-host below the user's cache directory, or none
+	// version, and what a [Reader] found out. Empty: anchor-host below the user's cache directory, or none
 	// when there is no such directory. CacheOff: none. What lies in it is
 	// executed, so nobody else may be able to write to it.
 	CacheDir string

@@ -1,14 +1,18 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
@@ -41,20 +45,38 @@ const (
 // one name both are in error.
 //
 // Nothing outside dir is read, whatever links it holds, and nothing is written.
-func ReadDir(dir string) ([]DirEntry, error) {
-	entries, _, err := scanDir(dir, func(string) bool { return true })
-	return entries, err
-}
+func ReadDir(dir string) ([]DirEntry, error) { return Reader{CacheOff}.ReadDir(dir) }
 
 // ReadNamed is [ReadDir] for some plugins only: no other module is opened. It
 // returns the entries of these names, those of one name twice among them, and the
 // names of the other plugins, sorted.
 func ReadNamed(dir string, names ...string) (entries []DirEntry, others []string, err error) {
-	return scanDir(dir, func(name string) bool { return slices.Contains(names, name) })
+	return Reader{CacheOff}.ReadNamed(dir, names...)
 }
 
-// scanDir reads the plugins whose names are wanted, and lists the others.
-func scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, others []string, err error) {
+// Reader reads plugins as [ReadDir], [ReadNamed] and [ReadFile] do, and remembers
+// what decoding the code of a module showed: the next time, in whatever process,
+// that takes a small part of the time.
+type Reader struct {
+	// CacheDir is where that is kept; see [Config.CacheDir], which has the same
+	// meaning and should be the same folder.
+	CacheDir string
+}
+
+// ReadDir is the function [ReadDir].
+func (r Reader) ReadDir(dir string) ([]DirEntry, error) {
+	entries, _, err := r.scanDir(dir, func(string) bool { return true })
+	return entries, err
+}
+
+// ReadNamed is the function [ReadNamed].
+func (r Reader) ReadNamed(dir string, names ...string) (entries []DirEntry, others []string, err error) {
+	return r.scanDir(dir, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// scanDir reads the plugins whose names are wanted, side by side, and lists the
+// others.
+func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, others []string, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plugin directory %s: open: %w (create it, or set plugins.dir)", dir, cause(err))
@@ -64,6 +86,7 @@ func scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, oth
 	if err != nil {
 		return nil, nil, fmt.Errorf("plugin directory %s: list: %w", dir, cause(err))
 	}
+	var chosen []found
 	for _, e := range list {
 		entry, ok := findEntry(root, dir, e.Name())
 		switch {
@@ -71,9 +94,10 @@ func scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, oth
 		case !wanted(entry.Name):
 			others = append(others, entry.Name)
 		default:
-			entries = append(entries, entry.read(root))
+			chosen = append(chosen, entry)
 		}
 	}
+	entries = readAll(root, chosen, openFacts(r.CacheDir))
 	refuseDuplicates(entries)
 	slices.Sort(others)
 	return entries, slices.Compact(others), nil
@@ -114,20 +138,39 @@ func findEntry(root *os.Root, dir, name string) (found, bool) {
 	return f, true
 }
 
+// readAll reads plugins, as many at a time as there are processors.
+func readAll(root *os.Root, list []found, kept *factsCache) []DirEntry {
+	if len(list) == 0 {
+		return nil
+	}
+	entries := make([]DirEntry, len(list))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
+				entries[i] = list[i].read(root, kept)
+			}
+		})
+	}
+	wg.Wait()
+	return entries
+}
+
 // read reads the module and the manifest beside it.
-func (f found) read(root *os.Root) DirEntry {
+func (f found) read(root *os.Root, kept *factsCache) DirEntry {
 	if f.Err == nil {
-		f.Spec, f.Err = readPlugin(root, f.Name, f.module, f.manifest)
+		f.Spec, f.Err = readPlugin(root, f.Name, f.module, f.manifest, kept)
 	}
 	return f.DirEntry
 }
 
 // readPlugin reads a module and the manifest beside it, if there is one.
-func readPlugin(root *os.Root, name, module, manifest string) (*Spec, error) {
+func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) (*Spec, error) {
 	wasm, side, err := readFiles(root, module, manifest)
 	switch {
 	case err == nil:
-		return ReadSpec(name, wasm, side)
+		return readSpec(name, wasm, side, kept)
 	case name == "":
 		return nil, err
 	}
@@ -147,7 +190,10 @@ func readFiles(root *os.Root, module, manifest string) (wasm, side []byte, err e
 
 // ReadFile reads the spec of one module file, with the plugin.yaml beside it
 // when the file is named plugin.wasm.
-func ReadFile(path string) (*Spec, error) {
+func ReadFile(path string) (*Spec, error) { return Reader{CacheOff}.ReadFile(path) }
+
+// ReadFile is the function [ReadFile].
+func (r Reader) ReadFile(path string) (*Spec, error) {
 	dir, file := filepath.Split(path)
 	if dir == "" {
 		dir = "."
@@ -164,7 +210,7 @@ func ReadFile(path string) (*Spec, error) {
 	if file == pluginFile {
 		manifest = manifestFile
 	}
-	spec, err := readPlugin(root, "", file, manifest)
+	spec, err := readPlugin(root, "", file, manifest, openFacts(r.CacheDir))
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", path, err)
 	}
@@ -181,7 +227,12 @@ func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, unreadable(name, err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	var buf bytes.Buffer
+	if info, err := f.Stat(); err == nil && info.Size() <= limit {
+		buf.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err = buf.ReadFrom(io.LimitReader(f, limit+1))
+	b := buf.Bytes()
 	switch {
 	case err != nil:
 		return nil, unreadable(name, err)

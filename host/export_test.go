@@ -113,3 +113,13 @@ func ImageSize(p *Plugin) int64 {
 	}
 	return p.image.memory.Held()
 }
+
+// CodeKey is the name of the machine code of a module.
+func CodeKey(spec *Spec, pages uint32, interpreted bool) []byte {
+	var bounds wasmbin.Bounds
+	if interpreted {
+		bounds = wasmbin.InterpreterBounds()
+	}
+	key := codeKey(spec, meterOptions(bounds, pages))
+	return key[:]
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -32,13 +33,18 @@ type Host struct {
 	imageDir string
 	slowInit time.Duration
 
-	// compiling admits one compilation at a time.
+	// compiling admits one compilation at a time. loading is held while a module is
+	// made, so that its engine stays.
 	compiling chan struct{}
+	loading   sync.RWMutex
 
 	mu      sync.Mutex
 	closed  bool
 	engines map[string]*engine
 	modules map[moduleKey]*module
+	// making are the modules that are being made; the channel is closed when that
+	// ends.
+	making  map[moduleKey]chan struct{}
 	plugins map[*Plugin]bool
 }
 
@@ -56,7 +62,7 @@ type moduleKey struct {
 type module struct {
 	key      moduleKey
 	compiled wazero.CompiledModule
-	// digest identifies the module as it was rewritten; open is how the host
+	// digest identifies the module and how it was rewritten; open is how the host
 	// reaches the state of its instances.
 	digest [sha256.Size]byte
 	open   *wasmbin.Prepared
@@ -77,7 +83,8 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: cfg, compiling: make(chan struct{}, 1),
-		engines: map[string]*engine{}, modules: map[moduleKey]*module{}, plugins: map[*Plugin]bool{},
+		engines: map[string]*engine{}, modules: map[moduleKey]*module{},
+		making: map[moduleKey]chan struct{}{}, plugins: map[*Plugin]bool{},
 	}
 	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
 	h.tokens.given = cfg.Tokenizer
@@ -102,8 +109,8 @@ func (h *Host) Close(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err // a guest still runs: its engine must stay
 	}
-	h.compiling <- struct{}{} // a compilation still needs its engine
-	defer func() { <-h.compiling }()
+	h.loading.Lock() // what is being made still needs its engine
+	defer h.loading.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for kind, e := range h.engines {
@@ -166,36 +173,29 @@ func (h *Host) engineKind(spec *Spec, stated string) string {
 }
 
 // module returns the compiled module of a spec, compiling it if no other plugin
-// uses it. One module is compiled at a time: each takes all processors.
+// uses it.
 func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string, memory int64) (*module, *engine, error) {
+	h.loading.RLock()
+	defer h.loading.RUnlock()
 	e, err := h.engine(ctx, kind)
 	if err != nil {
 		return nil, nil, err
 	}
-	select {
-	case h.compiling <- struct{}{}:
-		defer func() { <-h.compiling }()
-	case <-ctx.Done():
-		return nil, nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
-	}
+	e.settling.Lock()
 	if spec.linkable() {
 		e.findKernel(ctx)
 	}
-	key := moduleKey{digest: sha256.Sum256(spec.wasm), engine: kind}
+	e.settling.Unlock()
+	key := moduleKey{digest: spec.digest, engine: kind}
 	if h.cfg.Portable {
 		key.pages = uint32(memory / wasmPage)
 	}
-	h.mu.Lock()
-	m := h.modules[key]
-	if m != nil {
-		m.users++
+	m, made, err := h.share(ctx, key)
+	if m != nil || err != nil {
+		return m, e, err
 	}
-	h.mu.Unlock()
-	if m != nil {
-		return m, e, nil
-	}
-	m, err = h.compile(ctx, e, name, spec, key)
-	if err != nil {
+	defer made()
+	if m, err = h.compile(ctx, e, name, spec, key); err != nil {
 		return nil, nil, err
 	}
 	m.key = key
@@ -205,31 +205,91 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 	return m, e, nil
 }
 
-// compile meters and compiles a module, and tells who wants to know.
+// share returns a module that another plugin uses, or makes right now. If there is
+// none, the caller must make it, and call made then.
+func (h *Host) share(ctx context.Context, key moduleKey) (m *module, made func(), err error) {
+	for {
+		h.mu.Lock()
+		if m := h.modules[key]; m != nil {
+			m.users++
+			h.mu.Unlock()
+			return m, nil, nil
+		}
+		wait := h.making[key]
+		if wait == nil {
+			done := make(chan struct{})
+			h.making[key] = done
+			h.mu.Unlock()
+			return nil, func() {
+				h.mu.Lock()
+				delete(h.making, key)
+				h.mu.Unlock()
+				close(done)
+			}, nil
+		}
+		h.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
+		}
+	}
+}
+
+// compile makes a module of what the cache has, or meters and compiles it, and tells
+// who wants to know.
 func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, key moduleKey) (*module, error) {
 	var bounds wasmbin.Bounds
 	if key.engine == EngineInterpreter {
 		bounds = wasmbin.InterpreterBounds()
-	}
-	open, err := wasmbin.Prepare(spec.wasm, meterOptions(bounds, key.pages))
-	switch {
-	case errors.Is(err, wasmbin.ErrLimit):
-		return nil, as(ErrTooLarge, err)
-	case err != nil:
-		return nil, as(ErrNotWasm, err)
 	}
 	if h.cfg.OnCompile != nil {
 		begin := time.Now()
 		h.cfg.OnCompile(name, false, 0)
 		defer func() { h.cfg.OnCompile(name, true, time.Since(begin)) }()
 	}
-	digest := sha256.Sum256(open.Wasm)
-	compiled, err := e.compileSummed(ctx, open.Wasm, digest, h.cfg.CompileWorkers)
+	options := meterOptions(bounds, key.pages)
+	code := codeKey(spec, options)
+	var shell []byte
+	if e.cache != nil { // what is wrong with the module, Prepare says
+		if open, err := wasmbin.Shell(spec.wasm, spec.facts, options, hex.EncodeToString(code[:])); err == nil {
+			shell, open.Wasm = open.Wasm, nil
+			if compiled := e.load(ctx, code, shell); compiled != nil {
+				return &module{compiled: compiled, digest: code, open: open, users: 1}, nil
+			}
+		}
+	}
+	return h.compileAnew(ctx, e, spec, options, code, shell)
+}
+
+// compileAnew meters and compiles a module. One is compiled at a time: each takes all
+// processors.
+func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte, shell []byte) (*module, error) {
+	select {
+	case h.compiling <- struct{}{}:
+		defer func() { <-h.compiling }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
+	}
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	if closed {
+		return nil, fmt.Errorf("host: %w", ErrClosed)
+	}
+	open, err := wasmbin.Prepare(spec.wasm, o)
+	switch {
+	case errors.Is(err, wasmbin.ErrLimit):
+		return nil, as(ErrTooLarge, err)
+	case err != nil:
+		return nil, as(ErrNotWasm, err)
+	}
+	compiled, err := e.build(ctx, code, open.Wasm, shell, h.cfg.CompileWorkers)
 	if err != nil {
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
 	open.Wasm = nil // compiled, and of no more use
-	return &module{compiled: compiled, digest: digest, open: open, users: 1}, nil
+	return &module{compiled: compiled, digest: code, open: open, users: 1}, nil
 }
 
 // release gives a module back; the last user frees it.

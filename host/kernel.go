@@ -128,8 +128,8 @@ type linkedKernel struct {
 }
 
 // findKernel settles whether guests are linked to their kernels, by trying. The
-// caller holds the host's place for compiling. Interpreted, a call of the host
-// costs less than the kernel would.
+// caller holds settling. Interpreted, a call of the host costs less than the kernel
+// would.
 func (e *engine) findKernel(ctx context.Context) {
 	if e.settled {
 		return
@@ -152,7 +152,7 @@ func (e *engine) findKernel(ctx context.Context) {
 	if e.shrinks {
 		k.shrink = linear.Shrink
 	}
-	e.links = k.works(ctx)
+	e.alone(func() { e.links = k.works(ctx) })
 	if e.links && e.kind != EngineInterpreter {
 		e.linked = k
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -34,6 +35,8 @@ type engine struct {
 	// settled says that they are; portable, kind and nothing else decide it.
 	settled, portable bool
 	kind              string
+	// settling is held to settle them.
+	settling sync.Mutex
 }
 
 // newEngine makes a runtime. Guests are stopped by their own meter, never by
@@ -56,7 +59,7 @@ func newEngine(ctx context.Context, kind, cacheDir string, portable bool, functi
 	if err := e.offer(ctx, functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
-	e.shrinks = !portable && linear.CanShrink(ctx, e.rt)
+	e.alone(func() { e.shrinks = !portable && linear.CanShrink(ctx, e.rt) })
 	return e, nil
 }
 
@@ -70,6 +73,12 @@ func (e *engine) openCache(dir string) bool {
 	if err != nil {
 		return false
 	}
+	var once sync.Once
+	var works bool
+	cache.works = func(ctx context.Context) bool {
+		once.Do(func() { works = e.takesShells(ctx) })
+		return works
+	}
 	e.cache = cache
 	return true
 }
@@ -81,6 +90,18 @@ func defaultCacheDir() string {
 		return ""
 	}
 	return filepath.Join(dir, "anchor-host", "compiled")
+}
+
+// alone runs what compiles modules that are not kept.
+func (e *engine) alone(f func()) {
+	if e.cache == nil {
+		f()
+		return
+	}
+	e.cache.making.Lock()
+	defer e.cache.making.Unlock()
+	defer e.cache.clear()
+	f()
 }
 
 // offer instantiates the host functions as modules that guests import.
@@ -138,33 +159,35 @@ func valueTypes[T ~byte](ts []T) []api.ValueType {
 	return out
 }
 
-// compile compiles a metered module, or takes it from the cache. A cache that is
-// damaged or full is no reason to fail: the module is compiled without it.
-func (e *engine) compile(ctx context.Context, metered []byte, workers int) (wazero.CompiledModule, error) {
-	return e.compileSummed(ctx, metered, sha256.Sum256(metered), workers)
+// compile compiles a module of the host's own, or takes it from the cache.
+func (e *engine) compile(ctx context.Context, wasm []byte, workers int) (wazero.CompiledModule, error) {
+	key := sha256.Sum256(wasm)
+	if compiled := e.load(ctx, key, wasm); compiled != nil {
+		return compiled, nil
+	}
+	return e.build(ctx, key, wasm, nil, workers)
 }
 
-// compileSummed is compile for who knows the hash of the module.
-func (e *engine) compileSummed(ctx context.Context, metered []byte, sum [sha256.Size]byte, workers int) (wazero.CompiledModule, error) {
+// load makes a module of its shell and what the cache has under key. It returns nil
+// if there is none.
+func (e *engine) load(ctx context.Context, key [sha256.Size]byte, shell []byte) wazero.CompiledModule {
+	if e.cache == nil {
+		return nil
+	}
+	return e.cache.load(ctx, hex.EncodeToString(key[:]), shell, e.compileModule)
+}
+
+// build compiles a module, and keeps it in the cache for those who have its shell;
+// nil stands for the module itself.
+func (e *engine) build(ctx context.Context, key [sha256.Size]byte, wasm, shell []byte, workers int) (wazero.CompiledModule, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	ctx = experimental.WithCompilationWorkers(ctx, workers)
 	if e.cache == nil {
-		return e.compileModule(ctx, metered)
+		return e.compileModule(ctx, wasm)
 	}
-	key := hex.EncodeToString(sum[:])
-	had := e.cache.fetch(key)
-	compiled, err := e.compileModule(ctx, metered)
-	if err != nil {
-		e.cache.remove(key)
-		had = e.cache.fetch(key)
-		compiled, err = e.compileModule(ctx, metered)
-	}
-	if err == nil {
-		e.cache.keep(key, had)
-	}
-	return compiled, err
+	return e.cache.compile(ctx, hex.EncodeToString(key[:]), wasm, shell, e.compileModule)
 }
 
 // compileModule turns a panic of wazero's decoder, which some invalid modules

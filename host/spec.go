@@ -53,7 +53,10 @@ type Spec struct {
 	// host offers: a linked module or a function of the embedder must.
 	Needs []string
 
-	wasm    []byte
+	wasm   []byte
+	digest [sha256.Size]byte
+	// facts are what the code says.
+	facts   wasmbin.Facts
 	exports map[string]bool
 	// types are the types of the exported functions, imports all imports.
 	types   map[string]wasmbin.FuncType
@@ -120,7 +123,11 @@ func (o OperationSpec) HasLane(lane string) bool { return slices.Contains(o.Lane
 // ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrImport, ErrSignature
 // or ErrTooLarge.
 func ReadSpec(name string, wasm, sideManifest []byte) (*Spec, error) {
-	r := specReader{spec: &Spec{Name: name, Size: int64(len(wasm)), wasm: wasm}}
+	return readSpec(name, wasm, sideManifest, nil)
+}
+
+func readSpec(name string, wasm, sideManifest []byte, kept *factsCache) (*Spec, error) {
+	r := specReader{spec: &Spec{Name: name, Size: int64(len(wasm)), wasm: wasm}, kept: kept}
 	if err := r.read(sideManifest); err != nil {
 		if r.spec.Name != "" {
 			return nil, fmt.Errorf("plugin %q: %w", r.spec.Name, err)
@@ -134,17 +141,31 @@ func ReadSpec(name string, wasm, sideManifest []byte) (*Spec, error) {
 type specReader struct {
 	spec *Spec
 	info *wasmbin.Info
+	// kept are the facts of earlier readers, nil for none.
+	kept *factsCache
+}
+
+// inspect decodes the module, and its code if that was not done before.
+func (r *specReader) inspect() (*wasmbin.Info, error) {
+	if facts, ok := r.kept.get(r.spec.digest); ok {
+		return wasmbin.InspectKnown(r.spec.wasm, facts)
+	}
+	info, err := wasmbin.Inspect(r.spec.wasm)
+	if err == nil {
+		r.kept.put(r.spec.digest, info.Facts())
+	}
+	return info, err
 }
 
 func (r *specReader) read(sideManifest []byte) error {
-	info, err := wasmbin.Inspect(r.spec.wasm)
+	r.spec.digest = sha256.Sum256(r.spec.wasm)
+	r.spec.Digest = "sha256:" + hex.EncodeToString(r.spec.digest[:])
+	info, err := r.inspect()
 	if err != nil {
 		return as(ErrNotWasm, err)
 	}
-	r.info = info
-	sum := sha256.Sum256(r.spec.wasm)
+	r.info, r.spec.facts = info, info.Facts()
 	r.spec.Uncaptured = info.Uncaptured()
-	r.spec.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	for _, step := range []func() error{
 		r.version, r.exports, r.imports, r.memory,
 		func() error { return r.manifest(sideManifest) },

@@ -80,7 +80,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	if err != nil {
 		return err
 	}
-	spec, err := host.ReadFile(file)
+	spec, err := host.Reader{CacheDir: base.CachePath()}.ReadFile(file)
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,9 @@ instance of the configuration (then the grants are shown too), or a .wasm file.`
 // findPlugin finds what the user named: a file, an instance, or a plugin of
 // the folder. instance is nil unless it is one.
 func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instance, error) {
+	reader := host.Reader{CacheDir: loaded.CachePath()}
 	if strings.HasSuffix(name, ".wasm") {
-		spec, err := host.ReadFile(name)
+		spec, err := reader.ReadFile(name)
 		return spec, nil, err
 	}
 	var found *config.Instance
@@ -69,7 +70,7 @@ func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instanc
 	if i, ok := loaded.Instances[name]; ok {
 		found, plugin = &i, i.Plugin
 	}
-	entries, others, err := host.ReadNamed(loaded.PluginDir(), plugin)
+	entries, others, err := reader.ReadNamed(loaded.PluginDir(), plugin)
 	if err != nil {
 		return nil, nil, err
 	}

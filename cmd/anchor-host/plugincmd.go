@@ -58,7 +58,7 @@ used. No plugin is run.`,
 		if err != nil {
 			return err
 		}
-		entries, err := host.ReadDir(loaded.PluginDir())
+		entries, err := host.Reader{CacheDir: loaded.CachePath()}.ReadDir(loaded.PluginDir())
 		if err != nil {
 			return err
 		}

@@ -24,10 +24,10 @@ type catalog struct {
 }
 
 // readCatalog reads the named plugins, and no others: reading takes time.
-func readCatalog(dir string, names []string) *catalog {
+func readCatalog(dir, cacheDir string, names []string) *catalog {
 	c := &catalog{dir: dir, entries: map[string]host.DirEntry{}}
 	var list []host.DirEntry
-	list, c.others, c.err = host.ReadNamed(dir, names...)
+	list, c.others, c.err = host.Reader{CacheDir: cacheDir}.ReadNamed(dir, names...)
 	for _, e := range list {
 		c.entries[e.Name] = e
 	}

@@ -50,7 +50,7 @@ func (p *plugins) load(ctx context.Context) error {
 	for i, name := range names {
 		modules[i] = wanted[name].Plugin
 	}
-	p.catalog = readCatalog(p.options.PluginDir, modules)
+	p.catalog = readCatalog(p.options.PluginDir, p.options.CacheDir, modules)
 	var wg sync.WaitGroup
 	for _, name := range names {
 		l := &loaded{}

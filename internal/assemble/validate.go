@@ -25,7 +25,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 	v.window()
 	list := uses(&l.Config)
 	if names := pluginNames(&l.Config, list); len(names) > 0 {
-		v.catalog = readCatalog(pluginDir, names)
+		v.catalog = readCatalog(pluginDir, l.CachePath(), names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Instances)) {
 		v.instance(name, l.Instances[name])

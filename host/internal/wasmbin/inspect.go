@@ -13,12 +13,19 @@ func Inspect(bin []byte) (*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	var labels []uint32
-	err = m.bodies(func(b *body) error { return m.inspectBody(b, &labels) })
-	if err != nil {
+	if err := m.inspectBodies(); err != nil {
 		return nil, err
 	}
 	return &m.info, nil
+}
+
+// inspectBodies notes what the functions use and how large they are.
+func (m *module) inspectBodies() error {
+	if m.known {
+		return nil
+	}
+	var labels []uint32
+	return m.bodies(func(b *body) error { return m.inspectBody(b, &labels) })
 }
 
 // inspectBody notes what one function uses and how large it is.

@@ -56,6 +56,19 @@ func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	w, err := m.opened(o)
+	if err != nil {
+		return nil, err
+	}
+	w.open.Wasm, err = w.rewrite()
+	if err != nil {
+		return nil, err
+	}
+	return w.open, nil
+}
+
+// opened is a rewriter that opens the state of the module.
+func (m *module) opened(o MeterOptions) (*rewriter, error) {
 	for _, e := range m.info.Exports {
 		if strings.HasPrefix(e.Name, HostPrefix) {
 			return nil, reserved(fmt.Sprintf("export %q, which belongs to the host", e.Name), "rename the export")
@@ -66,14 +79,9 @@ func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
 	for _, i := range m.mutableNumbers() {
 		w.open.Globals = append(w.open.Globals, GlobalPrefix+strconv.Itoa(int(i)))
 	}
-	if w.open.Data, err = m.liftable(); err != nil {
-		return nil, err
-	}
-	w.open.Wasm, err = w.rewrite()
-	if err != nil {
-		return nil, err
-	}
-	return w.open, nil
+	var err error
+	w.open.Data, err = m.liftable()
+	return w, err
 }
 
 // Uncaptured says why the state of the module is more than its memory and its
@@ -122,8 +130,7 @@ func (m *module) liftable() ([]Segment, error) {
 		return nil, nil
 	}
 	if m.dataCount >= 0 { // without a count, code cannot name segments
-		var labels []uint32
-		if err := m.bodies(func(b *body) error { return m.inspectBody(b, &labels) }); err != nil {
+		if err := m.inspectBodies(); err != nil {
 			return nil, err
 		}
 		if m.info.Uses.MemoryInit || m.info.Uses.SegmentDrops {

@@ -31,6 +31,8 @@ type rewriter struct {
 	named  bool   // a name section has been written
 	// open is set when the module's state is opened to the host.
 	open *Prepared
+	// shell leaves out the code.
+	shell bool
 }
 
 func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
@@ -42,7 +44,6 @@ func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
 	w.bytes, w.elems, w.pages, w.slots, w.undo = w.refill+1, w.refill+2, w.refill+3, w.refill+4, w.refill+5
 	w.sequences()
 	w.out.host = w.tick
-	w.out.buf = make([]byte, 0, len(m.bin)+len(m.bin)/6+512)
 	return w
 }
 
@@ -51,6 +52,9 @@ var added = [...]byte{secType, secImport, secFunction, secGlobal, secExport, sec
 
 // rewrite writes the sections in their order, those that are missing included.
 func (w *rewriter) rewrite() ([]byte, error) {
+	if w.out.buf == nil {
+		w.out.buf = make([]byte, 0, len(w.m.bin)+len(w.m.bin)/6+512)
+	}
 	w.out.bytes(w.m.bin[:8])
 	next := 0
 	missing := func(before int) error {
@@ -136,6 +140,10 @@ func (w *rewriter) content(id byte, r *reader) error {
 	case secElement:
 		w.m.elements(r, &w.out)
 	case secCode:
+		if w.shell {
+			w.stubs()
+			return nil
+		}
 		return w.codes(r)
 	default:
 		w.out.bytes(r.buf[r.pos:r.end])

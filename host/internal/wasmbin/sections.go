@@ -43,6 +43,8 @@ type module struct {
 	index    [sections]int
 	types    []FuncType
 	info     Info
+	// known says that info has what the code says.
+	known bool
 	// imported counts the imports of each kind.
 	imported [KindTag + 1]int
 	// funcs are the type indices of all functions, imports first.

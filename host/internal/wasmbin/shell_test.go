@@ -1,0 +1,129 @@
+package wasmbin
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// wholes are modules that can be prepared: the spec modules and a Go guest.
+func wholes(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := maps.Clone(specModules(t))
+	all["bulk"], all["go guest"] = fixture(t, "bulk"), goGuest(t)
+	maps.DeleteFunc(all, func(_ string, bin []byte) bool {
+		_, err := Prepare(bin, MeterOptions{MaxMemoryPages: 1024})
+		return err != nil
+	})
+	if len(all) < 2 {
+		t.Fatalf("%d modules", len(all))
+	}
+	return all
+}
+
+// Everything but the code, and the mark, is what Prepare makes of the module.
+func TestShellIsAllButTheCode(t *testing.T) {
+	o := MeterOptions{MaxMemoryPages: 1024}
+	for name, bin := range wholes(t) {
+		info, err := Inspect(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := Prepare(bin, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shell, err := Shell(bin, info.Facts(), o, "mark")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !slices.Equal(shell.Globals, whole.Globals) || shell.Start != whole.Start ||
+			!slices.EqualFunc(shell.Data, whole.Data, func(a, b Segment) bool { return a.Offset == b.Offset && bytes.Equal(a.Bytes, b.Bytes) }) {
+			t.Errorf("%s: the state is opened otherwise", name)
+		}
+		want, got := sectionsOf(t, whole.Wasm), sectionsOf(t, shell.Wasm)
+		if mark := got[len(got)-1]; mark != "\x00\x0canchor.shellmark" {
+			t.Errorf("%s: the last section is %q", name, mark)
+		}
+		if got = got[:len(got)-1]; !slices.Equal(got, want) {
+			t.Errorf("%s: sections differ", name)
+		}
+	}
+}
+
+// sectionsOf are the sections of a module, those of code without it.
+func sectionsOf(t *testing.T, bin []byte) []string {
+	t.Helper()
+	m, err := parse(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, s := range m.sections {
+		content := append([]byte{s.id}, m.bin[s.pos:s.end]...)
+		switch s.id {
+		case secCode:
+			content = appendU32([]byte{s.id}, uint32(m.info.Functions))
+		case secCustom:
+			content = append(appendName([]byte{s.id}, s.name), m.bin[s.pos:s.end]...)
+		}
+		out = append(out, string(content))
+	}
+	return out
+}
+
+func TestShellsOfOtherMarks(t *testing.T) {
+	bin := fixture(t, "bulk")
+	info, err := Inspect(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := Shell(bin, info.Facts(), MeterOptions{}, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Shell(bin, info.Facts(), MeterOptions{}, "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(one.Wasm, two.Wasm) {
+		t.Error("two marks make one shell")
+	}
+}
+
+func TestInspectKnown(t *testing.T) {
+	for name, bin := range wholes(t) {
+		want, err := Inspect(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := InspectKnown(bin, want.Facts())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got.Facts() != want.Facts() || got.Uncaptured() != want.Uncaptured() ||
+			got.Functions != want.Functions || len(got.Exports) != len(want.Exports) || len(got.Imports) != len(want.Imports) {
+			t.Errorf("%s: %+v, want %+v", name, got.Facts(), want.Facts())
+		}
+	}
+	if _, err := InspectKnown([]byte("\x00asm\x01\x00\x00\x00\x01"), Facts{}); err == nil {
+		t.Error("a truncated module passes")
+	}
+}
+
+// FuzzShell holds that a module and facts of another cause an error or a shell, and
+// no more.
+func FuzzShell(f *testing.F) {
+	for _, bin := range specModules(f) {
+		f.Add(bin)
+	}
+	f.Fuzz(func(t *testing.T, bin []byte) {
+		p, err := Shell(bin, Facts{}, MeterOptions{}, "mark")
+		if (p == nil) == (err == nil) {
+			t.Errorf("shell %v, error %v", p, err)
+		}
+	})
+}

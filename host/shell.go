@@ -1,0 +1,105 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// A module whose machine code is kept is made of its shell, see wasmbin.Shell:
+// its code need not be decoded, metered, and checked again.
+
+// codeFormat is changed when what is kept is made in another way, other than by
+// wasmbin.
+const codeFormat = "1"
+
+// codeKey names the machine code of a module: all that it depends on but wazero and
+// the processor, which are in the names of folder and file.
+func codeKey(spec *Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %s\n", codeFormat, wasmbin.Revision(), spec.Digest)
+	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
+	for _, im := range spec.imports {
+		fmt.Fprintf(h, "%q %q %t\n", im.Module, im.Name, o.Light(im.Module, im.Name))
+	}
+	h.Sum(key[:0])
+	return key
+}
+
+// probe is a module whose function probe returns 40, by way of a call, a table, a
+// global and a memory.
+const probe = "\x00asm\x01\x00\x00\x00" +
+	"\x01\x05\x01\x60\x00\x01\x7f" + // type 0: () -> i32
+	"\x03\x03\x02\x00\x00" + // functions 0 and 1
+	"\x04\x04\x01\x70\x00\x01" + // a table of one
+	"\x05\x03\x01\x00\x01" + // a memory of one page
+	"\x06\x06\x01\x7f\x01\x41\x02\x0b" + // a mutable global of 2
+	"\x07\x09\x01\x05probe\x00\x00" +
+	"\x09\x07\x01\x00\x41\x00\x0b\x01\x01" + // function 1 in the table
+	"\x0a\x14\x02" +
+	"\x0a\x00\x41\x00\x11\x00\x00\x23\x00\x6c\x0b" + // table[0]() * global
+	"\x07\x00\x41\x14\x3f\x00\x6c\x0b" // 20 * pages
+
+// takesShells tries out whether wazero runs the machine code that lies under the
+// name of a shell. The caller holds the cache alone.
+func (e *engine) takesShells(ctx context.Context) bool {
+	c := e.cache
+	info, err := wasmbin.Inspect([]byte(probe))
+	if err != nil {
+		return false
+	}
+	whole, err := wasmbin.Prepare([]byte(probe), meterOptions(wasmbin.Bounds{}, 0))
+	if err != nil {
+		return false
+	}
+	shell, err := wasmbin.Shell([]byte(probe), info.Facts(), meterOptions(wasmbin.Bounds{}, 0), "probe")
+	if err != nil {
+		return false
+	}
+	compiled, code, _, err := c.compileApart(ctx, whole.Wasm, e.compileModule)
+	if err != nil {
+		return false
+	}
+	defer compiled.Close(ctx)
+	name := c.nameOf(ctx, "probe", shell.Wasm, e.compileModule)
+	path := filepath.Join(c.files, name)
+	if code == "" || name == "" || os.Rename(code, path) != nil {
+		return false
+	}
+	defer c.clear()
+	return e.runsShell(ctx, shell.Wasm, path)
+}
+
+// runsShell reports whether the shell of the probe runs the machine code at path.
+func (e *engine) runsShell(ctx context.Context, shell []byte, path string) bool {
+	o := &offer{path: path}
+	var err error
+	if o.file, err = os.Stat(path); err != nil {
+		return false
+	}
+	compiled, err := e.compileModule(ctx, shell)
+	if err != nil {
+		return false
+	}
+	defer compiled.Close(ctx)
+	if same, err := o.same(); err != nil || !same {
+		return false
+	}
+	mod, err := e.rt.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		return false
+	}
+	defer mod.Close(ctx)
+	if fuel, ok := mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal); ok {
+		fuel.Set(wasmbin.DefaultSlice)
+	}
+	r, err := mod.ExportedFunction("probe").Call(ctx)
+	return err == nil && len(r) == 1 && r[0] == 40
+}
