@@ -154,7 +154,7 @@ func (w *rewriter) plain(b *body, in *instr) error {
 func (w *rewriter) pay(b *body, at, weight int) {
 	c := &w.code
 	g := &c.regions[len(c.regions)-1]
-	if g.due || g.weight >= w.window && g.left || g.weight >= w.straight {
+	if w.cut(g) {
 		c.flush(b, at)
 		c.closeWindow(g)
 		s := &w.spend
@@ -164,6 +164,11 @@ func (w *rewriter) pay(b *body, at, weight int) {
 		g.open(c.append(s))
 	}
 	g.weight += weight
+}
+
+// cut tells whether the next instruction begins a new window.
+func (w *rewriter) cut(g *region) bool {
+	return g.due || g.left && g.weight >= w.window || g.landing >= 0 && g.weight-g.landing >= landingWeight || g.weight >= w.straight
 }
 
 // closeWindow ends a window and fills in its charge, where it has one of its own.

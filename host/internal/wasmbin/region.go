@@ -6,7 +6,10 @@ const (
 	// windowWeight is the weight after which a region is cut: where there are
 	// branches, a charge covers about this many instructions ahead of it. Larger
 	// windows cost less time and charge more for instructions that are jumped over.
-	windowWeight = 32
+	windowWeight = 64
+	// landingWeight is the weight behind a landing after which a region is cut: the
+	// head pays for the longest, though most of a Go function's are short.
+	landingWeight = 32
 	// straightWeight is the weight after which code without branches is cut, and
 	// after which code without loops is checked.
 	straightWeight = 1024
@@ -33,8 +36,8 @@ type region struct {
 	landing int  // weight of the current window at its first landing, -1 without
 	longest int  // longest landing so far
 	due     bool // a new window begins at the next instruction that weighs something
-	// left is set when control may leave the current window before its end, or
-	// land in it: only then is a long one to be cut.
+	// left is set when control may leave the current window before its end: only
+	// then is there something to be gained by cutting it.
 	left bool
 	// unchecked is the weight of the windows since the last check.
 	unchecked int
@@ -78,7 +81,7 @@ func (g *region) arrive(lowest int, zero bool) {
 	case lowest < g.window:
 		g.due = true
 	case zero && g.window > 0 && !g.due && g.landing < 0:
-		g.landing, g.left = g.weight, true
+		g.landing = g.weight
 	}
 }
 
