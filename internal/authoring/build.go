@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -207,12 +208,21 @@ func (j *job) source() (string, error) {
 	return staged, writeHelper(j.toolchain, filepath.Join(staged, helperDir))
 }
 
-// sourceFS is a project without what its builds left.
+// sourceFS is a project without what its builds left. Links to files are the
+// files: a copy of a relative link would lead elsewhere.
 type sourceFS struct{ fs.FS }
 
 // ReadDir implements fs.ReadDirFS.
 func (s sourceFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(s.FS, name)
+	for i, e := range entries {
+		if e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if info, err := fs.Stat(s.FS, path.Join(name, e.Name())); err == nil && info.Mode().IsRegular() {
+			entries[i] = fs.FileInfoToDirEntry(info)
+		}
+	}
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return e.IsDir() && slices.Contains([]string{"build", "target", "node_modules", ".git"}, e.Name())
 	}), err

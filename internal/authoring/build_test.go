@@ -161,3 +161,24 @@ func TestOutputToADevice(t *testing.T) {
 		t.Error("a folder was written to")
 	}
 }
+
+// A project without its helper library is built in a copy, which has the files
+// that links lead to.
+func TestSourceFollowsLinks(t *testing.T) {
+	project, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(elsewhere, []byte("package main"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(project, "main.go")); err != nil {
+		t.Skip(err)
+	}
+	j := job{dir: project, work: t.TempDir(), toolchain: goToolchain}
+	dir, err := j.source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(filepath.Join(dir, "main.go"))
+	if err != nil || !info.Mode().IsRegular() || !exists(filepath.Join(dir, helperDir)) {
+		t.Errorf("main.go is %v, %v", info, err)
+	}
+}
