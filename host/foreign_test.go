@@ -2,9 +2,11 @@ package host_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -92,6 +94,37 @@ func TestCallCommand(t *testing.T) {
 	}
 	_, err := p.Call(t.Context(), "exit_2", nil)
 	checkReason(t, err, abi.ReasonExit)
+}
+
+// Closing waits for a program, too, which runs in an instance of its own.
+func TestCloseWaitsForPrograms(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h := newHost(t, host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
+		func(context.Context, []byte) ([]byte, error) {
+			close(entered)
+			<-leave
+			return nil, nil
+		})}})
+	p := load(t, h, "calls-in-start", host.PluginConfig{
+		Grants: host.Grants{Functions: []string{"greet"}}, Limits: host.Limits{Instances: 1, QueueTimeout: time.Millisecond, Timeout: time.Minute},
+	})
+	done := make(chan error)
+	go func() {
+		_, err := p.Call(context.Background(), "_start", nil)
+		done <- err
+	}()
+	<-entered
+	_, err := p.Call(t.Context(), "_start", nil)
+	checkReason(t, err, abi.ReasonBusy) // programs are as many at a time as other calls
+	soon, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if err := h.Close(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("closed under a running program: error %v", err)
+	}
+	close(leave)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestCallUnknownFunction(t *testing.T) {

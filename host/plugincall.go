@@ -45,8 +45,14 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 }
 
 // callBare calls a function that starts a language runtime in an instance in
-// which nothing has run yet.
+// which nothing has run yet. It borrows one of the pool's for the time, so that
+// such calls are as many at a time as others, and Close waits for them.
 func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
+	place, err := p.borrow(ctx)
+	if err != nil {
+		return nil, p.failure(abi.Operation(function), nil, err)
+	}
+	defer p.pool.put(place)
 	in, err := p.bareInstance(ctx)
 	if err != nil {
 		return nil, err

@@ -13,9 +13,14 @@ import (
 // instance and in every lane of its operation. A plugin that answers otherwise,
 // as one that is compiled wrongly does, is not loaded.
 func (p *Plugin) selfTest(ctx context.Context) error {
-	if p.spec.Manifest == nil {
+	if p.spec.Manifest == nil || len(p.spec.Manifest.SelfTest) == 0 {
 		return nil
 	}
+	place, err := p.borrow(ctx) // so that closing the host waits for the calls
+	if err != nil {
+		return p.failure(abi.OpInit, nil, err)
+	}
+	defer p.pool.put(place)
 	for i, t := range p.spec.Manifest.SelfTest {
 		spec, ok := p.spec.Operation(t.Operation)
 		if !ok {
