@@ -46,7 +46,10 @@ type Function struct {
 	//
 	// Call runs on the goroutine of the guest's call, several at a time for
 	// different instances. Its time is the guest's: the context ends with that,
-	// and Call should, too, as nothing else can stop it.
+	// and Call should, too, as nothing else can stop it. Under that context it may
+	// call plugins, also the one it serves, up to four calls deep: such a call
+	// draws on the fuel of the guest's and fails if all instances are lent. It must
+	// not close plugins.
 	Call func(ctx context.Context, g *Guest, stack []uint64) error
 }
 
@@ -165,6 +168,7 @@ func (f *Function) run(c *callState, stack []uint64) {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
+	ctx, within := c.nested(ctx)
 	if err := f.safely(ctx, c, stack); err != nil {
 		c.stop()
 		code := abi.ReasonTrap
@@ -174,6 +178,7 @@ func (f *Function) run(c *callState, stack []uint64) {
 		}
 		panic(&fault{code: code, err: fmt.Errorf("host function %s: %w", name, err), remedy: noRemedy})
 	}
+	c.spend(within.spent.Load())
 }
 
 // safely turns a panic of the embedder's code into an error; a fault of ours,

@@ -286,6 +286,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	}()
 	in.begin(ctx, timeout, p.limits.Fuel)
 	err = f(in)
+	nestOf(ctx).charge(in.state.used())
 	in.calls++
 	in.spoiled = !resettable(err)
 	if err != nil {
@@ -299,6 +300,9 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 func (p *Plugin) borrow(ctx context.Context) (*instance, error) {
 	if ctx.Err() != nil {
 		return nil, contextFault(ctx)
+	}
+	if err := nestOf(ctx).admit(p); err != nil {
+		return nil, err
 	}
 	in, err := p.pool.get(ctx, p.limits.QueueTimeout)
 	switch {

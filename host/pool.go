@@ -352,6 +352,13 @@ func (p *pool[T]) shift() chan turn[T] {
 	return w
 }
 
+// exhausted reports whether all values there may be are lent.
+func (p *pool[T]) exhausted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lent >= p.max
+}
+
 // counts returns how many values there are and how many of them are idle.
 func (p *pool[T]) counts() (total, idle int) {
 	p.mu.Lock()

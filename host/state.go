@@ -24,6 +24,8 @@ type callState struct {
 	// its behalf, unchecked the part of that since the last check, and fuel what
 	// the call may use.
 	drawn, hosted, unchecked, fuel int64
+	// depth is in how many calls this one lies.
+	depth int
 }
 
 // stateOf returns the call that a host function runs in. Every call into a
@@ -41,7 +43,10 @@ func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	c.Context, c.done = ctx, ctx.Done()
 	c.began, c.limit = clock(), limit
 	c.deadline, c.seen = c.began+limit, c.began
-	c.drawn, c.hosted, c.unchecked, c.fuel = 0, 0, 0, fuel
+	c.drawn, c.hosted, c.unchecked, c.fuel, c.depth = 0, 0, 0, fuel, 0
+	if n := nestOf(ctx); n != nil {
+		c.fuel, c.depth = min(fuel, n.left.Load()), n.depth
+	}
 }
 
 // end lets go of the caller's context.

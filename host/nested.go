@@ -1,0 +1,62 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// A function of the embedder may call plugins. The context it gets tells which
+// call it serves: time and fuel of that bound all that follows from it, and nobody
+// waits for an instance that a caller of theirs has lent.
+
+// maxNested is how deep calls lie within a call.
+const maxNested = 4
+
+// nest is what calls within a call share. Functions of the embedder may make
+// several at a time.
+type nest struct {
+	depth int
+	// left is the fuel they may use, spent what they used.
+	left, spent atomic.Int64
+}
+
+// nestKey is the key of the nest in a context.
+type nestKey struct{}
+
+// nestOf returns what a call under ctx lies in, nil if in nothing.
+func nestOf(ctx context.Context) *nest {
+	n, _ := ctx.Value(nestKey{}).(*nest)
+	return n
+}
+
+// nested returns a context under which calls lie within this one.
+func (c *callState) nested(ctx context.Context) (context.Context, *nest) {
+	n := &nest{depth: c.depth + 1}
+	n.left.Store(max(0, c.fuel-c.used()))
+	return context.WithValue(ctx, nestKey{}, n), n
+}
+
+// admit refuses a call of a plugin that lies too deep, or that would wait for
+// an instance although all are lent.
+func (n *nest) admit(p *Plugin) error {
+	switch {
+	case n == nil:
+		return nil
+	case n.depth > maxNested:
+		return &fault{code: abi.ReasonDenied, remedy: noRemedy, err: fmt.Errorf("the call lies more than %d deep within others", maxNested)}
+	case p.pool.exhausted():
+		return faultf(abi.ReasonBusy, "no instance is free for a call within a call")
+	}
+	return nil
+}
+
+// charge takes the fuel of a call that is over.
+func (n *nest) charge(fuel int64) {
+	if n != nil {
+		n.left.Add(-fuel)
+		n.spent.Add(fuel)
+	}
+}

@@ -1,0 +1,68 @@
+package host_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// loadNesting loads a guest that calls the embedder, who calls the guest.
+func loadNesting(t *testing.T, limits host.Limits, again func(ctx context.Context, p *host.Plugin, depth int) error) *host.Plugin {
+	t.Helper()
+	var p *host.Plugin
+	depth := 0
+	h := newHost(t, host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
+		func(ctx context.Context, _ []byte) ([]byte, error) {
+			depth++
+			defer func() { depth-- }()
+			return nil, again(ctx, p, depth)
+		})}})
+	p = load(t, h, "calls-in-start", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}, Limits: limits})
+	return p
+}
+
+// A guest that has itself called again and again is stopped at a depth, not by
+// running out of instances, and does not wait for those it holds itself.
+func TestNestedCalls(t *testing.T) {
+	deepest := 0
+	forever := func(ctx context.Context, p *host.Plugin, depth int) error {
+		deepest = max(deepest, depth)
+		_, err := p.Call(ctx, "again", nil)
+		return err
+	}
+	p := loadNesting(t, host.Limits{Instances: 16, QueueTimeout: time.Minute}, forever)
+	_, err := p.Call(t.Context(), "again", nil)
+	if checkReason(t, err, abi.ReasonDenied); deepest != 5 {
+		t.Errorf("%d calls deep, error %v", deepest, err)
+	}
+	deepest = 0
+	p = loadNesting(t, host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}, forever)
+	_, err = p.Call(t.Context(), "again", nil)
+	if checkReason(t, err, abi.ReasonBusy); deepest != 2 {
+		t.Errorf("%d calls deep, error %v", deepest, err)
+	}
+}
+
+// Calls within a call draw on its fuel.
+func TestNestedFuel(t *testing.T) {
+	program := func(times int) func(context.Context, *host.Plugin, int) error {
+		return func(ctx context.Context, p *host.Plugin, depth int) (err error) {
+			for range times {
+				if err == nil && depth == 1 {
+					_, err = p.Call(ctx, "_start", nil)
+				}
+			}
+			return err
+		}
+	}
+	once, err := loadNesting(t, host.Limits{}, program(1)).Call(t.Context(), "again", nil)
+	if err != nil || once.Fuel < 1_000_000 {
+		t.Fatalf("%+v, error %v (want the fuel of the program)", once, err)
+	}
+	p := loadNesting(t, host.Limits{Fuel: 2 * once.Fuel}, program(3))
+	_, err = p.Call(t.Context(), "again", nil)
+	checkReason(t, err, abi.ReasonFuel)
+}
