@@ -68,8 +68,8 @@ func (p *Plugin) imageName() string {
 	return filepath.Join(dir, hex.EncodeToString(sum[:]))
 }
 
-// fingerprint is a hash of the names, sizes and times of all mounted files. ok is
-// false if there are too many, or one changed just now.
+// fingerprint is a hash of the names, sizes, times and stamps of all mounted
+// files. ok is false if there are too many, or one changed just now.
 func fingerprint(mounts []mount) (sum string, ok bool) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
@@ -88,7 +88,7 @@ func fingerprint(mounts []mount) (sum string, ok bool) {
 			if t := info.ModTime(); t.After(newest) {
 				newest = t
 			}
-			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode()})
+			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode(), stamp(info)})
 		})
 		if err != nil {
 			return "", false
