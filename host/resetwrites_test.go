@@ -1,0 +1,124 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// Whatever a guest and the host write into its memory, and however it ends, a
+// reset leaves memory, size and globals as the image has them.
+func TestResetUndoesAllWrites(t *testing.T) {
+	for name, cfg := range map[string]struct {
+		Config
+		shrinks bool
+	}{
+		"compiler":    {Config{Engine: EngineCompiler}, true},
+		"interpreter": {Config{Engine: EngineInterpreter}, true},
+		"growing":     {Config{Engine: EngineCompiler}, false},
+		"portable":    {Config{Portable: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.CacheDir = CacheOff
+			p := loadScribbles(t, cfg.Config)
+			p.engine.shrinks = p.engine.shrinks && cfg.shrinks
+			want := make([]byte, p.image.memory.Size())
+			p.image.memory.Fill(want)
+			r := rand.New(rand.NewPCG(1, 2))
+			for i := range 3 { // one that init ran in, others that map the image
+				in, err := p.pool.make(t.Context())
+				if i == 0 {
+					in, err = p.borrow(t.Context())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				in = scribble(t, p, in, r, want)
+				if i == 0 {
+					p.pool.put(in)
+				} else {
+					in.close()
+				}
+			}
+		})
+	}
+}
+
+func loadScribbles(t *testing.T, cfg Config) *Plugin {
+	t.Helper()
+	dir := filepath.Join("..", "testdata", "wasm", "scribbles")
+	wasm, err := os.ReadFile(filepath.Join(dir, "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ReadSpec("scribbles", wasm, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	p, err := h.Load(t.Context(), spec, PluginConfig{Limits: Limits{Instances: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// scribble has an instance write at random and compares it with the image after
+// each reset. It returns the instance, another one where it could not be reset.
+func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) *instance {
+	t.Helper()
+	spec, _ := p.spec.Operation(abi.OpFilter)
+	for round := range 12 {
+		items := make(abi.ItemRows, r.IntN(2000))
+		for i := range items {
+			items[i].Score = r.Float64()
+		}
+		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
+		_, err := in.batchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}})
+		in.state.end()
+		if in.calls++; err != nil && !resettable(err) {
+			t.Fatal(err)
+		}
+		if bytes.Equal(in.wholeMemory(), want) {
+			t.Fatalf("round %d: nothing was written", round)
+		}
+		if !in.reset() {
+			if in.mem.Size() == uint32(len(want)) || p.engine.shrinks && !in.worn() {
+				t.Fatalf("round %d: cannot be reset", round)
+			}
+			in.close()
+			if in, err = p.newInstance(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(in.wholeMemory(), want) {
+			t.Fatalf("round %d left something in %d bytes (image %d)", round, in.mem.Size(), len(want))
+		}
+		var globals []uint64
+		for _, g := range in.globals {
+			globals = append(globals, g.Get())
+		}
+		if !slices.Equal(globals, p.image.globals) {
+			t.Fatalf("round %d: globals %v (want %v)", round, globals, p.image.globals)
+		}
+	}
+	return in
+}
