@@ -391,6 +391,11 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 	case <-p.drained:
 		return nil
 	case <-ctx.Done():
+	}
+	select { // where nothing is lent, a context that has ended does not matter
+	case <-p.drained:
+		return nil
+	default:
 		return ctx.Err()
 	}
 }

@@ -171,6 +171,26 @@ func TestPoolShutdown(t *testing.T) {
 	}
 }
 
+// Nothing has to be waited for when nothing is lent.
+func TestPoolShutdownUnderAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		p, _, _ := counted(1)
+		v, err := p.get(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.shutdown(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatalf("shut down with a value lent: error %v", err)
+		}
+		p.put(v)
+		if err := p.shutdown(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // The hammer: every value has one owner at a time, and none is lost or closed
 // twice, whatever goes wrong.
 func TestPoolHammer(t *testing.T) {
