@@ -9,7 +9,7 @@ const (
 	windowWeight = 64
 	// landingWeight is the weight behind a landing after which a region is cut: the
 	// head pays for the longest, though most of a Go function's are short.
-	landingWeight = 32
+	landingWeight = 40
 	// straightWeight is the weight after which code without branches is cut, and
 	// after which code without loops is checked.
 	straightWeight = 1024
