@@ -169,6 +169,9 @@ func (e enricher) Enrich(ctx context.Context, query string, items []pipeline.Ite
 	if err != nil || !changed {
 		return query, err
 	}
+	if reply.QueryText == "" {
+		return query, e.o.invalid("query_str is empty (want the query text to go on with, or status 1 for no change)")
+	}
 	return reply.QueryText, nil
 }
 

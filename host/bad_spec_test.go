@@ -22,7 +22,7 @@ var badSpecs = []struct {
 	{"import-unknown-module", host.ErrImport, `plugin "import-unknown-module": import "load" of module "wasi_nn": unusable import (the host offers the modules extism:host/env, extism:host/user and wasi_snapshot_preview1)`},
 	{"import-wrong-signature", host.ErrSignature, `plugin "import-wrong-signature": import "alloc" of module "extism:host/env" has type (i32) -> (i32): wrong signature (want (i64) -> (i64))`},
 	{"manifest-contradiction", host.ErrManifest, `plugin "manifest-contradiction": plugin.yaml: manifest: operations.filter.reads[0]: unknown column "scores" (did you mean "score"?)`},
-	{"manifest-missing", host.ErrManifest, `plugin "manifest-missing": the module speaks ABI 1 and has no manifest (put plugin.yaml beside it, or the custom section "anchor.manifest" into it)`},
+	{"manifest-missing", host.ErrManifest, `plugin "manifest-missing": the module speaks ABI 1 and has no manifest (put the custom section "anchor.manifest" into it with "anchor-host plugin build", or plugin.yaml beside it in a folder where it is called plugin.wasm)`},
 	{"manifest-unknown-field", host.ErrManifest, `plugin "manifest-unknown-field": plugin.yaml: manifest: permission: unknown key (did you mean "permissions"?)`},
 	{"memory-imported", host.ErrImport, `plugin "memory-imported": import memory "memory" of module "env": unusable import (the host offers functions only; define the memory in the module)`},
 	{"memory-not-exported", host.ErrNoExport, `plugin "memory-not-exported": the module does not export its memory: no such export (export it as "memory")`},

@@ -45,7 +45,7 @@ func (r *specReader) manifest(side []byte) error {
 		}
 	}
 	if m == nil {
-		return as(ErrManifest, fmt.Errorf("the module speaks ABI %d and has no manifest (put plugin.yaml beside it, or the custom section %q into it)", abi.Version, abi.ManifestSection))
+		return as(ErrManifest, fmt.Errorf("the module speaks ABI %d and has no manifest (put the custom section %q into it with \"anchor-host plugin build\", or plugin.yaml beside it in a folder where it is called plugin.wasm)", abi.Version, abi.ManifestSection))
 	}
 	return r.accept(m, from)
 }
@@ -100,6 +100,10 @@ func yamlToJSON(doc []byte) ([]byte, error) {
 	if err := dec.Decode(&v); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("the file is empty")
+		}
+		var each *yaml.TypeError // has a line for each mistake
+		if errors.As(err, &each) && len(each.Errors) > 0 {
+			return nil, errors.New(each.Errors[0])
 		}
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -38,6 +39,9 @@ func readManifest(dir string) (*abi.Manifest, []byte, error) {
 // place gives what is wrong with a manifest its line.
 func place(file string, doc *strict.Node, err error) error {
 	problem := strict.Problem{File: file, Pos: doc.Pos, Message: err.Error()}
+	if _, serr := fmt.Sscanf(problem.Message, "line %d:", &problem.Pos.Line); serr == nil {
+		_, problem.Message, _ = strings.Cut(problem.Message, ": ")
+	}
 	var wrong *abi.ManifestError
 	if errors.As(err, &wrong) {
 		at, _ := doc.Find(wrong.Path)

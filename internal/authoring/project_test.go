@@ -173,6 +173,7 @@ func TestManifestErrors(t *testing.T) {
 			`plugin.yaml:1:1: version: is missing (want a semantic version such as 0.1.0)`},
 		{"schema", "abi: 1\nname: p\nversion: 0.1.0\noperations: {filter: {settings: {type: 7}}}\n",
 			`plugin.yaml:1:1: operation "filter": settings schema: `},
+		{"twice", "abi: 1\nname: p\nname: q\n", `plugin.yaml:3:1: mapping key "name" already defined at line 2`},
 		{"syntax", "abi: 1\nname: [\n", "plugin.yaml:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

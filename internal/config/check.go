@@ -117,7 +117,7 @@ func (k *checker) reference(path string, u Use) {
 // plugin.
 func (k *checker) plugin(path, name string) {
 	if !abi.ValidName(name) {
-		k.find(path, "%q is no name of a plugin (want lower-case letters, digits and single hyphens, a letter first)", name)
+		k.find(path, "%q is no name of a plugin (want lower-case letters, digits and single hyphens, a letter first, at most 64)", name)
 	}
 }
 

@@ -41,3 +41,17 @@ func TestOnePage(t *testing.T) {
 		}
 	}
 }
+
+// A query without text would find nothing, and nobody would know why.
+func TestEmptyQueryIsRefused(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "empty-query", host.PluginConfig{})
+	e, err := p.Enricher(host.StepOptions{Step: "ask"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	query, err := e.Enrich(t.Context(), "which fox?", nil)
+	checkReason(t, err, abi.ReasonInvalidOutput)
+	if query != "which fox?" {
+		t.Errorf("the query became %q", query)
+	}
+}
