@@ -3,6 +3,8 @@ package host_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -44,7 +46,22 @@ func TestOnePage(t *testing.T) {
 
 // A query without text would find nothing, and nobody would know why.
 func TestEmptyQueryIsRefused(t *testing.T) {
-	p := load(t, newHost(t, host.Config{}), "empty-query", host.PluginConfig{})
+	wasm, err := os.ReadFile(filepath.Join(fixtures, "wrong", "empty-query.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(fixtures, "wrong", "empty-query.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := host.ReadSpec("empty-query", wasm, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	e, err := p.Enricher(host.StepOptions{Step: "ask"})
 	if err != nil {
 		t.Fatal(err)
