@@ -18,6 +18,10 @@ import (
 // other.
 const imageMagic = "ANCHOR-IMAGE-1\n\x00"
 
+// maxImageFile is more than any image takes: all the memory there can be, and
+// variables and globals with their encoding.
+const maxImageFile = maxMemory + 64<<20
+
 // errImageFile marks a file that is not an image, or a damaged one.
 var errImageFile = errors.New("not an image, or a damaged one")
 
@@ -71,6 +75,9 @@ func writeImage(path string, im *image) error {
 // readImage reads what writeImage wrote. The error wraps errImageFile or is that
 // of the system.
 func readImage(path string, capture func(int, []linear.Part) *linear.Image) (*image, error) {
+	if info, err := os.Stat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > maxImageFile) {
+		return nil, fmt.Errorf("image: %w: it is no file of an image's size", errImageFile)
+	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)

@@ -199,6 +199,14 @@ func TestDamagedImages(t *testing.T) {
 			}
 		}
 	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if makePipe(files[0]) == nil { // nobody waits for who writes into it
+		if inits, _ := started(t, hc, host.PluginConfig{}); inits != 1 {
+			t.Errorf("a pipe: init ran %d times", inits)
+		}
+	}
 	if files := imageFiles(t, hc.CacheDir); len(files) != 1 {
 		t.Errorf("images %v", files)
 	}
