@@ -67,7 +67,7 @@ func (w *rewriter) function(b *body) error {
 	}
 	c := &w.code
 	first := b.r.pos
-	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0],
+	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0], shape: shape{open: c.shape.open[:0]},
 		copied: first, opening: b.opening(), first: site{-1, -1}}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
@@ -87,7 +87,7 @@ func (w *rewriter) function(b *body) error {
 	if err := b.r.finish("the end of a function"); err != nil {
 		return err
 	}
-	if err := w.o.Bounds.checkCost(b, c.shape, &w.cost); err != nil {
+	if err := w.o.Bounds.checkCost(b, &c.shape, &w.cost); err != nil {
 		return err
 	}
 	c.flush(b, b.r.end)
@@ -141,6 +141,7 @@ func (w *rewriter) plain(b *body, in *instr) error {
 	case opElse:
 		return c.elseArm(b, in)
 	case opEnd:
+		c.shape.leave()
 		c.endBlock(b, w)
 	case opReturn, 0x00:
 		c.regions[len(c.regions)-1].left = true

@@ -49,6 +49,7 @@ func (m *module) inspectBody(b *body, labels *[]uint32) error {
 		case immNone:
 			if in.op == opEnd {
 				depth--
+				s.leave()
 			}
 		}
 		m.note(&in)
@@ -56,7 +57,7 @@ func (m *module) inspectBody(b *body, labels *[]uint32) error {
 	if err := b.r.finish("the end of a function"); err != nil {
 		return err
 	}
-	m.measure(b, s)
+	m.measure(b, &s)
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (u *Uses) noteMisc(sub uint32) {
 	}
 }
 
-func (m *module) measure(b *body, s shape) {
+func (m *module) measure(b *body, s *shape) {
 	l := &m.info.Largest
 	if b.size > l.BodySize {
 		l.BodySize, l.BodyFunc = b.size, b.index

@@ -99,6 +99,10 @@ func (b Bounds) checkBody(body *body) error {
 // shape counts what makes a function expensive to compile.
 type shape struct {
 	blocks, loops, labels int
+	// open says of each open block whether it is a loop, inside how many of
+	// them are, and nested is for all loops in how many others each stands.
+	open           []bool
+	inside, nested int
 }
 
 // count adds an instruction that opens a block or dispatches.
@@ -108,24 +112,42 @@ func (s *shape) count(in *instr, labels []uint32) {
 		return
 	}
 	s.blocks++
+	s.open = append(s.open, in.op == opLoop)
 	if in.op == opLoop {
 		s.loops++
+		s.nested += s.inside
+		s.inside++
 	}
+}
+
+// leave is count for the end of a block, or of the function.
+func (s *shape) leave() {
+	last := len(s.open) - 1
+	if last < 0 {
+		return
+	}
+	if s.open[last] {
+		s.inside--
+	}
+	s.open = s.open[:last]
 }
 
 // cost is the estimate of [Largest]: compile time was measured to grow with the
 // product of blocks and the locals that cross them, with the square of the
-// number of loops, and with the labels of br_table.
-func (s shape) cost(locals uint64) int {
+// number of loops, with the labels of br_table, and, for each local, with the
+// loops that each loop stands in: 200 of them around 1,000 locals, 4.5 KB, took
+// 13 seconds.
+func (s *shape) cost(locals uint64) int {
 	hi, lo := bits.Mul64(locals+uint64(s.loops), uint64(s.blocks))
-	if hi != 0 || lo > math.MaxInt/2 {
+	deep, crossed := bits.Mul64(locals, uint64(s.nested))
+	if hi != 0 || deep != 0 || lo > math.MaxInt/4 || crossed > math.MaxInt/4 {
 		return math.MaxInt / 2
 	}
-	return int(lo) + 4*s.labels
+	return int(lo) + int(crossed) + 4*s.labels
 }
 
 // checkCost refuses a body by what compiling it would cost, and adds that to total.
-func (b Bounds) checkCost(body *body, s shape, total *int) error {
+func (b Bounds) checkCost(body *body, s *shape, total *int) error {
 	cost := s.cost(body.locals)
 	if cost > b.LocalBlocks {
 		return tooComplex(fmt.Sprintf("locals × blocks of function %d", body.index), cost, b.LocalBlocks)

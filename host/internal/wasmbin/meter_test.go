@@ -47,6 +47,8 @@ func TestMeterRefusesByName(t *testing.T) {
 		{"four billion locals", locals(1<<32-1, "\x0b"), MeterOptions{}, ErrLimit, "limit exceeded: locals of function 0: 4294967295, allowed 50000"},
 		{"compile bomb", locals(3000, strings.Repeat("\x03\x40\x0b", 3000)+"\x0b"), MeterOptions{}, ErrLimit,
 			"limit exceeded: locals × blocks of function 0: 18000000, allowed 2000000 (split the function, or run the plugin with engine: interpreter)"},
+		{"nested compile bomb", locals(1000, strings.Repeat("\x03\x40", 200)+strings.Repeat("\x0b", 201)), MeterOptions{}, ErrLimit,
+			"limit exceeded: locals × blocks of function 0: 20140000, allowed 2000000 (split the function, or run the plugin with engine: interpreter)"},
 		{"depth", code(many(20_001, "\x02\x40")[3:] + strings.Repeat("\x0b", 20_002)), MeterOptions{}, ErrLimit,
 			"limit exceeded: nesting of blocks in function 0: 20001, allowed 20000"},
 		{"import of tick", moduleOf(secType, "\x01\x60\x00\x00", secImport, "\x01\x0canchor:meter\x04tick\x00\x00"), MeterOptions{}, ErrReserved,

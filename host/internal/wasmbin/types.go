@@ -177,7 +177,8 @@ type Largest struct {
 	BodyFunc uint32
 	// LocalBlocks is the largest estimate of a function's compile time, and
 	// LocalBlocksFunc the index of its function: parameters, locals and loops,
-	// times blocks (loops and ifs included), plus four times the labels of br_table.
+	// times blocks (loops and ifs included), plus four times the labels of
+	// br_table, plus the locals times the loops that each loop stands in.
 	LocalBlocks     int
 	LocalBlocksFunc uint32
 }
