@@ -57,10 +57,9 @@ func (m *builder) reuse(c *code) {
 				c.get(q)
 				before(c, off, 12).at(opI32Load, 0).at(opI32Store, 0)
 				c.get(q).get(q).at(opI32Load, 8).i32(1).op(opI32Sub).at(opI32Store, 8)
-				c.get(off).op(opI32Wrap).i32(0).get(size).op(opI32Wrap).op(opMisc, miscMemoryFill, 0)
+				zeroed(c)
 				before(c, off, header).get(n).op(opI32Wrap).at(opI32Store, 0)
 				before(c, off, 12).i32(0).at(opI32Store, 0)
-				charge(c, n)
 				c.get(off).op(opReturn)
 			}
 			c.end()
@@ -69,6 +68,17 @@ func (m *builder) reuse(c *code) {
 		c.get(q).i32(0).at(opI32Store, 8) // a guest has written over it: the queue is lost
 	}
 	c.end()
+}
+
+// zeroed zeroes n bytes at off and charges for them, piece by piece, so that the
+// host can end the call between two.
+func zeroed(c *code) {
+	const n, at, off, piece = 0, 1, 3, 4
+	c.i64(0).set(at).loop()
+	c.get(n).get(at).op(opI64Sub).tee(piece).i64(zeroPiece).op(opI64GtU).when().i64(zeroPiece).set(piece).end()
+	c.get(off).get(at).op(opI64Add, opI32Wrap).i32(0).get(piece).op(opI32Wrap).op(opMisc, miscMemoryFill, 0)
+	charge(c, piece)
+	c.get(at).get(piece).op(opI64Add).tee(at).get(n).op(opI64LtU).again()
 }
 
 // before leaves the address that lies some bytes before the offset in a local.

@@ -18,7 +18,8 @@ const kindFunc, kindTable, kindMemory, kindGlobal = 0, 1, 2, 3
 
 // instructions by their opcode.
 const (
-	opIf, opElse, opEnd, opReturn, opCall, opCallIndirect = 0x04, 0x05, 0x0b, 0x0f, 0x10, 0x11
+	opLoop, opIf, opElse, opEnd, opBranchIf = 0x03, 0x04, 0x05, 0x0b, 0x0d
+	opReturn, opCall, opCallIndirect        = 0x0f, 0x10, 0x11
 
 	opLocalGet, opLocalSet, opLocalTee, opGlobalGet, opGlobalSet = 0x20, 0x21, 0x22, 0x23, 0x24
 
@@ -66,6 +67,11 @@ func (c *code) at(op byte, offset uint64) *code {
 	c.b = binary.AppendUvarint(append(c.b, op, 0), offset)
 	return c
 }
+
+// loop begins the code that runs again if the value on the stack is not 0 at again,
+// which ends it.
+func (c *code) loop() *code  { return c.op(opLoop, blockless) }
+func (c *code) again() *code { return c.u(opBranchIf, 0).end() }
 
 // when begins the code that runs if the value on the stack is not 0.
 func (c *code) when() *code { return c.op(opIf, blockless) }

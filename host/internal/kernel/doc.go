@@ -21,7 +21,7 @@
 // 16. The size is 0 in a freed block, whose next is that of its queue; in a live
 // block next is 1 if it is of no class and never used again. The tag is the
 // handle xor a constant. A guest that writes into a header harms nobody else:
-// every address is checked when it is used, and there is no loop.
+// every address is checked when it is used, and no loop follows what it wrote.
 //
 // # Cost
 //

@@ -57,6 +57,8 @@ const (
 	blocks = (maxClass + 1) * queue
 	first  = blocks + 16
 	header = 16
+	// zeroPiece is how many bytes are zeroed at a time.
+	zeroPiece = 1 << 20
 	// maxBlock is more than fits; larger sizes are refused unseen.
 	maxBlock = 0xffff0000
 	cookie   = 0x5ca1ab1e_0ddba11d

@@ -72,6 +72,9 @@ func ownImports() []abi.Signature {
 	return out
 }
 
+// settling is called when a debt was settled.
+var settling = func() {}
+
 // linked makes a kernel as a module. What it settles is added to settled.
 func linked(t testing.TB, limit int64, settled *int64) linkedGuest {
 	t.Helper()
@@ -80,7 +83,7 @@ func linked(t testing.TB, limit int64, settled *int64) linkedGuest {
 	t.Cleanup(func() { rt.Close(ctx) })
 	var k *Linked
 	_, err := rt.NewHostModuleBuilder(HostModule).NewFunctionBuilder().WithGoFunction(api.GoFunc(
-		func(context.Context, []uint64) { *settled += k.Debt(); k.Settle() }), nil, nil).Export(SettleName).Instantiate(ctx)
+		func(context.Context, []uint64) { *settled += k.Debt(); k.Settle(); settling() }), nil, nil).Export(SettleName).Instantiate(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,4 +374,29 @@ func TestDebt(t *testing.T) {
 	if settled != 101+1<<17 || a.Debt()+settled != want || b.Debt() != want {
 		t.Errorf("settled %d and %d, local %d (want %d)", settled, a.Debt(), b.Debt(), want)
 	}
+}
+
+// Between the pieces of a large block that is used again the host is asked, which
+// may end the call.
+func TestLargeBlocksAreZeroedInPieces(t *testing.T) {
+	const n = 3<<20 + 5
+	both(t, 128<<20, func(t *testing.T, g guest) {
+		var blocks []uint64
+		for range Quarantine + 1 {
+			blocks = append(blocks, g.do("alloc", n))
+			g.do("store_u8", blocks[0]+n-1, 7)
+		}
+		for _, b := range blocks {
+			g.do("free", b)
+		}
+		pieces := 0
+		settling = func() { pieces++ }
+		defer func() { settling = func() {} }()
+		if b := g.do("alloc", n); b != blocks[0] || g.do("load_u8", b+n-1) != 0 || g.do("length", b) != n {
+			t.Errorf("block %d (want %d), last byte %d, length %d", b, blocks[0], g.do("load_u8", b+n-1), g.do("length", b))
+		}
+		if _, ok := g.(linkedGuest); ok && pieces != n/zeroPiece {
+			t.Errorf("the host is asked %d times (want %d)", pieces, n/zeroPiece)
+		}
+	})
 }

@@ -125,7 +125,7 @@ func (k *Local) reuse(class, size, n uint64) uint64 {
 	}
 	k.put32(q, k.u32(off-12))
 	k.put32(q+8, k.u32(q+8)-1)
-	clear(k.data[off : off+size])
+	clear(k.data[off : off+n])
 	k.put32(off-16, n)
 	k.put32(off-12, 0)
 	return off
