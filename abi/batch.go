@@ -34,18 +34,28 @@ type Batch struct {
 // [ErrMalformed]. For speed, b should begin at an address that is a multiple of
 // 8; elsewhere numbers are copied.
 func OpenBatch(b []byte) (*Batch, error) {
-	d, err := openDirectory(b, BatchMagic)
-	if err != nil {
+	v := new(Batch)
+	if err := OpenBatchInto(v, b); err != nil {
 		return nil, err
 	}
-	v := &Batch{rows: d.rows}
+	return v, nil
+}
+
+// OpenBatchInto is OpenBatch for a Batch that is used again. After an error v
+// must not be read.
+func OpenBatchInto(v *Batch, b []byte) error {
+	d, err := openDirectory(b, BatchMagic)
+	if err != nil {
+		return err
+	}
+	*v = Batch{rows: d.rows}
 	for {
 		id, sec, err := d.next()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if id == 0 {
-			return v, nil
+			return nil
 		}
 		if id < 256 {
 			v.cols = v.cols.With(Column(id))
@@ -54,7 +64,7 @@ func OpenBatch(b []byte) (*Batch, error) {
 			err = v.openField(&d, id, sec)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 }

@@ -319,3 +319,39 @@ func TestAppendChangesErrors(t *testing.T) {
 		}
 	}
 }
+
+// A writer and a batch that are used again keep nothing of what they held before.
+func TestStorageUsedAgain(t *testing.T) {
+	text := "new"
+	sets := []*Changes{
+		{Edits: []Edit{{Row: 1, Content: &text}, {Row: 2, Metadata: Metadata{"a": "b"}}}, Items: []NewItem{{Content: "x", Metadata: Metadata{"k": int64(1)}}}},
+		{Keep: []uint32{0, 2}},
+		{Edits: []Edit{{Row: 0, Metadata: Metadata{"c": true}}}},
+		{Items: []NewItem{{Content: "y", Score: math.NaN()}}},
+		{Order: []uint32{1, 0}},
+	}
+	var w ChangesWriter
+	for i, c := range sets {
+		got, err := w.Append(nil, c)
+		want, wantErr := AppendChanges(nil, c)
+		if !bytes.Equal(got, want) || (err == nil) != (wantErr == nil) {
+			t.Errorf("set %d: %d bytes, error %v; afresh %d bytes, error %v", i, len(got), err, len(want), wantErr)
+		}
+	}
+	var v Batch
+	for _, cols := range []ColumnSet{ColumnSet(0).With(ColumnText).With(ColumnScore), ColumnSet(0).With(ColumnID)} {
+		var bw BatchWriter
+		size, err := bw.Plan(ItemRows{{ID: "a", Content: "b", Score: 0.5}}, cols, &Envelope{TopK: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, size)
+		if err := bw.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := OpenBatch(b)
+		if err != nil || OpenBatchInto(&v, b) != nil || !reflect.DeepEqual(*fresh, v) {
+			t.Errorf("columns %v: %+v (afresh %+v, error %v)", cols.Names(), v, fresh, err)
+		}
+	}
+}

@@ -6,6 +6,18 @@ import (
 	"strconv"
 )
 
+// ChangesWriter writes change sets. It keeps its storage from one to the next.
+// The zero value is ready; it is not safe for concurrent use.
+type ChangesWriter struct{ w changesWriter }
+
+// Append is AppendChanges with the storage of w.
+func (w *ChangesWriter) Append(dst []byte, c *Changes) ([]byte, error) {
+	w.w.reset(c)
+	dst, err := w.w.append(dst)
+	w.w.c = nil
+	return dst, err
+}
+
 // changesWriter plans and writes one change set.
 type changesWriter struct {
 	layout   layout
@@ -23,8 +35,19 @@ type changesWriter struct {
 // [ErrTooLarge]. An edit that names nothing to change is left out. Whether the
 // rows exist and the step may do all this is for [Changes.Check].
 func AppendChanges(dst []byte, c *Changes) ([]byte, error) {
-	w := changesWriter{c: c}
+	var w ChangesWriter
+	return w.Append(dst, c)
+}
+
+// reset makes w ready for c.
+func (w *changesWriter) reset(c *Changes) {
+	w.c = c
+	w.layout.reset()
+	w.text, w.meta, w.priority = w.text[:0], w.meta[:0], w.priority[:0]
 	w.editMeta.strict, w.itemMeta.strict = true, true
+}
+
+func (w *changesWriter) append(dst []byte) ([]byte, error) {
 	if err := w.plan(); err != nil {
 		return dst, err
 	}
@@ -111,7 +134,6 @@ func (w *changesWriter) planItems() error {
 
 func (w *changesWriter) planEdits() error {
 	texts := 0
-	w.editMeta.reset()
 	for i := range w.c.Edits {
 		e := &w.c.Edits[i]
 		if e.Content != nil {
@@ -122,6 +144,9 @@ func (w *changesWriter) planEdits() error {
 		}
 		if e.Metadata == nil {
 			continue
+		}
+		if len(w.meta) == 0 {
+			w.editMeta.reset()
 		}
 		w.meta = append(w.meta, i)
 		if err := w.editMeta.add(e.Metadata); err != nil {

@@ -38,12 +38,14 @@ func (s *Settings) Validate() error {
 // Keep returns the rows that stay, ascending. Of equal scores the earlier row
 // counts as the better.
 func Keep(scores []float64, s *Settings) []uint32 {
-	keep := make([]uint32, 0, len(scores))
+	keep, n := make([]uint32, len(scores)), 0
 	for row, score := range scores {
 		if score >= s.MinScore {
-			keep = append(keep, uint32(row))
+			keep[n] = uint32(row)
+			n++
 		}
 	}
+	keep = keep[:n]
 	if want := s.wanted(len(keep), len(scores)); want != len(keep) {
 		return best(scores, want)
 	}

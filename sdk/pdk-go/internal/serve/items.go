@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"slices"
+
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
@@ -15,6 +17,8 @@ type Items struct {
 	handler func(r *pdk.Request, c *pdk.Changes) error
 	request pdk.Request
 	changes pdk.Changes
+	input   abi.Batch
+	writer  abi.ChangesWriter
 	out     []byte
 }
 
@@ -89,15 +93,14 @@ func (l *Items) batch(ptr, n uint32) error {
 	if err != nil {
 		return err
 	}
-	b, err := abi.OpenBatch(in)
+	if err := abi.OpenBatchInto(&l.input, in); err != nil {
+		return err
+	}
+	set, err := l.run(&l.input)
 	if err != nil {
 		return err
 	}
-	set, err := l.run(b)
-	if err != nil {
-		return err
-	}
-	out, err := abi.AppendChanges(mem.Output(), set)
+	out, err := l.writer.Append(mem.Output(), set)
 	if err != nil {
 		return err
 	}
@@ -127,8 +130,10 @@ func (l *Items) run(b *abi.Batch) (*abi.Changes, error) {
 
 // Rows appends rows to dst.
 func Rows[R pdk.Row](dst []int, rows []R) []int {
-	for _, row := range rows {
-		dst = append(dst, int(row))
+	n := len(dst)
+	dst = slices.Grow(dst, len(rows))[:n+len(rows)]
+	for i, row := range rows {
+		dst[n+i] = int(row)
 	}
 	return dst
 }
