@@ -16,11 +16,13 @@ type rowView struct {
 
 // visible makes the view of the items of the given scope.
 func visible(items []pipeline.Item, s scope) *rowView {
-	hidden := false
-	for i := range items {
-		if !s.has(items[i].Source) {
-			hidden = true
-			break
+	hidden, last := false, pipeline.Source("")
+	for i := range items { // most have the source of the one before
+		if src := items[i].Source; src != last || i == 0 {
+			if last = src; !s.has(src) {
+				hidden = true
+				break
+			}
 		}
 	}
 	v := &rowView{items: items}
