@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -120,15 +121,17 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
-// logLevel tells a guest the lowest level that is listened to: 0 trace to 4
-// error, 2^31-1 none.
-func logLevel(c *callState, s []uint64) {
+// logLevel tells a guest the lowest level that is listened to.
+func logLevel(c *callState, s []uint64) { s[0] = lowestLevel(c, c.inst.plugin.log) }
+
+// lowestLevel is the lowest level that is listened to: 0 trace to 4 error,
+// 2^31-1 none.
+func lowestLevel(ctx context.Context, log *slog.Logger) uint64 {
 	levels := []slog.Level{levelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 	for i, l := range levels {
-		if c.inst.plugin.log.Enabled(c, l) {
-			s[0] = uint64(i)
-			return
+		if log.Enabled(ctx, l) {
+			return uint64(i)
 		}
 	}
-	s[0] = 1<<31 - 1
+	return 1<<31 - 1
 }

@@ -17,11 +17,11 @@ import (
 
 // Images that took long to make are kept on disk, so that another process, or a
 // later one, need not run init again. The name of one is the hash of all that init
-// can depend on: the module as it was rewritten, settings, grants, limits, and
-// the names, sizes and times of the files it may read. What cannot be put into a
-// name keeps an image off the disk: answers from the network, the key-value store,
-// functions of the embedder, and files that changed in the meantime. So do config
-// values, which may be secrets.
+// can depend on: the module as it was rewritten, settings, grants, limits, the level
+// of the log, and the names, sizes and times of the files it may read. What cannot
+// be put into a name keeps an image off the disk: answers from the network, the
+// key-value store, functions of the embedder, and files that changed in the
+// meantime. So do config values, which may be secrets.
 
 const (
 	// imageFolder is the folder of images in the cache directory.
@@ -59,7 +59,7 @@ func (p *Plugin) imageName() string {
 	key, err := json.Marshal([]any{
 		imageFormat, p.module.key.digest, p.module.digest, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
-		p.granted.services, tokenizer, files,
+		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files,
 	})
 	if err != nil {
 		return ""

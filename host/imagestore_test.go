@@ -42,8 +42,15 @@ func imageFiles(t *testing.T, dir string) []string {
 // does, and returns how often init ran and what a call found.
 func started(t *testing.T, hc host.Config, pc host.PluginConfig) (inits int, f found) {
 	t.Helper()
+	return startedAt(t, slog.LevelInfo, hc, pc)
+}
+
+// startedAt is started with a level of the log.
+func startedAt(t *testing.T, level slog.Level, hc host.Config, pc host.PluginConfig) (inits int, f found) {
+	t.Helper()
 	var log bytes.Buffer
-	hc.Logger, hc.Tokenizer, hc.Portable = slog.New(slog.NewTextHandler(&log, nil)), pipeline.WordTokenizer(), portable()
+	hc.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
+	hc.Tokenizer, hc.Portable = pipeline.WordTokenizer(), portable()
 	h, err := host.New(t.Context(), hc)
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +87,9 @@ func TestImagesOnDisk(t *testing.T) {
 		pc.Limits.Memory = 48 << 20
 		if inits, _ := started(t, hc, pc); inits != 1 {
 			t.Errorf("other limits: init ran %d times", inits)
+		}
+		if inits, _ := startedAt(t, slog.LevelDebug, hc, pc); inits != 1 { // guests ask for it
+			t.Errorf("other level of the log: init ran %d times", inits)
 		}
 	}
 }
