@@ -1,10 +1,6 @@
 package host
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
 	"github.com/anchor-host/anchor-host/abi"
 )
 
@@ -194,56 +190,3 @@ func (in *instance) readChanges() (*abi.Changes, error) {
 	}
 	return c, nil
 }
-
-// trapText is the first line of a trap, without wazero's decoration.
-func trapText(err error) string {
-	s := firstLine(err.Error())
-	s = strings.TrimPrefix(s, "wasm error: ")
-	return strings.TrimSuffix(s, " (recovered by wazero)")
-}
-
-// trapStack is the call stack that wazero adds to a trap.
-func trapStack(err error) string {
-	_, stack, ok := strings.Cut(err.Error(), "wasm stack trace:\n")
-	if !ok {
-		return ""
-	}
-	return clip(stack, maxErrorLog)
-}
-
-// failure makes the error of a call that failed. in may be nil. A failed start
-// or init has the reason init_failed, and the reason of its failure as text.
-func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError {
-	var known *PluginError
-	if errors.As(err, &known) {
-		return known
-	}
-	f := in.faultOf(err)
-	e := &PluginError{Plugin: p.name, Operation: op, Code: f.code, Err: f.err, Remedy: f.remedy}
-	if e.Remedy == "" {
-		e.Remedy = remedies[e.Code]
-	}
-	var start *initError
-	if errors.As(err, &start) && e.Code != abi.ReasonBusy {
-		if e.Code == abi.ReasonTimeout {
-			e.Remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
-		}
-		e.Code, e.Err = abi.ReasonInitFailed, fmt.Errorf("%s: %w", e.Code, e.Err)
-	}
-	if e.Remedy == noRemedy {
-		e.Remedy = ""
-	}
-	if in != nil {
-		e.Log, e.Stack = in.out.tail(), trapStack(err)
-	}
-	return e
-}
-
-// noRemedy as a fault's remedy suppresses the reason's usual one.
-const noRemedy = " "
-
-// initError marks an error of start or init.
-type initError struct{ err error }
-
-func (e *initError) Error() string { return e.err.Error() }
-func (e *initError) Unwrap() error { return e.err }

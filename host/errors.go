@@ -102,47 +102,6 @@ func (e *PluginError) Reason() string { return string(e.Code) }
 // PluginName returns the name of the configured plugin.
 func (e *PluginError) PluginName() string { return e.Plugin }
 
-// fault is an error that already knows its reason: host functions panic with
-// one to stop the guest, and the host returns one for an answer it refuses.
-type fault struct {
-	code   abi.Reason
-	err    error
-	remedy string
-}
-
-func (f *fault) Error() string { return f.err.Error() }
-func (f *fault) Unwrap() error { return f.err }
-
-// kindError marks an error as one of the sentinels without naming it in the
-// text: the cause says the same in more detail.
-type kindError struct{ kind, err error }
-
-func (e *kindError) Error() string   { return e.err.Error() }
-func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
-
-func as(kind, err error) error { return &kindError{kind, err} }
-
-func faultf(code abi.Reason, format string, args ...any) *fault {
-	return &fault{code: code, err: fmt.Errorf(format, args...)}
-}
-
-// denied is the fault of a call that needs a grant the plugin does not have.
-func denied(what, key string) *fault {
-	return &fault{code: abi.ReasonDenied, err: fmt.Errorf("%s is not permitted", what), remedy: "grant it with " + key}
-}
-
-// remedies are what an operator can do about each reason.
-var remedies = map[abi.Reason]string{
-	abi.ReasonTimeout:        "raise limits.timeout, or have the plugin do less",
-	abi.ReasonTrap:           "a fault inside the plugin: its author can reproduce it with plugin call",
-	abi.ReasonExit:           "a plugin must not end its own process",
-	abi.ReasonFuel:           "raise limits.fuel, or have the plugin do less",
-	abi.ReasonMemory:         "raise limits.memory, or have the plugin hold less",
-	abi.ReasonOutputTooLarge: "raise limits.output, limits.items or limits.tokens, or have the plugin return less",
-	abi.ReasonInputTooLarge:  "raise limits.input or limits.memory, or send fewer items",
-	abi.ReasonBusy:           "raise limits.instances or limits.queue_timeout",
-}
-
 // maxErrorLine bounds one line of an error; guests write parts of it.
 const maxErrorLine = 1 << 10
 

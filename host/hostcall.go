@@ -4,7 +4,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
 // What the host does for a guest costs fuel beyond the weight of the call, one
@@ -30,38 +29,6 @@ const (
 	// maxHTTPDocument bounds the document that states URL, method and headers.
 	maxHTTPDocument = 256 << 10
 )
-
-// used is the fuel of the call so far: the guest's own and what the host and
-// the kernel did for it.
-func (c *callState) used() int64 {
-	return c.drawn - c.inst.fuelLeft() + c.hosted + c.inst.kernel.Debt()
-}
-
-// spend charges the call for work of the host, before or right after it is
-// done, and for that of the kernel. When a slice is spent, it checks what tick
-// checks.
-func (c *callState) spend(units int64) {
-	units += c.inst.kernel.Debt()
-	c.inst.kernel.Settle()
-	c.hosted += units
-	c.unchecked += units
-	if c.unchecked < wasmbin.DefaultSlice {
-		return
-	}
-	c.unchecked = 0
-	c.stop()
-	c.stopSpent()
-}
-
-// stopSpent panics when the fuel of the call is spent, and returns what was
-// used.
-func (c *callState) stopSpent() int64 {
-	used := c.used()
-	if used >= c.fuel {
-		panic(faultf(abi.ReasonFuel, "executed %d units of fuel, allowed %d", used, c.fuel))
-	}
-	return used
-}
 
 // put copies b into a new block of the guest, 0 when it is empty or does not
 // fit.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
 // callState is the context of one call into a guest. Host functions receive it
@@ -106,17 +105,4 @@ func (c *callState) sleep(ns int64) {
 	case <-c.done:
 	}
 	c.stop()
-}
-
-// tick is what a metered guest calls when its slice of fuel is spent.
-func tick(ctx context.Context, stack []uint64) {
-	c := stateOf(ctx)
-	c.stop()
-	if err := c.inst.observe(); err != nil {
-		panic(err)
-	}
-	used := c.stopSpent()
-	next := min(c.inst.fuelOwed()+wasmbin.DefaultSlice, c.fuel-used)
-	c.drawn += next
-	stack[0] = uint64(next)
 }

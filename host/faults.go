@@ -1,0 +1,181 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// fault is an error that already knows its reason: host functions panic with
+// one to stop the guest, and the host returns one for an answer it refuses.
+type fault struct {
+	code   abi.Reason
+	err    error
+	remedy string
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+// kindError marks an error as one of the sentinels without naming it in the
+// text: the cause says the same in more detail.
+type kindError struct{ kind, err error }
+
+func (e *kindError) Error() string   { return e.err.Error() }
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.err} }
+
+func as(kind, err error) error { return &kindError{kind, err} }
+
+func faultf(code abi.Reason, format string, args ...any) *fault {
+	return &fault{code: code, err: fmt.Errorf(format, args...)}
+}
+
+// denied is the fault of a call that needs a grant the plugin does not have.
+func denied(what, key string) *fault {
+	return &fault{code: abi.ReasonDenied, err: fmt.Errorf("%s is not permitted", what), remedy: "grant it with " + key}
+}
+
+// remedies are what an operator can do about each reason.
+var remedies = map[abi.Reason]string{
+	abi.ReasonTimeout:        "raise limits.timeout, or have the plugin do less",
+	abi.ReasonTrap:           "a fault inside the plugin: its author can reproduce it with plugin call",
+	abi.ReasonExit:           "a plugin must not end its own process",
+	abi.ReasonFuel:           "raise limits.fuel, or have the plugin do less",
+	abi.ReasonMemory:         "raise limits.memory, or have the plugin hold less",
+	abi.ReasonOutputTooLarge: "raise limits.output, limits.items or limits.tokens, or have the plugin return less",
+	abi.ReasonInputTooLarge:  "raise limits.input or limits.memory, or send fewer items",
+	abi.ReasonBusy:           "raise limits.instances or limits.queue_timeout",
+}
+
+// noRemedy as a fault's remedy suppresses the reason's usual one.
+const noRemedy = " "
+
+// initError marks an error of start or init.
+type initError struct{ err error }
+
+func (e *initError) Error() string { return e.err.Error() }
+func (e *initError) Unwrap() error { return e.err }
+
+// failure makes the error of a call that failed. in may be nil. A failed start
+// or init has the reason init_failed, and the reason of its failure as text.
+func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError {
+	var known *PluginError
+	if errors.As(err, &known) {
+		return known
+	}
+	f := in.faultOf(err)
+	e := &PluginError{Plugin: p.name, Operation: op, Code: f.code, Err: f.err, Remedy: f.remedy}
+	if e.Remedy == "" {
+		e.Remedy = remedies[e.Code]
+	}
+	var start *initError
+	if errors.As(err, &start) && e.Code != abi.ReasonBusy {
+		if e.Code == abi.ReasonTimeout {
+			e.Remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
+		}
+		e.Code, e.Err = abi.ReasonInitFailed, fmt.Errorf("%s: %w", e.Code, e.Err)
+	}
+	if e.Remedy == noRemedy {
+		e.Remedy = ""
+	}
+	if in != nil {
+		e.Log, e.Stack = in.out.tail(), trapStack(err)
+	}
+	return e
+}
+
+// trapText is the first line of a trap, without wazero's decoration.
+func trapText(err error) string {
+	s := firstLine(err.Error())
+	s = strings.TrimPrefix(s, "wasm error: ")
+	return strings.TrimSuffix(s, " (recovered by wazero)")
+}
+
+// trapStack is the call stack that wazero adds to a trap.
+func trapStack(err error) string {
+	_, stack, ok := strings.Cut(err.Error(), "wasm stack trace:\n")
+	if !ok {
+		return ""
+	}
+	return clip(stack, maxErrorLog)
+}
+
+// resettable reports whether an instance is sound after a call that ended with
+// err: the guest was stopped by this package or by a trap that WebAssembly
+// defines, so that memory and globals are all that is left of the call. An
+// exit closes the instance, a stack overflow leaves its stack behind, and after
+// anything else nothing is known.
+func resettable(err error) bool {
+	if err == nil {
+		return true
+	}
+	var f *fault
+	var exit *sys.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return false
+	case errors.As(err, &f):
+		return true
+	}
+	trap, ok := strings.CutPrefix(err.Error(), "wasm error: ")
+	return ok && !strings.HasPrefix(trap, "stack overflow")
+}
+
+// faultOf classifies the error of a call. The remedy is empty where the
+// reason's usual one serves. in may be nil.
+func (in *instance) faultOf(err error) *fault {
+	var f *fault
+	var exit *sys.ExitError
+	switch {
+	case errors.As(err, &f):
+		return in.explain(f)
+	case errors.As(err, &exit):
+		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
+	case in != nil && in.refused():
+		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+	}
+	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}
+}
+
+// explain points to the memory where a guest that was refused more of it used up
+// its time or fuel, as one that asks again and again does.
+func (in *instance) explain(f *fault) *fault {
+	if in == nil || !in.refused() || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
+		return f
+	}
+	return &fault{f.code, f.err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
+		abi.FormatSize(in.plugin.limits.Memory), f.code)}
+}
+
+// lastWords quotes what a guest wrote before it died: language runtimes write
+// the cause of a panic to stderr.
+func (in *instance) lastWords() string {
+	if in == nil {
+		return ""
+	}
+	log := in.out.tail()
+	words := firstLine(log)
+	for line := range strings.Lines(log) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			words = line
+			break
+		}
+	}
+	if words == "" {
+		return ""
+	}
+	return "the guest wrote: " + oneLine(clip(words, maxWords))
+}
+
+// maxWords bounds what an error quotes of a guest's output.
+const maxWords = 160
+
+// exitedWell reports whether err is the exit of a guest with code 0.
+func exitedWell(err error) bool {
+	var exit *sys.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 0
+}

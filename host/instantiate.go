@@ -1,0 +1,248 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// newInstance makes an instance, from the image if there is one. Otherwise it
+// starts it: the start section, _initialize or __wasm_call_ctors, hs_init,
+// anchor_init, all under the limits of init.
+func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
+	if p.image != nil {
+		return p.makeInstance(ctx, p.image, p.fromImage)
+	}
+	warm := p.state == StateReset && !p.cold
+	in, err := p.makeInstance(ctx, nil, func(in *instance) error {
+		if err := in.begun(); err != nil {
+			return err
+		}
+		return in.initialize(ctx)
+	})
+	if err != nil || !warm || in.warmUp(ctx) == nil {
+		return in, err
+	}
+	in.close() // the next one does without
+	p.cold = true
+	return p.newInstance(ctx)
+}
+
+// warmTimeout bounds the warm-up, which may be left out.
+const warmTimeout = 250 * time.Millisecond
+
+// warmUp asks the guest for room before its image is made. With that and what the
+// guest does on this occasion its heap is ready, which otherwise each call from
+// the image would have to do again. A guest it ends badly for is as it was in its
+// next instance.
+func (in *instance) warmUp(ctx context.Context) error {
+	if !in.hasBox {
+		return nil
+	}
+	p := in.plugin
+	in.begin(ctx, min(warmTimeout, p.limits.Timeout), p.limits.Fuel)
+	defer in.state.end()
+	err := in.run(abi.ReserveExport, warmRoom)
+	in.start = uint64(in.mem.Size())
+	if err != nil {
+		p.log.Debug("no warm-up", "error", err)
+	}
+	return err
+}
+
+// warmRoom is the room asked for, what a few hundred rows need. ABI.md names it.
+const warmRoom = 64 << 10
+
+// bareInstance makes an instance without running any of its functions but the
+// start section.
+func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
+	return p.makeInstance(ctx, nil, (*instance).begun)
+}
+
+// makeInstance instantiates the module, on a memory of the image if that is not
+// nil, and has it prepared for calls.
+func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*instance) error) (*instance, error) {
+	if !p.host.instances.take(1) {
+		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
+			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: "raise the host's instances"})
+	}
+	in := &instance{plugin: p, funcs: map[string]api.Function{}}
+	in.newMemory(from)
+	in.state.inst = in
+	in.out.limit = int(p.limits.LogBytes)
+	began := time.Now()
+	ctx, err := in.openKernel(ctx)
+	if err == nil {
+		in.begin(ctx, p.limits.InitTimeout, p.initFuel())
+		defer in.state.end()
+		err = in.instantiate(ctx)
+	}
+	if err == nil {
+		err = prepare(in)
+	}
+	if err != nil {
+		perr := p.failure(abi.OpInit, in, &initError{err})
+		in.close()
+		return nil, perr
+	}
+	in.start = uint64(in.mem.Size())
+	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", from != nil, "took", time.Since(began))
+	return in, nil
+}
+
+// newMemory makes the memory of the instance.
+func (in *instance) newMemory(from *image) {
+	limit, account := uint64(in.plugin.limits.Memory), in.plugin.host.memory.change
+	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
+	switch {
+	case in.plugin.engine.portable:
+		in.lin, in.foreign = linear.NewForeign(account), true
+		return
+	case from == nil:
+		in.lin = linear.New(limit, account)
+		return
+	}
+	in.lin, in.filled = linear.NewFrom(from.memory, limit, account)
+}
+
+// bind has wazero use the memory of the instance, if it is one.
+func (in *instance) bind(ctx context.Context) context.Context {
+	if in.foreign {
+		return ctx
+	}
+	return linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room})
+}
+
+// begun writes the data segments that are left to the host and runs the start
+// section.
+func (in *instance) begun() error {
+	open := in.plugin.module.open
+	mem := in.wholeMemory()
+	for _, s := range open.Data {
+		copy(mem[s.Offset:], s.Bytes)
+	}
+	if !open.Start {
+		return nil
+	}
+	return in.run(wasmbin.StartExport)
+}
+
+// instantiate makes the links and the guest itself.
+func (in *instance) instantiate(ctx context.Context) error {
+	p := in.plugin
+	ctx, err := in.openLinks(ctx)
+	if err != nil {
+		return err
+	}
+	in.state.Context = in.bind(ctx)
+	if in.mod, err = in.instantiateModule(p.module); err != nil {
+		return err
+	}
+	in.mem = in.mod.Memory()
+	fuel, ok := in.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal)
+	if !ok {
+		return errors.New("the module lost its fuel counter")
+	}
+	in.fuel = fuel
+	if in.denied, ok = in.mod.ExportedGlobal(wasmbin.DeniedExport).(api.MutableGlobal); !ok {
+		return errors.New("the module lost its note of refused memory")
+	}
+	if err := in.observe(); err != nil {
+		return err
+	}
+	if p.spec.descriptors {
+		in.files, in.blind = watchDescriptors(in.mod, len(p.mounts), &in.live)
+	}
+	if err := in.openGlobals(); err != nil {
+		return err
+	}
+	return in.late()
+}
+
+// instantiateModule asks wazero for an instance. Its own panics, such as that of
+// a memory the host's budget has no room for, become errors.
+func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			mod, err = nil, faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", r)
+		}
+	}()
+	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig())
+}
+
+func (in *instance) moduleConfig() wazero.ModuleConfig {
+	p := in.plugin
+	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions().
+		WithStdout(&in.out).WithStderr(&in.out).
+		WithNanosleep(in.state.sleep).WithFSConfig(fsConfig(p.mounts, &in.live))
+	if p.cfg.Deterministic {
+		in.fixed = newFixedSources()
+		return cfg.WithRandSource(in.fixed).
+			WithWalltime(in.fixed.walltime, sys.ClockResolution(time.Millisecond)).
+			WithNanotime(in.fixed.nanotime, sys.ClockResolution(time.Millisecond))
+	}
+	return cfg.WithSysWalltime().WithSysNanotime().WithRandSource(randomSource)
+}
+
+// initialize runs what starts the guest's language runtime, then the plugin's
+// own init.
+func (in *instance) initialize(ctx context.Context) error {
+	p := in.plugin
+	in.begin(ctx, p.limits.InitTimeout, p.initFuel())
+	defer in.state.end()
+	for _, name := range starters(p.spec) {
+		if err := in.run(name); err != nil {
+			return err
+		}
+	}
+	if p.spec.exports["hs_init"] {
+		if err := in.run("hs_init", 0, 0); err != nil {
+			return err
+		}
+	}
+	if p.spec.Foreign {
+		return nil
+	}
+	if err := in.findMailbox(); err != nil {
+		return err
+	}
+	if !p.spec.exports[abi.OpInit.JSONExport()] {
+		return nil
+	}
+	_, _, err := in.callDocument(abi.OpInit.JSONExport(), p.initRequest)
+	return err
+}
+
+// starters are the exports that start a module's language runtime: _initialize
+// calls the constructors itself where there are both.
+func starters(s *Spec) []string {
+	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
+		if s.exports[name] {
+			return []string{name}
+		}
+	}
+	return nil
+}
+
+// findMailbox asks the guest where its mailbox is.
+func (in *instance) findMailbox() error {
+	if !in.plugin.spec.exports[abi.MailboxExport] {
+		return nil
+	}
+	if err := in.run(abi.MailboxExport); err != nil {
+		return err
+	}
+	in.mailbox, in.hasBox = uint32(in.stack[0]), true
+	_, err := readMailbox(in.mem, in.mailbox)
+	return err
+}
