@@ -33,7 +33,7 @@ test)
 	[ -z "${WRITE:-}" ] || set -- "$@" -write
 	[ -z "${SHORT:-}" ] || set -- "$@" -short
 	$go run ./internal/languages test "$@"
-	PATH=$PWD/build/_toolchains/bin:$PATH ANCHOR_LANGUAGES=$list $go test ./internal/languages
+	PATH=$PWD/build/_toolchains/bin:$PATH ANCHOR_LANGUAGES=$list $go test ./sdk ./internal/languages
 	;;
 *)
 	echo "usage: tools/languages.sh build|test" >&2
