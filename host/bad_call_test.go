@@ -58,6 +58,7 @@ var badCalls = []struct {
 	{"not-granted", abi.ReasonDenied, `filter: denied: changes: items: change items is not granted (the step may change keep)`},
 	{"order-incomplete", abi.ReasonInvalidOutput, `rerank: invalid_output: changes: order: lists 1 of 2 surviving rows (list each once)`},
 	{"output-out-of-bounds", abi.ReasonInvalidOutput, `filter: invalid_output: output at 16, length 4294967296 lies outside the memory of 65536 bytes`},
+	{"output-refused", abi.ReasonMemory, `filter: memory: needs more than 64MiB (raise limits.memory, or have the plugin hold less)`},
 	{"output-too-large", abi.ReasonOutputTooLarge, `filter: output_too_large: output of 9000000 bytes, allowed 8388608 (raise limits.output, limits.items or limits.tokens, or have the plugin return less)`},
 	{"priority-above-grant", abi.ReasonDenied, `retrieve: denied: items[0]: priority 10 is not granted (the step may state at most 5)`},
 	{"recurse-forever", abi.ReasonTrap, `filter: trap: stack overflow ` + isAFault},

@@ -46,10 +46,13 @@ func (in *instance) guestError(status abi.Status) error {
 	return nil
 }
 
-// output copies what the guest set as output.
+// output copies what the guest set as output. Few guests look whether they were
+// given a block before they name it.
 func (in *instance) output() ([]byte, error) {
 	off, n, b := in.kernel.Output()
 	switch {
+	case b == nil && off == 0 && in.kernel.Refused():
+		return nil, faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 	case b == nil:
 		return nil, faultf(abi.ReasonInvalidOutput, "output at %d, length %d lies outside the memory of %d bytes", off, n, in.kernel.Size())
 	case n > uint64(in.plugin.limits.Output):
