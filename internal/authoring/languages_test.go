@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,19 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
 )
+
+// TestMain puts the launchers that tools/toolchains installs into PATH.
+func TestMain(m *testing.M) {
+	bin, err := filepath.Abs("../../build/_toolchains/bin")
+	if err == nil && exists(bin) {
+		err = os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // languagesVar names the languages whose templates are built: "all", or some with
 // commas between them. Without it only what builds fast is.
@@ -33,7 +47,6 @@ func wanted() (languages []string, named bool) {
 // toolchain that is not there is a reason to skip, but in CI a failure for a
 // language that was named.
 func TestTemplates(t *testing.T) {
-	useToolchains(t)
 	languages, named := wanted()
 	for _, language := range languages {
 		toolchain, err := Lookup(language)
@@ -49,6 +62,7 @@ func TestTemplates(t *testing.T) {
 		}
 		for _, kind := range kinds {
 			t.Run(language+"/"+kind, func(t *testing.T) {
+				t.Parallel()
 				if missing := toolchain.Missing(""); len(missing) > 0 {
 					if err := toolchain.missingError(missing); named && os.Getenv("CI") != "" {
 						t.Fatal(err)
@@ -59,18 +73,6 @@ func TestTemplates(t *testing.T) {
 				testTemplate(t, language, kind)
 			})
 		}
-	}
-}
-
-// useToolchains puts the launchers that tools/toolchains installs into PATH.
-func useToolchains(t *testing.T) {
-	t.Helper()
-	bin, err := filepath.Abs("../../build/_toolchains/bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if exists(bin) {
-		t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 }
 
