@@ -161,17 +161,30 @@ func (c *codeCache) fetch(key string) *offer {
 		return nil
 	}
 	o := &offer{path: path}
-	got, err := sumOf(source)
-	if err == nil && got == sum && linkOrCopy(source, path) == nil {
-		if o.file, err = os.Stat(path); err == nil {
-			now := time.Now()
-			_ = os.Chtimes(entry, now, now) // least recently used ones go first
-			return o
-		}
+	if got, err := sumOf(source); err != nil || got != sum {
+		c.takeBack(o)
+		c.remove(key)
+		return nil
 	}
-	c.takeBack(o)
-	c.remove(key)
-	return nil
+	c.appear()
+	if err = linkOrCopy(source, path); err == nil {
+		o.file, err = os.Stat(path)
+	}
+	if err != nil { // the entry is sound, and others can use it
+		c.takeBack(o)
+		return nil
+	}
+	now := time.Now()
+	_ = os.Chtimes(entry, now, now) // least recently used ones go first
+	return o
+}
+
+// appear makes the folder of this process again where another has taken it for
+// that of one that is gone, and shows that it is in use.
+func (c *codeCache) appear() {
+	_ = os.MkdirAll(c.files, 0o700)
+	now := time.Now()
+	_ = os.Chtimes(c.run, now, now)
 }
 
 // taken reports whether wazero used what it was offered: that file is still the
@@ -243,6 +256,7 @@ func (c *codeCache) compile(ctx context.Context, key string, wasm, shell []byte,
 // compileApart compiles a module and moves its machine code out of wazero's reach.
 // code is "" if wazero left none, otherwise name is what wazero called it.
 func (c *codeCache) compileApart(ctx context.Context, wasm []byte, compile compileFunc) (compiled wazero.CompiledModule, code, name string, err error) {
+	c.appear()
 	c.clear()
 	defer c.clear()
 	if compiled, err = compile(ctx, wasm); err != nil {

@@ -205,6 +205,58 @@ func TestUnusableCache(t *testing.T) {
 	load(t, h, "keep-first", host.PluginConfig{})
 }
 
+// A process that did nothing for a long time loses its folder in the cache to one
+// that takes it for gone. It makes it again, and the entries stay.
+func TestCacheOfAnIdleProcess(t *testing.T) {
+	dir := t.TempDir()
+	if err := cached(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, dir)
+	if len(want) == 0 {
+		t.Skip("this platform does not compile")
+	}
+	idle := newHost(t, host.Config{CacheDir: dir})
+	load(t, idle, "no-change", host.PluginConfig{})
+	long := time.Now().Add(-48 * time.Hour)
+	folders, err := filepath.Glob(filepath.Join(dir, "run-*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatal(folders, err)
+	}
+	if err := os.Chtimes(folders[0], long, long); err != nil {
+		t.Fatal(err)
+	}
+	if err := cached(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(folders[0]); err == nil {
+		t.Fatal("the folder of the idle process is still there")
+	}
+	load(t, idle, "keep-first", host.PluginConfig{})
+	load(t, idle, "trap", host.PluginConfig{})
+	got := contents(t, dir)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s is gone, or another than before", name)
+		}
+	}
+	if n := len(want) + 2*2; len(got) != n {
+		t.Errorf("the cache has %d files (want %d: two more entries)", len(got), n)
+	}
+}
+
+// Loading that is canceled while it compiles says so.
+func TestCanceledWhileCompiling(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := newHost(t, host.Config{CacheDir: host.CacheOff, OnCompile: func(string, bool, time.Duration) { cancel() }})
+	for range 8 { // it may notice at one place or another
+		_, err := h.Load(ctx, fixture(t, "foreign").Spec, host.PluginConfig{})
+		if !errors.Is(err, context.Canceled) || errors.Is(err, host.ErrNotWasm) {
+			t.Fatalf("error %v (want that of the context)", err)
+		}
+	}
+}
+
 func TestInterpreter(t *testing.T) {
 	h := newHost(t, host.Config{Engine: host.EngineInterpreter})
 	for _, name := range []string{"keep-first", "batch-keep-first"} {

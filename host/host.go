@@ -285,7 +285,10 @@ func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin
 		return nil, as(ErrNotWasm, err)
 	}
 	compiled, err := e.build(ctx, code, open.Wasm, shell, h.cfg.CompileWorkers)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("compile: %w", ctx.Err())
+	case err != nil:
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
 	open.Wasm = nil // compiled, and of no more use
