@@ -13,6 +13,13 @@ import (
 // PoolCounts shows black-box tests how many instances a plugin has.
 func PoolCounts(p *Plugin) (total, idle int) { return p.pool.counts() }
 
+// Borrowable reports whether a plugin still lends instances.
+func Borrowable(p *Plugin) bool {
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	return !p.pool.closed
+}
+
 // Usage shows what a host holds: instances, and bytes of linear memory.
 func Usage(h *Host) (instances, memory int64) { return h.instances.used.Load(), h.memory.used.Load() }
 

@@ -60,6 +60,8 @@ type Plugin struct {
 	client *httpClient
 	kv     *kvStore
 
+	// opened is closed when loading has ended, one way or the other.
+	opened  chan struct{}
 	closing sync.Mutex
 	closed  bool
 }
@@ -69,7 +71,7 @@ type Plugin struct {
 // Errors wrap ErrConfig, ErrNotWasm, ErrTooLarge or ErrClosed; a guest that
 // cannot start is a *PluginError with the reason init_failed.
 func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
-	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name}
+	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, opened: make(chan struct{})}
 	if p.name == "" {
 		p.name = spec.Name
 	}
@@ -78,7 +80,8 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 		return nil, fmt.Errorf("plugin %q: %w", p.name, err)
 	}
 	if err := p.open(ctx); err != nil {
-		_ = p.Close(ctx) // the error that led here says more
+		// No call runs, so this does not take long; the error that led here says more.
+		_ = p.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return p, nil
@@ -152,8 +155,10 @@ func (p *Plugin) settle() error {
 	return err
 }
 
-// open takes the resources of the plugin and starts its first instance.
+// open takes the resources of the plugin and starts its first instance. From the
+// moment the host knows the plugin, Close may be called beside it.
 func (p *Plugin) open(ctx context.Context) error {
+	defer close(p.opened)
 	h := p.host
 	p.pool = newPool(p.limits.Instances, p.newInstance, (*instance).close)
 	p.pool.min = p.limits.MinInstances
@@ -208,13 +213,16 @@ func (p *Plugin) open(ctx context.Context) error {
 // Close closes the plugin, waiting for running calls until ctx ends. It may be
 // called again.
 func (p *Plugin) Close(ctx context.Context) error {
+	if err := p.pool.shutdown(ctx); err != nil {
+		return fmt.Errorf("plugin %q: close: wait for running calls: %w", p.name, err)
+	}
+	if err := waitFor(ctx, p.opened); err != nil {
+		return fmt.Errorf("plugin %q: close: wait until it is loaded: %w", p.name, err)
+	}
 	p.closing.Lock()
 	defer p.closing.Unlock()
 	if p.closed {
 		return nil
-	}
-	if err := p.pool.shutdown(ctx); err != nil {
-		return fmt.Errorf("plugin %q: close: wait for running calls: %w", p.name, err)
 	}
 	p.closed = true
 	h := p.host

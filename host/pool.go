@@ -387,13 +387,19 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 	for _, v := range rest {
 		p.close(v)
 	}
+	return waitFor(ctx, p.drained)
+}
+
+// waitFor waits for a signal until ctx ends. Where the signal is there, a context that
+// has ended does not matter.
+func waitFor(ctx context.Context, signal <-chan struct{}) error {
 	select {
-	case <-p.drained:
+	case <-signal:
 		return nil
 	case <-ctx.Done():
 	}
-	select { // where nothing is lent, a context that has ended does not matter
-	case <-p.drained:
+	select {
+	case <-signal:
 		return nil
 	default:
 		return ctx.Err()

@@ -14,6 +14,12 @@ import (
 // tested is the spec of a fixture with calls of known answers.
 func tested(t *testing.T, name, calls string) *host.Spec {
 	t.Helper()
+	return withManifest(t, name, "self_test:\n"+calls)
+}
+
+// withManifest is the spec of a fixture with more in its manifest.
+func withManifest(t *testing.T, name, more string) *host.Spec {
+	t.Helper()
 	dir := filepath.Join(fixtures, name)
 	wasm, err := os.ReadFile(filepath.Join(dir, "plugin.wasm"))
 	if err != nil {
@@ -23,7 +29,7 @@ func tested(t *testing.T, name, calls string) *host.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec(name, wasm, []byte(string(manifest)+"self_test:\n"+calls))
+	spec, err := host.ReadSpec(name, wasm, []byte(string(manifest)+more))
 	if err != nil {
 		t.Fatal(err)
 	}

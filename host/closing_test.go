@@ -1,0 +1,78 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// asked is a tokenizer that runs a function when it is asked for its name.
+type asked struct {
+	pipeline.Tokenizer
+	name func() string
+}
+
+func (a asked) Name() string { return a.name() }
+
+// A host that is closed while it loads a plugin waits until that is over: the image
+// is still being written. The name of the tokenizer is part of its name.
+func TestCloseWhileLoading(t *testing.T) {
+	var h *host.Host
+	closed := make(chan error, 1)
+	times := 0
+	h = newHost(t, host.Config{CacheDir: t.TempDir(), ImageCache: 1 << 20, Tokenizer: asked{pipeline.WordTokenizer(), func() string {
+		if times++; times != 2 {
+			return "words"
+		}
+		go func() { closed <- h.Close(context.Background()) }()
+		select {
+		case err := <-closed:
+			t.Error("closed, though a plugin is being loaded:", err)
+			closed <- err
+		case <-time.After(200 * time.Millisecond):
+		}
+		return "words"
+	}}})
+	host.KeepAllImages(h)
+	spec := withManifest(t, "keep-first", "permissions: [{kind: service, service: count_tokens, reason: test}]\n")
+	if _, err := h.Load(t.Context(), spec, host.PluginConfig{Grants: host.Grants{Services: []string{host.ServiceCountTokens}}}); err != nil {
+		t.Error(err)
+	}
+	if err := <-closed; err != nil || times != 2 {
+		t.Errorf("error %v, asked %d times (want 2)", err, times)
+	}
+}
+
+// Who closes with little time does not wait for one who closes with much.
+func TestCloseTwiceAtOnce(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute}})
+	calls, end := context.WithCancel(t.Context())
+	defer end()
+	done := make(chan error, 2)
+	go func() {
+		_, err := p.Call(calls, "anchor_filter", nil)
+		done <- err
+	}()
+	for total, idle := host.PoolCounts(p); total == 0 || idle > 0; total, idle = host.PoolCounts(p) {
+		time.Sleep(time.Millisecond)
+	}
+	go func() { done <- p.Close(context.Background()) }()
+	for host.Borrowable(p) {
+		time.Sleep(time.Millisecond)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	late := time.AfterFunc(5*time.Second, end)
+	if err := p.Close(short); !errors.Is(err, context.DeadlineExceeded) || !late.Stop() {
+		t.Errorf("error %v (want that the time is over, before the call is)", err)
+	}
+	end()
+	for range 2 {
+		<-done
+	}
+}
