@@ -50,7 +50,7 @@
 // Charges are taken in advance, for the region that follows: a function's body
 // without its loops at its entry, a loop's body without inner loops at each
 // iteration. It is an upper bound: a branch past some instructions does not give
-// their fuel back. Regions longer than 64 instructions pay piece by
+// their fuel back. Regions longer than 96 instructions pay piece by
 // piece where they have branches, so that jumping over the rest of a long one costs
 // little; see region.
 // The charge is static, the same for the same path on every machine and in both

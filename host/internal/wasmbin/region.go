@@ -6,7 +6,7 @@ const (
 	// windowWeight is the weight after which a region is cut: where there are
 	// branches, a charge covers about this many instructions ahead of it. Larger
 	// windows cost less time and charge more for instructions that are jumped over.
-	windowWeight = 64
+	windowWeight = 96
 	// landingWeight is the weight behind a landing after which a region is cut: the
 	// head pays for the longest, though most of a Go function's are short.
 	landingWeight = 40
