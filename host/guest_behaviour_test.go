@@ -121,7 +121,7 @@ func TestKVAndCountTokens(t *testing.T) {
 // A guest that computes must not hold up the garbage collector of the host.
 func TestSpinningGuestDoesNotBlockGC(t *testing.T) {
 	h := newHost(t, host.Config{})
-	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute}})
+	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Fuel: 1 << 50}})
 	s, err := p.Step(abi.OpFilter, host.StepOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestHostLimits(t *testing.T) {
 
 func TestCloseWaitsForCalls(t *testing.T) {
 	h := newHost(t, host.Config{})
-	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute}})
+	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Fuel: 1 << 50}})
 	s, err := p.Step(abi.OpFilter, host.StepOptions{})
 	if err != nil {
 		t.Fatal(err)

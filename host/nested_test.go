@@ -58,11 +58,11 @@ func TestNestedFuel(t *testing.T) {
 			return err
 		}
 	}
-	once, err := loadNesting(t, host.Limits{}, program(1)).Call(t.Context(), "again", nil)
+	once, err := loadNesting(t, host.Limits{Instances: 2}, program(1)).Call(t.Context(), "again", nil)
 	if err != nil || once.Fuel < 1_000_000 {
 		t.Fatalf("%+v, error %v (want the fuel of the program)", once, err)
 	}
-	p := loadNesting(t, host.Limits{Fuel: 2 * once.Fuel}, program(3))
+	p := loadNesting(t, host.Limits{Instances: 2, Fuel: 2 * once.Fuel}, program(3))
 	_, err = p.Call(t.Context(), "again", nil)
 	checkReason(t, err, abi.ReasonFuel)
 }
