@@ -5,8 +5,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
@@ -15,12 +13,30 @@ import (
 // its code. Instances start from it without running init again, and are put back
 // to it after their calls. It does not change.
 type image struct {
-	memory  *linear.Image
-	globals []uint64
+	partImage
+	// members are the images of the links.
+	members []*partImage
 	mailbox uint32
 	hasBox  bool
 	vars    vars
 	fixed   fixedSources
+}
+
+// held is what the image itself takes, in bytes.
+func (im *image) held() int64 {
+	n := im.partImage.held()
+	for _, m := range im.members {
+		n += m.held()
+	}
+	return n
+}
+
+// free gives up what the image holds.
+func (im *image) free() {
+	im.partImage.free()
+	for _, m := range im.members {
+		m.free()
+	}
 }
 
 // capture makes the image of the plugin from its first instance. Where the state
@@ -36,34 +52,50 @@ func (p *Plugin) capture(in *instance) error {
 		}
 		return nil
 	}
-	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
+	memory := linear.Capture
 	if p.engine.portable {
-		im.memory = linear.Copy(in.wholeMemory())
-	} else {
-		im.memory = linear.Capture(in.wholeMemory())
+		memory = linear.Copy
 	}
-	if !p.host.memory.take(im.memory.Held()) {
-		defer im.memory.Free()
-		return &initError{faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(im.memory.Held()))}
+	im := &image{partImage: *in.part.capture(memory), mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
+	for _, m := range in.members {
+		im.members = append(im.members, m.capture(memory))
 	}
-	for _, g := range in.globals {
-		im.globals = append(im.globals, g.Get())
+	if !p.host.memory.take(im.held()) {
+		defer im.free()
+		return &initError{faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(im.held()))}
 	}
 	if in.fixed != nil {
 		im.fixed = *in.fixed
 	}
-	in.lin.Map(im.memory) // which gives back what this instance holds of it
+	in.share(im)
 	p.image, p.outside = im, in.outside
 	return nil
 }
 
+// share has the memories map the image they were taken for, which gives back what
+// the instance holds of it.
+func (in *instance) share(im *image) {
+	in.lin.Map(im.memory)
+	for i, m := range in.members {
+		if memory := im.members[i].memory; memory != nil {
+			m.lin.Map(memory)
+		}
+	}
+}
+
 // uncaptured says why the state of the first instance cannot be captured.
 func (p *Plugin) uncaptured(in *instance) string {
+	for _, l := range p.links {
+		switch {
+		case l.Spec.Uncaptured != "":
+			return fmt.Sprintf("link %q: %s", l.Name, l.Spec.Uncaptured)
+		case l.Spec.descriptors:
+			return fmt.Sprintf("link %q can open files", l.Name)
+		}
+	}
 	switch {
 	case p.spec.Uncaptured != "":
 		return p.spec.Uncaptured
-	case len(in.members) > 0:
-		return "it is linked to other modules"
 	case in.blind != nil:
 		return in.blind.Error()
 	case !in.files.same():
@@ -82,20 +114,18 @@ func (p *Plugin) noteFresh(why string) {
 // guest runs.
 func (p *Plugin) fromImage(in *instance) error {
 	im := p.image
-	size := uint32(im.memory.Size())
-	if more := size - in.mem.Size(); more > 0 {
-		if _, ok := in.mem.Grow(more / wasmPage); !ok {
-			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
-		}
-		if err := in.observe(); err != nil {
+	if err := in.grow(&im.partImage); err != nil {
+		return err
+	}
+	if err := in.observe(); err != nil {
+		return err
+	}
+	in.fill(&im.partImage, p.module)
+	for i, m := range in.members {
+		if err := m.grow(im.members[i]); err != nil {
 			return err
 		}
-	}
-	switch {
-	case p.module.open.Data == nil: // the engine has written data over the image
-		im.memory.Restore(in.wholeMemory())
-	case !in.filled:
-		im.memory.Fill(in.wholeMemory())
+		m.fill(im.members[i], p.links[i].module)
 	}
 	in.become(im)
 	return nil
@@ -110,13 +140,13 @@ func (in *instance) reset() bool {
 	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.same() {
 		return false
 	}
-	size := uint32(im.memory.Size())
-	if in.mem.Size() != size && !p.engine.shrinks {
+	if !in.restore(&im.partImage, p.engine.shrinks) {
 		return false
 	}
-	in.lin.Restore(im.memory, in.wholeMemory())
-	if !linear.Shrink(in.mem, size) && in.mem.Size() != size {
-		return false
+	for i, m := range in.members {
+		if !m.restore(im.members[i], p.engine.shrinks) {
+			return false
+		}
 	}
 	in.become(im)
 	in.resetTook = time.Since(began)
@@ -134,11 +164,8 @@ func (in *instance) quickToReset() bool {
 	return im != nil && in.resetTook > 0 && in.resetTook <= quickReset && in.mem.Size() == uint32(im.memory.Size())
 }
 
-// become takes everything but the memory from the image.
+// become takes everything but memories and globals from the image.
 func (in *instance) become(im *image) {
-	for i, g := range in.globals {
-		g.Set(im.globals[i])
-	}
 	in.mailbox, in.hasBox = im.mailbox, im.hasBox
 	in.vars, in.http = im.vars.clone(), lastHTTP{}
 	in.kernel.Reset() // ahead of the next call, which then finds it empty
@@ -147,23 +174,5 @@ func (in *instance) become(im *image) {
 	}
 }
 
-// wholeMemory is a view of the whole linear memory.
-func (in *instance) wholeMemory() []byte {
-	b, _ := in.mem.Read(0, in.mem.Size())
-	return b
-}
-
 // clone copies variables; their values are never changed in place.
 func (v vars) clone() vars { return vars{maps.Clone(v.values), v.bytes} }
-
-// openGlobals finds the mutable globals of the instance.
-func (in *instance) openGlobals() error {
-	for _, name := range in.plugin.module.open.Globals {
-		g, ok := in.mod.ExportedGlobal(name).(api.MutableGlobal)
-		if !ok {
-			return fmt.Errorf("the module lost its global %q", name)
-		}
-		in.globals = append(in.globals, g)
-	}
-	return nil
-}

@@ -99,7 +99,7 @@ func readImage(path string, capture func(int, []linear.Part) *linear.Image) (*im
 	if !ok {
 		return nil, fmt.Errorf("image: %w: the memory is not all there", errImageFile)
 	}
-	im := &image{globals: h.Globals, mailbox: h.Mailbox, hasBox: h.HasBox, vars: vars{values: h.Vars}}
+	im := &image{partImage: partImage{globals: h.Globals}, mailbox: h.Mailbox, hasBox: h.HasBox, vars: vars{values: h.Vars}}
 	for k := range h.Vars {
 		im.vars.bytes += im.vars.size(k)
 	}

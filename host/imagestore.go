@@ -152,8 +152,8 @@ func (p *Plugin) forget() {
 	if p.image == nil {
 		return
 	}
-	p.host.memory.give(p.image.memory.Held())
-	p.image.memory.Free()
+	p.host.memory.give(p.image.held())
+	p.image.free()
 	p.image = nil
 }
 

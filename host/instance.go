@@ -9,7 +9,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -19,18 +18,12 @@ import (
 // as it is.
 type instance struct {
 	plugin *Plugin
-	mod    api.Module
-	mem    api.Memory
-	lin    *linear.Memory
+	part
 	// foreign says that the memory is wazero's and lin only its account, seen how
 	// large it was last; denied is set by the guest when it gets no more.
 	foreign bool
 	seen    uint64
 	denied  api.MutableGlobal
-	// filled says that the memory held the image from the start.
-	filled  bool
-	fuel    api.MutableGlobal
-	globals []api.MutableGlobal
 	funcs   map[string]api.Function
 	// files are its descriptors, nil if it cannot change them; blind says why
 	// they cannot be watched. live counts the files it has open.
@@ -45,8 +38,8 @@ type instance struct {
 	local  *kernel.Local
 	// kernelModule is what the guest is linked to, nil where the kernel is local.
 	kernelModule api.Module
-	// members are the instances it is linked to beside.
-	members []*member
+	// members are the instances of its links, in their order.
+	members []*part
 	// stubs are the modules that close circles among them.
 	stubs []api.Module
 	room  room

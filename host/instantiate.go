@@ -85,7 +85,7 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 	if err == nil {
 		in.begin(ctx, p.limits.InitTimeout, p.initFuel())
 		defer in.state.end()
-		err = in.instantiate(ctx)
+		err = in.instantiate(ctx, from)
 	}
 	if err == nil {
 		err = prepare(in)
@@ -126,21 +126,17 @@ func (in *instance) bind(ctx context.Context) context.Context {
 // begun writes the data segments that are left to the host and runs the start
 // section.
 func (in *instance) begun() error {
-	open := in.plugin.module.open
-	mem := in.wholeMemory()
-	for _, s := range open.Data {
-		copy(mem[s.Offset:], s.Bytes)
-	}
-	if !open.Start {
+	in.writeData(in.plugin.module)
+	if !in.plugin.module.open.Start {
 		return nil
 	}
 	return in.run(wasmbin.StartExport)
 }
 
-// instantiate makes the links and the guest itself.
-func (in *instance) instantiate(ctx context.Context) error {
+// instantiate makes the links, of an image if there is one, and the guest itself.
+func (in *instance) instantiate(ctx context.Context, from *image) error {
 	p := in.plugin
-	ctx, err := in.openLinks(ctx)
+	ctx, err := in.openLinks(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -148,12 +144,10 @@ func (in *instance) instantiate(ctx context.Context) error {
 	if in.mod, err = in.instantiateModule(p.module); err != nil {
 		return err
 	}
-	in.mem = in.mod.Memory()
-	fuel, ok := in.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal)
-	if !ok {
-		return errors.New("the module lost its fuel counter")
+	if err := in.find(p.module); err != nil {
+		return err
 	}
-	in.fuel = fuel
+	var ok bool
 	if in.denied, ok = in.mod.ExportedGlobal(wasmbin.DeniedExport).(api.MutableGlobal); !ok {
 		return errors.New("the module lost its note of refused memory")
 	}
@@ -162,9 +156,6 @@ func (in *instance) instantiate(ctx context.Context) error {
 	}
 	if p.spec.descriptors {
 		in.files, in.blind = watchDescriptors(in.mod, len(p.mounts), &in.live)
-	}
-	if err := in.openGlobals(); err != nil {
-		return err
 	}
 	return in.late()
 }

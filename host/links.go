@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,13 +30,6 @@ type linked struct {
 	// circle stands for the link towards those that are made before it, nil if
 	// there are none.
 	circle *circle
-}
-
-// member is the instance of a link.
-type member struct {
-	mod  api.Module
-	lin  *linear.Memory
-	fuel api.MutableGlobal
 }
 
 // checkLinks holds the imports of the module and of its links against what there
@@ -196,8 +188,8 @@ func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 
 // openLinks makes the instances of the links, each in the limits of the plugin
 // and linked to those before it, and returns the context in which the guest is
-// linked to them.
-func (in *instance) openLinks(ctx context.Context) (context.Context, error) {
+// linked to them. Without an image they are started.
+func (in *instance) openLinks(ctx context.Context, from *image) (context.Context, error) {
 	if len(in.plugin.links) == 0 {
 		return ctx, nil
 	}
@@ -224,8 +216,12 @@ func (in *instance) openLinks(ctx context.Context) (context.Context, error) {
 			stubs[l.Name] = m
 		}
 	}
-	for _, l := range in.plugin.links {
-		m, err := in.openLink(ctx, l)
+	for i, l := range in.plugin.links {
+		var im *partImage
+		if from != nil {
+			im = from.members[i]
+		}
+		m, err := in.openLink(ctx, l, im)
 		if err == nil && l.circle != nil {
 			err = in.closeCircle(ctx, l.circle, stubs[l.Name], m.mod)
 		}
@@ -233,6 +229,9 @@ func (in *instance) openLinks(ctx context.Context) (context.Context, error) {
 			return ctx, fmt.Errorf("link %q: %w", l.Name, err)
 		}
 		made[l.Name] = m.mod
+	}
+	if from != nil {
+		return ctx, nil
 	}
 	for i, l := range in.plugin.links {
 		if err := in.startLink(l, in.members[i]); err != nil {
@@ -242,33 +241,33 @@ func (in *instance) openLinks(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// openLink makes the instance of one link.
-func (in *instance) openLink(ctx context.Context, l *linked) (*member, error) {
-	p := in.plugin
-	m := &member{lin: linear.New(uint64(p.limits.Memory), p.host.memory.change)}
+// openLink makes the instance of one link, on a memory of the image if there is
+// one.
+func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*part, error) {
+	limit, account := uint64(in.plugin.limits.Memory), in.plugin.host.memory.change
+	m := &part{}
+	if from != nil && from.memory != nil {
+		m.lin, m.filled = linear.NewFrom(from.memory, limit, account)
+	} else {
+		m.lin = linear.New(limit, account)
+	}
 	in.members = append(in.members, m)
 	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: m.lin, room: &in.room})
 	var err error
 	if m.mod, err = in.instantiateModule(l.module); err != nil {
 		return nil, err
 	}
-	fuel, ok := m.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal)
-	if !ok {
-		return nil, errors.New("the module lost its fuel counter")
+	if err := m.find(l.module); err != nil {
+		return nil, err
 	}
-	m.fuel = fuel
-	if data := l.module.open.Data; len(data) > 0 { // so it has a memory
-		mem := m.mod.Memory()
-		view, _ := mem.Read(0, mem.Size())
-		for _, s := range data {
-			copy(view[s.Offset:], s.Bytes)
-		}
+	if from == nil {
+		m.writeData(l.module)
 	}
 	return m, nil
 }
 
 // startLink runs what a link has to run before it is called.
-func (in *instance) startLink(l *linked, m *member) error {
+func (in *instance) startLink(l *linked, m *part) error {
 	var names []string
 	if l.module.open.Start {
 		names = append(names, wasmbin.StartExport)
@@ -288,7 +287,7 @@ func (in *instance) startLink(l *linked, m *member) error {
 // refused reports whether a memory of the instance was refused growth.
 func (in *instance) refused() bool {
 	return in.lin.Refused || in.kernel.Refused() || in.foreign && in.denied != nil && in.denied.Get() != 0 ||
-		slices.ContainsFunc(in.members, func(m *member) bool { return m.lin.Refused })
+		slices.ContainsFunc(in.members, func(m *part) bool { return m.lin.Refused })
 }
 
 // closeLinks closes the instances of the links.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,17 +145,31 @@ func TestLinkFuel(t *testing.T) {
 	}
 }
 
-// The state of a link cannot be put back, so that a plugin that is to be reset
-// has new instances.
+// The state of a link is put back with that of the plugin, and further instances
+// start from it.
 func TestLinkState(t *testing.T) {
 	links(t)
-	p := loadLinked(t, host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1}})
-	if p.State() != host.StateFresh {
-		t.Errorf("state %q", p.State())
+	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+		p := loadLinked(t, host.PluginConfig{Engine: engine, State: host.StateReset, Limits: host.Limits{Instances: 3, MinInstances: 3}})
+		if p.State() != host.StateReset {
+			t.Fatalf("%s: state %q: %v", engine, p.State(), p.Notes())
+		}
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				for _, name := range []string{"first", "grow", "first", "trap", "first", "started"} { // each growth needs 100 pages more
+					if _, err := p.Call(t.Context(), name, nil); (err != nil) != (name == "trap") {
+						t.Errorf("%s: %s: %v", engine, name, err)
+					}
+				}
+			})
+		}
+		calls.Wait()
 	}
-	for range 3 { // each would need 100 pages more
-		if r, err := p.Call(t.Context(), "grow", nil); err != nil || r.Memory != 64<<10 {
-			t.Errorf("%v, error %v", r, err)
+	p := loadLinked(t, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
+	for i := range 2 {
+		if _, err := p.Call(t.Context(), "first", nil); (err != nil) != (i > 0) {
+			t.Errorf("kept, call %d: %v", i, err)
 		}
 	}
 }
@@ -210,7 +225,7 @@ func TestBadLinks(t *testing.T) {
 		{"link-main", nil, host.ErrImport,
 			`plugin "link-main": import "shout" of module "lib": unusable import (the host offers the modules extism:host/env, extism:host/user and wasi_snapshot_preview1)`},
 		{"link-thief", lib(t), host.ErrImport,
-			`plugin "link-thief": import "anchor:start" of module "lib": unusable import (the linked module exports _initialize, grow, shout, spin, starts, trap)`},
+			`plugin "link-thief": import "anchor:start" of module "lib": unusable import (the linked module exports _initialize, calls, grow, shout, spin, starts, trap)`},
 		{"link-type", lib(t), host.ErrSignature,
 			`plugin "link-type": import "shout" of module "lib" has type (i32) -> (): wrong signature (want (i64) -> (i64))`},
 		{"link-main", append(lib(t), link("other", "link-lib")), host.ErrConfig,

@@ -4,6 +4,7 @@
   (import "lib" "spin" (func $spin))
   (import "lib" "grow" (func $grow (param i32) (result i32)))
   (import "lib" "starts" (func $starts (result i32)))
+  (import "lib" "calls" (func $calls (result i32)))
   (import "lib" "trap" (func $trap))
   (import "extism:host/env" "input_offset" (func $input_offset (result i64)))
   (import "extism:host/env" "length" (func $length (param i64) (result i64)))
@@ -22,6 +23,8 @@
   (func (export "grow_far") (result i32)
     (loop $l (br_if $l (i32.ne (call $grow (i32.const 100)) (i32.const -1))))
     (unreachable))
+  ;; succeeds if the other is as after its start
+  (func (export "first") (result i32) (i32.ne (call $calls) (i32.const 2)))
   ;; succeeds if start section and _initialize of the other have run once each
   (func (export "started") (result i32) (i32.ne (call $starts) (i32.const 11)))
 )

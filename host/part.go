@@ -1,0 +1,145 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// part is one module of an instance, the guest or a link of it, with the state it
+// has: its memory and its globals.
+type part struct {
+	mod api.Module
+	// mem is nil where the module has no memory; lin is there all the same.
+	mem api.Memory
+	lin *linear.Memory
+	// filled says that the memory held the image from the start.
+	filled  bool
+	fuel    api.MutableGlobal
+	globals []api.MutableGlobal
+}
+
+// partImage is the state of a part after init. It does not change.
+type partImage struct {
+	// memory is nil where the module has none.
+	memory  *linear.Image
+	globals []uint64
+}
+
+// find finds memory, fuel counter and mutable globals of the module.
+func (m *part) find(of *module) error {
+	m.mem = m.mod.Memory()
+	var ok bool
+	if m.fuel, ok = m.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal); !ok {
+		return errors.New("the module lost its fuel counter")
+	}
+	for _, name := range of.open.Globals {
+		g, ok := m.mod.ExportedGlobal(name).(api.MutableGlobal)
+		if !ok {
+			return fmt.Errorf("the module lost its global %q", name)
+		}
+		m.globals = append(m.globals, g)
+	}
+	return nil
+}
+
+// content is a view of the whole memory, nil where there is none.
+func (m *part) content() []byte {
+	if m.mem == nil {
+		return nil
+	}
+	b, _ := m.mem.Read(0, m.mem.Size())
+	return b
+}
+
+// writeData writes the data segments that are left to the host.
+func (m *part) writeData(of *module) {
+	if len(of.open.Data) == 0 {
+		return
+	}
+	mem := m.content()
+	for _, s := range of.open.Data {
+		copy(mem[s.Offset:], s.Bytes)
+	}
+}
+
+// capture makes the image of the part with one of the two functions for memories.
+func (m *part) capture(memory func([]byte) *linear.Image) *partImage {
+	im := &partImage{}
+	if m.mem != nil {
+		im.memory = memory(m.content())
+	}
+	for _, g := range m.globals {
+		im.globals = append(im.globals, g.Get())
+	}
+	return im
+}
+
+// grow makes a new memory as large as that of the image.
+func (m *part) grow(im *partImage) error {
+	if im.memory == nil {
+		return nil
+	}
+	size := uint32(im.memory.Size())
+	if more := size - m.mem.Size(); more > 0 {
+		if _, ok := m.mem.Grow(more / wasmPage); !ok {
+			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
+		}
+	}
+	return nil
+}
+
+// fill puts the image into a new part of its size.
+func (m *part) fill(im *partImage, of *module) {
+	switch {
+	case im.memory == nil:
+	case of.open.Data == nil: // the engine has written data over the image
+		im.memory.Restore(m.content())
+	case !m.filled:
+		im.memory.Fill(m.content())
+	}
+	m.setGlobals(im)
+}
+
+// restore puts the part back to the image, and reports whether it could; shrinks
+// says that memories can be made smaller.
+func (m *part) restore(im *partImage, shrinks bool) bool {
+	if im.memory != nil {
+		size := uint32(im.memory.Size())
+		if m.mem.Size() != size && !shrinks {
+			return false
+		}
+		m.lin.Restore(im.memory, m.content())
+		if !linear.Shrink(m.mem, size) && m.mem.Size() != size {
+			return false
+		}
+	}
+	m.setGlobals(im)
+	return true
+}
+
+func (m *part) setGlobals(im *partImage) {
+	for i, g := range m.globals {
+		g.Set(im.globals[i])
+	}
+}
+
+// held is what the image itself takes, in bytes.
+func (im *partImage) held() int64 {
+	if im.memory == nil {
+		return 0
+	}
+	return im.memory.Held()
+}
+
+// free gives up what the image holds.
+func (im *partImage) free() {
+	if im.memory != nil {
+		im.memory.Free()
+	}
+}
