@@ -332,6 +332,14 @@ func slowModule() []byte {
 	return section(out, 10, code)
 }
 
+// What a module may declare is bounded before anything is made of it.
+func TestTooManyDeclarations(t *testing.T) {
+	customs := "\x00asm\x01\x00\x00\x00" + strings.Repeat("\x00\x01\x00", 100_001)
+	if _, err := host.ReadSpec("many", []byte(customs), nil); !errors.Is(err, host.ErrTooLarge) || errors.Is(err, host.ErrNotWasm) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A module that is too much for the compiler is interpreted.
 func TestTooLargeForTheCompiler(t *testing.T) {
 	spec, err := host.ReadSpec("slow", slowModule(), nil)

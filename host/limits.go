@@ -63,8 +63,8 @@ const (
 	varQuota = 1 << 20
 	// maxErrorText bounds the message a guest sets with error_set.
 	maxErrorText = 4 << 10
-	// maxTableSize bounds every table of a guest; wazero has no limit, and the
-	// largest real table seen has 50,000 elements.
+	// maxTableSize bounds the tables of a guest, together: they lie outside of its
+	// memory. wazero has no limit, and the largest real table seen has 50,000 elements.
 	maxTableSize = 1 << 20
 	// recycleCalls retires an instance so that slow leaks in guests end; memory
 	// growth retires it much earlier.

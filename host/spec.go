@@ -3,6 +3,7 @@ package host
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,7 +162,10 @@ func (r *specReader) read(sideManifest []byte) error {
 	r.spec.digest = sha256.Sum256(r.spec.wasm)
 	r.spec.Digest = "sha256:" + hex.EncodeToString(r.spec.digest[:])
 	info, err := r.inspect()
-	if err != nil {
+	switch {
+	case errors.Is(err, wasmbin.ErrLimit):
+		return as(ErrTooLarge, err)
+	case err != nil:
 		return as(ErrNotWasm, err)
 	}
 	r.info, r.spec.facts = info, info.Facts()

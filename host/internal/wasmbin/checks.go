@@ -36,8 +36,8 @@ const (
 	opensChecked opening = iota
 	// opensWithLoop: nothing but straight code stands before a loop, which checks.
 	opensWithLoop
-	// opensLeaf: the function is short and calls nothing. It cannot recurse, and
-	// who calls it in a loop or recursion checks there.
+	// opensLeaf: the function is short, has few locals and calls nothing. It cannot
+	// recurse, and who calls it in a loop or recursion checks there.
 	opensLeaf
 )
 
@@ -65,7 +65,7 @@ func (b *body) opening() opening {
 			return opensChecked
 		}
 	}
-	if b.size > leafSize {
+	if b.size > leafSize || b.locals > freeLocals {
 		return opensChecked
 	}
 	return opensLeaf
@@ -91,7 +91,10 @@ func (w *rewriter) openLoop(b *body, in *instr) bool {
 	if c.opening == opensWithLoop && c.first.head < 0 {
 		c.first.head = at
 	}
-	c.regions = append(c.regions, newRegion(at))
+	g := newRegion(at)
+	params, _ := w.m.blockType(in)
+	g.weight = params / valuesPerWeight // each turn is given them anew
+	c.regions = append(c.regions, g)
 	return outside
 }
 

@@ -71,7 +71,7 @@ func (w *rewriter) function(b *body) error {
 		copied: first, opening: b.opening(), first: site{-1, -1}}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
-	c.regions[0].weight = localsWeight(b.locals)
+	c.regions[0].weight = localsWeight(b.locals) + len(w.m.funcType(b.index).Results)/valuesPerWeight
 	var in instr
 	for len(c.frames) > 0 {
 		c.labels = c.labels[:0]
@@ -98,6 +98,7 @@ func (w *rewriter) function(b *body) error {
 // instruction charges for an instruction and writes it.
 func (w *rewriter) instruction(b *body, in *instr) error {
 	c := &w.code
+	c.shape.count(w.m, in, c.labels)
 	if weight := w.m.weight(in); weight > 0 {
 		w.pay(b, in.at, weight)
 	}
@@ -112,7 +113,6 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 		c.branch(in.x)
 		c.relabel(b, in)
 	case immLabels:
-		c.shape.count(in, c.labels)
 		for _, l := range c.labels {
 			c.branch(l)
 		}
@@ -141,7 +141,6 @@ func (w *rewriter) plain(b *body, in *instr) error {
 	case opElse:
 		return c.elseArm(b, in)
 	case opEnd:
-		c.shape.leave()
 		c.endBlock(b, w)
 	case opReturn, 0x00:
 		c.regions[len(c.regions)-1].left = true
@@ -195,7 +194,6 @@ func (c *codeWriter) flush(b *body, at int) {
 
 func (w *rewriter) openBlock(b *body, in *instr) error {
 	c := &w.code
-	c.shape.count(in, nil)
 	if len(c.frames) > w.o.Bounds.Depth {
 		return &LimitError{What: fmt.Sprintf("nesting of blocks in function %d", b.index),
 			Value: uint64(len(c.frames)), Max: uint64(w.o.Bounds.Depth)}
@@ -258,6 +256,16 @@ func (w *rewriter) charge(b *body, in *instr, helper uint32) {
 	c.code = appendU32(append(c.code, opCall), helper)
 }
 
+// replace writes a call of a helper for an instruction. Without a memory the engine
+// is to see it, and refuses it.
+func (w *rewriter) replace(b *body, in *instr, helper uint32) {
+	if len(w.m.memories) == 0 {
+		return
+	}
+	w.charge(b, in, helper)
+	w.code.copied = b.r.pos
+}
+
 // chargeGrown writes a call of a helper behind the instruction at hand, which
 // grows what size measures: only what was granted is paid for.
 func (w *rewriter) chargeGrown(b *body, size []byte, helper uint32) {
@@ -269,8 +277,12 @@ func (w *rewriter) chargeGrown(b *body, size []byte, helper uint32) {
 
 func (w *rewriter) misc(b *body, in *instr) {
 	switch in.sub {
-	case miscMemoryInit, miscMemoryCopy, miscMemoryFill:
+	case miscMemoryInit:
 		w.charge(b, in, w.bytes)
+	case miscMemoryCopy:
+		w.replace(b, in, w.copy)
+	case miscMemoryFill:
+		w.replace(b, in, w.fill)
 	case miscTableInit, miscTableCopy, miscTableFill:
 		w.charge(b, in, w.elems)
 	case miscTableGrow:

@@ -2,6 +2,7 @@ package wasmbin
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -115,6 +116,53 @@ func TestNoLongStretchWithoutAHost(t *testing.T) {
 		}
 		if over > len(gaps)/10+2 {
 			t.Errorf("%s: %d of %d stretches took more than 5 ms", c.name, over, len(gaps))
+		}
+	}
+}
+
+// What takes time in proportion to a number in the module is charged for and, where it
+// could add up, checked: the values that blocks and calls hand over, and locals.
+func TestValuesAreCharged(t *testing.T) {
+	const n, turns, calls = 1000, 100, 50
+	push, count := strings.Repeat("\x42\x01", n), "\x23\x00\x41\x01\x6b\x24\x00\x23\x00" // global 0 less one
+	counter := texts("\x01\x7f\x01\x41", "\xe4\x00", "\x0b")                             // of turns
+	chain, types := sized("\x00"+push+"\x0b"), "\x02\x60\x00\x00"+typed(0, n)
+	for i := range calls - 1 {
+		chain += sized(texts("\x00\x10", i, "\x0b"))
+	}
+	for name, bin := range map[string][]byte{
+		// a loop that shifts its parameters by one
+		"loop": moduleOf(secType, "\x02\x60\x00\x00"+typed(n, 0), secFunction, "\x01\x00", secGlobal, counter, secExport, "\x01\x03run\x00\x00",
+			secCode, "\x01"+sized("\x00"+push+"\x03\x01\x42\x02"+count+"\x0d\x00\x0f\x0b\x0b")),
+		// functions that return what the next one returned
+		"results": moduleOf(secType, types, secFunction, texts(calls+1, strings.Repeat("\x01", calls), "\x00"), secGlobal, counter,
+			secExport, texts("\x01\x03run\x00", calls), secCode, texts(calls+1, chain)+sized(texts("\x00\x10", calls-1, "\x0f\x0b"))),
+	} {
+		want := int64(turns * n / valuesPerWeight)
+		if name == "results" {
+			want = calls * n / valuesPerWeight
+		}
+		for engine := range engines {
+			g := mustStart(t, engine, mustMeter(t, bin, MeterOptions{}), &tank{slice: DefaultSlice})
+			if _, err := g.call("run"); err != nil || g.used() < want {
+				t.Errorf("%s: %s: fuel %d (want %d or more), error %v", engine, name, g.used(), want, err)
+			}
+		}
+	}
+}
+
+// A short function of many locals asks the host, as those who call it again and again
+// may do so in code without loops.
+func TestManyLocalsAreChecked(t *testing.T) {
+	bin := moduleOf(secType, "\x01\x60\x00\x00", secFunction, "\x02\x00\x00", secExport, "\x01\x03run\x00\x01",
+		secCode, "\x02"+sized("\x01\xd0\x86\x03\x7f\x0b")+sized("\x00"+strings.Repeat("\x10\x00", 4000)+"\x0b"))
+	for engine := range engines {
+		k := &tank{slice: DefaultSlice}
+		g := mustStart(t, engine, mustMeter(t, bin, MeterOptions{}), k)
+		owed := int64(0)
+		k.onTick = func() { owed = max(owed, -int64(g.fuel.Get())) }
+		if _, err := g.call("run"); err != nil || owed > 10_000 {
+			t.Errorf("%s: owed %d at most (want at most 10,000), error %v", engine, owed, err)
 		}
 	}
 }

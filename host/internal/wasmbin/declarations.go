@@ -25,7 +25,7 @@ func (r *reader) refType(what string) ValueType {
 }
 
 func (m *module) readTypes(r *reader) {
-	n := r.count(3, "the types")
+	n := r.bounded(3, MaxDeclared, "the types")
 	m.types = make([]FuncType, 0, n)
 	for i := 0; i < n && r.err == nil; i++ {
 		at := r.pos
@@ -41,7 +41,7 @@ func (m *module) readTypes(r *reader) {
 }
 
 func (r *reader) valueTypes(what string) []ValueType {
-	n := r.count(1, what)
+	n := r.bounded(1, MaxArity, what)
 	if n == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (m *module) typeIndex(r *reader) uint32 {
 }
 
 func (m *module) readImports(r *reader) {
-	for n := r.count(4, "the imports"); n > 0 && r.err == nil; n-- {
+	for n := r.bounded(4, MaxDeclared, "the imports"); n > 0 && r.err == nil; n-- {
 		im := Import{Module: r.name("an import's module"), Name: r.name("an import's name")}
 		at := r.pos
 		im.Kind = Kind(r.byte("an import's kind"))
@@ -167,7 +167,7 @@ func (m *module) readFunctions(r *reader) {
 }
 
 func (m *module) readTables(r *reader) {
-	for n := r.count(3, "the tables"); n > 0 && r.err == nil; n-- {
+	for n := r.bounded(3, MaxDeclared, "the tables"); n > 0 && r.err == nil; n-- {
 		if r.pos < r.end && r.buf[r.pos] == 0x40 {
 			r.fail(ErrUnsupported, r.pos, "a table with an initialiser (typed function references)")
 			return
@@ -185,7 +185,7 @@ func (m *module) readMemories(r *reader) {
 }
 
 func (m *module) readGlobals(r *reader) {
-	for n := r.count(3, "the globals"); n > 0 && r.err == nil; n-- {
+	for n := r.bounded(3, MaxDeclared, "the globals"); n > 0 && r.err == nil; n-- {
 		g := r.globalType()
 		m.constExpr(r, nil)
 		m.globals = append(m.globals, g)
@@ -194,7 +194,7 @@ func (m *module) readGlobals(r *reader) {
 }
 
 func (m *module) readExports(r *reader) {
-	n := r.count(3, "the exports")
+	n := r.bounded(3, MaxDeclared, "the exports")
 	seen := make(map[string]bool, n)
 	for ; n > 0 && r.err == nil; n-- {
 		at := r.pos
@@ -254,7 +254,7 @@ func (m *module) readDataCount(r *reader) {
 }
 
 func (m *module) readData(r *reader) {
-	n := r.count(2, "the data segments")
+	n := r.bounded(2, MaxDeclared, "the data segments")
 	m.info.DataSegments = n
 	for i := 0; i < n && r.err == nil; i++ {
 		at := r.pos

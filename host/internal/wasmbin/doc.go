@@ -45,7 +45,8 @@
 // more, see the constants in weight.go. Bulk operations add the number of bytes
 // or elements before they run; growing a memory or table adds the bytes or
 // elements that were granted. A call pays one unit for every eight locals beyond
-// the first 64.
+// the first 64, and for every four results; a block for every four values it is
+// given or leaves, a loop in each turn for those it is given.
 //
 // Charges are taken in advance, for the region that follows: a function's body
 // without its loops at its entry, a loop's body without inner loops at each
@@ -57,8 +58,9 @@
 // engines, and ends in the same total for every size of slices.
 //
 // Checks, which cost more than charges, stand at loop heads, at the entries of
-// functions that call others or are long, at bulk operations and after one to two
-// thousand instructions without a loop. Every cycle of a program passes one.
+// functions that call others, are long or have many locals, at bulk operations,
+// within those of more than 256 KiB, and after one to two thousand instructions
+// without a loop. Every cycle of a program passes one.
 // At loops and entries the code that asks the host stands outside of what it
 // interrupts, see checks.go.
 package wasmbin

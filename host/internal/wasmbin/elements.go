@@ -10,8 +10,9 @@ const (
 // elements reads the element segments and returns their number. When out is not
 // nil the segments are appended to it with their function indices moved.
 func (m *module) elements(r *reader, out *output) int {
-	n := r.count(2, "the element segments")
+	n := r.bounded(2, MaxDeclared, "the element segments")
 	out.u32(uint32(n))
+	left := MaxTable
 	for i := 0; i < n && r.err == nil; i++ {
 		at := r.pos
 		flags := r.u32("an element segment")
@@ -22,9 +23,12 @@ func (m *module) elements(r *reader, out *output) int {
 		out.u32(flags)
 		m.elementHead(r, flags, out)
 		if flags&elemExprs != 0 {
-			m.elementExprs(r, out)
+			left -= m.elementExprs(r, out)
 		} else {
-			m.elementFuncs(r, out)
+			left -= m.elementFuncs(r, out)
+		}
+		if left < 0 {
+			r.exceed("the elements of all segments", MaxTable-left, MaxTable)
 		}
 	}
 	return n
@@ -49,22 +53,25 @@ func (m *module) elementHead(r *reader, flags uint32, out *output) {
 	out.byte(0)
 }
 
-func (m *module) elementExprs(r *reader, out *output) {
+// elementExprs and elementFuncs read the elements and return their number.
+func (m *module) elementExprs(r *reader, out *output) int {
 	n := r.count(2, "the elements")
 	out.u32(uint32(n))
-	for ; n > 0 && r.err == nil; n-- {
+	for i := 0; i < n && r.err == nil; i++ {
 		m.constExpr(r, out)
 	}
+	return n
 }
 
-func (m *module) elementFuncs(r *reader, out *output) {
+func (m *module) elementFuncs(r *reader, out *output) int {
 	n := r.count(1, "the elements")
 	out.u32(uint32(n))
-	for ; n > 0 && r.err == nil; n-- {
-		i := m.funcIndex(r)
-		m.escapes(i)
-		out.function(i)
+	for i := 0; i < n && r.err == nil; i++ {
+		f := m.funcIndex(r)
+		m.escapes(f)
+		out.function(f)
 	}
+	return n
 }
 
 // escapes notes that function i can be reached through a reference.

@@ -9,6 +9,7 @@ const (
 	typeCharge        // i32 -> i32
 	typeGrown         // i32 i32 -> i32
 	typeUndo          // i64 -> ()
+	typeBulk          // i32 i32 i32 -> ()
 )
 
 var helperTypes = [][]byte{
@@ -17,6 +18,7 @@ var helperTypes = [][]byte{
 	{0x60, 1, byte(I32), 1, byte(I32)},
 	{0x60, 2, byte(I32), byte(I32), 1, byte(I32)},
 	{0x60, 1, byte(I64), 0},
+	{0x60, 3, byte(I32), byte(I32), byte(I32), 0},
 }
 
 // typeIndex is the index of an added type.
@@ -25,7 +27,7 @@ func (w *rewriter) typeIndex(added uint32) uint32 { return uint32(len(w.m.types)
 // helperDeclarations are the type indices of the helpers, encoded.
 func (w *rewriter) helperDeclarations() [][]byte {
 	var out [][]byte
-	for _, t := range [...]uint32{typeRefill, typeCharge, typeCharge, typeGrown, typeGrown, typeUndo} {
+	for _, t := range [...]uint32{typeRefill, typeCharge, typeCharge, typeGrown, typeGrown, typeUndo, typeBulk, typeBulk} {
 		out = append(out, appendU32(nil, w.typeIndex(t)))
 	}
 	return out
@@ -34,11 +36,13 @@ func (w *rewriter) helperDeclarations() [][]byte {
 // helpers are the bodies of the functions metering adds behind the module's own:
 //
 //	refill  () -> ()         asks the host for slices until the counter is not negative
-//	bytes   n -> n           charges for n bytes of memory about to be filled or copied
+//	bytes   n -> n           charges for n bytes of memory about to be written
 //	elems   n -> n           charges for n elements of a table
 //	pages   old new -> old   charges for the pages by which the memory has grown
 //	slots   old new -> old   charges for the elements by which a table has grown
 //	undo    charge -> ()     refills, and takes a charge back
+//	fill    to value n -> () charges for n bytes and fills them, piece by piece
+//	copy    to from n -> ()  charges for n bytes and copies them, piece by piece
 //
 // A number beyond what the memory or table can ever hold is not charged: the
 // instruction traps without doing the work, and the guest's author should see
@@ -52,6 +56,8 @@ func (w *rewriter) helpers() [][]byte {
 		w.grownBody(16, w.open != nil),
 		w.grownBody(0, false),
 		w.undoBody(),
+		w.fillBody(),
+		w.copyBody(),
 	}
 }
 

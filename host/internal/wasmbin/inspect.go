@@ -25,13 +25,18 @@ func (m *module) inspectBodies() error {
 		return nil
 	}
 	var labels []uint32
-	return m.bodies(func(b *body) error { return m.inspectBody(b, &labels) })
+	var open []opened
+	return m.bodies(func(b *body) error {
+		s := shape{open: open[:0]}
+		err := m.inspectBody(b, &s, &labels)
+		open = s.open
+		return err
+	})
 }
 
 // inspectBody notes what one function uses and how large it is.
-func (m *module) inspectBody(b *body, labels *[]uint32) error {
+func (m *module) inspectBody(b *body, s *shape, labels *[]uint32) error {
 	depth := 1
-	var s shape
 	var in instr
 	for depth > 0 {
 		*labels = (*labels)[:0]
@@ -43,21 +48,18 @@ func (m *module) inspectBody(b *body, labels *[]uint32) error {
 		switch immediates[in.op] {
 		case immBlock, immTry:
 			depth++
-			s.count(&in, *labels)
-		case immLabels:
-			s.count(&in, *labels)
 		case immNone:
 			if in.op == opEnd {
 				depth--
-				s.leave()
 			}
 		}
+		s.count(m, &in, *labels)
 		m.note(&in)
 	}
 	if err := b.r.finish("the end of a function"); err != nil {
 		return err
 	}
-	m.measure(b, &s)
+	m.measure(b, s)
 	return nil
 }
 

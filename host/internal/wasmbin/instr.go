@@ -18,6 +18,7 @@ const (
 	opReturnCallIn = 0x13
 	opSelect       = 0x1b
 	opLocalGet     = 0x20
+	opLocalSet     = 0x21
 	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opGlobalSet    = 0x24
@@ -28,8 +29,11 @@ const (
 	opI64Const     = 0x42
 	opI32Eq        = 0x46
 	opI32Ne        = 0x47
+	opI32GtU       = 0x4b
 	opI32LeU       = 0x4d
 	opI64LtS       = 0x53
+	opI64LeU       = 0x58
+	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
 	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
@@ -146,6 +150,7 @@ type instr struct {
 	x     uint32
 	y     uint32 // the second index: table of call_indirect, source of a copy
 	typed bool
+	value bool // a block without a type index leaves one value
 }
 
 // next reads one instruction. The labels of br_table and of catch clauses are
@@ -265,6 +270,7 @@ func (r *reader) blockType(in *instr) {
 		in.x, in.typed = uint32(v), true
 		return
 	}
+	in.value = v != -64
 	switch t := ValueType(v & 0x7f); {
 	case v < -64 || v != -64 && !t.known() && !t.reference():
 		r.fail(ErrMalformed, at, "unknown block type")

@@ -3,7 +3,6 @@ package wasmbin
 import (
 	"fmt"
 	"math"
-	"math/bits"
 )
 
 // PageSize is the size of a page of linear memory in bytes.
@@ -34,12 +33,19 @@ const (
 	// MaxTotalBlocks bounds the sum of that estimate over all functions, so that
 	// many functions below the limit do not add up to minutes.
 	MaxTotalBlocks = 30_000_000
+	// MaxDeclared bounds the types, imports, tables, globals, exports, segments and
+	// custom sections of a module, each: some take a thousand times the memory they
+	// take in the file. Browsers allow as many data segments.
+	MaxDeclared = 100_000
+	// MaxArity bounds the parameters of a type, and the results; the same 1,000 that
+	// browsers allow. All of them are moved by one instruction.
+	MaxArity = 1_000
 	// MaxDepth bounds the nesting of blocks. Generated br_table cascades reach
 	// a few thousand.
 	MaxDepth = 20_000
-	// MaxTable is the default cap on the elements of one table. A stock Go
-	// guest has 6,000, CPython 12,000; the engine has no limit of its own and
-	// 100 million elements took 764 MiB.
+	// MaxTable is the default cap on the elements of all tables together, and bounds
+	// those of all segments. A stock Go guest has 6,000, CPython 12,000; the engine
+	// has no limit of its own and 100 million elements took 764 MiB.
 	MaxTable = 1 << 20
 )
 
@@ -94,56 +100,6 @@ func (b Bounds) checkBody(body *body) error {
 		return &LimitError{What: fmt.Sprintf("locals of function %d", body.index), Value: body.locals, Max: uint64(b.Locals)}
 	}
 	return nil
-}
-
-// shape counts what makes a function expensive to compile.
-type shape struct {
-	blocks, loops, labels int
-	// open says of each open block whether it is a loop, inside how many of
-	// them are, and nested is for all loops in how many others each stands.
-	open           []bool
-	inside, nested int
-}
-
-// count adds an instruction that opens a block or dispatches.
-func (s *shape) count(in *instr, labels []uint32) {
-	if in.op == opBrTable {
-		s.labels += len(labels)
-		return
-	}
-	s.blocks++
-	s.open = append(s.open, in.op == opLoop)
-	if in.op == opLoop {
-		s.loops++
-		s.nested += s.inside
-		s.inside++
-	}
-}
-
-// leave is count for the end of a block, or of the function.
-func (s *shape) leave() {
-	last := len(s.open) - 1
-	if last < 0 {
-		return
-	}
-	if s.open[last] {
-		s.inside--
-	}
-	s.open = s.open[:last]
-}
-
-// cost is the estimate of [Largest]: compile time was measured to grow with the
-// product of blocks and the locals that cross them, with the square of the
-// number of loops, with the labels of br_table, and, for each local, with the
-// loops that each loop stands in: 200 of them around 1,000 locals, 4.5 KB, took
-// 13 seconds.
-func (s *shape) cost(locals uint64) int {
-	hi, lo := bits.Mul64(locals+uint64(s.loops), uint64(s.blocks))
-	deep, crossed := bits.Mul64(locals, uint64(s.nested))
-	if hi != 0 || deep != 0 || lo > math.MaxInt/4 || crossed > math.MaxInt/4 {
-		return math.MaxInt / 2
-	}
-	return int(lo) + int(crossed) + 4*s.labels
 }
 
 // checkCost refuses a body by what compiling it would cost, and adds that to total.

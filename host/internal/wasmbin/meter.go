@@ -29,8 +29,9 @@ type MeterOptions struct {
 	// MaxMemoryPages caps the declared maximum of the module's own memory, in
 	// pages of 64 KiB. Zero leaves it as it is. A larger minimum is refused.
 	MaxMemoryPages uint32
-	// MaxTable caps the declared maximum of the module's own tables, in
-	// elements; zero means the constant MaxTable. A larger minimum is refused.
+	// MaxTable caps the declared maximum of the module's own tables, in elements of
+	// all of them together; zero means the constant MaxTable. Where they begin with
+	// more the module is refused; what is left is shared out evenly.
 	MaxTable uint32
 	// Bounds are the limits on the module's size; zero fields mean the
 	// constants. A module beyond them is refused with a *LimitError; when that is
@@ -120,7 +121,18 @@ func (m *module) admitSizes(o *MeterOptions) error {
 			return &LimitError{What: fmt.Sprintf("table %d minimum", i), Value: t.Limits.Min, Max: uint64(o.MaxTable), Unit: "elements"}
 		}
 	}
+	if n := m.tableElements(); n > uint64(o.MaxTable) {
+		return &LimitError{What: "minimum of all tables", Value: n, Max: uint64(o.MaxTable), Unit: "elements"}
+	}
 	return nil
+}
+
+// tableElements is what all tables have at the start.
+func (m *module) tableElements() (n uint64) {
+	for _, t := range m.tables {
+		n += t.Limits.Min
+	}
+	return n
 }
 
 func unsupported(detail, remedy string) error {

@@ -225,8 +225,8 @@ func TestMeterTreatsCustomSections(t *testing.T) {
 	if got := strings.Join(names, " "); got != "first name last" {
 		t.Errorf("sections %q", got)
 	}
-	want := "\x00\x02\x01m\x01\x80\x01\x07\x01\x01f\x02\x0danchor.refill\x03\x13anchor.charge_bytes\x04\x16anchor.charge_elements" +
-		"\x05\x13anchor.charge_pages\x06\x14anchor.charge_growth\x07\x13anchor.refill_again"
+	want := "\x00\x02\x01m\x01\x9a\x01\x09\x01\x01f\x02\x0danchor.refill\x03\x13anchor.charge_bytes\x04\x16anchor.charge_elements" +
+		"\x05\x13anchor.charge_pages\x06\x14anchor.charge_growth\x07\x13anchor.refill_again\x08\x0banchor.fill\x09\x0banchor.copy"
 	if name, _ := info.Custom("name"); string(name) != want {
 		t.Errorf("names % x\nwant  % x", name, want)
 	}

@@ -10,7 +10,7 @@ const (
 
 // helperNames are what the helpers are called in stack traces, in their order.
 var helperNames = [...]string{"anchor.refill", "anchor.charge_bytes", "anchor.charge_elements",
-	"anchor.charge_pages", "anchor.charge_growth", "anchor.refill_again"}
+	"anchor.charge_pages", "anchor.charge_growth", "anchor.refill_again", "anchor.fill", "anchor.copy"}
 
 // names rewrites the name section: the module's name and the names of
 // functions, under their new indices. It returns nil when the section is not

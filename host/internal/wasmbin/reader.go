@@ -2,6 +2,7 @@ package wasmbin
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -144,6 +145,24 @@ func (r *reader) count(size int, what string) int {
 		return 0
 	}
 	return int(n)
+}
+
+// bounded is count for a vector of at most so many elements.
+func (r *reader) bounded(size, most int, what string) int {
+	n := r.count(size, what)
+	if n > most {
+		r.exceed(what, n, most)
+		return 0
+	}
+	return n
+}
+
+// exceed reports that there are more of something than may be.
+func (r *reader) exceed(what string, n, most int) {
+	if r.err == nil {
+		r.err = &LimitError{What: strings.TrimPrefix(what, "the "), Value: uint64(n), Max: uint64(most)}
+	}
+	r.pos = r.end
 }
 
 // name reads a length-prefixed UTF-8 string.

@@ -20,6 +20,8 @@ type rewriter struct {
 	pages  uint32
 	slots  uint32
 	undo   uint32
+	fill   uint32
+	copy   uint32
 	check  sequence // charges, and asks when the counter is negative
 	leave  sequence // the same outside of a loop
 	enter  sequence // the same outside of a function's body
@@ -42,6 +44,7 @@ func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
 	w.tick = uint32(m.imported[KindFunc])
 	w.refill = uint32(len(m.funcs)) + 1
 	w.bytes, w.elems, w.pages, w.slots, w.undo = w.refill+1, w.refill+2, w.refill+3, w.refill+4, w.refill+5
+	w.fill, w.copy = w.refill+6, w.refill+7
 	w.sequences()
 	w.out.host = w.tick
 	return w
@@ -174,8 +177,13 @@ func (w *rewriter) tables() {
 	own := w.m.info.Tables
 	w.out.u32(uint32(len(own)))
 	for _, t := range own {
+		// What there may be beyond all minimums is shared out evenly.
+		more := (uint64(w.o.MaxTable) - w.m.tableElements()) / uint64(len(own))
+		if l := &t.Limits; !l.HasMax || l.Max > l.Min+more {
+			l.Max, l.HasMax = l.Min+more, true
+		}
 		w.out.byte(byte(t.Elem))
-		w.limits(t.Limits, uint64(w.o.MaxTable))
+		w.limits(t.Limits, 0)
 	}
 }
 

@@ -117,6 +117,10 @@ func (m *module) split() error {
 				return content.err
 			}
 			s.pos = content.pos
+			if n := len(m.info.Customs); n >= MaxDeclared {
+				r.exceed("the custom sections", n+1, MaxDeclared)
+				break
+			}
 			m.info.Customs = append(m.info.Customs, CustomSection{Name: s.name, Data: m.bin[s.pos:s.end:s.end]})
 		} else if err := m.checkOrder(id, at, &last); err != nil {
 			return err

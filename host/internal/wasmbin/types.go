@@ -176,9 +176,11 @@ type Largest struct {
 	BodySize int
 	BodyFunc uint32
 	// LocalBlocks is the largest estimate of a function's compile time, and
-	// LocalBlocksFunc the index of its function: parameters, locals and loops,
-	// times blocks (loops and ifs included), plus four times the labels of
-	// br_table, plus the locals times the loops that each loop stands in.
+	// LocalBlocksFunc the index of its function: parameters, locals and loops, times
+	// blocks (loops, ifs and conditional branches included); the labels of br_table
+	// times the locals; the locals times the loops that each loop stands in; the
+	// values on the operand stack where blocks begin; and the values that blocks and
+	// calls hand over.
 	LocalBlocks     int
 	LocalBlocksFunc uint32
 }

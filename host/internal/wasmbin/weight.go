@@ -21,6 +21,9 @@ const (
 	// A function's locals are set to zero at each call. Few are free; the
 	// interpreter takes some nanoseconds for each of many.
 	freeLocals, localsPerWeight = 64, 8
+	// valuesPerWeight: values that a block is given or leaves, and those that a
+	// function returns, are moved one by one.
+	valuesPerWeight = 4
 )
 
 // localsWeight is what a call pays for the locals of the function.
@@ -32,8 +35,12 @@ func localsWeight(locals uint64) int {
 // code its structure and compile to nothing weigh nothing.
 func (m *module) weight(in *instr) int {
 	switch in.op {
-	case 0x01, opBlock, opLoop, opElse, opEnd:
+	case 0x01, opElse, opEnd:
 		return 0
+	case opBlock, opLoop:
+		return m.blockWeight(in)
+	case opIf:
+		return 1 + m.blockWeight(in)
 	case opCall, opReturnCall:
 		if int(in.x) < m.imported[KindFunc] {
 			return m.importWeight(int(in.x))
@@ -55,6 +62,12 @@ func (m *module) weight(in *instr) int {
 		}
 	}
 	return 1
+}
+
+// blockWeight is what a block pays for the values that cross its borders.
+func (m *module) blockWeight(in *instr) int {
+	params, results := m.blockType(in)
+	return (params + results) / valuesPerWeight
 }
 
 // importWeight is the weight of a call of an imported function.
