@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +15,8 @@ import (
 
 // codeCache keeps machine code on disk between processes. What lies there is
 // executed, and wazero checks only part of it, so every entry carries a checksum
-// of all of it: one that is damaged or half-written goes, and its module is
-// compiled again.
+// of the rest: one that is damaged or half-written goes, and its module is
+// compiled again. What wazero is not seen to check, the checksum covers too.
 //
 // wazero reads and writes files of names of its own. It is given a folder that no
 // other process uses, where an entry is linked to before a module is made, and
@@ -35,13 +33,21 @@ type codeCache struct {
 
 	// making is held to load entries, and alone to make one.
 	making sync.RWMutex
-	// works tries out whether wazero takes the code of a shell from its file.
-	works func(context.Context) bool
+	// trial tries out what is trusted of wazero.
+	trial func(context.Context) trial
 
 	mu sync.Mutex
 	// lent are the files offered to wazero, by name; spoiled are the keys whose
 	// shells wazero may take for modules without code.
 	lent, spoiled map[string]bool
+}
+
+// trial is what wazero was seen to do.
+type trial struct {
+	// shells: it takes the code of a shell from its file.
+	shells bool
+	// checks: it takes no code that does not fit the checksum in the file.
+	checks bool
 }
 
 // compileFunc has wazero compile a module.
@@ -161,7 +167,7 @@ func (c *codeCache) fetch(key string) *offer {
 		return nil
 	}
 	o := &offer{path: path}
-	if got, err := sumOf(source); err != nil || got != sum {
+	if !fits(source, sum) {
 		c.takeBack(o)
 		c.remove(key)
 		return nil
@@ -241,14 +247,15 @@ func (c *codeCache) compile(ctx context.Context, key string, wasm, shell []byte,
 		return compiled, err
 	}
 	defer os.Remove(code)
+	var t trial
 	if shell != nil {
 		name = ""
-		if c.works(ctx) {
+		if t = c.trial(ctx); t.shells {
 			name = c.nameOf(ctx, key, shell, compile)
 		}
 	}
 	if name != "" {
-		c.add(key, code, name)
+		c.add(key, code, name, t.checks)
 	}
 	return compiled, nil
 }
@@ -299,10 +306,10 @@ func (c *codeCache) nameOf(ctx context.Context, key string, shell []byte, compil
 	return made[0]
 }
 
-// add moves a file into a new entry, all or nothing. Another process may have
-// been faster.
-func (c *codeCache) add(key, code, name string) {
-	sum, err := sumOf(code)
+// add moves a file into a new entry, all or nothing; checks says that wazero checks
+// the code in it. Another process may have been faster.
+func (c *codeCache) add(key, code, name string, checks bool) {
+	sum, err := sumOf(code, checks)
 	if err != nil {
 		return
 	}
@@ -326,23 +333,6 @@ func (c *codeCache) clear() {
 	for _, e := range list {
 		_ = os.Remove(filepath.Join(c.files, e.Name()))
 	}
-}
-
-// sumOf returns the length of a file and its CRC-32C, which takes a tenth of the
-// time of a cryptographic hash: it guards against damage, and who can forge a file
-// here can forge its checksum too.
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("compile cache: %w", err)
-	}
-	defer f.Close()
-	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	n, err := io.Copy(h, f)
-	if err != nil {
-		return "", fmt.Errorf("compile cache: %w", err)
-	}
-	return fmt.Sprintf("%d-%08x", n, h.Sum32()), nil
 }
 
 // linkOrCopy makes a file appear under another name.

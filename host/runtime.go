@@ -74,10 +74,10 @@ func (e *engine) openCache(dir string) bool {
 		return false
 	}
 	var once sync.Once
-	var works bool
-	cache.works = func(ctx context.Context) bool {
-		once.Do(func() { works = e.takesShells(ctx) })
-		return works
+	var seen trial
+	cache.trial = func(ctx context.Context) trial {
+		once.Do(func() { seen = e.try(ctx) })
+		return seen
 	}
 	e.cache = cache
 	return true
