@@ -2,21 +2,23 @@ package host
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
 
-// An image on disk is a file: a magic text, the SHA-256 of all that follows, the
+// An image on disk is a file: a magic text, the CRC-32C of all that follows, the
 // length of a JSON header, the header, and the parts of the memory one after the
 // other.
-const imageMagic = "ANCHOR-IMAGE-1\n\x00"
+const imageMagic = "ANCHOR-IMAGE-2\n\x00"
 
 // maxImageFile is more than any image takes: all the memory there can be, and
 // variables and globals with their encoding.
@@ -49,9 +51,9 @@ func writeImage(path string, im *image) error {
 	}
 	header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 	body := append([][]byte{header}, parts...)
-	sum := sha256.New()
+	sum := crc32.New(castagnoli)
 	for _, b := range body {
-		sum.Write(b)
+		_, _ = sum.Write(b) // a hash takes everything
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), newPrefix)
 	if err != nil {
@@ -75,19 +77,50 @@ func writeImage(path string, im *image) error {
 // readImage reads what writeImage wrote. The error wraps errImageFile or is that
 // of the system.
 func readImage(path string, capture func(int, []linear.Part) *linear.Image) (*image, error) {
-	if info, err := os.Stat(path); err == nil && (!info.Mode().IsRegular() || info.Size() > maxImageFile) {
-		return nil, fmt.Errorf("image: %w: it is no file of an image's size", errImageFile)
-	}
-	b, err := os.ReadFile(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
+	if !info.Mode().IsRegular() || info.Size() > maxImageFile {
+		return nil, fmt.Errorf("image: %w: it is no file of an image's size", errImageFile)
+	}
+	buf, _ := imageBuffers.Get().(*bytes.Buffer)
+	if buf == nil {
+		buf = new(bytes.Buffer)
+	}
+	defer imageBuffers.Put(buf)
+	b, err := readInto(buf, path, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("image: %w", err)
+	}
+	return decodeImage(b, capture)
+}
+
+// imageBuffers are what images are read into, one after the other: what capture
+// makes of one does not refer to it.
+var imageBuffers sync.Pool
+
+// readInto reads a file of a size, or the beginning of one that grows.
+func readInto(buf *bytes.Buffer, path string, size int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buf.Reset()
+	buf.Grow(int(size) + bytes.MinRead)
+	_, err = buf.ReadFrom(io.LimitReader(f, size))
+	return buf.Bytes(), err
+}
+
+// decodeImage makes an image of the content of a file.
+func decodeImage(b []byte, capture func(int, []linear.Part) *linear.Image) (*image, error) {
 	const sumAt = len(imageMagic)
-	const bodyAt = sumAt + sha256.Size
+	const bodyAt = sumAt + crc32.Size
 	if len(b) < bodyAt+8 || string(b[:sumAt]) != imageMagic {
 		return nil, fmt.Errorf("image: %w", errImageFile)
 	}
-	if sum := sha256.Sum256(b[bodyAt:]); !bytes.Equal(sum[:], b[sumAt:bodyAt]) {
+	if crc32.Checksum(b[bodyAt:], castagnoli) != binary.BigEndian.Uint32(b[sumAt:bodyAt]) {
 		return nil, fmt.Errorf("image: %w: the checksum does not fit", errImageFile)
 	}
 	n, rest := binary.LittleEndian.Uint64(b[bodyAt:]), b[bodyAt+8:]
