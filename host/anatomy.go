@@ -32,7 +32,11 @@ type CustomSection struct {
 
 // Anatomy returns what the module is made of.
 func (s *Spec) Anatomy() (Anatomy, error) {
-	info, err := wasmbin.InspectKnown(s.wasm, s.facts)
+	wasm, err := s.source.bytes()
+	if err != nil {
+		return Anatomy{}, err
+	}
+	info, err := wasmbin.InspectKnown(wasm, s.facts)
 	if err != nil {
 		return Anatomy{}, as(ErrNotWasm, err)
 	}

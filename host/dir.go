@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
 // DirEntry is one plugin of a plugin directory, or what is wrong with it:
@@ -55,8 +53,10 @@ func ReadNamed(dir string, names ...string) (entries []DirEntry, others []string
 }
 
 // Reader reads plugins as [ReadDir], [ReadNamed] and [ReadFile] do, and remembers
-// what decoding the code of a module showed: the next time, in whatever process,
-// that takes a small part of the time.
+// what decoding a module showed: the next time, in whatever process, that takes a
+// small part of the time. A file whose place, size and times are as they were is not
+// read at all until the module is needed; its digest is checked then. Load refuses
+// with ErrConfig what has been changed in the meantime.
 type Reader struct {
 	// CacheDir is where that is kept; see [Config.CacheDir], which has the same
 	// meaning and should be the same folder.
@@ -167,25 +167,21 @@ func (f found) read(root *os.Root, kept *factsCache) DirEntry {
 
 // readPlugin reads a module and the manifest beside it, if there is one.
 func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) (*Spec, error) {
-	wasm, side, err := readFiles(root, module, manifest)
+	src, key, err := openSource(root, module, kept)
+	var side []byte
+	if err == nil && manifest != "" {
+		if side, err = readBounded(root, manifest, maxManifest); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
 	switch {
 	case err == nil:
-		return readSpec(name, wasm, side, kept)
+		info, err := src.inspect(key, kept)
+		return readSpec(name, src, info, err, side)
 	case name == "":
 		return nil, err
 	}
 	return nil, fmt.Errorf("plugin %q: %w", name, err)
-}
-
-// readFiles reads a module and the manifest beside it, if there is one.
-func readFiles(root *os.Root, module, manifest string) (wasm, side []byte, err error) {
-	if wasm, err = readBounded(root, module, wasmbin.MaxSize); err != nil || manifest == "" {
-		return wasm, nil, err
-	}
-	if side, err = readBounded(root, manifest, maxManifest); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return wasm, side, err
 }
 
 // ReadFile reads the spec of one module file, with the plugin.yaml beside it
@@ -227,11 +223,16 @@ func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, unreadable(name, err)
 	}
 	defer f.Close()
+	return readOpen(f, name, limit)
+}
+
+// readOpen reads at most limit bytes of a file.
+func readOpen(f *os.File, name string, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if info, err := f.Stat(); err == nil && info.Size() <= limit {
 		buf.Grow(int(info.Size()) + bytes.MinRead)
 	}
-	_, err = buf.ReadFrom(io.LimitReader(f, limit+1))
+	_, err := buf.ReadFrom(io.LimitReader(f, limit+1))
 	b := buf.Bytes()
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"reflect"
 	"runtime"
 	"testing"
 	"time"
@@ -82,6 +83,24 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 
 // KeepAllImages has a host keep images on disk however little time they took.
 func KeepAllImages(h *Host) { h.slowInit = 0 }
+
+// SameSpec reports whether two specs say the same, wherever their modules are.
+func SameSpec(a, b *Spec) bool {
+	x, y := *a, *b
+	x.source, y.source = nil, nil
+	return a.source.digest == b.source.digest && reflect.DeepEqual(x, y)
+}
+
+// Unread reports whether the module of a spec was not read.
+func Unread(s *Spec) bool { return s.source.wasm == nil }
+
+// SettleFiles sets the age at which the times of a file are trusted, until the test
+// ends.
+func SettleFiles(t *testing.T, age time.Duration) {
+	old := settledFile
+	settledFile = age
+	t.Cleanup(func() { settledFile = old })
+}
 
 // Prune is prune.
 var Prune = prune

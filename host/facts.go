@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,18 +13,28 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// factsCache keeps on disk what the code of modules says, between processes: one
-// small file for each module, with a checksum. A file that is damaged goes, and the
-// code is read again; a folder that cannot be used is as none.
+// factsCache keeps on disk what was found out about modules, between processes:
+// small files, each with a checksum. A file that is damaged goes, and the module is
+// read again; a folder that cannot be used is as none.
 type factsCache struct{ dir string }
+
+// What is kept of a module.
+const (
+	// kindFacts is what its code says, by its digest.
+	kindFacts = "facts"
+	// kindOutline is what it is without its code, by the stamp of its file.
+	kindOutline = "outline"
+	// kindShell is its shell, by the key of its machine code.
+	kindShell = "shell"
+)
 
 const (
 	factsFolder = "facts"
-	// factsSize is what all files may take, in bytes: those of some thousand
-	// modules.
-	factsSize = 1 << 20
+	// factsSize is what all files may take, in bytes: those of some hundred stock
+	// Go guests.
+	factsSize = 32 << 20
 	// maxFacts bounds one of them, in bytes.
-	maxFacts = 4 << 10
+	maxFacts = 1 << 20
 )
 
 // openFacts returns the facts below a cache folder, nil if there is none.
@@ -40,44 +51,46 @@ func openFacts(cacheDir string) *factsCache {
 	return &factsCache{filepath.Join(cacheDir, factsFolder)}
 }
 
-// path is the file of a module: what is in it depends on the module and on who read
-// it.
-func (c *factsCache) path(digest [sha256.Size]byte) string {
-	sum := sha256.Sum256(append([]byte(wasmbin.Revision()), digest[:]...))
-	return filepath.Join(c.dir, hex.EncodeToString(sum[:]))
+// path is the file of a key: what is in it depends on the module and on who read it.
+func (c *factsCache) path(kind string, key []byte) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s ", wasmbin.Revision(), kind)
+	h.Write(key)
+	return filepath.Join(c.dir, hex.EncodeToString(h.Sum(nil)))
 }
 
-// get returns what is kept of a module.
-func (c *factsCache) get(digest [sha256.Size]byte) (facts wasmbin.Facts, ok bool) {
+// get reads what is kept under a key into a pointer, and reports whether there is
+// anything.
+func (c *factsCache) get(kind string, key []byte, into any) bool {
 	if c == nil {
-		return facts, false
+		return false
 	}
-	path := c.path(digest)
+	path := c.path(kind, key)
 	info, err := os.Stat(path)
 	if err != nil {
-		return facts, false
+		return false
 	}
 	var text []byte
 	if info.Mode().IsRegular() && info.Size() <= maxFacts {
 		text, err = os.ReadFile(path)
 	}
 	sum, content, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
-	if err != nil || sum != factsSum(filepath.Base(path), content) || json.Unmarshal([]byte(content), &facts) != nil {
+	if err != nil || sum != factsSum(filepath.Base(path), content) || json.Unmarshal([]byte(content), into) != nil {
 		_ = os.RemoveAll(path)
-		return wasmbin.Facts{}, false
+		return false
 	}
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // least recently used ones go first
-	return facts, true
+	return true
 }
 
-// put keeps what was found out about a module, all or nothing.
-func (c *factsCache) put(digest [sha256.Size]byte, facts wasmbin.Facts) {
+// put keeps what was found out, all or nothing.
+func (c *factsCache) put(kind string, key []byte, what any) {
 	if c == nil {
 		return
 	}
-	content, err := json.Marshal(facts)
-	if err != nil || os.MkdirAll(c.dir, 0o700) != nil {
+	content, err := json.Marshal(what)
+	if err != nil || len(content) > maxFacts/2 || os.MkdirAll(c.dir, 0o700) != nil {
 		return
 	}
 	f, err := os.CreateTemp(c.dir, newPrefix)
@@ -85,7 +98,7 @@ func (c *factsCache) put(digest [sha256.Size]byte, facts wasmbin.Facts) {
 		return
 	}
 	defer os.Remove(f.Name())
-	path := c.path(digest)
+	path := c.path(kind, key)
 	_, err = f.WriteString(factsSum(filepath.Base(path), string(content)) + " " + string(content) + "\n")
 	if f.Close() == nil && err == nil && os.Rename(f.Name(), path) == nil {
 		prune(c.dir, factsSize)

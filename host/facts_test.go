@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 )
@@ -32,12 +32,13 @@ func readKept(t *testing.T, dir, name string) {
 	got, err := host.Reader{CacheDir: dir}.ReadFile(path)
 	if err != nil {
 		t.Error(err)
-	} else if !reflect.DeepEqual(got, want) {
+	} else if !host.SameSpec(got, want) {
 		t.Errorf("%s: %+v, want %+v", name, got, want)
 	}
 }
 
 func TestReaderRemembers(t *testing.T) {
+	host.SettleFiles(t, time.Hour) // what files hold is read each time
 	dir := t.TempDir()
 	readKept(t, dir, "keep-first")
 	files := factsFiles(t, dir)
@@ -50,7 +51,7 @@ func TestReaderRemembers(t *testing.T) {
 	}
 	readKept(t, dir, "keep-first")
 	for name, bad := range map[string][]byte{
-		"empty": {}, "half": good[:len(good)/2], "longer": append(bytes.Clone(good), 'x'), "large": bytes.Repeat(good, 100),
+		"empty": {}, "half": good[:len(good)/2], "longer": append(bytes.Clone(good), 'x'), "large": bytes.Repeat(good, 10_000),
 		"another value": bytes.Replace(good, []byte(`"total_blocks":`), []byte(`"total_blocks":9`), 1),
 		"no checksum":   good[bytes.IndexByte(good, ' ')+1:],
 	} {
@@ -67,6 +68,7 @@ func TestReaderRemembers(t *testing.T) {
 // What was found out about one module does not pass for another, wherever its file
 // gets to.
 func TestFactsOfAnotherModule(t *testing.T) {
+	host.SettleFiles(t, time.Hour)
 	dir := t.TempDir()
 	readKept(t, dir, "keep-first")
 	first := factsFiles(t, dir)[0]

@@ -28,6 +28,8 @@ type Host struct {
 	tokens    tokenizer
 	kv        kvStores
 
+	// kept is what was found out about modules, nil if it is not kept.
+	kept *factsCache
 	// imageDir is the folder of images, "" if there is none; slowInit is how long
 	// an init takes at least whose image goes there.
 	imageDir string
@@ -66,7 +68,9 @@ type module struct {
 	// reaches the state of its instances.
 	digest [sha256.Size]byte
 	open   *wasmbin.Prepared
-	users  int
+	// segments are the data segments that are left to the host.
+	segments func() ([]wasmbin.Segment, error)
+	users    int
 }
 
 // New makes a host. The error names the field of cfg that is not valid.
@@ -75,6 +79,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := openFacts(cfg.CacheDir)
 	switch cfg.CacheDir {
 	case "":
 		cfg.CacheDir = defaultCacheDir()
@@ -82,7 +87,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 		cfg.CacheDir = ""
 	}
 	h := &Host{
-		cfg: cfg, compiling: make(chan struct{}, 1),
+		cfg: cfg, kept: kept, compiling: make(chan struct{}, 1),
 		engines: map[string]*engine{}, modules: map[moduleKey]*module{},
 		making: map[moduleKey]chan struct{}{}, plugins: map[*Plugin]bool{},
 	}
@@ -186,7 +191,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 		e.findKernel(ctx)
 	}
 	e.settling.Unlock()
-	key := moduleKey{digest: spec.digest, engine: kind}
+	key := moduleKey{digest: spec.source.digest, engine: kind}
 	if h.cfg.Portable {
 		key.pages = uint32(memory / wasmPage)
 	}
@@ -252,14 +257,47 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 	code := codeKey(spec, options)
 	var shell []byte
 	if e.cache != nil { // what is wrong with the module, Prepare says
-		if open, err := wasmbin.Shell(spec.wasm, spec.facts, options, hex.EncodeToString(code[:])); err == nil {
+		if open, err := h.shell(spec, options, code); err == nil {
 			shell, open.Wasm = open.Wasm, nil
 			if compiled := e.load(ctx, code, shell); compiled != nil {
-				return &module{compiled: compiled, digest: code, open: open, users: 1}, nil
+				return newModule(compiled, spec, code, open), nil
 			}
 		}
 	}
 	return h.compileAnew(ctx, e, spec, options, code, shell)
+}
+
+// shell is the shell of a module, kept or made, without its data.
+func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte) (*wasmbin.Prepared, error) {
+	var kept wasmbin.Prepared
+	if h.kept.get(kindShell, code[:], &kept) {
+		return &kept, nil
+	}
+	wasm, err := spec.source.bytes()
+	if err != nil {
+		return nil, err
+	}
+	open, err := wasmbin.Shell(wasm, spec.facts, o, hex.EncodeToString(code[:]))
+	if err == nil {
+		h.kept.put(kindShell, code[:], open)
+	}
+	return open, err
+}
+
+// newModule is a compiled module with one user.
+func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byte, open *wasmbin.Prepared) *module {
+	m := &module{compiled: compiled, digest: code, open: open, users: 1}
+	m.segments = sync.OnceValues(func() ([]wasmbin.Segment, error) {
+		if !open.Lifted || open.Data != nil {
+			return open.Data, nil
+		}
+		wasm, err := spec.source.bytes()
+		if err != nil {
+			return nil, err
+		}
+		return wasmbin.Lifted(wasm, spec.facts)
+	})
+	return m
 }
 
 // compileAnew meters and compiles a module. One is compiled at a time: each takes all
@@ -277,7 +315,11 @@ func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin
 	if closed {
 		return nil, fmt.Errorf("host: %w", ErrClosed)
 	}
-	open, err := wasmbin.Prepare(spec.wasm, o)
+	wasm, err := spec.source.bytes()
+	if err != nil {
+		return nil, err
+	}
+	open, err := wasmbin.Prepare(wasm, o)
 	switch {
 	case errors.Is(err, wasmbin.ErrLimit):
 		return nil, as(ErrTooLarge, err)
@@ -292,7 +334,7 @@ func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
 	open.Wasm = nil // compiled, and of no more use
-	return &module{compiled: compiled, digest: code, open: open, users: 1}, nil
+	return newModule(compiled, spec, code, open), nil
 }
 
 // release gives a module back; the last user frees it.

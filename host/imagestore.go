@@ -88,7 +88,8 @@ func fingerprint(mounts []mount) (sum string, ok bool) {
 			if t := info.ModTime(); t.After(newest) {
 				newest = t
 			}
-			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode(), stamp(info)})
+			s := stampOf(info)
+			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode(), s.inode, s.changed})
 		})
 		if err != nil {
 			return "", false

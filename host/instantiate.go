@@ -126,7 +126,9 @@ func (in *instance) bind(ctx context.Context) context.Context {
 // begun writes the data segments that are left to the host and runs the start
 // section.
 func (in *instance) begun() error {
-	in.writeData(in.plugin.module)
+	if err := in.writeData(in.plugin.module); err != nil {
+		return err
+	}
 	if !in.plugin.module.open.Start {
 		return nil
 	}

@@ -261,7 +261,9 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 		return nil, err
 	}
 	if from == nil {
-		m.writeData(l.module)
+		if err := m.writeData(l.module); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
 }

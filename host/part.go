@@ -58,14 +58,16 @@ func (m *part) content() []byte {
 }
 
 // writeData writes the data segments that are left to the host.
-func (m *part) writeData(of *module) {
-	if len(of.open.Data) == 0 {
-		return
+func (m *part) writeData(of *module) error {
+	data, err := of.segments()
+	if err != nil || len(data) == 0 { // a module without a memory has none
+		return err
 	}
 	mem := m.content()
-	for _, s := range of.open.Data {
+	for _, s := range data {
 		copy(mem[s.Offset:], s.Bytes)
 	}
+	return nil
 }
 
 // capture makes the image of the part with one of the two functions for memories.
@@ -98,7 +100,7 @@ func (m *part) grow(im *partImage) error {
 func (m *part) fill(im *partImage, of *module) {
 	switch {
 	case im.memory == nil:
-	case of.open.Data == nil: // the engine has written data over the image
+	case !of.open.Lifted: // the engine has written data over the image
 		im.memory.Restore(m.content())
 	case !m.filled:
 		im.memory.Fill(m.content())

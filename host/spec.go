@@ -54,8 +54,8 @@ type Spec struct {
 	// host offers: a linked module or a function of the embedder must.
 	Needs []string
 
-	wasm   []byte
-	digest [sha256.Size]byte
+	// source is the module itself.
+	source *source
 	// facts are what the code says.
 	facts   wasmbin.Facts
 	exports map[string]bool
@@ -124,15 +124,25 @@ func (o OperationSpec) HasLane(lane string) bool { return slices.Contains(o.Lane
 // ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrImport, ErrSignature
 // or ErrTooLarge.
 func ReadSpec(name string, wasm, sideManifest []byte) (*Spec, error) {
-	return readSpec(name, wasm, sideManifest, nil)
+	info, err := wasmbin.Inspect(wasm)
+	return readSpec(name, &source{wasm: wasm, digest: sha256.Sum256(wasm)}, info, err, sideManifest)
 }
 
-func readSpec(name string, wasm, sideManifest []byte, kept *factsCache) (*Spec, error) {
-	r := specReader{spec: &Spec{Name: name, Size: int64(len(wasm)), wasm: wasm}, kept: kept}
-	if err := r.read(sideManifest); err != nil {
-		if r.spec.Name != "" {
-			return nil, fmt.Errorf("plugin %q: %w", r.spec.Name, err)
-		}
+// readSpec makes the spec of a module that was decoded, or could not be.
+func readSpec(name string, src *source, info *wasmbin.Info, err error, sideManifest []byte) (*Spec, error) {
+	r := specReader{spec: &Spec{Name: name, source: src}, info: info}
+	switch {
+	case errors.Is(err, wasmbin.ErrLimit):
+		err = as(ErrTooLarge, err)
+	case err != nil:
+		err = as(ErrNotWasm, err)
+	default:
+		err = r.read(sideManifest)
+	}
+	if err != nil && r.spec.Name != "" {
+		return nil, fmt.Errorf("plugin %q: %w", r.spec.Name, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return r.spec, nil
@@ -142,34 +152,12 @@ func readSpec(name string, wasm, sideManifest []byte, kept *factsCache) (*Spec, 
 type specReader struct {
 	spec *Spec
 	info *wasmbin.Info
-	// kept are the facts of earlier readers, nil for none.
-	kept *factsCache
-}
-
-// inspect decodes the module, and its code if that was not done before.
-func (r *specReader) inspect() (*wasmbin.Info, error) {
-	if facts, ok := r.kept.get(r.spec.digest); ok {
-		return wasmbin.InspectKnown(r.spec.wasm, facts)
-	}
-	info, err := wasmbin.Inspect(r.spec.wasm)
-	if err == nil {
-		r.kept.put(r.spec.digest, info.Facts())
-	}
-	return info, err
 }
 
 func (r *specReader) read(sideManifest []byte) error {
-	r.spec.digest = sha256.Sum256(r.spec.wasm)
-	r.spec.Digest = "sha256:" + hex.EncodeToString(r.spec.digest[:])
-	info, err := r.inspect()
-	switch {
-	case errors.Is(err, wasmbin.ErrLimit):
-		return as(ErrTooLarge, err)
-	case err != nil:
-		return as(ErrNotWasm, err)
-	}
-	r.info, r.spec.facts = info, info.Facts()
-	r.spec.Uncaptured = info.Uncaptured()
+	s := r.spec
+	s.Digest, s.Size = "sha256:"+hex.EncodeToString(s.source.digest[:]), int64(r.info.Size)
+	s.facts, s.Uncaptured = r.info.Facts(), r.info.Uncaptured()
 	for _, step := range []func() error{
 		r.version, r.exports, r.imports, r.memory,
 		func() error { return r.manifest(sideManifest) },

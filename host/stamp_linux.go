@@ -5,12 +5,11 @@ import (
 	"syscall"
 )
 
-// stamp tells versions of a file apart beyond its size and time, which whoever
-// changes it may set: which file it is, and when that was changed in any way.
-func stamp(info fs.FileInfo) [2]int64 {
+// stampOf returns the stamp of a file, all zeros where the system does not say.
+func stampOf(info fs.FileInfo) stamp {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return [2]int64{}
+		return stamp{}
 	}
-	return [2]int64{int64(s.Ino), s.Ctim.Nano()}
+	return stamp{int64(s.Dev), int64(s.Ino), s.Ctim.Nano()}
 }

@@ -4,6 +4,5 @@ package host
 
 import "io/fs"
 
-// stamp tells versions of a file apart beyond its size and time, where the system
-// is known to say more.
-func stamp(fs.FileInfo) [2]int64 { return [2]int64{} }
+// stampOf returns the stamp of a file, all zeros: what the system says is not known.
+func stampOf(fs.FileInfo) stamp { return stamp{} }

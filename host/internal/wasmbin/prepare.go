@@ -24,8 +24,7 @@ const (
 // Prepared is a metered module whose state lies open to the host.
 type Prepared struct {
 	// Wasm is the module. It exports the fuel counter, DeniedExport, Globals and, when Start
-	// is set, its start function; it has no active data segments if Data holds
-	// them.
+	// is set, its start function; it has no active data segments if Lifted is set.
 	Wasm []byte
 	// Globals are the export names of the module's own mutable globals, those
 	// whose values the host can read and set: numbers.
@@ -33,9 +32,11 @@ type Prepared struct {
 	// Start says that the host must call StartExport once, before anything
 	// else: the engine no longer does.
 	Start bool
-	// Data are the data segments in the order in which they must be written to
-	// the new memory. They alias the bytes given to Prepare.
-	Data []Segment
+	// Lifted says that the data segments are not in Wasm but in Data, in the order
+	// in which they must be written to the new memory. They alias the bytes given to
+	// Prepare.
+	Lifted bool
+	Data   []Segment `json:"-"`
 }
 
 // Segment is one active data segment. It lies within the memory's minimum.
@@ -81,7 +82,18 @@ func (m *module) opened(o MeterOptions) (*rewriter, error) {
 	}
 	var err error
 	w.open.Data, err = m.liftable()
+	w.open.Lifted = w.open.Data != nil
 	return w, err
+}
+
+// Lifted returns the Data of what [Prepare] makes of a module, which it must have
+// accepted; f is what is known of it.
+func Lifted(bin []byte, f Facts) ([]Segment, error) {
+	m, err := parseKnown(bin, f)
+	if err != nil {
+		return nil, err
+	}
+	return m.liftable()
 }
 
 // Uncaptured says why the state of the module is more than its memory and its

@@ -112,7 +112,7 @@ func (w *rewriter) leftOut(id byte) bool {
 	case id == secStart:
 		return w.open.Start
 	case id == secData, id == secDataCount:
-		return w.open.Data != nil
+		return w.open.Lifted
 	}
 	return false
 }

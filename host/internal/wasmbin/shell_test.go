@@ -39,9 +39,11 @@ func TestShellIsAllButTheCode(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if !slices.Equal(shell.Globals, whole.Globals) || shell.Start != whole.Start ||
-			!slices.EqualFunc(shell.Data, whole.Data, func(a, b Segment) bool { return a.Offset == b.Offset && bytes.Equal(a.Bytes, b.Bytes) }) {
+		if !slices.Equal(shell.Globals, whole.Globals) || shell.Start != whole.Start || shell.Lifted != whole.Lifted || !sameData(shell.Data, whole.Data) {
 			t.Errorf("%s: the state is opened otherwise", name)
+		}
+		if data, err := Lifted(bin, info.Facts()); err != nil || !sameData(data, whole.Data) {
+			t.Errorf("%s: other data on its own, error %v", name, err)
 		}
 		want, got := sectionsOf(t, whole.Wasm), sectionsOf(t, shell.Wasm)
 		if mark := got[len(got)-1]; mark != "\x00\x0canchor.shellmark" {
@@ -51,6 +53,10 @@ func TestShellIsAllButTheCode(t *testing.T) {
 			t.Errorf("%s: sections differ", name)
 		}
 	}
+}
+
+func sameData(a, b []Segment) bool {
+	return slices.EqualFunc(a, b, func(a, b Segment) bool { return a.Offset == b.Offset && bytes.Equal(a.Bytes, b.Bytes) })
 }
 
 // sectionsOf are the sections of a module, those of code without it.

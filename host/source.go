@@ -1,0 +1,118 @@
+package host
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+)
+
+// source is where the bytes of a module are: in memory, or in the file they were
+// hashed from.
+type source struct {
+	wasm []byte
+	// dir and file are the directory and the file in it, where wasm is nil.
+	dir, file string
+	digest    [sha256.Size]byte
+	// info is what is kept of it, where wasm is nil.
+	info *wasmbin.Info
+}
+
+// bytes returns the module. What a file holds instead of it is an error, so that
+// what was found out about one module never goes with the code of another.
+func (s *source) bytes() ([]byte, error) {
+	if s.wasm != nil {
+		return s.wasm, nil
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, unreadable(s.file, err)
+	}
+	defer root.Close()
+	wasm, err := readBounded(root, s.file, wasmbin.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(wasm) != s.digest {
+		return nil, fmt.Errorf("%s: %w: another module has taken its place (read the plugin again)", s.file, ErrConfig)
+	}
+	return wasm, nil
+}
+
+// outline is what is known of a module without its code and data.
+type outline struct {
+	Digest [sha256.Size]byte
+	Info   *wasmbin.Info
+}
+
+// openSource finds a module, and reads it if it is not kept what its file holds.
+// key is that of the file's content, nil where there is none.
+func openSource(root *os.Root, file string, kept *factsCache) (s *source, key []byte, err error) {
+	f, err := openRegular(root, file)
+	if err != nil {
+		return nil, nil, unreadable(file, err)
+	}
+	defer f.Close()
+	dir, err := filepath.Abs(root.Name())
+	if err == nil && kept != nil {
+		key = fileKey(f)
+	}
+	var o outline
+	if key != nil && kept.get(kindOutline, key, &o) && o.Info != nil {
+		return &source{dir: dir, file: file, digest: o.Digest, info: o.Info}, key, nil
+	}
+	wasm, err := readOpen(f, file, wasmbin.MaxSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !bytes.Equal(key, fileKey(f)) { // it was changed while it was read
+		key = nil
+	}
+	return &source{wasm: wasm, digest: sha256.Sum256(wasm)}, key, nil
+}
+
+// inspect decodes the module as far as that was not done before, and keeps what it
+// shows.
+func (s *source) inspect(key []byte, kept *factsCache) (*wasmbin.Info, error) {
+	if s.wasm == nil {
+		return s.info, nil
+	}
+	var facts wasmbin.Facts
+	var info *wasmbin.Info
+	var err error
+	if kept.get(kindFacts, s.digest[:], &facts) {
+		info, err = wasmbin.InspectKnown(s.wasm, facts)
+	} else if info, err = wasmbin.Inspect(s.wasm); err == nil {
+		kept.put(kindFacts, s.digest[:], info.Facts())
+	}
+	if err == nil && key != nil {
+		slim := *info
+		slim.Customs = slices.DeleteFunc(slices.Clone(info.Customs), func(c wasmbin.CustomSection) bool { return c.Name != abi.ManifestSection })
+		kept.put(kindOutline, key, outline{s.digest, &slim})
+	}
+	return info, err
+}
+
+// settledFile is the age at which a change to a file certainly shows in its times,
+// those of file systems that count seconds too.
+var settledFile = 2 * time.Second
+
+// fileKey identifies the content of a file, nil where it cannot be told without
+// reading it: the system says too little, or the file changed just now.
+func fileKey(f *os.File) []byte {
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	s := stampOf(info)
+	if s == (stamp{}) || time.Since(time.Unix(0, s.changed)) < settledFile || time.Since(info.ModTime()) < settledFile {
+		return nil
+	}
+	return fmt.Append(nil, s, info.Size(), info.ModTime().UnixNano())
+}
