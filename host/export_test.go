@@ -21,6 +21,17 @@ func Borrowable(p *Plugin) bool {
 	return !p.pool.closed
 }
 
+// StackSize is the size of the stack of a new handle.
+func StackSize(t *testing.T, p *Plugin, function string) int {
+	t.Helper()
+	in, err := p.pool.get(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.pool.put(in)
+	return stackSize(in.mod.ExportedFunction(function))
+}
+
 // Usage shows what a host holds: instances, and bytes of linear memory.
 func Usage(h *Host) (instances, memory int64) { return h.instances.used.Load(), h.memory.used.Load() }
 

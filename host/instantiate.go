@@ -95,6 +95,7 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 		in.close()
 		return nil, perr
 	}
+	in.shedStacks()
 	in.start = uint64(in.mem.Size())
 	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", from != nil, "took", time.Since(began))
 	return in, nil

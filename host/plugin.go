@@ -294,7 +294,11 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	}()
 	in.begin(ctx, timeout, p.limits.Fuel)
 	err = f(in)
-	nestOf(ctx).charge(in.state.used())
+	used := in.state.used()
+	if used > shallowFuel {
+		in.shedStacks()
+	}
+	nestOf(ctx).charge(used)
 	in.calls++
 	in.spoiled = !resettable(err)
 	if err != nil {
