@@ -67,7 +67,7 @@
 // see Config.ImageCache.
 //
 // A module that writes to its tables, drops segments, has mutable globals that
-// are not numbers, or leaves files open in its init cannot be captured. It gets
+// are references, or leaves files open in its init cannot be captured. It gets
 // [StateFresh], an instance with an init of its own for every call, unless
 // [StateKeep] is stated, with which what a guest leaves behind is there in the
 // next call of the same instance.

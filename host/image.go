@@ -56,20 +56,39 @@ func (p *Plugin) capture(in *instance) error {
 	if p.engine.portable {
 		memory = linear.Copy
 	}
-	im := &image{partImage: *in.part.capture(memory), mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
-	for _, m := range in.members {
-		im.members = append(im.members, m.capture(memory))
+	im, err := in.image(memory)
+	if err != nil {
+		return &initError{err}
 	}
 	if !p.host.memory.take(im.held()) {
 		defer im.free()
 		return &initError{faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(im.held()))}
 	}
-	if in.fixed != nil {
-		im.fixed = *in.fixed
-	}
 	in.share(im)
 	p.image, p.outside = im, in.outside
 	return nil
+}
+
+// image takes the image of the instance.
+func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
+	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
+	if in.fixed != nil {
+		im.fixed = *in.fixed
+	}
+	own, err := in.part.capture(memory)
+	if err != nil {
+		return nil, err
+	}
+	im.partImage = *own
+	for _, m := range in.members {
+		other, err := m.capture(memory)
+		if err != nil {
+			im.free()
+			return nil, err
+		}
+		im.members = append(im.members, other)
+	}
+	return im, nil
 }
 
 // share has the memories map the image they were taken for, which gives back what
@@ -120,12 +139,17 @@ func (p *Plugin) fromImage(in *instance) error {
 	if err := in.observe(); err != nil {
 		return err
 	}
-	in.fill(&im.partImage, p.module)
+	if err := in.fill(&im.partImage, p.module); err != nil {
+		return err
+	}
 	for i, m := range in.members {
-		if err := m.grow(im.members[i]); err != nil {
+		err := m.grow(im.members[i])
+		if err == nil {
+			err = m.fill(im.members[i], p.links[i].module)
+		}
+		if err != nil {
 			return err
 		}
-		m.fill(im.members[i], p.links[i].module)
 	}
 	in.become(im)
 	return nil

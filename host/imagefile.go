@@ -32,6 +32,7 @@ type imageHeader struct {
 	Size    int               `json:"size"`
 	Parts   [][2]int          `json:"parts"` // offset and length
 	Globals []uint64          `json:"globals"`
+	Vectors [][2]uint64       `json:"vectors,omitempty"`
 	Mailbox uint32            `json:"mailbox"`
 	HasBox  bool              `json:"has_mailbox"`
 	Vars    map[string][]byte `json:"vars,omitempty"`
@@ -39,7 +40,7 @@ type imageHeader struct {
 
 // writeImage writes an image so that the file is either whole or not there.
 func writeImage(path string, im *image) error {
-	h := imageHeader{Size: im.memory.Size(), Globals: im.globals, Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values}
+	h := imageHeader{Size: im.memory.Size(), Globals: im.globals, Vectors: im.vectors, Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values}
 	var parts [][]byte
 	for at, b := range im.memory.Parts() {
 		h.Parts = append(h.Parts, [2]int{at, len(b)})
@@ -132,7 +133,7 @@ func decodeImage(b []byte, capture func(int, []linear.Part) *linear.Image) (*ima
 	if !ok {
 		return nil, fmt.Errorf("image: %w: the memory is not all there", errImageFile)
 	}
-	im := &image{partImage: partImage{globals: h.Globals}, mailbox: h.Mailbox, hasBox: h.HasBox, vars: vars{values: h.Vars}}
+	im := &image{partImage: partImage{globals: h.Globals, vectors: h.Vectors}, mailbox: h.Mailbox, hasBox: h.HasBox, vars: vars{values: h.Vars}}
 	for k := range h.Vars {
 		im.vars.bytes += im.vars.size(k)
 	}

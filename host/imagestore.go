@@ -105,7 +105,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		return false
 	}
 	im, err := readImage(name, p.rebuild)
-	if err == nil && (len(im.globals) != len(p.module.open.Globals) || int64(im.memory.Size()) > p.limits.Memory || im.hasBox != p.spec.exports[abi.MailboxExport]) {
+	if err == nil && !p.fits(im) {
 		im.memory.Free()
 		err = errImageFile
 	}
@@ -129,6 +129,13 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	_ = os.Chtimes(name, now, now) // least recently used ones go first
 	p.log.Debug("image of an earlier process taken", "file", name)
 	return true
+}
+
+// fits reports whether an image can be one of this plugin.
+func (p *Plugin) fits(im *image) bool {
+	open := p.module.open
+	return len(im.globals) == len(open.Globals) && len(im.vectors) == len(open.Vectors) &&
+		int64(im.memory.Size()) <= p.limits.Memory && im.hasBox == p.spec.exports[abi.MailboxExport]
 }
 
 // rebuild makes the memory of an image of its parts.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -22,13 +23,18 @@ type part struct {
 	filled  bool
 	fuel    api.MutableGlobal
 	globals []api.MutableGlobal
+	vectors []vector
 }
+
+// vector reads and sets a global of type v128.
+type vector struct{ get, set api.Function }
 
 // partImage is the state of a part after init. It does not change.
 type partImage struct {
 	// memory is nil where the module has none.
 	memory  *linear.Image
 	globals []uint64
+	vectors [][2]uint64
 }
 
 // find finds memory, fuel counter and mutable globals of the module.
@@ -44,6 +50,13 @@ func (m *part) find(of *module) error {
 			return fmt.Errorf("the module lost its global %q", name)
 		}
 		m.globals = append(m.globals, g)
+	}
+	for _, name := range of.open.Vectors {
+		v := vector{m.mod.ExportedFunction(name.Get), m.mod.ExportedFunction(name.Set)}
+		if v.get == nil || v.set == nil {
+			return fmt.Errorf("the module lost %q", name.Get)
+		}
+		m.vectors = append(m.vectors, v)
 	}
 	return nil
 }
@@ -71,15 +84,22 @@ func (m *part) writeData(of *module) error {
 }
 
 // capture makes the image of the part with one of the two functions for memories.
-func (m *part) capture(memory func([]byte) *linear.Image) *partImage {
+func (m *part) capture(memory func([]byte) *linear.Image) (*partImage, error) {
 	im := &partImage{}
-	if m.mem != nil {
-		im.memory = memory(m.content())
-	}
 	for _, g := range m.globals {
 		im.globals = append(im.globals, g.Get())
 	}
-	return im
+	for _, v := range m.vectors {
+		var value [2]uint64
+		if err := v.get.CallWithStack(context.Background(), value[:]); err != nil {
+			return nil, err
+		}
+		im.vectors = append(im.vectors, value)
+	}
+	if m.mem != nil {
+		im.memory = memory(m.content())
+	}
+	return im, nil
 }
 
 // grow makes a new memory as large as that of the image.
@@ -97,7 +117,7 @@ func (m *part) grow(im *partImage) error {
 }
 
 // fill puts the image into a new part of its size.
-func (m *part) fill(im *partImage, of *module) {
+func (m *part) fill(im *partImage, of *module) error {
 	switch {
 	case im.memory == nil:
 	case !of.open.Lifted: // the engine has written data over the image
@@ -105,7 +125,7 @@ func (m *part) fill(im *partImage, of *module) {
 	case !m.filled:
 		im.memory.Fill(m.content())
 	}
-	m.setGlobals(im)
+	return m.setGlobals(im)
 }
 
 // restore puts the part back to the image, and reports whether it could; shrinks
@@ -121,14 +141,20 @@ func (m *part) restore(im *partImage, shrinks bool) bool {
 			return false
 		}
 	}
-	m.setGlobals(im)
-	return true
+	return m.setGlobals(im) == nil
 }
 
-func (m *part) setGlobals(im *partImage) {
+func (m *part) setGlobals(im *partImage) error {
 	for i, g := range m.globals {
 		g.Set(im.globals[i])
 	}
+	for i, v := range m.vectors {
+		value := im.vectors[i]
+		if err := v.set.CallWithStack(context.Background(), value[:]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // held is what the image itself takes, in bytes.

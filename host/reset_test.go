@@ -92,7 +92,7 @@ func TestStateOfGlobalsMemoryAndVariables(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := byte(calls(n))
-				want := []byte{c, c, c, c, 5 + c, 6 + c, 1 + c, 3 + c, 1, c}
+				want := []byte{c, c, c, c, 5 + c, 6 + c, 1 + c, 3 + c, 1, c, 20 + c, 30 + c}
 				if !bytes.Equal(r.Output, want) {
 					t.Errorf("%s, %s: call %d finds %v (want %v)", name, state, n, r.Output, want)
 				}
@@ -179,7 +179,7 @@ func TestResetAfterFailures(t *testing.T) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			continue // a busy machine
 		}
-		if want := []byte{1, 1, 1, 1, 6, 7, 2, 4, 1, 1}; err != nil || !bytes.Equal(r.Output, want) {
+		if want := []byte{1, 1, 1, 1, 6, 7, 2, 4, 1, 1, 21, 31}; err != nil || !bytes.Equal(r.Output, want) {
 			t.Errorf("after %s: %v, error %v (want %v)", tc.function, r, err, want)
 		}
 		if n := host.Made(p) - made; n != tc.made {

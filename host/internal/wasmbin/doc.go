@@ -34,9 +34,10 @@
 // # State
 //
 // [Prepare] also opens a module's state to the host: every mutable number is an
-// exported global, the start function an export, and data segments are handed
-// to the host where the module does without them. With the memory that is all
-// there is to capture and put back, unless [Info.Uncaptured] says why not.
+// exported global, every mutable v128 has two exported functions, the start
+// function is an export, and data segments are handed to the host where the module
+// does without them. With the memory that is all there is to capture and put back,
+// unless [Info.Uncaptured] says why not.
 //
 // # Fuel
 //

@@ -4,12 +4,14 @@ import "math"
 
 // The types metering adds behind the module's own.
 const (
-	typeTick   = iota // () -> i64
-	typeRefill        // () -> ()
-	typeCharge        // i32 -> i32
-	typeGrown         // i32 i32 -> i32
-	typeUndo          // i64 -> ()
-	typeBulk          // i32 i32 i32 -> ()
+	typeTick      = iota // () -> i64
+	typeRefill           // () -> ()
+	typeCharge           // i32 -> i32
+	typeGrown            // i32 i32 -> i32
+	typeUndo             // i64 -> ()
+	typeBulk             // i32 i32 i32 -> ()
+	typeGetVector        // () -> i64 i64
+	typeSetVector        // i64 i64 -> ()
 )
 
 var helperTypes = [][]byte{
@@ -19,6 +21,8 @@ var helperTypes = [][]byte{
 	{0x60, 2, byte(I32), byte(I32), 1, byte(I32)},
 	{0x60, 1, byte(I64), 0},
 	{0x60, 3, byte(I32), byte(I32), byte(I32), 0},
+	{0x60, 0, 2, byte(I64), byte(I64)},
+	{0x60, 2, byte(I64), byte(I64), 0},
 }
 
 // typeIndex is the index of an added type.
@@ -29,6 +33,9 @@ func (w *rewriter) helperDeclarations() [][]byte {
 	var out [][]byte
 	for _, t := range [...]uint32{typeRefill, typeCharge, typeCharge, typeGrown, typeGrown, typeUndo, typeBulk, typeBulk} {
 		out = append(out, appendU32(nil, w.typeIndex(t)))
+	}
+	for range w.vectors {
+		out = append(out, appendU32(nil, w.typeIndex(typeGetVector)), appendU32(nil, w.typeIndex(typeSetVector)))
 	}
 	return out
 }
@@ -48,8 +55,14 @@ func (w *rewriter) helperDeclarations() [][]byte {
 // instruction traps without doing the work, and the guest's author should see
 // that and not an exhausted budget. For the same reason growth is charged when it
 // has happened, and a refused one (old is -1) is not.
+//
+// Behind them are two for each mutable global of type v128, which has no other way
+// to the host:
+//
+//	get  () -> low high
+//	set  low high -> ()
 func (w *rewriter) helpers() [][]byte {
-	return [][]byte{
+	out := [][]byte{
 		w.refillBody(),
 		w.chargeBody(min(uint64(w.memoryLimit())*PageSize, math.MaxUint32)),
 		w.chargeBody(w.tableLimit()),
@@ -59,6 +72,21 @@ func (w *rewriter) helpers() [][]byte {
 		w.fillBody(),
 		w.copyBody(),
 	}
+	for _, g := range w.vectors {
+		out = append(out, getVectorBody(g), setVectorBody(g))
+	}
+	return out
+}
+
+func getVectorBody(g uint32) []byte {
+	b := appendU32([]byte{0, opGlobalGet}, g)
+	b = appendU32(append(b, opVector, vecI64Extract, 0, opGlobalGet), g)
+	return append(b, opVector, vecI64Extract, 1, opEnd)
+}
+
+func setVectorBody(g uint32) []byte {
+	b := []byte{0, opLocalGet, 0, opVector, vecI64Splat, opLocalGet, 1, opVector, vecI64Replace, 1, opGlobalSet}
+	return append(appendU32(b, g), opEnd)
 }
 
 // memoryLimit is the number of pages beyond which the memory cannot grow.

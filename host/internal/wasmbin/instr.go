@@ -56,8 +56,11 @@ const (
 	miscTableSize  = 16
 	miscTableFill  = 17
 
-	vecConst   = 12
-	vecShuffle = 13
+	vecConst      = 12
+	vecShuffle    = 13
+	vecI64Splat   = 18
+	vecI64Extract = 29
+	vecI64Replace = 30
 
 	blockVoid = 0x40
 )

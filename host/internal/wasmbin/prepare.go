@@ -14,6 +14,9 @@ const (
 	HostPrefix = "anchor:"
 	// GlobalPrefix and the index of a mutable global make its export name.
 	GlobalPrefix = HostPrefix + "global:"
+	// VectorPrefix and the index of a mutable global of type v128 begin the export
+	// names of the two functions that read and set it.
+	VectorPrefix = HostPrefix + "vector:"
 	// DeniedExport is the export name of a mutable i32 global that becomes 1 when
 	// the guest was refused more memory.
 	DeniedExport = HostPrefix + "denied"
@@ -27,8 +30,11 @@ type Prepared struct {
 	// is set, its start function; it has no active data segments if Lifted is set.
 	Wasm []byte
 	// Globals are the export names of the module's own mutable globals, those
-	// whose values the host can read and set: numbers.
+	// that are numbers, whose values the host can read and set.
 	Globals []string
+	// Vectors are the export names of what reads and sets the module's own mutable
+	// globals of type v128.
+	Vectors []Vector
 	// Start says that the host must call StartExport once, before anything
 	// else: the engine no longer does.
 	Start bool
@@ -38,6 +44,10 @@ type Prepared struct {
 	Lifted bool
 	Data   []Segment `json:"-"`
 }
+
+// Vector names two exported functions: Get, () -> (low, high i64), and Set,
+// (low, high i64) -> ().
+type Vector struct{ Get, Set string }
 
 // Segment is one active data segment. It lies within the memory's minimum.
 type Segment struct {
@@ -77,8 +87,13 @@ func (m *module) opened(o MeterOptions) (*rewriter, error) {
 	}
 	w := newRewriter(m, o, windowWeight, straightWeight)
 	w.open = &Prepared{Start: m.info.HasStart && int(m.info.Start) >= m.imported[KindFunc]}
-	for _, i := range m.mutableNumbers() {
+	for _, i := range m.mutableGlobals(ValueType.number) {
 		w.open.Globals = append(w.open.Globals, GlobalPrefix+strconv.Itoa(int(i)))
+	}
+	w.vectors = m.mutableGlobals(func(t ValueType) bool { return t == V128 })
+	for _, i := range w.vectors {
+		name := VectorPrefix + strconv.Itoa(int(i))
+		w.open.Vectors = append(w.open.Vectors, Vector{name + ":get", name + ":set"})
 	}
 	var err error
 	w.open.Data, err = m.liftable()
@@ -97,7 +112,7 @@ func Lifted(bin []byte, f Facts) ([]Segment, error) {
 }
 
 // Uncaptured says why the state of the module is more than its memory and its
-// numeric globals, "" if it is not.
+// numeric and v128 globals, "" if it is not.
 func (i *Info) Uncaptured() string {
 	switch {
 	case i.Uses.TableWrites:
@@ -106,7 +121,7 @@ func (i *Info) Uncaptured() string {
 		return "its code drops segments"
 	}
 	for _, g := range i.Globals {
-		if g.Mutable && !g.Type.number() {
+		if g.Mutable && !g.Type.number() && g.Type != V128 {
 			return fmt.Sprintf("it has a mutable global of type %v", g.Type)
 		}
 	}
@@ -122,11 +137,12 @@ func (i *Info) Uncaptured() string {
 // same in every instance.
 func (t ValueType) number() bool { return t == I32 || t == I64 || t == F32 || t == F64 }
 
-// mutableNumbers are the indices of the module's own mutable globals.
-func (m *module) mutableNumbers() []uint32 {
+// mutableGlobals are the indices of the module's own mutable globals of the types
+// that are wanted.
+func (m *module) mutableGlobals(wanted func(ValueType) bool) []uint32 {
 	var out []uint32
 	for i := m.imported[KindGlobal]; i < len(m.globals); i++ {
-		if g := m.globals[i]; g.Mutable && g.Type.number() {
+		if g := m.globals[i]; g.Mutable && wanted(g.Type) {
 			out = append(out, uint32(i))
 		}
 	}

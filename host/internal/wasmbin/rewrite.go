@@ -22,15 +22,17 @@ type rewriter struct {
 	undo   uint32
 	fill   uint32
 	copy   uint32
-	check  sequence // charges, and asks when the counter is negative
-	leave  sequence // the same outside of a loop
-	enter  sequence // the same outside of a function's body
-	again  sequence // what is outside
-	spend  sequence // charges
-	code   codeWriter
-	front  []byte // of the body at hand
-	cost   int    // estimate of the compile time of the bodies so far
-	named  bool   // a name section has been written
+	// vectors are the mutable globals of type v128 that are opened to the host.
+	vectors []uint32
+	check   sequence // charges, and asks when the counter is negative
+	leave   sequence // the same outside of a loop
+	enter   sequence // the same outside of a function's body
+	again   sequence // what is outside
+	spend   sequence // charges
+	code    codeWriter
+	front   []byte // of the body at hand
+	cost    int    // estimate of the compile time of the bodies so far
+	named   bool   // a name section has been written
 	// open is set when the module's state is opened to the host.
 	open *Prepared
 	// shell leaves out the code.
@@ -235,8 +237,8 @@ func (w *rewriter) exports() {
 	n := len(w.m.info.Exports) + 1
 	var globals []uint32
 	if w.open != nil {
-		globals = w.m.mutableNumbers()
-		n += len(globals) + 1
+		globals = w.m.mutableGlobals(ValueType.number)
+		n += len(globals) + 2*len(w.vectors) + 1
 		if w.open.Start {
 			n++
 		}
@@ -258,11 +260,23 @@ func (w *rewriter) exports() {
 	for i, g := range globals {
 		w.exportGlobal(w.open.Globals[i], g)
 	}
+	for i := range w.vectors {
+		get := w.copy + 1 + 2*uint32(i)
+		w.exportHelper(w.open.Vectors[i].Get, get)
+		w.exportHelper(w.open.Vectors[i].Set, get+1)
+	}
 	if w.open != nil && w.open.Start {
 		w.out.name(StartExport)
 		w.out.byte(byte(KindFunc))
 		w.out.function(w.m.info.Start)
 	}
+}
+
+// exportHelper exports a function by its index in the rewritten module.
+func (w *rewriter) exportHelper(name string, i uint32) {
+	w.out.name(name)
+	w.out.byte(byte(KindFunc))
+	w.out.u32(i)
 }
 
 func (w *rewriter) exportGlobal(name string, i uint32) {

@@ -1,5 +1,6 @@
-;; Counts its calls in globals of every number type, in its memory, in the size
-;; of its memory and in an Extism variable. Its start section counts, too.
+;; Counts its calls in globals of every number type and of vectors, in its
+;; memory, in the size of its memory and in an Extism variable. Its start section
+;; counts, too.
 (module
   (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
   (import "extism:host/env" "store_u8" (func $store_u8 (param i64 i32)))
@@ -13,22 +14,25 @@
   (global $b (mut i64) (i64.const 0))
   (global $c (mut f32) (f32.const 0))
   (global $d (mut f64) (f64.const 0))
+  (global $e (mut v128) (v128.const i64x2 1 2))
   (func (export "anchor_abi_1")) ;; speaks ABI 1
   (func $start (i32.store8 (i32.const 16) (i32.add (i32.load8_u (i32.const 16)) (i32.const 1))))
   (start $start)
   (func (export "anchor_init") (result i32)
     (drop (memory.grow (i32.const 2)))
+    (global.set $e (v128.const i64x2 20 30))
     (i32.store8 (i32.const 150000) (i32.const 6))
     (i32.const 0))
-  ;; output: the four globals, a byte of the data, one that init wrote, one that
+  ;; output: the four numbers, a byte of the data, one that init wrote, one that
   ;; start wrote, the pages of memory, the last byte of the memory and the length
-  ;; of the variable; all with this call
+  ;; of the variable, and the halves of the vector; all with this call
   (func (export "count") (result i32)
     (local $h i64) (local $key i64) (local $n i64)
     (global.set $a (i32.add (global.get $a) (i32.const 1)))
     (global.set $b (i64.add (global.get $b) (i64.const 1)))
     (global.set $c (f32.add (global.get $c) (f32.const 1)))
     (global.set $d (f64.add (global.get $d) (f64.const 1)))
+    (global.set $e (i64x2.add (global.get $e) (v128.const i64x2 1 1)))
     (i32.store8 (i32.const 8) (i32.add (i32.load8_u (i32.const 8)) (i32.const 1)))
     (i32.store8 (i32.const 150000) (i32.add (i32.load8_u (i32.const 150000)) (i32.const 1)))
     (i32.store8 (i32.const 16) (i32.add (i32.load8_u (i32.const 16)) (i32.const 1)))
@@ -37,7 +41,7 @@
     (local.set $key (call $alloc (i64.const 1)))
     (local.set $n (i64.add (call $length (call $var_get (local.get $key))) (i64.const 1)))
     (call $var_set (local.get $key) (call $alloc (local.get $n)))
-    (local.set $h (call $alloc (i64.const 10)))
+    (local.set $h (call $alloc (i64.const 12)))
     (call $store_u8 (local.get $h) (global.get $a))
     (call $store_u8 (i64.add (local.get $h) (i64.const 1)) (i32.wrap_i64 (global.get $b)))
     (call $store_u8 (i64.add (local.get $h) (i64.const 2)) (i32.trunc_f32_u (global.get $c)))
@@ -48,7 +52,9 @@
     (call $store_u8 (i64.add (local.get $h) (i64.const 7)) (memory.size))
     (call $store_u8 (i64.add (local.get $h) (i64.const 8)) (i32.load8_u (call $last)))
     (call $store_u8 (i64.add (local.get $h) (i64.const 9)) (i32.wrap_i64 (local.get $n)))
-    (call $output_set (local.get $h) (i64.const 10))
+    (call $store_u8 (i64.add (local.get $h) (i64.const 10)) (i32.wrap_i64 (i64x2.extract_lane 0 (global.get $e))))
+    (call $store_u8 (i64.add (local.get $h) (i64.const 11)) (i32.wrap_i64 (i64x2.extract_lane 1 (global.get $e))))
+    (call $output_set (local.get $h) (i64.const 12))
     (i32.const 0))
   (func $last (result i32) (i32.sub (i32.mul (memory.size) (i32.const 65536)) (i32.const 1)))
   ;; ends in the middle
