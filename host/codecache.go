@@ -96,16 +96,26 @@ func openCodeCache(dir string) (*codeCache, error) {
 	return c, nil
 }
 
-// removeStale removes the folders of processes that ended without doing so.
+// removeStale removes what processes that ended without doing so left: their
+// folders, and in the folders beside them entries that were being made.
 func removeStale(dir string) {
-	for _, pattern := range []string{runPrefix + "*", filepath.Join("*", newPrefix+"*")} {
-		old, _ := filepath.Glob(filepath.Join(dir, pattern))
-		for _, path := range old {
-			if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > staleAfter {
-				_ = os.RemoveAll(path)
-			}
+	for _, name := range removeOld(dir, runPrefix) {
+		removeOld(filepath.Join(dir, name), newPrefix)
+	}
+}
+
+// removeOld removes what has the prefix and is old, and returns the names of all
+// else.
+func removeOld(dir, prefix string) (others []string) {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			others = append(others, e.Name())
+		} else if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}
+	return others
 }
 
 // close removes the folder of this process. Entries stay.

@@ -88,9 +88,10 @@ func TestFirstFailureSticks(t *testing.T) {
 
 // TestChargesFit: the largest region charge must fit the two bytes it is written in.
 func TestChargesFit(t *testing.T) {
-	const heaviest = weightHostCall
-	window := windowWeight - 1 + heaviest
-	if most := 2*window + mergeWeight + localsWeight(MaxLocals); most > maxCharge {
+	const heaviest = max(weightHostCall, 1+2*MaxArity/valuesPerWeight)
+	head := max(localsWeight(MaxLocals)+MaxArity/valuesPerWeight, straightWeight-1+heaviest)
+	landing := max(landingWeight, windowWeight) - 1 + heaviest
+	if most := head + landing + mergeWeight; most > maxCharge {
 		t.Errorf("a charge can be %d, at most %d fit", most, maxCharge)
 	}
 }
