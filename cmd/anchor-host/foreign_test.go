@@ -64,6 +64,35 @@ steps:
 	}
 }
 
+// Modules are linked in the configuration.
+func TestLinkedSteps(t *testing.T) {
+	config := func(links string) string {
+		return writeConfig(t, "instances:\n  main: {plugin: link-main"+links+"}\nsteps:\n"+
+			"  - {name: search, plugin: foreign-step, function: items, output: items}\n"+
+			"  - {name: shout, instance: main, function: run, input: text}\n")
+	}
+	file := config(", state: reset, links: {lib: link-lib}")
+	code, stdout, stderr := run(t, "", "build", "-c", file, "hello there")
+	if code != codeOK || !strings.Contains(stdout, "FIRST") || strings.Contains(stderr, "skipped") {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, stdout, stderr)
+	}
+	if code, _, stderr := run(t, "", "config", "validate", "-c", file); code != codeOK {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	code, _, stderr = run(t, "", "config", "validate", "-c", config(", links: {lib: link-li}"))
+	if want := `instances.main.links.lib: `; code != codeInvalid || !strings.Contains(stderr, want) || !strings.Contains(stderr, `did you mean "link-lib"?`) {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	code, _, stderr = run(t, "", "config", "validate", "-c", config(", links: {lib: Lib}"))
+	if code != codeInvalid || !strings.Contains(stderr, `"Lib" is no name of a plugin`) {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+	_, _, stderr = run(t, "", "build", "-c", config(", links: {other: link-lib}"), "hello there")
+	if !strings.Contains(stderr, `import "shout" of module "lib": unusable import`) {
+		t.Errorf("stderr:\n%s", stderr)
+	}
+}
+
 // Modules are linked on the command line.
 func TestCallLink(t *testing.T) {
 	module := func(name string) string { return filepath.Join(fixtureDir, name, "plugin.wasm") }

@@ -46,9 +46,9 @@ func (p *plugins) load(ctx context.Context) error {
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(wanted))
-	modules := make([]string, len(names))
-	for i, name := range names {
-		modules[i] = wanted[name].Plugin
+	var modules []string
+	for _, name := range names {
+		modules = append(modules, modulesOf(wanted[name])...)
 	}
 	p.catalog = readCatalog(p.options.PluginDir, p.options.CacheDir, modules)
 	var wg sync.WaitGroup
@@ -140,11 +140,34 @@ func (p *plugins) open(ctx context.Context, name string, instance config.Instanc
 	if err != nil {
 		return nil, nil, &Unavailable{Plugin: name, Code: ReasonInvalidPlugin, Err: err}
 	}
-	plugin, err := p.host.Load(ctx, spec, pluginConfig(name, instance, p.options.Path))
+	cfg := pluginConfig(name, instance, p.options.Path)
+	if cfg.Links, missing = p.links(instance); missing != nil {
+		missing.Plugin = name
+		return spec, nil, missing
+	}
+	plugin, err := p.host.Load(ctx, spec, cfg)
 	if err != nil {
 		return spec, nil, asUnavailable(name, "", err)
 	}
 	return spec, plugin, nil
+}
+
+// modulesOf are the modules of an instance: its plugin, and what that links to.
+func modulesOf(i config.Instance) []string {
+	return append([]string{i.Plugin}, slices.Sorted(maps.Values(i.Links))...)
+}
+
+// links are the modules that an instance links to.
+func (p *plugins) links(i config.Instance) ([]host.Link, *Unavailable) {
+	var links []host.Link
+	for _, name := range slices.Sorted(maps.Keys(i.Links)) {
+		spec, missing := p.catalog.spec(i.Links[name])
+		if missing != nil {
+			return nil, missing
+		}
+		links = append(links, host.Link{Name: name, Spec: spec})
+	}
+	return links, nil
 }
 
 // hasFunctions reports whether a step calls a function of an instance by name.

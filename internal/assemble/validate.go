@@ -43,7 +43,7 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 func pluginNames(c *config.Config, list []use) []string {
 	var names []string
 	for _, i := range c.Instances {
-		names = append(names, i.Plugin)
+		names = append(names, modulesOf(i)...)
 	}
 	for _, u := range list {
 		_, i := resolve(c, u.Use)
@@ -94,6 +94,11 @@ func (v *validator) instance(name string, i config.Instance) {
 	}
 	if err := checkDigest(i, spec); err != nil {
 		v.find(at+".digest", err)
+	}
+	for _, link := range slices.Sorted(maps.Keys(i.Links)) {
+		if _, missing := v.catalog.spec(i.Links[link]); missing != nil {
+			v.find(at+".links."+link, missing)
+		}
 	}
 	if spec.Foreign {
 		return

@@ -31,6 +31,9 @@ func (c *Config) Check() []Finding {
 	k.budget()
 	for _, name := range slices.Sorted(maps.Keys(c.Instances)) {
 		k.plugin("instances."+name+".plugin", c.Instances[name].Plugin)
+		for _, link := range slices.Sorted(maps.Keys(c.Instances[name].Links)) {
+			k.plugin("instances."+name+".links."+link, c.Instances[name].Links[link])
+		}
 		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {
 			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, got %q", d)
 		}

@@ -13,6 +13,7 @@ type Instance struct {
 	State         string            `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: put back to its state after init, kept as it is, or replaced. A foreign module has keep unless stated."`
 	Deterministic bool              `key:"deterministic" default:"false" doc:"Fixes clock and random numbers."`
 	WASI          bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module that does not speak the plugin contract. Others have them."`
+	Links         map[string]string `key:"links" doc:"Modules it imports from, as NAME: PLUGIN of the plugin folder. They share its limits and grants."`
 	Required      bool              `key:"required" default:"false" doc:"Without this plugin no build starts."`
 }
 
