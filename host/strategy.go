@@ -20,11 +20,14 @@ type Strategy struct {
 	// Shrinks says that a memory that a call grew is made smaller again. If not,
 	// an instance whose memory grew is replaced.
 	Shrinks bool
+	// Linked says that compiled guests are linked to a module with Extism's
+	// functions. If not, each of them is a call of the host.
+	Linked bool
 }
 
 // String describes the strategy in a line.
 func (s Strategy) String() string {
-	memory, grown := "slices", "replaced"
+	memory, grown, functions := "slices", "replaced", "calls of the host"
 	if s.Mapped {
 		memory = "reserved mappings"
 	}
@@ -34,7 +37,10 @@ func (s Strategy) String() string {
 	if s.Shrinks {
 		grown = "shrunk"
 	}
-	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s", s.Finds, memory, grown)
+	if s.Linked {
+		functions = "linked to guests"
+	}
+	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s", s.Finds, memory, grown, functions)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -43,5 +49,10 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if err != nil {
 		return Strategy{}, err
 	}
-	return Strategy{Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks}, e.close(ctx)
+	e.settling.Lock()
+	e.findKernel(ctx)
+	e.settling.Unlock()
+	return Strategy{
+		Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks, Linked: e.linked != nil,
+	}, e.close(ctx)
 }
