@@ -77,8 +77,8 @@ type Expect struct {
 	Error string `json:"error,omitempty"`
 }
 
-// ParseOwnCases reads a file of cases: one object, or a list of them. Unknown
-// members are errors.
+// ParseOwnCases reads a file of cases: one object, or a list of them.
+// Unknown members and an empty list are errors.
 func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
 	var cases []OwnCase
 	var err error
@@ -87,6 +87,9 @@ func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
 	} else {
 		cases = make([]OwnCase, 1)
 		err = strictly(b, &cases[0])
+	}
+	if err == nil && len(cases) == 0 {
+		err = errors.New("no case (take the file out, or write one)")
 	}
 	for i := range cases {
 		if err == nil {

@@ -180,6 +180,7 @@ func TestMistakesInOwnCases(t *testing.T) {
 		`{`:                               "own.json: unexpected EOF",
 		`{"expect": {"no_change": true}}`: "has no name",
 		`{"name": "a\nb"}`:                "a name is one line",
+		`[]`:                              "no case",
 		`{"name": "a", "expect": {}}`:     "nothing is expected",
 		`{"name": "a", "expext": {}}`:     `unknown field "expext"`,
 		`{"name": "a", "items": [{"text": "x"}], "expect": {"keep": []}}`:      `unknown field "text"`,
