@@ -6,15 +6,16 @@ import (
 )
 
 // cacheEntries bounds each of the two generations of a count cache, which then
-// takes about 1 MiB.
+// takes less than 1 MiB.
 const cacheEntries = 8192
 
-// cacheKey names a text by two seeded hashes and its length, so that the cache
-// holds no texts. Seeds differ from process to process: a sender of texts cannot
-// look for collisions.
-type cacheKey struct {
-	a, b uint64
-	n    int
+// cacheEntry is a count under the hash of its text. A second hash and the length tell
+// whether it is the same text, so that the cache holds no texts. Seeds differ from
+// process to process: a sender of texts cannot look for collisions.
+type cacheEntry struct {
+	check  uint64
+	length uint32 // modulo 1 << 32
+	count  int32
 }
 
 // countCache remembers recent counts in two generations: when the young one is
@@ -24,15 +25,16 @@ type countCache struct {
 	seedA, seedB maphash.Seed
 
 	mu         sync.RWMutex
-	young, old map[cacheKey]int32
+	young, old map[uint64]cacheEntry
 }
 
 func newCountCache(limit int) *countCache {
 	return &countCache{limit: limit, seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed()}
 }
 
-func (c *countCache) key(text string) cacheKey {
-	return cacheKey{maphash.String(c.seedA, text), maphash.String(c.seedB, text), len(text)}
+// is reports whether the entry is that of a text with the same hash.
+func (c *countCache) is(e cacheEntry, text string) bool {
+	return e.length == uint32(len(text)) && e.check == maphash.String(c.seedB, text)
 }
 
 // lookup fills in the counts it knows and returns the places of the others.
@@ -43,15 +45,16 @@ func (c *countCache) lookup(texts []string, counts []int) (misses []int) {
 		if text == "" {
 			continue
 		}
-		key := c.key(text)
-		n, ok := c.young[key]
+		hash := maphash.String(c.seedA, text)
+		e, ok := c.young[hash]
 		if !ok {
-			n, ok = c.old[key]
+			e, ok = c.old[hash]
 		}
-		if !ok {
+		if ok && c.is(e, text) {
+			counts[i] = int(e.count)
+		} else {
 			misses = append(misses, i)
 		}
-		counts[i] = int(n)
 	}
 	return misses
 }
@@ -64,9 +67,10 @@ func (c *countCache) store(texts []string, counts, places []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, i := range places {
+		text := texts[i]
 		if c.young == nil || len(c.young) >= c.limit {
-			c.young, c.old = make(map[cacheKey]int32), c.young
+			c.young, c.old = make(map[uint64]cacheEntry), c.young
 		}
-		c.young[c.key(texts[i])] = int32(counts[i])
+		c.young[maphash.String(c.seedA, text)] = cacheEntry{maphash.String(c.seedB, text), uint32(len(text)), int32(counts[i])}
 	}
 }

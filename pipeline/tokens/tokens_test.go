@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -181,6 +182,29 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	if misses := c.lookup([]string{"0", "999"}, make([]int, 2)); !slices.Equal(misses, []int{0}) {
 		t.Errorf("misses %v, want [0]", misses)
+	}
+}
+
+// TestCacheTellsTextsOfOneHashApart puts entries of other texts under the hash of one.
+func TestCacheTellsTextsOfOneHashApart(t *testing.T) {
+	c, texts := newCountCache(10), []string{"asked"}
+	c.store(texts, []int{7}, []int{0})
+	hash := maphash.String(c.seedA, texts[0])
+	own := c.young[hash]
+	for name, e := range map[string]cacheEntry{
+		"other check":  {own.check + 1, own.length, own.count},
+		"other length": {own.check, own.length + 1, own.count},
+	} {
+		c.young[hash] = e
+		if misses := c.lookup(texts, make([]int, 1)); len(misses) != 1 {
+			t.Errorf("%s: taken for the text", name)
+		}
+	}
+	counts := []int{7}
+	c.store(texts, counts, []int{0})
+	counts[0] = 0
+	if misses := c.lookup(texts, counts); len(misses) != 0 || counts[0] != 7 {
+		t.Errorf("stored again: count %d, misses %v", counts[0], misses)
 	}
 }
 
