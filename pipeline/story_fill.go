@@ -34,7 +34,11 @@ func (b *build) decided(i int32, reason OverflowReason, available int) {
 		f.entries = make([]fillEntry, 0, len(b.items))
 		f.budget, f.maxTokens = b.p.budget, b.p.maxTokens
 	}
-	f.entries = append(f.entries, fillEntry{available, b.counts[i], len(b.items[i].Content), i, uint8(slices.Index(reasons[:], reason))})
+	e := fillEntry{available: available, tokens: b.counts[i], bytes: len(b.items[i].Content), row: i}
+	if reason != "" {
+		e.code = uint8(slices.Index(reasons[:], reason))
+	}
+	f.entries = append(f.entries, e)
 }
 
 // verdicts returns how many there are.

@@ -105,6 +105,12 @@ func (l *storyLog) own() {
 // record compares the list after a stage with the one before it. still: nobody changes
 // the list any more. Otherwise it is copied, and rows must be the log's own.
 func (l *storyLog) record(stage StoryStage, after []Item, still bool) {
+	if identical(l.rows, after) {
+		if still {
+			l.rows, l.borrowed = after, true
+		}
+		return
+	}
 	n := int32(len(l.stages))
 	before := len(l.notes) + len(l.starts) + len(l.gone)
 	l.stages = append(l.stages, stage)

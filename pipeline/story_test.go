@@ -433,3 +433,33 @@ func TestStoryOfACut(t *testing.T) {
 	}
 	agrees(t, r)
 }
+
+// TestIdenticalSeesEveryField holds that no field can change without notice.
+func TestIdenticalSeesEveryField(t *testing.T) {
+	list := CloneItems(docs("a", "b"))
+	if !identical(list, slices.Clone(list)) || !identical(nil, []Item{}) || identical(list, list[:1]) {
+		t.Error("lists of the same items are not identical, or others are")
+	}
+	for name, change := range map[string]func(it *Item){
+		"id":        func(it *Item) { it.ID += "x" },
+		"content":   func(it *Item) { it.Content = it.Content[:len(it.Content)-1] },
+		"source":    func(it *Item) { it.Source = SourceTool },
+		"score":     func(it *Item) { it.Score += 0.25 },
+		"priority":  func(it *Item) { it.Priority++ },
+		"tokens":    func(it *Item) { it.TokenCount++ },
+		"metadata":  func(it *Item) { it.Metadata = map[string]any{} },
+		"created":   func(it *Item) { it.CreatedAt = it.CreatedAt.Add(1) },
+		"sequence":  func(it *Item) { it.Sequence++ },
+		"spoken":    func(it *Item) { it.spoken = new(spoken) },
+		"all of it": func(it *Item) { *it = Item{} },
+	} {
+		changed := slices.Clone(list)
+		change(&changed[1])
+		if identical(list, changed) {
+			t.Errorf("%s: identical after a change", name)
+		}
+	}
+	if n := reflect.TypeFor[Item]().NumField(); n != 10 {
+		t.Errorf("an item has %d fields, 10 are tried", n)
+	}
+}
