@@ -40,6 +40,9 @@ const (
 	// MaxArity bounds the parameters of a type, and the results; the same 1,000 that
 	// browsers allow. All of them are moved by one instruction.
 	MaxArity = 1_000
+	// MaxVectors is the most mutable globals of type v128 that are opened to the host:
+	// each takes two functions, whose handles take 25 KB in every instance.
+	MaxVectors = 64
 	// MaxDepth bounds the nesting of blocks. Generated br_table cascades reach
 	// a few thousand.
 	MaxDepth = 20_000

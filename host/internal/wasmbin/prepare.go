@@ -90,7 +90,9 @@ func (m *module) opened(o MeterOptions) (*rewriter, error) {
 	for _, i := range m.mutableGlobals(ValueType.number) {
 		w.open.Globals = append(w.open.Globals, GlobalPrefix+strconv.Itoa(int(i)))
 	}
-	w.vectors = m.mutableGlobals(func(t ValueType) bool { return t == V128 })
+	if w.vectors = m.mutableGlobals(func(t ValueType) bool { return t == V128 }); len(w.vectors) > MaxVectors {
+		w.vectors = nil // see Uncaptured
+	}
 	for _, i := range w.vectors {
 		name := VectorPrefix + strconv.Itoa(int(i))
 		w.open.Vectors = append(w.open.Vectors, Vector{name + ":get", name + ":set"})
@@ -120,10 +122,18 @@ func (i *Info) Uncaptured() string {
 	case i.Uses.SegmentDrops:
 		return "its code drops segments"
 	}
+	vectors := 0
 	for _, g := range i.Globals {
-		if g.Mutable && !g.Type.number() && g.Type != V128 {
+		switch {
+		case !g.Mutable || g.Type.number():
+		case g.Type == V128:
+			vectors++
+		default:
 			return fmt.Sprintf("it has a mutable global of type %v", g.Type)
 		}
+	}
+	if vectors > MaxVectors {
+		return fmt.Sprintf("it has %d mutable globals of type v128, captured are at most %d", vectors, MaxVectors)
 	}
 	for _, im := range i.Imports {
 		if im.Kind != KindFunc && (im.Kind != KindGlobal || im.Global.Mutable) {

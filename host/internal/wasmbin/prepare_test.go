@@ -194,6 +194,21 @@ func TestPrepareTakesDataOut(t *testing.T) {
 	}
 }
 
+// vectors is a module with so many mutable globals of type v128.
+func vectors(n int) []byte {
+	return moduleOf(secGlobal, texts(n, strings.Repeat("\x7b\x01\xfd\x0c"+strings.Repeat("\x00", 16)+"\x0b", n)))
+}
+
+// The two functions that read and set a vector take more memory than thousands of them.
+func TestPrepareOpensFewVectors(t *testing.T) {
+	for n, want := range map[int]int{MaxVectors: MaxVectors, MaxVectors + 1: 0} {
+		p, err := Prepare(vectors(n), MeterOptions{})
+		if err != nil || len(p.Vectors) != want {
+			t.Errorf("%d globals: %d opened (want %d), error %v", n, len(p.Vectors), want, err)
+		}
+	}
+}
+
 func TestUncaptured(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -204,6 +219,8 @@ func TestUncaptured(t *testing.T) {
 		{"programs", fixture(t, "programs"), ""},
 		{"numbers", moduleOf(secGlobal, "\x01\x7f\x01\x41\x07\x0b"), ""},
 		{"v128", moduleOf(secGlobal, "\x01\x7b\x01\xfd\x0c"+strings.Repeat("\x00", 16)+"\x0b"), ""},
+		{"many v128", vectors(MaxVectors), ""},
+		{"too many v128", vectors(MaxVectors + 1), "it has 65 mutable globals of type v128, captured are at most 64"},
 		{"funcref", moduleOf(secGlobal, "\x01\x70\x01\xd0\x70\x0b"), "it has a mutable global of type funcref"},
 		{"constant funcref", moduleOf(secGlobal, "\x01\x70\x00\xd0\x70\x0b"), ""},
 		{"table.set", moduleOf(secType, "\x01\x60\x00\x00", secFunction, "\x01\x00", secTable, "\x01\x70\x00\x01",
