@@ -75,7 +75,7 @@ func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
 	if in.fixed != nil {
 		im.fixed = *in.fixed
 	}
-	own, err := in.part.capture(memory)
+	own, err := in.capture(memory)
 	if err != nil {
 		return nil, err
 	}
