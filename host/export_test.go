@@ -105,6 +105,9 @@ func SameSpec(a, b *Spec) bool {
 // Unread reports whether the module of a spec was not read.
 func Unread(s *Spec) bool { return s.source.wasm == nil }
 
+// Never is longer ago than any file was changed.
+const Never = 1<<63 - 1
+
 // SettleFiles sets the age at which the times of a file are trusted, until the test
 // ends.
 func SettleFiles(t *testing.T, age time.Duration) {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 )
@@ -38,7 +37,7 @@ func readKept(t *testing.T, dir, name string) {
 }
 
 func TestReaderRemembers(t *testing.T) {
-	host.SettleFiles(t, time.Hour) // what files hold is read each time
+	host.SettleFiles(t, host.Never) // what files hold is read each time
 	dir := t.TempDir()
 	readKept(t, dir, "keep-first")
 	files := factsFiles(t, dir)
@@ -68,7 +67,7 @@ func TestReaderRemembers(t *testing.T) {
 // What was found out about one module does not pass for another, wherever its file
 // gets to.
 func TestFactsOfAnotherModule(t *testing.T) {
-	host.SettleFiles(t, time.Hour)
+	host.SettleFiles(t, host.Never)
 	dir := t.TempDir()
 	readKept(t, dir, "keep-first")
 	first := factsFiles(t, dir)[0]
