@@ -69,7 +69,7 @@ type module struct {
 	digest [sha256.Size]byte
 	open   *wasmbin.Prepared
 	// segments are the data segments that are left to the host.
-	segments func() ([]wasmbin.Segment, error)
+	segments func() (wasmbin.Data, error)
 	users    int
 }
 
@@ -287,13 +287,13 @@ func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte)
 // newModule is a compiled module with one user.
 func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byte, open *wasmbin.Prepared) *module {
 	m := &module{compiled: compiled, digest: code, open: open, users: 1}
-	m.segments = sync.OnceValues(func() ([]wasmbin.Segment, error) {
-		if !open.Lifted || open.Data != nil {
+	m.segments = sync.OnceValues(func() (wasmbin.Data, error) {
+		if !open.Lifted || open.Data.Len() > 0 {
 			return open.Data, nil
 		}
 		wasm, err := spec.source.bytes()
 		if err != nil {
-			return nil, err
+			return wasmbin.Data{}, err
 		}
 		return wasmbin.Lifted(wasm, spec.facts)
 	})

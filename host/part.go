@@ -73,12 +73,12 @@ func (m *part) content() []byte {
 // writeData writes the data segments that are left to the host.
 func (m *part) writeData(of *module) error {
 	data, err := of.segments()
-	if err != nil || len(data) == 0 { // a module without a memory has none
+	if err != nil || data.Len() == 0 { // a module without a memory has none
 		return err
 	}
 	mem := m.content()
-	for _, s := range data {
-		copy(mem[s.Offset:], s.Bytes)
+	for at, b := range data.Segments() {
+		copy(mem[at:], b)
 	}
 	return nil
 }

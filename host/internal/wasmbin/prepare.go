@@ -2,6 +2,7 @@ package wasmbin
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 )
@@ -42,18 +43,37 @@ type Prepared struct {
 	// in which they must be written to the new memory. They alias the bytes given to
 	// Prepare.
 	Lifted bool
-	Data   []Segment `json:"-"`
+	Data   Data `json:"-"`
 }
 
 // Vector names two exported functions: Get, () -> (low, high i64), and Set,
 // (low, high i64) -> ().
 type Vector struct{ Get, Set string }
 
-// Segment is one active data segment. It lies within the memory's minimum.
-type Segment struct {
-	Offset uint32
-	Bytes  []byte
+// Data are active data segments, which lie within the memory's minimum. They are kept
+// as places in the module: a stock Go guest has tens of thousands, and the garbage
+// collector would follow a slice of each.
+type Data struct {
+	bin      []byte
+	segments []segment
 }
+
+// segment belongs at offset, and lies in the module from at on.
+type segment struct{ offset, at, size uint32 }
+
+// Segments are the data segments: where each belongs, and its bytes.
+func (d Data) Segments() iter.Seq2[uint32, []byte] {
+	return func(yield func(uint32, []byte) bool) {
+		for _, s := range d.segments {
+			if !yield(s.offset, d.bin[s.at:s.at+s.size]) {
+				return
+			}
+		}
+	}
+}
+
+// Len is the number of data segments.
+func (d Data) Len() int { return len(d.segments) }
 
 // Prepare meters a module as [Meter] does and opens its state: all mutable
 // globals are exported, the start function becomes an export that the host calls
@@ -98,19 +118,19 @@ func (m *module) opened(o MeterOptions) (*rewriter, error) {
 		w.open.Vectors = append(w.open.Vectors, Vector{name + ":get", name + ":set"})
 	}
 	var err error
-	w.open.Data, err = m.liftable()
-	w.open.Lifted = w.open.Data != nil
+	w.open.Data, w.open.Lifted, err = m.liftable()
 	return w, err
 }
 
 // Lifted returns the Data of what [Prepare] makes of a module, which it must have
 // accepted; f is what is known of it.
-func Lifted(bin []byte, f Facts) ([]Segment, error) {
+func Lifted(bin []byte, f Facts) (Data, error) {
 	m, err := parseKnown(bin, f)
 	if err != nil {
-		return nil, err
+		return Data{}, err
 	}
-	return m.liftable()
+	d, _, err := m.liftable()
+	return d, err
 }
 
 // Uncaptured says why the state of the module is more than its memory and its
@@ -162,21 +182,21 @@ func (m *module) mutableGlobals(wanted func(ValueType) bool) []uint32 {
 // liftable returns the active data segments if the module does without them: if
 // no code names a segment, and each has a constant place within the memory. Else
 // it returns none.
-func (m *module) liftable() ([]Segment, error) {
+func (m *module) liftable() (d Data, lifted bool, err error) {
 	r, ok := m.content(secData)
 	if !ok || m.imported[KindMemory] > 0 || len(m.memories) != 1 {
-		return nil, nil
+		return Data{}, false, nil
 	}
 	if m.dataCount >= 0 { // without a count, code cannot name segments
 		if err := m.inspectBodies(); err != nil {
-			return nil, err
+			return Data{}, false, err
 		}
 		if m.info.Uses.MemoryInit || m.info.Uses.SegmentDrops {
-			return nil, nil
+			return Data{}, false, nil
 		}
 	}
 	size := m.memories[0].Min * PageSize
-	segments := make([]Segment, 0, m.info.DataSegments)
+	d = Data{m.bin, make([]segment, 0, m.info.DataSegments)}
 	for n := r.u32("the data segments"); n > 0 && r.err == nil; n-- {
 		flag := r.u32("a data segment")
 		var at uint32
@@ -185,7 +205,7 @@ func (m *module) liftable() ([]Segment, error) {
 				r.u32("a memory index")
 			}
 			if at, ok = m.constant(&r); !ok {
-				return nil, r.err
+				return Data{}, false, r.err
 			}
 		}
 		b := r.take(r.u32("a data segment's size"), "a data segment")
@@ -193,11 +213,11 @@ func (m *module) liftable() ([]Segment, error) {
 			continue
 		}
 		if uint64(at)+uint64(len(b)) > size {
-			return nil, r.err // the engine refuses it by name
+			return Data{}, false, r.err // the engine refuses it by name
 		}
-		segments = append(segments, Segment{at, b})
+		d.segments = append(d.segments, segment{at, uint32(r.pos - len(b)), uint32(len(b))})
 	}
-	return segments, r.err
+	return d, r.err == nil, r.err
 }
 
 // constant reads a constant expression that is one i32.const.

@@ -26,8 +26,8 @@ func (d *differential) opened(p *Prepared) (api.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range p.Data {
-		if mod.ExportedMemory("memory") == nil && mod.Memory() == nil || !mod.Memory().Write(s.Offset, s.Bytes) {
+	for at, b := range p.Data.Segments() {
+		if mod.ExportedMemory("memory") == nil && mod.Memory() == nil || !mod.Memory().Write(at, b) {
 			return mod, errors.New("a segment lies outside the memory")
 		}
 	}
@@ -77,7 +77,7 @@ func TestPreparedModulesStartAlike(t *testing.T) {
 				continue
 			}
 			ran++
-			if p.Data != nil {
+			if p.Lifted {
 				lifted++
 			}
 			if p.Start {
@@ -124,7 +124,7 @@ func TestPrepareOpensGlobals(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"anchor:global:0", "anchor:global:2", "anchor:global:3", "anchor:global:4"}
-	if !slices.Equal(p.Globals, want) || p.Start || p.Data != nil {
+	if !slices.Equal(p.Globals, want) || p.Start || p.Lifted {
 		t.Fatalf("%+v (want globals %v)", p, want)
 	}
 	for engine := range engines {
@@ -163,17 +163,17 @@ func TestPrepareTakesDataOut(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		bin  []byte
-		want []Segment // nil: the module keeps them
+		want []piece // nil: the module keeps them
 	}{
-		{"active", moduleOf(secMemory, "\x01\x00\x01", secData, "\x01"+active), []Segment{{3, []byte("hi")}}},
-		{"overlapping", moduleOf(secMemory, "\x01\x00\x01", secData, "\x02"+active+"\x02\x00\x41\x04\x0b\x01o"), []Segment{{3, []byte("hi")}, {4, []byte("o")}}},
-		{"passive, not used", moduleOf(secMemory, "\x01\x00\x01", secData, "\x02\x01\x01x"+active), []Segment{{3, []byte("hi")}}},
-		{"at the end", moduleOf(secMemory, "\x01\x00\x01", secData, "\x01\x00\x41\xfe\xff\x03\x0b\x02hi"), []Segment{{65534, []byte("hi")}}},
+		{"active", moduleOf(secMemory, "\x01\x00\x01", secData, "\x01"+active), []piece{{3, []byte("hi")}}},
+		{"overlapping", moduleOf(secMemory, "\x01\x00\x01", secData, "\x02"+active+"\x02\x00\x41\x04\x0b\x01o"), []piece{{3, []byte("hi")}, {4, []byte("o")}}},
+		{"passive, not used", moduleOf(secMemory, "\x01\x00\x01", secData, "\x02\x01\x01x"+active), []piece{{3, []byte("hi")}}},
+		{"at the end", moduleOf(secMemory, "\x01\x00\x01", secData, "\x01\x00\x41\xfe\xff\x03\x0b\x02hi"), []piece{{65534, []byte("hi")}}},
 		{"beyond the end", moduleOf(secMemory, "\x01\x00\x01", secData, "\x01\x00\x41\xff\xff\x03\x0b\x02hi"), nil},
 		{"negative", moduleOf(secMemory, "\x01\x00\x01", secData, "\x01\x00\x41\x7f\x0b\x01h"), nil},
 		{"at a global", moduleOf(secMemory, "\x01\x00\x01", secGlobal, "\x01\x7f\x00\x41\x03\x0b", secData, "\x01\x00\x23\x00\x0b\x02hi"), nil},
 		{"counted, not used", moduleOf(secType, one, secFunction, "\x01\x00", secMemory, "\x01\x00\x01", secDataCount, "\x01",
-			secCode, fn(""), secData, "\x01"+active), []Segment{{3, []byte("hi")}}},
+			secCode, fn(""), secData, "\x01"+active), []piece{{3, []byte("hi")}}},
 		{"dropped", moduleOf(secType, one, secFunction, "\x01\x00", secMemory, "\x01\x00\x01", secDataCount, "\x01",
 			secCode, fn("\xfc\x09\x00"), secData, "\x01"+active), nil},
 		{"copied", moduleOf(secType, one, secFunction, "\x01\x00", secMemory, "\x01\x00\x01", secDataCount, "\x01",
@@ -184,8 +184,8 @@ func TestPrepareTakesDataOut(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if fmt.Sprint(p.Data) != fmt.Sprint(c.want) || (p.Data == nil) != (c.want == nil) {
-			t.Errorf("%s: data %v (want %v)", c.name, p.Data, c.want)
+		if fmt.Sprint(pieces(p.Data)) != fmt.Sprint(c.want) || p.Lifted != (c.want != nil) {
+			t.Errorf("%s: data %v (want %v)", c.name, pieces(p.Data), c.want)
 		}
 		info, err := Inspect(p.Wasm)
 		if err != nil || (info.DataSegments == 0) != (c.want != nil) {
@@ -245,7 +245,7 @@ func TestPrepareIsDeterministic(t *testing.T) {
 	if errA != nil || errB != nil || !bytes.Equal(a.Wasm, b.Wasm) {
 		t.Fatal("two results differ", errA, errB)
 	}
-	if len(a.Data) == 0 || len(a.Globals) == 0 {
-		t.Errorf("stock Go guest: %d segments, %d globals", len(a.Data), len(a.Globals))
+	if a.Data.Len() == 0 || len(a.Globals) == 0 {
+		t.Errorf("stock Go guest: %d segments, %d globals", a.Data.Len(), len(a.Globals))
 	}
 }

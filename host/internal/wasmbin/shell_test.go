@@ -55,8 +55,21 @@ func TestShellIsAllButTheCode(t *testing.T) {
 	}
 }
 
-func sameData(a, b []Segment) bool {
-	return slices.EqualFunc(a, b, func(a, b Segment) bool { return a.Offset == b.Offset && bytes.Equal(a.Bytes, b.Bytes) })
+func sameData(a, b Data) bool {
+	return slices.EqualFunc(pieces(a), pieces(b), func(a, b piece) bool { return a.at == b.at && bytes.Equal(a.bytes, b.bytes) })
+}
+
+// piece is one data segment.
+type piece struct {
+	at    uint32
+	bytes []byte
+}
+
+func pieces(d Data) (out []piece) {
+	for at, b := range d.Segments() {
+		out = append(out, piece{at, b})
+	}
+	return out
 }
 
 // sectionsOf are the sections of a module, those of code without it.
