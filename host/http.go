@@ -135,7 +135,7 @@ func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 		return httpAnswer{}, networkError(c, req, err)
 	}
 	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, h.limit+1))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, max(h.limit, h.limit+1))) // which may wrap around
 	switch {
 	case err != nil:
 		return httpAnswer{}, networkError(c, req, err)

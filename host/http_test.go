@@ -142,3 +142,16 @@ func TestHTTPBadURLs(t *testing.T) {
 		checkReason(t, err, want)
 	}
 }
+
+// No limit is so large that it becomes none at all, or less.
+func TestLongestLimits(t *testing.T) {
+	const most = 1<<63 - 1
+	u := webServer(t)
+	l := host.Limits{Timeout: most, InitTimeout: most, QueueTimeout: most, Fuel: most, Input: most, Output: most, LogBytes: most, HTTPBody: most}
+	p := loadAllops(t, newHost(t, host.Config{DefaultLimits: l}),
+		host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}}})
+	got, err := runFind(t, p, map[string]any{"mode": "http", "url": u.String() + "/ok"}, "")
+	if want := "200 " + u.Host + "/ body"; err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("%q, error %v (want %q)", got, err, want)
+	}
+}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
@@ -173,13 +174,17 @@ func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, 
 // capWish holds a wish to RequestFactor times the default, and notes when the
 // operator has stated nothing and the wish is cut.
 func capWish[T ~int64](cut *[]string, name string, wish, def, operator T) T {
-	if wish <= def*RequestFactor {
+	most := def * RequestFactor
+	if def > math.MaxInt64/RequestFactor {
+		most = math.MaxInt64
+	}
+	if wish <= most {
 		return wish
 	}
 	if operator == 0 {
 		*cut = append(*cut, fmt.Sprintf("asks for more %s than is given unasked (set limits.%s to grant it)", name, name))
 	}
-	return def * RequestFactor
+	return most
 }
 
 // requestedLimits reads the wishes of a manifest.

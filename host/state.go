@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -41,7 +42,7 @@ func stateOf(ctx context.Context) *callState {
 func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	c.Context, c.done = ctx, ctx.Done()
 	c.began, c.limit = clock(), limit
-	c.deadline, c.seen = c.began+limit, c.began
+	c.deadline, c.seen = c.began+min(limit, math.MaxInt64-c.began), c.began
 	c.drawn, c.hosted, c.unchecked, c.fuel, c.depth = 0, 0, 0, fuel, 0
 	if n := nestOf(ctx); n != nil {
 		c.fuel, c.depth = min(fuel, n.left.Load()), n.depth
