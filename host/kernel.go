@@ -95,6 +95,10 @@ func lightImport(module, name string) bool {
 	return module == abi.EnvModule && kernel.LocalFunctions[name] != nil
 }
 
+// inertImport says which of them call nothing of the guest: those of a module whose
+// name no link can take.
+func inertImport(module, _ string) bool { return module == abi.EnvModule }
+
 // localFunc is a function of the kernel in Go, nil if the kernel has none of
 // that name.
 func localFunc(name string) hostFunc {

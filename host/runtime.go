@@ -213,5 +213,5 @@ func (e *engine) close(ctx context.Context) error {
 // meterOptions caps what wazero does not. pages caps the memory, 0 where the
 // memory does so itself.
 func meterOptions(b wasmbin.Bounds, pages uint32) wasmbin.MeterOptions {
-	return wasmbin.MeterOptions{MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b, Light: lightImport}
+	return wasmbin.MeterOptions{MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b, Light: lightImport, Inert: inertImport}
 }

@@ -19,7 +19,7 @@ import (
 
 // codeFormat is changed when what is kept is made in another way, other than by
 // wasmbin.
-const codeFormat = "2"
+const codeFormat = "3"
 
 // codeKey names the machine code of a module: all that it depends on but wazero and
 // the processor, which are in the names of folder and file.
@@ -28,7 +28,7 @@ func codeKey(spec *Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
 	fmt.Fprintf(h, "%s %s %s\n", codeFormat, wasmbin.Revision(), spec.Digest)
 	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
 	for _, im := range spec.imports {
-		fmt.Fprintf(h, "%q %q %t\n", im.Module, im.Name, o.Light(im.Module, im.Name))
+		fmt.Fprintf(h, "%q %q %t %t\n", im.Module, im.Name, o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name))
 	}
 	h.Sum(key[:0])
 	return key

@@ -36,16 +36,17 @@ const (
 	opensChecked opening = iota
 	// opensWithLoop: nothing but straight code stands before a loop, which checks.
 	opensWithLoop
-	// opensLeaf: the function is short, has few locals and calls nothing. It cannot
-	// recurse, and who calls it in a loop or recursion checks there.
+	// opensLeaf: the function is short, has few locals and calls nothing but few
+	// inert functions. It cannot recurse, and who calls it in a loop or recursion
+	// checks there.
 	opensLeaf
 )
 
 // opening looks ahead into the body, up to the first instruction from which
 // control can go elsewhere; all of a short one.
-func (b *body) opening() opening {
+func (m *module) opening(b *body) opening {
 	r := b.r
-	straight := true
+	straight, calls := true, 0
 	var in instr
 	for !r.done() {
 		if r.next(&in, nil); r.err != nil {
@@ -56,7 +57,11 @@ func (b *body) opening() opening {
 			if straight {
 				return opensWithLoop
 			}
-		case opCall, opCallIndirect, opReturnCall, opReturnCallIn:
+		case opCall:
+			if calls++; calls > leafCalls || int(in.x) >= len(m.inert) || !m.inert[in.x] {
+				return opensChecked
+			}
+		case opCallIndirect, opReturnCall, opReturnCallIn:
 			return opensChecked
 		case opIf, opBr, opBrIf, opBrTable, opReturn, 0x00:
 			straight = false

@@ -9,8 +9,8 @@ const (
 	// then pays it in every iteration.
 	mergeWeight = 8
 	// leafSize is the size of a body in bytes up to which a function that calls
-	// nothing does without a check.
-	leafSize = 128
+	// nothing does without a check, leafCalls how many inert functions it may call.
+	leafSize, leafCalls = 128, 2
 	// outsideCost is the estimate of a function's compile time, and outsideDepth
 	// the number of loops within each other, up to which loops call the host from
 	// outside themselves. The blocks for that take time to compile, and loops in
@@ -68,7 +68,7 @@ func (w *rewriter) function(b *body) error {
 	c := &w.code
 	first := b.r.pos
 	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0], shape: shape{open: c.shape.open[:0]},
-		copied: first, opening: b.opening(), first: site{-1, -1}}
+		copied: first, opening: w.m.opening(b), first: site{-1, -1}}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
 	c.regions[0].weight = localsWeight(b.locals) + len(w.m.funcType(b.index).Results)/valuesPerWeight

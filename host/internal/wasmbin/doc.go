@@ -59,9 +59,9 @@
 // engines, and ends in the same total for every size of slices.
 //
 // Checks, which cost more than charges, stand at loop heads, at the entries of
-// functions that call others, are long or have many locals, at bulk operations,
-// within those of more than 256 KiB, and after one to two thousand instructions
-// without a loop. Every cycle of a program passes one.
+// functions that call others (few inert imports aside), are long or have many
+// locals, at bulk operations, within those of more than 256 KiB, and after one to
+// two thousand instructions without a loop. Every cycle of a program passes one.
 // At loops and entries the code that asks the host stands outside of what it
 // interrupts, see checks.go.
 package wasmbin

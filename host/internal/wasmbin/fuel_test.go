@@ -289,10 +289,50 @@ func TestLightImports(t *testing.T) {
 		{Module: "a", Name: "fast", Extern: Extern{Kind: KindFunc}},
 	}
 	m.imported[KindFunc] = 2
-	m.findLight(func(module, name string) bool { return module == "a" && name == "fast" })
+	m.findLight(&MeterOptions{Light: func(module, name string) bool { return module == "a" && name == "fast" }})
 	for i, want := range []int{weightHostCall, weightLight, 1} {
 		if got := m.weight(&instr{op: opCall, x: uint32(i)}); got != want {
 			t.Errorf("function %d weighs %d (want %d)", i, got, want)
+		}
+	}
+}
+
+// Only short functions that cannot recurse do without a check: what they call must
+// call nothing, however little it weighs.
+func TestWrappersDoWithoutACheck(t *testing.T) {
+	o := MeterOptions{
+		Light: func(_, name string) bool { return name != "slow" },
+		Inert: func(_, name string) bool { return name != "light" },
+	}
+	imported := "\x03\x01a\x05inert\x00\x00\x01a\x05light\x00\x00\x01a\x04slow\x00\x00"
+	for code, want := range map[string]opening{
+		"":                             opensLeaf,
+		"\x10\x00":                     opensLeaf, // inert
+		"\x10\x00\x10\x00":             opensLeaf,
+		"\x10\x00\x10\x00\x10\x00":     opensChecked,
+		"\x10\x01":                     opensChecked, // light
+		"\x10\x02":                     opensChecked, // slow
+		"\x10\x03":                     opensChecked, // itself
+		"\x12\x00":                     opensChecked, // in its place
+		"\x41\x00\x11\x00\x00":         opensChecked, // through a table
+		"\x10\x00\x10\x03":             opensChecked,
+		"\x02\x40\x10\x01\x0b":         opensChecked,
+		"\x02\x40\x0c\x00\x10\x03\x0b": opensChecked,
+	} {
+		text := "\x00" + code + "\x0b"
+		m, err := parse(moduleOf(secType, "\x01\x60\x00\x00", secImport, imported, secFunction, "\x01\x00",
+			secTable, "\x01\x70\x00\x01", secCode, "\x01"+string(appendU32(nil, uint32(len(text))))+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.findLight(&o)
+		if err := m.bodies(func(b *body) error {
+			if got := m.opening(b); got != want {
+				t.Errorf("% x opens as %d (want %d)", code, got, want)
+			}
+			return nil
+		}); err != nil {
+			t.Errorf("% x: %v", code, err)
 		}
 	}
 }

@@ -40,6 +40,9 @@ type MeterOptions struct {
 	// Light says which imported functions take so little time that a call of
 	// them weighs hardly more than one within the module. nil: none.
 	Light func(module, name string) bool
+	// Inert says which of those call nothing of the guest, whatever it is linked
+	// to. A short function that calls few others does without a check. nil: none.
+	Inert func(module, name string) bool
 }
 
 func (o MeterOptions) withDefaults() MeterOptions {
@@ -84,7 +87,7 @@ func (o *MeterOptions) admitted(bin []byte) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.findLight(o.Light)
+	m.findLight(o)
 	return m, m.admit(o)
 }
 

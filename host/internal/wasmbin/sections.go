@@ -57,8 +57,9 @@ type module struct {
 	// hostInTable is set when an imported function can be reached by an
 	// indirect call.
 	hostInTable bool
-	// light says which imported functions weigh little.
-	light []bool
+	// light says which imported functions weigh little, inert which of them call
+	// nothing of the module.
+	light, inert []bool
 }
 
 // parse decodes everything but the code. The counts it finds are bounded by the

@@ -17,7 +17,7 @@ func Shell(bin []byte, f Facts, o MeterOptions, mark string) (*Prepared, error) 
 	if err != nil {
 		return nil, err
 	}
-	m.findLight(o.Light)
+	m.findLight(&o)
 	if err := m.admit(&o); err != nil {
 		return nil, err
 	}

@@ -78,14 +78,16 @@ func (m *module) importWeight(i int) int {
 	return weightHostCall
 }
 
-// findLight notes which imported functions are light.
-func (m *module) findLight(light func(module, name string) bool) {
-	if light == nil {
+// findLight notes which imported functions are light, and which of them are inert.
+func (m *module) findLight(o *MeterOptions) {
+	if o.Light == nil {
 		return
 	}
 	for _, im := range m.info.Imports {
 		if im.Kind == KindFunc {
-			m.light = append(m.light, light(im.Module, im.Name))
+			light := o.Light(im.Module, im.Name)
+			m.light = append(m.light, light)
+			m.inert = append(m.inert, light && o.Inert != nil && o.Inert(im.Module, im.Name))
 		}
 	}
 }
