@@ -252,3 +252,18 @@ func TestLinksNeedWhatIsExperimental(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A link without a memory has a state all the same, or none.
+func TestLinksWithoutMemoryAreReset(t *testing.T) {
+	links(t)
+	ls := []host.Link{{Name: "odd", Spec: fixture(t, "link-odd").Spec}, {Name: "even", Spec: fixture(t, "link-even").Spec}}
+	p := load(t, newHost(t, host.Config{}), "link-parity", host.PluginConfig{State: host.StateReset, Links: ls})
+	if p.State() != host.StateReset {
+		t.Errorf("state %s: %q", p.State(), p.Notes())
+	}
+	for range 3 {
+		if _, err := p.Call(t.Context(), p.Spec().Functions[0], nil); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -39,7 +40,9 @@ type partImage struct {
 
 // find finds memory, fuel counter and mutable globals of the module.
 func (m *part) find(of *module) error {
-	m.mem = m.mod.Memory()
+	if mem := m.mod.Memory(); mem != nil && !reflect.ValueOf(mem).IsNil() { // wazero's is a nil pointer where there is none
+		m.mem = mem
+	}
 	var ok bool
 	if m.fuel, ok = m.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal); !ok {
 		return errors.New("the module lost its fuel counter")
