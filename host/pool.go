@@ -77,18 +77,23 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 	}
 	p.total++
 	p.mu.Unlock()
-	v, err := p.make(ctx)
-	if err == nil {
-		if err = see(v); err != nil {
-			p.close(v)
+	seen := false
+	defer func() {
+		if !seen { // also after a panic, or nobody could close the pool
+			p.mu.Lock()
+			p.abandon()
+			p.mu.Unlock()
 		}
-	}
+	}()
+	v, err := p.make(ctx)
 	if err != nil {
-		p.mu.Lock()
-		p.abandon()
-		p.mu.Unlock()
 		return err
 	}
+	if err := see(v); err != nil {
+		p.close(v)
+		return err
+	}
+	seen = true
 	p.ready(v)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -427,3 +427,15 @@ func TestPoolWaitsForTheCleanerWhenNoSpareCanBeMade(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A panic while the first value is made leaves no place behind.
+func TestPoolFirstPanics(t *testing.T) {
+	p, _, _ := counted(1)
+	func() {
+		defer func() { _ = recover() }()
+		_ = p.first(t.Context(), func(int64) error { panic("unexpected") })
+	}()
+	if total, _ := p.counts(); total != 0 {
+		t.Errorf("%d places taken", total)
+	}
+}
