@@ -25,6 +25,8 @@ type instance struct {
 	seen    uint64
 	denied  api.MutableGlobal
 	funcs   map[string]api.Function
+	// stackHeld is what is accounted for the stack of one of them.
+	stackHeld int64
 	// files are its descriptors, nil if it cannot change them; blind says why
 	// they cannot be watched. live counts the files it has open.
 	files *descriptors
@@ -166,5 +168,6 @@ func (in *instance) close() {
 	in.closeLinks()
 	in.kernel.Close()
 	in.lin.Free()
+	in.holdStack(0)
 	in.plugin.host.instances.give(1)
 }
