@@ -2,9 +2,7 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -20,19 +18,6 @@ import (
 // codeFormat is changed when what is kept is made in another way, other than by
 // wasmbin.
 const codeFormat = "3"
-
-// codeKey names the machine code of a module: all that it depends on but wazero and
-// the processor, which are in the names of folder and file.
-func codeKey(spec *Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %s\n", codeFormat, wasmbin.Revision(), spec.Digest)
-	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
-	for _, im := range spec.imports {
-		fmt.Fprintf(h, "%q %q %t %t\n", im.Module, im.Name, o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name))
-	}
-	h.Sum(key[:0])
-	return key
-}
 
 // probe is a module whose function probe returns 40, by way of a call, a table, a
 // global and a memory.
