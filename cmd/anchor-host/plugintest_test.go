@@ -81,12 +81,18 @@ func TestPluginTestOfSeveralPlugins(t *testing.T) {
 func TestPluginTestRunsOwnCases(t *testing.T) {
 	files := map[string]string{
 		"plugin.yaml":      "{}",
+		"[1]/plugin.yaml":  "{}",
+		"[1]/tests/a.json": `{"name": "stays", "items": ["a"], "expect": {"keep": [0]}}`,
 		"tests/cases.json": `[{"name": "stays", "items": ["a"], "expect": {"keep": [0]}}, {"name": "goes", "items": ["a"], "expect": {"keep": []}}]`,
 	}
 	dir := write(t, files)
 	own, err := ownCases(filepath.Join(dir, "build", "plugin.wasm"), "")
 	if err != nil || len(own.cases) != 2 {
 		t.Errorf("%d cases, error %v", len(own.cases), err)
+	}
+	own, err = ownCases(filepath.Join(dir, "[1]", "plugin.wasm"), "")
+	if err != nil || len(own.cases) != 1 {
+		t.Errorf("%d cases in a folder whose name is a pattern, error %v", len(own.cases), err)
 	}
 	code, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"))
 	if code != codeFailure || !strings.Contains(stdout, "FAIL own/goes (filter, lane json)") || strings.Contains(stdout, "FAIL own/stays") {

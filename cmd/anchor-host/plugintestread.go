@@ -38,11 +38,12 @@ func moduleFile(path string) (string, error) {
 		return file, nil
 	}
 	for _, sub := range []string{"", "build", "dist"} {
-		found, err := filepath.Glob(filepath.Join(path, sub, "*.wasm"))
+		dir := filepath.Join(path, sub)
+		found, err := fs.Glob(os.DirFS(dir), "*.wasm")
 		if err == nil && len(found) == 1 {
-			return found[0], nil
+			return filepath.Join(dir, found[0]), nil
 		} else if len(found) > 1 {
-			return "", fmt.Errorf("%s: %d modules: %w (name one)", filepath.Join(path, sub), len(found), host.ErrDuplicate)
+			return "", fmt.Errorf("%s: %d modules: %w (name one)", dir, len(found), host.ErrDuplicate)
 		}
 	}
 	return "", fmt.Errorf("%s: no *.wasm: %w (build the plugin first)", path, fs.ErrNotExist)
@@ -85,11 +86,12 @@ func ownCases(module, folder string) (own ownTests, err error) {
 	} else if _, err := os.Stat(folder); err != nil {
 		return own, fmt.Errorf("flag --cases: %w", err)
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	names, err := fs.Glob(os.DirFS(folder), "*.json")
 	if err != nil || folder == "" {
 		return own, err
 	}
-	for _, file := range files {
+	for _, name := range names {
+		file := filepath.Join(folder, name)
 		if !isFile(file) { // nobody named it: a pipe would be waited for
 			return own, fmt.Errorf("%s: not a regular file (a folder of cases holds files only)", file)
 		}

@@ -2,6 +2,7 @@ package authoring
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,19 +141,19 @@ func hasRustTarget(rustc string) bool {
 	if err != nil {
 		return false
 	}
-	libraries, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "libstd-*.rlib"))
+	libraries, err := fs.Glob(os.DirFS(strings.TrimSpace(string(dir))), "libstd-*.rlib")
 	return err == nil && len(libraries) > 0
 }
 
 // cargoProduct finds the module that cargo made: the only one, or the one of the
 // name in Cargo.toml.
 func cargoProduct(release, dir string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(release, "*.wasm"))
+	found, err := fs.Glob(os.DirFS(release), "*.wasm")
 	if err != nil {
 		return "", err
 	}
 	if len(found) == 1 {
-		return found[0], nil
+		return filepath.Join(release, found[0]), nil
 	}
 	manifest, err := os.ReadFile(filepath.Join(dir, "Cargo.toml"))
 	if err != nil {
