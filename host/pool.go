@@ -216,14 +216,17 @@ func (p *pool[T]) grow() {
 }
 
 // fail tells the first waiter that no value could be made, unless there are
-// values on the way for all who wait.
+// values on the way for all who wait, or lent ones that will come back: then none
+// is made before one of those has.
 func (p *pool[T]) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if coming := p.total - 1 - p.lent; len(p.waiters) > coming {
-		p.shift() <- turn[T]{err: err}
-	}
+	coming := p.total - 1
 	p.abandon()
+	if p.lent > 0 || len(p.waiters) <= coming {
+		return
+	}
+	p.shift() <- turn[T]{err: err}
 	if len(p.waiters) > 0 {
 		p.grow()
 	}

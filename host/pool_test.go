@@ -428,6 +428,53 @@ func TestPoolWaitsForTheCleanerWhenNoSpareCanBeMade(t *testing.T) {
 	}
 }
 
+// Nor is it one to fail those who wait while a value is lent: they get that one, or
+// the error when it does not come back.
+func TestPoolWaitsForALentValueWhenNoneCanBeMade(t *testing.T) {
+	broken := errors.New("no room")
+	for _, comesBack := range []bool{true, false} {
+		var made atomic.Int64
+		p := newPool(3, func(context.Context) (int64, error) {
+			if made.Add(1) > 1 {
+				return 0, broken
+			}
+			return 1, nil
+		}, func(int64) {})
+		v, err := p.get(t.Context(), longWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan error, 2)
+		for range cap(got) {
+			go func() {
+				v, err := p.get(context.Background(), longWait)
+				if err == nil {
+					p.put(v)
+				}
+				got <- err
+			}()
+		}
+		for made.Load() < 2 {
+			runtime.Gosched()
+		}
+		want := broken
+		if comesBack {
+			want = nil
+			p.put(v)
+		} else {
+			p.drop()
+		}
+		for range cap(got) {
+			if err := <-got; !errors.Is(err, want) {
+				t.Errorf("comes back %v: error %v", comesBack, err)
+			}
+		}
+		if err := p.shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A panic while the first value is made leaves no place behind.
 func TestPoolFirstPanics(t *testing.T) {
 	p, _, _ := counted(1)
