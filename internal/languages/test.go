@@ -34,7 +34,7 @@ type result struct {
 
 // testAll tests the selected examples that are built and prints or writes the
 // table.
-func testAll(ctx context.Context, o *options, out io.Writer) error {
+func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 	h, err := host.New(ctx, host.Config{})
 	if err != nil {
 		return err
@@ -43,6 +43,7 @@ func testAll(ctx context.Context, o *options, out io.Writer) error {
 	took := readTimes(o.Out)
 	var results []result
 	var errs []error
+	skipped := 0
 	for _, e := range examples() {
 		if !o.selected(e.Language) {
 			continue
@@ -50,6 +51,7 @@ func testAll(ctx context.Context, o *options, out io.Writer) error {
 		path := e.module(o.Out)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && !o.CI {
 			fmt.Fprintf(out, "%-8s %-16s skipped: not built (make plugins-all)\n", e.Language, e.Plugin)
+			skipped++
 			continue
 		}
 		r := result{example: e, Build: time.Duration(took[e.Language+"/"+e.Plugin]) * time.Millisecond, Times: map[string]time.Duration{}}
@@ -65,11 +67,14 @@ func testAll(ctx context.Context, o *options, out io.Writer) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	if o.Write && skipped > 0 {
+		return fmt.Errorf("%s: write table: %d plugins are not built (make plugins-all)", o.README, skipped)
+	}
 	if o.Write {
 		return writeTable(o.README, results)
 	}
 	fmt.Fprintf(out, "\n%s", table(results))
-	return err
+	return nil
 }
 
 // test runs the conformance kit, and in each lane the golden cases and the clock.
