@@ -27,27 +27,50 @@ func TestTableHasARowPerLanguage(t *testing.T) {
 	}
 }
 
-func TestWriteTableReplacesWhatIsBetweenTheMarks(t *testing.T) {
+func TestWriteMarkedReplacesWhatIsBetweenTheMarks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "README.md")
 	if err := os.WriteFile(path, []byte("before\n"+beginMark+"old\n"+endMark+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := writeTable(path, measured); err != nil {
+		if err := writeMarked(path, measured[0].cost()); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "before\n" + beginMark + table(measured) + endMark + "after\n"; string(b) != want {
+		if want := "before\n" + beginMark + measured[0].cost() + endMark + "after\n"; string(b) != want {
 			t.Errorf("got\n%s\nwant\n%s", b, want)
 		}
 	}
 	if err := os.WriteFile(path, []byte("no marks"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeTable(path, measured); err == nil {
+	if err := writeMarked(path, "text"); err == nil {
 		t.Error("no error about a file without marks")
+	}
+}
+
+func TestCostNamesTheLanesThatWereMeasured(t *testing.T) {
+	if got := measured[0].cost(); !strings.Contains(got, "1.2 ms in the json lane and 0.1 ms in the batch lane") || !strings.Contains(got, "4064617 bytes") {
+		t.Error(got)
+	}
+	if got := measured[2].cost(); strings.Contains(got, "json") {
+		t.Error(got)
+	}
+}
+
+// Every plugin has a README with a place for what it takes.
+func TestREADMEsHaveAPlace(t *testing.T) {
+	t.Chdir("../..")
+	for _, e := range examples() {
+		path := filepath.Join(e.Dir, "README.md")
+		if e.Language == "tinygo" {
+			path = filepath.Join(root, "tinygo", "README.md")
+		}
+		if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), beginMark) || !strings.Contains(string(b), endMark) {
+			t.Errorf("%s: no marks, error %v", path, err)
+		}
 	}
 }

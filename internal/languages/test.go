@@ -71,7 +71,7 @@ func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 		return fmt.Errorf("%s: write table: %d plugins are not built (make plugins-all)", o.README, skipped)
 	}
 	if o.Write {
-		return writeTable(o.README, results)
+		return writeAll(o.README, results)
 	}
 	fmt.Fprintf(out, "\n%s", table(results))
 	return nil
