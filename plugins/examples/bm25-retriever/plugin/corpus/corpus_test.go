@@ -297,6 +297,8 @@ func TestGlobs(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add("f.go", []byte("// Package p.\npackage p\n\n// F is.\nfunc (t *T[K]) F(a,\n\tb int) {\n}\n"))
+	f.Add("f.go", []byte("func ("))
+	f.Add("f.go", []byte("package p\n\n// F is.\nfunc (t *T"))
 	f.Add("f.md", []byte("# A\n\ntext\n```\n# x"))
 	f.Add("f.jsonl", []byte(`{"_id": 1, "text": "x"}`))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {

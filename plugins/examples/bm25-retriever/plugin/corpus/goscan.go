@@ -107,9 +107,9 @@ func (s *goScanner) function() (goDecl, bool) {
 	exported := s.pastClause
 	if len(rest) > 0 && rest[0] == '(' {
 		decl.kind = "method"
-		end := max(bytes.IndexByte(rest, ')'), 1)
-		receiver := receiverType(rest[1:end])
-		rest = bytes.TrimLeft(rest[end+1:], " ")
+		inside, after, _ := bytes.Cut(rest[1:], []byte(")"))
+		receiver := receiverType(inside)
+		rest = bytes.TrimLeft(after, " ")
 		exported = exported && isExported(receiver)
 		decl.name = string(receiver) + "."
 	}
