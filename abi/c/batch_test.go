@@ -29,7 +29,7 @@ func compile(t *testing.T) string {
 	path, err := exec.LookPath(cc)
 	if err != nil {
 		msg := fmt.Sprintf("NO C COMPILER: %s is not installed, so anchor_batch.h is NOT TESTED (install gcc or clang, or set CC)", cc)
-		if os.Getenv("CI") == "true" {
+		if os.Getenv("CI") != "" {
 			t.Fatal(msg)
 		}
 		t.Log(msg)

@@ -142,7 +142,7 @@ export class Cursor {
     }
   }
 
-  // \uXXXX, and two of them for a character beyond the 16-bit range; half a pair
+  // \u and four digits, and two of them for a character beyond the 16-bit range; half a pair
   // is U+FFFD.
   private unicode(to: Buffer): void {
     let c = this.hex();
