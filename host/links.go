@@ -32,6 +32,14 @@ type linked struct {
 	circle *circle
 }
 
+// CheckLinks refuses links that [Host.Load] would refuse for a module, on a host
+// without functions of the embedder's. wasi says that the module is offered the
+// functions of WASI, as in [PluginConfig]. Errors: ErrImport, ErrSignature, ErrConfig.
+func CheckLinks(spec *Spec, links []Link, wasi bool) error {
+	p := &Plugin{host: &Host{}, spec: spec, cfg: PluginConfig{Links: links, WASI: wasi}}
+	return p.checkLinks()
+}
+
 // checkLinks holds the imports of the module and of its links against what there
 // is, and puts the links into the order in which they are made.
 func (p *Plugin) checkLinks() error {

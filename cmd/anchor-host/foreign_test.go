@@ -87,9 +87,17 @@ func TestLinkedSteps(t *testing.T) {
 	if code != codeInvalid || !strings.Contains(stderr, `"Lib" is no name of a plugin`) {
 		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
-	_, _, stderr = run(t, "", "build", "-c", config(", links: {other: link-lib}"), "hello there")
-	if !strings.Contains(stderr, `import "shout" of module "lib": unusable import`) {
-		t.Errorf("stderr:\n%s", stderr)
+	for _, links := range []string{"", ", links: {other: link-lib}", ", links: {lib: foreign-step}"} {
+		for _, args := range [][]string{{"build", "hello there"}, {"config", "validate"}} {
+			code, _, stderr = run(t, "", append(args, "-c", config(links))...)
+			if (code == codeInvalid) != (args[0] == "config") || !strings.Contains(stderr, `import "shout" of module "lib": unusable import`) {
+				t.Errorf("%s%s: exit code %d, stderr:\n%s", args[0], links, code, stderr)
+			}
+		}
+	}
+	code, _, stderr = run(t, "", "config", "validate", "-c", config(`, links: {"extism:host/env": link-lib}`))
+	if code != codeInvalid || !strings.Contains(stderr, "instances.main.links: ") || !strings.Contains(stderr, "the name is taken by this host") {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 	}
 }
 

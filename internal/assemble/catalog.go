@@ -51,6 +51,19 @@ func (c *catalog) spec(plugin string) (*host.Spec, *Unavailable) {
 	return e.Spec, nil
 }
 
+// links are the modules that an instance links to. With an error comes the name of
+// the link.
+func (c *catalog) links(i config.Instance) (links []host.Link, name string, missing *Unavailable) {
+	for _, name := range slices.Sorted(maps.Keys(i.Links)) {
+		spec, missing := c.spec(i.Links[name])
+		if missing != nil {
+			return nil, name, missing
+		}
+		links = append(links, host.Link{Name: name, Spec: spec})
+	}
+	return links, "", nil
+}
+
 func (c *catalog) near(plugin string) string {
 	if n := abi.Nearest(plugin, slices.Concat(slices.Sorted(maps.Keys(c.entries)), c.others)); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)

@@ -141,7 +141,7 @@ func (p *plugins) open(ctx context.Context, name string, instance config.Instanc
 		return nil, nil, &Unavailable{Plugin: name, Code: ReasonInvalidPlugin, Err: err}
 	}
 	cfg := pluginConfig(name, instance, p.options.Path)
-	if cfg.Links, missing = p.links(instance); missing != nil {
+	if cfg.Links, _, missing = p.catalog.links(instance); missing != nil {
 		missing.Plugin = name
 		return spec, nil, missing
 	}
@@ -155,19 +155,6 @@ func (p *plugins) open(ctx context.Context, name string, instance config.Instanc
 // modulesOf are the modules of an instance: its plugin, and what that links to.
 func modulesOf(i config.Instance) []string {
 	return append([]string{i.Plugin}, slices.Sorted(maps.Values(i.Links))...)
-}
-
-// links are the modules that an instance links to.
-func (p *plugins) links(i config.Instance) ([]host.Link, *Unavailable) {
-	var links []host.Link
-	for _, name := range slices.Sorted(maps.Keys(i.Links)) {
-		spec, missing := p.catalog.spec(i.Links[name])
-		if missing != nil {
-			return nil, missing
-		}
-		links = append(links, host.Link{Name: name, Spec: spec})
-	}
-	return links, nil
 }
 
 // hasFunctions reports whether a step calls a function of an instance by name.

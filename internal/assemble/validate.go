@@ -95,10 +95,10 @@ func (v *validator) instance(name string, i config.Instance) {
 	if err := checkDigest(i, spec); err != nil {
 		v.find(at+".digest", err)
 	}
-	for _, link := range slices.Sorted(maps.Keys(i.Links)) {
-		if _, missing := v.catalog.spec(i.Links[link]); missing != nil {
-			v.find(at+".links."+link, missing)
-		}
+	if links, link, missing := v.catalog.links(i); missing != nil {
+		v.find(at+".links."+link, missing)
+	} else if err := host.CheckLinks(spec, links, i.WASI); err != nil {
+		v.find(strict.Join(at, "links"), err)
 	}
 	if spec.Foreign {
 		return
@@ -121,6 +121,12 @@ func (v *validator) use(u use) {
 			v.warned[name] = true
 		}
 		return // an instance is reported where it stands
+	}
+	if u.Instance == "" {
+		if err := host.CheckLinks(spec, nil, false); err != nil {
+			v.find(u.path, fmt.Errorf("plugin %q: %w", instance.Plugin, err))
+			return
+		}
 	}
 	if u.step != nil && u.step.Function != "" {
 		if err := host.CheckFunction(spec, u.step.Function, u.step.Input, u.step.Output); err != nil {
