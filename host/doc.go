@@ -33,7 +33,8 @@
 // # Trust
 //
 // Guests are hostile. Every pointer, length, count, row, score and text from a
-// guest is checked where it enters; only mem.go touches linear memory. A guest
+// guest is checked where it enters; only mem.go reads what a guest points to, and
+// only part.go, which captures and restores it, the memory as a whole. A guest
 // cannot panic, block or outgrow the host: fuel, time, memory, tables, input,
 // output, log, HTTP bodies, instances and added items are bounded, and every
 // bound has a finite default. Token counts of guests are ignored: the host
