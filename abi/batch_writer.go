@@ -217,7 +217,7 @@ func (w *BatchWriter) putStrings(dst []byte, c Column, slot int) error {
 		if len(s) != int(to-from) {
 			return &RowError{i, c, valueError("changed between Plan and Write")}
 		}
-		copy(dst[from:to], s)
+		copyText(dst[from:to], s)
 	}
 	return nil
 }

@@ -30,6 +30,9 @@ type Grant struct {
 	// MaxTextBytes is the most bytes of text that edits and new items carry
 	// together; 0 means that only the output limit bounds them.
 	MaxTextBytes int64
+	// Decoded says that the change set is as [DecodeChanges] or [DecodeChangesJSON]
+	// returned it, so that its texts are known to be UTF-8.
+	Decoded bool
 }
 
 // ChangeError is what is wrong with a change set: the first thing found.
@@ -208,10 +211,12 @@ func (k *checker) edits() *ChangeError {
 	return nil
 }
 
+const notUTF8 = "is not valid UTF-8"
+
 // content checks text that edits and new items carry.
 func (k *checker) content(part string, i int, row int64, s string) *ChangeError {
-	if !utf8.ValidString(s) {
-		return wrong(part, i, row, "content is not valid UTF-8")
+	if !k.g.Decoded && !utf8.ValidString(s) {
+		return wrong(part, i, row, "content "+notUTF8)
 	}
 	k.text += int64(len(s))
 	if k.g.MaxTextBytes > 0 && k.text > k.g.MaxTextBytes {
@@ -276,7 +281,7 @@ func (k *checker) item(i int, it *NewItem) *ChangeError {
 		return err
 	}
 	if !utf8.ValidString(it.Key) {
-		return wrong("items", i, -1, "key is not valid UTF-8")
+		return wrong("items", i, -1, "key "+notUTF8)
 	}
 	if err := checkScore("items", i, -1, it.Score); err != nil {
 		return err

@@ -28,8 +28,8 @@ type changesReader struct {
 }
 
 // DecodeChanges reads a change set of the batch lane. Nothing in the result
-// aliases b. It checks the layout; whether the rows exist and the step may do
-// all this is for [Changes.Check]. The error is a *[ChangeError].
+// aliases b. It checks the layout, and that texts are UTF-8; whether the rows exist
+// and the step may do all this is for [Changes.Check]. The error is a *[ChangeError].
 func DecodeChanges(b []byte) (*Changes, error) {
 	d, err := openDirectory(b, ChangesMagic)
 	if err != nil {
@@ -137,7 +137,10 @@ func (r *changesReader) textEdits(id Section, sec []byte) error {
 		return err
 	}
 	for i, row := range r.textRows {
-		s := strings.Clone(v.at(i))
+		s, ok := cloneText(v.at(i))
+		if !ok {
+			return &ChangeError{Part: "edits", Index: i, Row: int64(row), Msg: "content " + notUTF8, Err: ErrMalformed}
+		}
 		r.edits = append(r.edits, Edit{Row: row, Content: &s})
 	}
 	r.textRows = nil
@@ -250,8 +253,11 @@ func (r *changesReader) items() error {
 	r.c.Items = make([]NewItem, r.d.rows)
 	for i := range r.c.Items {
 		it := &r.c.Items[i]
+		var ok bool
+		if it.Content, ok = cloneText(r.texts.at(i)); !ok {
+			return &ChangeError{Part: "items", Index: i, Row: -1, Msg: "content " + notUTF8, Err: ErrMalformed}
+		}
 		it.Key = strings.Clone(r.keys.at(i))
-		it.Content = strings.Clone(r.texts.at(i))
 		it.Source = strings.Clone(r.sources.at(i))
 		if r.scores != nil {
 			it.Score = r.scores[i]

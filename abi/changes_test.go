@@ -288,6 +288,35 @@ func TestDecodeChangesJSONErrors(t *testing.T) {
 	}
 }
 
+// Text that is no UTF-8 is refused while it is copied, wherever in it that is.
+func TestDecodeChangesText(t *testing.T) {
+	long := strings.Repeat("ü", 1<<16)
+	for _, text := range []string{"\xff", "a\xc3", long + "\x80", "\xbc" + long, long + "\xc3" + long, long[1:]} {
+		for want, c := range map[string]*Changes{
+			"changes: edits[1]: row 3: content is not valid UTF-8": {Edits: []Edit{{Row: 2, Content: &long}, {Row: 3, Content: &text}}},
+			"changes: items[1]: content is not valid UTF-8":        {Items: []NewItem{{Content: long}, {Content: text}}},
+		} {
+			b, err := AppendChanges(nil, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := DecodeChanges(b)
+			var ce *ChangeError
+			if got != nil || err == nil || err.Error() != want || !errors.As(err, &ce) || !errors.Is(err, ErrMalformed) {
+				t.Errorf("%d bytes: got %v, want %s", len(text), err, want)
+			}
+		}
+	}
+	c := &Changes{Edits: []Edit{{Row: 2, Content: &long}}, Items: []NewItem{{Content: long}}}
+	b, err := AppendChanges(nil, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DecodeChanges(b); err != nil || *got.Edits[0].Content != long || got.Items[0].Content != long {
+		t.Errorf("got other texts, or the error %v", err)
+	}
+}
+
 // Edits of one row may come in pieces, in any order.
 func TestEditsMerge(t *testing.T) {
 	got, err := DecodeChangesJSON([]byte(`{"edits":[{"row":2,"priority":3},{"row":1,"content":"b"},{"row":2,"content":"a"},{"row":0}]}`))

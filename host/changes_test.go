@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -229,6 +230,9 @@ func checkApplied(t *testing.T, o *operation, before, after []pipeline.Item) {
 	for i := range after {
 		if err := after[i].Validate(); err != nil {
 			t.Fatal(err)
+		}
+		if !utf8.ValidString(after[i].Content) {
+			t.Fatalf("item %d has a text that is not UTF-8: %q", i, after[i].Content)
 		}
 	}
 	outside := func(items []pipeline.Item) []pipeline.Item {

@@ -179,7 +179,7 @@ func (o *operation) setGrant(opts StepOptions) error {
 	o.grant = grant{
 		source: opts.Source, ceiling: opts.MaxPriority, wish: o.spec.MaxPriority, tokens: l.Tokens,
 		// Which priority is allowed depends on the item: apply checks it.
-		Grant: abi.Grant{Writes: o.spec.Writes, MaxItems: l.Items, MaxPriority: pipeline.MaxPriority},
+		Grant: abi.Grant{Writes: o.spec.Writes, MaxItems: l.Items, MaxPriority: pipeline.MaxPriority, Decoded: true},
 	}
 	switch {
 	case o.grant.source != "":
