@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 )
 
 // Result returns the change set, or the first mistake in it. nil without an
@@ -87,7 +88,7 @@ func (c *Changes) check() error {
 }
 
 func checkEdit(e *abi.Edit) error {
-	if e.Content != nil && !utf8.ValidString(*e.Content) {
+	if e.Content != nil && !validText(*e.Content) {
 		return Errorf("set text: row %d: %w", e.Row, errUTF8)
 	}
 	if err := checkMetadata(e.Metadata); err != nil {
@@ -100,10 +101,21 @@ func checkItem(it *NewItem) error {
 	if !(it.Score >= 0 && it.Score <= 1) {
 		return Errorf("score %v is not within 0..1", it.Score)
 	}
-	if !utf8.ValidString(it.Content) || !utf8.ValidString(it.Key) || !utf8.ValidString(it.Source) {
+	if !validText(it.Content) || !utf8.ValidString(it.Key) || !utf8.ValidString(it.Source) {
 		return errUTF8
 	}
 	return checkMetadata(it.Metadata)
+}
+
+// validText reports whether s is UTF-8. The texts of a request are, so what is cut
+// out of one is as long as it was not cut within a character. The host looks at all
+// of it in any case: this is for the better message.
+func validText(s string) bool {
+	if !mem.Holds(s) {
+		return utf8.ValidString(s)
+	}
+	last, n := utf8.DecodeLastRuneInString(s)
+	return utf8.RuneStart(s[0]) && (last != utf8.RuneError || n > 1)
 }
 
 var errUTF8 = errors.New("text is not UTF-8 (repair it with strings.ToValidUTF8)")

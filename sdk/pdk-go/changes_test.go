@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 )
 
 func ExampleChanges() {
@@ -81,6 +85,45 @@ func TestChanges(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of a text that is cut out of the request only the ends are looked at.
+func TestTextOfTheRequest(t *testing.T) {
+	const whole = "añ€😀\uFFFDz"
+	var w abi.BatchWriter
+	size, err := w.Plan(abi.ItemRows{{Content: whole}}, abi.ColumnSet(0).With(abi.ColumnText), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := mem.Reserve(uint32(size))
+	if err := w.Write(mem.Buffer()[:size]); err != nil {
+		t.Fatal(err)
+	}
+	in, err := mem.Input(addr, uint32(size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := abi.OpenBatch(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := pdk.NewChanges(1)
+	for from := range len(whole) + 1 {
+		for to := from; to <= len(whole); to++ {
+			text := pdk.NewRequest(b).Items.At(0).Text()[from:to]
+			c.Reset(1)
+			c.SetText(0, text)
+			if _, err := c.Result(); (err == nil) != utf8.ValidString(text) {
+				t.Errorf("%q: error %v", text, err)
+			}
+			if held := mem.Holds(text); held != (text != "") {
+				t.Errorf("%q: held %v", text, held)
+			}
+		}
+	}
+	if mem.Holds(whole) || mem.Holds(strings.Clone(whole)) {
+		t.Error("a text from elsewhere is taken for one of the request")
 	}
 }
 

@@ -108,6 +108,17 @@ func Buffer() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(state.in))), 8*len(state.in))
 }
 
+// Holds reports whether s lies in the reserved buffer, as a text of the batch does
+// and any part of it.
+func Holds(s string) bool {
+	in := Buffer()
+	if len(s) == 0 || len(in) == 0 {
+		return false
+	}
+	from := uintptr(unsafe.Pointer(unsafe.StringData(s))) - uintptr(unsafe.Pointer(unsafe.SliceData(in)))
+	return from < uintptr(len(in)) && uintptr(len(s)) <= uintptr(len(in))-from
+}
+
 // Output returns the answer buffer, empty, to append to.
 func Output() []byte { return state.out[:0] }
 
