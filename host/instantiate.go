@@ -163,15 +163,21 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	return in.late()
 }
 
-// instantiateModule asks wazero for an instance. Its own panics, such as that of
-// a memory the host's budget has no room for, become errors.
+// instantiateModule asks wazero for an instance, and fills its tables. wazero's own
+// panics, such as that of a memory the host's budget has no room for, become errors.
 func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			mod, err = nil, faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", r)
 		}
 	}()
-	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig())
+	if mod, err = in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig()); err != nil {
+		return nil, err
+	}
+	if err := m.elements.Fill(mod); err != nil {
+		return nil, errors.Join(err, mod.Close(context.Background()))
+	}
+	return mod, nil
 }
 
 func (in *instance) moduleConfig() wazero.ModuleConfig {

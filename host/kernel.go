@@ -162,6 +162,10 @@ func (e *engine) findKernel(ctx context.Context) {
 	}
 }
 
+// kernelConfig has a source of random numbers, which a kernel does not need: wazero
+// would make one for each.
+var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(randomSource)
+
 // open makes a kernel. Its memory is that of the context.
 func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Linked, err error) {
 	defer func() {
@@ -169,7 +173,7 @@ func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Link
 			mod, k, err = nil, nil, faultf(abi.ReasonMemory, "no room for the memory of the Extism functions: %v", r)
 		}
 	}()
-	mod, err = l.rt.InstantiateModule(ctx, l.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	mod, err = l.rt.InstantiateModule(ctx, l.compiled, kernelConfig)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make kernel: %w", err)
 	}

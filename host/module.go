@@ -11,6 +11,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -34,6 +35,8 @@ type module struct {
 	open   *wasmbin.Prepared
 	// segments are the data segments that are left to the host.
 	segments func() (wasmbin.Data, error)
+	// elements are those of its tables, nil where wazero fills them.
+	elements *tables.Elements
 	users    int
 }
 
@@ -64,6 +67,9 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 		return nil, nil, err
 	}
 	m.key = key
+	if e.fills {
+		m.elements = tables.Take(m.compiled)
+	}
 	h.mu.Lock()
 	h.modules[key] = m
 	h.mu.Unlock()

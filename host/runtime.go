@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -27,6 +28,8 @@ type engine struct {
 	cache *codeCache
 	// shrinks says that memories that grew can be made smaller again.
 	shrinks bool
+	// fills says that the host fills the tables of instances.
+	fills bool
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
@@ -59,7 +62,9 @@ func newEngine(ctx context.Context, kind, cacheDir string, portable bool, functi
 	if err := e.offer(ctx, functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
-	e.alone(func() { e.shrinks = !portable && linear.CanShrink(ctx, e.rt) })
+	if !portable {
+		e.alone(func() { e.shrinks, e.fills = linear.CanShrink(ctx, e.rt), tables.Works(ctx, e.rt) })
+	}
 	return e, nil
 }
 

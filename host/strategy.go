@@ -23,11 +23,14 @@ type Strategy struct {
 	// Linked says that compiled guests are linked to a module with Extism's
 	// functions. If not, each of them is a call of the host.
 	Linked bool
+	// Fills says that the host fills the tables of further instances. If not,
+	// wazero does, which takes longer.
+	Fills bool
 }
 
 // String describes the strategy in a line.
 func (s Strategy) String() string {
-	memory, grown, functions := "slices", "replaced", "calls of the host"
+	memory, grown, functions, tables := "slices", "replaced", "calls of the host", "wazero"
 	if s.Mapped {
 		memory = "reserved mappings"
 	}
@@ -40,7 +43,11 @@ func (s Strategy) String() string {
 	if s.Linked {
 		functions = "linked to guests"
 	}
-	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s", s.Finds, memory, grown, functions)
+	if s.Fills {
+		tables = "the host"
+	}
+	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; tables are filled by %s",
+		s.Finds, memory, grown, functions, tables)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -53,6 +60,6 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	e.findKernel(ctx)
 	e.settling.Unlock()
 	return Strategy{
-		Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks, Linked: e.linked != nil,
+		Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks, Linked: e.linked != nil, Fills: e.fills,
 	}, e.close(ctx)
 }
