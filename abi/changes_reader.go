@@ -25,34 +25,53 @@ type changesReader struct {
 	prioRows  []uint32
 	scoreRows []uint32
 	edits     []Edit
+	// keep and order are memory for the lists of that name.
+	keep, order []uint32
 }
 
 // DecodeChanges reads a change set of the batch lane. Nothing in the result
 // aliases b. It checks the layout, and that texts are UTF-8; whether the rows exist
 // and the step may do all this is for [Changes.Check]. The error is a *[ChangeError].
 func DecodeChanges(b []byte) (*Changes, error) {
-	d, err := openDirectory(b, ChangesMagic)
-	if err != nil {
-		return nil, malformed(err)
+	c := new(Changes)
+	if err := c.Decode(b); err != nil {
+		return nil, err
 	}
-	r := changesReader{d: d, c: new(Changes)}
+	return c, nil
+}
+
+// Decode is [DecodeChanges] into c, whatever was in it; Keep and Order take the place of
+// those before. After an error there are no changes in c.
+func (c *Changes) Decode(b []byte) error {
+	r := changesReader{c: c, keep: c.Keep[:0], order: c.Order[:0]}
+	*c = Changes{}
+	err := r.read(b)
+	if err != nil {
+		*c = Changes{}
+		return malformed(err)
+	}
+	return nil
+}
+
+// read reads all sections.
+func (r *changesReader) read(b []byte) (err error) {
+	if r.d, err = openDirectory(b, ChangesMagic); err != nil {
+		return err
+	}
 	for {
 		id, sec, err := r.d.next()
 		switch {
 		case err != nil:
-			return nil, malformed(err)
+			return err
 		case id == 0:
-			if err := r.finish(); err != nil {
-				return nil, malformed(err)
-			}
-			return r.c, nil
+			return r.finish()
 		case id < 256:
 			err = r.column(id, sec)
 		default:
 			err = r.part(id, sec)
 		}
 		if err != nil {
-			return nil, malformed(err)
+			return err
 		}
 	}
 }
@@ -99,36 +118,38 @@ func (r *changesReader) column(id Section, sec []byte) (err error) {
 func (r *changesReader) part(id Section, sec []byte) (err error) {
 	switch id {
 	case SectionKeep:
-		r.c.Keep, err = r.rowList(id, sec)
+		r.c.Keep, err = r.rowList(id, sec, r.keep)
 	case SectionTextRows:
-		r.textRows, err = r.rowList(id, sec)
+		r.textRows, err = r.rowList(id, sec, nil)
 	case SectionTextValues:
 		err = r.textEdits(id, sec)
 	case SectionMetadataRows:
-		r.metaRows, err = r.rowList(id, sec)
+		r.metaRows, err = r.rowList(id, sec, nil)
 	case SectionMetadataValues:
 		err = r.metadataEdits(id, sec)
 	case SectionPriorityRows:
-		r.prioRows, err = r.rowList(id, sec)
+		r.prioRows, err = r.rowList(id, sec, nil)
 	case SectionPriorityValues:
 		err = r.priorityEdits(id, sec)
 	case SectionScoreRows:
-		r.scoreRows, err = r.rowList(id, sec)
+		r.scoreRows, err = r.rowList(id, sec, nil)
 	case SectionScoreValues:
 		err = r.rowScores(id, sec)
 	case SectionOrder:
-		r.c.Order, err = r.rowList(id, sec)
+		r.c.Order, err = r.rowList(id, sec, r.order)
 	}
 	return err
 }
 
-// rowList copies a list of rows; an empty one is not nil.
-func (r *changesReader) rowList(id Section, sec []byte) ([]uint32, error) {
+// rowList copies a list of rows, into room if there is enough; an empty one is not nil.
+func (r *changesReader) rowList(id Section, sec []byte, room []uint32) ([]uint32, error) {
 	if err := r.d.size(id, sec, len(sec)&^3); err != nil {
 		return nil, err
 	}
-	rows := make([]uint32, 0, len(sec)/4)
-	return append(rows, u32s(sec)...), nil
+	if room == nil || cap(room) < len(sec)/4 {
+		room = make([]uint32, 0, len(sec)/4)
+	}
+	return append(room, u32s(sec)...), nil
 }
 
 func (r *changesReader) textEdits(id Section, sec []byte) error {

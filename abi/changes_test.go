@@ -367,6 +367,19 @@ func TestStorageUsedAgain(t *testing.T) {
 			t.Errorf("set %d: %d bytes, error %v; afresh %d bytes, error %v", i, len(got), err, len(want), wantErr)
 		}
 	}
+	var into Changes
+	for i, c := range sets {
+		b, err := AppendChanges(nil, c)
+		if err != nil {
+			continue
+		}
+		if err := into.Decode(b); err != nil || !reflect.DeepEqual(&into, c) {
+			t.Errorf("set %d: decoded %+v, error %v; want %+v", i, into, err, c)
+		}
+	}
+	if into.Decode([]byte("no change set")) == nil || !reflect.DeepEqual(into, Changes{}) {
+		t.Errorf("after an error there are changes: %+v", into)
+	}
 	var v Batch
 	for _, cols := range []ColumnSet{ColumnSet(0).With(ColumnText).With(ColumnScore), ColumnSet(0).With(ColumnID)} {
 		var bw BatchWriter

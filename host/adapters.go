@@ -31,7 +31,7 @@ type postProcessor struct{ o *operation }
 func (p postProcessor) Isolated() {}
 
 func (p postProcessor) Process(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
-	return p.o.changeItems(ctx, q, items, 0)
+	return p.o.changeItems(ctx, q, items, nil, 0)
 }
 
 // Reranker returns the operation rerank as a pipeline.Reranker.
@@ -51,7 +51,7 @@ func (r reranker) Rerank(ctx context.Context, q *pipeline.Query, items []pipelin
 	if topK <= 0 {
 		topK = r.o.topK
 	}
-	return r.o.changeItems(ctx, q, items, topK)
+	return r.o.changeItems(ctx, q, items, nil, topK)
 }
 
 // Filter returns the operation filter as a pipeline.Filter. Items outside the

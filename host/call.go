@@ -1,6 +1,8 @@
 package host
 
 import (
+	"sync"
+
 	"github.com/anchor-host/anchor-host/abi"
 )
 
@@ -187,9 +189,22 @@ func (in *instance) readChanges() (*abi.Changes, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := abi.DecodeChanges(b)
-	if err != nil {
+	c := changeSets.Get().(*abi.Changes)
+	if err := c.Decode(b); err != nil {
 		return nil, &fault{code: abi.ReasonInvalidOutput, err: err}
 	}
 	return c, nil
+}
+
+// changeSets are change sets whose lists of rows may be used again.
+var changeSets = sync.Pool{New: func() any { return new(abi.Changes) }}
+
+// forget lets the lists of c be used again. Nothing may refer to them, nor to c.
+func forget(c *abi.Changes) {
+	const most = 1 << 16
+	if c == nil || cap(c.Keep) > most || cap(c.Order) > most {
+		return
+	}
+	*c = abi.Changes{Keep: c.Keep[:0], Order: c.Order[:0]}
+	changeSets.Put(c)
 }

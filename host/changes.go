@@ -42,13 +42,13 @@ func (v *rowView) keep(keep []uint32) []pipeline.Item {
 		return v.items
 	}
 	if v.at == nil {
-		out := make([]pipeline.Item, len(keep))
+		out := v.list(len(keep))[:len(keep)]
 		for i, r := range keep {
 			out[i] = v.items[r]
 		}
 		return out
 	}
-	out := make([]pipeline.Item, 0, len(v.items)-len(v.at)+len(keep))
+	out := v.list(len(v.items) - len(v.at) + len(keep))
 	row := 0 // the row that the next visible item is
 	for i := range v.items {
 		if row == len(v.at) || int(v.at[row]) != i {
@@ -182,7 +182,7 @@ func (e *editor) deal() {
 // place puts the sequence where the visible rows were; what is left over, and
 // new items that no order names, go to the end.
 func (e *editor) place() []pipeline.Item {
-	out := make([]pipeline.Item, 0, len(e.v.items)+len(e.c.Items))
+	out := e.v.list(len(e.v.items) + len(e.c.Items))
 	rest, row := e.sequence, 0
 	for i := range e.v.items {
 		if e.v.at != nil && (row == len(e.v.at) || int(e.v.at[row]) != i) {

@@ -12,6 +12,16 @@ import (
 type rowView struct {
 	items []pipeline.Item
 	at    []int32
+	// spare is memory for the list that comes of the items, or nil.
+	spare []pipeline.Item
+}
+
+// list returns an empty list for n items.
+func (v *rowView) list(n int) []pipeline.Item {
+	if n <= cap(v.spare) {
+		return v.spare[:0]
+	}
+	return make([]pipeline.Item, 0, n)
 }
 
 // visible makes the view of the items of the given scope.

@@ -35,17 +35,25 @@ func (s *changeStep) Isolated() {}
 
 // Run implements pipeline.Step.
 func (s *changeStep) Run(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
-	return s.o.changeItems(ctx, q, items, s.o.topK)
+	return s.RunInto(ctx, q, items, nil)
 }
 
-// changeItems shows the guest the items of its scope and applies its changes.
-func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items []pipeline.Item, topK int) ([]pipeline.Item, error) {
+// RunInto implements pipeline.ListWriter.
+func (s *changeStep) RunInto(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item) ([]pipeline.Item, error) {
+	return s.o.changeItems(ctx, q, items, spare, s.o.topK)
+}
+
+// changeItems shows the guest the items of its scope and applies its changes, in spare
+// if they have room there.
+func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item, topK int) ([]pipeline.Item, error) {
 	v := visible(items, o.scope)
+	v.spare = spare
 	env := abi.Envelope{Query: abiQuery(q), TopK: topK, TokensLeft: tokensLeft(ctx, items)}
 	c, err := o.changes(ctx, v, &env)
 	if err != nil {
 		return nil, err
 	}
+	defer forget(c)
 	return o.apply(ctx, v, c, topK)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,9 +16,10 @@ var errExited = errors.New("step called runtime.Goexit")
 // step is a configured step and what the build needs to know about it.
 type step struct {
 	StepConfig
-	appender Appender // nil for a step that is none
-	isolated bool     // needs no protection
-	blind    bool     // native, but never hands on the items
+	appender Appender   // nil for a step that is none
+	writer   ListWriter // nil for a step that is none
+	isolated bool       // needs no protection
+	blind    bool       // native, but never hands on the items
 	module   ModuleInfo
 	group    int // on the first of a group: how many run at the same time
 }
@@ -38,6 +40,7 @@ func newStep(cfg StepConfig) (step, error) {
 	}
 	st := step{StepConfig: cfg, isolated: isolated(cfg.Step), module: moduleOf(cfg.Step)}
 	st.appender, _ = cfg.Step.(Appender)
+	st.writer, _ = cfg.Step.(ListWriter)
 	if a, ok := cfg.Step.(adapter); ok {
 		st.blind = !a.showsItems()
 	}
@@ -101,7 +104,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, queries []Quer
 	b.show(group)
 	if len(group) == 1 {
 		b.p.onStepStart(ctx, group[0].Name, b.items)
-		out := b.attempt(ctx, &group[0], &queries[0], b.items, b.mark(), false)
+		out := b.attemptAlone(ctx, &group[0], &queries[0])
 		b.at = b.at.Add(out.took)
 		return b.settle(ctx, &group[0], out, next)
 	}
@@ -116,7 +119,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, queries []Quer
 		running.Go(func() {
 			out := outcome{err: errExited}
 			defer func() { outcomes[i] <- out }()
-			out = b.attempt(groupCtx, &group[i], &queries[i], items, b.p.now(), true)
+			out = b.attempt(groupCtx, &group[i], &queries[i], items, nil, b.p.now(), true)
 		})
 	}
 	for i := range group {
@@ -128,15 +131,38 @@ func (b *build) runGroup(ctx context.Context, group, next []step, queries []Quer
 	return nil
 }
 
+// attemptAlone runs a step that nothing else runs beside.
+func (b *build) attemptAlone(ctx context.Context, st *step, own *Query) outcome {
+	began := b.mark()
+	if st.keeps() {
+		b.scratch.lists.shown()
+	}
+	if !b.lends() || st.writer == nil {
+		return b.attempt(ctx, st, own, b.items, nil, began, false)
+	}
+	l := &b.scratch.lists
+	out := b.attempt(ctx, st, own, b.items, l.spare(len(b.items)), began, false)
+	if out.err != nil {
+		l.filled(nil)
+	} else {
+		l.filled(out.items)
+	}
+	return out
+}
+
+// lends reports whether lists are used again: a log of the items refers to all of them.
+func (b *build) lends() bool { return b.story == nil }
+
 // attempt runs a step under its timeout and checks its answer. It changes nothing
-// of the build. own is for the query that the step may do with what it likes.
-func (b *build) attempt(ctx context.Context, st *step, own *Query, items []Item, began time.Time, grouped bool) outcome {
+// of the build. own is for the query that the step may do with what it likes, spare what
+// is lent to a writer.
+func (b *build) attempt(ctx context.Context, st *step, own *Query, items, spare []Item, began time.Time, grouped bool) outcome {
 	if st.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, st.Timeout)
 		defer cancel()
 	}
-	out, err := st.protected(ctx, b.query, own, items, grouped)
+	out, err := st.protected(ctx, b.query, own, items, spare, grouped)
 	if err == nil && !sameList(out, items) {
 		err = validateItems(out)
 	}
@@ -144,20 +170,29 @@ func (b *build) attempt(ctx context.Context, st *step, own *Query, items []Item,
 }
 
 // protected calls the step with as many copies as its timeout and policy ask for.
-func (st *step) protected(ctx context.Context, q, own *Query, items []Item, grouped bool) ([]Item, error) {
+func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Item, grouped bool) ([]Item, error) {
 	if st.isolated {
-		return st.call(ctx, q, items)
+		return st.call(ctx, q, items, spare)
 	}
 	*own = q.Clone()
-	detach := grouped || st.Timeout > 0
-	if (detach || st.OnError == Skip) && !st.blind {
+	if st.copied(grouped) && !st.blind {
 		items = CloneItems(items)
 	}
-	if detach {
+	if st.detaches(grouped) {
 		return st.detached(ctx, own, items)
 	}
-	return st.call(ctx, own, items)
+	return st.call(ctx, own, items, nil)
 }
+
+// detaches reports whether a step that is not isolated may be left behind.
+func (st *step) detaches(grouped bool) bool { return grouped || st.Timeout > 0 }
+
+// copied reports whether a step that is not isolated gets items of its own.
+func (st *step) copied(grouped bool) bool { return st.detaches(grouped) || st.OnError == Skip }
+
+// keeps reports whether somebody's code is given the list of the build itself, when the
+// step runs alone.
+func (st *step) keeps() bool { return st.sees() && !st.copied(false) }
 
 // detached calls the step in its own goroutine and leaves it behind when the
 // context ends first. Query and items belong to that goroutine.
@@ -166,7 +201,7 @@ func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, e
 	go func() {
 		out := outcome{err: errExited}
 		defer func() { done <- out }()
-		out.items, out.err = st.call(ctx, q, items)
+		out.items, out.err = st.call(ctx, q, items, nil)
 	}()
 	select {
 	case out := <-done:
@@ -179,12 +214,15 @@ func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, e
 	}
 }
 
-func (st *step) call(ctx context.Context, q *Query, items []Item) (out []Item, err error) {
+func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []Item, err error) {
 	items = items[:len(items):len(items)] // what is appended goes elsewhere
 	err = guard(func() (err error) {
-		if st.appender != nil {
+		switch {
+		case st.appender != nil:
 			out, err = st.appender.Append(ctx, q, items)
-		} else {
+		case st.writer != nil:
+			out, err = st.writer.RunInto(ctx, q, items, spare)
+		default:
 			out, err = st.Step.Run(ctx, q, items)
 		}
 		return err
@@ -206,7 +244,7 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 		return err
 	}
 	if st.appender != nil {
-		out.items = appendItems(b.items, out.items)
+		out.items = b.appended(st, out.items, next)
 	}
 	before := b.items
 	b.items = out.items
@@ -214,6 +252,19 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{Name: st.Name, ItemsAfter: len(b.items), TimeMS: milliseconds(out.took)})
 	b.p.onStepEnd(ctx, st.Name, b.items, out.took)
 	return nil
+}
+
+// appended returns the items and those that a step adds, in a lent list if only writers
+// come to see it. The steps of a group read the items while some are merged already.
+func (b *build) appended(st *step, more []Item, next []step) []Item {
+	keeps := func(st step) bool { return st.keeps() }
+	if st.group != 1 || len(b.items) == 0 || !b.lends() || slices.ContainsFunc(next, keeps) {
+		return appendItems(b.items, more)
+	}
+	l := &b.scratch.lists
+	out := append(append(l.spare(len(b.items)+len(more)), b.items...), more...)
+	l.filled(out)
+	return out
 }
 
 func (b *build) settleFailure(ctx context.Context, st *step, err error) error {

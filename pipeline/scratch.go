@@ -12,11 +12,12 @@ type documents struct {
 
 // scratch is the memory of a build that nobody sees when the build is over, kept for the
 // next one. It holds nothing of steps, items or results: only numbers, and the build
-// itself, which is cleared.
+// itself and its lists, which are cleared.
 type scratch struct {
 	build  build
 	counts []int
 	order  []int32
+	lists  lists
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -38,6 +39,7 @@ func (p *Pipeline) newBuild(q *Query) *build {
 func (b *build) release() {
 	s := b.scratch
 	s.build = build{}
+	s.lists.release()
 	scratches.Put(s)
 }
 

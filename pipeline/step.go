@@ -31,6 +31,17 @@ type Appender interface {
 // itself. Steps that run plugins are isolated.
 type Isolated interface{ Isolated() }
 
+// A ListWriter is an [Isolated] step that can write the list it returns into memory
+// that it is lent. RunInto is Run with such memory: spare is an empty list that shares
+// nothing with items. The step may append to it and return it, as long as all of its
+// items are in it; or it returns another list, as from Run. A build calls RunInto
+// instead of Run and uses the memory again when nobody sees the list any more.
+type ListWriter interface {
+	Step
+	Isolated
+	RunInto(ctx context.Context, q *Query, items, spare []Item) ([]Item, error)
+}
+
 // StepFunc makes a function a [Step]; as there, a nil list is an empty one.
 type StepFunc func(ctx context.Context, q *Query, items []Item) ([]Item, error)
 
