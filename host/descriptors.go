@@ -19,6 +19,8 @@ type descriptors struct {
 	// mounts themselves are open.
 	live *int
 	base int
+	// touched says that a call may have changed them.
+	touched bool
 }
 
 // standardDescriptors are stdin, stdout and stderr.
@@ -66,6 +68,22 @@ func watchDescriptors(mod api.Module, mounts int, live *int) (d *descriptors, er
 func (d *descriptors) entry(fd int) (reflect.Value, bool) {
 	r := d.lookup.Call([]reflect.Value{reflect.ValueOf(int32(fd))})
 	return r[0], r[1].Bool()
+}
+
+// kept reports whether calls have left the descriptors as they were.
+func (d *descriptors) kept() bool {
+	if d == nil || !d.touched {
+		return true
+	}
+	d.touched = !d.same()
+	return !d.touched
+}
+
+// touch notes that a guest calls a function that can change descriptors.
+func (d *descriptors) touch() {
+	if d != nil {
+		d.touched = true
+	}
 }
 
 // same reports whether the descriptors are those the instance started with, and

@@ -161,7 +161,7 @@ func (in *instance) reset() bool {
 	began := time.Now()
 	p := in.plugin
 	im := p.image
-	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.same() {
+	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() {
 		return false
 	}
 	if !in.restore(&im.partImage, p.engine.shrinks) {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,7 +26,7 @@ var errBusy = errors.New("no free instance in time")
 // back, on the processor that has it in its cache. What cannot be cleaned is closed and replaced. Such a
 // pool keeps one value more than are lent at a time, up to max, so that a
 // borrower need not wait for the cleaner.
-type pool[T any] struct {
+type pool[T comparable] struct {
 	max int
 	// min values are made ahead and kept, also while nobody asks for them.
 	min   int
@@ -37,8 +38,12 @@ type pool[T any] struct {
 	// the cleaner would cost more. nil: never.
 	quick func(T) bool
 
+	// near holds what each processor put back last: that value is lent to it again if
+	// it is idle, as its memory is in the cache of that processor alone.
+	near sync.Pool // of *nearest
+
 	mu       sync.Mutex
-	idle     []T // the last one returned is lent first: its memory is warm
+	idle     []T // the last one returned is lent first, but see near
 	used     []T // to be cleaned
 	cleaning bool
 	total    int // idle, used, lent, being cleaned and in the making
@@ -51,6 +56,12 @@ type pool[T any] struct {
 	drained chan struct{}
 }
 
+// nearest is a value that a processor put back, in cache lines of its own.
+type nearest[T any] struct {
+	value T
+	_     [128]byte
+}
+
 // turn is what a waiter receives: a value, which may have to be cleaned, or why
 // there is none.
 type turn[T any] struct {
@@ -59,7 +70,7 @@ type turn[T any] struct {
 	err   error
 }
 
-func newPool[T any](max int, make func(context.Context) (T, error), close func(T)) *pool[T] {
+func newPool[T comparable](max int, make func(context.Context) (T, error), close func(T)) *pool[T] {
 	p := &pool[T]{max: max, make: make, close: close, drained: newSignal()}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p
@@ -136,7 +147,7 @@ func (p *pool[T]) take() (turn[T], chan turn[T]) {
 	t := turn[T]{}
 	switch {
 	case len(p.idle) > 0:
-		t.value, p.idle = pop(p.idle)
+		t.value = p.nearest()
 	case len(p.used) > 0:
 		t.value, p.used = pop(p.used)
 		t.used = true
@@ -151,6 +162,31 @@ func (p *pool[T]) take() (turn[T], chan turn[T]) {
 		p.grow()
 	}
 	return t, nil
+}
+
+// nearest removes the idle value that this processor had last, or the last one. p.mu is
+// held, and there is one.
+func (p *pool[T]) nearest() T {
+	last := len(p.idle) - 1
+	if known, ok := p.near.Get().(*nearest[T]); ok {
+		if i := slices.Index(p.idle, known.value); i >= 0 {
+			p.idle[i], p.idle[last] = p.idle[last], p.idle[i]
+		}
+		p.near.Put(known)
+	}
+	var v T
+	v, p.idle = pop(p.idle)
+	return v
+}
+
+// remember notes that this processor had v last.
+func (p *pool[T]) remember(v T) {
+	known, ok := p.near.Get().(*nearest[T])
+	if !ok {
+		known = new(nearest[T])
+	}
+	known.value = v
+	p.near.Put(known)
 }
 
 // pop removes the last value.
@@ -234,15 +270,17 @@ func (p *pool[T]) fail(err error) {
 
 // put returns a lent value in working order.
 func (p *pool[T]) put(v T) {
-	p.mu.Lock()
-	p.lent--
-	p.mu.Unlock()
-	p.ready(v)
+	p.remember(v)
+	p.offer(v, 1)
 }
 
 // ready gives a clean value that is not lent to the first waiter, or keeps it.
-func (p *pool[T]) ready(v T) {
+func (p *pool[T]) ready(v T) { p.offer(v, 0) }
+
+// offer is ready for a value, and takes note of how many are lent no more.
+func (p *pool[T]) offer(v T, returned int) {
 	p.mu.Lock()
+	p.lent -= returned
 	switch {
 	case len(p.waiters) > 0:
 		p.lend(turn[T]{value: v})

@@ -40,6 +40,9 @@ func (in *instance) shedStacks() {
 // holdStack accounts for a stack of n bytes in place of the one before, and reports
 // whether there was room; if not, none is held.
 func (in *instance) holdStack(n int64) bool {
+	if n == in.stackHeld { // as after almost every call
+		return true
+	}
 	memory := &in.plugin.host.memory
 	if memory.change(n - in.stackHeld) {
 		in.stackHeld = n

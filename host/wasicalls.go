@@ -105,9 +105,12 @@ func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
 	case name == "fd_readdir":
 		return listDirectory(fn)
 	}
-	admit := admissions[name]
+	admit, touches := admissions[name], changesDescriptors(name)
 	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, s []uint64) {
 		c, cost, errno := stateOf(ctx), int64(costSystem), wasiOK
+		if touches {
+			c.inst.files.touch()
+		}
 		if admit != nil {
 			cost, errno = admit(mod, s)
 		}
@@ -146,6 +149,7 @@ func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
 func listDirectory(fn api.GoModuleFunction) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, s []uint64) {
 		c, used := stateOf(ctx), uint32(s[4])
+		c.inst.files.touch()
 		c.spend(costSystem)
 		if uint32(s[2]) > maxListing {
 			s[0] = uint64(wasiInval)
