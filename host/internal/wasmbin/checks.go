@@ -160,10 +160,12 @@ func (c *codeWriter) moved(l uint32) uint32 {
 func (w *rewriter) finishFunction(b *body, first int) {
 	c := &w.code
 	c.closeWindow(&c.regions[0])
-	locals := b.r.buf[b.start:first]
+	own := b.r.from(b.start)
+	own.end = first
+	w.locals = c.declare(w.locals[:0], own)
 	entry := w.entry(b, c.regions[0].charge())
-	w.out.u32(uint32(len(locals) + len(entry) + len(c.code)))
-	w.out.bytes(locals)
+	w.out.u32(uint32(len(w.locals) + len(entry) + len(c.code)))
+	w.out.bytes(w.locals)
 	w.out.bytes(entry)
 	w.out.bytes(c.code)
 }

@@ -30,6 +30,10 @@ type codeWriter struct {
 	// first is the loop the body opens with, once it is reached.
 	first       site
 	firstCharge int
+	// extra are the types of the locals that the body is given, places where those of
+	// the leaf at hand lie.
+	extra  []ValueType
+	places []uint32
 	// added is the number of blocks around the code at hand that the module does
 	// not have.
 	added int
@@ -48,6 +52,7 @@ func (s site) set(code []byte, charge int) {
 
 // codes rewrites the code section.
 func (w *rewriter) codes(r *reader) error {
+	w.findLeaves()
 	helpers := w.helpers()
 	w.out.u32(uint32(w.m.info.Functions + len(helpers)))
 	if err := w.m.bodies(w.function); err != nil {
@@ -68,7 +73,7 @@ func (w *rewriter) function(b *body) error {
 	c := &w.code
 	first := b.r.pos
 	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0], shape: shape{open: c.shape.open[:0]},
-		copied: first, opening: w.m.opening(b), first: site{-1, -1}}
+		extra: c.extra[:0], places: c.places, copied: first, opening: w.m.opening(b), first: site{-1, -1}}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
 	c.regions[0].weight = localsWeight(b.locals) + len(w.m.funcType(b.index).Results)/valuesPerWeight
@@ -87,7 +92,7 @@ func (w *rewriter) function(b *body) error {
 	if err := b.r.finish("the end of a function"); err != nil {
 		return err
 	}
-	if err := w.o.Bounds.checkCost(b, &c.shape, &w.cost); err != nil {
+	if err := w.o.Bounds.checkCost(b, &c.shape, len(c.extra), &w.cost); err != nil {
 		return err
 	}
 	c.flush(b, b.r.end)
@@ -99,7 +104,11 @@ func (w *rewriter) function(b *body) error {
 func (w *rewriter) instruction(b *body, in *instr) error {
 	c := &w.code
 	c.shape.count(w.m, in, c.labels)
-	if weight := w.m.weight(in); weight > 0 {
+	weight, l := w.m.weight(in), w.leafAt(b, in)
+	if l != nil {
+		weight += l.weight
+	}
+	if weight > 0 {
 		w.pay(b, in.at, weight)
 	}
 	switch immediates[in.op] {
@@ -119,7 +128,11 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 		c.relabelTable(b, in)
 		c.regions[len(c.regions)-1].dispatched()
 	case immFunc:
-		w.moveFunction(b, in)
+		if l != nil {
+			w.writeOut(b, in, l)
+		} else {
+			w.moveFunction(b, in)
+		}
 	case immMisc:
 		w.misc(b, in)
 	case immNone:

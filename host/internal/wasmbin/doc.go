@@ -49,6 +49,9 @@
 // the first 64, and for every four results; a block for every four values it is
 // given or leaves, a loop in each turn for those it is given.
 //
+// Short functions that only hand arguments on to inert imports are written out where they
+// are called, see inline.go: the caller pays for them, and a trap in them names it.
+//
 // Charges are taken in advance, for the region that follows: a function's body
 // without its loops at its entry, a loop's body without inner loops at each
 // iteration. It is an upper bound: a branch past some instructions does not give

@@ -19,7 +19,7 @@ func seeds(tb testing.TB) [][]byte {
 		out = append(out, fixture(tb, name))
 	}
 	for seed := range uint64(4) {
-		out = append(out, randomProgram(seed))
+		out = append(out, randomProgram(seed), leafProgram(seed))
 	}
 	return append(out, []byte(header), code("\x0b"), []byte("(module)"), nil)
 }
@@ -110,6 +110,10 @@ func checkMeter(t *testing.T, rt wazero.Runtime, bin []byte) {
 	// A broken name section is dropped; the engine refuses it.
 	if (plain == nil) != (metered == nil) && !strings.Contains(fmt.Sprint(plain), "custom") {
 		t.Errorf("plain: %v\nmetered: %v", plain, metered)
+	}
+	short, err := Meter(bin, inert())
+	if err != nil || (compiles(rt, short) == nil) != (metered == nil) {
+		t.Errorf("metered: %v; with inert imports: %v, %v", metered, err, compiles(rt, short))
 	}
 	p, err := Prepare(bin, MeterOptions{})
 	switch {

@@ -12,7 +12,7 @@ var effects = func() (t [256]int8) {
 			t[op] = effect
 		}
 	}
-	t[opBrIf], t[opIf], t[0x1a], t[opSelect], t[0x1c] = -1, -1, -1, -2, -2 // 0x1a drop
+	t[opBrIf], t[opIf], t[opDrop], t[opSelect], t[0x1c] = -1, -1, -1, -2, -2
 	t[opLocalGet], t[0x21], t[opGlobalGet], t[opGlobalSet], t[opTableSet] = 1, -1, 1, -1, -2
 	set(0x36, 0x3e, -2) // stores
 	set(opMemorySize, opMemorySize, 1)

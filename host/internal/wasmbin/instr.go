@@ -16,6 +16,7 @@ const (
 	opCallIndirect = 0x11
 	opReturnCall   = 0x12
 	opReturnCallIn = 0x13
+	opDrop         = 0x1a
 	opSelect       = 0x1b
 	opLocalGet     = 0x20
 	opLocalSet     = 0x21
@@ -27,6 +28,8 @@ const (
 	opMemoryGrow   = 0x40
 	opI32Const     = 0x41
 	opI64Const     = 0x42
+	opF32Const     = 0x43
+	opF64Const     = 0x44
 	opI32Eq        = 0x46
 	opI32Ne        = 0x47
 	opI32GtU       = 0x4b
@@ -116,7 +119,7 @@ var immediates = func() (t [256]immediate) {
 	t[opCallIndirect], t[opReturnCallIn] = immIndirect, immIndirect
 	set(0x14, 0x15, immRefused) // call_ref, return_call_ref
 	set(0x18, 0x19, immRefused) // delegate, catch_all
-	set(0x1a, opSelect, immNone)
+	set(opDrop, opSelect, immNone)
 	t[0x1c] = immSelect
 	t[0x1f] = immTry
 	set(opLocalGet, 0x22, immLocal)

@@ -105,9 +105,10 @@ func (b Bounds) checkBody(body *body) error {
 	return nil
 }
 
-// checkCost refuses a body by what compiling it would cost, and adds that to total.
-func (b Bounds) checkCost(body *body, s *shape, total *int) error {
-	cost := s.cost(body.locals)
+// checkCost refuses a body by what compiling it would cost with so many locals more,
+// and adds that to total.
+func (b Bounds) checkCost(body *body, s *shape, extra int, total *int) error {
+	cost := s.cost(body.locals + uint64(extra))
 	if cost > b.LocalBlocks {
 		return tooComplex(fmt.Sprintf("locals × blocks of function %d", body.index), cost, b.LocalBlocks)
 	}

@@ -17,6 +17,13 @@ type reader struct {
 	err     error
 }
 
+// from is a reader of the same from another place on.
+func (r *reader) from(pos int) reader {
+	other := *r
+	other.pos = pos
+	return other
+}
+
 func (r *reader) fail(kind error, at int, format string, args ...any) {
 	if r.err == nil {
 		r.err = &FormatError{Kind: kind, Offset: at, Section: r.section, Detail: fmt.Sprintf(format, args...)}

@@ -30,9 +30,12 @@ type rewriter struct {
 	again   sequence // what is outside
 	spend   sequence // charges
 	code    codeWriter
-	front   []byte // of the body at hand
-	cost    int    // estimate of the compile time of the bodies so far
-	named   bool   // a name section has been written
+	leaves  map[uint32]*leaf // what is written out where it is called
+	inlined int              // bytes of that so far
+	locals  []byte           // declarations of the body at hand
+	front   []byte           // of the body at hand
+	cost    int              // estimate of the compile time of the bodies so far
+	named   bool             // a name section has been written
 	// open is set when the module's state is opened to the host.
 	open *Prepared
 	// shell leaves out the code.

@@ -1,0 +1,203 @@
+package wasmbin
+
+import "slices"
+
+// A Go program calls each of its imports through a function of its own, which takes
+// the arguments from the memory and puts the result there. Around a light import that
+// is more work than the import. So calls of such functions are replaced by what the
+// functions do: straight code that calls inert imports and nothing else of the guest.
+// The caller pays what the call and the function pay together, in its own charge. A
+// trap in that code names the caller.
+
+const (
+	// inlineSize, inlineWeight and inlineLocals are the size in bytes, the weight, and
+	// the parameters and locals up to which a function is written out.
+	inlineSize, inlineWeight, inlineLocals = 64, 96, 8
+	// inlineAdded is how many locals a caller is given for that, and inlineTotal how
+	// many bytes are written out in a module: a leaf may be 30 times as long as its
+	// call. Functions that take long to compile are left as they are.
+	inlineAdded, inlineTotal = 16, 64 << 10
+)
+
+// leaf is a function that is written out where it is called.
+type leaf struct {
+	from, to int // its instructions in the file
+	// locals are those of the function, parameters first. Those of unset are read
+	// before they are set, and begin as zero.
+	locals []ValueType
+	params int
+	unset  []uint32
+	weight int // of a run
+}
+
+// findLeaves collects the functions that are written out. What cannot be read is
+// reported where it is rewritten.
+func (w *rewriter) findLeaves() {
+	if !slices.Contains(w.m.inert, true) {
+		return
+	}
+	w.leaves = map[uint32]*leaf{}
+	_ = w.m.bodies(func(b *body) error {
+		if l := w.m.leaf(b); l != nil {
+			w.leaves[b.index] = l
+		}
+		return nil
+	})
+}
+
+// leaf is what is written out for a function, nil if it is not.
+func (m *module) leaf(b *body) *leaf {
+	if b.size > inlineSize || b.locals > inlineLocals {
+		return nil
+	}
+	t := m.funcType(b.index)
+	l := &leaf{from: b.r.pos, locals: m.localTypes(b), params: len(t.Params), weight: len(t.Results) / valuesPerWeight}
+	if !allNumbers(l.locals) {
+		return nil
+	}
+	height, calls := 0, 0
+	set := make([]bool, len(l.locals))
+	for i := range l.params {
+		set[i] = true
+	}
+	var in instr
+	for {
+		b.r.next(&in, nil)
+		if b.r.err != nil || !m.leafOp(&in, len(set)) {
+			return nil
+		}
+		if l.weight += m.weight(&in); l.weight > inlineWeight {
+			return nil
+		}
+		switch in.op {
+		case opReturn, opEnd:
+			l.to = in.at
+			if calls == 0 || height != len(t.Results) {
+				return nil
+			}
+			return l
+		case opCall:
+			calls++
+		case opLocalGet, opLocalSet, opLocalTee:
+			if in.op == opLocalGet && !set[in.x] {
+				l.unset = append(l.unset, in.x)
+			}
+			set[in.x] = true
+		}
+		height += m.effect(&in)
+	}
+}
+
+// leafOp tells whether an instruction may be written out: it ends the function, calls
+// an inert import, or works on numbers, globals and memory.
+func (m *module) leafOp(in *instr, locals int) bool {
+	switch immediates[in.op] {
+	case immFunc:
+		return in.op == opCall && int(in.x) < len(m.inert) && m.inert[in.x]
+	case immLocal:
+		return int(in.x) < locals
+	case immGlobal, immMem, immI32, immI64, immF32, immF64:
+		return true
+	case immNone:
+		return in.op == opReturn || in.op == opEnd || in.op == opDrop || in.op == opSelect || in.op >= 0x45
+	}
+	return false
+}
+
+// localTypes are the types of the parameters and locals, which are few.
+func (m *module) localTypes(b *body) []ValueType {
+	types := slices.Clone(m.funcType(b.index).Params)
+	r := b.r.from(b.start)
+	for n := r.u32("the locals"); n > 0; n-- {
+		count := r.u32("a number of locals")
+		t := r.valueType("a local")
+		for ; count > 0; count-- {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+func allNumbers(types []ValueType) bool {
+	return !slices.ContainsFunc(types, func(t ValueType) bool { return !t.number() })
+}
+
+// leafAt is the function that is written out for the instruction at hand, nil if it
+// stays. It notes where the function's locals lie in the caller.
+func (w *rewriter) leafAt(b *body, in *instr) *leaf {
+	if in.op != opCall || w.leaves == nil {
+		return nil
+	}
+	l, c := w.leaves[in.x], &w.code
+	if l == nil || w.inlined > inlineTotal || b.locals > MaxLocals-inlineAdded || c.shape.cost(b.locals) > outsideCost || !c.place(b, l) {
+		return nil
+	}
+	return l
+}
+
+// place finds locals for those of a leaf among the ones that the caller was given
+// before, and adds what is missing. It reports whether there is room.
+func (c *codeWriter) place(b *body, l *leaf) bool {
+	c.places = c.places[:0]
+	extra := c.extra
+	for _, t := range l.locals {
+		i := 0
+		for i < len(extra) && (extra[i] != t || slices.Contains(c.places, uint32(b.locals)+uint32(i))) {
+			i++
+		}
+		if i == len(extra) {
+			extra = append(extra, t)
+		}
+		c.places = append(c.places, uint32(b.locals)+uint32(i))
+	}
+	if len(extra) > inlineAdded {
+		return false
+	}
+	c.extra = extra
+	return true
+}
+
+// writeOut writes a leaf in place of the call at hand, whose arguments are on the stack.
+func (w *rewriter) writeOut(b *body, in *instr, l *leaf) {
+	c := &w.code
+	c.flush(b, in.at)
+	c.copied = b.r.pos
+	begin := len(c.code)
+	for i := l.params - 1; i >= 0; i-- {
+		c.code = appendU32(append(c.code, opLocalSet), c.places[i])
+	}
+	for _, i := range l.unset {
+		c.code = append(append(c.code, zeros[l.locals[i]]...), opLocalSet)
+		c.code = appendU32(c.code, c.places[i])
+	}
+	r, copied := b.r.from(l.from), l.from
+	r.end = l.to
+	var op instr
+	for !r.done() {
+		if r.next(&op, nil); immediates[op.op] == immLocal {
+			c.code = append(append(c.code, r.buf[copied:op.at]...), op.op)
+			c.code = appendU32(c.code, c.places[op.x])
+			copied = r.pos
+		}
+	}
+	c.code = append(c.code, r.buf[copied:l.to]...)
+	w.inlined += len(c.code) - begin
+}
+
+// zeros are the constants that locals begin as.
+var zeros = map[ValueType][]byte{
+	I32: {opI32Const, 0},
+	I64: {opI64Const, 0},
+	F32: {opF32Const, 0, 0, 0, 0},
+	F64: {opF64Const, 0, 0, 0, 0, 0, 0, 0, 0},
+}
+
+// declare appends the declarations of a body's locals, given its own, with those added.
+func (c *codeWriter) declare(out []byte, own reader) []byte {
+	out = appendU32(out, own.u32("the locals")+uint32(len(c.extra)))
+	out = append(out, own.buf[own.pos:own.end]...)
+	for _, t := range c.extra {
+		out = append(out, 1, byte(t))
+	}
+	return out
+}
