@@ -3,27 +3,37 @@
 // wazero evaluates an expression for every element of a table each time it makes an
 // instance. A stock Go guest has thousands, as any of its functions may be called
 // through the table: that takes most of the time which a further instance needs, and
-// leaves two pieces of garbage for each. All that such an expression says is the
-// number of a function, so [Take] notes the numbers and takes the expressions out of
-// the compiled module, and [Elements.Fill] asks an instance for its functions.
+// makes three objects for each. All that such an expression says is the number of a
+// function, so [Take] notes the numbers and takes the expressions out of the compiled
+// module, and [Elements.Fill] asks an instance for its functions, or copies what the
+// first instance was given.
 //
 // wazero has no interface for that. What it has is reached by reflection: the
-// element section in a compiled module, the tables of an instance, and the method of
-// its engine by which wazero itself gets a reference. [Works] tries it out on a
-// runtime.
+// element section in a compiled module, the tables of an instance, the method of
+// its engine by which wazero itself gets a reference, and the objects that are made
+// for them. [Works] tries it out on a runtime.
 package tables
 
 import (
 	"encoding/binary"
 	"errors"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 )
 
-// Elements are what the tables of a module begin with. They do not change.
-type Elements struct{ segments []segment }
+// Elements are what the tables of a module begin with. They may be used by several
+// goroutines.
+type Elements struct {
+	segments []segment
+	// imported is how many functions come before the module's own.
+	imported uint32
+	// pattern is what the first instance was given, nil before, and where the
+	// engine is none to copy from.
+	pattern atomic.Pointer[pattern]
+}
 
 // segment are functions that lie in a table from offset on.
 type segment struct {
@@ -31,7 +41,7 @@ type segment struct {
 	funcs         []uint32
 }
 
-// References are what wazero keeps in tables. They are no pointers to Go's collector:
+// references are what wazero keeps in tables. They are no pointers to Go's collector:
 // the engine of the instance holds on to what they point to.
 type references = []uintptr
 
@@ -63,14 +73,14 @@ func Take(compiled wazero.CompiledModule) (e *Elements) {
 	if section.Len() == 0 || !module.FieldByName("StartSection").IsNil() {
 		return nil
 	}
-	e = &Elements{}
+	e = &Elements{imported: uint32(module.FieldByName("ImportFunctionCount").Uint())}
 	var taken []reflect.Value
 	for i := range section.Len() {
-		active, s, ok := read(section.Index(i), module)
+		applies, s, ok := read(section.Index(i), module)
 		if !ok {
 			return nil
 		}
-		if active {
+		if applies {
 			e.segments = append(e.segments, s)
 			taken = append(taken, section.Index(i).FieldByName("Init"))
 		}
@@ -95,11 +105,11 @@ func read(elem, module reflect.Value) (applies bool, s segment, ok bool) {
 	if elem.FieldByName("Mode").Uint() != active {
 		return false, s, true
 	}
-	offset, rest := expression(elem.FieldByName("OffsetExpr"), opI32Const)
+	offset, ok := expression(elem.FieldByName("OffsetExpr"), opI32Const)
 	at, n := signed(offset)
 	imported := int(module.FieldByName("ImportTableCount").Uint())
 	s = segment{table: int(elem.FieldByName("TableIndex").Uint()), offset: int(at), funcs: make([]uint32, init.Len())}
-	if !rest || n != len(offset) || at < 0 || s.table < imported {
+	if !ok || n != len(offset) || at < 0 || s.table < imported {
 		return true, s, false
 	}
 	table := module.FieldByName("TableSection").Index(s.table - imported)
@@ -154,14 +164,60 @@ func (e *Elements) Fill(mod api.Module) (err error) {
 			err = errTables
 		}
 	}()
-	instance := reflect.ValueOf(mod).Elem()
-	from := instance.FieldByName("Engine").Interface().(engine)
-	tables := instance.FieldByName("Tables")
-	for _, s := range e.segments {
-		table := tables.Index(s.table).Elem().FieldByName("References").Interface().(references)
-		for i, f := range s.funcs {
-			table[s.offset+i] = from.FunctionInstanceReference(f)
-		}
+	from := reflect.ValueOf(mod).Elem().FieldByName("Engine").Interface().(engine)
+	p := e.pattern.Load()
+	if p != nil && e.fillCopies(from, tables(mod), p) {
+		return nil
+	}
+	asked := e.fillAsking(from, tables(mod))
+	if p == nil {
+		e.pattern.Store(newPattern(from, asked))
 	}
 	return nil
+}
+
+// fillAsking asks the engine for every reference, and returns those to the module's
+// own functions.
+func (e *Elements) fillAsking(from engine, tables reflect.Value) (own references) {
+	for _, s := range e.segments {
+		to := table(tables, s.table)[s.offset:]
+		for i, f := range s.funcs {
+			to[i] = from.FunctionInstanceReference(f)
+			if f >= e.imported {
+				own = append(own, to[i])
+			}
+		}
+	}
+	return own
+}
+
+// fillCopies fills the tables after a pattern, and reports whether it did.
+func (e *Elements) fillCopies(from engine, tables reflect.Value, p *pattern) bool {
+	next := p.copy(from, e.own())
+	if next == 0 {
+		return false
+	}
+	for _, s := range e.segments {
+		to := table(tables, s.table)[s.offset:]
+		for i, f := range s.funcs {
+			if f < e.imported {
+				to[i] = from.FunctionInstanceReference(f)
+				continue
+			}
+			to[i], next = next, next+p.size
+		}
+	}
+	return true
+}
+
+// own is one of the module's own functions among the elements.
+func (e *Elements) own() uint32 {
+	for _, s := range e.segments {
+		for _, f := range s.funcs {
+			if f >= e.imported {
+				return f
+			}
+		}
+	}
+	return 0
 }

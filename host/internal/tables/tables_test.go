@@ -2,6 +2,8 @@ package tables
 
 import (
 	"context"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -58,13 +60,69 @@ func TestFill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runtimes(t, func(t *testing.T, rt wazero.Runtime) {
-				want := contents(t, rt, with(tt.segments...), func(wazero.CompiledModule) *Elements { return nil }, false)
-				got := contents(t, rt, with(tt.segments...), Take, tt.taken)
-				if got != want {
-					t.Errorf("the table holds %v, want %v", got, want)
-				}
+				compareFilled(t, rt, with(tt.segments...), tt.taken)
 			})
 		})
+	}
+}
+
+// Functions of others lie in a table among the module's own.
+func TestFillImported(t *testing.T) {
+	// The probe with (import "h" "f" (func $f (type $get))) and (elem (i32.const 0) $b $f $a).
+	wasm := []byte("\x00asm\x01\x00\x00\x00" +
+		"\x01\x0a\x02\x60\x00\x01\x7f\x60\x01\x7f\x01\x7f" +
+		"\x02\x07\x01\x01h\x01f\x00\x00" +
+		"\x03\x04\x03\x00\x00\x01" +
+		"\x04\x04\x01\x70\x00\x03" +
+		"\x06\x06\x01\x7f\x01\x41\x00\x0b" +
+		"\x07\x09\x02\x01g\x03\x00\x01c\x00\x03" +
+		"\x09\x09\x01\x00\x41\x00\x0b\x03\x02\x00\x01" +
+		"\x0a\x16\x03\x04\x00\x23\x00\x0b\x07\x00\x23\x00\x41\x01\x6a\x0b\x07\x00\x20\x00\x11\x00\x00\x0b")
+	runtimes(t, func(t *testing.T, rt wazero.Runtime) {
+		_, err := rt.NewHostModuleBuilder("h").NewFunctionBuilder().WithFunc(func() uint32 { return 99 }).Export("f").Instantiate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareFilled(t, rt, wasm, true)
+	})
+}
+
+// Only the compiler makes objects for references. It must hold on to those that are
+// copied.
+func TestPattern(t *testing.T) {
+	runtimes(t, func(t *testing.T, rt wazero.Runtime) {
+		compiled, err := rt.CompileModule(t.Context(), probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Take(compiled)
+		mods := instances(t, rt, compiled, 2)
+		for _, mod := range mods {
+			if err := e.Fill(mod); err != nil {
+				t.Fatal(err)
+			}
+		}
+		compiles := !strings.HasSuffix(t.Name(), "interpreter")
+		if has := e.pattern.Load() != nil; has != compiles {
+			t.Fatalf("a pattern to copy: %v", has)
+		}
+		if !compiles {
+			return
+		}
+		held := objects(reflect.ValueOf(mods[1]).Elem().FieldByName("Engine").Interface().(engine))
+		if first := table(tables(mods[1]), 0)[1]; uintptr(held.Index(held.Len()-1).UnsafePointer()) != first {
+			t.Error("the engine does not hold on to what was copied")
+		}
+	})
+}
+
+// compareFilled compares what instances hold whose tables are filled with what they
+// hold when wazero does it.
+func compareFilled(t *testing.T, rt wazero.Runtime, wasm []byte, taken bool) {
+	t.Helper()
+	want := contents(t, rt, wasm, func(wazero.CompiledModule) *Elements { return nil }, false)
+	if got := contents(t, rt, wasm, Take, taken); got != want {
+		t.Errorf("the tables hold %v, want %v", got, want)
 	}
 }
 
@@ -74,8 +132,8 @@ type place struct {
 	ok     bool
 }
 
-// contents are the places of a second instance of a module.
-func contents(t *testing.T, rt wazero.Runtime, wasm []byte, take func(wazero.CompiledModule) *Elements, taken bool) (places [4]place) {
+// contents are the places of three instances of a module.
+func contents(t *testing.T, rt wazero.Runtime, wasm []byte, take func(wazero.CompiledModule) *Elements, taken bool) (places [3][4]place) {
 	t.Helper()
 	compiled, err := rt.CompileModule(t.Context(), wasm)
 	if err != nil {
@@ -85,20 +143,33 @@ func contents(t *testing.T, rt wazero.Runtime, wasm []byte, take func(wazero.Com
 	if (e != nil) != taken {
 		t.Fatalf("taken %v, want %v", e != nil, taken)
 	}
-	for range 2 {
+	mods := instances(t, rt, compiled, len(places))
+	for i, mod := range mods {
+		if err := e.Fill(mod); err != nil {
+			t.Fatal(err)
+		}
+		mod.ExportedGlobal("g").(api.MutableGlobal).Set(uint64(10 * i))
+	}
+	runtime.GC() // which sees no reference in a table
+	for i, mod := range mods {
+		for at := range places[i] {
+			p := &places[i][at]
+			p.result, p.ok = call(t.Context(), mod, uint64(at))
+		}
+	}
+	return places
+}
+
+func instances(t *testing.T, rt wazero.Runtime, compiled wazero.CompiledModule, n int) (mods []api.Module) {
+	t.Helper()
+	for range n {
 		mod, err := rt.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig().WithName(""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Fill(mod); err != nil {
-			t.Fatal(err)
-		}
-		mod.ExportedGlobal("g").(api.MutableGlobal).Set(7)
-		for i := range places {
-			places[i].result, places[i].ok = call(t.Context(), mod, uint64(i))
-		}
+		mods = append(mods, mod)
 	}
-	return places
+	return mods
 }
 
 // A module without what is looked for is left alone, as is one whose start function
