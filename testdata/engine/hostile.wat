@@ -2,6 +2,7 @@
 (module
   (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
   (import "extism:host/env" "free" (func $free (param i64)))
+  (import "wasi_snapshot_preview1" "clock_time_get" (func $clock_time_get (param i32 i64 i32) (result i32)))
   (type $step (func (param i64) (result i64)))
   (memory (export "memory") 160 200)
   (table 2 funcref)
@@ -80,4 +81,41 @@
   (func (export "recursion_in_depth") (result i32)
     (drop (call $down (i64.const 0)))
     (unreachable))
+
+  ;; the same just before the deadline, so that filling the stack falls onto it
+  (func (export "recursion_at_deadline") (result i32)
+    (call $wait)
+    (drop (call $down (i64.const 0)))
+    (unreachable))
+
+  ;; the same with frames of more than a page, of which a call touches one: what is
+  ;; in the way of the call is never done
+  (func (export "wide_recursion_at_deadline") (result i32)
+    (call $wait)
+    (call $down_wide (i32.const 0))
+    (unreachable))
+  (func $down_wide (param $never i32)
+    (if (local.get $never) (then
+      (call $fill (call $many)) (call $many) (call $many) (call $many) (call $many)
+      (call $fill) (call $fill) (call $fill) (call $fill)))
+    (call $down_wide (local.get $never)))
+  (func $many (result
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128)
+    (unreachable))
+  (func $fill (param
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128
+    v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128 v128))
+
+  ;; returns when 49.5 ms are over, by the clock of the host
+  (func $wait (local $end i64)
+    (local.set $end (i64.add (call $now) (i64.const 49500000)))
+    (loop $again (br_if $again (i64.lt_s (call $now) (local.get $end)))))
+  (func $now (result i64)
+    (drop (call $clock_time_get (i32.const 1) (i64.const 1) (i32.const 0)))
+    (i64.load (i32.const 0)))
 )
