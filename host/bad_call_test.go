@@ -217,6 +217,8 @@ func TestInstanceIsReplacedAfterFailure(t *testing.T) {
 
 var badLoads = []struct{ name, want string }{
 	{"init-fails", `init: init_failed: trap: unreachable ` + isAFault},
+	{"init-recurses", `init: init_failed: trap: stack overflow ` + isAFault},
+	{"start-recurses", `init: init_failed: trap: stack overflow ` + isAFault},
 	{"init-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
 	{"start-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
 	{"mailbox-malformed", `init: init_failed: invalid_output: mailbox states size 4 (want 24 or more)`},

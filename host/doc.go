@@ -60,8 +60,8 @@
 // done by the caller; a longer one by the pool while another instance serves, so
 // a caller seldom waits for it. Then a pool keeps one instance more than are in
 // use, up to Limits.Instances. After a trap or a deadline an instance is reset like after
-// any call; after an exit or a stack overflow, or when it has changed its file
-// descriptors, it is replaced.
+// any call; after an exit, or when it has changed its file descriptors, it is replaced,
+// and after a stack overflow where stacks grow.
 //
 // An image that took long to make is kept on disk, so that the next process does
 // not run init again, as long as nothing has changed that init could depend on;

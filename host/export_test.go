@@ -21,15 +21,36 @@ func Borrowable(p *Plugin) bool {
 	return !p.pool.closed
 }
 
-// StackSize is the size of the stack of a new handle.
-func StackSize(t *testing.T, p *Plugin, function string) int {
+// FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
+func FixedStacks(p *Plugin) bool { return p.engine.stacks }
+
+// StackHeld is the memory that the stack of an instance holds, if it is of a fixed size.
+func StackHeld(t *testing.T, p *Plugin) int64 {
 	t.Helper()
 	in, err := p.pool.get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.pool.put(in)
-	return stackSize(in.mod.ExportedFunction(function))
+	if in.callStack == nil {
+		return 0
+	}
+	return int64(in.callStack.Held())
+}
+
+// StackSizes are the sizes of the stacks that an instance has for a new handle and for
+// those that were used.
+func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []int) {
+	t.Helper()
+	in, err := p.pool.get(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.pool.put(in)
+	for _, fn := range in.funcs {
+		used = append(used, stackSize(fn))
+	}
+	return stackSize(in.handle(in.mod, function)), used
 }
 
 // Usage shows what a host holds: instances, and bytes of linear memory.

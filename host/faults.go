@@ -107,9 +107,9 @@ func trapStack(err error) string {
 // resettable reports whether an instance is sound after a call that ended with
 // err: the guest was stopped by this package or by a trap that WebAssembly
 // defines, so that memory and globals are all that is left of the call. An
-// exit closes the instance, a stack overflow leaves its stack behind, and after
-// anything else nothing is known.
-func resettable(err error) bool {
+// exit closes the instance, a stack overflow leaves a stack of wazero's behind, and
+// after anything else nothing is known.
+func (in *instance) resettable(err error) bool {
 	if err == nil {
 		return true
 	}
@@ -120,10 +120,15 @@ func resettable(err error) bool {
 		return false
 	case errors.As(err, &f):
 		return true
+	case in.callStack != nil && err.Error() == overflow:
+		return true
 	}
 	trap, ok := strings.CutPrefix(err.Error(), "wasm error: ")
-	return ok && !strings.HasPrefix(trap, "stack overflow")
+	return ok && !strings.HasPrefix(trap, overflow)
 }
+
+// overflow is what wazero says of a call for which its stack has no room.
+const overflow = "stack overflow"
 
 // faultOf classifies the error of a call. The remedy is empty where the
 // reason's usual one serves. in may be nil.

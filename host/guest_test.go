@@ -42,6 +42,7 @@ var (
 	allops   = goGuest("allops")
 	counting = goGuest("counting")
 	echo     = goGuest("echo")
+	deep     = goGuest("deep")
 )
 
 // allopsWith is the spec of the guest with a text of its manifest replaced.

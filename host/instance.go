@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
@@ -25,7 +26,9 @@ type instance struct {
 	seen    uint64
 	denied  api.MutableGlobal
 	funcs   map[string]api.Function
-	// stackHeld is what is accounted for the stack of one of them.
+	// callStack is what they run on, nil where each has a stack of its own. stackHeld
+	// is what is accounted for it, or for one of those.
+	callStack *callstack.Stack
 	stackHeld int64
 	// files are its descriptors, nil if it cannot change them; blind says why
 	// they cannot be watched. live counts the files it has open.
@@ -143,7 +146,7 @@ func (in *instance) function(name string) (api.Function, error) {
 	if fn, ok := in.funcs[name]; ok {
 		return fn, nil
 	}
-	fn := in.mod.ExportedFunction(name)
+	fn := in.handle(in.mod, name)
 	if fn == nil {
 		return nil, fmt.Errorf("export %q: %w", name, ErrNoExport)
 	}
@@ -168,6 +171,6 @@ func (in *instance) close() {
 	in.closeLinks()
 	in.kernel.Close()
 	in.lin.Free()
-	in.holdStack(0)
+	in.closeStack()
 	in.plugin.host.instances.give(1)
 }

@@ -78,6 +78,7 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 	}
 	in := &instance{plugin: p, funcs: map[string]api.Function{}}
 	in.newMemory(from)
+	in.openStack()
 	in.state.inst = in
 	in.out.limit = int(p.limits.LogBytes)
 	began := time.Now()

@@ -38,7 +38,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	}
 	nestOf(ctx).charge(used)
 	in.calls++
-	in.spoiled = !resettable(err)
+	in.spoiled = !in.resettable(err)
 	if err != nil {
 		return p.inStep(p.failure(op, in, err), step)
 	}

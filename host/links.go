@@ -284,7 +284,7 @@ func (in *instance) startLink(l *linked, m *part) error {
 	}
 	names = append(names, starters(l.Spec)...)
 	for _, name := range names {
-		if err := m.mod.ExportedFunction(name).CallWithStack(&in.state, in.stack[:]); err != nil {
+		if err := in.handle(m.mod, name).CallWithStack(&in.state, in.stack[:]); err != nil {
 			return err
 		}
 		if err := in.late(); err != nil {

@@ -94,7 +94,7 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
 		_, err := in.batchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}})
 		in.state.end()
-		if in.calls++; err != nil && !resettable(err) {
+		if in.calls++; err != nil && !in.resettable(err) {
 			t.Fatal(err)
 		}
 		if bytes.Equal(in.content(), want) {

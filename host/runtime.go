@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -30,6 +31,8 @@ type engine struct {
 	shrinks bool
 	// fills says that the host fills the tables of instances.
 	fills bool
+	// stacks says that calls can run on stacks of a fixed size.
+	stacks bool
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
@@ -63,7 +66,9 @@ func newEngine(ctx context.Context, kind, cacheDir string, portable bool, functi
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
 	if !portable {
-		e.alone(func() { e.shrinks, e.fills = linear.CanShrink(ctx, e.rt), tables.Works(ctx, e.rt) })
+		e.alone(func() {
+			e.shrinks, e.fills, e.stacks = linear.CanShrink(ctx, e.rt), tables.Works(ctx, e.rt), callstack.Works(ctx, e.rt)
+		})
 	}
 	return e, nil
 }

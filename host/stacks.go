@@ -4,23 +4,62 @@ import (
 	"reflect"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/anchor-host/anchor-host/host/internal/callstack"
 )
 
-// The handle of an export has a stack of its own, which lies outside of the guest's
-// memory, grows with the depth of calls up to 100 MB, and never becomes smaller. Growing
-// one takes up to 30 ms in which nothing stops the guest, so an instance keeps the
-// largest that has grown, on the account of the host's memory, and no other.
+// The calls of a guest have a stack that lies outside of its memory. Where it can be
+// done, an instance has one of a fixed size for all its calls, which come one after the
+// other. Elsewhere each handle of an export has a stack of its own, which grows with the
+// depth of calls up to 80 MB and never becomes smaller. Growing one takes up to 40 ms in
+// which nothing stops the guest. What memory a stack has taken is kept for the next call,
+// on the account of the host's memory, and of stacks that have grown only the largest.
 
 const (
 	// keptStack is the size in bytes up to which a stack is kept.
-	keptStack = 256 << 10
+	keptStack = callstack.Kept
 	// shallowFuel is what a call must have used to be looked at: a short one has not
 	// called deep.
 	shallowFuel = 50_000
 )
 
-// shedStacks lets go of the handles whose stacks have grown, but for one.
+// openStack makes the stack of the instance. Without one, stacks are wazero's.
+func (in *instance) openStack() {
+	if !in.plugin.engine.stacks {
+		return
+	}
+	if s, err := callstack.New(); err == nil {
+		in.callStack = s
+	}
+}
+
+// handle makes a handle of an export, nil if there is none.
+func (in *instance) handle(mod api.Module, name string) api.Function {
+	fn := mod.ExportedFunction(name)
+	if fn != nil && in.callStack != nil {
+		in.callStack.Lend(fn)
+	}
+	return fn
+}
+
+// closeStack gives the stack back, and the handles that know of it.
+func (in *instance) closeStack() {
+	in.funcs = nil
+	in.holdStack(0)
+	if in.callStack != nil {
+		in.callStack.Free()
+	}
+}
+
+// shedStacks gives back what deep calls took and the host has no room for. It lets go of
+// the handles whose stacks have grown, but for one.
 func (in *instance) shedStacks() {
+	if in.callStack != nil {
+		if !in.holdStack(int64(in.callStack.Held())) {
+			in.callStack.Shed()
+		}
+		return
+	}
 	largest, kept := 0, ""
 	for name, fn := range in.funcs {
 		switch size := stackSize(fn); {

@@ -26,11 +26,14 @@ type Strategy struct {
 	// Fills says that the host fills the tables of further instances. If not,
 	// wazero does, which takes longer.
 	Fills bool
+	// Stacks says that the calls of compiled guests run on stacks of a fixed size. If
+	// not, stacks grow with the depth of calls, during which nothing stops a guest.
+	Stacks bool
 }
 
 // String describes the strategy in a line.
 func (s Strategy) String() string {
-	memory, grown, functions, tables := "slices", "replaced", "calls of the host", "wazero"
+	memory, grown, functions, tables, stacks := "slices", "replaced", "calls of the host", "wazero", "grow"
 	if s.Mapped {
 		memory = "reserved mappings"
 	}
@@ -46,8 +49,11 @@ func (s Strategy) String() string {
 	if s.Fills {
 		tables = "the host"
 	}
-	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; tables are filled by %s",
-		s.Finds, memory, grown, functions, tables)
+	if s.Stacks {
+		stacks = "are of a fixed size"
+	}
+	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; tables are filled by %s; stacks %s",
+		s.Finds, memory, grown, functions, tables, stacks)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -61,5 +67,6 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	e.settling.Unlock()
 	return Strategy{
 		Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(), Shrinks: e.shrinks, Linked: e.linked != nil, Fills: e.fills,
+		Stacks: e.stacks,
 	}, e.close(ctx)
 }

@@ -107,8 +107,9 @@ func (d *differential) module(name string, bin []byte) {
 	}
 }
 
-// startFunction is the index in the engine's messages, which moves.
-var startFunction = regexp.MustCompile(`start function\[\d+\]`)
+// startFunction is what the engine's messages call it: its index, which moves, and an
+// export that has this index among the functions that are not imported.
+var startFunction = regexp.MustCompile(`start function\[\d+\]( export\["\w*"\])?`)
 
 // run calls every exported function of a module with a few arguments.
 func (d *differential) run(name string, info *Info, plain, metered, exact wazero.CompiledModule) {

@@ -1,0 +1,121 @@
+package callstack
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+const (
+	// Size is how many bytes the calls on a stack may use together: nine times what
+	// browsers give, and twice what stock Go needs for JSON that is nested 10,000 deep.
+	Size = small + huge - margin
+	// Kept is how many bytes of memory a stack keeps when it is shed. It is not told from
+	// one that is empty.
+	Kept = 256 << 10
+)
+
+const (
+	// small is the part that comes in small pages, as few as calls need. A guest with
+	// large frames reaches the end of its stack between two safe points, and small pages
+	// take 1 ms for each 4 MB, so the rest may come in large ones.
+	small, huge = 1 << 20, 8 << 20
+	// margin lies between what calls may use and what cannot be touched.
+	margin = 64 << 10
+	// unmoved is a size of which wazero makes no stack larger.
+	unmoved = 48 << 20
+)
+
+// Stack is a stack for the calls of one guest, one call at a time.
+type Stack struct {
+	// mapped is the whole mapping, mem the stack as wazero sees it.
+	mapped, mem []byte
+	// limit is how many of its topmost bytes calls may use.
+	limit int
+}
+
+// New reserves a stack. It takes no memory until it is used.
+func New() (*Stack, error) { return reserve(small, huge) }
+
+// reserve makes a stack of two parts.
+func reserve(small, huge int) (*Stack, error) {
+	mapped, mem, err := mapStack(small, huge)
+	if err != nil {
+		return nil, err
+	}
+	return &Stack{mapped, mem, small + huge - margin}, nil
+}
+
+// Lend has a new handle run its calls on the stack, and reports whether it does. The
+// handle must not be used after Free, nor while another runs.
+func (s *Stack) Lend(fn api.Function) bool {
+	h, ok := placeOf(fn)
+	if !ok || !h.fresh() || len(*h.stack) > s.limit/2 {
+		return false
+	}
+	*h.stack, *h.top, *h.bottom = s.mem, topOf(s.mem), &s.mem[len(s.mem)-s.limit]
+	return true
+}
+
+// Held is how many bytes of memory the stack holds at most, 0 for no more than Kept.
+func (s *Stack) Held() int {
+	below := s.mem[len(s.mem)-s.limit-margin : len(s.mem)-Kept]
+	if at := touched(below); at < len(below) {
+		return len(below) - at + Kept
+	}
+	return 0
+}
+
+// Shed gives the memory back that deep calls took, but for the topmost part. No call
+// may be running. The margin goes with it: of a huge page that is given back in part,
+// nothing is.
+func (s *Stack) Shed() {
+	discard(s.mem[len(s.mem)-s.limit-margin : len(s.mem)-Kept])
+}
+
+// Free gives the stack back.
+func (s *Stack) Free() { unmap(s.mapped) }
+
+// place is where a handle says its stack is: the bytes, the address of their upper end
+// rounded down to 16, and the lowest that calls may use.
+type place struct {
+	stack  *[]byte
+	top    *uintptr
+	bottom **byte
+}
+
+// placeOf finds the fields of a handle, if they are there and of the types expected.
+func placeOf(fn api.Function) (h place, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	engine := reflect.ValueOf(fn).Elem()
+	if h.stack, ok = field[[]byte](engine, "stack"); !ok {
+		return place{}, false
+	}
+	if h.top, ok = field[uintptr](engine, "stackTop"); !ok {
+		return place{}, false
+	}
+	h.bottom, ok = field[*byte](engine.FieldByName("execCtx"), "stackBottomPtr")
+	return h, ok
+}
+
+// field returns the address of a field, if it is of type T.
+func field[T any](of reflect.Value, name string) (*T, bool) {
+	f := of.FieldByName(name)
+	if f.Type() != reflect.TypeFor[T]() {
+		return nil, false
+	}
+	return (*T)(f.Addr().UnsafePointer()), true
+}
+
+// fresh reports whether the fields hold what those of a new handle hold.
+func (h place) fresh() bool {
+	s := *h.stack
+	return len(s) > 0 && *h.top == topOf(s) && *h.bottom == &s[0]
+}
+
+func topOf(s []byte) uintptr { return uintptr(unsafe.Pointer(&s[len(s)-1])) &^ 15 }

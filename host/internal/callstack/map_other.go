@@ -1,0 +1,14 @@
+//go:build !linux
+
+package callstack
+
+import "errors"
+
+// mapStack says that this system has no mappings that this package uses.
+func mapStack(int, int) (mapped, mem []byte, err error) { return nil, nil, errors.ErrUnsupported }
+
+func touched([]byte) int { return 0 }
+
+func discard([]byte) {}
+
+func unmap([]byte) {}

@@ -1,0 +1,10 @@
+;; Its start section calls itself until the stack is full.
+(module
+  (memory (export "memory") 1)
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func $down (param i64) (result i64)
+    (i64.add (call $down (i64.add (local.get 0) (i64.const 1))) (i64.const 1)))
+  (func $start (drop (call $down (i64.const 0))))
+  (start $start)
+  (func (export "anchor_filter") (result i32) (i32.const 1))
+)
