@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -43,17 +44,40 @@ func (s *suite) inTurns(ctx context.Context, sides ...side) ([]timing, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			runtime.GC()
-			began := time.Now()
-			for range runs[i] {
-				if err := sides[i].run(); err != nil {
-					return nil, fmt.Errorf("%s: %w", sides[i].name, err)
-				}
+			if err := sides[i].prepare(runs[i]); err != nil {
+				return nil, err
 			}
-			samples[i] = append(samples[i], time.Since(began)/time.Duration(runs[i]))
+			took, err := timed(func() error { return sides[i].runs(runs[i]) })
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], took/time.Duration(runs[i]))
 		}
 	}
 	return timings(samples), nil
+}
+
+// prepare empties the heap for a round. By how much of it was in use at a collection, Go
+// settles how much memory to keep, and gives back the rest in the next milliseconds.
+// After a round of a side that needs little, the other would fetch from the system, page
+// by page, what had just been taken from it. So there is a round of the same side
+// first, which is not measured, and no collection within it.
+func (s *side) prepare(n int) error {
+	percent := debug.SetGCPercent(-1)
+	err := s.runs(n)
+	debug.SetGCPercent(percent)
+	runtime.GC()
+	return err
+}
+
+// runs runs the side so often.
+func (s *side) runs(n int) error {
+	for range n {
+		if err := s.run(); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
 }
 
 // plan finds out how many runs of each side fill a round, and how many rounds fit
@@ -62,25 +86,22 @@ func (s *suite) plan(sides []side) (runs []int, rounds int, err error) {
 	want := pick(s, roundTime, roundTimeShort)
 	rounds = pick(s, mostRounds, leastRounds)
 	for i := range sides {
-		if err := sides[i].run(); err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", sides[i].name, err)
+		if err := sides[i].runs(1); err != nil {
+			return nil, 0, err
 		}
 		n, took := 1, time.Duration(0)
 		for {
-			began := time.Now()
-			for range n {
-				if err := sides[i].run(); err != nil {
-					return nil, 0, fmt.Errorf("%s: %w", sides[i].name, err)
-				}
+			if took, err = timed(func() error { return sides[i].runs(n) }); err != nil {
+				return nil, 0, err
 			}
-			if took = time.Since(began); took >= want/4 {
+			if took >= want/4 {
 				break
 			}
 			n *= 2
 		}
 		per := max(1, took/time.Duration(n))
 		runs = append(runs, int(max(1, want/per)))
-		round := per * time.Duration(runs[i])
+		round := 2 * per * time.Duration(runs[i])
 		rounds = max(leastRounds, min(rounds, int(sideTime/round)))
 	}
 	return runs, pick(s, rounds, min(rounds, leastRounds)), nil
