@@ -30,6 +30,8 @@ type instance struct {
 	// is what is accounted for it, or for one of those.
 	callStack *callstack.Stack
 	stackHeld int64
+	// untended is the fuel used since somebody looked at the stacks.
+	untended int64
 	// files are its descriptors, nil if it cannot change them; blind says why
 	// they cannot be watched. live counts the files it has open.
 	files *descriptors

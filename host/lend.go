@@ -33,9 +33,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	in.begin(ctx, timeout, p.limits.Fuel)
 	err = f(in)
 	used := in.state.used()
-	if used > shallowFuel {
-		in.shedStacks()
-	}
+	in.tendStacks(used)
 	nestOf(ctx).charge(used)
 	in.calls++
 	in.spoiled = !in.resettable(err)

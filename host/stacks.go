@@ -18,9 +18,9 @@ import (
 const (
 	// keptStack is the size in bytes up to which a stack is kept.
 	keptStack = callstack.Kept
-	// shallowFuel is what a call must have used to be looked at: a short one has not
-	// called deep.
-	shallowFuel = 50_000
+	// shedFuel is what the calls of an instance use between two looks at its stacks, each
+	// of which takes 2 µs.
+	shedFuel = 1 << 19
 )
 
 // openStack makes the stack of the instance. Without one, stacks are wazero's.
@@ -48,6 +48,14 @@ func (in *instance) closeStack() {
 	in.holdStack(0)
 	if in.callStack != nil {
 		in.callStack.Free()
+	}
+}
+
+// tendStacks is told what fuel a call used, and sheds stacks from time to time.
+func (in *instance) tendStacks(used int64) {
+	if in.untended += used; in.untended >= shedFuel {
+		in.untended = 0
+		in.shedStacks()
 	}
 }
 
