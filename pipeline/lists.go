@@ -42,10 +42,15 @@ func (l *lists) filled(items []Item) {
 	case len(items) > 0 && &items[0] == &whole[0]:
 		l.room[i] = whole[:max(len(l.room[i]), len(items))]
 		l.in = i + 1
+	case len(items) > 0 && last(items) == last(whole): // without its beginning
+		l.room[i], l.in = whole, i+1
 	case whole[0].ID != "" || whole[0].Content != "":
 		l.room[i] = whole // written for nothing, nobody knows how far
 	}
 }
+
+// last is the last place of the memory behind items, which parts of a list share.
+func last(items []Item) *Item { return &items[:cap(items)][cap(items)-1] }
 
 // shown is told that code that may keep the items of the build is given them.
 func (l *lists) shown() {

@@ -213,6 +213,50 @@ func TestListsAreLentInTurns(t *testing.T) {
 	}
 }
 
+// blocked transforms a query when somebody lets it, whatever became of its build.
+type blocked chan struct{}
+
+func (b blocked) TransformQuery(_ context.Context, q *Query) ([]Query, error) {
+	<-b
+	return []Query{*q}, nil
+}
+
+// nothing finds nothing.
+type nothing struct{}
+
+func (nothing) Retrieve(context.Context, *Query, int) ([]Item, error) { return nil, nil }
+
+// A step that is left behind still has the list it was given, which is not lent again.
+func TestAStepLeftBehindKeepsItsItems(t *testing.T) {
+	var lent []*Item
+	write := writerStep{listStep{func(items, spare []Item) ([]Item, error) {
+		lent = append(lent, &spare[:1][0])
+		return append(spare, items...), nil
+	}}}
+	late := make(blocked)
+	defer close(late)
+	mustBuild(t, Config{Steps: []StepConfig{
+		{Name: "find", Priority: 10, Step: isolatedAppender(func([]Item) []Item { return docs("a", "b") })},
+		{Name: "one", Priority: 20, Step: write},
+		{Name: "late", Priority: 30, Step: QueryTransformStep(late, nothing{}, 0), Timeout: time.Millisecond, OnError: Skip},
+		{Name: "two", Priority: 40, Step: write},
+		{Name: "three", Priority: 50, Step: write},
+	}})
+	if slices.Contains(lent[1:], lent[0]) {
+		t.Error("the list of a step that was left behind is lent")
+	}
+}
+
+// Part of a lent list is a list of the build as well.
+func TestPartOfALentListIsNotLent(t *testing.T) {
+	l := &lists{}
+	first := append(l.spare(3), docs("a", "b", "c")...)
+	l.filled(first[1:])
+	if second := l.spare(2); &second[:1][0] == &first[0] {
+		t.Error("a step was lent the list that the items lie in")
+	}
+}
+
 // Builds whose steps are writers make no list but the window's.
 func BenchmarkWriters(b *testing.B) {
 	half, all := listStep{writes["half"]}, listStep{writes["reversed"]}

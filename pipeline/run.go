@@ -190,9 +190,14 @@ func (st *step) detaches(grouped bool) bool { return grouped || st.Timeout > 0 }
 // copied reports whether a step that is not isolated gets items of its own.
 func (st *step) copied(grouped bool) bool { return st.detaches(grouped) || st.OnError == Skip }
 
-// keeps reports whether somebody's code is given the list of the build itself, when the
-// step runs alone.
-func (st *step) keeps() bool { return st.sees() && !st.copied(false) }
+// keeps reports whether a step that runs alone is given the list of the build itself and
+// may still read it when it has returned, or when the build has left it behind.
+func (st *step) keeps() bool {
+	if st.sees() {
+		return !st.copied(false)
+	}
+	return !st.isolated && st.appender == nil && st.detaches(false) // it adds to the list
+}
 
 // detached calls the step in its own goroutine and leaves it behind when the
 // context ends first. Query and items belong to that goroutine.
