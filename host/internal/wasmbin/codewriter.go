@@ -1,6 +1,9 @@
 package wasmbin
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Thresholds of the placement of checks.
 const (
@@ -55,7 +58,14 @@ func (w *rewriter) codes(r *reader) error {
 	w.findLeaves()
 	helpers := w.helpers()
 	w.out.u32(uint32(w.m.info.Functions + len(helpers)))
-	if err := w.m.bodies(w.function); err != nil {
+	start := len(w.out.buf)
+	err := w.m.bodies(w.function)
+	if limit := (*LimitError)(nil); w.inlined > 0 && errors.As(err, &limit) && limit.CompileOnly {
+		// The locals that were added may be what is too much.
+		w.out.buf, w.leaves, w.inlined, w.cost = w.out.buf[:start], nil, 0, 0
+		err = w.m.bodies(w.function)
+	}
+	if err != nil {
 		return err
 	}
 	for _, h := range helpers {

@@ -440,3 +440,58 @@ func TestLittleIsWrittenOut(t *testing.T) {
 		t.Errorf("%d bytes are written out in a function of 1,000 locals and 1,000 blocks", w.inlined)
 	}
 }
+
+// TestLeavesRefuseNothing holds that what is written out makes no module too expensive
+// to compile that is not so by itself.
+func TestLeavesRefuseNothing(t *testing.T) {
+	leaf := "\x01\x07\x7f\x20\x00\x10\x02\x0b"
+	caller := func(blocks int) string {
+		return "\x01\x05\x7f\x20\x00\x10\x03" + strings.Repeat("\x02\x40\x0b", blocks) + "\x0b"
+	}
+	for _, c := range []struct {
+		name   string
+		bodies []string
+	}{
+		{"a function", []string{leaf, caller(150_000)}},
+		{"all functions", append([]string{leaf}, slices.Repeat([]string{caller(100_000)}, 40)...)},
+	} {
+		bin := calling(c.bodies)
+		if _, err := Meter(bin, MeterOptions{Light: inert().Light}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Meter(bin, inert()); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// calling is a module as of [wrapper] with the given functions, each i64 -> i64.
+func calling(bodies []string) []byte {
+	functions, code := appendU32(nil, uint32(len(bodies))), appendU32(nil, uint32(len(bodies)))
+	for _, f := range bodies {
+		functions = append(functions, 1)
+		code = append(appendU32(code, uint32(len(f))), f...)
+	}
+	return moduleOf(secType, "\x02\x60\x00\x00\x60\x01\x7e\x01\x7e", secImport, "\x03\x01k\x05inert\x00\x00\x01k\x04slow\x00\x00\x01k\x04same\x00\x01",
+		secFunction, string(functions), secMemory, "\x01\x00\x01", secExport, "\x01\x03run\x00\x04", secCode, string(code))
+}
+
+// TestLeavesMakeNothingValid holds that a function cannot name the locals that it is
+// given.
+func TestLeavesMakeNothingValid(t *testing.T) {
+	const leaf = "\x01\x01\x7e\x20\x00\x10\x02\x0b"
+	ctx := context.Background()
+	rt := wazero.NewRuntime(ctx)
+	defer rt.Close(ctx)
+	for _, use := range []string{"\x20\x01\x1a", "\x42\x00\x21\x02", "\x42\x00\x22\x01\x1a"} {
+		for _, caller := range []string{"\x00" + use + "\x20\x00\x10\x03\x0b", "\x00\x20\x00\x10\x03" + use + "\x0b"} {
+			out, err := Meter(calling([]string{leaf, caller}), inert())
+			if err == nil {
+				_, err = rt.CompileModule(ctx, out)
+			}
+			if err == nil {
+				t.Errorf("% x is compiled", caller)
+			}
+		}
+	}
+}
