@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -254,6 +255,28 @@ func TestPartOfALentListIsNotLent(t *testing.T) {
 	l.filled(first[1:])
 	if second := l.spare(2); &second[:1][0] == &first[0] {
 		t.Error("a step was lent the list that the items lie in")
+	}
+}
+
+// What a step has written when it ends its goroutine does not outlive the build.
+func TestItemsOfAStepThatExits(t *testing.T) {
+	var lent []Item
+	p := mustNew(t, Config{Steps: []StepConfig{
+		{Name: "find", Priority: 10, Step: isolatedAppender(func([]Item) []Item { return docs("a", "b") })},
+		{Name: "exits", Priority: 20, Step: writerStep{listStep{func(items, spare []Item) ([]Item, error) {
+			lent = append(spare, items...)
+			runtime.Goexit()
+			return lent, nil
+		}}}},
+	}})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = p.Build(t.Context(), Query{Text: "q"})
+	}()
+	<-done
+	if got := ids(lent); !slices.Equal(got, []string{"", ""}) {
+		t.Errorf("%v outlive their build", got)
 	}
 }
 

@@ -141,11 +141,11 @@ func (b *build) attemptAlone(ctx context.Context, st *step, own *Query) outcome 
 		return b.attempt(ctx, st, own, b.items, nil, began, false)
 	}
 	l := &b.scratch.lists
+	var made []Item
+	defer func() { l.filled(made) }() // also when the step ends the goroutine
 	out := b.attempt(ctx, st, own, b.items, l.spare(len(b.items)), began, false)
-	if out.err != nil {
-		l.filled(nil)
-	} else {
-		l.filled(out.items)
+	if out.err == nil {
+		made = out.items
 	}
 	return out
 }
