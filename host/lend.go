@@ -33,7 +33,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	in.begin(ctx, timeout, p.limits.Fuel)
 	err = f(in)
 	used := in.state.used()
-	in.tendStacks(used)
+	in.tendStacks(used, err)
 	nestOf(ctx).charge(used)
 	in.calls++
 	in.spoiled = !in.resettable(err)

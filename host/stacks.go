@@ -18,7 +18,7 @@ import (
 const (
 	// keptStack is the size in bytes up to which a stack is kept.
 	keptStack = callstack.Kept
-	// shedFuel is what the calls of an instance use between two looks at its stacks, each
+	// shedFuel is what calls that end well use between two looks at the stacks, each
 	// of which takes 2 µs.
 	shedFuel = 1 << 19
 )
@@ -51,9 +51,10 @@ func (in *instance) closeStack() {
 	}
 }
 
-// tendStacks is told what fuel a call used, and sheds stacks from time to time.
-func (in *instance) tendStacks(used int64) {
-	if in.untended += used; in.untended >= shedFuel {
+// tendStacks is told what fuel a call used and how it ended. It sheds stacks from time to
+// time, and after a call that failed: large frames fill a stack for little fuel.
+func (in *instance) tendStacks(used int64, err error) {
+	if in.untended += used; in.untended >= shedFuel || err != nil {
 		in.untended = 0
 		in.shedStacks()
 	}

@@ -145,6 +145,22 @@ func TestStacksAreGivenBack(t *testing.T) {
 	}
 }
 
+// What a stack took is accounted for, or given back, when a call has filled it, however
+// little fuel that took.
+func TestFullStacksAreAccountedFor(t *testing.T) {
+	for _, budget := range []int64{0, 4 << 20} {
+		h := newHost(t, host.Config{Memory: budget})
+		p := load(t, h, "recursions", host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1, Timeout: time.Minute}})
+		_, before := host.Usage(h)
+		_, err := p.Call(t.Context(), "skipping", nil)
+		checkReason(t, err, abi.ReasonTrap)
+		_, now := host.Usage(h)
+		if size := host.StackHeld(t, p); size > now-before {
+			t.Errorf("memory for %d bytes: the stack holds %d KiB, of which %d are accounted for", budget, size>>10, (now-before)>>10)
+		}
+	}
+}
+
 // held is what the process and the stack of the only instance of a plugin hold while it
 // is idle.
 func held(t *testing.T, p *host.Plugin) int64 {
