@@ -107,8 +107,8 @@ func trapStack(err error) string {
 // resettable reports whether an instance is sound after a call that ended with
 // err: the guest was stopped by this package or by a trap that WebAssembly
 // defines, so that memory and globals are all that is left of the call. An
-// exit closes the instance, a stack overflow leaves a stack of wazero's behind, and
-// after anything else nothing is known.
+// exit closes the instance, a stack overflow that is wazero's own leaves its stack
+// behind, and after anything else nothing is known.
 func (in *instance) resettable(err error) bool {
 	if err == nil {
 		return true

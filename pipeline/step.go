@@ -33,8 +33,8 @@ type Isolated interface{ Isolated() }
 
 // A ListWriter is an [Isolated] step that can write the list it returns into memory
 // that it is lent. RunInto is Run with such memory: spare is an empty list that shares
-// nothing with items. The step may append to it and return it, as long as all of its
-// items are in it; or it returns another list, as from Run. A build calls RunInto
+// nothing with items. The step may append to it and return all that it appended; or it
+// writes nothing to it and returns another list, as from Run. A build calls RunInto
 // instead of Run and uses the memory again when nobody sees the list any more.
 type ListWriter interface {
 	Step
