@@ -199,8 +199,8 @@ func (in *instance) readChanges() (*abi.Changes, error) {
 // changeSets are change sets whose lists of rows may be used again.
 var changeSets = sync.Pool{New: func() any { return new(abi.Changes) }}
 
-// forget lets the lists of c be used again. Nothing may refer to them, nor to c.
-func forget(c *abi.Changes) {
+// recycle lets the lists of c be used again. Nothing may refer to them, nor to c.
+func recycle(c *abi.Changes) {
 	const most = 1 << 16
 	if c == nil || cap(c.Keep) > most || cap(c.Order) > most {
 		return

@@ -147,7 +147,7 @@ func (p *pool[T]) take() (turn[T], chan turn[T]) {
 	t := turn[T]{}
 	switch {
 	case len(p.idle) > 0:
-		t.value = p.nearest()
+		t.value = p.takeIdle()
 	case len(p.used) > 0:
 		t.value, p.used = pop(p.used)
 		t.used = true
@@ -164,9 +164,9 @@ func (p *pool[T]) take() (turn[T], chan turn[T]) {
 	return t, nil
 }
 
-// nearest removes the idle value that this processor had last, or the last one. p.mu is
+// takeIdle removes the idle value that this processor had last, or the last one. p.mu is
 // held, and there is one.
-func (p *pool[T]) nearest() T {
+func (p *pool[T]) takeIdle() T {
 	last := len(p.idle) - 1
 	if known, ok := p.near.Get().(*nearest[T]); ok {
 		if i := slices.Index(p.idle, known.value); i >= 0 {

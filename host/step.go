@@ -53,7 +53,7 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 	if err != nil {
 		return nil, err
 	}
-	defer forget(c)
+	defer recycle(c)
 	return o.apply(ctx, v, c, topK)
 }
 
