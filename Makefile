@@ -84,7 +84,7 @@ bench-engine: build plugins ## the engine beside its peers, target by target (a 
 
 .PHONY: test
 test: ## run all tests
-	$(GO) test $(TEST) ./...
+	$(GO) test ./... $(TEST)
 
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
