@@ -61,7 +61,7 @@ var badCalls = []struct {
 	{"output-refused", abi.ReasonMemory, `filter: memory: needs more than 64MiB (raise limits.memory, or have the plugin hold less)`},
 	{"output-too-large", abi.ReasonOutputTooLarge, `filter: output_too_large: output of 9000000 bytes, allowed 8388608 (raise limits.output, limits.items or limits.tokens, or have the plugin return less)`},
 	{"priority-above-grant", abi.ReasonDenied, `retrieve: denied: items[0]: priority 10 is not granted (the step may state at most 5)`},
-	{"recurse-forever", abi.ReasonTrap, `filter: trap: stack overflow ` + isAFault},
+	{"recurse-forever", abi.ReasonTrap, `filter: trap: stack overflow: ` + nestsTooDeep()},
 	{"recurse-in-width", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
 	{"row-missing", abi.ReasonInvalidOutput, `filter: invalid_output: changes: keep[1]: row 99: does not exist (the call has 2 rows, 0 to 1)`},
 	{"row-twice", abi.ReasonInvalidOutput, `filter: invalid_output: changes: keep[1]: row 0: is listed twice (list each row once)`},
@@ -217,8 +217,8 @@ func TestInstanceIsReplacedAfterFailure(t *testing.T) {
 
 var badLoads = []struct{ name, want string }{
 	{"init-fails", `init: init_failed: trap: unreachable ` + isAFault},
-	{"init-recurses", `init: init_failed: trap: stack overflow ` + isAFault},
-	{"start-recurses", `init: init_failed: trap: stack overflow ` + isAFault},
+	{"init-recurses", `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
+	{"start-recurses", `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
 	{"init-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
 	{"start-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
 	{"mailbox-malformed", `init: init_failed: invalid_output: mailbox states size 4 (want 24 or more)`},

@@ -90,8 +90,7 @@ func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError
 
 // trapText is the first line of a trap, without wazero's decoration.
 func trapText(err error) string {
-	s := firstLine(err.Error())
-	s = strings.TrimPrefix(s, "wasm error: ")
+	s := strings.Replace(firstLine(err.Error()), "wasm error: ", "", 1) // a link's name comes before it
 	return strings.TrimSuffix(s, " (recovered by wazero)")
 }
 
@@ -120,15 +119,11 @@ func (in *instance) resettable(err error) bool {
 		return false
 	case errors.As(err, &f):
 		return true
-	case in.callStack != nil && err.Error() == overflow:
-		return true
+	case overflowed(err):
+		return in.callStack != nil
 	}
-	trap, ok := strings.CutPrefix(err.Error(), "wasm error: ")
-	return ok && !strings.HasPrefix(trap, overflow)
+	return strings.HasPrefix(err.Error(), "wasm error: ")
 }
-
-// overflow is what wazero says of a call for which its stack has no room.
-const overflow = "stack overflow"
 
 // faultOf classifies the error of a call. The remedy is empty where the
 // reason's usual one serves. in may be nil.
@@ -142,6 +137,8 @@ func (in *instance) faultOf(err error) *fault {
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
 	case in != nil && in.refused():
 		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+	case in != nil && overflowed(err):
+		return in.tooDeep(err)
 	}
 	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}
 }

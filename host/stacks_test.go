@@ -11,6 +11,20 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
+// fixedStacks reports whether compiled guests have stacks of a fixed size.
+func fixedStacks() bool {
+	return !portable() && runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")
+}
+
+// nestsTooDeep is what is said of a compiled guest whose stack is full.
+func nestsTooDeep() string {
+	const remedy = " (recurse less deep, or use a loop that keeps what is left to do in memory)"
+	if fixedStacks() {
+		return "its calls nest too deep for 9MiB of stack" + remedy
+	}
+	return "its calls nest too deep for its stack" + remedy
+}
+
 // recursions are the functions of the fixture of that name that end with the stack.
 var recursions = []string{"self", "mutual", "by_table", "values", "params", "skipping"}
 
@@ -19,15 +33,15 @@ var recursions = []string{"self", "mutual", "by_table", "values", "params", "ski
 func TestRecursionEndsWithTheStack(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "recursions", host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1, Timeout: time.Minute}})
-	if want := !portable() && runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"); host.FixedStacks(p) != want {
-		t.Errorf("stacks of a fixed size: %t", !want)
+	if host.FixedStacks(p) != fixedStacks() {
+		t.Errorf("stacks of a fixed size: %t", !fixedStacks())
 	}
 	made := host.Made(p)
 	for _, function := range recursions {
 		var fuel []int64
 		for range 2 {
 			_, err := p.Call(t.Context(), function, nil)
-			if perr := checkReason(t, err, abi.ReasonTrap); !strings.Contains(perr.Error(), "stack overflow") {
+			if perr := checkReason(t, err, abi.ReasonTrap); !strings.HasSuffix(perr.Error(), "trap: stack overflow: "+nestsTooDeep()) {
 				t.Errorf("%s: error %v", function, err)
 			}
 			if host.FixedStacks(p) {
@@ -54,6 +68,45 @@ func TestRecursionEndsWithTheStack(t *testing.T) {
 	for _, size := range used {
 		if size != unused {
 			t.Errorf("a stack has %d bytes, and %d when it is new", size, unused)
+		}
+	}
+}
+
+// Where stacks grow no bound is named, and of the interpreter the one that it has.
+func TestStackOverflowNamesItsBound(t *testing.T) {
+	const remedy = " (recurse less deep, or use a loop that keeps what is left to do in memory"
+	for _, tc := range []struct {
+		portable     bool
+		engine, want string
+	}{
+		{false, host.EngineCompiler, nestsTooDeep()},
+		{true, host.EngineCompiler, "its calls nest too deep for its stack" + remedy + ")"},
+		{false, host.EngineInterpreter, "its calls nest more than 2000 deep" + remedy + "; the compiler has room for more)"},
+		{true, host.EngineInterpreter, "its calls nest more than 2000 deep" + remedy + "; the compiler has room for more)"},
+	} {
+		p := load(t, newHost(t, host.Config{Portable: tc.portable}), "recursions", host.PluginConfig{Engine: tc.engine, Limits: host.Limits{Timeout: time.Minute}})
+		for range 2 {
+			_, err := p.Call(t.Context(), "self", nil)
+			if want := `plugin "recursions": self: trap: stack overflow: ` + tc.want; checkReason(t, err, abi.ReasonTrap).Error() != want {
+				t.Errorf("%+v: error %v\nwant %s", tc, err, want)
+			}
+		}
+	}
+}
+
+// The interpreter nests as many calls as is said.
+func TestInterpretedCalls(t *testing.T) {
+	for depth, fits := range map[string]bool{"\xc6\x8f\x00": true, "\xda\x8f\x00": false} { // 1990 and 2010
+		spec, err := host.ReadSpec("deep", []byte(strings.Replace(deepModule, "\xa0\x8d\x06", depth, 1)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{Engine: host.EngineInterpreter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Call(t.Context(), "a", nil); fits != (err == nil) {
+			t.Errorf("it has room: %t (want %t): %v", err == nil, fits, err)
 		}
 	}
 }

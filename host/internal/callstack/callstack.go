@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// Size is how many bytes the calls on a stack may use together: nine times what
-	// browsers give, and twice what stock Go needs for JSON that is nested 10,000 deep.
-	Size = small + huge - margin
+	// Whole is how large a stack is, 9 MiB: nine times what browsers give, and twice what
+	// stock Go needs for JSON that is nested 10,000 deep.
+	Whole = small + huge
+	// Size is how many of its bytes calls may use together.
+	Size = Whole - margin
 	// Kept is how many bytes of memory a stack keeps when it is shed. It is not told from
 	// one that is empty.
 	Kept = 256 << 10
