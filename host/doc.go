@@ -35,9 +35,10 @@
 // Guests are hostile. Every pointer, length, count, row, score and text from a
 // guest is checked where it enters; only mem.go reads what a guest points to, and
 // only part.go, which captures and restores it, the memory as a whole. A guest
-// cannot panic, block or outgrow the host: fuel, time, memory, tables, input,
+// cannot panic, block or outgrow the host: fuel, time, memory, tables, stack, input,
 // output, log, HTTP bodies, instances and added items are bounded, and every
-// bound has a finite default. Token counts of guests are ignored: the host
+// bound has a finite default. That of the stack is fixed: 9 MiB for the calls of a
+// compiled guest on Linux. Token counts of guests are ignored: the host
 // counts what they add or rewrite.
 //
 // # Lanes

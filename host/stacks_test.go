@@ -2,6 +2,8 @@ package host_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/internal/callstack"
 )
 
 // fixedStacks reports whether compiled guests have stacks of a fixed size.
@@ -108,6 +111,25 @@ func TestInterpretedCalls(t *testing.T) {
 		if _, err := p.Call(t.Context(), "a", nil); fits != (err == nil) {
 			t.Errorf("it has room: %t (want %t): %v", err == nil, fits, err)
 		}
+	}
+}
+
+// Where authors and operators look, the bounds are those that hold.
+func TestDocumentsNameTheStack(t *testing.T) {
+	for _, path := range []string{"../abi/ABI.md", "../docs/authoring.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{fmt.Sprintf("%d MiB", callstack.Whole>>20), "2,000 calls"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s does not say %q", path, want)
+			}
+		}
+	}
+	s, err := host.ProbeStrategy(t.Context())
+	if want := "stacks hold " + abi.FormatSize(callstack.Whole); err != nil || s.Stacks != strings.HasSuffix(s.String(), want) {
+		t.Errorf("strategy %q, error %v (want %q)", s, err, want)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
 
@@ -50,7 +52,7 @@ func (s Strategy) String() string {
 		tables = "the host"
 	}
 	if s.Stacks {
-		stacks = "are of a fixed size"
+		stacks = "hold " + abi.FormatSize(callstack.Whole)
 	}
 	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; tables are filled by %s; stacks %s",
 		s.Finds, memory, grown, functions, tables, stacks)
