@@ -214,6 +214,35 @@ func TestLinkEndlessCircle(t *testing.T) {
 	}
 }
 
+// A link that fills the stack when it starts ends the loading of the plugin, whose error
+// names the link. Nothing is held after that, and the host serves others.
+func TestLinkThatRecursesWhenItStarts(t *testing.T) {
+	links(t)
+	h := newHost(t, host.Config{})
+	for engine, bound := range map[string]string{host.EngineCompiler: "its calls nest too deep", host.EngineInterpreter: "its calls nest more than 2000 deep"} {
+		for _, name := range []string{"link-start-recurses", "link-init-recurses"} {
+			_, before := host.Usage(h)
+			_, err := h.Load(t.Context(), fixture(t, "link-circle-a").Spec, host.PluginConfig{
+				Engine: engine, Links: []host.Link{{Name: "b", Spec: fixture(t, name).Spec}}})
+			want := `plugin "link-circle-a": init: init_failed: trap: link "b": stack overflow: ` + bound
+			var perr *host.PluginError
+			if !errors.As(err, &perr) || perr.Code != abi.ReasonInitFailed || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s, %s: error %v\nwant %s", engine, name, err, want)
+			}
+			if instances, memory := host.Usage(h); instances != 0 || memory != before {
+				t.Errorf("%s, %s: %d instances are held, and %d bytes more than before", engine, name, instances, memory-before)
+			}
+		}
+		p := load(t, h, "link-main", host.PluginConfig{Engine: engine, Links: lib(t)})
+		if _, err := p.Call(t.Context(), "started", nil); err != nil {
+			t.Errorf("%s: %v", engine, err)
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestBadLinks(t *testing.T) {
 	link := func(name, fix string) host.Link { return host.Link{Name: name, Spec: fixture(t, fix).Spec} }
 	for _, tc := range []struct {
