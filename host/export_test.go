@@ -38,6 +38,22 @@ func StackHeld(t *testing.T, p *Plugin) int64 {
 	return int64(in.callStack.Held())
 }
 
+// StackMemory is the memory that the stacks of an instance hold beyond what each keeps.
+func StackMemory(t *testing.T, p *Plugin) int64 {
+	t.Helper()
+	_, used := StackSizes(t, p, p.spec.Functions[0])
+	if p.engine.stacks {
+		return StackHeld(t, p)
+	}
+	n := 0
+	for _, size := range used {
+		if size > keptStack {
+			n += size
+		}
+	}
+	return int64(n)
+}
+
 // StackSizes are the sizes of the stacks that an instance has for a new handle and for
 // those that were used.
 func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []int) {

@@ -53,6 +53,7 @@ func (in *instance) warmUp(ctx context.Context) error {
 	in.begin(ctx, min(warmTimeout, p.limits.Timeout), p.limits.Fuel)
 	defer in.state.end()
 	err := in.run(abi.ReserveExport, warmRoom)
+	in.shedStacks()
 	in.start = uint64(in.mem.Size())
 	if err != nil {
 		p.log.Debug("no warm-up", "error", err)

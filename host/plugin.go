@@ -55,6 +55,8 @@ type Plugin struct {
 
 	// made counts the instances made so far.
 	made atomic.Int64
+	// tending says that the stacks of idle instances are about to be looked at.
+	tending atomic.Bool
 
 	mounts []mount
 	client *httpClient

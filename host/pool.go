@@ -412,6 +412,17 @@ func (p *pool[T]) counts() (total, idle int) {
 	return p.total, len(p.idle)
 }
 
+// visit shows the idle values to see, while nobody can borrow one, and reports whether
+// those are all there are, or none will be idle again.
+func (p *pool[T]) visit(see func(T)) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.idle {
+		see(v)
+	}
+	return p.closed || len(p.idle) == p.total
+}
+
 // shutdown turns new borrowers and waiters away, closes what is idle, and waits
 // until the lent values are back or ctx ends. It may be called again.
 func (p *pool[T]) shutdown(ctx context.Context) error {

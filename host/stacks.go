@@ -12,10 +12,6 @@ import (
 // grownstacks.go. What memory a stack has taken is kept for the next call, on the account
 // of the host's memory.
 
-// shedFuel is what calls that end well use between two looks at the stacks, each of
-// which takes 2 µs.
-const shedFuel = 1 << 19
-
 // openStack makes the stack of the instance. Without one, stacks are wazero's.
 func (in *instance) openStack() {
 	if !in.plugin.engine.stacks {
@@ -41,15 +37,6 @@ func (in *instance) closeStack() {
 	in.holdStack(0)
 	if in.callStack != nil {
 		in.callStack.Free()
-	}
-}
-
-// tendStacks is told what fuel a call used and how it ended. It sheds stacks from time to
-// time, and after a call that failed: large frames fill a stack for little fuel.
-func (in *instance) tendStacks(used int64, err error) {
-	if in.untended += used; in.untended >= shedFuel || err != nil {
-		in.untended = 0
-		in.shedStacks()
 	}
 }
 

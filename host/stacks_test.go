@@ -236,6 +236,68 @@ func TestFullStacksAreAccountedFor(t *testing.T) {
 	}
 }
 
+// Calls that end well fill stacks for little fuel, too. What those of idle instances hold
+// is accounted for soon after, or given back.
+func TestStacksOfIdleInstancesAreAccountedFor(t *testing.T) {
+	const many = 4
+	for _, tc := range []struct {
+		portable bool
+		budget   int64
+	}{{false, 0}, {false, 16 << 20}, {true, 0}, {true, 16 << 20}} {
+		h := newHost(t, host.Config{Memory: tc.budget, Portable: tc.portable})
+		var ps []*host.Plugin
+		for i := range many {
+			state := []string{host.StateKeep, host.StateReset}[i%2]
+			ps = append(ps, load(t, h, "recursions", host.PluginConfig{Name: fmt.Sprint(i), State: state, Limits: host.Limits{Instances: 1, Timeout: time.Minute}}))
+		}
+		_, before := host.Usage(h)
+		took := int64(0)
+		for _, p := range ps {
+			r, err := p.Call(t.Context(), "fills", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took += host.StackMemory(t, p); r.Fuel > 50_000 {
+				t.Errorf("it takes %d units of fuel, of which half a million would be noticed", r.Fuel)
+			}
+		}
+		if tc.budget == 0 && took < many*4<<20 {
+			t.Errorf("%+v: the calls took only %d KiB", tc, took>>10)
+		}
+		var held, accounted int64
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			held, accounted = 0, -before
+			for _, p := range ps {
+				held += host.StackMemory(t, p)
+			}
+			_, now := host.Usage(h)
+			if accounted += now; held <= accounted {
+				break
+			}
+			if time.Now().After(end) {
+				t.Errorf("%+v: %d instances hold %d KiB, of which %d are accounted for", tc, many, held>>10, accounted>>10)
+				break
+			}
+		}
+	}
+}
+
+// What a guest did to its stack when it started or was warmed up is accounted for before
+// it is called.
+func TestStacksOfTheStartAreAccountedFor(t *testing.T) {
+	for _, budget := range []int64{0, 4 << 20} {
+		h := newHost(t, host.Config{Memory: budget})
+		for _, name := range []string{"start-calls-deep", "reserve-fills"} {
+			_, before := host.Usage(h)
+			p := load(t, h, name, host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1}})
+			held := host.StackMemory(t, p)
+			if _, now := host.Usage(h); held > now-before {
+				t.Errorf("%s, memory for %d bytes: the stack holds %d KiB, of which %d are accounted for", name, budget, held>>10, (now-before)>>10)
+			}
+		}
+	}
+}
+
 // held is what the process and the stack of the only instance of a plugin hold while it
 // is idle.
 func held(t *testing.T, p *host.Plugin) int64 {

@@ -1,5 +1,5 @@
-;; A foreign module that calls itself in many ways until the stack is full, and in one
-;; way that ends.
+;; A foreign module that calls itself in many ways until the stack is full, and in two
+;; ways that end.
 (module
   (type $step (func (param i64) (result i64)))
   (memory (export "memory") 1)
@@ -67,6 +67,14 @@
       (call $take) (call $take) (call $take) (call $take) (call $take)))
     (call $skipping (local.get $never)))
   (func (export "skipping") (result i32) (call $skipping (i32.const 0)) (i32.const 0))
+
+  ;; the same, 1,500 calls deep, and back
+  (func $filling (param $left i32)
+    (if (i32.lt_s (local.get $left) (i32.const 0)) (then
+      (call $many) (call $many) (call $many) (call $many) (call $many)
+      (call $take) (call $take) (call $take) (call $take) (call $take)))
+    (if (local.get $left) (then (call $filling (i32.sub (local.get $left) (i32.const 1))))))
+  (func (export "fills") (result i32) (call $filling (i32.const 1500)) (i32.const 0))
 
   ;; 100,000 calls deep, and back
   (func $down (param i32) (result i32)

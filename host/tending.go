@@ -1,0 +1,50 @@
+package host
+
+import "time"
+
+// What calls left on the stacks is not looked at after each of them: that takes 2 µs,
+// longer than a short call, and frames of the largest kind fill a stack for so little
+// fuel that no count of it tells which call did.
+
+const (
+	// tendFuel is what the calls of an instance that end well use between two looks at
+	// its stacks.
+	tendFuel = 1 << 19
+	// tendIdleAfter is how long after a call the stacks of idle instances are looked at,
+	// and so the longest that one holds on nobody's account what a call left.
+	tendIdleAfter = 50 * time.Millisecond
+)
+
+// tendStacks is told what fuel a call used and how it ended. It looks at the stacks from
+// time to time, and after a call that failed, as those that fill a stack mostly do.
+func (in *instance) tendStacks(used int64, err error) {
+	if in.untended += max(used, 1); in.untended >= tendFuel || err != nil {
+		in.tend()
+		return
+	}
+	in.plugin.tendSoon()
+}
+
+// tend looks at the stacks.
+func (in *instance) tend() {
+	if in.untended > 0 {
+		in.untended = 0
+		in.shedStacks()
+	}
+}
+
+// tendSoon has the stacks of idle instances looked at, if that is not about to be done.
+func (p *Plugin) tendSoon() {
+	if !p.tending.Load() && p.tending.CompareAndSwap(false, true) {
+		time.AfterFunc(tendIdleAfter, p.tendIdle)
+	}
+}
+
+// tendIdle looks at the stacks of idle instances, and again later if others are lent, on
+// their way back or about to be reset. After the plugin was closed it finds none.
+func (p *Plugin) tendIdle() {
+	p.tending.Store(false)
+	if !p.pool.visit((*instance).tend) {
+		p.tendSoon()
+	}
+}
