@@ -510,3 +510,40 @@ func TestPoolLendsWhatIsNear(t *testing.T) {
 		t.Errorf("lent what was near %d times of 200", near)
 	}
 }
+
+// A visit sees what is idle and nothing else, and says so: what it missed will be idle
+// again, unless the pool is closed.
+func TestPoolVisitsWhatIsIdle(t *testing.T) {
+	p, _, _ := counted(2)
+	visit := func() (n int, all bool) {
+		all = p.visit(func(int64) { n++ })
+		return n, all
+	}
+	check := func(when string, want int, all bool) {
+		t.Helper()
+		if n, got := visit(); n != want || got != all {
+			t.Errorf("%s: a visit sees %d, all there are: %t (want %d, %t)", when, n, got, want, all)
+		}
+	}
+	check("empty", 0, true)
+	a, errA := p.get(t.Context(), longWait)
+	b, errB := p.get(t.Context(), longWait)
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	check("both lent", 0, false)
+	p.put(a)
+	check("one lent", 1, false)
+	p.put(b)
+	check("both idle", 2, true)
+	if _, err := p.get(t.Context(), longWait); err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := p.shutdown(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("shut down with one lent: error %v", err)
+	}
+	check("closed, one lent", 0, true)
+	p.put(a)
+}
