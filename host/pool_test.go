@@ -536,7 +536,8 @@ func TestPoolVisitsWhatIsIdle(t *testing.T) {
 	check("one lent", 1, false)
 	p.put(b)
 	check("both idle", 2, true)
-	if _, err := p.get(t.Context(), longWait); err != nil {
+	v, err := p.get(t.Context(), longWait)
+	if err != nil {
 		t.Fatal(err)
 	}
 	ended, end := context.WithCancel(t.Context())
@@ -545,5 +546,5 @@ func TestPoolVisitsWhatIsIdle(t *testing.T) {
 		t.Errorf("shut down with one lent: error %v", err)
 	}
 	check("closed, one lent", 0, true)
-	p.put(a)
+	p.put(v)
 }
