@@ -119,9 +119,7 @@ func (e *engine) offer(ctx context.Context, functions []Function) error {
 	if err := offerWASI(ctx, e.rt); err != nil {
 		return err
 	}
-	if _, err := e.rt.NewHostModuleBuilder(wasmbin.TickModule).NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(tick), nil, []api.ValueType{api.ValueTypeI64}).
-		Export(wasmbin.TickName).Instantiate(ctx); err != nil {
+	if err := offerMeter(ctx, e.rt); err != nil {
 		return err
 	}
 	if err := offerSettle(ctx, e.rt); err != nil {
@@ -148,6 +146,17 @@ func (e *engine) offer(ctx context.Context, functions []Function) error {
 		}
 	}
 	return nil
+}
+
+// offerMeter instantiates what the rewritten code of guests calls.
+func offerMeter(ctx context.Context, rt wazero.Runtime) error {
+	const i32, i64 = api.ValueTypeI32, api.ValueTypeI64
+	b := rt.NewHostModuleBuilder(wasmbin.TickModule)
+	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(tick), nil, []api.ValueType{i64}).Export(wasmbin.TickName)
+	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(move),
+		[]api.ValueType{i32, i64, i64, i64, i64, i64}, []api.ValueType{i64}).Export(wasmbin.MoveName)
+	_, err := b.Instantiate(ctx)
+	return err
 }
 
 func exportTo(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, module, name string, params, results []api.ValueType, fn hostFunc) {
@@ -223,5 +232,8 @@ func (e *engine) close(ctx context.Context) error {
 // meterOptions caps what wazero does not. pages caps the memory, 0 where the
 // memory does so itself.
 func meterOptions(b wasmbin.Bounds, pages uint32) wasmbin.MeterOptions {
-	return wasmbin.MeterOptions{MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b, Light: lightImport, Inert: inertImport}
+	return wasmbin.MeterOptions{
+		MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b,
+		Light: lightImport, Inert: inertImport, Transfers: transferImport,
+	}
 }
