@@ -27,7 +27,8 @@ type leaf struct {
 	locals []ValueType
 	params int
 	unset  []uint32
-	weight int // of a run
+	weight int  // of a run
+	moves  bool // it calls a transfer
 }
 
 // findLeaves collects the functions that are written out. What cannot be read is
@@ -78,6 +79,7 @@ func (m *module) leaf(b *body) *leaf {
 			return l
 		case opCall:
 			calls++
+			l.moves = l.moves || m.transferOf(in.x) != NoTransfer
 		case opLocalGet, opLocalSet, opLocalTee:
 			if in.op == opLocalGet && !set[in.x] {
 				l.unset = append(l.unset, in.x)
@@ -129,7 +131,7 @@ func (w *rewriter) leafAt(b *body, in *instr) *leaf {
 		return nil
 	}
 	l, c := w.leaves[in.x], &w.code
-	if l == nil || w.inlined > inlineTotal || b.locals > MaxLocals-inlineAdded || c.shape.cost(b.locals) > outsideCost || !c.place(b, l) {
+	if l == nil || w.inlined > inlineTotal || b.locals > MaxLocals-inlineAdded-moveLocals || c.shape.cost(b.locals) > outsideCost || !c.place(b, l) {
 		return nil
 	}
 	return l
@@ -141,7 +143,7 @@ func (c *codeWriter) place(b *body, l *leaf) bool {
 	c.places = c.places[:0]
 	extra := c.extra
 	for _, t := range l.locals {
-		i := 0
+		i := c.reserved
 		for i < len(extra) && (extra[i] != t || slices.Contains(c.places, uint32(b.locals)+uint32(i))) {
 			i++
 		}
@@ -150,7 +152,7 @@ func (c *codeWriter) place(b *body, l *leaf) bool {
 		}
 		c.places = append(c.places, uint32(b.locals)+uint32(i))
 	}
-	if len(extra) > inlineAdded {
+	if len(extra) > inlineAdded+c.reserved {
 		return false
 	}
 	c.extra = extra

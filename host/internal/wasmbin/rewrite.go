@@ -14,6 +14,7 @@ type rewriter struct {
 	fuel   uint32 // global: the counter
 	denied uint32 // global: see DeniedExport
 	tick   uint32 // function, imported
+	move   uint32 // function, imported where the module moves bytes by imports
 	refill uint32 // function: see helpers
 	bytes  uint32
 	elems  uint32
@@ -31,11 +32,14 @@ type rewriter struct {
 	spend   sequence // charges
 	code    codeWriter
 	leaves  map[uint32]*leaf // what is written out where it is called
-	inlined int              // bytes of that so far
-	locals  []byte           // declarations of the body at hand
-	front   []byte           // of the body at hand
-	cost    int              // estimate of the compile time of the bodies so far
-	named   bool             // a name section has been written
+	moved   int              // loops that have their bytes moved at once, so far
+	// traceSteps is how many instructions may still be followed to find those.
+	traceSteps int
+	inlined    int    // bytes of that so far
+	locals     []byte // declarations of the body at hand
+	front      []byte // of the body at hand
+	cost       int    // estimate of the compile time of the bodies so far
+	named      bool   // a name section has been written
 	// open is set when the module's state is opened to the host.
 	open *Prepared
 	// shell leaves out the code.
@@ -43,15 +47,19 @@ type rewriter struct {
 }
 
 func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
-	w := &rewriter{m: m, o: o, window: window, straight: straight}
+	w := &rewriter{m: m, o: o, window: window, straight: straight, traceSteps: traceSteps}
 	w.fuel = uint32(len(m.globals))
 	w.denied = w.fuel + 1
 	w.tick = uint32(m.imported[KindFunc])
-	w.refill = uint32(len(m.funcs)) + 1
+	w.move = w.tick + 1
+	w.out.host, w.out.added = w.tick, 1
+	if m.transfers != nil {
+		w.out.added = 2
+	}
+	w.refill = uint32(len(m.funcs)) + w.out.added
 	w.bytes, w.elems, w.pages, w.slots, w.undo = w.refill+1, w.refill+2, w.refill+3, w.refill+4, w.refill+5
 	w.fill, w.copy = w.refill+6, w.refill+7
 	w.sequences()
-	w.out.host = w.tick
 	return w
 }
 
@@ -128,8 +136,7 @@ func (w *rewriter) content(id byte, r *reader) error {
 	case secType:
 		w.extend(r, helperTypes)
 	case secImport:
-		im := appendName(appendName(nil, w.o.TickModule), w.o.TickName)
-		w.extend(r, [][]byte{appendU32(append(im, byte(KindFunc)), w.typeIndex(typeTick))})
+		w.extend(r, w.hostImports())
 	case secFunction:
 		w.extend(r, w.helperDeclarations())
 	case secTable:
@@ -168,6 +175,19 @@ func (w *rewriter) extend(r *reader, elems [][]byte) {
 	for _, e := range elems {
 		w.out.bytes(e)
 	}
+}
+
+// hostImports are the functions of the host that the module is given.
+func (w *rewriter) hostImports() [][]byte {
+	of := func(name string, t uint32) []byte {
+		im := appendName(appendName(nil, w.o.TickModule), name)
+		return appendU32(append(im, byte(KindFunc)), w.typeIndex(t))
+	}
+	imports := [][]byte{of(w.o.TickName, typeTick)}
+	if w.m.transfers != nil {
+		imports = append(imports, of(MoveName, typeMove))
+	}
+	return imports
 }
 
 // length reads the length of a vector, zero for a new section.

@@ -1,5 +1,7 @@
 package wasmbin
 
+import "slices"
+
 // Transfer says how an imported function moves bytes between a guest's values and a
 // memory of the host's. A loop of such calls moves them between the guest's memory
 // and that one, at the function's width per iteration, and can be done at once by a
@@ -38,3 +40,46 @@ func (t Transfer) Input() bool { return t == InputLoadU8 || t == InputLoadU64 }
 
 // Store reports whether bytes are moved to the host's memory, not from there.
 func (t Transfer) Store() bool { return t == StoreU8 || t == StoreU64 }
+
+// findTransfers notes which imported functions move bytes, if any does and has the
+// type for it.
+func (m *module) findTransfers(o *MeterOptions) {
+	if o.Transfers == nil {
+		return
+	}
+	var all []Transfer
+	for _, im := range m.info.Imports {
+		if im.Kind != KindFunc {
+			continue
+		}
+		t := o.Transfers(im.Module, im.Name)
+		if !t.fits(m.funcType(uint32(len(all)))) {
+			t = NoTransfer
+		}
+		all = append(all, t)
+	}
+	if slices.ContainsFunc(all, func(t Transfer) bool { return t != NoTransfer }) {
+		m.transfers = all
+	}
+}
+
+// fits tells whether a function has the type of a transfer: (offset i64) -> value or
+// (offset i64, value) -> (), where a byte is an i32.
+func (t Transfer) fits(f FuncType) bool {
+	v := I64
+	if t.Width() == 1 {
+		v = I32
+	}
+	if t.Store() {
+		return slices.Equal(f.Params, []ValueType{I64, v}) && len(f.Results) == 0
+	}
+	return slices.Equal(f.Params, []ValueType{I64}) && slices.Equal(f.Results, []ValueType{v})
+}
+
+// transferOf is how an imported function moves bytes.
+func (m *module) transferOf(f uint32) Transfer {
+	if int(f) >= len(m.transfers) {
+		return NoTransfer
+	}
+	return m.transfers[f]
+}

@@ -80,6 +80,7 @@ func (m *module) importWeight(i int) int {
 
 // findLight notes which imported functions are light, and which of them are inert.
 func (m *module) findLight(o *MeterOptions) {
+	m.findTransfers(o)
 	if o.Light == nil {
 		return
 	}
