@@ -116,7 +116,7 @@ func (w *rewriter) body(b *body, found map[int]*turns) error {
 	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0], shape: shape{open: c.shape.open[:0]},
 		extra: c.extra[:0], places: c.places, copied: b.r.pos, opening: w.m.opening(b), first: site{-1, -1}, turns: found, movers: c.movers[:0]}
 	if len(found) > 0 {
-		c.extra, c.reserved = append(c.extra, I32, I64, I64), moveLocals
+		c.extra, c.reserved = append(c.extra, I32, I64, I64, I64), moveLocals
 	}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))

@@ -39,8 +39,12 @@ const (
 	moveOff    = iota // i32: 1 where the host could not move all
 	moveTurns         // i64: how many turns
 	moveOther         // i64
+	moveWord          // i64: bytes that are computed
 	moveLocals = iota
 )
+
+// wordTurns is how many bytes that are computed are stored at once.
+const wordTurns = 8
 
 // notePaid notes the charge of a window that begins at an offset of the file.
 func (c *codeWriter) notePaid(at, charge int) {
@@ -114,8 +118,13 @@ func (w *rewriter) appendMover(b *body, m *mover) {
 		e.limit(l)
 	}
 	e.payable()
-	e.move()
-	e.settle()
+	if m.computed != nil {
+		e.compute()
+	} else {
+		e.move()
+		e.settle()
+	}
+	e.pay()
 	e.op(opEnd, opEnd)
 	w.code.code = e.b
 }
@@ -294,12 +303,49 @@ func (e *moveCode) move() {
 		}
 		e.op(opLocalGet).u32(uint32(e.m.base)).op(opI64ExtendU, opI64Const).s64(at).op(opI64Add)
 	}
-	e.op(opCall).u32(e.w.move).op(opI64Const, shift, opI64ShrU).tee(moveOther)
-	e.get(moveTurns).op(opI64LtU, opIf, blockVoid, opI32Const, 1).set(moveOff).op(opEnd)
+	e.op(opCall).u32(e.w.move).op(opI64Const, shift, opI64ShrU)
+	e.done()
+}
+
+// done makes the number of turns what the host returned. Where that is less, it is not
+// asked again.
+func (e *moveCode) done() {
+	e.tee(moveOther).get(moveTurns).op(opI64LtU, opIf, blockVoid, opI32Const, 1).set(moveOff).op(opEnd)
 	e.get(moveOther).set(moveTurns)
 }
 
-// settle sets the loop's variables, and pays.
+// compute executes the turns, as many as can be stored, without their calls: the bytes
+// of 8 turns are stored at once.
+func (e *moveCode) compute() {
+	e.op(opI32Const).s64(int64(Reach)).op(opI64Const, 0)
+	e.wide(e.m.offset, false).get(moveTurns).op(opI64Const, 0, opI64Const, 0, opCall).u32(e.w.move)
+	e.done()
+	e.get(moveTurns).op(opI64Const).s64(-wordTurns).op(opI64And).tee(moveTurns).tee(moveOther).op(opI64Eqz, opBrIf, 0)
+	e.op(opLoop, blockVoid)
+	e.wide(e.m.offset, false).op(opI64Const, 0).set(moveWord)
+	for i := range wordTurns {
+		e.turn(byte(i))
+	}
+	e.get(moveWord).op(opCall).u32(e.w.storeU64)
+	e.get(moveOther).op(opI64Const, wordTurns, opI64Sub).tee(moveOther).op(opI64Eqz, opI32Eqz, opBrIf, 0, opEnd)
+}
+
+// turn executes one turn, whose byte is one of the word.
+func (e *moveCode) turn(i byte) {
+	for _, p := range e.m.computed {
+		switch {
+		case p.drop:
+			e.op(opDrop)
+		case p.call:
+			e.op(opI64ExtendU, opI64Const).s64(0xff).op(opI64And, opI64Const, 8*i, opI64Shl).get(moveWord).op(opI64Or).set(moveWord)
+			e.op(opDrop) // the offset
+		default:
+			e.op(e.w.m.bin[p.from:p.to]...)
+		}
+	}
+}
+
+// settle sets the loop's variables.
 func (e *moveCode) settle() {
 	for _, c := range e.m.counts {
 		e.op(opLocalGet).u32(c.local).get(moveTurns)
@@ -310,5 +356,9 @@ func (e *moveCode) settle() {
 		}
 		e.op(opLocalSet).u32(c.local)
 	}
+}
+
+// pay takes what the turns would have paid.
+func (e *moveCode) pay() {
 	e.op(opGlobalGet).u32(e.w.fuel).get(moveTurns).turnCharge(1).op(opI64Mul, opI64Sub, opGlobalSet).u32(e.w.fuel)
 }

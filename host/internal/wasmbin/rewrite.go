@@ -1,6 +1,9 @@
 package wasmbin
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // rewriter holds the state of one Meter or Prepare call.
 type rewriter struct {
@@ -15,14 +18,17 @@ type rewriter struct {
 	denied uint32 // global: see DeniedExport
 	tick   uint32 // function, imported
 	move   uint32 // function, imported where the module moves bytes by imports
-	refill uint32 // function: see helpers
-	bytes  uint32
-	elems  uint32
-	pages  uint32
-	slots  uint32
-	undo   uint32
-	fill   uint32
-	copy   uint32
+	// storeU64 is an import of the module that is this transfer; valid if wordwise is set.
+	storeU64 uint32
+	wordwise bool
+	refill   uint32 // function: see helpers
+	bytes    uint32
+	elems    uint32
+	pages    uint32
+	slots    uint32
+	undo     uint32
+	fill     uint32
+	copy     uint32
 	// vectors are the mutable globals of type v128 that are opened to the host.
 	vectors []uint32
 	check   sequence // charges, and asks when the counter is negative
@@ -55,6 +61,9 @@ func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
 	w.out.host, w.out.added = w.tick, 1
 	if m.transfers != nil {
 		w.out.added = 2
+	}
+	if i := slices.Index(m.transfers, StoreU64); i >= 0 {
+		w.storeU64, w.wordwise = uint32(i), true
 	}
 	w.refill = uint32(len(m.funcs)) + w.out.added
 	w.bytes, w.elems, w.pages, w.slots, w.undo = w.refill+1, w.refill+2, w.refill+3, w.refill+4, w.refill+5

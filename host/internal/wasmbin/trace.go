@@ -81,13 +81,16 @@ type path struct {
 	base    int     // the local that slots are counted from, -1 before the first
 	conds   []value
 	marks   []mark
-	visited []int // offsets of the instructions in the file
+	visited []int // the instructions it executed, in their order
 	moved   bool  // the transfer was called
 	done    bool  // the guest's side of it, too
 	how     Transfer
 	memory  sum    // where in the guest's memory
 	beyond  uint32 // of it, the offset of the instruction
 	offset  sum    // what the transfer was given
+	// computed tells that what is stored does not come from memory; impure that the
+	// trace did more than compute, so that it can be told apart from what it moves.
+	computed, impure bool
 }
 
 // globalValue is a global that a trace has read or written.
@@ -125,7 +128,7 @@ func (t *tracer) follow(p *path, i int) {
 	for t.steps > 0 {
 		t.steps--
 		in := &t.f.code[i]
-		p.visited = append(p.visited, in.at)
+		p.visited = append(p.visited, i)
 		next, ok := i+1, true
 		switch in.op {
 		case opBlock, opIf:
@@ -199,13 +202,14 @@ func (t *tracer) branch(p *path, i int, label uint32) (next int, ok bool) {
 	case label > 0 || block < 0:
 		return 0, false // leaves the loop
 	case block == t.loop:
-		if p.moved && p.done {
+		if p.moved && p.done && !(p.computed && p.impure) {
 			t.found = append(t.found, p.clone())
 		}
 		return 0, false
 	}
 	for k := len(p.marks) - 1; k >= 0; k-- {
 		if p.marks[k].block == block {
+			p.impure = p.impure || len(p.stack) != p.marks[k].height
 			p.stack, p.marks = p.stack[:p.marks[k].height], p.marks[:k]
 			return t.f.ends[block] + 1, true
 		}

@@ -25,6 +25,7 @@ const (
 	opI64Mul     = 0x7e
 	opI64DivS    = 0x7f
 	opI64And     = 0x83
+	opI64Or      = 0x84
 	opI64ShrU    = 0x88
 	opI32Wrap    = 0xa7
 	opI64ExtendS = 0xac
@@ -57,6 +58,7 @@ func (t *tracer) plain(p *path, in *step, locals []value) bool {
 	case op >= opI32Eqz && op <= opI64GeU:
 		p.compare(op)
 	case op > opI64GeU && op <= 0xc4, op == opSelect:
+		p.impure = p.impure || mayTrap(op)
 		t.compute(p, op)
 	default:
 		return false
@@ -130,6 +132,12 @@ func (p *path) compare(op byte) {
 		rel = op - opI64Eq
 	}
 	p.push(value{kind: truth, rel: relation(rel), a: a.a, b: b.a})
+}
+
+// mayTrap tells whether an operation on numbers traps on some of them: divisions, and
+// truncations of floats.
+func mayTrap(op byte) bool {
+	return op >= 0x6d && op <= 0x70 || op >= opI64DivS && op <= 0x82 || op >= 0xa8 && op <= 0xab || op >= 0xae && op <= 0xb1
 }
 
 // compute executes an operation on numbers. What is not a sum is not known.
@@ -217,6 +225,7 @@ func (t *tracer) call(p *path, in *step) bool {
 	if l == nil {
 		return false
 	}
+	p.impure = true
 	locals := make([]value, len(l.locals))
 	for i, v := range l.locals {
 		locals[i] = value{kind: number, a: constantSum(0, v == I32)}
@@ -248,7 +257,13 @@ func (t *tracer) transfer(p *path, how Transfer) bool {
 		v = p.pop()
 	}
 	off := p.pop()
-	if v.kind != carried || off.kind != number || how.Store() && (!p.done || p.how.Width() != how.Width()) {
+	if off.kind != number {
+		return false
+	}
+	switch {
+	case how == StoreU8 && v.kind != carried && !p.done && t.w.wordwise:
+		p.computed, p.done = true, true
+	case v.kind != carried, how.Store() && (!p.done || p.how.Width() != how.Width()):
 		return false
 	}
 	if !how.Store() {
@@ -261,6 +276,7 @@ func (t *tracer) transfer(p *path, how Transfer) bool {
 // access reads or writes memory: a slot, or what is moved.
 func (t *tracer) access(p *path, in *step) bool {
 	store := in.op >= opI32Store
+	p.impure = true
 	var v value
 	if store {
 		v = p.pop()

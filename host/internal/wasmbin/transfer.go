@@ -22,6 +22,9 @@ const (
 	// StoreU8 and StoreU64 write their second parameter to the memory.
 	StoreU8
 	StoreU64
+	// Reach moves nothing. No import is that: it asks how many of the bytes could be
+	// stored.
+	Reach
 )
 
 // Width is how many bytes one call moves: 8 or 1, for NoTransfer 0.

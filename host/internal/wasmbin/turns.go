@@ -9,11 +9,12 @@ import (
 // says what so many do.
 type turns struct {
 	how Transfer
-	// loop is the offset of the loop in the file, visited the offsets of what a turn
-	// executes of the function.
-	loop    int
+	// visited are the offsets in the file of what a turn executes of the function.
 	visited []int
-	symbols symbols
+	// computed is the code of a turn that stores a byte which it computes, nil for one
+	// that moves bytes of the memory.
+	computed []stretch
+	symbols  symbols
 	// assumed is a local that has a value at the head, unless it is negative.
 	assumed int
 	value   int64
@@ -29,6 +30,35 @@ type turns struct {
 	memory sum
 	beyond uint32
 	offset sum
+}
+
+// stretch is a part of the file that is executed as it stands, or where it leads
+// somewhere: a condition that is known is dropped, the call is replaced.
+type stretch struct {
+	from, to   int
+	drop, call bool
+}
+
+// stretches is the straight code of the instructions of a turn.
+func (f *listing) stretches(visited []int) []stretch {
+	out := []stretch{} // not nil
+	for _, i := range visited {
+		at := stretch{from: f.code[i].at, to: f.code[i+1].at}
+		switch f.code[i].op {
+		case opBlock, opElse, opEnd, opBr, opNop:
+			continue
+		case opIf, opBrIf, opBrTable:
+			at.drop = true
+		case opCall:
+			at.call = true
+		}
+		if n := len(out); n > 0 && !at.drop && !at.call && !out[n-1].drop && !out[n-1].call && out[n-1].to == at.from {
+			out[n-1].to = at.to
+			continue
+		}
+		out = append(out, at)
+	}
+	return out
 }
 
 // same is a local that has the value of a sum, though its own code does not say so.
@@ -112,15 +142,21 @@ func (t *tracer) best(h head) *turns {
 
 // turns is what a trace says about many turns, nil if they cannot be told.
 func (t *tracer) turns(p *path, h head) *turns {
-	u := &turns{how: p.how, loop: t.f.code[t.loop].at, visited: p.visited, symbols: t.symbols,
+	u := &turns{how: p.how, symbols: t.symbols,
 		assumed: t.assumed, value: h.constant, base: p.base, memory: p.memory, beyond: p.beyond, offset: p.offset}
+	for _, i := range p.visited {
+		u.visited = append(u.visited, t.f.code[i].at)
+	}
 	slices.Sort(u.visited)
+	if p.computed {
+		u.computed = t.f.stretches(p.visited)
+	}
 	s := &steps{t: t, p: p, u: u, by: make([]uint64, len(t.symbols)), known: make([]bool, len(t.symbols))}
 	if !t.ends(p, h) || !s.settle() {
 		return nil
 	}
 	width := p.how.Width()
-	if m, ok := s.of(p.memory); !ok || m != uint64(uint32(width)) {
+	if m, ok := s.of(p.memory); !p.computed && (!ok || m != uint64(uint32(width))) {
 		return nil
 	}
 	if o, ok := s.of(p.offset); !ok || o != width {
@@ -171,6 +207,9 @@ func (s *steps) settle() bool {
 		sym := s.t.symbols[i]
 		end := s.p.at(sym)
 		if end.kind != number || end.a.narrow != sym.narrow {
+			if s.p.computed {
+				continue // its own code computes it
+			}
 			return false
 		}
 		d, ok := end.a.minus(s.t.symbols.find(sym))
@@ -181,12 +220,12 @@ func (s *steps) settle() bool {
 			s.count(sym, c)
 		case sym.kind == inLocal:
 			computed = append(computed, i)
-		default:
+		case !s.p.computed:
 			return false
 		}
 	}
 	for _, i := range computed {
-		if !s.compute(i) {
+		if !s.compute(i) && !s.p.computed {
 			return false
 		}
 	}
