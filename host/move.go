@@ -53,6 +53,9 @@ func (in *instance) memoryOf(mod api.Module) api.Memory {
 // kernel. Beyond it the loop finds out itself what they do: read zero, write nothing,
 // or trap. The views are of two memories, as no guest has that of a kernel.
 func (m *movement) do(mem api.Memory, k kernel.Kernel) uint64 {
+	if m.kind == wasmbin.Reach {
+		return uint64(len(k.Window(m.off, m.n)))
+	}
 	width := m.kind.Width()
 	if width == 0 || m.touchesVariables() {
 		return 0

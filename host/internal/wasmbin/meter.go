@@ -16,6 +16,7 @@ const (
 	// moved: fewer, still a multiple, where the rest does not lie within both. It
 	// moves nothing where those n bytes of the caller's touch [low, high), in which
 	// the loop has its variables, and may always do so: then the loop runs as it is.
+	// Of the kind [Reach] it only returns how many of n bytes at off can be stored.
 	MoveName = "move"
 	// FuelExport is the default export name of the fuel counter, a mutable i64 global.
 	FuelExport = "anchor:fuel"
