@@ -14,7 +14,7 @@ import "slices"
 const (
 	// minTurns is the number of turns from which on they are done at once: below, they
 	// take less time than the call of the host.
-	minTurns = 16
+	minTurns = 32
 	// movesPerFunction and movesPerModule are how many loops are given such code, which
 	// takes time to compile.
 	movesPerFunction, movesPerModule = 8, 64
