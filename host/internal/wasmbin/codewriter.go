@@ -67,9 +67,9 @@ func (w *rewriter) codes(r *reader) error {
 	w.out.u32(uint32(w.m.info.Functions + len(helpers)))
 	start := len(w.out.buf)
 	err := w.m.bodies(w.function)
-	if limit := (*LimitError)(nil); w.inlined > 0 && errors.As(err, &limit) && limit.CompileOnly {
-		// The locals that were added may be what is too much.
-		w.out.buf, w.leaves, w.inlined, w.cost = w.out.buf[:start], nil, 0, 0
+	if limit := (*LimitError)(nil); w.inlined+w.moved > 0 && errors.As(err, &limit) && limit.CompileOnly {
+		// The locals and blocks that were added may be what is too much.
+		w.out.buf, w.leaves, w.inlined, w.cost, w.traceSteps = w.out.buf[:start], nil, 0, 0, 0
 		err = w.m.bodies(w.function)
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *rewriter) function(b *body) error {
 	if err := w.body(b, nil); err != nil {
 		return err
 	}
-	if w.code.moves && w.moved < movesPerModule {
+	if w.code.moves && w.moved < movesPerModule && w.traceSteps > 0 {
 		if found := w.findTurns(b, first); len(found) > 0 {
 			w.moved += len(found)
 			w.inlined = inlined

@@ -12,10 +12,10 @@ import "slices"
 const (
 	// traceSteps is how many instructions of a module are followed, loopSteps how
 	// many of a loop.
-	traceSteps, loopSteps = 1 << 18, 1 << 12
+	traceSteps, loopSteps = 1 << 17, 1 << 12
 	// traceLocals, traceCode and traceSlots are the locals, the instructions of a
 	// function, and the places in memory up to which it is looked at.
-	traceLocals, traceCode, traceSlots = 256, 1 << 13, 64
+	traceLocals, traceCode, traceSlots = 64, 1 << 13, 64
 	// traceConditions is how many conditions a trace may have.
 	traceConditions = 8
 	// traceHeads is how many values are tried for the local that a loop dispatches on.
@@ -79,6 +79,7 @@ type path struct {
 	slots   []slot
 	reads   []int16 // the symbols of what was read before it was written
 	base    int     // the local that slots are counted from, -1 before the first
+	low     int64   // the lowest address, from the base
 	conds   []value
 	marks   []mark
 	visited []int // the instructions it executed, in their order

@@ -57,8 +57,7 @@ func (t *tracer) plain(p *path, in *step, locals []value) bool {
 		return t.access(p, in)
 	case op >= opI32Eqz && op <= opI64GeU:
 		p.compare(op)
-	case op > opI64GeU && op <= 0xc4, op == opSelect:
-		p.impure = p.impure || mayTrap(op)
+	case op > opI64GeU && op <= 0xc4 && !mayTrap(op), op == opSelect:
 		t.compute(p, op)
 	default:
 		return false
@@ -86,12 +85,16 @@ func (t *tracer) first(p *path, s symbol, of ValueType) value {
 	return value{kind: number, a: v}
 }
 
-// global is the value of a global.
+// global is the value of a global. Those that a function to be written out names were
+// not checked yet.
 func (t *tracer) global(p *path, index uint32) value {
 	for _, g := range p.globals {
 		if g.index == index {
 			return g.now
 		}
+	}
+	if int(index) >= len(t.w.m.globals) {
+		return value{}
 	}
 	v := t.first(p, symbol{kind: inGlobal, index: index}, t.w.m.globals[index].Type)
 	p.globals = append(p.globals, globalValue{index, v})
@@ -287,6 +290,7 @@ func (t *tracer) access(p *path, in *step) bool {
 		return false
 	}
 	if off, ok := t.fromBase(p, at.a); ok {
+		p.low = min(p.low, off) // where the address wraps around, whatever is added to it
 		off += int64(in.offset)
 		if store {
 			return p.write(off, size, v)

@@ -91,9 +91,10 @@ func (w *rewriter) findTurns(b *body, first int) map[int]*turns {
 	if f == nil {
 		return nil
 	}
+	w.traceSteps -= len(f.code)
 	found := map[int]*turns{}
 	for _, loop := range f.loops {
-		if in := &f.code[loop]; in.typed || in.value {
+		if in := &f.code[loop]; in.typed || in.value || w.traceSteps <= 0 {
 			continue
 		}
 		if t := w.turnsOf(f, loop); t != nil {
@@ -167,8 +168,9 @@ func (t *tracer) turns(p *path, h head) *turns {
 			return nil
 		}
 	}
+	u.low = p.low
 	for i := range p.slots {
-		u.low, u.high = min(u.low, p.slots[i].at), max(u.high, p.slots[i].at+p.slots[i].size)
+		u.high = max(u.high, p.slots[i].at+p.slots[i].size)
 	}
 	return u
 }
