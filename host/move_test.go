@@ -281,7 +281,7 @@ func TestMove(t *testing.T) {
 					t.Errorf("move(%d, %d, %d, %d) = %d (want %d)", tc.kind, tc.at, tc.off, tc.n, got, tc.want)
 				}
 			}
-			for _, kind := range []uint32{0, uint32(wasmbin.StoreU64) + 1, math.MaxUint8, 256 + uint32(wasmbin.LoadU8), math.MaxUint32} {
+			for _, kind := range []uint32{0, uint32(wasmbin.Reach) + 1, math.MaxUint8, 256 + uint32(wasmbin.LoadU8), math.MaxUint32} {
 				if got := m.move(m.in.mod, kind, 16, blockAt, 64, 0, 0); got != 0 {
 					t.Errorf("kind %d moves %d bytes", kind, got)
 				}
@@ -292,6 +292,34 @@ func TestMove(t *testing.T) {
 			m.move(m.in.mod, uint32(wasmbin.LoadU64), wasmPage-32, blockAt, 64, 0, 0)
 			if b, _ := m.in.mem.Read(wasmPage-32, 64); string(b) != strings.Repeat("the block at the end of all... ", 3)[:64] {
 				t.Errorf("across the old end of the memory: %q", b)
+			}
+		})
+	}
+}
+
+// How far can be stored is how far bytes are moved, and asking moves none.
+func TestReach(t *testing.T) {
+	for _, on := range movers {
+		t.Run(on.name, func(t *testing.T) {
+			m := newMover(t, on.kind, on.portable)
+			seen := 0
+			hostileMovements(wasmbin.StoreU8, func(v movement) {
+				if v.at != 0 || v.low < v.high {
+					return
+				}
+				fillKernel(t, m.in.kernel)
+				before := slices.Clone(kernelBytes(m.in.kernel))
+				got := m.move(m.in.mod, uint32(wasmbin.Reach), math.MaxUint64, v.off, v.n, 0, math.MaxUint64)
+				if !bytes.Equal(before, kernelBytes(m.in.kernel)) {
+					t.Fatalf("asking how far %+v reaches writes", v)
+				}
+				if stored := m.move(m.in.mod, uint32(v.kind), 0, v.off, v.n, 0, 0); got != stored && stored < wasmPage {
+					t.Fatalf("%+v reaches %d bytes, and stores %d", v, got, stored)
+				}
+				seen++
+			})
+			if seen == 0 {
+				t.Error("the test is idle")
 			}
 		})
 	}
@@ -330,7 +358,7 @@ func TestMoveAllocatesNothing(t *testing.T) {
 		t.Run(on.name, func(t *testing.T) {
 			m := newMover(t, on.kind, on.portable)
 			fillKernel(t, m.in.kernel)
-			for kind := range wasmbin.StoreU64 + 2 {
+			for kind := range wasmbin.Reach + 2 {
 				s := make([]uint64, 6)
 				n := testing.AllocsPerRun(100, func() {
 					copy(s, []uint64{1<<32 | uint64(kind), 8, inputAt, 8, 0, 0})
@@ -339,7 +367,11 @@ func TestMoveAllocatesNothing(t *testing.T) {
 					}
 					move(&m.in.state, m.in.mod, s)
 				})
-				if n != 0 || s[0] != 8*min(kind.Width(), 1) {
+				want := 8 * min(kind.Width(), 1)
+				if kind == wasmbin.Reach {
+					want = 8
+				}
+				if n != 0 || s[0] != want {
 					t.Errorf("kind %d: %v allocations, %d bytes", kind, n, s[0])
 				}
 			}

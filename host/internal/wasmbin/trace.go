@@ -203,7 +203,7 @@ func (t *tracer) branch(p *path, i int, label uint32) (next int, ok bool) {
 	case label > 0 || block < 0:
 		return 0, false // leaves the loop
 	case block == t.loop:
-		if p.moved && p.done && !(p.computed && p.impure) {
+		if p.moved && p.done && (!p.computed || !p.impure) {
 			t.found = append(t.found, p.clone())
 		}
 		return 0, false
