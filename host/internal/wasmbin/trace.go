@@ -90,8 +90,9 @@ type path struct {
 	beyond  uint32 // of it, the offset of the instruction
 	offset  sum    // what the transfer was given
 	// computed tells that what is stored does not come from memory; impure that the
-	// trace did more than compute, so that it can be told apart from what it moves.
-	computed, impure bool
+	// trace did more than compute, so that it can be told apart from what it moves;
+	// opaque that it read what may change in a way that is not followed.
+	computed, impure, opaque bool
 }
 
 // globalValue is a global that a trace has read or written.
@@ -203,13 +204,16 @@ func (t *tracer) branch(p *path, i int, label uint32) (next int, ok bool) {
 	case label > 0 || block < 0:
 		return 0, false // leaves the loop
 	case block == t.loop:
-		if p.moved && p.done && (!p.computed || !p.impure) {
+		if p.moved && p.done && (p.computed && !p.impure || !p.computed && !p.opaque) {
 			t.found = append(t.found, p.clone())
 		}
 		return 0, false
 	}
 	for k := len(p.marks) - 1; k >= 0; k-- {
 		if p.marks[k].block == block {
+			if len(p.stack) < p.marks[k].height {
+				return 0, false // not valid
+			}
 			p.impure = p.impure || len(p.stack) != p.marks[k].height
 			p.stack, p.marks = p.stack[:p.marks[k].height], p.marks[:k]
 			return t.f.ends[block] + 1, true

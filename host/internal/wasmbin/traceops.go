@@ -74,9 +74,11 @@ func (t *tracer) local(p *path, locals []value, i uint32) value {
 	return locals[i]
 }
 
-// first is the value of what is read for the first time. Floats are not known.
+// first is the value of what is read for the first time. Floats and references are
+// not known, nor what a turn makes of them.
 func (t *tracer) first(p *path, s symbol, of ValueType) value {
 	if of != I32 && of != I64 {
+		p.opaque = true
 		return value{}
 	}
 	s.narrow = of == I32
@@ -152,10 +154,10 @@ func (t *tracer) compute(p *path, op byte) {
 		p.pop()
 		p.push(value{})
 	case opI32Wrap, opI64ExtendU, opI64ExtendS:
-		p.push(t.convert(p.pop(), op))
+		p.push(t.convert(p, p.pop(), op))
 	case opI32Add, opI64Add, opI32Sub, opI64Sub, opI32Mul, opI64Mul, opI32Shl, opI64Shl, opI32And, opI64And:
 		b, a := p.pop(), p.pop()
-		p.push(t.combine(a, b, op))
+		p.push(t.combine(p, a, b, op))
 	default:
 		for range 1 - int(effects[op]) {
 			p.pop()
@@ -166,9 +168,9 @@ func (t *tracer) compute(p *path, op byte) {
 
 // convert changes the width of a number. The bytes that are moved stay what they are
 // if they are one.
-func (t *tracer) convert(v value, op byte) value {
+func (t *tracer) convert(p *path, v value, op byte) value {
 	switch {
-	case v.kind == carried && op != opI64ExtendS:
+	case v.kind == carried && p.how.Width() == 1 && op != opI64ExtendS:
 		return v
 	case v.kind != number:
 		return value{}
@@ -187,9 +189,9 @@ func numberIf(s sum, ok bool) value {
 }
 
 // combine executes an operation of two numbers.
-func (t *tracer) combine(a, b value, op byte) value {
+func (t *tracer) combine(p *path, a, b value, op byte) value {
 	if op == opI32And || op == opI64And {
-		if c, ok := b.a.constant(); a.kind == carried && b.kind == number && ok && c == 0xff {
+		if c, ok := b.a.constant(); a.kind == carried && p.how.Width() == 1 && b.kind == number && ok && c == 0xff {
 			return a
 		}
 		return value{}
@@ -354,8 +356,11 @@ func (t *tracer) fromBase(p *path, at sum) (int64, bool) {
 	return int64(int32(uint32(at.c))), p.base == int(s.index)
 }
 
-// write writes a slot. What it covers in part is not known any more.
+// write writes a slot. Of a number, a byte is not known.
 func (p *path) write(at, size int64, v value) bool {
+	if size == 1 && v.kind == number {
+		v = value{}
+	}
 	for i := range p.slots {
 		switch s := &p.slots[i]; {
 		case s.at == at && s.size == size:
@@ -395,7 +400,7 @@ func (t *tracer) read(p *path, at, size int64, op byte) bool {
 		}
 	case v.kind == carried, v.kind != number:
 	case op == opI64Load32U:
-		v = t.convert(narrowed(&t.symbols, v), opI64ExtendU)
+		v = t.convert(p, narrowed(&t.symbols, v), opI64ExtendU)
 	case op == opI32Load:
 		v = narrowed(&t.symbols, v)
 	}
