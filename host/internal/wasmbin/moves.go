@@ -7,9 +7,9 @@ import "slices"
 // of these words. Where such a loop is understood (see trace.go), code at its head
 // does many turns at once: it tells from the loop's conditions and from the fuel how
 // many are certain to come, has the host move their bytes, sets the loop's variables
-// to what so many turns make of them, and pays what they would have paid. The turn
-// after them runs as it is written. It computes everything else anew, so that nothing
-// but the time tells the difference.
+// to what so many turns make of them, and pays what they would have paid. The last
+// of these turns runs as it is written, again. It computes everything else anew, so
+// that nothing but the time tells the difference.
 
 const (
 	// minTurns is the number of turns from which on they are done at once: below, they
@@ -262,12 +262,10 @@ func (e *moveCode) least() {
 	e.tee(moveOther).get(moveTurns).get(moveOther).get(moveTurns).op(opI64LtU, opSelect).set(moveTurns)
 }
 
-// payable keeps one turn back, makes the number of turns what the fuel suffices for,
-// and leaves where that is not much.
+// payable makes the number of turns what the fuel suffices for, and leaves where that
+// is not much.
 func (e *moveCode) payable() {
-	few := func() { e.get(moveTurns).op(opI64Const).s64(minTurns).op(opI64LtU, opBrIf, 0) }
-	e.get(moveTurns).op(opI64Const, 1, opI64Sub).set(moveTurns)
-	e.op(opI64Const).s64(manyTurns).get(moveTurns).op(opI64LtU, opBrIf, 0) // 0 less one
+	few := func() { e.get(moveTurns).op(opI64Const).s64(minTurns).op(opI64LeU, opBrIf, 0) }
 	few()
 	fuel := func() *moveCode { return e.op(opGlobalGet).u32(e.w.fuel) }
 	fuel().op(opI64Const, 0, opI64LtS, opBrIf, 0)
@@ -305,6 +303,9 @@ func (e *moveCode) move() {
 	}
 	e.op(opCall).u32(e.w.move).op(opI64Const, shift, opI64ShrU)
 	e.done()
+	// The last of these turns runs as it is written, once more, before anything else can
+	// happen: it sets what turns set and do not read. The one behind it may trap.
+	e.get(moveTurns).get(moveTurns).op(opI64Eqz, opI32Eqz, opI64ExtendU, opI64Sub).set(moveTurns)
 }
 
 // done makes the number of turns what the host returned. Where that is less, it is not
