@@ -67,9 +67,9 @@ func (w *rewriter) codes(r *reader) error {
 	w.out.u32(uint32(w.m.info.Functions + len(helpers)))
 	start := len(w.out.buf)
 	err := w.m.bodies(w.function)
-	if limit := (*LimitError)(nil); w.inlined+w.moved > 0 && errors.As(err, &limit) && limit.CompileOnly {
-		// The locals and blocks that were added may be what is too much.
-		w.out.buf, w.leaves, w.inlined, w.cost, w.traceSteps = w.out.buf[:start], nil, 0, 0, 0
+	if limit := (*LimitError)(nil); w.inlined > 0 && errors.As(err, &limit) && limit.CompileOnly {
+		// The locals that were added may be what is too much.
+		w.out.buf, w.leaves, w.inlined, w.cost = w.out.buf[:start], nil, 0, 0
 		err = w.m.bodies(w.function)
 	}
 	if err != nil {
@@ -102,7 +102,9 @@ func (w *rewriter) function(b *body) error {
 			}
 		}
 	}
-	if err := w.o.Bounds.checkCost(b, &w.code.shape, len(w.code.extra), &w.cost); err != nil {
+	// What moves bytes does not count: there is little of it, and neither what is accepted
+	// nor what is paid is to depend on it.
+	if err := w.o.Bounds.checkCost(b, &w.code.shape, len(w.code.extra)-w.code.reserved, &w.cost); err != nil {
 		return err
 	}
 	w.code.flush(b, b.r.end)

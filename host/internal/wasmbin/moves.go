@@ -94,8 +94,6 @@ func (w *rewriter) openMover(b *body, in *instr) *mover {
 	}
 	c.movers = append(c.movers, mover{turns: t})
 	m := &c.movers[len(c.movers)-1]
-	c.shape.blocks += 3
-	c.shape.branches += 6 + len(t.limits) + len(t.same)
 	w.appendMover(b, m)
 	return m
 }
