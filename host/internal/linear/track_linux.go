@@ -109,7 +109,10 @@ func (t *tracker) written(mem []byte, found *[64]region, f func(from, to int)) e
 	for at, end := base, base+uint64(len(mem)); at < end; {
 		s := scan{size: uint64(unsafe.Sizeof(scan{})), start: at, end: end,
 			vec: uint64(uintptr(unsafe.Pointer(found))), vecLen: uint64(len(found)), mask: pageIsWritten, result: pageIsWritten}
-		n, _, e := syscall.Syscall(syscall.SYS_IOCTL, fd, pagemapScan, uintptr(unsafe.Pointer(&s)))
+		// Raw: this takes a few microseconds and, like a page fault, waits for no more than
+		// the memory map. During any other call the runtime may take the processor away,
+		// and its monitor, once it has, looks for more to take every 20 µs for a while.
+		n, _, e := syscall.RawSyscall(syscall.SYS_IOCTL, fd, pagemapScan, uintptr(unsafe.Pointer(&s)))
 		if e != 0 {
 			return fmt.Errorf("page map: %w", e)
 		}
