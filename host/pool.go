@@ -3,8 +3,8 @@ package host
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,12 +20,15 @@ var errBusy = errors.New("no free instance in time")
 // comes first. Making does not end with the borrower's context: a value that
 // takes long to make serves the next one.
 //
+// What a borrower puts back stays with its processor, which lends it again without
+// taking the lock, unless somebody waits for a value.
+//
 // Where values must be cleaned between borrowers, they come back with giveBack.
 // A cleaner does that while other values serve; a borrower that finds only used
 // values cleans one itself. Where that is quick, borrowers clean what they bring
-// back, on the processor that has it in its cache. What cannot be cleaned is closed and replaced. Such a
-// pool keeps one value more than are lent at a time, up to max, so that a
-// borrower need not wait for the cleaner.
+// back. What cannot be cleaned is closed and replaced. Such a pool keeps one value
+// more than are lent at a time, up to max, so that a borrower need not wait for the
+// cleaner.
 type pool[T comparable] struct {
 	max int
 	// min values are made ahead and kept, also while nobody asks for them.
@@ -38,28 +41,26 @@ type pool[T comparable] struct {
 	// the cleaner would cost more. nil: never.
 	quick func(T) bool
 
-	// near holds what each processor put back last: that value is lent to it again if
-	// it is idle, as its memory is in the cache of that processor alone.
-	near sync.Pool // of *nearest
+	// near holds what processors put back, to be lent to them again. Such values count
+	// as lent.
+	near shelves[T]
+	// pressed says that a borrower waits or looks for a value, or that the pool is
+	// closed: then nothing is left on a shelf.
+	pressed atomic.Bool
 
+	_        [128]byte // what is above is in the caches of all processors
 	mu       sync.Mutex
-	idle     []T // the last one returned is lent first, but see near
+	idle     []T // the last one returned is lent first
 	used     []T // to be cleaned
 	cleaning bool
 	total    int // idle, used, lent, being cleaned and in the making
-	lent     int // to borrowers
+	lent     int // to borrowers, or near
 	waiters  []chan turn[T]
 	closed   bool
 	// life ends the making of values when the pool is closed.
 	life    context.Context
 	end     context.CancelFunc
 	drained chan struct{}
-}
-
-// nearest is a value that a processor put back, in cache lines of its own.
-type nearest[T any] struct {
-	value T
-	_     [128]byte
 }
 
 // turn is what a waiter receives: a value, which may have to be cleaned, or why
@@ -71,7 +72,7 @@ type turn[T any] struct {
 }
 
 func newPool[T comparable](max int, make func(context.Context) (T, error), close func(T)) *pool[T] {
-	p := &pool[T]{max: max, make: make, close: close, drained: newSignal()}
+	p := &pool[T]{max: max, make: make, close: close, near: newShelves[T](max), drained: newSignal()}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p
 }
@@ -120,6 +121,11 @@ func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 	var none T
 	var deadline time.Time // set by the first wait: most values are there
 	for {
+		if !p.pressed.Load() {
+			if v, ok := p.near.take(); ok {
+				return v, nil
+			}
+		}
 		p.mu.Lock()
 		t, ch := p.take()
 		p.mu.Unlock()
@@ -145,49 +151,33 @@ func (p *pool[T]) take() (turn[T], chan turn[T]) {
 		return turn[T]{err: ErrClosed}, nil
 	}
 	t := turn[T]{}
-	switch {
-	case len(p.idle) > 0:
-		t.value = p.takeIdle()
-	case len(p.used) > 0:
+	if len(p.idle) > 0 {
+		t.value, p.idle = pop(p.idle)
+		p.lent++
+		return t, nil
+	}
+	// Set before the shelves are searched: what is put on one later is taken back.
+	p.pressed.Store(true)
+	defer p.press()
+	if v, ok := p.near.takeAny(); ok {
+		t.value = v
+		return t, nil
+	}
+	if len(p.used) > 0 {
 		t.value, p.used = pop(p.used)
 		t.used = true
-	default:
-		ch := make(chan turn[T], 1)
-		p.waiters = append(p.waiters, ch)
+		p.lent++
 		p.grow()
-		return t, ch
+		return t, nil
 	}
-	p.lent++
-	if t.used {
-		p.grow()
-	}
-	return t, nil
+	ch := make(chan turn[T], 1)
+	p.waiters = append(p.waiters, ch)
+	p.grow()
+	return t, ch
 }
 
-// takeIdle removes the idle value that this processor had last, or the last one. p.mu is
-// held, and there is one.
-func (p *pool[T]) takeIdle() T {
-	last := len(p.idle) - 1
-	if known, ok := p.near.Get().(*nearest[T]); ok {
-		if i := slices.Index(p.idle, known.value); i >= 0 {
-			p.idle[i], p.idle[last] = p.idle[last], p.idle[i]
-		}
-		p.near.Put(known)
-	}
-	var v T
-	v, p.idle = pop(p.idle)
-	return v
-}
-
-// remember notes that this processor had v last.
-func (p *pool[T]) remember(v T) {
-	known, ok := p.near.Get().(*nearest[T])
-	if !ok {
-		known = new(nearest[T])
-	}
-	known.value = v
-	p.near.Put(known)
-}
+// press notes whether anybody is in need of values. p.mu is held.
+func (p *pool[T]) press() { p.pressed.Store(p.closed || len(p.waiters) > 0) }
 
 // pop removes the last value.
 func pop[T any](s []T) (T, []T) {
@@ -224,6 +214,7 @@ func (p *pool[T]) forget(ch chan turn[T]) bool {
 	for i, w := range p.waiters {
 		if w == ch {
 			p.waiters = append(p.waiters[:i], p.waiters[i+1:]...)
+			p.press()
 			return true
 		}
 	}
@@ -233,7 +224,7 @@ func (p *pool[T]) forget(ch chan turn[T]) bool {
 // grow has a value made if there is room and demand: a value for each borrower
 // and waiter, and a spare one where values must be cleaned. p.mu is held.
 func (p *pool[T]) grow() {
-	wanted := p.lent + len(p.waiters)
+	wanted := p.out() + len(p.waiters)
 	if p.clean != nil {
 		wanted++
 	}
@@ -270,8 +261,20 @@ func (p *pool[T]) fail(err error) {
 
 // put returns a lent value in working order.
 func (p *pool[T]) put(v T) {
-	p.remember(v)
-	p.offer(v, 1)
+	if p.pressed.Load() {
+		p.offer(v, 1)
+		return
+	}
+	at := p.near.put(v)
+	if at == nil {
+		p.offer(v, 1)
+		return
+	}
+	if p.pressed.Load() { // by a borrower that may have looked before
+		if v, ok := at.take(); ok {
+			p.offer(v, 1)
+		}
+	}
 }
 
 // ready gives a clean value that is not lent to the first waiter, or keeps it.
@@ -378,7 +381,7 @@ func (p *pool[T]) vacate() {
 // whom a value is made ahead where values must be clean. p.mu is held.
 func (p *pool[T]) leave() {
 	p.abandon()
-	if len(p.waiters) > 0 || p.clean != nil && len(p.idle) == 0 || p.total < p.min {
+	if len(p.waiters) > 0 || p.clean != nil && len(p.idle)+p.near.count() == 0 || p.total < p.min {
 		p.grow()
 	}
 }
@@ -395,6 +398,7 @@ func (p *pool[T]) abandon() {
 func (p *pool[T]) shift() chan turn[T] {
 	w := p.waiters[0]
 	p.waiters = p.waiters[1:]
+	p.press()
 	return w
 }
 
@@ -402,14 +406,17 @@ func (p *pool[T]) shift() chan turn[T] {
 func (p *pool[T]) exhausted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lent >= p.max
+	return p.out() >= p.max
 }
+
+// out is how many values borrowers have. p.mu is held.
+func (p *pool[T]) out() int { return p.lent - p.near.count() }
 
 // counts returns how many values there are and how many of them are idle.
 func (p *pool[T]) counts() (total, idle int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.total, len(p.idle)
+	return p.total, len(p.idle) + p.near.count()
 }
 
 // visit shows the idle values to see, while nobody can borrow one, and reports whether
@@ -420,7 +427,8 @@ func (p *pool[T]) visit(see func(T)) bool {
 	for _, v := range p.idle {
 		see(v)
 	}
-	return p.closed || len(p.idle) == p.total
+	seen := len(p.idle) + p.near.visit(see)
+	return p.closed || seen == p.total
 }
 
 // shutdown turns new borrowers and waiters away, closes what is idle, and waits
@@ -429,9 +437,14 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
+		p.press()
 		p.end()
 		for len(p.waiters) > 0 {
 			p.shift() <- turn[T]{err: ErrClosed}
+		}
+		for v, ok := p.near.takeAny(); ok; v, ok = p.near.takeAny() {
+			p.idle = append(p.idle, v)
+			p.lent--
 		}
 		p.total -= len(p.idle) + len(p.used)
 		if p.total == 0 {
