@@ -8,6 +8,7 @@ type step struct {
 	offset       uint32 // of an access to memory
 	at           int    // in the file
 	constant     int64  // of i32.const and i64.const
+	to           int    // of br and br_if: the block, as in inside
 }
 
 // readStep reads one instruction.
@@ -35,10 +36,12 @@ type listing struct {
 	// inside is the block that each instruction stands in, by its first one, and -1
 	// for the function's. Those of else and end are the blocks they belong to.
 	inside []int
+	// around is the loop that each instruction stands in, -1 for none.
+	around []int
 	// ends and elses are, for the first instruction of a block, its other ones; an
 	// else that is not there is -1.
 	ends, elses []int
-	tables      map[int][]uint32 // labels of br_table
+	tables      map[int][]int // the blocks that br_table leads to
 	// loops are those in which bytes are moved, and not in loops inside of them.
 	loops []int
 	heads map[int][]head
@@ -55,39 +58,56 @@ func (w *rewriter) list(b *body, first int) *listing {
 	if b.locals > traceLocals || b.r.end-first > 4*traceCode {
 		return nil
 	}
-	f := &listing{types: w.m.localTypes(b), tables: map[int][]uint32{}, heads: map[int][]head{}}
+	f := &listing{types: w.m.localTypes(b), tables: map[int][]int{}, heads: map[int][]head{}}
 	r := b.r.from(first)
 	r.err = nil
 	var open []int
 	for !r.done() {
 		var labels []uint32
 		s, ok := readStep(&r, &labels)
-		if !ok || len(f.code) == traceCode {
+		if w.traceSteps--; !ok || len(f.code) == traceCode || w.traceSteps < 0 {
 			return nil
 		}
 		i := len(f.code)
-		f.add(s, &open)
 		switch s.op {
 		case opBrTable:
-			f.tables[i] = labels
-		case opBr:
-			f.noteHead(i)
-		case opCall:
-			if w.moves(s.x) {
-				f.noteLoop(i)
+			for _, l := range labels {
+				f.tables[i] = append(f.tables[i], target(open, l))
 			}
+			w.traceSteps -= len(labels) / 4
+		case opBr, opBrIf:
+			s.to = target(open, s.x)
+		}
+		f.add(s, &open)
+		switch {
+		case s.op == opBr:
+			f.noteHead(i)
+		case s.op == opCall && w.moves(s.x):
+			f.noteLoop(i)
 		}
 	}
 	return f
 }
 
+// target is the block that a label of an instruction in open blocks names, -1 for the
+// function's.
+func target(open []int, label uint32) int {
+	if i := len(open) - 1 - int(label); i >= 0 {
+		return open[i]
+	}
+	return -1
+}
+
 // add appends an instruction. open are the blocks it stands in.
 func (f *listing) add(s step, open *[]int) {
-	i, in := len(f.code), -1
+	i, in, around := len(f.code), -1, -1
 	if n := len(*open); n > 0 {
 		in = (*open)[n-1]
+		if around = f.around[in]; f.code[in].op == opLoop {
+			around = in
+		}
 	}
-	f.code = append(f.code, s)
+	f.code, f.around = append(f.code, s), append(f.around, around)
 	f.inside, f.ends, f.elses = append(f.inside, in), append(f.ends, -1), append(f.elses, -1)
 	switch s.op {
 	case opBlock, opLoop, opIf:
@@ -106,13 +126,9 @@ func (f *listing) add(s step, open *[]int) {
 
 // noteLoop notes the loop around an instruction that moves bytes.
 func (f *listing) noteLoop(i int) {
-	for in := f.inside[i]; in >= 0; in = f.inside[in] {
-		if f.code[in].op == opLoop {
-			if n := len(f.loops); n == 0 || f.loops[n-1] != in {
-				f.loops = append(f.loops, in)
-			}
-			return
-		}
+	loop, n := f.around[i], len(f.loops)
+	if loop >= 0 && (n == 0 || f.loops[n-1] != loop) {
+		f.loops = append(f.loops, loop)
 	}
 }
 
@@ -121,12 +137,9 @@ func (f *listing) noteHead(i int) {
 	if i < 2 || f.code[i-1].op != opLocalSet || f.code[i-2].op != opI32Const {
 		return
 	}
-	in := f.inside[i]
-	for label := f.code[i].x; label > 0 && in >= 0; label-- {
-		in = f.inside[in]
-	}
-	if in >= 0 && f.code[in].op == opLoop && len(f.heads[in]) < traceHeads {
-		f.heads[in] = append(f.heads[in], head{f.code[i-1].x, f.code[i-2].constant})
+	to := f.code[i].to
+	if to >= 0 && f.code[to].op == opLoop && len(f.heads[to]) < traceHeads {
+		f.heads[to] = append(f.heads[to], head{f.code[i-1].x, f.code[i-2].constant})
 	}
 }
 

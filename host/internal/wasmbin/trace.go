@@ -18,6 +18,8 @@ const (
 	traceLocals, traceCode, traceSlots = 64, 1 << 13, 64
 	// traceConditions is how many conditions a trace may have.
 	traceConditions = 8
+	// traceSymbols is how many values that are not known a loop may have.
+	traceSymbols = 128
 	// traceHeads is how many values are tried for the local that a loop dispatches on.
 	traceHeads = 16
 )
@@ -127,7 +129,7 @@ type tracer struct {
 
 // follow collects the traces from a path on, which is about to execute instruction i.
 func (t *tracer) follow(p *path, i int) {
-	for t.steps > 0 {
+	for t.steps > 0 && len(p.globals) <= traceSlots && len(t.symbols) <= traceSymbols {
 		t.steps--
 		in := &t.f.code[i]
 		p.visited = append(p.visited, i)
@@ -144,7 +146,7 @@ func (t *tracer) follow(p *path, i int) {
 			}
 			p.leave(t.f.inside[i])
 		case opBr:
-			next, ok = t.branch(p, i, in.x)
+			next, ok = t.branch(p, in.to)
 		case opBrIf:
 			next, ok = t.branchIf(p, i)
 		case opBrTable:
@@ -194,14 +196,10 @@ func (p *path) leave(block int) {
 	}
 }
 
-// branch goes to a label: to the head, where the trace ends, or behind a block.
-func (t *tracer) branch(p *path, i int, label uint32) (next int, ok bool) {
-	block := t.f.inside[i]
-	for ; label > 0 && block >= 0 && block != t.loop; label-- {
-		block = t.f.inside[block]
-	}
+// branch goes to the head, where the trace ends, or behind a block.
+func (t *tracer) branch(p *path, block int) (next int, ok bool) {
 	switch {
-	case label > 0 || block < 0:
+	case block < t.loop:
 		return 0, false // leaves the loop
 	case block == t.loop:
 		if p.moved && p.done && (p.computed && !p.impure || !p.computed && !p.opaque) {
@@ -227,16 +225,18 @@ func (t *tracer) branchIf(p *path, i int) (next int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	taken := func(p *path) (int, bool) { return t.branch(p, i, t.f.code[i].x) }
+	to := t.f.code[i].to
 	if known, holds := c.decide(); known {
 		if holds {
-			return taken(p)
+			return t.branch(p, to)
 		}
 		return i + 1, true
 	}
-	other := p.clone()
-	if other.require(c, true) {
-		if next, ok := taken(other); ok {
+	if to < t.loop {
+		return i + 1, p.require(c, false) // out of the loop
+	}
+	if other := t.split(p); other.require(c, true) {
+		if next, ok := t.branch(other, to); ok {
 			t.follow(other, next)
 		}
 	}
@@ -251,11 +251,16 @@ func (t *tracer) fork(p *path, c value, then, otherwise int) (next int, ok bool)
 		}
 		return otherwise, true
 	}
-	other := p.clone()
-	if other.require(c, true) {
+	if other := t.split(p); other.require(c, true) {
 		t.follow(other, then)
 	}
 	return otherwise, p.require(c, false)
+}
+
+// split copies a path where it forks, which takes as long as some steps.
+func (t *tracer) split(p *path) *path {
+	t.steps -= (len(p.locals) + len(p.stack) + len(p.slots) + len(p.globals) + (len(p.marks)+len(p.visited))/8) / 4
+	return p.clone()
 }
 
 // dispatch goes to the label that a constant selects.
@@ -266,7 +271,7 @@ func (t *tracer) dispatch(p *path, i int) (next int, ok bool) {
 		return 0, false
 	}
 	labels := t.f.tables[i]
-	return t.branch(p, i, labels[min(n, uint64(len(labels)-1))])
+	return t.branch(p, labels[min(n, uint64(len(labels)-1))])
 }
 
 // condition takes what an if or br_if decides by.

@@ -91,7 +91,6 @@ func (w *rewriter) findTurns(b *body, first int) map[int]*turns {
 	if f == nil {
 		return nil
 	}
-	w.traceSteps -= len(f.code)
 	found := map[int]*turns{}
 	for _, loop := range f.loops {
 		if in := &f.code[loop]; in.typed || in.value || w.traceSteps <= 0 {
