@@ -141,20 +141,26 @@ func goGuest(tb testing.TB) []byte {
 	return b
 }
 
-var buildGoGuest = sync.OnceValues(func() ([]byte, error) {
+var (
+	buildGoGuest  = sync.OnceValues(func() ([]byte, error) { return buildGo(fixtureDir + "/goguest") })
+	buildEchoOfGo = sync.OnceValues(func() ([]byte, error) { return buildGo("../../../testdata/engine/echo") })
+)
+
+// buildGo builds the package in a folder with stock Go.
+func buildGo(folder string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "wasmbin")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "guest.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-o", out, fixtureDir+"/goguest")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-o", out, folder)
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, errors.New("build the Go guest: " + err.Error() + "\n" + string(msg))
 	}
 	return os.ReadFile(out)
-})
+}
 
 // specModules are the modules of the engine's own spec tests, by path.
 func specModules(tb testing.TB) map[string][]byte {

@@ -356,6 +356,17 @@ func (g *loopWriter) compare() {
 	}
 }
 
+// understoodProgram is the first from a seed on with a loop that is understood.
+func understoodProgram(tb testing.TB, seed uint64) []byte {
+	for {
+		bin := loopProgram(randomChoices(seed))
+		if w, _ := mustMove(tb, bin); w.moved > -freeMoves {
+			return bin
+		}
+		seed++
+	}
+}
+
 // loopArguments are an address, an offset, a number and a frame.
 func loopArguments(c *choices) []uint64 {
 	at, off, n, base := uint64(4096), uint64(128), uint64(800), uint64(1024)

@@ -1,9 +1,16 @@
 package wasmbin
 
 import (
+	"bytes"
+	"context"
+	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/tetratelabs/wazero"
 )
 
 // transferArguments are an address, an offset and a number, around all that bounds them.
@@ -31,39 +38,33 @@ func TestTransfers(t *testing.T) {
 		if testing.Short() {
 			stride *= 2
 		}
-		f, moved := newFleet(t, engine, bin, []int64{1, 7, 100, DefaultSlice})
-		for k, name := range functionNames(t, bin) {
+		all, moved := newFleet(t, engine, bin, []int64{1, 7, 100, DefaultSlice})
+		for k, f := range exportedFunctions(t, bin) {
 			for i, args := range transferArguments() {
 				if (i+k)%stride != 0 {
 					continue
 				}
-				if err := f.compare(name, args); err != nil {
+				if err := all.compare(f.Name, args); err != nil {
 					t.Errorf("%s: %v", engine, err)
 					break
 				}
 			}
 		}
-		calls, bytes := f.moves()
-		t.Logf("%s: %d loops, %d bytes in %d moves", engine, moved, bytes, calls)
+		calls, n := all.moves()
+		t.Logf("%s: %d loops, %d bytes in %d moves", engine, moved, n, calls)
 		if moved < 70 || calls < 300 {
 			t.Error("too little was moved")
 		}
 	}
 }
 
-// functionNames are the exported functions of a module.
-func functionNames(t *testing.T, bin []byte) (out []string) {
+func exportedFunctions(t *testing.T, bin []byte) []Export {
 	t.Helper()
 	info, err := Inspect(bin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range info.Exports {
-		if e.Kind == KindFunc {
-			out = append(out, e.Name)
-		}
-	}
-	return out
+	return slices.DeleteFunc(info.Exports, func(e Export) bool { return e.Kind != KindFunc })
 }
 
 // notUnderstood are the functions of the fixture whose loops are run as they are. Of
@@ -81,22 +82,22 @@ var notUnderstood = []string{
 func TestWhichLoopsAreUnderstood(t *testing.T) {
 	bin := fixture(t, "transfers")
 	found := understoodIn(t, bin)
-	for _, name := range functionNames(t, bin) {
+	for _, f := range exportedFunctions(t, bin) {
 		want := 1
 		switch {
-		case slices.Contains(notUnderstood, name):
+		case slices.Contains(notUnderstood, f.Name):
 			want = 0
-		case name == "two_loops":
+		case f.Name == "two_loops":
 			want = 2
 		}
-		if found[name] != want {
-			t.Errorf("%s: %d loops are understood, want %d", name, found[name], want)
+		if n := len(found[f.Index]); n != want {
+			t.Errorf("%s: %d loops are understood, want %d", f.Name, n, want)
 		}
 	}
 }
 
-// understoodIn counts the loops of each function that are understood.
-func understoodIn(t *testing.T, bin []byte) map[string]int {
+// understoodIn are the loops of each function that are understood, each by how it moves.
+func understoodIn(t *testing.T, bin []byte) map[uint32][]Transfer {
 	t.Helper()
 	m, err := parse(bin)
 	if err != nil {
@@ -106,17 +107,11 @@ func understoodIn(t *testing.T, bin []byte) map[string]int {
 	m.findLight(&o)
 	w := newRewriter(m, o, windowWeight, straightWeight)
 	w.findLeaves()
-	names := map[uint32]string{}
-	for _, e := range m.info.Exports {
-		if e.Kind == KindFunc {
-			names[e.Index] = e.Name
-		}
-	}
-	found := map[string]int{}
+	found := map[uint32][]Transfer{}
 	err = m.bodies(func(b *body) error {
 		w.traceSteps = traceSteps
-		if n := len(w.findTurns(b, b.r.pos)); n > 0 {
-			found[names[b.index]] = n
+		for _, u := range w.findTurns(b, b.r.pos) {
+			found[b.index] = append(found[b.index], u.how)
 		}
 		return nil
 	})
@@ -124,4 +119,80 @@ func understoodIn(t *testing.T, bin []byte) map[string]int {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// TestLoopsOfGoAreUnderstood holds that the loops of Extism's kit for Go, built with
+// the Go at hand, are understood.
+func TestLoopsOfGoAreUnderstood(t *testing.T) {
+	bin, err := buildEchoOfGo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := map[Transfer]int{}
+	for _, function := range understoodIn(t, bin) {
+		for _, how := range function {
+			ways[how]++
+		}
+	}
+	t.Log(ways)
+	for _, how := range []Transfer{InputLoadU64, StoreU64} {
+		if ways[how] == 0 {
+			t.Errorf("%s builds loops that move bytes in another way (%d) than the search for them follows: "+
+				"guests built with it are right, but take many times as long to read their input and write their output", runtime.Version(), how)
+		}
+	}
+}
+
+// TestLoopsThatAreNotValid holds that code which takes what is not there is left to the
+// engine, which refuses it.
+func TestLoopsThatAreNotValid(t *testing.T) {
+	const turn = "\x20\x00\x20\x01\x10\x01\x37\x00\x00"
+	ctx := context.Background()
+	rt := wazero.NewRuntime(ctx)
+	defer rt.Close(ctx)
+	for name, run := range map[string]string{
+		"takes from below its block":  "\x00\x03\x40\x42\x01\x42\x01\x02\x40\x1a\x1a\x20\x02\x50\x04\x40\x0b\x20\x02\x50\x0d\x00\x0c\x00\x0b" + turn + "\x0c\x00\x0b\x42\x00\x0b",
+		"takes from below an if":      "\x00\x03\x40\x42\x01\x42\x01\x20\x02\xa7\x04\x40\x1a\x1a\x0c\x00\x0b" + turn + "\x0c\x00\x0b\x42\x00\x0b",
+		"takes from nothing":          "\x00\x03\x40\x1a\x7c\x1b\x6a\x21\x00\xa7\x0d\x00" + turn + "\x0c\x00\x0b\x42\x00\x0b",
+		"takes numbers of other size": "\x00\x03\x40\x20\x00\x20\x01\x6a\x21\x01\x20\x01\x20\x03\x5a\x0d\x00\x20\x01\xac\xa7\xad\x21\x00" + turn + "\x0c\x00\x0b\x42\x00\x0b",
+		"stores in another type":      "\x00\x03\x40\x42\x08\x21\x00\x41\x01\x21\x01" + turn + "\x0c\x00\x0b\x42\x00\x0b",
+	} {
+		out, err := Meter(loopModule(run), moving())
+		if err == nil {
+			_, err = rt.CompileModule(ctx, out)
+		}
+		if err == nil {
+			t.Errorf("what %s is compiled", name)
+		}
+	}
+	bin := bytes.Replace(loopModule("\x00\x03\x40\x20\x03\x10\x08"+turn+"\x0c\x00\x0b\x42\x00\x0b"),
+		[]byte("\x29\x00\x10"), []byte("\x23\xe3\x00"), 1) // in the function that is written out, a global that is not there
+	if _, err := Meter(bin, moving()); err == nil {
+		t.Error("a global that is not there is accepted")
+	}
+}
+
+// TestTransfersRefuseNothing holds that neither what is refused nor what is paid depends
+// on whether bytes are moved, in functions about as large as they may be.
+func TestTransfersRefuseNothing(t *testing.T) {
+	loop := "\x02\x40\x03\x40\x20\x01\x20\x02\x5a\x0d\x01\x20\x00\x20\x01\x10\x01\x37\x00\x00" +
+		"\x20\x00\x41\x08\x6a\x21\x00\x20\x01\x42\x08\x7c\x21\x01\x0c\x00\x0b\x0b"
+	blocks := func(n int) string { return strings.Repeat("\x02\x40\x20\x00\x0d\x00\x0b", n) }
+	understood := 0
+	for n := 500; n < 1400; n += 10 {
+		bin := transferModule(1, "\x01\x38\x7f"+loop+blocks(n)+"\x0b")
+		o := moving()
+		o.Bounds.LocalBlocks = 150_000
+		w, _ := mustMove(t, bin)
+		understood += w.moved + freeMoves
+		_, with := Meter(bin, o)
+		o.Transfers = nil
+		_, without := Meter(bin, o)
+		if fmt.Sprint(with) != fmt.Sprint(without) {
+			t.Errorf("%d blocks: %v, without moves %v", n, with, without)
+		}
+	}
+	if understood == 0 {
+		t.Error("no loop is understood")
+	}
 }
