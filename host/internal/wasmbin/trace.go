@@ -18,6 +18,8 @@ const (
 	traceLocals, traceCode, traceSlots = 64, 1 << 13, 64
 	// traceConditions is how many conditions a trace may have.
 	traceConditions = 8
+	// traceComputed is how many instructions a turn may have whose code is repeated.
+	traceComputed = 128
 	// traceSymbols is how many values that are not known a loop may have.
 	traceSymbols = 128
 	// traceHeads is how many values are tried for the local that a loop dispatches on.

@@ -1,6 +1,7 @@
 package wasmbin
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -130,8 +131,11 @@ func (g *loopWriter) begin() {
 	if g.rarely(4) {
 		g.number64(1).set(indexLocal)
 	}
-	if g.rarely(4) {
+	switch g.below(6) {
+	case 4:
 		g.number32(1).set(shortLocal)
+	case 5:
+		g.get(nLocal).op(opI32Wrap).set(shortLocal)
 	}
 	g.get(atLocal).set(ptrLocal)
 	g.get(offLocal).set(posLocal)
@@ -376,8 +380,9 @@ func loopArguments(c *choices) []uint64 {
 		}
 	}
 	pick(&at, []uint64{0, 1024, 800, 2000, PageSize, PageSize - 800, 1 << 31, 1 << 32, 1<<32 - 400}, 17)
-	pick(&off, []uint64{0, kernelFirst, inputSize, inputSize - 400, kernelSize, kernelSize - 400, 1 << 31, 1 << 32, 1<<32 - 400, 1 << 63, 1<<63 - 400}, 17)
-	pick(&n, []uint64{264, 400, 512, 1600, 6000, 0, 1 << 31, 1<<31 + 800, 1<<32 - 800, 1<<32 + 800, 1 << 63, 1<<63 + 800, 1<<63 - 800, 1 << 62}, 9)
+	pick(&off, []uint64{0, kernelFirst, inputSize, inputSize - 400, kernelSize, kernelSize - 400, 1 << 31, 1 << 32, 1<<32 - 400, 1 << 63, 1<<63 - 400,
+		math.MaxUint64 - 1<<32 + 929, math.MaxUint64 - 1<<31 + 929}, 17)
+	pick(&n, []uint64{264, 400, 512, 1600, 6000, 0, 1 << 31, 1<<31 + 800, 1<<31 - 800, 1<<31 - 800, 1<<32 - 800, 1<<32 - 800, 1<<32 + 800, 1 << 63, 1<<63 + 800, 1<<63 - 800, 1 << 62}, 9)
 	pick(&base, []uint64{4200, 4096, 4896, 0, 16, PageSize, PageSize - 32, 1 << 31, 1<<32 - 16}, 9)
 	return []uint64{uint64(uint32(at)), off, n, uint64(uint32(base))}
 }

@@ -149,6 +149,9 @@ func (t *tracer) turns(p *path, h head) *turns {
 	}
 	slices.Sort(u.visited)
 	if p.computed {
+		if len(p.visited) > traceComputed {
+			return nil
+		}
 		u.computed = t.f.stretches(p.visited)
 	}
 	s := &steps{t: t, p: p, u: u, by: make([]uint64, len(t.symbols)), known: make([]bool, len(t.symbols))}

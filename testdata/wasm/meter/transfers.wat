@@ -255,6 +255,22 @@
       (local.set $j (i32.add (local.get $j) (i32.const 8)))
       (br $l)))
     (i64.extend_i32_u (local.get $j)))
+  (func (export "offset_wraps") (param $m i32) (param $o i64) (param $n i64) (result i64) (local $i i64) (local $j i32)
+    (local.set $j (i32.wrap_i64 (local.get $n)))
+    (block $out (loop $l
+      (br_if $out (i32.eq (local.get $j) (i32.const 800)))
+      (i64.store (i32.add (local.get $m) (local.get $j)) (call $lw (i64.add (local.get $o) (i64.extend_i32_u (local.get $j)))))
+      (local.set $j (i32.add (local.get $j) (i32.const 8)))
+      (br $l)))
+    (i64.extend_i32_u (local.get $j)))
+  (func (export "offset_wraps_s") (param $m i32) (param $o i64) (param $n i64) (result i64) (local $i i64) (local $j i32)
+    (local.set $j (i32.wrap_i64 (local.get $n)))
+    (block $out (loop $l
+      (br_if $out (i32.eq (local.get $j) (i32.const -2147482848)))
+      (i64.store (i32.add (local.get $m) (i32.add (local.get $j) (i32.const -2147483648))) (call $lw (i64.add (local.get $o) (i64.extend_i32_s (local.get $j)))))
+      (local.set $j (i32.add (local.get $j) (i32.const 8)))
+      (br $l)))
+    (i64.extend_i32_u (local.get $j)))
   (func (export "wrapped_offset") (param $m i32) (param $o i64) (param $n i64) (result i64) (local $i i64)
     (block $out (loop $l
       (br_if $out (i64.ge_u (local.get $i) (local.get $n)))
