@@ -117,7 +117,7 @@ func checkMeter(t *testing.T, rt wazero.Runtime, bin []byte) {
 			t.Errorf("metered: %v; with inert imports, of which some move bytes (%t): %v, %v", metered, o.Transfers != nil, err, compiles(rt, short))
 		}
 	}
-	p, err := Prepare(bin, MeterOptions{})
+	p, err := Prepare(bin, moving())
 	switch {
 	case errors.Is(err, ErrReserved):
 	case err != nil:

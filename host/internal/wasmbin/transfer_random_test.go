@@ -56,10 +56,9 @@ var loopLocals = []ValueType{I64, I32, I32, I64, I64, I32, I64, I32, I64, I32, I
 
 // The functions that a random loop may call, in front of its own.
 const (
-	callLoad  = 6 + iota // i64 -> i64: load_u64
+	callLoad  = 7 + iota // i64 -> i64: load_u64
 	callStore            // i64 i64 -> (): store_u64
 	callFrame            // i32 -> (): load_u64 from and to the frame
-	loopFunction
 )
 
 // loopWriter writes a random loop that moves bytes. Most of what it chooses is what
@@ -110,20 +109,22 @@ func loopProgram(c choices) []byte {
 	return loopModule(string(g.op(opEnd).code))
 }
 
-// loopModule is a module with that body.
-func loopModule(run string) []byte {
+// loopModule is a module with that body. Its first function has another, of the same type.
+func loopModule(run string) []byte { return loopModuleBehind("\x00\x42\x00\x0b", run) }
+
+func loopModuleBehind(first, run string) []byte {
 	const imports = "\x06\x01k\x07load_u8\x00\x00\x01k\x08load_u64\x00\x01\x01k\x0dinput_load_u8\x00\x00\x01k\x0einput_load_u64\x00\x01" +
 		"\x01k\x08store_u8\x00\x02\x01k\x09store_u64\x00\x03"
 	load, store := "\x00\x20\x00\x10\x01\x0b", "\x00\x20\x00\x20\x01\x10\x05\x0b"
 	frame := "\x01\x01\x7e\x20\x00\x29\x00\x10\x10\x01\x21\x01\x20\x00\x20\x01\x37\x00\x18\x0b"
-	code := "\x04"
-	for _, f := range []string{load, store, frame, run} {
+	code := "\x05"
+	for _, f := range []string{first, load, store, frame, run} {
 		code += sized(f)
 	}
 	return moduleOf(secType, "\x06\x60\x01\x7e\x01\x7f\x60\x01\x7e\x01\x7e\x60\x02\x7e\x7f\x00\x60\x02\x7e\x7e\x00\x60\x01\x7f\x00\x60\x04\x7f\x7e\x7e\x7f\x01\x7e",
-		secImport, imports, secFunction, "\x04\x01\x03\x04\x05", secMemory, "\x01\x01\x01\x01",
+		secImport, imports, secFunction, "\x05\x05\x01\x03\x04\x05", secMemory, "\x01\x01\x01\x01",
 		secGlobal, "\x03\x7f\x01\x41\x00\x0b\x7e\x01\x42\x00\x0b\x7c\x01\x44\x00\x00\x00\x00\x00\x00\x00\x00\x0b",
-		secExport, "\x05\x06memory\x02\x00\x03run\x00\x09\x02g0\x03\x00\x02g1\x03\x01\x02f0\x03\x02", secCode, code)
+		secExport, "\x05\x06memory\x02\x00\x03run\x00\x0a\x02g0\x03\x00\x02g1\x03\x01\x02f0\x03\x02", secCode, code)
 }
 
 // begin sets the variables.

@@ -168,7 +168,7 @@ func TestLoopsThatAreNotValid(t *testing.T) {
 			t.Errorf("what %s is compiled", name)
 		}
 	}
-	bin := bytes.Replace(loopModule("\x00\x03\x40\x20\x03\x10\x08"+turn+"\x0c\x00\x0b\x42\x00\x0b"),
+	bin := bytes.Replace(loopModule("\x00\x03\x40\x20\x03\x10\x09"+turn+"\x0c\x00\x0b\x42\x00\x0b"),
 		[]byte("\x29\x00\x10"), []byte("\x23\xe3\x00"), 1) // in the function that is written out, a global that is not there
 	if _, err := Meter(bin, moving()); err == nil {
 		t.Error("a global that is not there is accepted")
@@ -197,5 +197,22 @@ func TestTransfersRefuseNothing(t *testing.T) {
 	}
 	if understood == 0 {
 		t.Error("no loop is understood")
+	}
+}
+
+// TestCallsThatAreNotWrittenOut: a function that was taken for one that is written out,
+// and is not, pays on its own, which a turn that is moved would not.
+func TestCallsThatAreNotWrittenOut(t *testing.T) {
+	const loop = "\x00\x02\x40\x03\x40\x20\x02\x50\x0d\x01\x20\x00\x20\x01\x10\x07\x37\x00\x00" +
+		"\x20\x00\x41\x08\x6a\x21\x00\x20\x01\x42\x08\x7c\x21\x01\x20\x02\x42\x01\x7d\x21\x02\x0c\x00\x0b\x0b\x20\x01\x0b"
+	for _, calls := range []int{0, inlineTotal / 5} {
+		first := "\x00" + strings.Repeat("\x42\x00\x10\x07\x1a", calls) + "\x42\x00\x0b"
+		f, understood := newFleet(t, "compiler", loopModuleBehind(first, loop), []int64{100, DefaultSlice})
+		if err := f.compare("run", []uint64{4096, 128, 90, 0}); err != nil {
+			t.Error(err)
+		}
+		if n, _ := f.moves(); understood != 1 || (n > 0) != (calls == 0) {
+			t.Errorf("%d calls: %d loops are understood, %d calls of move", calls, understood, n)
+		}
 	}
 }
