@@ -173,7 +173,7 @@ func (in *instance) reset() bool {
 		}
 	}
 	in.become(im)
-	in.resetTook = time.Since(began)
+	in.resetTook = expect(in.resetTook, time.Since(began))
 	return true
 }
 
@@ -181,8 +181,18 @@ func (in *instance) reset() bool {
 // cleaner and finding the memory in another processor's cache cost more.
 const quickReset = 25 * time.Microsecond
 
-// quickToReset reports whether a reset will probably be quick, as the last one
-// was.
+// expect is what the next reset will probably take, after one that took so long and
+// what had been expected of it. A single slow one, as when the thread was interrupted,
+// says little.
+func expect(before, took time.Duration) time.Duration {
+	if before == 0 || took <= before {
+		return took
+	}
+	return before + (took-before)/16
+}
+
+// quickToReset reports whether a reset will probably be quick, as the last ones
+// were.
 func (in *instance) quickToReset() bool {
 	im := in.plugin.image
 	return im != nil && in.resetTook > 0 && in.resetTook <= quickReset && in.mem.Size() == uint32(im.memory.Size())

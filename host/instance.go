@@ -71,7 +71,7 @@ type instance struct {
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
 	calls   int
-	// resetTook is how long the last reset took, 0 before the first.
+	// resetTook is how long a reset is expected to take, 0 before the first.
 	resetTook time.Duration
 	// start is the size of the memory after init.
 	start uint64
