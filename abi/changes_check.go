@@ -160,9 +160,12 @@ func (k *checker) keep() *ChangeError {
 		return nil
 	}
 	last := int64(-1)
-	dropped := newRowSet(k.rows)
-	for i := range dropped {
-		dropped[i] = math.MaxUint64
+	var dropped rowSet
+	if len(k.c.Edits)+len(k.c.Scores)+len(k.c.Order) > 0 { // else nobody asks
+		dropped = newRowSet(k.rows)
+		for i := range dropped {
+			dropped[i] = math.MaxUint64
+		}
 	}
 	for i, r := range k.c.Keep {
 		if err := k.exists("keep", i, r); err != nil {
@@ -175,7 +178,9 @@ func (k *checker) keep() *ChangeError {
 			return wrong("keep", i, int64(r), "comes after row "+strconv.FormatInt(last, 10)+" (list rows ascending; use order to move them)")
 		}
 		last = int64(r)
-		dropped[r/64] &^= 1 << (r % 64)
+		if dropped != nil {
+			dropped[r/64] &^= 1 << (r % 64)
+		}
 	}
 	k.dropped, k.left = dropped, len(k.c.Keep)
 	return nil

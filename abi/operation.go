@@ -27,7 +27,20 @@ func (op Operation) JSONExport() string { return "anchor_" + string(op) }
 
 // BatchExport is the name of the export of op in the batch lane,
 // (ptr, len i32) -> i32.
-func (op Operation) BatchExport() string { return "anchor_batch_" + string(op) }
+func (op Operation) BatchExport() string {
+	const prefix = "anchor_batch_"
+	switch op { // those that have one, without making a text for each call
+	case OpRetrieve:
+		return string(prefix + OpRetrieve)
+	case OpProcess:
+		return string(prefix + OpProcess)
+	case OpFilter:
+		return string(prefix + OpFilter)
+	case OpRerank:
+		return string(prefix + OpRerank)
+	}
+	return prefix + string(op)
+}
 
 // Valid reports whether op is an operation of ABI 1.
 func (op Operation) Valid() bool {

@@ -26,6 +26,13 @@ func (v *rowView) list(n int) []pipeline.Item {
 
 // visible makes the view of the items of the given scope.
 func visible(items []pipeline.Item, s scope) *rowView {
+	v := &rowView{}
+	v.show(items, s)
+	return v
+}
+
+// show makes v the view of the items of the given scope.
+func (v *rowView) show(items []pipeline.Item, s scope) {
 	hidden, last := false, pipeline.Source("")
 	for i := range items { // most have the source of the one before
 		if src := items[i].Source; src != last || i == 0 {
@@ -35,9 +42,9 @@ func visible(items []pipeline.Item, s scope) *rowView {
 			}
 		}
 	}
-	v := &rowView{items: items}
+	v.items = items
 	if !hidden {
-		return v
+		return
 	}
 	v.at = make([]int32, 0, len(items))
 	for i := range items {
@@ -45,7 +52,6 @@ func visible(items []pipeline.Item, s scope) *rowView {
 			v.at = append(v.at, int32(i))
 		}
 	}
-	return v
 }
 
 // index is the index of a row in the items.
@@ -118,7 +124,13 @@ func abiItem(it *pipeline.Item, reads abi.ColumnSet) (out abi.Item) {
 
 // abiQuery is a query as it crosses the border.
 func abiQuery(q *pipeline.Query) *abi.Query {
-	return &abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata, ChatHistory: abiTurns(q.ChatHistory)}
+	out := guestQuery(q)
+	return &out
+}
+
+// guestQuery is abiQuery for callers that have room for it.
+func guestQuery(q *pipeline.Query) abi.Query {
+	return abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata, ChatHistory: abiTurns(q.ChatHistory)}
 }
 
 func abiTurns(turns []pipeline.Turn) []abi.Turn {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -46,15 +47,34 @@ func (s *changeStep) RunInto(ctx context.Context, q *pipeline.Query, items, spar
 // changeItems shows the guest the items of its scope and applies its changes, in spare
 // if they have room there.
 func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item, topK int) ([]pipeline.Item, error) {
-	v := visible(items, o.scope)
+	a := questions.Get().(*question)
+	defer a.end()
+	v := &a.view
+	v.show(items, o.scope)
 	v.spare = spare
-	env := abi.Envelope{Query: abiQuery(q), TopK: topK, TokensLeft: tokensLeft(ctx, items)}
+	a.query = guestQuery(q)
+	env := abi.Envelope{Query: &a.query, TopK: topK, TokensLeft: tokensLeft(ctx, items)}
 	c, err := o.changes(ctx, v, &env)
 	if err != nil {
 		return nil, err
 	}
 	defer recycle(c)
 	return o.apply(ctx, v, c, topK)
+}
+
+// question is what a guest is shown. Nothing refers to it when the call is over, so that
+// the next one uses it again.
+type question struct {
+	view  rowView
+	query abi.Query
+}
+
+var questions = sync.Pool{New: func() any { return new(question) }}
+
+// end lets go of what was shown.
+func (a *question) end() {
+	*a = question{}
+	questions.Put(a)
 }
 
 // retrieveStep runs retrieve.
