@@ -168,8 +168,8 @@ func TestLoopsThatAreNotValid(t *testing.T) {
 			t.Errorf("what %s is compiled", name)
 		}
 	}
-	bin := bytes.Replace(loopModule("\x00\x03\x40\x20\x03\x10\x09"+turn+"\x0c\x00\x0b\x42\x00\x0b"),
-		[]byte("\x29\x00\x10"), []byte("\x23\xe3\x00"), 1) // in the function that is written out, a global that is not there
+	bin := bytes.Replace(loopModuleBehind("\x00\x03\x40\x20\x03\x10\x09"+turn+"\x0c\x00\x0b\x42\x00\x0b", "\x00\x42\x00\x0b"),
+		[]byte("\x20\x00\x29\x00\x10"), []byte("\x23\xe3\x80\x80\x00"), 1) // in the function that is written out, a global that is not there
 	if _, err := Meter(bin, moving()); err == nil {
 		t.Error("a global that is not there is accepted")
 	}
