@@ -18,6 +18,9 @@ const (
 	// movesPerFunction and movesPerModule are how many loops are given such code, which
 	// takes time to compile.
 	movesPerFunction, movesPerModule = 8, 64
+	// moveAsks is the size of the code that asks whether turns can be done at once, in
+	// bytes. No fuel is taken for it. A loop of Go has 200.
+	moveAsks = 1 << 10
 	// manyTurns is where the number begins that conditions make smaller.
 	manyTurns = 1 << 30
 )
@@ -94,11 +97,15 @@ func (w *rewriter) openMover(b *body, in *instr) *mover {
 	}
 	c.movers = append(c.movers, mover{turns: t})
 	m := &c.movers[len(c.movers)-1]
-	w.appendMover(b, m)
+	if !w.appendMover(b, m) {
+		c.movers = c.movers[:len(c.movers)-1]
+		return nil
+	}
 	return m
 }
 
-func (w *rewriter) appendMover(b *body, m *mover) {
+// appendMover reports false where that would take too much code.
+func (w *rewriter) appendMover(b *body, m *mover) bool {
 	e := &moveCode{w: w, m: m, b: w.code.code, own: uint32(b.locals)}
 	m.enabled = len(e.b) + 1
 	e.op(opI32Const, 1).get(moveOff).op(opI32GtU)
@@ -116,6 +123,9 @@ func (w *rewriter) appendMover(b *body, m *mover) {
 		e.limit(l)
 	}
 	e.payable()
+	if len(e.b)-m.enabled > moveAsks {
+		return false
+	}
 	if m.computed != nil {
 		e.compute()
 	} else {
@@ -125,6 +135,7 @@ func (w *rewriter) appendMover(b *body, m *mover) {
 	e.pay()
 	e.op(opEnd, opEnd)
 	w.code.code = e.b
+	return true
 }
 
 // narrow tells whether a local has 32 bits.

@@ -39,7 +39,7 @@ func TestTransfers(t *testing.T) {
 	bin := fixture(t, "transfers")
 	for engine, stride := range map[string]int{"compiler": 2, "interpreter": 9} {
 		if testing.Short() {
-			stride *= 2
+			stride *= 3
 		}
 		all, moved := newFleet(t, engine, bin, []int64{1, 7, 100, DefaultSlice})
 		for k, f := range exportedFunctions(t, bin) {
@@ -213,6 +213,27 @@ func TestCallsThatAreNotWrittenOut(t *testing.T) {
 		}
 		if n, _ := f.moves(); understood != 1 || (n > 0) != (calls == 0) {
 			t.Errorf("%d calls: %d loops are understood, %d calls of move", calls, understood, n)
+		}
+	}
+}
+
+// TestLongQuestionsAreNotAsked: nothing is paid for the code that asks whether turns can
+// be done at once, so that it must not be long.
+func TestLongQuestionsAreNotAsked(t *testing.T) {
+	condition := "\x20\x01" // of off, and a sum of four numbers of 32 bits
+	for k := range 4 {
+		condition += texts("\x20\x03\x41\x81\x80\x20\x6c\x41", k+1, "\x6a\xad")
+	}
+	condition += "\x7c\x7c\x7c\x56\x0d\x01"
+	for conditions, want := range map[int]bool{3: true, 7: false} {
+		run := "\x00\x02\x40\x03\x40\x20\x02\x50\x0d\x01" + strings.Repeat(condition, conditions) + "\x20\x00\x20\x01\x10\x01\x37\x00\x00" +
+			"\x20\x00\x41\x08\x6a\x21\x00\x20\x01\x42\x08\x7c\x21\x01\x20\x02\x42\x01\x7d\x21\x02\x0c\x00\x0b\x0b\x20\x01\x0b"
+		f, understood := newFleet(t, "compiler", loopModule(run), []int64{DefaultSlice})
+		if err := f.compare("run", []uint64{4096, 128, 90, 5000}); err != nil {
+			t.Error(err)
+		}
+		if n, _ := f.moves(); understood != 1 || (n > 0) != want {
+			t.Errorf("%d conditions: %d loops are understood, %d calls of move", conditions, understood, n)
 		}
 	}
 }
