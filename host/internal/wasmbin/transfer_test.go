@@ -37,24 +37,29 @@ func transferArguments() (out [][]uint64) {
 // TestTransfers calls loops that move bytes, in every way that they can be run.
 func TestTransfers(t *testing.T) {
 	bin := fixture(t, "transfers")
-	for engine, stride := range map[string]int{"compiler": 2, "interpreter": 9} {
+	functions := exportedFunctions(t, bin)
+	for _, c := range []struct {
+		engine string
+		stride int
+		slices []int64
+	}{{"compiler", 2, []int64{1, 7, 100, DefaultSlice}}, {"interpreter", 9, []int64{7, DefaultSlice}}} {
 		if testing.Short() {
-			stride *= 3
+			c.stride *= 3
 		}
-		all, moved := newFleet(t, engine, bin, []int64{1, 7, 100, DefaultSlice})
-		for k, f := range exportedFunctions(t, bin) {
+		all, moved := newFleet(t, c.engine, bin, c.slices)
+		for k, f := range functions {
 			for i, args := range transferArguments() {
-				if i > 1 && (i+k)%stride != 0 {
+				if i > 1 && (i+k)%c.stride != 0 {
 					continue
 				}
 				if err := all.compare(f.Name, args); err != nil {
-					t.Errorf("%s: %v", engine, err)
+					t.Errorf("%s: %v", c.engine, err)
 					break
 				}
 			}
 		}
 		calls, n := all.moves()
-		t.Logf("%s: %d loops, %d bytes in %d moves", engine, moved, n, calls)
+		t.Logf("%s: %d loops, %d bytes in %d moves", c.engine, moved, n, calls)
 		if moved < 70 || calls < 300 {
 			t.Error("too little was moved")
 		}
