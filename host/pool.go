@@ -427,7 +427,10 @@ func (p *pool[T]) visit(see func(T)) bool {
 	for _, v := range p.idle {
 		see(v)
 	}
-	seen := len(p.idle) + p.near.visit(see)
+	seen := len(p.idle)
+	if !p.pressed.Load() { // else whoever put a value on a shelf takes it back, and must find it there
+		seen += p.near.visit(see)
+	}
 	return p.closed || seen == p.total
 }
 

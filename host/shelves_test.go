@@ -87,3 +87,39 @@ func TestShelves(t *testing.T) {
 		t.Error("a value is left")
 	}
 }
+
+// While somebody waits, a visitor keeps its hands off the shelves: whoever put a value on
+// one at that moment takes it back, and must find it there.
+func TestVisitorsLeaveShelvesToThoseWhoWait(t *testing.T) {
+	for name, press := range map[string]func(*pool[int64]){
+		"waiting": func(p *pool[int64]) {
+			go func() {
+				if v, err := p.get(context.Background(), longWait); err == nil {
+					p.put(v)
+				}
+			}()
+			waiting(p, 1)
+		},
+		"closing": func(p *pool[int64]) {
+			go func() { _ = p.shutdown(context.Background()) }()
+			for !p.pressed.Load() {
+				runtime.Gosched()
+			}
+		},
+	} {
+		p, _, _ := counted(1)
+		v, err := p.get(t.Context(), longWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		press(p)
+		at := p.near.put(v) // by a borrower that had not seen that somebody is in need
+		p.visit(func(int64) { t.Errorf("%s: a value on its way back is shown", name) })
+		if v, ok := at.take(); ok {
+			p.offer(v, 1)
+		}
+		if err := p.shutdown(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
