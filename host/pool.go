@@ -409,8 +409,14 @@ func (p *pool[T]) exhausted() bool {
 	return p.out() >= p.max
 }
 
-// out is how many values borrowers have. p.mu is held.
-func (p *pool[T]) out() int { return p.lent - p.near.count() }
+// out is how many values borrowers have. While somebody waits, what lies on a shelf has
+// a borrower already, or is on its way to the first waiter. p.mu is held.
+func (p *pool[T]) out() int {
+	if len(p.waiters) > 0 {
+		return p.lent
+	}
+	return p.lent - p.near.count()
+}
 
 // counts returns how many values there are and how many of them are idle.
 func (p *pool[T]) counts() (total, idle int) {

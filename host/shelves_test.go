@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A value that is put on a shelf at the moment in which somebody begins to wait for one
@@ -121,5 +122,35 @@ func TestVisitorsLeaveShelvesToThoseWhoWait(t *testing.T) {
 		if err := p.shutdown(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A value that comes onto a shelf while somebody begins to wait may be lent to a borrower
+// that has not seen that: one is made for the waiter all the same.
+func TestWaitersDoNotCountOnShelves(t *testing.T) {
+	p, made, _ := counted(2)
+	v, err := p.get(t.Context(), longWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.mu.Lock()
+	p.pressed.Store(true)
+	ch := make(chan turn[int64], 1)
+	p.waiters = append(p.waiters, ch)
+	at := p.near.put(v) // after the waiter has looked
+	p.grow()
+	p.mu.Unlock()
+	if _, ok := at.take(); !ok {
+		t.Fatal("the value is gone")
+	}
+	select {
+	case got := <-ch:
+		p.put(got.value)
+	case <-time.After(longWait / 10):
+		t.Fatalf("%d values made of 2, and the waiter has none", made.Load())
+	}
+	p.put(v)
+	if err := p.shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
