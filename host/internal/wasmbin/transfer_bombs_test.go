@@ -56,21 +56,21 @@ func transferModule(n int, body string) []byte {
 // a bound that does not depend on the module.
 func TestTransferBombs(t *testing.T) {
 	took := func(bin []byte, o MeterOptions) time.Duration {
-		least := time.Hour
-		for range 2 {
-			begin := time.Now()
-			if _, err := Meter(bin, o); err != nil {
-				t.Fatal(err)
-			}
-			least = min(least, time.Since(begin))
+		begin := time.Now()
+		if _, err := Meter(bin, o); err != nil {
+			t.Fatal(err)
 		}
-		return least
+		return time.Since(begin)
 	}
 	for name, bin := range transferBombs() {
 		o := moving()
-		with := took(bin, o)
-		o.Transfers = nil
-		without := took(bin, o)
+		with, without := time.Hour, time.Hour
+		for round := 0; round < 2 || round < 8 && with > 2*without+time.Second/2; round++ { // more on a busy machine
+			o.Transfers = nil
+			without = min(without, took(bin, o))
+			o.Transfers = moving().Transfers
+			with = min(with, took(bin, o))
+		}
 		if with > 2*without+time.Second/2 {
 			t.Errorf("%s, %d bytes: %v, without the search %v", name, len(bin), with, without)
 		}
