@@ -77,7 +77,7 @@ func (g *fakeGuest) Call(ctx context.Context, c conformance.Call) (*conformance.
 		select {
 		case <-ctx.Done():
 			<-time.After(4 * deafGrace)
-		case <-time.After(deafGrace):
+		case <-time.After(5 * deafGrace): // half of it lies between being cancelled and this
 		}
 	}
 	changes := &abi.Changes{Keep: []uint32{}}
