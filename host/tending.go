@@ -11,7 +11,7 @@ const (
 	// its stacks.
 	tendFuel = 1 << 19
 	// tendIdleAfter is how long after a call the stacks of idle instances are looked at,
-	// and so the longest that one holds on nobody's account what a call left.
+	// and so the longest that an idle one holds on nobody's account what a call left.
 	tendIdleAfter = 50 * time.Millisecond
 )
 

@@ -55,7 +55,7 @@ func (ss *symbols) find(s symbol) sum {
 
 func (ss symbols) of(t term) symbol { return ss[t.symbol-1] }
 
-// constant is a sum without terms.
+// constantSum is a sum without terms.
 func constantSum(c uint64, narrow bool) sum { return sum{narrow: narrow, c: c}.reduced() }
 
 // reduced keeps the bits that count.

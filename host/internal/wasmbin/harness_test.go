@@ -99,8 +99,7 @@ func start(tb testing.TB, engine string, bin []byte, k *tank) (*guest, error) {
 	env := rt.NewHostModuleBuilder("env")
 	env.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(context.Context, []uint64) {}), nil, nil).Export("nop")
 	env.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, s []uint64) { s[0] = 0 }), nil, []api.ValueType{i32}).Export("zero")
-	host := rt.NewHostModuleBuilder(TickModule)
-	host.NewFunctionBuilder().WithGoFunction(api.GoFunc(k.tick), nil, []api.ValueType{api.ValueTypeI64}).Export(TickName)
+	host := meterOf(rt, k)
 	for _, b := range []wazero.HostModuleBuilder{env, host} {
 		if _, err := b.Instantiate(ctx); err != nil {
 			tb.Fatal(err)
@@ -111,6 +110,29 @@ func start(tb testing.TB, engine string, bin []byte, k *tank) (*guest, error) {
 		return nil, err
 	}
 	return &guest{tank: k, mod: mod, fuel: mod.ExportedGlobal(FuelExport)}, nil
+}
+
+// meterOf is the module through which a metered guest asks for fuel.
+func meterOf(rt wazero.Runtime, k *tank) wazero.HostModuleBuilder {
+	b := rt.NewHostModuleBuilder(TickModule)
+	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(k.tick), nil, []api.ValueType{api.ValueTypeI64}).Export(TickName)
+	return b
+}
+
+// open instantiates a module behind those that it imports from. It calls nothing of it.
+func open(tb testing.TB, rt wazero.Runtime, bin []byte, k *tank, imports ...wazero.HostModuleBuilder) *guest {
+	tb.Helper()
+	ctx := context.Background()
+	for _, b := range imports {
+		if _, err := b.Instantiate(ctx); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	mod, err := rt.InstantiateWithConfig(ctx, bin, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		tb.Fatalf("%v\n% x", err, bin)
+	}
+	return &guest{tank: k, mod: mod, fuel: mod.ExportedGlobal(FuelExport)}
 }
 
 func mustStart(tb testing.TB, engine string, bin []byte, k *tank) *guest {

@@ -106,18 +106,7 @@ func startInert(tb testing.TB, engine string, bin []byte, k *tank) (*guest, *ker
 		[]api.ValueType{i64}, []api.ValueType{i64}).Export("load")
 	host.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, s []uint64) { kernel.take(kernel.take(s[0]) + uint64(uint32(s[1]))) }),
 		[]api.ValueType{i64, i32}, nil).Export("store")
-	meter := rt.NewHostModuleBuilder(TickModule)
-	meter.NewFunctionBuilder().WithGoFunction(api.GoFunc(k.tick), nil, []api.ValueType{i64}).Export(TickName)
-	for _, b := range []wazero.HostModuleBuilder{host, meter} {
-		if _, err := b.Instantiate(ctx); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	mod, err := rt.InstantiateWithConfig(ctx, bin, wazero.NewModuleConfig().WithName("").WithStartFunctions())
-	if err != nil {
-		tb.Fatalf("%v\n% x", err, bin)
-	}
-	return &guest{tank: k, mod: mod, fuel: mod.ExportedGlobal(FuelExport)}, kernel
+	return open(tb, rt, bin, k, host, meterOf(rt, k)), kernel
 }
 
 // TestLeavesKeepTheirMeaning calls random wrappers of inert imports from random code,

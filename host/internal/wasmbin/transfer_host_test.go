@@ -137,7 +137,6 @@ type transferGuest struct {
 // startTransfers instantiates a module that imports from k, metered or not.
 func startTransfers(tb testing.TB, rt wazero.Runtime, bin []byte, k *tank, most int64) *transferGuest {
 	tb.Helper()
-	ctx := context.Background()
 	g := &transferGuest{host: &transferHost{most: most}}
 	i64, i32 := api.ValueTypeI64, api.ValueTypeI32
 	host := rt.NewHostModuleBuilder("k")
@@ -152,21 +151,11 @@ func startTransfers(tb testing.TB, rt wazero.Runtime, bin []byte, k *tank, most 
 		}
 		host.NewFunctionBuilder().WithGoFunction(g.host.transfer(t), params, results).Export(name)
 	}
-	meter := rt.NewHostModuleBuilder(TickModule)
-	meter.NewFunctionBuilder().WithGoFunction(api.GoFunc(k.tick), nil, []api.ValueType{i64}).Export(TickName)
+	meter := meterOf(rt, k)
 	meter.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(g.host.move), []api.ValueType{i32, i64, i64, i64, i64, i64},
 		[]api.ValueType{i64}).Export(MoveName)
-	for _, b := range []wazero.HostModuleBuilder{host, meter} {
-		if _, err := b.Instantiate(ctx); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	mod, err := rt.InstantiateWithConfig(ctx, bin, wazero.NewModuleConfig().WithName("").WithStartFunctions())
-	if err != nil {
-		tb.Fatalf("%v\n% x", err, bin)
-	}
-	g.guest = &guest{tank: k, mod: mod, fuel: mod.ExportedGlobal(FuelExport)}
-	g.memory = make([]byte, mod.Memory().Size())
+	g.guest = open(tb, rt, bin, k, host, meter)
+	g.memory = make([]byte, g.mod.Memory().Size())
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range g.memory {
 		g.memory[i] = byte(r.Uint32())
