@@ -64,8 +64,13 @@ func (c *Changes) Grow(rows int) {
 // Keep says that only these rows stay, ascending and each once. Further calls
 // add rows. Keep without rows drops everything.
 func (c *Changes) Keep(rows ...int) {
+	KeepRows(c, rows)
+}
+
+// KeepRows is [Changes.Keep] for a list of either kind of numbers.
+func KeepRows[R Row](c *Changes, rows []R) {
 	c.keeps = true
-	c.keep = c.number(c.keep, "keep", rows, c.rows)
+	c.keep = number(c, c.keep, "keep", rows, c.rows)
 }
 
 // Drop says that these rows go. A handler uses either Keep or Drop.
@@ -133,17 +138,22 @@ func (c *Changes) Add(item NewItem) int {
 // once. Further calls add rows. Without scores, the existing scores are dealt
 // out along the order.
 func (c *Changes) Order(rows ...int) {
+	OrderRows(c, rows)
+}
+
+// OrderRows is [Changes.Order] for a list of either kind of numbers.
+func OrderRows[R Row](c *Changes, rows []R) {
 	c.orders = true
-	c.order = c.number(c.order, "order", rows, c.rows+len(c.items))
+	c.order = number(c, c.order, "order", rows, c.rows+len(c.items))
 }
 
 // number appends rows to dst if they are all below limit.
-func (c *Changes) number(dst []uint32, what string, rows []int, limit int) []uint32 {
+func number[R Row](c *Changes, dst []uint32, what string, rows []R, limit int) []uint32 {
 	n := len(dst)
 	dst = slices.Grow(dst, len(rows))[:n+len(rows)]
 	for i, row := range rows {
 		if uint(row) >= uint(limit) {
-			c.missing(what, row, limit)
+			c.missing(what, int(row), limit)
 			return dst[:n]
 		}
 		dst[n+i] = uint32(row)

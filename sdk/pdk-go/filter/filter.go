@@ -41,32 +41,29 @@ func init() { lanes.Export(onJSON, onBatch) }
 //		return keep, nil
 //	})
 func Handle[S any, R pdk.Row](f func(r *pdk.Request, s *S) (keep []R, err error)) {
-	var rows []int
-	mem.Warm(func() { rows = make([]int, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		keep, err := f(r, s)
 		if err != nil {
 			return err
 		}
-		rows = serve.Rows(rows[:0], keep)
-		c.Keep(rows...)
+		pdk.KeepRows(c, keep)
 		return nil
 	})
 }
 
 // Each registers f, which reports whether an item stays.
 func Each[S any](f func(it pdk.Item, s *S) bool) {
-	var keep []int
-	mem.Warm(func() { keep = make([]int, 0, mem.WarmRows) })
+	var keep []uint32
+	mem.Warm(func() { keep = make([]uint32, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		items, rows := r.Items, keep[:0]
 		for i := range items.Len() {
 			if f(items.At(i), s) {
-				rows = append(rows, i)
+				rows = append(rows, uint32(i))
 			}
 		}
 		keep = rows
-		c.Keep(rows...)
+		pdk.KeepRows(c, rows)
 		return nil
 	})
 }

@@ -62,15 +62,12 @@ func Scores[S any](f func(r *pdk.Request, s *S, scores []float64) error) {
 //		return mmr(r, s.Lambda), nil
 //	})
 func Order[S any, R pdk.Row](f func(r *pdk.Request, s *S) (order []R, err error)) {
-	var rows []int
-	mem.Warm(func() { rows = make([]int, 0, mem.WarmRows) })
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		order, err := f(r, s)
 		if err != nil {
 			return err
 		}
-		rows = serve.Rows(rows[:0], order)
-		c.Order(rows...)
+		pdk.OrderRows(c, order)
 		return nil
 	})
 }

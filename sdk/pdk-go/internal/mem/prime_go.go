@@ -3,10 +3,11 @@
 package mem
 
 // The largest objects of which one is made ahead, in bytes: those of calls with
-// up to a few hundred rows.
+// up to WarmRows rows. The sizes of larger ones lie further apart.
 const (
-	primeBytes    = 2048
+	primeSmall    = 1024
 	primePointers = 1024
+	primeBytes    = 8 * WarmRows
 )
 
 var primed struct {
@@ -17,11 +18,14 @@ var primed struct {
 // prime allocates an object of each size class, so that the allocator has room
 // for more of each: fetching it takes longer than many a call.
 func prime() {
-	for n := 8; n <= primeBytes; n += 8 {
-		primed.bytes = make([]byte, n)
-		if n <= primePointers {
-			primed.pointers = make([]*byte, n/8)
+	for n := 8; n <= primePointers; n += 8 {
+		primed.pointers = make([]*byte, n/8)
+	}
+	for n, step := 8, 8; n <= primeBytes; n += step {
+		if n == primeSmall {
+			step = 128
 		}
+		primed.bytes = make([]byte, n)
 	}
 	primed.bytes, primed.pointers = nil, nil
 	state.out = make([]byte, 0, 8*WarmRows)

@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"slices"
-
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
@@ -41,9 +39,9 @@ func (l *Items) Export(json func() int32, batch func(ptr, n uint32) int32) {
 // HandleItems registers the handler of both lanes.
 func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
 	twice(l.op, l.handler != nil)
-	mem.Warm(settings.Warm[S])
-	mem.Warm(func() { l.changes.Grow(mem.WarmRows) })
 	var cache settings.Cache[S]
+	mem.Warm(cache.Warm)
+	mem.Warm(func() { l.changes.Grow(mem.WarmRows) })
 	l.handler = func(r *pdk.Request, c *pdk.Changes) error {
 		s, err := cache.Get(r.Items.Settings())
 		if err != nil {
@@ -126,14 +124,4 @@ func (l *Items) run(b *abi.Batch) (*abi.Changes, error) {
 		err = pdk.ErrNoChange
 	}
 	return set, err
-}
-
-// Rows appends rows to dst.
-func Rows[R pdk.Row](dst []int, rows []R) []int {
-	n := len(dst)
-	dst = slices.Grow(dst, len(rows))[:n+len(rows)]
-	for i, row := range rows {
-		dst[n+i] = int(row)
-	}
-	return dst
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // A guest whose memory is put back after every call decodes its settings in each
@@ -19,17 +20,20 @@ import (
 
 // field is a field of a settings struct that flat can set.
 type field struct {
-	name  string
-	index int
-	kind  reflect.Kind
+	name   string
+	offset uintptr
+	size   uintptr
+	kind   reflect.Kind
 }
 
 // plans holds the fields of each struct type, nil for types that flat must leave
 // alone.
 var plans sync.Map
 
-// planOf returns the fields of t that flat can set.
-func planOf(t reflect.Type) []field {
+// fieldsOf returns the fields that flat can set in what s points to, nil where it
+// must be left alone.
+func fieldsOf(s any) []field {
+	t := reflect.TypeOf(s).Elem()
 	if p, ok := plans.Load(t); ok {
 		return p.([]field)
 	}
@@ -61,7 +65,7 @@ func plan(t reflect.Type) (fields []field) {
 		}
 		seen[strings.ToLower(name)] = true
 		if scalar(f.Type.Kind()) && !decodesItself(f.Type) {
-			fields = append(fields, field{name, i, f.Type.Kind()})
+			fields = append(fields, field{name, f.Offset, f.Type.Size(), f.Type.Kind()})
 		}
 	}
 	return fields
@@ -80,11 +84,9 @@ func decodesItself(t reflect.Type) bool {
 	return false
 }
 
-// flat decodes raw into s, a pointer to a struct, as json.Unmarshal does, and
-// reports whether it could. If not, s may be set in part.
-func flat(raw []byte, s any) bool {
-	v := reflect.ValueOf(s).Elem()
-	fields := planOf(v.Type())
+// flat decodes raw into the struct at s, which has these fields, as json.Unmarshal
+// does, and reports whether it could. If not, s may be set in part.
+func flat(raw []byte, s unsafe.Pointer, fields []field) bool {
 	if fields == nil || len(raw) < 2 || raw[0] != '{' {
 		return false
 	}
@@ -101,7 +103,7 @@ func flat(raw []byte, s any) bool {
 		if f == nil {
 			return false
 		}
-		if rest, ok = set(v.Field(f.index), f.kind, after[1:]); !ok || len(rest) == 0 {
+		if rest, ok = f.set(unsafe.Add(s, f.offset), after[1:]); !ok || len(rest) == 0 {
 			return false
 		}
 		if rest[0] == '}' {
@@ -123,13 +125,14 @@ func find(fields []field, key []byte) *field {
 	return nil
 }
 
-// set decodes the value that b begins with into v and returns what follows.
-func set(v reflect.Value, kind reflect.Kind, b []byte) (rest []byte, ok bool) {
-	switch kind {
+// set decodes the value that b begins with into the field, which is at p, and
+// returns what follows.
+func (f *field) set(p unsafe.Pointer, b []byte) (rest []byte, ok bool) {
+	switch f.kind {
 	case reflect.String:
 		s, rest, ok := text(b)
-		if ok {
-			v.SetString(string(s))
+		if ok = ok && utf8.Valid(s); ok {
+			*(*string)(p) = string(s)
 		}
 		return rest, ok
 	case reflect.Bool:
@@ -140,30 +143,50 @@ func set(v reflect.Value, kind reflect.Kind, b []byte) (rest []byte, ok bool) {
 		if len(b) < n || string(b[:n]) != "true" && string(b[:n]) != "false" {
 			return nil, false
 		}
-		v.SetBool(n == 4)
+		*(*bool)(p) = n == 4
 		return b[n:], true
 	}
 	n := number(b)
-	return b[n:], n > 0 && setNumber(v, kind, string(b[:n]))
+	return b[len(n.text):], len(n.text) > 0 && f.setNumber(p, n)
 }
 
-func setNumber(v reflect.Value, kind reflect.Kind, s string) bool {
-	switch kind {
-	case reflect.Float32, reflect.Float64:
-		n, err := strconv.ParseFloat(s, v.Type().Bits())
-		v.SetFloat(n)
+func (f *field) setNumber(p unsafe.Pointer, n literal) bool {
+	bits := int(8 * f.size)
+	switch f.kind {
+	case reflect.Float32:
+		v, err := strconv.ParseFloat(string(n.text), bits)
+		*(*float32)(p) = float32(v)
+		return err == nil
+	case reflect.Float64:
+		v, err := n.float()
+		*(*float64)(p) = v
 		return err == nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n, err := strconv.ParseInt(s, 10, v.Type().Bits())
-		v.SetInt(n)
+		v, err := n.integer(bits)
+		setInteger(p, f.size, uint64(v))
 		return err == nil
 	}
-	n, err := strconv.ParseUint(s, 10, v.Type().Bits())
-	v.SetUint(n)
+	v, err := strconv.ParseUint(string(n.text), 10, bits)
+	setInteger(p, f.size, v)
 	return err == nil
 }
 
-// text returns the string that b begins with, if it is plain, and what follows.
+// setInteger sets the integer of so many bytes at p, with a sign or without.
+func setInteger(p unsafe.Pointer, size uintptr, v uint64) {
+	switch size {
+	case 1:
+		*(*uint8)(p) = uint8(v)
+	case 2:
+		*(*uint16)(p) = uint16(v)
+	case 4:
+		*(*uint32)(p) = uint32(v)
+	default:
+		*(*uint64)(p) = v
+	}
+}
+
+// text returns the string that b begins with, if nothing is escaped in it, and what
+// follows. It may not be UTF-8.
 func text(b []byte) (s, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, false
@@ -171,46 +194,10 @@ func text(b []byte) (s, rest []byte, ok bool) {
 	for i := 1; i < len(b); i++ {
 		switch c := b[i]; {
 		case c == '"':
-			s = b[1:i]
-			return s, b[i+1:], utf8.Valid(s)
+			return b[1:i], b[i+1:], true
 		case c == '\\' || c < ' ':
 			return nil, nil, false
 		}
 	}
 	return nil, nil, false
-}
-
-// number returns the length of the JSON number that b begins with, 0 if it does
-// not.
-func number(b []byte) int {
-	i := 0
-	digits := func() bool {
-		from := i
-		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
-	if i < len(b) && b[i] == '-' {
-		i++
-	}
-	if i < len(b) && b[i] == '0' {
-		i++
-	} else if !digits() {
-		return 0
-	}
-	if i < len(b) && b[i] == '.' {
-		if i++; !digits() {
-			return 0
-		}
-	}
-	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
-		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
-			i++
-		}
-		if !digits() {
-			return 0
-		}
-	}
-	return i
 }

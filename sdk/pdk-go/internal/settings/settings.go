@@ -6,12 +6,24 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unsafe"
 )
 
 // Cache holds the settings last decoded. The zero value is ready.
 type Cache[S any] struct {
 	raw   []byte
 	value *S
+	// spare is made ahead by Warm.
+	spare *target[S]
+}
+
+// warmRaw is the size of the settings for which room is made ahead, in bytes.
+const warmRaw = 512
+
+// Warm does ahead what the first Get would have to do before it decodes.
+func (c *Cache[S]) Warm() {
+	Warm[S]()
+	c.raw, c.spare = make([]byte, 0, warmRaw), newTarget[S]()
 }
 
 // Get returns raw decoded. The pointer is the same from call to call while raw
@@ -20,9 +32,12 @@ func (c *Cache[S]) Get(raw []byte) (*S, error) {
 	if c.value != nil && bytes.Equal(raw, c.raw) {
 		return c.value, nil
 	}
-	s, err := Decode[S](raw)
+	t := c.spare
+	if c.value, c.spare = nil, nil; t == nil {
+		t = newTarget[S]()
+	}
+	s, err := t.decode(raw)
 	if err != nil {
-		c.value = nil
 		return nil, err
 	}
 	c.raw, c.value = append(c.raw[:0], raw...), s
@@ -32,28 +47,45 @@ func (c *Cache[S]) Get(raw []byte) (*S, error) {
 // Decode returns raw as an S. Empty settings and null are the zero S. A
 // Defaults method runs before decoding and a Validate method after it, where *S
 // has them.
-func Decode[S any](raw []byte) (*S, error) {
-	s := new(S)
-	if d, ok := any(s).(interface{ Defaults() }); ok {
-		d.Defaults()
+func Decode[S any](raw []byte) (*S, error) { return newTarget[S]().decode(raw) }
+
+// target is a zero S to decode into, and what is known of its type.
+type target[S any] struct {
+	s        *S
+	fields   []field
+	defaults interface{ Defaults() }
+	validate interface{ Validate() error }
+}
+
+func newTarget[S any]() *target[S] {
+	t := &target[S]{s: new(S)}
+	t.fields = fieldsOf(t.s)
+	t.defaults, _ = any(t.s).(interface{ Defaults() })
+	t.validate, _ = any(t.s).(interface{ Validate() error })
+	return t
+}
+
+func (t *target[S]) decode(raw []byte) (*S, error) {
+	if t.defaults != nil {
+		t.defaults.Defaults()
 	}
-	if len(raw) > 0 && !flat(raw, s) {
-		if err := json.Unmarshal(raw, s); err != nil {
-			return nil, fmt.Errorf("settings: decode into %T: %w", *s, err)
+	if len(raw) > 0 && !flat(raw, unsafe.Pointer(t.s), t.fields) {
+		if err := json.Unmarshal(raw, t.s); err != nil {
+			return nil, fmt.Errorf("settings: decode into %T: %w", *t.s, err)
 		}
 	}
-	if v, ok := any(s).(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
+	if t.validate != nil {
+		if err := t.validate.Validate(); err != nil {
 			return nil, fmt.Errorf("settings: %w", err)
 		}
 	}
-	return s, nil
+	return t.s, nil
 }
 
 // Warm learns the type T, which takes longer than decoding does.
 func Warm[T any]() {
-	if doc := []byte("{}"); !flat(doc, new(T)) {
-		_ = json.Unmarshal(doc, new(T))
+	if s := new(T); fieldsOf(s) == nil {
+		_ = json.Unmarshal([]byte("{}"), s)
 	}
 }
 

@@ -1,0 +1,87 @@
+//go:build !tinygo
+
+package settings
+
+import "strconv"
+
+// literal is a JSON number.
+type literal struct {
+	text []byte
+	// short says that it is digits divided by ten to the power of places, and that
+	// both are floats without rounding.
+	short    bool
+	negative bool
+	digits   uint64
+	places   int
+}
+
+// powers are those of ten, which floats hold without rounding.
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// number returns the JSON number that b begins with, without text if it does not.
+func number(b []byte) (n literal) {
+	i, count := 0, 0
+	digits := func() bool {
+		from := i
+		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+			n.digits = 10*n.digits + uint64(b[i]-'0')
+			i++
+		}
+		count += i - from
+		return i > from
+	}
+	if i < len(b) && b[i] == '-' {
+		n.negative = true
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if !digits() {
+		return literal{}
+	}
+	if i < len(b) && b[i] == '.' {
+		i++
+		whole := count
+		if !digits() {
+			return literal{}
+		}
+		n.places = count - whole
+	}
+	n.short = count < len(powers)
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		n.short = false
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return literal{}
+		}
+	}
+	n.text = b[:i]
+	return n
+}
+
+// float is the float nearest to the number. A quotient of floats is rounded once, so
+// short ones need no more than that.
+func (n literal) float() (float64, error) {
+	if !n.short {
+		return strconv.ParseFloat(string(n.text), 64)
+	}
+	v := float64(n.digits) / powers[n.places]
+	if n.negative {
+		v = -v
+	}
+	return v, nil
+}
+
+// integer is the number as an integer of so many bits.
+func (n literal) integer(bits int) (int64, error) {
+	if !n.short || n.places > 0 || bits < 64 {
+		return strconv.ParseInt(string(n.text), 10, bits)
+	}
+	v := int64(n.digits)
+	if n.negative {
+		v = -v
+	}
+	return v, nil
+}
