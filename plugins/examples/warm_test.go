@@ -14,9 +14,16 @@ import (
 // would have to do.
 func TestCallsFindTheirInstanceWarm(t *testing.T) {
 	needGuests(t)
-	for plugin, op := range map[string]abi.Operation{"score-filter": abi.OpFilter, "recency-rerank": abi.OpRerank} {
-		t.Run(plugin, func(t *testing.T) {
-			reset, keep := fuelOfThird(t, plugin, op, host.StateReset), fuelOfThird(t, plugin, op, host.StateKeep)
+	for _, c := range []struct {
+		plugin string
+		op     abi.Operation
+		lane   string
+	}{
+		{"score-filter", abi.OpFilter, host.LaneBatch}, {"score-filter", abi.OpFilter, host.LaneJSON},
+		{"recency-rerank", abi.OpRerank, host.LaneBatch}, {"turn-summary", abi.OpCompact, host.LaneJSON},
+	} {
+		t.Run(c.plugin+"/"+c.lane, func(t *testing.T) {
+			reset, keep := fuelOfThird(t, c.plugin, c.op, c.lane, host.StateReset), fuelOfThird(t, c.plugin, c.op, c.lane, host.StateKeep)
 			if t.Logf("%d units of fuel, %d where memory is kept", reset, keep); reset > keep*9/8 {
 				t.Errorf("a call draws %d units of fuel, and %d where memory is kept", reset, keep)
 			}
@@ -24,8 +31,8 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 	}
 }
 
-// fuelOfThird is the fuel of the third call of three, over 1,000 rows.
-func fuelOfThird(t *testing.T, plugin string, op abi.Operation, state string) (fuel int64) {
+// fuelOfThird is the fuel of the third call of three.
+func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane, state string) (fuel int64) {
 	t.Helper()
 	spec, err := host.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
 	if err != nil {
@@ -44,9 +51,9 @@ func fuelOfThird(t *testing.T, plugin string, op abi.Operation, state string) (f
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := batchOf(t, spec, op)
+	request := requestOf(t, spec, op, lane)
 	for range 3 {
-		out, err := p.Exchange(t.Context(), op, host.LaneBatch, request)
+		out, err := p.Exchange(t.Context(), op, lane, request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +62,9 @@ func fuelOfThird(t *testing.T, plugin string, op abi.Operation, state string) (f
 	return fuel
 }
 
-// batchOf is a batch of 1,000 rows for an operation, with the defaults of its settings.
-func batchOf(t *testing.T, spec *host.Spec, op abi.Operation) []byte {
+// requestOf is a request for an operation with the defaults of its settings: 1,000 rows
+// in a batch, 100 in a document.
+func requestOf(t *testing.T, spec *host.Spec, op abi.Operation, lane string) []byte {
 	t.Helper()
 	settings, err := spec.CheckSettings(op, nil)
 	if err != nil {
@@ -67,8 +75,16 @@ func batchOf(t *testing.T, spec *host.Spec, op abi.Operation) []byte {
 	for i := range rows {
 		rows[i].Score = float64(i%100) / 100
 	}
+	env := &abi.Envelope{Query: &abi.Query{Text: "how"}, TopK: 10, Settings: settings}
+	if lane == host.LaneJSON {
+		request, err := abi.AppendItemsRequest(nil, rows[:100], o.Reads, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return request
+	}
 	var w abi.BatchWriter
-	n, err := w.Plan(rows, o.Reads, &abi.Envelope{Query: &abi.Query{Text: "how"}, TopK: 10, Settings: settings})
+	n, err := w.Plan(rows, o.Reads, env)
 	if err != nil {
 		t.Fatal(err)
 	}

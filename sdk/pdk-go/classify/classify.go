@@ -33,7 +33,7 @@ func init() { lane.Export(onJSON) }
 // Handle registers f, which returns the label of the query. A label that the
 // step does not route takes the default route.
 func Handle[S any](f func(q *pdk.Query, s *S) (label string, err error)) {
-	serve.HandleDocument(lane, settingsOf, func(req *abi.QueryRequest, s *S) (any, error) {
+	serve.HandleDocument(lane, settingsOf, func(req *abi.QueryRequest, s *S) (abi.ClassifyReply, error) {
 		label, err := f(&req.Query, s)
 		return abi.ClassifyReply{Label: label}, err
 	})

@@ -33,7 +33,7 @@ func init() { lane.Export(onJSON) }
 // far, empty at first; what the new one leaves out is forgotten. Return
 // [pdk.ErrNoChange] to leave it as it is.
 func Handle[S any](f func(turns []pdk.Turn, previous string, s *S) (summary string, err error)) {
-	serve.HandleDocument(lane, settingsOf, func(req *abi.CompactRequest, s *S) (any, error) {
+	serve.HandleDocument(lane, settingsOf, func(req *abi.CompactRequest, s *S) (abi.CompactReply, error) {
 		summary, err := f(req.Turns, req.Summary, s)
 		return abi.CompactReply{Summary: summary}, err
 	})

@@ -26,7 +26,7 @@ func init() { lane.Export(onJSON) }
 
 // Handle registers f, which returns one count per text, none negative.
 func Handle[S any](f func(texts []string, s *S) (counts []int, err error)) {
-	serve.HandleDocument(lane, settingsOf, func(req *abi.CountRequest, s *S) (any, error) {
+	serve.HandleDocument(lane, settingsOf, func(req *abi.CountRequest, s *S) (abi.CountReply, error) {
 		counts, err := f(req.Texts, s)
 		if err == nil && len(counts) != len(req.Texts) {
 			err = pdk.Errorf("count_tokens: %d counts for %d texts (return one per text)", len(counts), len(req.Texts))

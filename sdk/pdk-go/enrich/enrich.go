@@ -30,7 +30,7 @@ func init() { lane.Export(onJSON) }
 // Handle registers f, which returns the new query text. r.Items are the memory
 // items. Return [pdk.ErrNoChange] to leave the query as it is.
 func Handle[S any](f func(r *pdk.Request, s *S) (text string, err error)) {
-	serve.HandleRequest(lane, func(r *pdk.Request, s *S) (any, error) {
+	serve.HandleRequest(lane, func(r *pdk.Request, s *S) (abi.EnrichReply, error) {
 		text, err := f(r, s)
 		return abi.EnrichReply{QueryText: text}, err
 	})

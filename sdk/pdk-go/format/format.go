@@ -36,14 +36,14 @@ func init() { lane.Export(onJSON) }
 // Handle registers f under the format type that results carry, such as
 // "markdown". f returns a string, or any value that encodes as JSON.
 func Handle[S any](formatType string, f func(w *Window, s *S) (output any, err error)) {
-	serve.HandleDocument(lane, settingsOf, func(w *Window, s *S) (any, error) {
+	serve.HandleDocument(lane, settingsOf, func(w *Window, s *S) (abi.FormatReply, error) {
 		output, err := f(w, s)
 		if err != nil {
-			return nil, err
+			return abi.FormatReply{}, err
 		}
 		doc, err := json.Marshal(output)
 		if err != nil {
-			return nil, pdk.Errorf("format: encode output: %w", err)
+			return abi.FormatReply{}, pdk.Errorf("format: encode output: %w", err)
 		}
 		return abi.FormatReply{FormatType: formatType, Output: doc}, nil
 	})

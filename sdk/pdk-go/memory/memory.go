@@ -29,7 +29,7 @@ func init() { lane.Export(onJSON) }
 // Handle registers f, which returns items of source memory or conversation.
 // None is fine.
 func Handle[S any](f func(r *pdk.Request, s *S) ([]pdk.NewItem, error)) {
-	serve.HandleRequest(lane, func(r *pdk.Request, s *S) (any, error) {
+	serve.HandleRequest(lane, func(r *pdk.Request, s *S) (abi.MemoryReply, error) {
 		items, err := f(r, s)
 		if err == nil && len(items) == 0 {
 			err = pdk.ErrNoChange

@@ -43,7 +43,7 @@ func init() {
 // Handle registers f, which returns the new message list. The zero Reply is no
 // change.
 func Handle[S any](f func(r *Request, s *S) (Reply, error)) {
-	serve.HandleDocument(lane, settingsOf, func(r *Request, s *S) (any, error) {
+	serve.HandleDocument(lane, settingsOf, func(r *Request, s *S) (Reply, error) {
 		reply, err := f(r, s)
 		if err == nil && reply.Messages == nil && reply.State == nil {
 			err = pdk.ErrNoChange
@@ -55,7 +55,7 @@ func Handle[S any](f func(r *Request, s *S) (Reply, error)) {
 // Estimate registers f, which returns how many tokens Handle's function would
 // add. A plugin that lists estimate_tokens in its manifest needs it.
 func Estimate[S any](f func(r *Request, s *S) (tokens int, err error)) {
-	serve.HandleDocument(estimate, settingsOf, func(r *Request, s *S) (any, error) {
+	serve.HandleDocument(estimate, settingsOf, func(r *Request, s *S) (abi.EstimateReply, error) {
 		tokens, err := f(r, s)
 		return abi.EstimateReply{Tokens: tokens}, err
 	})

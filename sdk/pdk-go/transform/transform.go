@@ -34,7 +34,7 @@ func init() { lane.Export(onJSON) }
 // Handle registers f, which returns 1 to 32 queries. To search with the
 // original as well, return it among them. None is no change.
 func Handle[S any](f func(q *pdk.Query, s *S) ([]pdk.Query, error)) {
-	serve.HandleDocument(lane, settingsOf, func(req *abi.QueryRequest, s *S) (any, error) {
+	serve.HandleDocument(lane, settingsOf, func(req *abi.QueryRequest, s *S) (abi.TransformReply, error) {
 		queries, err := f(&req.Query, s)
 		if err == nil && len(queries) == 0 {
 			err = pdk.ErrNoChange

@@ -43,10 +43,11 @@ func (d *Document) Default(f func(in []byte) (reply any, err error)) { d.fallbac
 
 // HandleDocument registers a handler of the decoded document; settingsOf names
 // the settings in it.
-func HandleDocument[Req, S any](d *Document, settingsOf func(*Req) json.RawMessage, f func(req *Req, s *S) (reply any, err error)) {
+func HandleDocument[Req, S, Reply any](d *Document, settingsOf func(*Req) json.RawMessage, f func(req *Req, s *S) (Reply, error)) {
 	var cache settings.Cache[S]
 	mem.Warm(settings.Warm[Req])
 	mem.Warm(cache.Warm)
+	mem.Warm(settings.Warm[Reply])
 	d.Handle(func(in []byte) (any, error) {
 		req := new(Req)
 		if err := json.Unmarshal(in, req); err != nil {
@@ -61,9 +62,11 @@ func HandleDocument[Req, S any](d *Document, settingsOf func(*Req) json.RawMessa
 }
 
 // HandleRequest registers a handler of a document with rows.
-func HandleRequest[S any](d *Document, f func(r *pdk.Request, s *S) (reply any, err error)) {
+func HandleRequest[S, Reply any](d *Document, f func(r *pdk.Request, s *S) (Reply, error)) {
 	var cache settings.Cache[S]
+	mem.Warm(settings.Warm[abi.ItemsRequest])
 	mem.Warm(cache.Warm)
+	mem.Warm(settings.Warm[Reply])
 	d.Handle(func(in []byte) (any, error) {
 		req, err := abi.DecodeItemsRequest(in)
 		if err != nil {

@@ -40,6 +40,7 @@ func (l *Items) Export(json func() int32, batch func(ptr, n uint32) int32) {
 func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
 	twice(l.op, l.handler != nil)
 	var cache settings.Cache[S]
+	mem.Warm(settings.Warm[abi.ItemsRequest])
 	mem.Warm(cache.Warm)
 	mem.Warm(func() { l.changes.Grow(mem.WarmRows) })
 	l.handler = func(r *pdk.Request, c *pdk.Changes) error {

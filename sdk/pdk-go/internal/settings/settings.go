@@ -22,7 +22,9 @@ const warmRaw = 512
 
 // Warm does ahead what the first Get would have to do before it decodes.
 func (c *Cache[S]) Warm() {
-	Warm[S]()
+	if fieldsOf(new(S)) == nil {
+		Warm[S]()
+	}
 	c.raw, c.spare = make([]byte, 0, warmRaw), newTarget[S]()
 }
 
@@ -80,13 +82,6 @@ func (t *target[S]) decode(raw []byte) (*S, error) {
 		}
 	}
 	return t.s, nil
-}
-
-// Warm learns the type T, which takes longer than decoding does.
-func Warm[T any]() {
-	if s := new(T); fieldsOf(s) == nil {
-		_ = json.Unmarshal([]byte("{}"), s)
-	}
 }
 
 // initial holds what init brought.

@@ -1,0 +1,66 @@
+//go:build !tinygo
+
+package settings
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+)
+
+// sampleDepth is how deep a sample goes, also where a type holds itself.
+const sampleDepth = 6
+
+// Warm has encoding/json meet the type T and what it holds, which takes longer than
+// decoding or encoding it: a document with one of everything goes forth and back.
+func Warm[T any]() {
+	s := new(T)
+	fill(reflect.ValueOf(s).Elem(), sampleDepth)
+	if doc, err := json.Marshal(s); err == nil {
+		_ = json.Unmarshal(doc, new(T))
+	}
+}
+
+// fill sets v to a value that is not empty. What encodes itself, and what the type of v
+// says nothing about, stays as it is.
+func fill(v reflect.Value, depth int) {
+	if depth == 0 || !v.CanSet() || encodesItself(v) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(1)
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(0.5)
+	case reflect.String:
+		v.SetString("a")
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), depth-1)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), depth-1)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, depth-1)
+		fill(value, depth-1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), depth-1)
+		}
+	}
+}
+
+func encodesItself(v reflect.Value) bool {
+	switch v.Addr().Interface().(type) {
+	case json.Marshaler, json.Unmarshaler, encoding.TextMarshaler, encoding.TextUnmarshaler:
+		return true
+	}
+	return false
+}
