@@ -159,14 +159,38 @@ func (k *checker) keep() *ChangeError {
 	if k.c.Keep == nil {
 		return nil
 	}
-	last := int64(-1)
-	var dropped rowSet
+	if !ascending(k.c.Keep, k.rows) {
+		return k.unsound()
+	}
+	k.left = len(k.c.Keep)
 	if len(k.c.Edits)+len(k.c.Scores)+len(k.c.Order) > 0 { // else nobody asks
-		dropped = newRowSet(k.rows)
-		for i := range dropped {
-			dropped[i] = math.MaxUint64
+		k.dropped = newRowSet(k.rows)
+		for i := range k.dropped {
+			k.dropped[i] = math.MaxUint64
+		}
+		for _, r := range k.c.Keep {
+			k.dropped[r/64] &^= 1 << (r % 64)
 		}
 	}
+	return nil
+}
+
+// ascending reports whether keep names rows that exist, each once and in their order.
+// Of numbers that only rise, the last is the one to hold to the number of rows.
+func ascending(keep []uint32, rows int) bool {
+	next := int64(0)
+	for _, r := range keep {
+		if int64(r) < next {
+			return false
+		}
+		next = int64(r) + 1
+	}
+	return next <= int64(rows)
+}
+
+// unsound names the first row of keep that breaks what ascending asks for.
+func (k *checker) unsound() *ChangeError {
+	last := int64(-1)
 	for i, r := range k.c.Keep {
 		if err := k.exists("keep", i, r); err != nil {
 			return err
@@ -178,11 +202,7 @@ func (k *checker) keep() *ChangeError {
 			return wrong("keep", i, int64(r), "comes after row "+strconv.FormatInt(last, 10)+" (list rows ascending; use order to move them)")
 		}
 		last = int64(r)
-		if dropped != nil {
-			dropped[r/64] &^= 1 << (r % 64)
-		}
 	}
-	k.dropped, k.left = dropped, len(k.c.Keep)
 	return nil
 }
 

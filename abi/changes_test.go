@@ -257,6 +257,75 @@ func TestChangesCheck(t *testing.T) {
 	}
 }
 
+// Any list of rows is judged as by looking at one row after the other.
+func TestCheckKeepProperty(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	sound, faulty := 0, 0
+	for range 20000 {
+		rows := rng.IntN(8)
+		keep := make([]uint32, rng.IntN(8))
+		next := uint32(0)
+		for i := range keep {
+			next += uint32(rng.IntN(3))
+			if keep[i] = next; rng.IntN(12) == 0 {
+				keep[i] = []uint32{rng.Uint32(), rng.Uint32N(10), math.MaxUint32}[rng.IntN(3)]
+			}
+			next++
+			if rng.IntN(12) == 0 && next > 0 {
+				next--
+			}
+		}
+		c := &Changes{Keep: keep}
+		if rng.IntN(2) == 0 { // which finds out what has been dropped
+			c.Scores = []RowScore{{Row: rng.Uint32N(uint32(rows) + 1)}}
+		}
+		want := checkInTurn(c, rows)
+		got := ""
+		if err := c.Check(rows, wideGrant()); err != nil {
+			got = err.Error()
+			faulty++
+		} else {
+			sound++
+		}
+		if got != want {
+			t.Fatalf("keep %v of %d rows, scores %v: got %q, want %q", keep, rows, c.Scores, got, want)
+		}
+	}
+	if sound < 1000 || faulty < 1000 {
+		t.Errorf("%d lists were sound and %d were not, which is no test", sound, faulty)
+	}
+}
+
+// checkInTurn is what is wrong with keep and scores, one row after the other.
+func checkInTurn(c *Changes, rows int) string {
+	last, kept := int64(-1), map[uint32]bool{}
+	absent := "does not exist (the call has " + rowCount(rows) + ")"
+	for i, r := range c.Keep {
+		what := ""
+		switch {
+		case int64(r) >= int64(rows):
+			what = absent
+		case int64(r) == last:
+			what = "is listed twice (list each row once)"
+		case int64(r) < last:
+			what = fmt.Sprintf("comes after row %d (list rows ascending; use order to move them)", last)
+		}
+		if what != "" {
+			return fmt.Sprintf("changes: keep[%d]: row %d: %s", i, r, what)
+		}
+		last, kept[r] = int64(r), true
+	}
+	for i, s := range c.Scores {
+		switch {
+		case int64(s.Row) >= int64(rows):
+			return fmt.Sprintf("changes: scores[%d]: row %d: %s", i, s.Row, absent)
+		case !kept[s.Row]:
+			return fmt.Sprintf("changes: scores[%d]: row %d: is changed and dropped (list it in keep, or leave it alone)", i, s.Row)
+		}
+	}
+	return ""
+}
+
 func TestDecodeChangesJSONErrors(t *testing.T) {
 	cases := map[string]string{
 		``:                                     "changes is not a JSON object",
