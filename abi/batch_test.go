@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -241,4 +243,47 @@ func TestUnsupportedRows(t *testing.T) {
 	if _, err := AppendItemsRequest(nil, rows, AllColumns, nil); err == nil || !strings.Contains(err.Error(), "nests deeper") {
 		t.Errorf("cyclic value: %v", err)
 	}
+}
+
+// Scores that are asked for at once make the bytes and the errors of those that are asked
+// for one by one, which also serve where the memory lies askew.
+func TestScoresAtOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Float64frombits(0x7ff0_0000_0000_0001)}
+	whole := []float64{0, 1, math.Copysign(0, -1), math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64}
+	for range 2000 {
+		items, want := make(ItemRows, rng.IntN(20)), ""
+		for i := range items {
+			items[i].Score = whole[rng.IntN(len(whole))]
+			if rng.IntN(20) > 0 {
+				continue
+			}
+			if items[i].Score = odd[rng.IntN(len(odd))]; want == "" {
+				want = fmt.Sprintf("row %d: score: number is not finite (want a finite float)", i)
+			}
+		}
+		atOnce, err := writeScores(t, items, 0)
+		single, singleErr := writeScores(t, struct{ Rows }{items}, 0)
+		askew, askewErr := writeScores(t, items, 4)
+		for name, err := range map[string]error{"at once": err, "one by one": singleErr, "askew": askewErr} {
+			if (err != nil || want != "") && (err == nil || err.Error() != want) {
+				t.Fatalf("%s: %v: got %v, want %q", name, items, err, want)
+			}
+		}
+		if want == "" && (!bytes.Equal(atOnce, single) || !bytes.Equal(atOnce, askew)) {
+			t.Fatalf("%v:\nat once    %x\none by one %x\naskew      %x", items, atOnce, single, askew)
+		}
+	}
+}
+
+// writeScores writes a batch of scores that begins so many bytes behind a multiple of 8.
+func writeScores(t *testing.T, rows Rows, shift int) ([]byte, error) {
+	t.Helper()
+	var w BatchWriter
+	size, err := w.Plan(rows, ColumnSet(0).With(ColumnScore), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := alignedBytes(size + shift)[shift:]
+	return b, w.Write(b)
 }

@@ -223,6 +223,11 @@ func (w *BatchWriter) putStrings(dst []byte, c Column, slot int) error {
 }
 
 func (w *BatchWriter) putScores(dst []byte) error {
+	if all, ok := w.rows.(ScoreCopier); ok && castable(dst, 8) {
+		scores := f64s(dst)
+		all.CopyScores(scores)
+		return checkScores(scores)
+	}
 	rows := w.rows
 	for i := range w.n {
 		f := rows.Score(i)
@@ -230,6 +235,24 @@ func (w *BatchWriter) putScores(dst []byte) error {
 			return &RowError{i, ColumnScore, errFinite}
 		}
 		binary.LittleEndian.PutUint64(dst[8*i:], math.Float64bits(f))
+	}
+	return nil
+}
+
+// checkScores names the first score that is not finite. A finite number less itself is 0,
+// any other is not a number, and neither is a sum with one: so four share a test.
+func checkScores(scores []float64) error {
+	rest := scores
+	for ; len(rest) >= 4; rest = rest[4:] {
+		a, b, c, d := rest[0], rest[1], rest[2], rest[3]
+		if (a-a)+(b-b)+(c-c)+(d-d) != 0 {
+			break
+		}
+	}
+	for i, f := range rest {
+		if f-f != 0 {
+			return &RowError{len(scores) - len(rest) + i, ColumnScore, errFinite}
+		}
 	}
 	return nil
 }

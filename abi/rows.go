@@ -17,6 +17,13 @@ type Rows interface {
 	CreatedAt(i int) time.Time
 }
 
+// ScoreCopier is what [Rows] may be too, where scores are at hand without a call for
+// each of them. The writer of batches then asks once; what it checks stays the same.
+type ScoreCopier interface {
+	// CopyScores sets dst[i] to the score of row i. dst has Len elements.
+	CopyScores(dst []float64)
+}
+
 // ItemRows are items as [Rows].
 type ItemRows []Item
 
@@ -28,6 +35,13 @@ func (r ItemRows) ID(i int) string { return r[i].ID }
 
 // Score returns the score of row i.
 func (r ItemRows) Score(i int) float64 { return r[i].Score }
+
+// CopyScores implements [ScoreCopier].
+func (r ItemRows) CopyScores(dst []float64) {
+	for i := range dst {
+		dst[i] = r[i].Score
+	}
+}
 
 // Text returns the content of row i.
 func (r ItemRows) Text(i int) string { return r[i].Content }

@@ -78,6 +78,20 @@ func (v *rowView) ID(i int) string { return v.item(i).ID }
 // Score implements abi.Rows.
 func (v *rowView) Score(i int) float64 { return v.item(i).Score }
 
+// CopyScores implements abi.ScoreCopier.
+func (v *rowView) CopyScores(dst []float64) {
+	if v.at != nil {
+		for row, i := range v.at {
+			dst[row] = v.items[i].Score
+		}
+		return
+	}
+	dst = dst[:len(v.items)]
+	for i := range v.items {
+		dst[i] = v.items[i].Score
+	}
+}
+
 // Text implements abi.Rows.
 func (v *rowView) Text(i int) string { return v.item(i).Content }
 
