@@ -43,24 +43,38 @@ func (v *rowView) keep(keep []uint32) []pipeline.Item {
 	}
 	if v.at == nil {
 		out := v.list(len(keep))[:len(keep)]
-		for i, r := range keep {
-			out[i] = v.items[r]
-		}
+		copyItems(out, v.items, keep)
 		return out
 	}
 	out := v.list(len(v.items) - len(v.at) + len(keep))
-	row := 0 // the row that the next visible item is
-	for i := range v.items {
-		if row == len(v.at) || int(v.at[row]) != i {
-			out = append(out, v.items[i])
+	from, next := 0, 0 // the first item and the first of keep that are not dealt with
+	for row, i := range v.at {
+		if next < len(keep) && int(keep[next]) == row {
+			next++
 			continue
 		}
-		if len(keep) > 0 && int(keep[0]) == row {
-			out, keep = append(out, v.items[i]), keep[1:]
+		if from < int(i) {
+			out = append(out, v.items[from:i]...)
 		}
-		row++
+		from = int(i) + 1
 	}
-	return out
+	return append(out, v.items[from:]...)
+}
+
+// copyItems copies the items of the given rows, which ascend, into dst, which has as many
+// places. Neighbors are copied together, a block at a time.
+func copyItems(dst, items []pipeline.Item, rows []uint32) {
+	const block = 8
+	for i := 0; i < len(rows); {
+		r := int(rows[i])
+		if i+block > len(rows) || int(rows[i+block-1]) != r+block-1 {
+			dst[i] = items[r]
+			i++
+			continue
+		}
+		copy(dst[i:i+block], items[r:r+block])
+		i += block
+	}
 }
 
 // editor is the state of one apply: rows are the items of the view and the new

@@ -19,14 +19,21 @@ func TestStepsLeaveNoGarbage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items, query := benchItems(1000), &pipeline.Query{Text: "q"}
-	list := make([]pipeline.Item, 0, len(items))
-	n := testing.AllocsPerRun(200, func() {
-		if out, err := s.(pipeline.ListWriter).RunInto(t.Context(), query, items, list); err != nil || len(out) != 500 {
-			t.Fatal(len(out), err)
+	shown, query := benchItems(1000), &pipeline.Query{Text: "q"}
+	partly := append([]pipeline.Item{{ID: "prompt", Source: pipeline.SourceSystem}}, shown...)
+	for _, c := range []struct {
+		name  string
+		items []pipeline.Item
+		want  int
+	}{{"all shown", shown, 500}, {"one hidden", partly, 501}} {
+		list := make([]pipeline.Item, 0, len(c.items))
+		n := testing.AllocsPerRun(200, func() {
+			if out, err := s.(pipeline.ListWriter).RunInto(t.Context(), query, c.items, list); err != nil || len(out) != c.want {
+				t.Fatal(len(out), err)
+			}
+		})
+		if n > 1 { // what is idle is visited from time to time
+			t.Errorf("%s: %v allocations per call", c.name, n)
 		}
-	})
-	if n > 1 { // what is idle is visited from time to time
-		t.Errorf("%v allocations per call", n)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -274,21 +273,32 @@ func (o *operation) invalid(format string, args ...any) error {
 	return o.refuse(faultf(abi.ReasonInvalidOutput, format, args...))
 }
 
-// scope is a set of sources, bit i for pipeline.Sources[i].
+// scope is a set of sources, a bit for each.
 type scope uint8
 
-func (s scope) with(src pipeline.Source) scope {
-	return s | 1<<slices.Index(pipeline.Sources, src)
-}
+func (s scope) with(src pipeline.Source) scope { return s | bitOf(src) }
 
-// has compares texts, as this is asked once per item.
-func (s scope) has(src pipeline.Source) bool {
-	for i := range pipeline.Sources {
-		if pipeline.Sources[i] == src {
-			return s&(1<<i) != 0
-		}
+// has is asked once per item.
+func (s scope) has(src pipeline.Source) bool { return s&bitOf(src) != 0 }
+
+// bitOf is the bit of a source, 0 for what is none. Texts that are constant are compared
+// without a call.
+func bitOf(src pipeline.Source) scope {
+	switch src {
+	case pipeline.SourceRetrieval:
+		return 1 << 0
+	case pipeline.SourceMemory:
+		return 1 << 1
+	case pipeline.SourceSystem:
+		return 1 << 2
+	case pipeline.SourceUser:
+		return 1 << 3
+	case pipeline.SourceTool:
+		return 1 << 4
+	case pipeline.SourceConversation:
+		return 1 << 5
 	}
-	return false
+	return 0
 }
 
 // defaultScope is what an operation sees: filters and rerankers what was found

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -12,8 +13,9 @@ import (
 type rowView struct {
 	items []pipeline.Item
 	at    []int32
-	// spare is memory for the list that comes of the items, or nil.
+	// spare is memory for the list that comes of the items, or nil; room is some for at.
 	spare []pipeline.Item
+	room  []int32
 }
 
 // list returns an empty list for n items.
@@ -33,22 +35,23 @@ func visible(items []pipeline.Item, s scope) *rowView {
 
 // show makes v the view of the items of the given scope.
 func (v *rowView) show(items []pipeline.Item, s scope) {
-	hidden, last := false, pipeline.Source("")
-	for i := range items { // most have the source of the one before
-		if src := items[i].Source; src != last || i == 0 {
-			if last = src; !s.has(src) {
-				hidden = true
-				break
-			}
+	v.items = items
+	for i := range items {
+		if !s.has(items[i].Source) {
+			v.hide(s, i)
+			return
 		}
 	}
-	v.items = items
-	if !hidden {
-		return
+}
+
+// hide lists the items of the scope. The first that is not in it is known.
+func (v *rowView) hide(s scope, first int) {
+	v.at = slices.Grow(v.room[:0], len(v.items))
+	for i := range first {
+		v.at = append(v.at, int32(i))
 	}
-	v.at = make([]int32, 0, len(items))
-	for i := range items {
-		if s.has(items[i].Source) {
+	for i := first + 1; i < len(v.items); i++ {
+		if s.has(v.items[i].Source) {
 			v.at = append(v.at, int32(i))
 		}
 	}

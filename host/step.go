@@ -73,7 +73,15 @@ var questions = sync.Pool{New: func() any { return new(question) }}
 
 // end lets go of what was shown.
 func (a *question) end() {
-	*a = question{}
+	const most = 1 << 16
+	room := a.view.room
+	if a.view.at != nil {
+		room = a.view.at
+	}
+	if cap(room) > most {
+		room = nil
+	}
+	*a = question{view: rowView{room: room}}
 	questions.Put(a)
 }
 
