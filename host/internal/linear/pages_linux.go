@@ -18,7 +18,10 @@ type pagemap struct {
 	page int
 }
 
-// Bits of an entry of /proc/self/pagemap, one of 8 bytes for each page.
+// pagemapPath is the page map of the process, with an entry of 8 bytes for each page.
+const pagemapPath = "/proc/self/pagemap"
+
+// Bits of an entry.
 const (
 	pagePresent = 1 << 63
 	pageSwapped = 1 << 62
@@ -31,7 +34,7 @@ var pages = sync.OnceValues(func() (*pagemap, error) {
 	if PageSize%page != 0 || page%grain != 0 {
 		return nil, fmt.Errorf("page map: pages of %d bytes are not supported", page)
 	}
-	f, err := os.Open("/proc/self/pagemap")
+	f, err := os.Open(pagemapPath)
 	if err != nil {
 		return nil, fmt.Errorf("page map: %w", err)
 	}

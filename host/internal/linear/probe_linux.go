@@ -109,7 +109,7 @@ func (t *tracker) try() error {
 	}
 	for range 2 {
 		note, written := tr.collects()
-		if err := t.written(mem, new([64]region), note); err != nil {
+		if err := t.track().written(mem, note); err != nil {
 			return err
 		}
 		if !slices.Equal(*written, []int{0, 1, 3, 5}) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -16,9 +17,15 @@ import (
 // newer): the kernel lets the first write to a page through and remembers it.
 // Asking takes a tenth of what reading the page map does.
 type tracker struct {
-	faults  uintptr
-	pagemap *os.File
+	faults uintptr
+	// maps are open page maps of the process. Memories take turns with them: each use
+	// counts in the file, and processors that count in the same one wait for each other.
+	maps []*os.File
+	next atomic.Uint32
 }
+
+// mostMaps is how many page maps are open at most.
+const mostMaps = 16
 
 // Of <linux/userfaultfd.h> and <linux/fs.h>.
 const (
@@ -60,7 +67,12 @@ var writes = sync.OnceValues(func() (*tracker, error) {
 	if e != 0 {
 		return nil, fmt.Errorf("userfaultfd: %w", e)
 	}
-	t := &tracker{fd, p.file}
+	t := &tracker{faults: fd, maps: []*os.File{p.file}}
+	for range min(runtime.NumCPU(), mostMaps) - 1 {
+		if f, err := os.Open(pagemapPath); err == nil { // else fewer serve
+			t.maps = append(t.maps, f)
+		}
+	}
 	api := [3]uint64{uffdAPI, uffdFeatureWPAsync}
 	err = ioctl(t.faults, uffdioAPI, unsafe.Pointer(&api))
 	if err == nil {
@@ -68,6 +80,9 @@ var writes = sync.OnceValues(func() (*tracker, error) {
 	}
 	if err != nil {
 		_ = syscall.Close(int(fd))
+		for _, f := range t.maps[1:] {
+			_ = f.Close()
+		}
 		return nil, fmt.Errorf("userfaultfd: %w", err)
 	}
 	return t, nil
@@ -101,11 +116,20 @@ func (t *tracker) mark(mem []byte, mode uint64) error {
 	return ioctl(t.faults, uffdioWriteProtect, unsafe.Pointer(&arg))
 }
 
+// track is the state of another memory.
+func (t *tracker) track() *track { return &track{pagemap: t.maps[t.next.Add(1)%uint32(len(t.maps))]} }
+
+// track is the state of a memory that follows its writes.
+type track struct {
+	pagemap *os.File
+	// found is where the kernel writes to, which must not be a stack: those move.
+	found [64]region
+}
+
 // written calls f for each part of mem, all of it protected once, that may have
-// been written since. found is where the kernel writes them: it must not lie on
-// a stack, which moves.
-func (t *tracker) written(mem []byte, found *[64]region, f func(from, to int)) error {
-	fd, base := t.pagemap.Fd(), address(mem)
+// been written since.
+func (t *track) written(mem []byte, f func(from, to int)) error {
+	fd, found, base := t.pagemap.Fd(), &t.found, address(mem)
 	for at, end := base, base+uint64(len(mem)); at < end; {
 		s := scan{size: uint64(unsafe.Sizeof(scan{})), start: at, end: end,
 			vec: uint64(uintptr(unsafe.Pointer(found))), vecLen: uint64(len(found)), mask: pageIsWritten, result: pageIsWritten}
@@ -125,12 +149,6 @@ func (t *tracker) written(mem []byte, found *[64]region, f func(from, to int)) e
 		at = s.walkEnd
 	}
 	return nil
-}
-
-// track is the state of a memory that follows its writes.
-type track struct {
-	tracker *tracker
-	found   *[64]region
 }
 
 const (
@@ -157,7 +175,7 @@ func (m *Memory) restoreOwn(mem []byte) bool {
 		}
 		return p.own(mem, restore) == nil
 	}
-	if m.track.tracker.written(mem[:im.size], m.track.found, restore) != nil {
+	if m.track.written(mem[:im.size], restore) != nil {
 		return false
 	}
 	if len(mem) == im.size {
@@ -188,5 +206,5 @@ func (m *Memory) follow(p *pagemap) {
 			return
 		}
 	}
-	m.track = &track{t, new([64]region)}
+	m.track = t.track()
 }
