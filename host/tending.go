@@ -4,21 +4,25 @@ import "time"
 
 // What calls left on the stacks is not looked at after each of them: that takes 2 µs,
 // longer than a short call, and frames of the largest kind fill a stack for so little
-// fuel that no count of it tells which call did.
-
+// fuel that no count of it tells which call did. But deep recursion mostly costs fuel.
 const (
-	// tendFuel is what the calls of an instance that end well use between two looks at
-	// its stacks.
-	tendFuel = 1 << 19
+	// tendCall is what a call that ends well uses when the stacks are looked at after it.
+	tendCall = 1 << 19
+	// tendFuel is what others of an instance use together between two looks.
+	tendFuel = 1 << 22
+	// tendLeast is what any call counts for: without fuel it takes as long as so much.
+	tendLeast = 1 << 10
 	// tendIdleAfter is how long after a call the stacks of idle instances are looked at,
 	// and so the longest that an idle one holds on nobody's account what a call left.
 	tendIdleAfter = 50 * time.Millisecond
 )
 
 // tendStacks is told what fuel a call used and how it ended. It looks at the stacks from
-// time to time, and after a call that failed, as those that fill a stack mostly do.
+// time to time, after a call that used much, and after one that failed, as those that fill
+// a stack mostly do.
 func (in *instance) tendStacks(used int64, err error) {
-	if in.untended += max(used, 1); in.untended >= tendFuel || err != nil {
+	in.untended += max(used, tendLeast)
+	if used >= tendCall || in.untended >= tendFuel || err != nil {
 		in.tend()
 		return
 	}
