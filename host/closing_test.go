@@ -3,8 +3,10 @@ package host_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -74,5 +76,40 @@ func TestCloseTwiceAtOnce(t *testing.T) {
 	end()
 	for range 2 {
 		<-done
+	}
+}
+
+// closedPlugin returns what is left of a plugin that was loaded, called and closed.
+//
+//go:noinline
+func closedPlugin(t *testing.T, h *host.Host, state string) weak.Pointer[host.Plugin] {
+	p := load(t, h, "foreign", host.PluginConfig{State: state})
+	if _, err := p.Call(t.Context(), "echo", nil); err != nil {
+		t.Error(err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return weak.Make(p)
+}
+
+// Nothing refers to a plugin once it is closed: its machine code lies outside of Go's
+// heap, which a plugin makes grow too little to be collected for it, and goes with the
+// first collection. A goroutine that is about to end may still know the plugin, but not
+// each time.
+func TestClosedPluginsAreGarbage(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, state := range []string{host.StateReset, host.StateKeep, host.StateFresh} {
+		outlived := 0
+		for outlived < 10 {
+			p := closedPlugin(t, h, state)
+			if runtime.GC(); p.Value() == nil {
+				break
+			}
+			outlived++
+		}
+		if outlived == 10 {
+			t.Errorf("%s: closed plugins outlive a collection", state)
+		}
 	}
 }

@@ -55,8 +55,10 @@ type Plugin struct {
 
 	// made counts the instances made so far.
 	made atomic.Int64
-	// tending says that the stacks of idle instances are about to be looked at.
+	// tending says that the stacks of idle instances are about to be looked at, by a
+	// timer that has timed.
 	tending atomic.Bool
+	timed   *tended
 
 	mounts []mount
 	client *httpClient
@@ -73,7 +75,8 @@ type Plugin struct {
 // Errors wrap ErrConfig, ErrNotWasm, ErrTooLarge or ErrClosed; a guest that
 // cannot start is a *PluginError with the reason init_failed.
 func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
-	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, opened: make(chan struct{})}
+	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, timed: new(tended), opened: make(chan struct{})}
+	p.timed.plugin.Store(p)
 	if p.name == "" {
 		p.name = spec.Name
 	}
@@ -227,6 +230,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 		return nil
 	}
 	p.closed = true
+	p.timed.plugin.Store(nil)
 	h := p.host
 	h.mu.Lock()
 	delete(h.plugins, p)

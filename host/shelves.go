@@ -10,7 +10,10 @@ import (
 // memory is in the cache of that processor alone, and no lock is taken that others take
 // too. They hold as many values as there are processors, at most.
 type shelves[T any] struct {
-	own  sync.Pool // of *shelf[T]: the one that this processor used last
+	// own is of *shelf[T]: the one that this processor used last. The runtime knows a
+	// sync.Pool until the second collection after its last use, and with it all that it is
+	// a part of: therefore it is a part of nothing.
+	own  *sync.Pool
 	all  []shelf[T]
 	next atomic.Uint32
 }
@@ -32,7 +35,7 @@ const (
 
 // newShelves makes shelves for at most max values.
 func newShelves[T any](max int) shelves[T] {
-	return shelves[T]{all: make([]shelf[T], min(max, runtime.NumCPU()))}
+	return shelves[T]{own: new(sync.Pool), all: make([]shelf[T], min(max, runtime.NumCPU()))}
 }
 
 // put leaves a value on the shelf of this processor, or else on one that is empty. It

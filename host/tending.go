@@ -1,6 +1,9 @@
 package host
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // What calls left on the stacks is not looked at after each of them: that takes 2 µs,
 // longer than a short call, and frames of the largest kind fill a stack for so little
@@ -37,10 +40,21 @@ func (in *instance) tend() {
 	}
 }
 
+// tended is what a timer knows of a plugin: where it is, until it is closed. The runtime
+// holds even a timer that was stopped until its time, and the collector, which alone
+// frees machine code, must not find a closed plugin by it.
+type tended struct{ plugin atomic.Pointer[Plugin] }
+
 // tendSoon has the stacks of idle instances looked at, if that is not about to be done.
 func (p *Plugin) tendSoon() {
 	if !p.tending.Load() && p.tending.CompareAndSwap(false, true) {
-		time.AfterFunc(tendIdleAfter, p.tendIdle)
+		time.AfterFunc(tendIdleAfter, p.timed.tendIdle)
+	}
+}
+
+func (t *tended) tendIdle() {
+	if p := t.plugin.Load(); p != nil {
+		p.tendIdle()
 	}
 }
 
