@@ -88,7 +88,7 @@ test: ## run all tests
 
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
-	$(GO) test -race ./pipeline/... ./host ./host/internal/linear ./host/internal/tables
+	$(GO) test -race ./pipeline/... ./host ./host/internal/linear ./host/internal/machinecode ./host/internal/tables
 
 .PHONY: lint
 lint: build/tools/golangci-lint ## vet and lint, the import diagram included

@@ -169,6 +169,7 @@ func (in *instance) close() {
 		if err := in.mod.Close(context.Background()); err != nil {
 			in.plugin.log.Warn("close instance", "error", err)
 		}
+		in.plugin.module.instances.Add(-1)
 	}
 	in.closeLinks()
 	in.kernel.Close()

@@ -179,6 +179,7 @@ func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	if err := m.elements.Fill(mod); err != nil {
 		return nil, errors.Join(err, mod.Close(context.Background()))
 	}
+	m.instances.Add(1)
 	return mod, nil
 }
 

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/anchor-host/anchor-host/host/internal/machinecode"
 	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
@@ -38,6 +40,10 @@ type module struct {
 	// elements are those of its tables, nil where wazero fills them.
 	elements *tables.Elements
 	users    int
+	// discards says that its machine code can be given back, instances how many there
+	// are that could run it.
+	discards  bool
+	instances atomic.Int64
 }
 
 // module returns the compiled module of a spec, compiling it if no other plugin
@@ -66,7 +72,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 	if m, err = h.compile(ctx, e, name, spec, key); err != nil {
 		return nil, nil, err
 	}
-	m.key = key
+	m.key, m.discards = key, e.discards
 	if e.fills {
 		m.elements = tables.Take(m.compiled)
 	}
@@ -212,10 +218,14 @@ func (h *Host) release(ctx context.Context, m *module) error {
 		delete(h.modules, m.key)
 	}
 	h.mu.Unlock()
-	if last {
+	switch {
+	case !last:
+		return nil
+	case m.discards && m.instances.Load() == 0:
+		return machinecode.Close(ctx, m.compiled)
+	default:
 		return m.compiled.Close(ctx)
 	}
-	return nil
 }
 
 // codeKey names the machine code of a module: all that it depends on but wazero and

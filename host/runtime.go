@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/machinecode"
 	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
@@ -33,6 +34,8 @@ type engine struct {
 	fills bool
 	// stacks says that calls can run on stacks of a fixed size.
 	stacks bool
+	// discards says that the memory of machine code can be given back.
+	discards bool
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
@@ -68,6 +71,7 @@ func newEngine(ctx context.Context, kind, cacheDir string, portable bool, functi
 	if !portable {
 		e.alone(func() {
 			e.shrinks, e.fills, e.stacks = linear.CanShrink(ctx, e.rt), tables.Works(ctx, e.rt), callstack.Works(ctx, e.rt)
+			e.discards = machinecode.Works(ctx, e.rt)
 		})
 	}
 	return e, nil
