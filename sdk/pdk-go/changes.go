@@ -149,16 +149,32 @@ func OrderRows[R Row](c *Changes, rows []R) {
 
 // number appends rows to dst if they are all below limit.
 func number[R Row](c *Changes, dst []uint32, what string, rows []R, limit int) []uint32 {
+	if len(rows) > 0 && highest(rows) >= uint(limit) {
+		first := slices.IndexFunc(rows, func(row R) bool { return uint(row) >= uint(limit) })
+		c.missing(what, int(rows[first]), limit)
+		return dst
+	}
+	if numbers, ok := any(rows).([]uint32); ok {
+		return append(dst, numbers...)
+	}
 	n := len(dst)
 	dst = slices.Grow(dst, len(rows))[:n+len(rows)]
 	for i, row := range rows {
-		if uint(row) >= uint(limit) {
-			c.missing(what, int(row), limit)
-			return dst[:n]
-		}
 		dst[n+i] = uint32(row)
 	}
 	return dst
+}
+
+// highest is the highest of rows, and of negative ones more than any number of rows. It
+// looks at several in a turn: in Wasm, stock Go jumps back through a table.
+func highest[R Row](rows []R) (h uint) {
+	for ; len(rows) >= 8; rows = rows[8:] {
+		h = max(h, uint(rows[0]), uint(rows[1]), uint(rows[2]), uint(rows[3]), uint(rows[4]), uint(rows[5]), uint(rows[6]), uint(rows[7]))
+	}
+	for _, row := range rows {
+		h = max(h, uint(row))
+	}
+	return h
 }
 
 // edit returns the edit of a row, or nil when there is no such row.

@@ -38,9 +38,9 @@ func (s *Settings) Validate() error {
 // Keep returns the rows that stay, ascending. Of equal scores the earlier row
 // counts as the better.
 func Keep(scores []float64, s *Settings) []uint32 {
-	keep, n := make([]uint32, len(scores)), 0
+	keep, n, least := make([]uint32, len(scores)), 0, s.MinScore
 	for row, score := range scores {
-		if score >= s.MinScore {
+		if score >= least {
 			keep[n] = uint32(row)
 			n++
 		}
