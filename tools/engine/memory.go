@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // kibibytes is the unit of memory.
@@ -30,7 +31,10 @@ func goMemory() int64 {
 // procSum adds the lines of a file of the system that begin like that, after garbage
 // has been given back.
 func procSum(file, prefix string) (int64, error) {
-	runtime.GC() // twice: what finalizers let go of is free after the second
+	for range 3 { // finalizers run beside: what they let go of is free after the next
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
 	debug.FreeOSMemory()
 	data, err := os.ReadFile(file)
 	if err != nil {
