@@ -84,17 +84,17 @@ func (l *layout) finish() (int, error) {
 // put writes header, directory and the padding after each section. The length
 // of dst is what finish returned.
 func (l *layout) put(dst []byte, magic uint32, rows int) {
-	le := binary.LittleEndian
-	le.PutUint32(dst, magic)
-	le.PutUint16(dst[4:], LayoutMajor)
-	le.PutUint16(dst[6:], LayoutMinor)
-	le.PutUint32(dst[8:], HeaderSize)
-	le.PutUint32(dst[12:], uint32(len(dst)))
-	le.PutUint32(dst[16:], uint32(rows))
-	le.PutUint32(dst[20:], uint32(l.count))
-	le.PutUint64(dst[24:], 0)
+	le, head := binary.LittleEndian, dst[:HeaderSize]
+	le.PutUint32(head, magic)
+	le.PutUint16(head[4:], LayoutMajor)
+	le.PutUint16(head[6:], LayoutMinor)
+	le.PutUint32(head[8:], HeaderSize)
+	le.PutUint32(head[12:], uint32(len(dst)))
+	le.PutUint32(head[16:], uint32(rows))
+	le.PutUint32(head[20:], uint32(l.count))
+	le.PutUint64(head[24:], 0)
 	for i, s := range l.secs[:l.count] {
-		e := dst[HeaderSize+EntrySize*i:]
+		e := dst[HeaderSize+EntrySize*i:][:EntrySize]
 		le.PutUint16(e, uint16(s.id))
 		le.PutUint16(e[2:], uint16(s.typ))
 		le.PutUint32(e[4:], 0)
@@ -128,14 +128,14 @@ func openDirectory(b []byte, magic uint32) (directory, error) {
 	if len(b) < HeaderSize {
 		return d, d.fail("has " + strconv.Itoa(len(b)) + " bytes (want at least the header of " + strconv.Itoa(HeaderSize) + ")")
 	}
-	le := binary.LittleEndian
-	if m := le.Uint32(b); m != magic {
+	le, h := binary.LittleEndian, b[:HeaderSize]
+	if m := le.Uint32(h); m != magic {
 		return d, d.fail("begins with " + strconv.Quote(string(b[:4])) + " (want " + strconv.Quote(magicText(magic)) + ")")
 	}
-	if v := le.Uint16(b[4:]); v != LayoutMajor {
+	if v := le.Uint16(h[4:]); v != LayoutMajor {
 		return d, d.fail("has layout version " + strconv.Itoa(int(v)) + " (this side reads version " + strconv.Itoa(int(LayoutMajor)) + ")")
 	}
-	head, total, rows, count := le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint32(b[16:]), le.Uint32(b[20:])
+	head, total, rows, count := le.Uint32(h[8:]), le.Uint32(h[12:]), le.Uint32(h[16:]), le.Uint32(h[20:])
 	switch {
 	case uint64(total) != uint64(len(b)) || total > MaxBytes:
 		return d, d.fail("states " + utoa(total) + " bytes and has " + strconv.Itoa(len(b)) + " (want the same, at most " + strconv.Itoa(MaxBytes) + ")")
