@@ -18,9 +18,11 @@ type Rows interface {
 }
 
 // ScoreCopier is what [Rows] may be too, where scores are at hand without a call for
-// each of them. The writer of batches then asks once; what it checks stays the same.
+// each of them. The writer of batches then asks once; what it checks stays the same. A
+// type that embeds another and has a Score of its own needs this of its own as well.
 type ScoreCopier interface {
-	// CopyScores sets dst[i] to the score of row i. dst has Len elements.
+	// CopyScores sets dst[i] to the score of row i. dst has Len elements, all of which are
+	// to be set, and must not be kept.
 	CopyScores(dst []float64)
 }
 

@@ -455,7 +455,6 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 			p.idle = append(p.idle, v)
 			p.lent--
 		}
-		p.total -= len(p.idle) + len(p.used)
 		if p.total == 0 {
 			close(p.drained)
 		}
@@ -465,6 +464,7 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	for _, v := range rest {
 		p.close(v)
+		p.vacate()
 	}
 	return waitFor(ctx, p.drained)
 }

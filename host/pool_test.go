@@ -172,6 +172,48 @@ func TestPoolShutdown(t *testing.T) {
 }
 
 // Nothing has to be waited for when nothing is lent.
+// Whoever shuts a pool down finds all values closed, also those that another closes at
+// the same time.
+func TestPoolShutdownBesideAnother(t *testing.T) {
+	gate, closing := make(chan struct{}), make(chan struct{})
+	var made, closed atomic.Int64
+	p := newPool(2, func(context.Context) (int64, error) { return made.Add(1), nil }, func(v int64) {
+		if v == 1 {
+			close(closing)
+			<-gate
+		}
+		closed.Add(1)
+	})
+	for range 2 {
+		p.ready(p.mustMake(t))
+	}
+	first := make(chan error)
+	go func() { first <- p.shutdown(t.Context()) }()
+	<-closing
+	late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := p.shutdown(late); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v while a value is being closed (want that of the context)", err)
+	}
+	close(gate)
+	if err := errors.Join(<-first, p.shutdown(t.Context())); err != nil || closed.Load() != 2 {
+		t.Errorf("error %v, closed %d", err, closed.Load())
+	}
+}
+
+// mustMake makes a value as a borrower would have it made.
+func (p *pool[T]) mustMake(t *testing.T) T {
+	t.Helper()
+	p.mu.Lock()
+	p.total++
+	p.mu.Unlock()
+	v, err := p.make(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func TestPoolShutdownUnderAnEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

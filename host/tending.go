@@ -11,9 +11,10 @@ import (
 const (
 	// tendCall is what a call that ends well uses when the stacks are looked at after it.
 	tendCall = 1 << 19
-	// tendFuel is what others of an instance use together between two looks.
+	// tendFuel is what others of an instance use together between two looks, in units of
+	// fuel or in nanoseconds, whichever are more in a call: who sleeps uses none.
 	tendFuel = 1 << 22
-	// tendLeast is what any call counts for: without fuel it takes as long as so much.
+	// tendLeast is what any call counts for.
 	tendLeast = 1 << 10
 	// tendIdleAfter is how long after a call the stacks of idle instances are looked at,
 	// and so the longest that an idle one holds on nobody's account what a call left.
@@ -24,7 +25,7 @@ const (
 // time to time, after a call that used much, and after one that failed, as those that fill
 // a stack mostly do.
 func (in *instance) tendStacks(used int64, err error) {
-	in.untended += max(used, tendLeast)
+	in.untended += max(used, tendLeast, int64(in.state.took()))
 	if used >= tendCall || in.untended >= tendFuel || err != nil {
 		in.tend()
 		return
@@ -41,8 +42,8 @@ func (in *instance) tend() {
 }
 
 // tended is what a timer knows of a plugin: where it is, until it is closed. The runtime
-// holds even a timer that was stopped until its time, and the collector, which alone
-// frees machine code, must not find a closed plugin by it.
+// holds even a timer that was stopped until its time, and the collector must not find a
+// closed plugin by it.
 type tended struct{ plugin atomic.Pointer[Plugin] }
 
 // tendSoon has the stacks of idle instances looked at, if that is not about to be done.

@@ -33,4 +33,9 @@ func TestStacksAreLookedAt(t *testing.T) {
 	if in.tendStacks(tendCall-1, nil); in.untended != 0 {
 		t.Errorf("not looked at after %d units of fuel", in.untended)
 	}
+	in.state.seen = in.state.began + tendFuel // a call that slept
+	in.untended = 1
+	if in.tendStacks(0, nil); in.untended != 0 {
+		t.Errorf("not looked at after a call of %v", in.state.took())
+	}
 }

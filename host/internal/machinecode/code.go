@@ -55,14 +55,16 @@ func find(m wazero.CompiledModule) (c code, found bool) {
 	return c, found
 }
 
-// known reports whether the engine knows the module, and true where it cannot say.
+// known reports whether the engine knows this code, and true where it cannot say.
 func (c *code) known() (known bool) {
 	defer func() {
 		if recover() != nil {
 			known = true
 		}
 	}()
-	c.locked(func(entry reflect.Value) { known = entry.IsValid() })
+	c.locked(func(entry reflect.Value) {
+		known = entry.IsValid() && entry.Elem().FieldByName("executables").UnsafePointer() == c.owner
+	})
 	return known
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -60,7 +61,7 @@ func plan(t reflect.Type) (fields []field) {
 		if name == "" {
 			name = f.Name
 		}
-		if strings.Contains(options, "string") || seen[strings.ToLower(name)] {
+		if !plainName(name) || strings.Contains(options, "string") || seen[strings.ToLower(name)] {
 			return nil
 		}
 		seen[strings.ToLower(name)] = true
@@ -71,12 +72,23 @@ func plan(t reflect.Type) (fields []field) {
 	return fields
 }
 
+// plainName reports whether a name is one that encoding/json takes from a tag.
+func plainName(name string) bool {
+	return strings.IndexFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) < 0
+}
+
 func scalar(k reflect.Kind) bool {
 	return k == reflect.String || k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-// decodesItself reports whether encoding/json would call a method of the type.
+// decodesItself reports whether encoding/json would call a method of the type, or knows
+// it by name.
 func decodesItself(t reflect.Type) bool {
+	if t == reflect.TypeOf(json.Number("")) {
+		return true
+	}
 	switch reflect.New(t).Interface().(type) {
 	case json.Unmarshaler, encoding.TextUnmarshaler:
 		return true

@@ -37,7 +37,14 @@ type (
 		N int `json:"n,string"`
 	}
 	embedded struct{ every }
-	twins    struct {
+	numbered struct {
+		N json.Number `json:"n"`
+		M int         `json:"m"`
+	}
+	odd struct {
+		N int `json:"a'b"`
+	}
+	twins struct {
 		A int `json:"a"`
 		B int `json:"A"`
 	}
@@ -80,6 +87,9 @@ func TestFlatLeavesTheRest(t *testing.T) {
 		}
 	}
 	doc := []byte(`{"n":"1","a":1,"b":true}`)
+	if same[numbered](t, []byte(`{"n":"abc"}`)) || same[odd](t, []byte(`{"a'b":1}`)) {
+		t.Error("a field is read that encoding/json reads otherwise")
+	}
 	if same[quoted](t, doc) || same[embedded](t, doc) || same[twins](t, doc) || same[map[string]any](t, doc) || same[upper](t, []byte(`"a"`)) {
 		t.Error("a type is read that encoding/json treats in a way of its own")
 	}

@@ -8,23 +8,20 @@ import (
 	"reflect"
 )
 
-// sampleDepth is how deep a sample goes, also where a type holds itself.
-const sampleDepth = 6
-
 // Warm has encoding/json meet the type T and what it holds, which takes longer than
 // decoding or encoding it: a document with one of everything goes forth and back.
 func Warm[T any]() {
 	s := new(T)
-	fill(reflect.ValueOf(s).Elem(), sampleDepth)
+	fill(reflect.ValueOf(s).Elem(), map[reflect.Type]bool{})
 	if doc, err := json.Marshal(s); err == nil {
 		_ = json.Unmarshal(doc, new(T))
 	}
 }
 
-// fill sets v to a value that is not empty. What encodes itself, and what the type of v
-// says nothing about, stays as it is.
-func fill(v reflect.Value, depth int) {
-	if depth == 0 || !v.CanSet() || encodesItself(v) {
+// fill sets v to a value that is not empty. What encodes itself, what the type of v says
+// nothing about, and structs of a type that was met stay as they are.
+func fill(v reflect.Value, met map[reflect.Type]bool) {
+	if !v.CanSet() || met[v.Type()] || encodesItself(v) {
 		return
 	}
 	switch v.Kind() {
@@ -37,22 +34,23 @@ func fill(v reflect.Value, depth int) {
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(0.5)
 	case reflect.String:
-		v.SetString("a")
+		v.SetString("1") // which is a json.Number too
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), depth-1)
+		fill(v.Elem(), met)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0), depth-1)
+		fill(v.Index(0), met)
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key, depth-1)
-		fill(value, depth-1)
+		fill(key, met)
+		fill(value, met)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
+		met[v.Type()] = true
 		for i := range v.NumField() {
-			fill(v.Field(i), depth-1)
+			fill(v.Field(i), met)
 		}
 	}
 }

@@ -22,6 +22,9 @@ const warmRaw = 512
 
 // Warm does ahead what the first Get would have to do before it decodes.
 func (c *Cache[S]) Warm() {
+	if c.value != nil {
+		return
+	}
 	if fieldsOf(new(S)) == nil {
 		Warm[S]()
 	}
