@@ -41,9 +41,6 @@ type (
 		N json.Number `json:"n"`
 		M int         `json:"m"`
 	}
-	odd struct {
-		N int `json:"a'b"`
-	}
 	twins struct {
 		A int `json:"a"`
 		B int `json:"A"`
@@ -87,7 +84,7 @@ func TestFlatLeavesTheRest(t *testing.T) {
 		}
 	}
 	doc := []byte(`{"n":"1","a":1,"b":true}`)
-	if same[numbered](t, []byte(`{"n":"abc"}`)) || same[odd](t, []byte(`{"a'b":1}`)) {
+	if same[numbered](t, []byte(`{"n":"abc"}`)) || plainName("a'b") || !plainName("größe_2.x-y") {
 		t.Error("a field is read that encoding/json reads otherwise")
 	}
 	if same[quoted](t, doc) || same[embedded](t, doc) || same[twins](t, doc) || same[map[string]any](t, doc) || same[upper](t, []byte(`"a"`)) {
