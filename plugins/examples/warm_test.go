@@ -2,6 +2,7 @@ package examples_test
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"testing"
 
@@ -63,12 +64,23 @@ func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane, state stri
 }
 
 // requestOf is a request for an operation with the defaults of its settings: 1,000 rows
-// in a batch, 100 in a document.
+// in a batch, 100 in a document, or 20 turns.
 func requestOf(t *testing.T, spec *host.Spec, op abi.Operation, lane string) []byte {
 	t.Helper()
 	settings, err := spec.CheckSettings(op, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if op == abi.OpCompact {
+		turns := make([]abi.Turn, 20)
+		for i := range turns {
+			turns[i] = abi.Turn{Role: "user", Content: "The release moves to Friday. The others know. The tests take an hour."}
+		}
+		request, err := json.Marshal(abi.CompactRequest{Turns: turns, Settings: settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return request
 	}
 	o, _ := spec.Operation(op)
 	rows := make(abi.ItemRows, 1000)

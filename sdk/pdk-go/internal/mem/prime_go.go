@@ -15,8 +15,7 @@ var primed struct {
 	pointers []*byte
 }
 
-// stackRoom is what the stack of calls has room for after the warm-up, in bytes:
-// encoding/json takes a quarter of it for a document.
+// stackRoom is what the stack of calls has room for after the warm-up, in bytes.
 const stackRoom = 32 << 10
 
 // deepen has the stack of calls grow. It stays as large, and growing is moving it.
