@@ -18,9 +18,6 @@ const kibibytes unit = " KiB"
 // privateMemory is what this process alone holds, in bytes.
 func privateMemory() (int64, error) { return procSum("/proc/self/smaps_rollup", "Private_") }
 
-// residentMemory is what this process has in memory, in bytes.
-func residentMemory() (int64, error) { return procSum("/proc/self/status", "VmRSS:") }
-
 // goMemory is what Go's heap and stacks take, in bytes.
 func goMemory() int64 {
 	var m runtime.MemStats
@@ -28,9 +25,8 @@ func goMemory() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-// procSum adds the lines of a file of the system that begin like that, after garbage
-// has been given back.
-func procSum(file, prefix string) (int64, error) {
+// procFile reads a file of the system about memory, after garbage has been given back.
+func procFile(file string) ([]byte, error) {
 	for range 3 { // finalizers run beside: what they let go of is free after the next
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond)
@@ -38,7 +34,16 @@ func procSum(file, prefix string) (int64, error) {
 	debug.FreeOSMemory()
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errAbsent, err)
+		return nil, fmt.Errorf("%w: %w", errAbsent, err)
+	}
+	return data, nil
+}
+
+// procSum adds the lines of such a file that begin like that.
+func procSum(file, prefix string) (int64, error) {
+	data, err := procFile(file)
+	if err != nil {
+		return 0, err
 	}
 	sum := int64(0)
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
@@ -46,16 +51,22 @@ func procSum(file, prefix string) (int64, error) {
 		if !strings.HasPrefix(name+":", prefix) {
 			continue
 		}
-		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		n, err := parseSize(value)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %q: %w", file, lines.Text(), err)
+			return 0, fmt.Errorf("%s: %w", file, err)
 		}
-		sum += n << 10
+		sum += n
 	}
 	if sum == 0 {
 		return 0, fmt.Errorf("%w: %s has no line %s", errAbsent, file, prefix)
 	}
 	return sum, nil
+}
+
+// parseSize reads what the system says of memory, such as "12 kB", in bytes.
+func parseSize(s string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(s), " kB"), 10, 64)
+	return n << 10, err
 }
 
 // megabytes words a number of bytes.

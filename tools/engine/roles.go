@@ -30,6 +30,8 @@ type memoryUse struct {
 	After  int64 `json:"after"`
 	// Heap is how much of the difference is Go's own.
 	Heap int64 `json:"heap,omitempty"`
+	// Held is how much more the process holds after than before.
+	Held int64 `json:"held,omitempty"`
 }
 
 // jobs are the roles of child processes.

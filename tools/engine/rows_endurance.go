@@ -22,8 +22,9 @@ func (s *suite) enduranceRows() []row {
 					return reading{}, err
 				}
 				return reading{
-					value:  (float64(use.After)/float64(use.Before) - 1) * 100,
-					detail: fmt.Sprintf("%s, before %s", megabytes(use.After), megabytes(use.Before)),
+					value: float64(use.Held) / float64(use.Before) * 100,
+					detail: fmt.Sprintf("holds %s more; RSS %s, before %s", megabytes(use.Held), megabytes(use.After),
+						megabytes(use.Before)),
 				}, nil
 			},
 		}
@@ -78,10 +79,11 @@ func withHost(ctx context.Context, j job, do func(*host.Host, []byte) error) err
 // over does something as often as the job says, and reads the memory after the first
 // few times and after the last.
 func (use *memoryUse) over(j job, do func() error) (err error) {
+	var before, after residence
 	for i := range j.Count {
 		if i == j.Base {
 			for range 2 { // the first time brings the code of reading into memory
-				if use.Before, err = residentMemory(); err != nil {
+				if before, err = residentMemory(); err != nil {
 					return err
 				}
 			}
@@ -90,8 +92,9 @@ func (use *memoryUse) over(j job, do func() error) (err error) {
 			return fmt.Errorf("time %d: %w", i+1, err)
 		}
 	}
-	use.After, err = residentMemory()
+	after, err = residentMemory()
 	runtime.KeepAlive(do) // both times with what it holds, the module
+	*use = memoryUse{Before: before.resident, After: after.resident, Held: after.held - before.held}
 	return err
 }
 
