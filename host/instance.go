@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -71,6 +72,9 @@ type instance struct {
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
 	calls   int
+	// watching follows the page faults of a call; quiet says that the last one had none.
+	watching linear.Watch
+	quiet    bool
 	// resetTook is how long a reset is expected to take, 0 before the first.
 	resetTook time.Duration
 	// start is the size of the memory after init.

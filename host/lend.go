@@ -20,6 +20,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	in.spoiled = true // until the call is seen to end well
 	good := false
 	defer func() {
+		in.quiet = in.watching.End()
 		in.state.end()
 		switch {
 		case p.state != StateKeep:
@@ -30,6 +31,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 			p.pool.discard(in)
 		}
 	}()
+	in.watch()
 	in.begin(ctx, timeout, p.limits.Fuel)
 	err = f(in)
 	used := in.state.used()

@@ -98,6 +98,7 @@ func (c *callState) sleep(ns int64) {
 	if ns <= 0 {
 		return
 	}
+	c.inst.unwatch()
 	left := c.deadline - clock()
 	timer := time.NewTimer(min(time.Duration(ns), max(left, 0)))
 	defer timer.Stop()

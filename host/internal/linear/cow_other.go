@@ -16,7 +16,10 @@ func (*backing) close() {}
 // track is nothing here: memories map no images.
 type track struct{}
 
-func (*Memory) restoreOwn([]byte) bool { return false }
+func (*Memory) restoreOwn([]byte, bool) bool { return false }
+
+// Tracked reports whether Restore gains by being told that no page was written.
+func (*Memory) Tracked() bool { return false }
 
 // Finds says how this system finds what differs from an image.
 func Finds() Finder { return Compares }

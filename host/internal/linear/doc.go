@@ -13,7 +13,9 @@
 // kernel saw being written, the pages that the page map of the process shows not
 // to be the image's any more, or all of them. A page that was written once stays
 // in the memory and is compared at every reset, but is never protected or thrown
-// away again: the fault that brings it back would fall into the next call.
+// away again: the fault that brings it back would fall into the next call. Where all
+// that was written was written under a [Watch] that saw no page fault, the pages are
+// those of the time before, and the kernel need not be asked.
 //
 // wazero cannot make a memory smaller. [Shrink] does it by setting a field of its
 // memory and growing by one page; [CanShrink] tries that out on a runtime. Where

@@ -209,7 +209,7 @@ func TestRestoreFindsAllThatWasWritten(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				m.Restore(im, mem)
+				m.Restore(im, mem, false)
 				if !bytes.Equal(mem[:im.size], content) || !bytes.Equal(mem[im.size:], make([]byte, len(mem)-im.size)) {
 					t.Fatalf("round %d left something", round)
 				}
@@ -278,7 +278,7 @@ func BenchmarkRestore(b *testing.B) {
 				for at := 0; at < len(mem); at += 16 * grain {
 					mem[at]++
 				}
-				m.Restore(im, mem)
+				m.Restore(im, mem, false)
 			}
 		})
 	}

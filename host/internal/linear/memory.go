@@ -69,9 +69,10 @@ func (m *Memory) Map(im *Image) bool {
 // Restore puts the image back into the memory, of which content is all, at least
 // the size of the image, and zeroes the rest. A memory that maps the image is
 // asked which of its pages were written, where the system knows; elsewhere all of
-// it is compared.
-func (m *Memory) Restore(im *Image, content []byte) {
-	if m.image == im && m.mapped != nil && m.restoreOwn(content) {
+// it is compared. quiet says that all that wrote to the memory since the last Restore
+// did so while a [Watch] was on that saw no fault.
+func (m *Memory) Restore(im *Image, content []byte, quiet bool) {
+	if m.image == im && m.mapped != nil && m.restoreOwn(content, quiet) {
 		return
 	}
 	im.Restore(content)

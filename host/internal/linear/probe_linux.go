@@ -118,3 +118,39 @@ func (t *tracker) try() error {
 	}
 	return nil
 }
+
+// counted reports whether threads count the faults by which the pages of a trial are
+// written, by this process and by the kernel on its behalf, and have none without cause.
+func (t *tracker) counted() bool {
+	page := os.Getpagesize()
+	tr, err := newTrial(page)
+	if err != nil {
+		return false
+	}
+	defer tr.close()
+	mem := tr.mapped[:trialPages*page]
+	if t.protect(mem) != nil {
+		return false
+	}
+	var w Watch
+	for at := 0; at < len(mem); at += page {
+		value := mem[at] // to read has a fault of its own
+		w.Begin()
+		if at/page%2 == 0 {
+			mem[at] = value + 1
+		} else {
+			_, err = syscall.Pread(int(tr.file.file.Fd()), mem[at:at+1], 0)
+		}
+		if w.End() || err != nil {
+			return false
+		}
+	}
+	for range 10 {
+		w.Begin()
+		mem[0]++
+		if w.End() {
+			return true
+		}
+	}
+	return false
+}

@@ -18,6 +18,8 @@ import (
 // Asking takes a tenth of what reading the page map does.
 type tracker struct {
 	faults uintptr
+	// counts says that threads count the faults by which pages are written.
+	counts bool
 	// maps are open page maps of the process. Memories take turns with them: each use
 	// counts in the file, and processors that count in the same one wait for each other.
 	maps []*os.File
@@ -85,6 +87,7 @@ var writes = sync.OnceValues(func() (*tracker, error) {
 		}
 		return nil, fmt.Errorf("userfaultfd: %w", err)
 	}
+	t.counts = t.counted()
 	return t, nil
 })
 
@@ -117,19 +120,36 @@ func (t *tracker) mark(mem []byte, mode uint64) error {
 }
 
 // track is the state of another memory.
-func (t *tracker) track() *track { return &track{pagemap: t.maps[t.next.Add(1)%uint32(len(t.maps))]} }
+func (t *tracker) track() *track {
+	return &track{pagemap: t.maps[t.next.Add(1)%uint32(len(t.maps))], counts: t.counts}
+}
 
 // track is the state of a memory that follows its writes.
 type track struct {
 	pagemap *os.File
-	// found is where the kernel writes to, which must not be a stack: those move.
+	counts  bool
+	// found is where the kernel writes to, which must not be a stack: those move. known
+	// are those of it that are all of the memory's, nil where that is not known. What was
+	// written once stays among them.
 	found [64]region
+	known []region
+}
+
+// again calls f for the parts of mem that were found last, and reports whether they are
+// known.
+func (t *track) again(mem []byte, f func(from, to int)) bool {
+	base := address(mem)
+	for _, r := range t.known {
+		f(int(r.start-base), int(r.end-base))
+	}
+	return t.known != nil
 }
 
 // written calls f for each part of mem, all of it protected once, that may have
 // been written since.
 func (t *track) written(mem []byte, f func(from, to int)) error {
 	fd, found, base := t.pagemap.Fd(), &t.found, address(mem)
+	t.known = nil
 	for at, end := base, base+uint64(len(mem)); at < end; {
 		s := scan{size: uint64(unsafe.Sizeof(scan{})), start: at, end: end,
 			vec: uint64(uintptr(unsafe.Pointer(found))), vecLen: uint64(len(found)), mask: pageIsWritten, result: pageIsWritten}
@@ -145,6 +165,9 @@ func (t *track) written(mem []byte, f func(from, to int)) error {
 		}
 		if s.walkEnd <= at {
 			return fmt.Errorf("page map: stopped at %#x of %#x", at, end)
+		}
+		if at == base && s.walkEnd == end {
+			t.known = found[:n]
 		}
 		at = s.walkEnd
 	}
@@ -162,7 +185,7 @@ const (
 
 // restoreOwn puts the image that m maps back by looking only at pages that are
 // not the image's any more. It reports whether it could.
-func (m *Memory) restoreOwn(mem []byte) bool {
+func (m *Memory) restoreOwn(mem []byte, quiet bool) bool {
 	p, err := pages()
 	if err != nil {
 		return false
@@ -175,8 +198,10 @@ func (m *Memory) restoreOwn(mem []byte) bool {
 		}
 		return p.own(mem, restore) == nil
 	}
-	if m.track.written(mem[:im.size], restore) != nil {
-		return false
+	if !quiet || !m.track.again(mem, restore) {
+		if m.track.written(mem[:im.size], restore) != nil {
+			return false
+		}
 	}
 	if len(mem) == im.size {
 		return true

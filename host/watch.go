@@ -1,0 +1,32 @@
+package host
+
+import "time"
+
+// A reset asks the system which pages of a memory were written, which takes as long as
+// all else about it. It need not after a call that had no page fault: such a call wrote
+// only pages that calls before it wrote, too. Whatever writes to the memories of an
+// instance does so on the goroutine of its call, be it the guest, wazero or this package.
+// Therefore that goroutine is kept on its thread, where faults are counted.
+//
+// A thread that waits serves nobody else, and a call that takes long gains little. So a
+// call is watched for a short time, or until a host function begins that may wait or that
+// is not of this package.
+
+// watchMost is about how long a call is watched at most.
+const watchMost = time.Millisecond
+
+// watch begins to watch a call, where the reset after it can make use of that.
+func (in *instance) watch() {
+	if !in.lin.Tracked() {
+		return
+	}
+	for _, m := range in.members {
+		if m.mem != nil && !m.lin.Tracked() {
+			return
+		}
+	}
+	in.watching.Begin()
+}
+
+// unwatch gives that up.
+func (in *instance) unwatch() { in.watching.End() }
