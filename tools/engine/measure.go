@@ -34,7 +34,12 @@ const (
 // takes. Rounds begin with an empty heap: each side pays for its own garbage, not for
 // that of the side before.
 func (s *suite) inTurns(ctx context.Context, sides ...side) ([]timing, error) {
-	runs, rounds, err := s.plan(sides)
+	return s.inRounds(ctx, mostRounds, sides...)
+}
+
+// inRounds is inTurns for so many rounds at most.
+func (s *suite) inRounds(ctx context.Context, most int, sides ...side) ([]timing, error) {
+	runs, rounds, err := s.plan(most, sides)
 	if err != nil {
 		return nil, err
 	}
@@ -82,22 +87,26 @@ func (s *side) runs(n int) error {
 
 // plan finds out how many runs of each side fill a round, and how many rounds fit
 // into the time there is. It warms both sides up.
-func (s *suite) plan(sides []side) (runs []int, rounds int, err error) {
+func (s *suite) plan(most int, sides []side) (runs []int, rounds int, err error) {
 	want := pick(s, roundTime, roundTimeShort)
-	rounds = pick(s, mostRounds, leastRounds)
+	rounds = pick(s, most, leastRounds)
 	for i := range sides {
 		if err := sides[i].runs(1); err != nil {
 			return nil, 0, err
 		}
-		n, took := 1, time.Duration(0)
+		// The first times are slower, by which rounds would be too short: so they go on for as
+		// long as a round is to take.
+		n, took, warm := 1, time.Duration(0), time.Duration(0)
 		for {
 			if took, err = timed(func() error { return sides[i].runs(n) }); err != nil {
 				return nil, 0, err
 			}
-			if took >= want/4 {
+			if warm += took; warm >= want && took >= want/4 {
 				break
 			}
-			n *= 2
+			if took < want/4 {
+				n *= 2
+			}
 		}
 		per := max(1, took/time.Duration(n))
 		runs = append(runs, int(max(1, want/per)))
