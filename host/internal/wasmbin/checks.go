@@ -58,7 +58,7 @@ func (m *module) opening(b *body) opening {
 				return opensWithLoop
 			}
 		case opCall:
-			if calls++; calls > leafCalls || int(in.x) >= len(m.inert) || !m.inert[in.x] {
+			if calls++; calls > leafCalls || !m.inertAt(in.x) {
 				return opensChecked
 			}
 		case opCallIndirect, opReturnCall, opReturnCallIn:

@@ -49,8 +49,9 @@
 // the first 64, and for every four results; a block for every four values it is
 // given or leaves, a loop in each turn for those it is given.
 //
-// Short functions that only hand arguments on to inert imports are written out where they
-// are called, see inline.go: the caller pays for them, and a trap in them names it.
+// Short functions without branches that only hand arguments on, or compute a little, are
+// written out where they are called, see inline.go: the caller pays for them, and a trap
+// in them names it.
 //
 // Loops that move bytes by imports, see [MeterOptions] Transfers, are given code that
 // does many of their turns at once, see moves.go: it pays what they would have paid, and

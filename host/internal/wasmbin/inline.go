@@ -6,8 +6,10 @@ import "slices"
 // the arguments from the memory and puts the result there. Around a light import that
 // is more work than the import. So calls of such functions are replaced by what the
 // functions do: straight code that calls inert imports and nothing else of the guest.
-// The caller pays what the call and the function pay together, in its own charge. A
-// trap in that code names the caller.
+// Other short functions are straight code as well: they fetch a field, or hand their
+// arguments on to another function. To call them takes longer than what they do, and to
+// meter them as long. The caller pays what the call and the function pay together, in
+// its own charge. A trap in that code names the caller.
 
 const (
 	// inlineSize, inlineWeight and inlineLocals are the size in bytes, the weight, and
@@ -17,6 +19,9 @@ const (
 	// many bytes are written out in a module: a leaf may be 30 times as long as its
 	// call. Functions that take long to compile are left as they are.
 	inlineAdded, inlineTotal = 16, 64 << 10
+	// inlineOther is the weight up to which functions are written out that call no inert
+	// import. They leave half of inlineTotal to those that do, which gain more.
+	inlineOther = 16
 )
 
 // leaf is a function that is written out where it is called.
@@ -29,14 +34,15 @@ type leaf struct {
 	unset  []uint32
 	weight int  // of a run
 	moves  bool // it calls a transfer
+	// inert and others are how many calls of inert imports and of functions of the module
+	// it has.
+	inert, others int
+	divides       bool
 }
 
 // findLeaves collects the functions that are written out. What cannot be read is
 // reported where it is rewritten.
 func (w *rewriter) findLeaves() {
-	if !slices.Contains(w.m.inert, true) {
-		return
-	}
 	w.leaves = map[uint32]*leaf{}
 	_ = w.m.bodies(func(b *body) error {
 		if l := w.m.leaf(b); l != nil {
@@ -56,7 +62,7 @@ func (m *module) leaf(b *body) *leaf {
 	if !allNumbers(l.locals) {
 		return nil
 	}
-	height, calls := 0, 0
+	height := 0
 	set := make([]bool, len(l.locals))
 	for i := range l.params {
 		set[i] = true
@@ -73,29 +79,62 @@ func (m *module) leaf(b *body) *leaf {
 		switch in.op {
 		case opReturn, opEnd:
 			l.to = in.at
-			if calls == 0 || height != len(t.Results) {
+			if height != len(t.Results) || !l.worthIt() {
 				return nil
 			}
 			return l
 		case opCall:
-			calls++
-			l.moves = l.moves || m.transferOf(in.x) != NoTransfer
+			l.count(m, in.x)
 		case opLocalGet, opLocalSet, opLocalTee:
 			if in.op == opLocalGet && !set[in.x] {
 				l.unset = append(l.unset, in.x)
 			}
 			set[in.x] = true
 		}
+		l.divides = l.divides || divides(in.op)
 		height += m.effect(&in)
 	}
 }
 
+// divides tells whether an instruction on numbers traps for some of them: a division, or
+// a float that is cut to an integer.
+func divides(op byte) bool {
+	return op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82 || op >= 0xa8 && op <= 0xab || op >= 0xae && op <= 0xb1
+}
+
+// count notes a call in the function.
+func (l *leaf) count(m *module, f uint32) {
+	if m.inertAt(f) {
+		l.inert++
+	} else {
+		l.others++
+	}
+	l.moves = l.moves || m.transferOf(f) != NoTransfer
+}
+
+// worthIt tells whether the function is written out, given its calls and its weight.
+// One that divides stays: where that traps, its author looks for its name.
+func (l *leaf) worthIt() bool {
+	if l.inert > 0 {
+		return l.others == 0
+	}
+	return l.others <= 1 && l.weight <= inlineOther && !l.divides
+}
+
+// room is how many bytes may be written out before a function is not, any more.
+func (l *leaf) room() int {
+	if l.inert > 0 {
+		return inlineTotal
+	}
+	return inlineTotal / 2
+}
+
 // leafOp tells whether an instruction may be written out: it ends the function, calls
-// an inert import, or works on numbers, globals and memory.
+// an inert import or a function of the module, or works on numbers, globals and memory.
 func (m *module) leafOp(in *instr, locals int) bool {
 	switch immediates[in.op] {
 	case immFunc:
-		return in.op == opCall && int(in.x) < len(m.inert) && m.inert[in.x]
+		return in.op == opCall && (m.inertAt(in.x) || int(in.x) >= m.imported[KindFunc] && int(in.x) < len(m.funcs))
 	case immLocal:
 		return int(in.x) < locals
 	case immGlobal, immMem, immI32, immI64, immF32, immF64:
@@ -131,7 +170,7 @@ func (w *rewriter) leafAt(b *body, in *instr) *leaf {
 		return nil
 	}
 	l, c := w.leaves[in.x], &w.code
-	if l == nil || w.inlined > inlineTotal || b.locals > MaxLocals-inlineAdded-moveLocals || c.shape.cost(b.locals) > outsideCost || !c.place(b, l) {
+	if l == nil || w.inlined > l.room() || b.locals > MaxLocals-inlineAdded-moveLocals || c.shape.cost(b.locals) > outsideCost || !c.place(b, l) {
 		return nil
 	}
 	return l
@@ -176,11 +215,19 @@ func (w *rewriter) writeOut(b *body, in *instr, l *leaf) {
 	r.end = l.to
 	var op instr
 	for !r.done() {
-		if r.next(&op, nil); immediates[op.op] == immLocal {
-			c.code = append(append(c.code, r.buf[copied:op.at]...), op.op)
-			c.code = appendU32(c.code, c.places[op.x])
-			copied = r.pos
+		r.next(&op, nil)
+		index := op.x
+		switch immediates[op.op] {
+		case immLocal:
+			index = c.places[op.x]
+		case immFunc:
+			index = w.out.moved(op.x)
+		default:
+			continue
 		}
+		c.code = append(append(c.code, r.buf[copied:op.at]...), op.op)
+		c.code = appendU32(c.code, index)
+		copied = r.pos
 	}
 	c.code = append(c.code, r.buf[copied:l.to]...)
 	w.inlined += len(c.code) - begin

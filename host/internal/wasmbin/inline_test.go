@@ -21,6 +21,19 @@ func inert() MeterOptions {
 // mustWrite meters a module and returns the rewriter, which knows what it wrote out.
 func mustWrite(tb testing.TB, bin []byte, o MeterOptions, window, straight int) (*rewriter, []byte) {
 	tb.Helper()
+	return mustWriteFrom(tb, bin, o, window, straight, 0)
+}
+
+// mustCall meters a module of which nothing is written out.
+func mustCall(tb testing.TB, bin []byte, o MeterOptions, window, straight int) []byte {
+	tb.Helper()
+	_, out := mustWriteFrom(tb, bin, o, window, straight, inlineTotal+1)
+	return out
+}
+
+// mustWriteFrom meters a module as if so many bytes of it were written out already.
+func mustWriteFrom(tb testing.TB, bin []byte, o MeterOptions, window, straight, inlined int) (*rewriter, []byte) {
+	tb.Helper()
 	m, err := parse(bin)
 	if err != nil {
 		tb.Fatal(err)
@@ -28,6 +41,7 @@ func mustWrite(tb testing.TB, bin []byte, o MeterOptions, window, straight int) 
 	o = o.withDefaults()
 	m.findLight(&o)
 	w := newRewriter(m, o, window, straight)
+	w.inlined = inlined
 	out, err := w.rewrite()
 	if err != nil {
 		tb.Fatalf("%v\n% x", err, bin)
@@ -36,13 +50,13 @@ func mustWrite(tb testing.TB, bin []byte, o MeterOptions, window, straight int) 
 }
 
 // wrapper is a module whose functions are one with locals and a body, of the type
-// i64 -> i64, and what calls it. It imports inert and slow, () -> (), and a
+// i64 -> i64, what calls it, and one that returns its argument and is not written out. It imports inert and slow, () -> (), and a
 // function i64 -> i64.
 func wrapper(locals, body string) []byte {
 	f := locals + body + "\x0b"
 	return moduleOf(secType, "\x02\x60\x00\x00\x60\x01\x7e\x01\x7e", secImport, "\x03\x01k\x05inert\x00\x00\x01k\x04slow\x00\x00\x01k\x04same\x00\x01",
-		secFunction, "\x02\x01\x01", secMemory, "\x01\x00\x01", secGlobal, "\x01\x7f\x01\x41\x08\x0b", secExport, "\x01\x03run\x00\x04",
-		secCode, "\x02"+string(appendU32(nil, uint32(len(f))))+f+"\x06\x00\x20\x00\x10\x03\x0b")
+		secFunction, "\x03\x01\x01\x01", secMemory, "\x01\x00\x01", secGlobal, "\x01\x7f\x01\x41\x08\x0b", secExport, "\x01\x03run\x00\x04",
+		secCode, "\x03"+string(appendU32(nil, uint32(len(f))))+f+"\x06\x00\x20\x00\x10\x03\x0b"+"\x07\x00\x02\x40\x0b\x20\x00\x0b")
 }
 
 // TestLeaves holds which functions are written out.
@@ -57,9 +71,18 @@ func TestLeaves(t *testing.T) {
 		{"returns", "\x00", same + "\x0f\x00", true},
 		{"goes by the memory", "\x01\x01\x7f", "\x23\x00\x22\x01\x20\x00\x37\x03\x08\x20\x01\x29\x03\x08\x10\x02", true},
 		{"returns with more on the stack", "\x00", "\x41\x01" + same + "\x0f", false},
-		{"calls nothing", "\x00", "\x20\x00", false},
-		{"calls what may call back", "\x00", same + "\x10\x01", false},
-		{"calls itself", "\x00", same + "\x10\x03", false},
+		{"calls nothing", "\x00", "\x20\x00", true},
+		{"calls nothing and is long", "\x00", "\x20\x00" + strings.Repeat("\x42\x01\x7c", inlineOther/2), false},
+		{"divides", "\x00", "\x20\x00\x20\x00\x7f", false},
+		{"cuts a float", "\x00", "\x20\x00\xbf\xb0", false},
+		{"divides for an import", "\x00", same + "\x20\x00\x7f", true},
+		{"calls what may call back", "\x00", "\x10\x01\x20\x00", false},
+		{"calls that, too", "\x00", same + "\x10\x01", false},
+		{"hands on to a function", "\x00", "\x20\x00\x10\x04", true},
+		{"calls two functions", "\x00", "\x20\x00\x10\x04\x10\x04", false},
+		{"calls a function and an import", "\x00", same + "\x10\x04", false},
+		{"calls itself", "\x00", "\x20\x00\x10\x03", true},
+		{"calls what is not there", "\x00", "\x20\x00\x10\x06", false},
 		{"calls in its place", "\x00", same + "\x12\x02", false},
 		{"calls through a table", "\x00", same + "\x41\x00\x11\x00\x00", false},
 		{"has a block", "\x00", "\x02\x40\x0b" + same, false},
@@ -78,7 +101,7 @@ func TestLeaves(t *testing.T) {
 		}
 		m.findLight(&o)
 		w := newRewriter(m, o.withDefaults(), windowWeight, straightWeight)
-		if w.findLeaves(); (w.leaves[3] != nil) != c.want || w.leaves[4] != nil {
+		if w.findLeaves(); (w.leaves[3] != nil) != c.want || w.leaves[4] == nil {
 			t.Errorf("%s: written out: %v, want %t", c.name, w.leaves, c.want)
 		}
 	}
@@ -112,14 +135,18 @@ func startInert(tb testing.TB, engine string, bin []byte, k *tank) (*guest, *ker
 // TestLeavesKeepTheirMeaning calls random wrappers of inert imports from random code,
 // plain and metered, and holds the charge against that of a module that calls them.
 func TestLeavesKeepTheirMeaning(t *testing.T) {
-	written, traps := 0, 0
+	written, others, traps := 0, 0, 0
 	for seed := range uint64(400) {
 		bin := leafProgram(seed)
 		o := inert()
 		w, metered := mustWrite(t, bin, o, windowWeight, straightWeight)
 		written += w.inlined
-		o.Inert = nil
-		_, exact := mustWrite(t, bin, o, 0, 0)
+		for _, l := range w.leaves {
+			if l.inert == 0 {
+				others++
+			}
+		}
+		exact := mustCall(t, bin, o, 0, 0)
 		engine := []string{"compiler", "interpreter"}[seed%2]
 		p, pk := startInert(t, engine, bin, &tank{})
 		m, mk := startInert(t, engine, metered, &tank{slice: DefaultSlice})
@@ -144,8 +171,8 @@ func TestLeavesKeepTheirMeaning(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d bytes written out, %d traps", written, traps)
-	if written < 20_000 || traps < 20 {
+	t.Logf("%d bytes written out, %d functions without imports, %d traps", written, others, traps)
+	if written < 20_000 || others < 200 || traps < 20 {
 		t.Error("too little was compared")
 	}
 }
@@ -184,7 +211,7 @@ func leafProgram(seed uint64) []byte {
 		types = append(types, "\x60"+typeList(f.Params)+typeList(f.Results))
 		functions = append(functions, byte(len(types)-1))
 		leaves = append(leaves, f)
-		bodies = append(bodies, g.leaf(f))
+		bodies = append(bodies, g.leaf(f, leaves[:len(leaves)-1]))
 	}
 	bodies[0] = g.caller(leaves)
 	section := []byte{byte(len(bodies))}
@@ -221,15 +248,22 @@ func (g *leafWriter) begin(params, own []ValueType) {
 	}
 }
 
-// leaf is a body that may be written out, and one that may not be for its length.
-func (g *leafWriter) leaf(f FuncType) []byte {
+// leaf is a body that may be written out, and one that may not be for its length. It
+// calls an import, one of the others, or nothing.
+func (g *leafWriter) leaf(f FuncType, others []FuncType) []byte {
 	g.begin(f.Params, g.types(3))
 	g.fixed = 0
 	for range g.IntN(3) {
 		g.statement(1)
 	}
-	g.put(I64, 0)
-	g.code = append(g.code, opCall, 0, opGlobalSet, 1)
+	switch k := g.IntN(4); {
+	case k == 0 && len(others) > 0:
+		i := g.IntN(len(others))
+		g.call(i, others[i])
+	case k > 1:
+		g.put(I64, 0)
+		g.code = append(g.code, opCall, 0, opGlobalSet, 1)
+	}
 	for range g.IntN(2) {
 		g.statement(1)
 	}
@@ -371,44 +405,49 @@ func (g *leafWriter) put(t ValueType, depth int) {
 // TestWrittenOutCallsPayTheSame: where no branch leaves, a call costs what it costs
 // when the function is called.
 func TestWrittenOutCallsPayTheSame(t *testing.T) {
-	bin := wrapper("\x01\x02\x7e", "\x20\x00\x21\x01\x10\x00\x20\x01\x20\x02\x7c\x10\x02") // adds a local that is 0
-	for engine := range engines {
-		fuel := map[bool]int64{}
-		for _, out := range []bool{false, true} {
-			o := inert()
-			if !out {
-				o.Inert = nil
+	for _, c := range []struct{ name, locals, body string }{
+		{"inert imports", "\x01\x02\x7e", "\x20\x00\x21\x01\x10\x00\x20\x01\x20\x02\x7c\x10\x02"}, // adds a local that is 0
+		{"nothing", "\x01\x02\x7e", "\x20\x00\x21\x01\x20\x01\x20\x02\x7c"},
+		{"a function", "\x00", "\x20\x00\x10\x05"},
+	} {
+		bin := wrapper(c.locals, c.body)
+		for engine := range engines {
+			w, out := mustWrite(t, bin, inert(), windowWeight, straightWeight)
+			called := mustCall(t, bin, inert(), windowWeight, straightWeight)
+			if w.inlined == 0 {
+				t.Fatalf("%s: nothing is written out", c.name)
 			}
-			w, metered := mustWrite(t, bin, o, windowWeight, straightWeight)
-			if (w.inlined > 0) != out {
-				t.Fatalf("%d bytes are written out, %t", w.inlined, out)
+			if a, b := fuelOfRun(t, engine, out), fuelOfRun(t, engine, called); a != b || a == 0 {
+				t.Errorf("%s, %s: %d fuel when it is called, %d when it is written out", c.name, engine, b, a)
 			}
-			ctx, k := context.Background(), &tank{slice: DefaultSlice}
-			rt := wazero.NewRuntimeWithConfig(ctx, engines[engine]())
-			t.Cleanup(func() { rt.Close(ctx) })
-			host, meter, i64 := rt.NewHostModuleBuilder("k"), rt.NewHostModuleBuilder(TickModule), []api.ValueType{api.ValueTypeI64}
-			none := api.GoFunc(func(context.Context, []uint64) {})
-			host.NewFunctionBuilder().WithGoFunction(none, nil, nil).Export("inert").NewFunctionBuilder().
-				WithGoFunction(none, nil, nil).Export("slow").NewFunctionBuilder().WithGoFunction(none, i64, i64).Export("same")
-			meter.NewFunctionBuilder().WithGoFunction(api.GoFunc(k.tick), nil, i64).Export(TickName)
-			for _, b := range []wazero.HostModuleBuilder{host, meter} {
-				if _, err := b.Instantiate(ctx); err != nil {
-					t.Fatal(err)
-				}
-			}
-			mod, err := rt.Instantiate(ctx, metered)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := mod.ExportedFunction("run").Call(ctx, 42); err != nil || got[0] != 42 {
-				t.Errorf("%s: %v, %v", engine, got, err)
-			}
-			fuel[out] = used(mod, k)
-		}
-		if fuel[true] != fuel[false] || fuel[true] == 0 {
-			t.Errorf("%s: %d fuel when it is called, %d when it is written out", engine, fuel[false], fuel[true])
 		}
 	}
+}
+
+// fuelOfRun is what run uses of a metered module as of [wrapper], which hands 42 back.
+func fuelOfRun(t *testing.T, engine string, metered []byte) int64 {
+	t.Helper()
+	ctx, k := context.Background(), &tank{slice: DefaultSlice}
+	rt := wazero.NewRuntimeWithConfig(ctx, engines[engine]())
+	t.Cleanup(func() { rt.Close(ctx) })
+	host, meter, i64 := rt.NewHostModuleBuilder("k"), rt.NewHostModuleBuilder(TickModule), []api.ValueType{api.ValueTypeI64}
+	none := api.GoFunc(func(context.Context, []uint64) {})
+	host.NewFunctionBuilder().WithGoFunction(none, nil, nil).Export("inert").NewFunctionBuilder().
+		WithGoFunction(none, nil, nil).Export("slow").NewFunctionBuilder().WithGoFunction(none, i64, i64).Export("same")
+	meter.NewFunctionBuilder().WithGoFunction(api.GoFunc(k.tick), nil, i64).Export(TickName)
+	for _, b := range []wazero.HostModuleBuilder{host, meter} {
+		if _, err := b.Instantiate(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mod, err := rt.Instantiate(ctx, metered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := mod.ExportedFunction("run").Call(ctx, 42); err != nil || got[0] != 42 {
+		t.Errorf("%s: %v, %v", engine, got, err)
+	}
+	return used(mod, k)
 }
 
 // TestLittleIsWrittenOut: a module of calls does not grow without bounds, and one that

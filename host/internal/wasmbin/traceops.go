@@ -227,7 +227,7 @@ func (t *tracer) call(p *path, in *step) bool {
 		return t.transfer(p, t.w.m.transferOf(in.x))
 	}
 	l := t.w.leaves[in.x]
-	if l == nil {
+	if l == nil || l.others > 0 {
 		return false
 	}
 	p.impure = true

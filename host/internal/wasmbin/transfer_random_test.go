@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -112,17 +113,21 @@ func loopProgram(c choices) []byte {
 // loopModule is a module with that body. Its first function has another, of the same type.
 func loopModule(run string) []byte { return loopModuleBehind("\x00\x42\x00\x0b", run) }
 
-func loopModuleBehind(first, run string) []byte {
+func loopModuleBehind(first, run string) []byte { return loopModuleOf(5, first, run) }
+
+// loopModuleOf has a first function of a type, and more of the type i64 -> i64.
+func loopModuleOf(firstType byte, first, run string, more ...string) []byte {
 	const imports = "\x06\x01k\x07load_u8\x00\x00\x01k\x08load_u64\x00\x01\x01k\x0dinput_load_u8\x00\x00\x01k\x0einput_load_u64\x00\x01" +
 		"\x01k\x08store_u8\x00\x02\x01k\x09store_u64\x00\x03"
 	load, store := "\x00\x20\x00\x10\x01\x0b", "\x00\x20\x00\x20\x01\x10\x05\x0b"
 	frame := "\x01\x01\x7e\x20\x00\x29\x00\x10\x10\x01\x21\x01\x20\x00\x20\x01\x37\x00\x18\x0b"
-	code := "\x05"
-	for _, f := range []string{first, load, store, frame, run} {
+	count := string(rune(5 + len(more)))
+	code := count
+	for _, f := range append([]string{first, load, store, frame, run}, more...) {
 		code += sized(f)
 	}
 	return moduleOf(secType, "\x06\x60\x01\x7e\x01\x7f\x60\x01\x7e\x01\x7e\x60\x02\x7e\x7f\x00\x60\x02\x7e\x7e\x00\x60\x01\x7f\x00\x60\x04\x7f\x7e\x7e\x7f\x01\x7e",
-		secImport, imports, secFunction, "\x05\x05\x01\x03\x04\x05", secMemory, "\x01\x01\x01\x01",
+		secImport, imports, secFunction, count+string(rune(firstType))+"\x01\x03\x04\x05"+strings.Repeat("\x01", len(more)), secMemory, "\x01\x01\x01\x01",
 		secGlobal, "\x03\x7f\x01\x41\x00\x0b\x7e\x01\x42\x00\x0b\x7c\x01\x44\x00\x00\x00\x00\x00\x00\x00\x00\x0b",
 		secExport, "\x05\x06memory\x02\x00\x03run\x00\x0a\x02g0\x03\x00\x02g1\x03\x01\x02f0\x03\x02", secCode, code)
 }

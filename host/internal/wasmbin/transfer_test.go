@@ -222,6 +222,23 @@ func TestCallsThatAreNotWrittenOut(t *testing.T) {
 	}
 }
 
+// TestCallsWithinThoseWrittenOut: a function is written out that calls another, which is
+// not, so that it pays on its own. A loop that calls it is run as it is.
+func TestCallsWithinThoseWrittenOut(t *testing.T) {
+	const same, handsOn = "\x00\x20\x00\x0b", "\x00\x20\x00\x10\x0b\x0b"
+	for first, want := range map[string]int{same: 1, handsOn: 0} {
+		const loop = "\x00\x02\x40\x03\x40\x20\x02\x50\x0d\x01\x20\x00\x20\x01\x10\x07\x37\x00\x00\x42\x00\x10\x06\x1a" +
+			"\x20\x00\x41\x08\x6a\x21\x00\x20\x01\x42\x08\x7c\x21\x01\x20\x02\x42\x01\x7d\x21\x02\x0c\x00\x0b\x0b\x20\x01\x0b"
+		f, understood := newFleet(t, "compiler", loopModuleOf(1, first, loop, same), []int64{100, DefaultSlice})
+		if err := f.compare("run", []uint64{4096, 128, 90, 0}); err != nil {
+			t.Error(err)
+		}
+		if understood != want {
+			t.Errorf("% x: %d loops are understood, want %d", first, understood, want)
+		}
+	}
+}
+
 // TestLongQuestionsAreNotAsked: nothing is paid for the code that asks whether turns can
 // be done at once, so that it must not be long.
 func TestLongQuestionsAreNotAsked(t *testing.T) {

@@ -78,6 +78,9 @@ func (m *module) importWeight(i int) int {
 	return weightHostCall
 }
 
+// inertAt tells whether a function is imported and calls nothing of the guest.
+func (m *module) inertAt(f uint32) bool { return int(f) < len(m.inert) && m.inert[f] }
+
 // findLight notes which imported functions are light, and which of them are inert.
 func (m *module) findLight(o *MeterOptions) {
 	m.findTransfers(o)
