@@ -13,5 +13,5 @@ func faults() int64 {
 	if syscall.Getrusage(syscall.RUSAGE_THREAD, &u) != nil {
 		return -1
 	}
-	return int64(u.Minflt) + int64(u.Majflt)
+	return u.Minflt + u.Majflt
 }
