@@ -216,7 +216,7 @@ func (w *rewriter) writeOut(b *body, in *instr, l *leaf) {
 	var op instr
 	for !r.done() {
 		r.next(&op, nil)
-		index := op.x
+		var index uint32
 		switch immediates[op.op] {
 		case immLocal:
 			index = c.places[op.x]
