@@ -75,6 +75,8 @@ type instance struct {
 	// watching follows the page faults of a call; quiet says that the last one had none.
 	watching linear.Watch
 	quiet    bool
+	// yielded is when the scheduler was last let run.
+	yielded time.Duration
 	// resetTook is how long a reset is expected to take, 0 before the first.
 	resetTook time.Duration
 	// start is the size of the memory after init.

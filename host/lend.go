@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -22,6 +23,9 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	defer func() {
 		in.quiet = in.watching.End()
 		in.state.end()
+		if in.quiet && in.due() {
+			defer runtime.Gosched() // when the instance is back
+		}
 		switch {
 		case p.state != StateKeep:
 			p.pool.giveBack(in)

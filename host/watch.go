@@ -30,3 +30,17 @@ func (in *instance) watch() {
 
 // unwatch gives that up.
 func (in *instance) unwatch() { in.watching.End() }
+
+// yieldAfter is how often callers let the scheduler run between two calls. It stops a
+// goroutine that runs for 10 ms, and one that is kept on its thread has to wait for
+// another thread to be woken and to wake its own.
+const yieldAfter = 4 * time.Millisecond
+
+// due reports whether it is time for that, as of the end of a call.
+func (in *instance) due() bool {
+	if in.state.seen-in.yielded < yieldAfter {
+		return false
+	}
+	in.yielded = in.state.seen
+	return true
+}

@@ -81,3 +81,18 @@ func TestWatchIsGivenUp(t *testing.T) {
 		}
 	}
 }
+
+// The scheduler is let run from time to time, not after each call.
+func TestYields(t *testing.T) {
+	var in instance
+	yields := 0
+	for at := yieldAfter; at < 100*yieldAfter; at += yieldAfter / 8 {
+		in.state.seen = at
+		if in.due() {
+			yields++
+		}
+	}
+	if yields < 90 || yields > 100 {
+		t.Errorf("%d times in 99 periods", yields)
+	}
+}
