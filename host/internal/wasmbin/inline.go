@@ -37,7 +37,8 @@ type leaf struct {
 	// inert and others are how many calls of inert imports and of functions of the module
 	// it has.
 	inert, others int
-	divides       bool
+	// mayTrap says that it divides or truncates.
+	mayTrap bool
 }
 
 // findLeaves collects the functions that are written out. What cannot be read is
@@ -91,15 +92,9 @@ func (m *module) leaf(b *body) *leaf {
 			}
 			set[in.x] = true
 		}
-		l.divides = l.divides || divides(in.op)
+		l.mayTrap = l.mayTrap || mayTrap(in.op)
 		height += m.effect(&in)
 	}
-}
-
-// divides tells whether an instruction on numbers traps for some of them: a division, or
-// a float that is cut to an integer.
-func divides(op byte) bool {
-	return op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82 || op >= 0xa8 && op <= 0xab || op >= 0xae && op <= 0xb1
 }
 
 // count notes a call in the function.
@@ -118,7 +113,7 @@ func (l *leaf) worthIt() bool {
 	if l.inert > 0 {
 		return l.others == 0
 	}
-	return l.others <= 1 && l.weight <= inlineOther && !l.divides
+	return l.others <= 1 && l.weight <= inlineOther && !l.mayTrap
 }
 
 // room is how many bytes may be written out before a function is not, any more.
