@@ -31,9 +31,9 @@ func (in *instance) watch() {
 // unwatch gives that up.
 func (in *instance) unwatch() { in.watching.End() }
 
-// yieldAfter is how often callers let the scheduler run between two calls. It stops a
-// goroutine that runs for 10 ms, and one that is kept on its thread has to wait for
-// another thread to be woken and to wake its own.
+// yieldAfter is how often callers let the scheduler run between two calls. Else it stops
+// those who run for 10 ms where they are, mostly within a call: a goroutine that is kept
+// on its thread goes on only when another thread was woken and has woken its own.
 const yieldAfter = 4 * time.Millisecond
 
 // due reports whether it is time for that, as of the end of a call.

@@ -116,7 +116,8 @@ func (l *leaf) worthIt() bool {
 	return l.others <= 1 && l.weight <= inlineOther && !l.mayTrap
 }
 
-// room is how many bytes may be written out before a function is not, any more.
+// room is how many bytes of the module may be written out while calls of the function
+// still are.
 func (l *leaf) room() int {
 	if l.inert > 0 {
 		return inlineTotal
