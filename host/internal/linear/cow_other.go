@@ -24,5 +24,8 @@ func (*Memory) Tracked() bool { return false }
 // Finds says how this system finds what differs from an image.
 func Finds() Finder { return Compares }
 
+// Counts says that page faults are not counted here.
+func Counts() bool { return false }
+
 // trackAfter is the resets after which writes would be tracked.
 const trackAfter = 2

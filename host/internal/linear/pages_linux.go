@@ -58,6 +58,13 @@ func Finds() Finder {
 	return Tracks
 }
 
+// Counts says whether page faults are counted, so that a call without one need not be
+// asked about, found out by trying.
+func Counts() bool {
+	t, err := writes()
+	return err == nil && t.counts
+}
+
 // own calls f for each part of mem, which must begin on a page, that is not part
 // of a file. f must not write anywhere else.
 func (p *pagemap) own(mem []byte, f func(from, to int)) error {
