@@ -21,35 +21,35 @@ func (s *suite) scalingRows() []row {
 			if runtime.NumCPU() < 2 {
 				return reading{}, fmt.Errorf("%w: one core", errAbsent)
 			}
-			step, err := s.filterSide(ctx, host.StateReset)
+			step, err := s.filterStep(ctx, host.StateReset)
 			if err != nil {
 				return reading{}, err
 			}
-			return s.scaling(step.run)
+			return s.scaling(filterBuild(ctx, step), filterBuild(ctx, step))
 		},
 	}}
 }
 
 // scaling measures both in turns.
-func (s *suite) scaling(step func() error) (reading, error) {
+func (s *suite) scaling(builds ...func() error) (reading, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	period := pick(s, 200*time.Millisecond, 10*time.Millisecond)
+	period := pick(s, 60*time.Millisecond, 10*time.Millisecond)
 	var plugin, loop, spare []float64
-	for range pick(s, 15, 2) {
-		p1, err := throughput(1, 1, period, step)
+	for range pick(s, 50, 2) {
+		p1, err := throughput(1, period, builds[0])
 		if err != nil {
 			return reading{}, err
 		}
-		p2, err := throughput(2, 2, period, step)
+		p2, err := throughput(2, period, builds...)
 		if err != nil {
 			return reading{}, err
 		}
-		alone, err := throughput(2, 1, period, step)
+		alone, err := throughput(2, period, builds[0])
 		if err != nil {
 			return reading{}, err
 		}
-		l1, _ := throughput(1, 1, period, spin) // it cannot fail
-		l2, _ := throughput(2, 2, period, spin) // it cannot fail
+		l1, _ := throughput(1, period, spin)       // it cannot fail
+		l2, _ := throughput(2, period, spin, spin) // it cannot fail
 		plugin, loop, spare = append(plugin, p2/p1), append(loop, l2/l1), append(spare, p2/alone)
 	}
 	p, l := quantile(plugin, 0.5), quantile(loop, 0.5)
@@ -60,32 +60,45 @@ func (s *suite) scaling(step func() error) (reading, error) {
 	}, nil
 }
 
-// throughput is how often callers on so many cores get f done in a second.
-func throughput(cores, callers int, period time.Duration, f func() error) (float64, error) {
+// throughput is how often in a second callers on so many cores get done what each of
+// them does. They run for a quarter of the period before it counts: when threads begin
+// to run, Linux now and then lets two of them take turns on one core for a few
+// milliseconds while the other is idle.
+func throughput(cores int, period time.Duration, callers ...func() error) (float64, error) {
 	runtime.GOMAXPROCS(cores)
 	runtime.GC()
-	counts, errs := make([]int, callers), make([]error, callers)
+	rates, errs := make([]float64, len(callers)), make([]error, len(callers))
 	var all sync.WaitGroup
-	began := time.Now()
-	for i := range callers {
+	start := time.Now().Add(period / 4)
+	for i, f := range callers {
 		all.Go(func() {
-			n := 0
-			for ; time.Since(began) < period && errs[i] == nil; n++ {
-				errs[i] = f()
+			if _, errs[i] = rate(start, f); errs[i] == nil {
+				rates[i], errs[i] = rate(start.Add(period), f)
 			}
-			counts[i] = n
 		})
 	}
 	all.Wait()
-	took := time.Since(began).Seconds()
-	total := 0
-	for i := range callers {
-		if errs[i] != nil {
-			return 0, errs[i]
+	total := 0.0
+	for i, err := range errs {
+		if err != nil {
+			return 0, err
 		}
-		total += counts[i]
+		total += rates[i]
 	}
-	return float64(total) / took, nil
+	return total, nil
+}
+
+// rate is how often a second f gets done from now until end.
+func rate(end time.Time, f func() error) (float64, error) {
+	began := time.Now()
+	for n := 1; ; n++ {
+		if err := f(); err != nil {
+			return 0, err
+		}
+		if now := time.Now(); !now.Before(end) {
+			return float64(n) / now.Sub(began).Seconds(), nil
+		}
+	}
 }
 
 // spin is a few microseconds of plain Go.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -37,43 +36,54 @@ func (s *suite) stepRows() []row {
 	return []row{waits(host.StateKeep, 40, 25), waits(host.StateReset, 60, 30)}
 }
 
-// filterSide runs the step, and holds the number of items to what must stay.
+// filterSide runs the step.
 func (s *suite) filterSide(ctx context.Context, state string) (side, error) {
+	step, err := s.filterStep(ctx, state)
+	if err != nil {
+		return side{}, err
+	}
+	return side{"score-filter", filterBuild(ctx, step)}, nil
+}
+
+// filterStep loads the plugin.
+func (s *suite) filterStep(ctx context.Context, state string) (pipeline.ListWriter, error) {
 	const pkg = "plugins/examples/score-filter"
 	wasm, err := s.guests.goGuest(ctx, pkg)
 	if err != nil {
-		return side{}, err
+		return nil, err
 	}
 	manifest, err := os.ReadFile(filepath.Join(s.opts.root, pkg, "plugin.yaml"))
 	if err != nil {
-		return side{}, err
+		return nil, err
 	}
 	p, err := s.load(ctx, "score-filter", wasm, manifest, host.PluginConfig{State: state, Lane: host.LaneBatch})
 	if err != nil {
-		return side{}, err
+		return nil, err
 	}
 	step, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min_score": 0.5}})
 	if err != nil {
-		return side{}, err
+		return nil, err
 	}
 	writer, ok := step.(pipeline.ListWriter)
 	if !ok {
-		return side{}, fmt.Errorf("a filter of a plugin is no ListWriter")
+		return nil, fmt.Errorf("a filter of a plugin is no ListWriter")
 	}
+	return writer, nil
+}
+
+// filterBuild runs the step as a build does, which has its own items and lends the
+// memory of a list, and holds the number of items to what must stay. One caller at a
+// time may use it.
+func filterBuild(ctx context.Context, step pipeline.ListWriter) func() error {
 	items, query := manyItems(1000), &pipeline.Query{Text: "how do I parse flags"}
-	lists := sync.Pool{New: func() any {
-		list := make([]pipeline.Item, 0, len(items))
-		return &list
-	}}
-	return side{"score-filter", func() error { // as a build runs it: it lends the memory of a list
-		spare := lists.Get().(*[]pipeline.Item)
-		defer lists.Put(spare)
-		out, err := writer.RunInto(ctx, query, items, *spare)
+	list := make([]pipeline.Item, 0, len(items))
+	return func() error {
+		out, err := step.RunInto(ctx, query, items, list)
 		if err == nil && (len(out) != 500 || out[0].Score < 0.5) {
 			err = fmt.Errorf("%d items stay, want 500", len(out))
 		}
 		return err
-	}}, nil
+	}
 }
 
 // manyItems are n items as a retriever returns them, half of them with a score of 0.5
