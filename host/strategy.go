@@ -13,8 +13,8 @@ import (
 type Strategy struct {
 	// Finds says how what a call wrote is found.
 	Finds string
-	// Counted says that page faults are counted: after a call without one the system is
-	// not asked what was written. If not, it is asked after each call.
+	// Counted says that page faults are counted: after most calls without one the system
+	// need not be asked what was written. If not, it is asked after each call.
 	Counted bool
 	// Mapped says that linear memories are reserved mappings, which grow without
 	// being copied. If not, they are slices.
@@ -40,7 +40,7 @@ type Strategy struct {
 func (s Strategy) String() string {
 	finds, memory, grown, functions, tables, stacks := s.Finds, "slices", "replaced", "calls of the host", "wazero", "grow"
 	if s.Counted {
-		finds += " (asked for after page faults only)"
+		finds += " (mostly asked for only after page faults)"
 	}
 	if s.Mapped {
 		memory = "reserved mappings"

@@ -7,7 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// The line shows each part of a strategy: no two strategies read the same.
+// Each part of a strategy shows in the line.
 func TestStrategyString(t *testing.T) {
 	plain := host.Strategy{Finds: "comparing everything"}
 	seen := map[string]bool{plain.String(): true}

@@ -35,8 +35,9 @@ func (s *suite) scaling(builds ...func() error) (reading, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	period := pick(s, 60*time.Millisecond, 10*time.Millisecond)
 	var plugin, loop, spare []float64
-	for range pick(s, 50, 2) {
-		p1, err := throughput(1, period, builds[0])
+	for turn := range pick(s, 50, 2) {
+		one := builds[turn%len(builds)]
+		p1, err := throughput(1, period, one)
 		if err != nil {
 			return reading{}, err
 		}
@@ -44,7 +45,7 @@ func (s *suite) scaling(builds ...func() error) (reading, error) {
 		if err != nil {
 			return reading{}, err
 		}
-		alone, err := throughput(2, period, builds[0])
+		alone, err := throughput(2, period, one)
 		if err != nil {
 			return reading{}, err
 		}
@@ -72,9 +73,11 @@ func throughput(cores int, period time.Duration, callers ...func() error) (float
 	start := time.Now().Add(period / 4)
 	for i, f := range callers {
 		all.Go(func() {
-			if _, errs[i] = rate(start, f); errs[i] == nil {
-				rates[i], errs[i] = rate(start.Add(period), f)
+			if _, errs[i] = count(start, f); errs[i] != nil {
+				return
 			}
+			n, err := count(start.Add(period), f)
+			rates[i], errs[i] = float64(n)/time.Since(start).Seconds(), err
 		})
 	}
 	all.Wait()
@@ -88,15 +91,14 @@ func throughput(cores int, period time.Duration, callers ...func() error) (float
 	return total, nil
 }
 
-// rate is how often a second f gets done from now until end.
-func rate(end time.Time, f func() error) (float64, error) {
-	began := time.Now()
+// count is how often f gets done from now until end, once at least.
+func count(end time.Time, f func() error) (int, error) {
 	for n := 1; ; n++ {
 		if err := f(); err != nil {
 			return 0, err
 		}
-		if now := time.Now(); !now.Before(end) {
-			return float64(n) / now.Sub(began).Seconds(), nil
+		if !time.Now().Before(end) {
+			return n, nil
 		}
 	}
 }

@@ -81,6 +81,9 @@ func TestWatchEnds(t *testing.T) {
 // Nothing is known of a memory whose written parts are more than are kept, nor of one that
 // maps another image.
 func TestTracked(t *testing.T) {
+	if Counts() && Finds() != Tracks {
+		t.Error("faults are counted, and writes are not tracked")
+	}
 	if Finds() != Tracks {
 		t.Skip("this system does not track writes")
 	}
@@ -102,6 +105,9 @@ func TestTracked(t *testing.T) {
 	mem[0]++
 	if !restore() {
 		t.Error("not tracked")
+	}
+	if !Counts() {
+		t.Error("tracked, and faults are not counted")
 	}
 	for at := 0; at < len(mem); at += 2 * grain {
 		mem[at]++
