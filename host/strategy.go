@@ -40,7 +40,7 @@ type Strategy struct {
 func (s Strategy) String() string {
 	finds, memory, grown, functions, tables, stacks := s.Finds, "slices", "replaced", "calls of the host", "wazero", "grow"
 	if s.Counted {
-		finds += " (mostly asked for only after page faults)"
+		finds += " (looked for after page faults only, as a rule)"
 	}
 	if s.Mapped {
 		memory = "reserved mappings"
