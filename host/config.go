@@ -39,8 +39,9 @@ type Config struct {
 	// MaxInstances bounds the instances of all plugins together. 0:
 	// DefaultMaxInstances.
 	MaxInstances int
-	// Memory bounds the linear memory of all instances together, and what deep calls
-	// took for their stacks, in bytes. 0: DefaultHostMemory.
+	// Memory bounds the linear memory of all instances together, what deep calls took
+	// for their stacks, and what resets keep a copy of, at most 64 KiB for each memory,
+	// in bytes. 0: DefaultHostMemory.
 	Memory int64
 	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
 	// whose configuration states none.

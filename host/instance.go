@@ -106,6 +106,11 @@ func (in *instance) observe() error {
 // begin prepares the instance for a call.
 func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	in.state.begin(ctx, limit, fuel)
+	in.prepare(fuel)
+}
+
+// prepare is the part of begin that writes to the instance.
+func (in *instance) prepare(fuel int64) {
 	in.kernel.Reset()
 	in.out.reset()
 	in.lin.Refused = false

@@ -21,7 +21,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	in.spoiled = true // until the call is seen to end well
 	good := false
 	defer func() {
-		in.quiet = in.watching.End()
+		in.quiet = in.unwatch()
 		in.state.end()
 		if in.quiet && in.due() {
 			defer runtime.Gosched() // when the instance is back
@@ -35,8 +35,9 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 			p.pool.discard(in)
 		}
 	}()
+	in.state.begin(ctx, timeout, p.limits.Fuel)
 	in.watch()
-	in.begin(ctx, timeout, p.limits.Fuel)
+	in.prepare(p.limits.Fuel)
 	err = f(in)
 	used := in.state.used()
 	in.tendStacks(used, err)

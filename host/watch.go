@@ -15,7 +15,8 @@ import "time"
 // watchMost is about how long a call is watched at most.
 const watchMost = time.Millisecond
 
-// watch begins to watch a call, where the reset after it can make use of that.
+// watch begins to watch a call that has just begun, where the reset after it can make
+// use of that.
 func (in *instance) watch() {
 	if !in.lin.Tracked() {
 		return
@@ -25,11 +26,12 @@ func (in *instance) watch() {
 			return
 		}
 	}
-	in.watching.Begin()
+	in.watching.Begin(in.state.began)
 }
 
-// unwatch gives that up.
-func (in *instance) unwatch() { in.watching.End() }
+// unwatch ends that, and reports whether there was no page fault until now. What is not
+// watched to its end is not known to have had none.
+func (in *instance) unwatch() (quiet bool) { return in.watching.End(in.state.seen) }
 
 // yieldAfter is how often callers let the scheduler run between two calls. Else it stops
 // those who run for 10 ms where they are, mostly within a call: a goroutine that is kept

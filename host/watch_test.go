@@ -72,9 +72,9 @@ func TestWatchIsGivenUp(t *testing.T) {
 	} {
 		quiet := false
 		for range 10 { // a fault of another cause ends a watch too
-			in.watching.Begin()
+			in.watching.Begin(clock())
 			f()
-			quiet = in.watching.End() || quiet
+			quiet = in.unwatch() || quiet
 		}
 		if quiet != (name == "nothing") {
 			t.Errorf("%s: quiet: %t", name, quiet)

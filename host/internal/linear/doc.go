@@ -15,7 +15,8 @@
 // in the memory and is compared at every reset, but is never protected or thrown
 // away again: the fault that brings it back would fall into the next call. Where all
 // that was written was written under a [Watch] that saw no page fault, the pages are
-// those of the time before, and the kernel need not be asked.
+// those of the time before, and the kernel need not be asked. They are then put back from
+// a copy of the memory's own, if it is small.
 //
 // wazero cannot make a memory smaller. [Shrink] does it by setting a field of its
 // memory and growing by one page; [CanShrink] tries that out on a runtime. Where

@@ -143,18 +143,28 @@ func (im *Image) Restore(mem []byte) { im.restore(mem, 0, len(mem)) }
 
 // restore is Restore for the bytes from from to to.
 func (im *Image) restore(mem []byte, from, to int) {
-	first := sort.Search(len(im.runs), func(i int) bool { return im.runs[i].end() > from })
 	at := from
-	for _, r := range im.runs[first:] {
+	for _, r := range im.after(from) {
 		if r.at >= to {
 			break
 		}
-		begin, end := max(r.at, from), min(r.end(), to)
-		wipe(mem[at:begin])
-		put(mem[begin:end], r.bytes[begin-r.at:end-r.at])
-		at = end
+		r = r.clip(from, to)
+		wipe(mem[at:r.at])
+		put(mem[r.at:r.end()], r.bytes)
+		at = r.end()
 	}
 	wipe(mem[at:to])
+}
+
+// after are the runs that do not end before from.
+func (im *Image) after(from int) []run {
+	return im.runs[sort.Search(len(im.runs), func(i int) bool { return im.runs[i].end() > from }):]
+}
+
+// clip is the part of a run that lies between from and to.
+func (r run) clip(from, to int) run {
+	from, to = max(r.at, from), min(r.end(), to)
+	return run{from, r.bytes[from-r.at : to-r.at]}
 }
 
 // put makes dst what src is.

@@ -23,6 +23,8 @@ type Memory struct {
 	image  *Image
 	resets int
 	track  *track
+	// near is room for a copy of parts of the image, accounted for.
+	near []byte
 	// Refused notes that growth was refused since the flag was last cleared.
 	Refused bool
 }
@@ -138,11 +140,11 @@ func (m *Memory) hold(n int64) bool {
 // Free implements experimental.LinearMemory. Every view of the memory is invalid
 // afterwards, even to read.
 func (m *Memory) Free() {
-	if m.held > 0 {
-		m.account(-m.held)
+	if held := m.held + int64(len(m.near)); held > 0 {
+		m.account(-held)
 	}
 	if m.mapped != nil {
 		release(m.mapped)
 	}
-	m.mapped, m.buf, m.held, m.limit, m.image, m.track = nil, nil, 0, 0, nil, nil
+	m.mapped, m.buf, m.near, m.held, m.limit, m.image, m.track = nil, nil, nil, 0, 0, nil, nil
 }

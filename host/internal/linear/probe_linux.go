@@ -132,23 +132,24 @@ func (t *tracker) counted() bool {
 	if t.protect(mem) != nil {
 		return false
 	}
-	var w Watch
 	for at := 0; at < len(mem); at += page {
 		value := mem[at] // to read has a fault of its own
-		w.Begin()
+		var w Watch      // which must not count that one
+		w.Begin(0)
 		if at/page%2 == 0 {
 			mem[at] = value + 1
 		} else {
 			_, err = syscall.Pread(int(tr.file.file.Fd()), mem[at:at+1], 0)
 		}
-		if w.End() || err != nil {
+		if w.End(0) || err != nil {
 			return false
 		}
 	}
+	var w Watch
 	for range 10 {
-		w.Begin()
+		w.Begin(0)
 		mem[0]++
-		if w.End() {
+		if w.End(0) {
 			return true
 		}
 	}

@@ -133,23 +133,17 @@ type track struct {
 	// written once stays among them.
 	found [64]region
 	known []region
-}
-
-// again calls f for the parts of mem that were found last, and reports whether they are
-// known.
-func (t *track) again(mem []byte, f func(from, to int)) bool {
-	base := address(mem)
-	for _, r := range t.known {
-		f(int(r.start-base), int(r.end-base))
-	}
-	return t.known != nil
+	// source holds what the known parts are to become, nil until they are put back again:
+	// own, or the image.
+	source *Image
+	own    Image
 }
 
 // written calls f for each part of mem, all of it protected once, that may have
 // been written since.
 func (t *track) written(mem []byte, f func(from, to int)) error {
 	fd, found, base := t.pagemap.Fd(), &t.found, address(mem)
-	t.known = nil
+	t.known, t.source = nil, nil
 	for at, end := base, base+uint64(len(mem)); at < end; {
 		s := scan{size: uint64(unsafe.Sizeof(scan{})), start: at, end: end,
 			vec: uint64(uintptr(unsafe.Pointer(found))), vecLen: uint64(len(found)), mask: pageIsWritten, result: pageIsWritten}
@@ -198,7 +192,7 @@ func (m *Memory) restoreOwn(mem []byte, quiet bool) bool {
 		}
 		return p.own(mem, restore) == nil
 	}
-	if !quiet || !m.track.again(mem, restore) {
+	if !quiet || !m.again(mem) {
 		if m.track.written(mem[:im.size], restore) != nil {
 			return false
 		}

@@ -15,3 +15,6 @@ func faults() int64 {
 	}
 	return u.Minflt + u.Majflt
 }
+
+// thread is the number of this thread.
+func thread() int { return syscall.Gettid() }
