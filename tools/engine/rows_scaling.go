@@ -35,7 +35,7 @@ func (s *suite) scaling(builds ...func() error) (reading, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	period := pick(s, 60*time.Millisecond, 10*time.Millisecond)
 	var plugin, loop, spare []float64
-	for turn := range pick(s, 50, 2) {
+	for turn := range pick(s, 100, 2) {
 		one := builds[turn%len(builds)]
 		p1, err := throughput(1, period, one)
 		if err != nil {
