@@ -58,8 +58,8 @@ func Finds() Finder {
 	return Tracks
 }
 
-// Counts says whether page faults are counted, so that a call without one need not be
-// asked about, found out by trying.
+// Counts says whether writes are tracked and page faults counted, so that a call without
+// one need not be asked about, found out by trying.
 func Counts() bool {
 	t, err := writes()
 	return err == nil && t.counts
