@@ -79,11 +79,15 @@ func TestFuelLimit(t *testing.T) {
 	checkReason(t, err, abi.ReasonFuel)
 }
 
+// offerWASI names both places where WASI is switched on, as they are spelled.
+const offerWASI = `(offer them: wasi: true of the instance, or --wasi of plugin call)`
+
 func TestCallCommand(t *testing.T) {
 	h := newHost(t, host.Config{})
 	spec := fixture(t, "foreign-command").Spec
-	if _, err := h.Load(t.Context(), spec, host.PluginConfig{}); !errors.Is(err, host.ErrConfig) {
-		t.Errorf("loaded without WASI: error %v", err)
+	want := `plugin "foreign-command": the module imports WASI functions: invalid configuration ` + offerWASI
+	if _, err := h.Load(t.Context(), spec, host.PluginConfig{}); !errors.Is(err, host.ErrConfig) || err.Error() != want {
+		t.Errorf("loaded without WASI: error %v\nwant %s", err, want)
 	}
 	p := load(t, h, "foreign-command", host.PluginConfig{WASI: true})
 	for range 2 {

@@ -32,8 +32,8 @@ type linked struct {
 	circle *circle
 }
 
-// CheckLinks refuses links that [Host.Load] would refuse for a module, on a host
-// without functions of the embedder's. wasi says that the module is offered the
+// CheckLinks refuses imports and links that [Host.Load] would refuse for a module, on a
+// host without functions of the embedder's. wasi says that the module is offered the
 // functions of WASI, as in [PluginConfig]. Errors: ErrImport, ErrSignature, ErrConfig.
 func CheckLinks(spec *Spec, links []Link, wasi bool) error {
 	p := &Plugin{host: &Host{}, spec: spec, cfg: PluginConfig{Links: links, WASI: wasi}}
@@ -43,6 +43,9 @@ func CheckLinks(spec *Spec, links []Link, wasi bool) error {
 // checkLinks holds the imports of the module and of its links against what there
 // is, and puts the links into the order in which they are made.
 func (p *Plugin) checkLinks() error {
+	if p.spec.WASI && !p.offersWASI() {
+		return fmt.Errorf("the module imports WASI functions: %w (%s)", ErrConfig, wasiRemedy)
+	}
 	byName := map[string]*Spec{}
 	for _, l := range p.cfg.Links {
 		switch {
@@ -55,7 +58,7 @@ func (p *Plugin) checkLinks() error {
 		case !l.Spec.Foreign:
 			return fmt.Errorf("link %q: %w (only modules that do not speak the contract can be linked)", l.Name, ErrConfig)
 		case l.Spec.WASI && !p.offersWASI():
-			return fmt.Errorf("link %q imports WASI functions: %w (switch wasi on)", l.Name, ErrConfig)
+			return fmt.Errorf("link %q imports WASI functions: %w (%s)", l.Name, ErrConfig, wasiRemedy)
 		}
 		byName[l.Name] = l.Spec
 	}

@@ -267,6 +267,8 @@ func TestBadLinks(t *testing.T) {
 			`plugin "link-main": link "anchor:meter": invalid configuration (the name is taken by this host)`},
 		{"link-main", []host.Link{link("lib", "no-change")}, host.ErrConfig,
 			`plugin "link-main": link "lib": invalid configuration (only modules that do not speak the contract can be linked)`},
+		{"link-main", []host.Link{link("lib", "foreign-command")}, host.ErrConfig,
+			`plugin "link-main": link "lib" imports WASI functions: invalid configuration ` + offerWASI},
 	} {
 		_, err := newHost(t, host.Config{}).Load(t.Context(), fixture(t, tc.main).Spec, host.PluginConfig{Links: tc.links})
 		if !errors.Is(err, tc.kind) || err.Error() != tc.want {

@@ -97,9 +97,6 @@ func (p *Plugin) configure() error {
 	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), checkState(p.cfg.State), p.cfg.Limits.check()); err != nil {
 		return err
 	}
-	if p.spec.Foreign && p.spec.WASI && !p.cfg.WASI {
-		return fmt.Errorf("the module imports WASI functions: %w (switch wasi on for it)", ErrConfig)
-	}
 	if !p.spec.memory {
 		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\"; without, it can only be linked to another)", ErrNoExport)
 	}

@@ -21,6 +21,9 @@ const (
 	oldEnvPrefix = "extism_"
 )
 
+// wasiRemedy is the remedy where a module imports functions that it is not offered.
+const wasiRemedy = "offer them: wasi: true of the instance, or --wasi of plugin call"
+
 // wasiFunctions are the WASI functions of wazero by name.
 var wasiFunctions = sync.OnceValue(func() map[string]api.FunctionDefinition {
 	ctx := context.Background()

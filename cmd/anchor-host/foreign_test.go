@@ -64,6 +64,26 @@ steps:
 	}
 }
 
+// A configuration that offers no WASI to a module that needs it is found before the
+// build, where the module is named.
+func TestMissingWASIIsValidated(t *testing.T) {
+	for _, tc := range []struct{ instance, want string }{
+		{"{plugin: foreign-command}", ":5:9: instances.tool: the module imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)"},
+		{"{plugin: foreign-command, wasi: true}", ""},
+	} {
+		file := writeConfig(t, "instances:\n  tool: "+tc.instance+"\nsteps:\n  - {name: a, instance: tool, function: exit_2}\n")
+		code, _, stderr := run(t, "", "config", "validate", "-c", file)
+		if (code == codeOK) != (tc.want == "") || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%s: exit code %d, stderr:\n%s", tc.instance, code, stderr)
+		}
+	}
+	file := writeConfig(t, "steps:\n  - {name: a, plugin: foreign-command, function: exit_2}\n")
+	code, _, stderr := run(t, "", "config", "validate", "-c", file)
+	if want := `:5:5: steps[0]: plugin "foreign-command": the module imports WASI functions`; code != codeInvalid || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+}
+
 // Modules are linked in the configuration.
 func TestLinkedSteps(t *testing.T) {
 	config := func(links string) string {

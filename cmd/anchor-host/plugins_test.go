@@ -297,6 +297,8 @@ func TestPluginCall(t *testing.T) {
 		{"deadline", []string{module("spin-forever"), "anchor_filter", "--timeout", "50ms"}, codeLimit, "", "anchor-host: plugin \"spin-forever\": anchor_filter: timeout: "},
 		{"fuel", []string{module("spin-forever"), "anchor_filter", "--timeout", "30s", "--fuel", "100000"}, codeLimit, "", "anchor-host: plugin \"spin-forever\": anchor_filter: fuel: "},
 		{"refused", []string{module("http-ungranted"), "anchor_filter"}, codeRefused, "", "anchor-host: plugin \"http-ungranted\": anchor_filter: denied: "},
+		{"no WASI", []string{module("foreign-command"), "_start"}, codeInvalid, "", "imports WASI functions: invalid configuration (offer them: wasi: true of the instance, or --wasi of plugin call)\n"},
+		{"WASI", []string{module("foreign-command"), "_start", "--wasi"}, codeOK, "", "hello"},
 		{"no such function", []string{module("keep-first"), "anchor_filtre"}, codeInvalid, "", "function \"anchor_filtre\""},
 		{"no such file", []string{"none.wasm", "f"}, codeNotFound, "", "anchor-host: "},
 		{"bad set", []string{module("keep-first"), "f", "--set", "novalue"}, codeUsage, "", "anchor-host: flag --set: want KEY=VALUE, got \"novalue\" (see: anchor-host plugin call --help)\n"},

@@ -98,7 +98,7 @@ func (v *validator) instance(name string, i config.Instance) {
 	if links, link, missing := v.catalog.links(i); missing != nil {
 		v.find(at+".links."+link, missing)
 	} else if err := host.CheckLinks(spec, links, i.WASI); err != nil {
-		v.find(strict.Join(at, "links"), err)
+		v.find(atLinks(at, i), err)
 	}
 	if spec.Foreign {
 		return
@@ -109,6 +109,15 @@ func (v *validator) instance(name string, i config.Instance) {
 	for _, note := range CompareGrants(spec.Manifest.Permissions, i.Grants) {
 		v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q %s", name, note))
 	}
+}
+
+// atLinks is where an error of an instance's imports stands: at its links, if it
+// states any.
+func atLinks(at string, i config.Instance) string {
+	if len(i.Links) == 0 {
+		return at
+	}
+	return strict.Join(at, "links")
 }
 
 // use checks that the plugin at a place offers what the place needs.
