@@ -19,7 +19,7 @@ var badSpecs = []struct {
 	{"empty", host.ErrNotWasm, `plugin "empty": not a WebAssembly module: the file is empty`},
 	{"export-wrong-signature", host.ErrSignature, `plugin "export-wrong-signature": export "anchor_filter" has type (i32) -> (i32): wrong signature (want () -> (i32))`},
 	{"import-unknown-function", host.ErrImport, `plugin "import-unknown-function": import "config_gett" of module "extism:host/env": unusable import (did you mean "config_get"?)`},
-	{"import-unknown-module", host.ErrImport, `plugin "import-unknown-module": import "load" of module "wasi_nn": unusable import (the host offers the modules extism:host/env, extism:host/user and wasi_snapshot_preview1)`},
+	{"import-unknown-module", host.ErrImport, `plugin "import-unknown-module": import "load" of module "wasi_nn": unusable import (the host offers the modules extism:host/env, extism:host/user and wasi_snapshot_preview1; functions of the embedder, host.NewFunction in Config.Functions, belong into extism:host/user)`},
 	{"import-wrong-signature", host.ErrSignature, `plugin "import-wrong-signature": import "alloc" of module "extism:host/env" has type (i32) -> (i32): wrong signature (want (i64) -> (i64))`},
 	{"manifest-contradiction", host.ErrManifest, `plugin "manifest-contradiction": plugin.yaml: manifest: operations.filter.reads[0]: unknown column "scores" (did you mean "score"?)`},
 	{"manifest-missing", host.ErrManifest, `plugin "manifest-missing": the module speaks ABI 1 and has no manifest (put the custom section "anchor.manifest" into it with "anchor-host plugin build", or plugin.yaml beside it in a folder where it is called plugin.wasm)`},

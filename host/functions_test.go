@@ -118,16 +118,37 @@ func TestFunctionsThatAreMissing(t *testing.T) {
 	if want := []string{"extism:host/user.greet", "calc.add"}; strings.Join(spec.Needs, " ") != strings.Join(want, " ") || spec.Portable {
 		t.Errorf("needs %q, portable %v", spec.Needs, spec.Portable)
 	}
-	_, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{})
-	if !errors.Is(err, host.ErrImport) {
-		t.Error(err)
-	}
 	wrong := calc
 	wrong.Params = wrong.Params[:1]
 	fs := []host.Function{wrong, host.NewFunction(host.UserModule, "greet", hello)}
-	_, err = newHost(t, host.Config{Functions: fs}).Load(t.Context(), spec, host.PluginConfig{})
+	_, err := newHost(t, host.Config{Functions: fs}).Load(t.Context(), spec, host.PluginConfig{})
 	if want := `plugin "user-functions": import "add" of module "calc" has type (f64, f64) -> (f64): wrong signature (want (f64) -> (f64))`; !errors.Is(err, host.ErrSignature) || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
+
+// An import that nobody offers is refused with the names that are near, those there
+// are, and the places where others are stated.
+func TestFunctionsNobodyOffers(t *testing.T) {
+	greet := `plugin "user-functions": import "greet" of module "extism:host/user": unusable import (`
+	add := `plugin "user-functions": import "add" of module "calc": unusable import (`
+	f := func(module, name string) host.Function { return host.NewFunction(module, name, hello) }
+	for _, tc := range []struct {
+		functions []host.Function
+		want      string
+	}{
+		{nil, greet + offerIt(host.UserModule)},
+		{[]host.Function{f(host.UserModule, "greets"), calc},
+			greet + `did you mean "greets"? the embedder offers extism:host/user.greets, calc.add; ` + offerIt(host.UserModule)},
+		{[]host.Function{f(host.UserModule, "greet"), f("calcs", "add")},
+			add + `did you mean module "calcs"? the embedder offers extism:host/user.greet, calcs.add; ` + offerIt("calc")},
+		{[]host.Function{f(host.UserModule, "greet"), f("calc", "multiply")},
+			add + `the embedder offers extism:host/user.greet, calc.multiply; ` + offerIt("calc")},
+	} {
+		_, err := newHost(t, host.Config{Functions: tc.functions}).Load(t.Context(), fixture(t, "user-functions").Spec, host.PluginConfig{})
+		if !errors.Is(err, host.ErrImport) || err.Error() != tc.want+")" {
+			t.Errorf("error %v\nwant  %s)", err, tc.want)
+		}
 	}
 }
 

@@ -100,13 +100,42 @@ func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 		case f != nil:
 			have = f.signature()
 		default:
-			return fmt.Errorf("import %q of module %q: %w (%s)", oneLine(im.Name), oneLine(im.Module), ErrImport, importHint(im.Module, im.Name))
+			return fmt.Errorf("import %q of module %q: %w (%s)", oneLine(im.Name), oneLine(im.Module), ErrImport, p.offerHint(im))
 		}
 		if have != im.Func.String() {
 			return fmt.Errorf("import %q of module %q has type %s: %w (want %s)", oneLine(im.Name), oneLine(im.Module), im.Func, ErrSignature, have)
 		}
 	}
 	return nil
+}
+
+// offerHint says how an import that nothing offers can be offered: which name was
+// probably meant, which there are, and where others are stated.
+func (p *Plugin) offerHint(im wasmbin.Import) string {
+	names := offeredIn(im.Module)
+	var modules, all []string
+	for _, l := range p.cfg.Links {
+		modules = append(modules, l.Name)
+	}
+	for i := range p.host.cfg.Functions {
+		f := &p.host.cfg.Functions[i]
+		modules, all = append(modules, f.Module), append(all, f.fullName())
+		if f.Module == im.Module {
+			names = append(names, f.Name)
+		}
+	}
+	var hint string
+	if near := abi.Nearest(im.Name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? ", near)
+	} else if near := abi.Nearest(im.Module, modules); near != "" && near != im.Module {
+		hint = fmt.Sprintf("did you mean module %q? ", near)
+	}
+	if len(all) > 0 {
+		hint += "the embedder offers " + orNothing(all) + "; "
+	}
+	module := oneLine(im.Module)
+	return fmt.Sprintf("%slink a module: links: {%s: PLUGIN} of the instance, or --link %s=FILE.wasm of plugin call; "+
+		"or embed the host and register the function: host.NewFunction in Config.Functions", hint, module, module)
 }
 
 // importsFrom reports whether the module imports from one of that name.

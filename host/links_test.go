@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -243,6 +244,12 @@ func TestLinkThatRecursesWhenItStarts(t *testing.T) {
 	}
 }
 
+// offerIt names all the places where a function is offered to a guest.
+func offerIt(module string) string {
+	return fmt.Sprintf("link a module: links: {%s: PLUGIN} of the instance, or --link %s=FILE.wasm of plugin call; "+
+		"or embed the host and register the function: host.NewFunction in Config.Functions", module, module)
+}
+
 func TestBadLinks(t *testing.T) {
 	link := func(name, fix string) host.Link { return host.Link{Name: name, Spec: fixture(t, fix).Spec} }
 	for _, tc := range []struct {
@@ -252,7 +259,9 @@ func TestBadLinks(t *testing.T) {
 		want  string
 	}{
 		{"link-main", nil, host.ErrImport,
-			`plugin "link-main": import "shout" of module "lib": unusable import (the host offers the modules extism:host/env, extism:host/user and wasi_snapshot_preview1)`},
+			`plugin "link-main": import "shout" of module "lib": unusable import (` + offerIt("lib") + `)`},
+		{"link-main", []host.Link{link("libb", "link-lib")}, host.ErrImport,
+			`plugin "link-main": import "shout" of module "lib": unusable import (did you mean module "libb"? ` + offerIt("lib") + `)`},
 		{"link-thief", lib(t), host.ErrImport,
 			`plugin "link-thief": import "anchor:start" of module "lib": unusable import (the linked module exports _initialize, calls, grow, shout, spin, starts, trap)`},
 		{"link-type", lib(t), host.ErrSignature,

@@ -69,16 +69,22 @@ func offered(module, name string) (signature, bool) {
 	return signature(s.String()), ok
 }
 
+// offeredIn are the names of this host's own functions in a module of Extism.
+func offeredIn(module string) []string {
+	var names []string
+	for _, s := range abi.Imports {
+		if s.Module == module {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
 // importHint says what an author can do about an import that is not offered.
 func importHint(module, name string) string {
 	switch module {
 	case abi.EnvModule, abi.UserModule:
-		var names []string
-		for _, s := range abi.Imports {
-			if s.Module == module {
-				names = append(names, s.Name)
-			}
-		}
+		names := offeredIn(module)
 		if near := abi.Nearest(name, names); near != "" {
 			return fmt.Sprintf("did you mean %q?", near)
 		}
@@ -86,5 +92,6 @@ func importHint(module, name string) string {
 	case wasiModule:
 		return "the function is not part of WASI preview 1"
 	}
-	return fmt.Sprintf("the host offers the modules %s, %s and %s", abi.EnvModule, abi.UserModule, wasiModule)
+	return fmt.Sprintf("the host offers the modules %s, %s and %s; functions of the embedder, host.NewFunction in Config.Functions, belong into %s",
+		abi.EnvModule, abi.UserModule, wasiModule, abi.UserModule)
 }
