@@ -21,6 +21,9 @@ func Borrowable(p *Plugin) bool {
 	return !p.pool.closed
 }
 
+// NetworkRemedy is what an error of the network says to do.
+var NetworkRemedy = networkRemedy
+
 // FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
 func FixedStacks(p *Plugin) bool { return p.engine.stacks }
 

@@ -39,6 +39,15 @@ func denied(what, key string) *fault {
 	return &fault{code: abi.ReasonDenied, err: fmt.Errorf("%s is not permitted", what), remedy: "grant it with " + key}
 }
 
+// asked adds to the key of a grant that the manifest has to ask for it. A foreign
+// module has none.
+func asked(key string, foreign bool) string {
+	if foreign {
+		return key
+	}
+	return key + ", and ask for it in the manifest's permissions"
+}
+
 // remedies are what an operator can do about each reason.
 var remedies = map[abi.Reason]string{
 	abi.ReasonTimeout:        "raise limits.timeout, or have the plugin do less",

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func httpRequest(c *callState, s []uint64) {
 	case errors.As(err, &f):
 		panic(f)
 	case err != nil && in.plugin.spec.Foreign:
-		panic(&fault{code: abi.ReasonTrap, err: err})
+		panic(&fault{code: abi.ReasonTrap, err: err, remedy: networkRemedy(err)})
 	case err != nil:
 		in.out.line("warn", oneLine(err.Error()))
 		return
@@ -116,7 +117,7 @@ type httpAnswer struct {
 // any other error is the network's.
 func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	if h.rule == nil {
-		return httpAnswer{}, denied("http", "grants.http, and ask for it in the manifest's permissions")
+		return httpAnswer{}, denied("http", asked("grants.http", c.inst.plugin.spec.Foreign))
 	}
 	switch {
 	case len(doc) > maxHTTPDocument:
@@ -138,7 +139,7 @@ func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	content, err := io.ReadAll(io.LimitReader(resp.Body, max(h.limit, h.limit+1))) // which may wrap around
 	switch {
 	case err != nil:
-		return httpAnswer{}, networkError(c, req, err)
+		return httpAnswer{}, networkError(c, resp.Request, err)
 	case int64(len(content)) > h.limit:
 		return httpAnswer{}, tooMuchHTTP("http response of more than %d bytes", h.limit)
 	}
@@ -174,7 +175,7 @@ func (h *httpClient) request(ctx context.Context, doc, body []byte) (*http.Reque
 }
 
 // networkError tells the end of the call's time and what is not permitted from
-// failures of the network.
+// failures of the network, which are a *url.Error that names the hop.
 func networkError(c *callState, req *http.Request, err error) error {
 	if f := c.check(); f != nil {
 		return f
@@ -183,24 +184,56 @@ func networkError(c *callState, req *http.Request, err error) error {
 	if errors.As(err, &f) {
 		return f
 	}
+	ue := &url.Error{Op: req.Method, URL: req.URL.Redacted(), Err: err}
+	var hop *url.Error
+	if errors.As(err, &hop) {
+		ue.Err = hop.Err
+		if u, err := url.Parse(hop.URL); err == nil && u.Host != "" { // it may be what a server stated
+			ue.Op, ue.URL = strings.ToUpper(hop.Op), u.Redacted()
+		}
+	}
+	return as(ue, fmt.Errorf("http %s %s: %w", ue.Op, ue.URL, ue.Err))
+}
+
+// networkRemedy says which host a request did not reach, and why. It is for guests
+// that such an error ends: their authors have no part in it.
+func networkRemedy(err error) string {
+	host := "the host"
 	var ue *url.Error
 	if errors.As(err, &ue) {
-		err = ue.Err
+		if u, err := url.Parse(ue.URL); err == nil {
+			host = fmt.Sprintf("host %q", clip(u.Hostname(), maxWords))
+		}
 	}
-	return fmt.Errorf("http %s %s: %w", req.Method, req.URL.Redacted(), err)
+	var name *net.DNSError
+	var dial *net.OpError
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &name) && name.IsNotFound:
+		return host + " has no address: check the name, and the name server of this machine"
+	case errors.As(err, &name):
+		return "the name server of this machine did not resolve " + host + ": check it and the network"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return host + " could not be reached: check that it serves this port, and the network"
+	case errors.As(err, &cert):
+		return host + " has a certificate that this machine does not trust: check both"
+	}
+	return host + " or the network failed the request, not the plugin"
 }
 
 // check holds a request, or the next hop of one, to the rule.
 func (r *httpRule) check(method string, u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return denied("http to "+oneLine(u.Redacted()), "an http or https address")
+		f := denied("http to "+oneLine(u.Redacted()), "")
+		f.remedy = "only http and https can be granted"
+		return f
 	}
 	host := u.Hostname()
 	if !r.hostAllowed(host) {
-		return denied(fmt.Sprintf("http to host %q", oneLine(host)), "grants.http.hosts, and ask for it in the manifest's permissions")
+		return denied(fmt.Sprintf("http to host %q", oneLine(host)), asked("grants.http.hosts", r.foreign))
 	}
 	if !r.methodAllowed(host, method) {
-		return denied(fmt.Sprintf("http method %s to host %q", oneLine(method), oneLine(host)), "grants.http.methods, and ask for it in the manifest's permissions")
+		return denied(fmt.Sprintf("http method %s to host %q", oneLine(method), oneLine(host)), asked("grants.http.methods", r.foreign))
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package host_test
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -128,6 +130,91 @@ func TestHTTPUnreachable(t *testing.T) {
 	perr := checkReason(t, err, abi.ReasonGuestError)
 	if !strings.Contains(perr.Error(), "no answer") || !strings.Contains(perr.Log, "connection refused") {
 		t.Errorf("error %v, log %q", perr, perr.Log)
+	}
+}
+
+// brokenServer redirects to where the query says, and in circles at /round, and breaks
+// off what else it is asked for.
+func brokenServer(t *testing.T) (address, secure string) {
+	t.Helper()
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		if r.URL.Path == "/round" {
+			http.Redirect(w, r, "/round", http.StatusFound)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	})
+	plain, tls := httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	tls.StartTLS()
+	t.Cleanup(func() { plain.Close(); tls.Close() })
+	return plain.URL, tls.URL
+}
+
+// Extism lets a request that fails end the call of a foreign module: the error says
+// what the network did, and leaves the author out of it. The name with two dots is
+// one that no resolver asks a server for.
+func TestForeignHTTPFailures(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	broken, untrusted := brokenServer(t)
+	grant := &host.HTTPGrant{Hosts: []string{"127.0.0.1", "no..host"}, Private: true}
+	for _, tc := range []struct {
+		name, url string
+		grant     *host.HTTPGrant
+		reason    abi.Reason
+		want      []string
+	}{
+		{"refused", gone.URL + "/a", grant, abi.ReasonTrap, []string{
+			"get: trap: http GET " + gone.URL + "/a: dial tcp ", `(host "127.0.0.1" could not be reached: check that it serves this port, and the network)`}},
+		{"no such name", "http://no..host/", grant, abi.ReasonTrap, []string{
+			"no such host", `(host "no..host" has no address: check the name, and the name server of this machine)`}},
+		{"redirect to no such name", broken + "/?to=http://no..host/b", grant, abi.ReasonTrap, []string{
+			"trap: http GET http://no..host/b: ", `(host "no..host" has no address: `}},
+		{"redirects without end", broken + "/round", grant, abi.ReasonTrap, []string{
+			`/round: more than 10 redirects (host "127.0.0.1" or the network failed the request, not the plugin)`}},
+		{"broken off", broken, grant, abi.ReasonTrap, []string{
+			`EOF (host "127.0.0.1" or the network failed the request, not the plugin)`}},
+		{"certificate", untrusted, grant, abi.ReasonTrap, []string{
+			`(host "127.0.0.1" has a certificate that this machine does not trust: check both)`}},
+		{"no grant", broken, nil, abi.ReasonDenied, []string{"http is not permitted (grant it with grants.http)"}},
+		{"other host", "http://other.test/", grant, abi.ReasonDenied, []string{`http to host "other.test" is not permitted (grant it with grants.http.hosts)`}},
+		{"other scheme", "ftp://127.0.0.1/", grant, abi.ReasonDenied, []string{"http to ftp://127.0.0.1/ is not permitted (only http and https can be granted)"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := load(t, newHost(t, host.Config{}), "foreign-http", host.PluginConfig{Grants: host.Grants{HTTP: tc.grant}})
+			_, err := p.Call(t.Context(), "get", fmt.Appendf(nil, `{"url":%q}`, tc.url))
+			perr := checkReason(t, err, tc.reason)
+			for _, want := range tc.want {
+				if !strings.Contains(perr.Error(), want) {
+					t.Errorf("error %v\nlacks %s", perr, want)
+				}
+			}
+		})
+	}
+}
+
+// A name server that fails is told from a name that does not exist.
+func TestNetworkRemedy(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{&net.DNSError{Err: "no such host", Name: "x.test", IsNotFound: true}, `host "x.test" has no address: check the name, and the name server of this machine`},
+		{&net.DNSError{Err: "server misbehaving", Name: "x.test"}, `the name server of this machine did not resolve host "x.test": check it and the network`},
+	} {
+		err := &url.Error{Op: "Get", URL: "http://x.test/", Err: &net.OpError{Op: "dial", Net: "tcp", Err: tc.err}}
+		if got := host.NetworkRemedy(err); got != tc.want {
+			t.Errorf("%v: %s", tc.err, got)
+		}
+	}
+	long := &url.Error{Op: "Get", URL: "http://" + strings.Repeat("a\u202e", 10_000), Err: io.EOF}
+	if got := host.NetworkRemedy(long); len(got) > 1000 || strings.Contains(got, "\u202e") {
+		t.Errorf("a name as the guest states it: %q", got)
 	}
 }
 

@@ -48,7 +48,7 @@ func kvSet(c *callState, s []uint64) {
 // store is the key-value store of the plugin; without a grant the call ends.
 func (in *instance) store() *kvStore {
 	if in.plugin.kv == nil {
-		panic(denied("kv", "grants.kv, and ask for it in the manifest's permissions"))
+		panic(denied("kv", asked("grants.kv", in.plugin.spec.Foreign)))
 	}
 	in.outside = true
 	return in.plugin.kv
@@ -59,7 +59,7 @@ func (in *instance) store() *kvStore {
 func countTokens(c *callState, s []uint64) {
 	p := c.inst.plugin
 	if !slices.Contains(p.granted.services, ServiceCountTokens) {
-		panic(denied("service "+ServiceCountTokens, "grants.services, and ask for it in the manifest's permissions"))
+		panic(denied("service "+ServiceCountTokens, asked("grants.services", p.spec.Foreign)))
 	}
 	text, _ := c.inst.kernel.Bytes(s[0])
 	if len(text) > maxTokenText {
