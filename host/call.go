@@ -14,7 +14,7 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", len(input), limit)
 	}
 	if !in.kernel.SetInput(input) {
-		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", len(input))
+		return 0, nil, in.noInput(len(input))
 	}
 	in.stack[0] = 0
 	if err := in.enter(export); err != nil && (!in.bare || !exitedWell(err)) {

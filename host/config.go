@@ -41,7 +41,9 @@ type Config struct {
 	MaxInstances int
 	// Memory bounds the linear memory of all instances together, what deep calls took
 	// for their stacks, and what resets keep a copy of, at most 64 KiB for each memory,
-	// in bytes. 0: DefaultHostMemory.
+	// in bytes. Of an image that instances share (state: reset, on Linux) each counts
+	// for what calls made its own, from the end of the first that did, and further ones
+	// from their beginning. 0: DefaultHostMemory.
 	Memory int64
 	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
 	// whose configuration states none.

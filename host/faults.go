@@ -60,6 +60,12 @@ var remedies = map[abi.Reason]string{
 	abi.ReasonBusy:           "raise limits.instances or limits.queue_timeout",
 }
 
+// What to do where all plugins together have as much as they may.
+const (
+	moreMemory    = "raise plugins.memory, Config.Memory of the host"
+	moreInstances = "raise plugins.max_instances, Config.MaxInstances of the host"
+)
+
 // noRemedy as a fault's remedy suppresses the reason's usual one.
 const noRemedy = " "
 
@@ -79,7 +85,7 @@ func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError
 	f := in.faultOf(err)
 	e := &PluginError{Plugin: p.name, Operation: op, Code: f.code, Err: f.err, Remedy: f.remedy}
 	if e.Remedy == "" {
-		e.Remedy = remedies[e.Code]
+		e.Remedy = in.remedy(e.Code)
 	}
 	var start *initError
 	if errors.As(err, &start) && e.Code != abi.ReasonBusy {
@@ -145,7 +151,7 @@ func (in *instance) faultOf(err error) *fault {
 	case errors.As(err, &exit):
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
 	case in != nil && in.refused():
-		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+		return in.needsMore()
 	case in != nil && overflowed(err):
 		return in.tooDeep(err)
 	}
@@ -158,8 +164,36 @@ func (in *instance) explain(f *fault) *fault {
 	if in == nil || !in.refused() || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
 		return f
 	}
+	if in.crowded {
+		return &fault{f.code, f.err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", moreMemory, f.code)}
+	}
 	return &fault{f.code, f.err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
 		abi.FormatSize(in.plugin.limits.Memory), f.code)}
+}
+
+// needsMore is the fault of a guest that was refused memory and gave up.
+func (in *instance) needsMore() *fault {
+	if in.crowded {
+		return faultf(abi.ReasonMemory, "needs more than the host has room for, %s for all plugins together",
+			abi.FormatSize(in.plugin.host.memory.limit))
+	}
+	return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+}
+
+// noInput is the fault of a guest with no room for an input of n bytes.
+func (in *instance) noInput(n int) *fault {
+	if in.crowded {
+		return &fault{abi.ReasonInputTooLarge, fmt.Errorf("the host has no room for an input of %d bytes", n), moreMemory}
+	}
+	return faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
+}
+
+// remedy is what an operator can do about a reason. in may be nil.
+func (in *instance) remedy(r abi.Reason) string {
+	if r == abi.ReasonMemory && in != nil && in.crowded {
+		return moreMemory
+	}
+	return remedies[r]
 }
 
 // lastWords quotes what a guest wrote before it died: language runtimes write

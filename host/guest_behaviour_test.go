@@ -202,9 +202,10 @@ func TestHostLimits(t *testing.T) {
 	checkReason(t, err, abi.ReasonBusy)
 
 	h = newHost(t, host.Config{Memory: 128 << 10})
-	load(t, h, "no-change", host.PluginConfig{})
-	load(t, h, "trap", host.PluginConfig{})
-	_, err = h.Load(t.Context(), fixture(t, "exit").Spec, host.PluginConfig{})
+	keep := host.PluginConfig{State: host.StateKeep} // what is reset shares its memory with the image
+	load(t, h, "no-change", keep)
+	load(t, h, "trap", keep)
+	_, err = h.Load(t.Context(), fixture(t, "exit").Spec, keep)
 	if perr := checkReason(t, err, abi.ReasonInitFailed); !strings.Contains(perr.Error(), "memory") {
 		t.Errorf("error %v", perr)
 	}

@@ -94,13 +94,17 @@ func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
 // share has the memories map the image they were taken for, which gives back what
 // the instance holds of it.
 func (in *instance) share(im *image) {
-	in.lin.Map(im.memory)
+	in.lin.Map(im.memory, in.plugin.sharesImage())
 	for i, m := range in.members {
 		if memory := im.members[i].memory; memory != nil {
-			m.lin.Map(memory)
+			m.lin.Map(memory, in.plugin.sharesImage())
 		}
 	}
 }
+
+// sharesImage reports whether what instances share of an image is not accounted for:
+// where they are reset, what they have of their own is found in time.
+func (p *Plugin) sharesImage() bool { return p.state == StateReset }
 
 // uncaptured says why the state of the first instance cannot be captured.
 func (p *Plugin) uncaptured(in *instance) string {

@@ -38,6 +38,8 @@ type instance struct {
 	files *descriptors
 	blind error
 	live  int
+	// crowded says that the host had no room for memory that was asked for.
+	crowded bool
 	// fixed replaces clock and random numbers, nil if they are real.
 	fixed *fixedSources
 	// kernel is the memory of the Extism functions; local is the same, where it
@@ -103,6 +105,16 @@ func (in *instance) observe() error {
 	return nil
 }
 
+// account takes n bytes of the host's memory, or gives back what is negative, and
+// reports whether there was room.
+func (in *instance) account(n int64) bool {
+	if in.plugin.host.memory.change(n) {
+		return true
+	}
+	in.crowded = true
+	return false
+}
+
 // begin prepares the instance for a call.
 func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	in.state.begin(ctx, limit, fuel)
@@ -113,7 +125,7 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 func (in *instance) prepare(fuel int64) {
 	in.kernel.Reset()
 	in.out.reset()
-	in.lin.Refused = false
+	in.lin.Refused, in.crowded = false, false
 	if in.denied != nil {
 		in.denied.Set(0)
 	}

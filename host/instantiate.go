@@ -75,7 +75,7 @@ func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
 func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*instance) error) (*instance, error) {
 	if !p.host.instances.take(1) {
 		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
-			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: "raise the host's instances"})
+			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: moreInstances})
 	}
 	in := &instance{plugin: p, funcs: map[string]api.Function{}}
 	in.newMemory(from)
@@ -105,7 +105,7 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 
 // newMemory makes the memory of the instance.
 func (in *instance) newMemory(from *image) {
-	limit, account := uint64(in.plugin.limits.Memory), in.plugin.host.memory.change
+	limit, account := uint64(in.plugin.limits.Memory), in.account
 	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
 	switch {
 	case in.plugin.engine.portable:
@@ -115,7 +115,7 @@ func (in *instance) newMemory(from *image) {
 		in.lin = linear.New(limit, account)
 		return
 	}
-	in.lin, in.filled = linear.NewFrom(from.memory, limit, account)
+	in.lin, in.filled = linear.NewFrom(from.memory, limit, account, in.plugin.sharesImage())
 }
 
 // bind has wazero use the memory of the instance, if it is one.
@@ -170,7 +170,7 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			mod, err = nil, faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", r)
+			mod, err = nil, in.noStart(r)
 		}
 	}()
 	if mod, err = in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig()); err != nil {
@@ -181,6 +181,14 @@ func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	}
 	m.instances.Add(1)
 	return mod, nil
+}
+
+// noStart is the fault of an instance that wazero could not make, with what it says.
+func (in *instance) noStart(panicked any) *fault {
+	if in.crowded {
+		return faultf(abi.ReasonMemory, "the host has no room for the memory it starts with")
+	}
+	return faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", panicked)
 }
 
 func (in *instance) moduleConfig() wazero.ModuleConfig {

@@ -60,7 +60,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	if !p.usesKernel() || p.engine.linked == nil {
 		return ctx, nil
 	}
-	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, p.host.memory.change)
+	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, in.account)
 	mod, k, err := p.engine.linked.open(linear.Bind(ctx, &countedMemory{Memory: lin, room: &in.room}))
 	if err != nil {
 		lin.Free()
@@ -80,7 +80,7 @@ func (in *instance) resizeKernel(delta int64) bool {
 	if !in.room.change(delta) {
 		return false
 	}
-	if !in.plugin.host.memory.change(delta) {
+	if !in.account(delta) {
 		in.room.change(-delta)
 		return false
 	}

@@ -62,13 +62,24 @@ func (p *Plugin) borrow(ctx context.Context) (*instance, error) {
 	in, err := p.pool.get(ctx, p.limits.QueueTimeout)
 	switch {
 	case errors.Is(err, errBusy):
-		return nil, faultf(abi.ReasonBusy, "no instance came free within %v", p.limits.QueueTimeout)
+		return nil, p.busy(err)
 	case errors.Is(err, ErrClosed):
 		return nil, &fault{code: abi.ReasonBusy, err: fmt.Errorf("the plugin is closed: %w", ErrClosed), remedy: noRemedy}
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, contextFault(ctx)
 	}
 	return in, err
+}
+
+// busy is the fault of a call for which no instance came free. If no other could be made
+// either, raising the plugin's own limits would not help.
+func (p *Plugin) busy(err error) *fault {
+	var cause *PluginError
+	if errors.As(err, &cause) {
+		return &fault{code: abi.ReasonBusy, remedy: cause.Remedy,
+			err: fmt.Errorf("no instance came free within %v, and no other could be made: %w", p.limits.QueueTimeout, cause.Err)}
+	}
+	return faultf(abi.ReasonBusy, "no instance came free within %v", p.limits.QueueTimeout)
 }
 
 // inStep notes the name of the step in an error.

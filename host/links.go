@@ -284,10 +284,10 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 // openLink makes the instance of one link, on a memory of the image if there is
 // one.
 func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*part, error) {
-	limit, account := uint64(in.plugin.limits.Memory), in.plugin.host.memory.change
+	limit, account := uint64(in.plugin.limits.Memory), in.account
 	m := &part{}
 	if from != nil && from.memory != nil {
-		m.lin, m.filled = linear.NewFrom(from.memory, limit, account)
+		m.lin, m.filled = linear.NewFrom(from.memory, limit, account, in.plugin.sharesImage())
 	} else {
 		m.lin = linear.New(limit, account)
 	}

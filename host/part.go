@@ -139,7 +139,9 @@ func (m *part) restore(im *partImage, shrinks, quiet bool) bool {
 		if m.mem.Size() != size && !shrinks {
 			return false
 		}
-		m.lin.Restore(im.memory, m.content(), quiet)
+		if !m.lin.Restore(im.memory, m.content(), quiet) {
+			return false
+		}
 		if !linear.Shrink(m.mem, size) && m.mem.Size() != size {
 			return false
 		}

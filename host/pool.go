@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,8 +55,10 @@ type pool[T comparable] struct {
 	used     []T // to be cleaned
 	cleaning bool
 	total    int // idle, used, lent, being cleaned and in the making
+	making   int // in the making
 	lent     int // to borrowers, or near
 	waiters  []chan turn[T]
+	failed   error // why the last value could not be made, nil if it could
 	closed   bool
 	// life ends the making of values when the pool is closed.
 	life    context.Context
@@ -115,8 +118,8 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 	return nil
 }
 
-// get lends a value, waiting at most wait for one. Errors: errBusy, ErrClosed,
-// the context's, and what make returns.
+// get lends a value, waiting at most wait for one. Errors: errBusy, also with why no
+// other value could be made, ErrClosed, the context's, and what make returns.
 func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 	var none T
 	var deadline time.Time // set by the first wait: most values are there
@@ -199,12 +202,22 @@ func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration
 	case <-ctx.Done():
 		t.err = ctx.Err()
 	case <-timer.C:
-		t.err = errBusy
+		t.err = p.busy()
 	}
 	if !p.forget(ch) { // the turn came at the same moment and must not be lost
 		t = <-ch
 	}
 	return t
+}
+
+// busy is the error of a borrower for whom no value came free in time.
+func (p *pool[T]) busy() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil || p.total >= p.max {
+		return errBusy
+	}
+	return fmt.Errorf("%w: %w", errBusy, p.failed)
 }
 
 // forget removes a waiter and reports whether it was still waiting.
@@ -232,8 +245,13 @@ func (p *pool[T]) grow() {
 		return
 	}
 	p.total++
+	p.making++
 	go func() {
 		v, err := p.make(p.life)
+		p.mu.Lock()
+		p.making--
+		p.failed = err
+		p.mu.Unlock()
 		if err != nil {
 			p.fail(err)
 			return
@@ -243,14 +261,14 @@ func (p *pool[T]) grow() {
 }
 
 // fail tells the first waiter that no value could be made, unless there are
-// values on the way for all who wait, or lent ones that will come back: then none
-// is made before one of those has.
+// values on the way for all who wait, or others that will come back, lent ones or such as
+// are being cleaned: then none is made before one of those has.
 func (p *pool[T]) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	coming := p.total - 1
 	p.abandon()
-	if p.lent > 0 || len(p.waiters) <= coming {
+	if coming > p.making || len(p.waiters) <= coming {
 		return
 	}
 	p.shift() <- turn[T]{err: err}

@@ -195,6 +195,7 @@ func (b *builder) openHost(ctx context.Context) (err error) {
 	b.host, err = host.New(ctx, host.Config{
 		Logger: b.options.Logger, CacheDir: b.options.CacheDir,
 		Tokenizer: b.out.Tokenizer, OnCompile: b.options.OnCompile,
+		Memory: int64(b.config.Plugins.Memory), MaxInstances: b.config.Plugins.MaxInstances,
 	})
 	return err
 }

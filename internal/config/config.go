@@ -36,9 +36,11 @@ type Config struct {
 	Providers     []Provider          `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`
 }
 
-// Plugins says where plugins are.
+// Plugins says where plugins are, and what all of them together may take.
 type Plugins struct {
-	Dir string `key:"dir" default:"plugins" doc:"Folder with <name>/plugin.wasm (and plugin.yaml) or <name>.wasm."`
+	Dir          string `key:"dir" default:"plugins" doc:"Folder with <name>/plugin.wasm (and plugin.yaml) or <name>.wasm."`
+	Memory       Size   `key:"memory" default:"2GiB" doc:"Memory of the instances of all plugins together."`
+	MaxInstances int    `key:"max_instances" min:"1" default:"256" doc:"Instances of all plugins together."`
 }
 
 // FormatOptions are the options of the built-in formats.

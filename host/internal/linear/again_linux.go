@@ -29,7 +29,7 @@ func (m *Memory) again(mem []byte) bool {
 // reports whether there was room.
 func (m *Memory) copyKnown(base uint64) bool {
 	t, size := m.track, 0
-	t.own = Image{size: m.image.size, runs: t.own.runs[:0]}
+	t.own.size, t.own.runs = m.image.size, t.own.runs[:0]
 	for _, k := range t.known {
 		from, to := int(k.start-base), int(k.end-base)
 		for _, r := range m.image.after(from) {

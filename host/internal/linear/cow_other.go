@@ -16,7 +16,7 @@ func (*backing) close() {}
 // track is nothing here: memories map no images.
 type track struct{}
 
-func (*Memory) restoreOwn([]byte, bool) bool { return false }
+func (*Memory) restoreOwn([]byte, bool) (int64, bool) { return 0, false }
 
 // Tracked reports whether Restore gains by being told that no page was written.
 func (*Memory) Tracked() bool { return false }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 	"sort"
+	"sync/atomic"
 )
 
 // Image is the content of a memory at one moment, without the parts that are
@@ -14,6 +15,8 @@ type Image struct {
 	runs []run
 	// file is what memories map, nil where they cannot.
 	file *backing
+	// own is the most that one of them was found to have of its own, in bytes.
+	own atomic.Int64
 }
 
 // run is a part of an image that is not zero.

@@ -130,12 +130,12 @@ func TestMemoriesOfAnImageAreSeparate(t *testing.T) {
 	content[5], content[2*PageSize+1] = 5, 6
 	im := Capture(content)
 	c := &counter{limit: 1 << 30}
-	a, filledA := NewFrom(im, 8*PageSize, c.account)
-	b, filledB := NewFrom(im, 8*PageSize, c.account)
+	a, filledA := NewFrom(im, 8*PageSize, c.account, false)
+	b, filledB := NewFrom(im, 8*PageSize, c.account, false)
 	if !filledA || !filledB {
 		t.Fatal("the image was not mapped")
 	}
-	small, filled := NewFrom(im, 2*PageSize, c.account)
+	small, filled := NewFrom(im, 2*PageSize, c.account, false)
 	if small.Free(); filled {
 		t.Error("the image was mapped into less room than it needs")
 	}
@@ -193,7 +193,7 @@ func TestRestoreFindsAllThatWasWritten(t *testing.T) {
 			if finder > Finds() {
 				t.Skip("this system has better or nothing")
 			}
-			m, filled := NewFrom(im, 64*PageSize, (&counter{limit: 1 << 30}).account)
+			m, filled := NewFrom(im, 64*PageSize, (&counter{limit: 1 << 30}).account, false)
 			defer m.Free()
 			if !filled {
 				im.Fill(m.Reallocate(40 * PageSize))
@@ -266,7 +266,7 @@ func BenchmarkRestore(b *testing.B) {
 	defer im.Free()
 	for finder := Compares; finder <= Finds(); finder++ {
 		b.Run(finder.String(), func(b *testing.B) {
-			m, _ := NewFrom(im, 64*PageSize, func(int64) bool { return true })
+			m, _ := NewFrom(im, 64*PageSize, func(int64) bool { return true }, false)
 			defer m.Free()
 			finders[finder](m)
 			mem := m.Reallocate(52 * PageSize)

@@ -17,7 +17,8 @@ type Memory struct {
 	// mapped is the reservation, nil where the memory is an ordinary slice.
 	mapped []byte
 	buf    []byte
-	held   int64
+	// held is what is accounted for the size, see account.go.
+	held holding
 	// image is what the beginning of the reservation maps, nil if nothing. resets
 	// counts how often it was put back, track follows the writes since.
 	image  *Image
@@ -51,20 +52,24 @@ func (m *Memory) Observe(size uint64) bool { return m.hold(int64(size)) }
 
 // NewFrom is like New for a memory that is to become im. filled says that it
 // maps the image copy-on-write and so holds its content already; if not, it is all
-// zeros.
-func NewFrom(im *Image, limit uint64, account func(delta int64) bool) (m *Memory, filled bool) {
+// zeros. shared is that of Map.
+func NewFrom(im *Image, limit uint64, account func(delta int64) bool, shared bool) (m *Memory, filled bool) {
 	m = New(limit, account)
-	return m, m.Map(im)
+	return m, m.Map(im, shared)
 }
 
 // Map makes the memory map an image copy-on-write from its first byte, and
 // reports whether it does; if not, the memory is as it was. What lies beyond the
-// image stays.
-func (m *Memory) Map(im *Image) bool {
+// image stays. shared says that of the image is accounted for only what a Restore finds
+// to be the memory's own, or what others were seen to have; it must follow each use then.
+func (m *Memory) Map(im *Image, shared bool) bool {
 	if im.file == nil || im.size == 0 || len(m.mapped) < im.size || im.file.mapOver(m.mapped, im.size) != nil {
 		return false
 	}
 	m.image, m.resets, m.track = im, 0, nil
+	if shared && Finds() != Compares {
+		m.share(im)
+	}
 	return true
 }
 
@@ -72,12 +77,16 @@ func (m *Memory) Map(im *Image) bool {
 // the size of the image, and zeroes the rest. A memory that maps the image is
 // asked which of its pages were written, where the system knows; elsewhere all of
 // it is compared. quiet says that all that wrote to the memory since the last Restore
-// did so while a [Watch] was on that saw no fault.
-func (m *Memory) Restore(im *Image, content []byte, quiet bool) {
-	if m.image == im && m.mapped != nil && m.restoreOwn(content, quiet) {
-		return
+// did so while a [Watch] was on that saw no fault. It reports whether there was room for
+// what the memory has of its own; if not, it must be freed.
+func (m *Memory) Restore(im *Image, content []byte, quiet bool) bool {
+	if m.image == im && m.mapped != nil {
+		if own, ok := m.restoreOwn(content, quiet); ok {
+			return m.owns(own)
+		}
 	}
 	im.Restore(content)
+	return m.owns(int64(m.held.shared))
 }
 
 // Bind returns a context under which wazero's InstantiateModule takes its memory
@@ -123,28 +132,14 @@ func (m *Memory) reallocate(size uint64) []byte {
 	return buf
 }
 
-// hold makes sure that n bytes are accounted for. They stay so when the memory
-// shrinks: what was touched stays with the process.
-func (m *Memory) hold(n int64) bool {
-	if n <= m.held {
-		return true
-	}
-	if !m.account(n - m.held) {
-		m.Refused = true
-		return false
-	}
-	m.held = n
-	return true
-}
-
 // Free implements experimental.LinearMemory. Every view of the memory is invalid
 // afterwards, even to read.
 func (m *Memory) Free() {
-	if held := m.held + int64(len(m.near)); held > 0 {
-		m.account(-held)
+	if n := m.held.total() + int64(len(m.near)); n > 0 {
+		m.account(-n)
 	}
 	if m.mapped != nil {
 		release(m.mapped)
 	}
-	m.mapped, m.buf, m.near, m.held, m.limit, m.image, m.track = nil, nil, nil, 0, 0, nil, nil
+	m.mapped, m.buf, m.near, m.held, m.limit, m.image, m.track = nil, nil, nil, holding{}, 0, nil, nil
 }

@@ -94,7 +94,7 @@ func CanShrink(ctx context.Context, rt wazero.Runtime) (can bool) {
 func Shares() bool {
 	im := Capture(make([]byte, PageSize))
 	defer im.Free()
-	m, filled := NewFrom(im, PageSize, func(int64) bool { return true })
+	m, filled := NewFrom(im, PageSize, func(int64) bool { return true }, false)
 	m.Free()
 	return filled
 }

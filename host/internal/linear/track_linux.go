@@ -178,29 +178,34 @@ const (
 )
 
 // restoreOwn puts the image that m maps back by looking only at pages that are
-// not the image's any more. It reports whether it could.
-func (m *Memory) restoreOwn(mem []byte, quiet bool) bool {
+// not the image's any more. It reports how many bytes of the image those are, at most,
+// and whether it could.
+func (m *Memory) restoreOwn(mem []byte, quiet bool) (own int64, ok bool) {
 	p, err := pages()
 	if err != nil {
-		return false
+		return 0, false
 	}
 	im := m.image
-	restore := func(from, to int) { im.restore(mem, from, to) }
+	restore := func(from, to int) {
+		own += int64(max(0, min(to, im.size)-from))
+		im.restore(mem, from, to)
+	}
 	if m.track == nil {
 		if m.resets++; m.resets == trackAfter && im.size <= trackMost {
 			m.follow(p)
 		}
-		return p.own(mem, restore) == nil
+		err = p.own(mem, restore)
+		return own, err == nil
 	}
-	if !quiet || !m.again(mem) {
-		if m.track.written(mem[:im.size], restore) != nil {
-			return false
-		}
+	if quiet && m.again(mem) {
+		own = m.held.own
+	} else if m.track.written(mem[:im.size], restore) != nil {
+		return 0, false
 	}
 	if len(mem) == im.size {
-		return true
+		return own, true
 	}
-	return p.own(mem[im.size:], func(from, to int) { wipe(mem[im.size:][from:to]) }) == nil
+	return own, p.own(mem[im.size:], func(from, to int) { wipe(mem[im.size:][from:to]) }) == nil
 }
 
 // follow begins to track the writes to m, which maps its image. The pages that

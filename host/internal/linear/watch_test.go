@@ -32,7 +32,7 @@ func TestRestoreAfterWatches(t *testing.T) {
 	defer source.Close()
 	im := Capture(content)
 	defer im.Free()
-	m, _ := NewFrom(im, 64*PageSize, (&counter{limit: 1 << 30}).account)
+	m, _ := NewFrom(im, 64*PageSize, (&counter{limit: 1 << 30}).account, false)
 	defer m.Free()
 	var w Watch
 	quiets, pages := 0, []int{0}
@@ -135,7 +135,7 @@ func TestRestoreFromACopy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := &counter{limit: size + c.room}
-			m, _ := NewFrom(im, 64*PageSize, held.account)
+			m, _ := NewFrom(im, 64*PageSize, held.account, false)
 			defer func() {
 				if m.Free(); held.used != 0 {
 					t.Errorf("%d bytes accounted for at the end", held.used)
@@ -176,7 +176,7 @@ func TestTracked(t *testing.T) {
 	content := bytes.Repeat([]byte{1}, 40*PageSize)
 	im := Capture(content)
 	defer im.Free()
-	m, _ := NewFrom(im, 64*PageSize, (&counter{limit: 1 << 30}).account)
+	m, _ := NewFrom(im, 64*PageSize, (&counter{limit: 1 << 30}).account, false)
 	defer m.Free()
 	mem := m.Reallocate(40 * PageSize)
 	restore := func() bool {
@@ -198,7 +198,7 @@ func TestTracked(t *testing.T) {
 	if restore() || !bytes.Equal(mem, content) {
 		t.Errorf("tracked with %d parts", len(mem)/grain/2)
 	}
-	if !m.Map(im) || m.Tracked() {
+	if !m.Map(im, false) || m.Tracked() {
 		t.Error("tracked after it was mapped")
 	}
 }

@@ -1,0 +1,105 @@
+package linear
+
+import (
+	"bytes"
+	"testing"
+)
+
+// Memories that share an image count for what they were found to have of their own, and
+// further ones for as much from their beginning.
+func TestSharedImageCountsOnce(t *testing.T) {
+	if Finds() == Compares {
+		t.Skip("this system does not tell what a memory has of its own")
+	}
+	const pages, page = 100, PageSize
+	content := bytes.Repeat([]byte{1}, pages*page)
+	im := Capture(content)
+	defer im.Free()
+	c := &counter{limit: 30 * page}
+	var all []*Memory
+	open := func() (*Memory, []byte) {
+		m, filled := NewFrom(im, 2*pages*page, c.account, true)
+		all = append(all, m)
+		mem := m.Reallocate(pages * page)
+		if !filled || !bytes.Equal(mem, content) {
+			t.Fatal("the memory is not the image")
+		}
+		return m, mem
+	}
+	expect := func(what string, want int64) {
+		t.Helper()
+		if c.used != want {
+			t.Errorf("%s: %d bytes accounted for, want %d", what, c.used, want)
+		}
+	}
+	for range 50 {
+		open()
+	}
+	expect("50 memories", 0)
+
+	m, mem := open()
+	for round := range 10 {
+		for i := range 4 {
+			mem[i*page] = byte(round)
+		}
+		if !m.Restore(im, mem, false) || !bytes.Equal(mem, content) {
+			t.Fatal("the image is not back")
+		}
+	}
+	expect("one wrote to four pages", 4*grain)
+	open()
+	expect("another memory", 2*4*grain)
+
+	mem = m.Reallocate((pages + 3) * page)
+	expect("growth", 2*4*grain+3*page)
+	if !m.Restore(im, mem, false) {
+		t.Error("no room for what was written before")
+	}
+	m.Reallocate(pages * page)
+	expect("back to the size of the image", 2*4*grain+3*page)
+
+	for at := 0; at < len(mem); at += grain {
+		mem[at]++
+	}
+	if m.Restore(im, mem, false) {
+		t.Error("more of its own than there is room for, and nobody says so")
+	}
+	if !bytes.Equal(mem[:len(content)], content) {
+		t.Error("the image is not back")
+	}
+	n, _ := NewFrom(im, pages*page, c.account, true)
+	all = append(all, n)
+	if n.Reallocate(pages*page) != nil || !n.Refused {
+		t.Error("a further memory, which may do the same, is not refused")
+	}
+	for _, m := range all {
+		m.Free()
+	}
+	expect("all freed", 0)
+}
+
+// A memory that comes to share the image taken of it gives back what it held of it.
+func TestMappingGivesBack(t *testing.T) {
+	if Finds() == Compares {
+		t.Skip("this system does not tell what a memory has of its own")
+	}
+	for _, shared := range []bool{false, true} {
+		c := &counter{limit: 1 << 30}
+		m := New(50*PageSize, c.account)
+		mem := m.Reallocate(20 * PageSize)
+		mem[0] = 1
+		im := Capture(mem)
+		want := int64(20 * PageSize)
+		if shared {
+			want = 0
+		}
+		if !m.Map(im, shared) || c.used != want {
+			t.Errorf("shared: %t: %d bytes accounted for, want %d", shared, c.used, want)
+		}
+		m.Free()
+		im.Free()
+		if c.used != 0 {
+			t.Errorf("%d bytes accounted for at the end", c.used)
+		}
+	}
+}

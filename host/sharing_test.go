@@ -1,0 +1,139 @@
+package host_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// indexSize is the size of what the fixture index builds in its init.
+const indexSize = 48 << 20
+
+// indexHost is a host with room for two indexes and a little more.
+func indexHost(t *testing.T) *host.Host {
+	t.Helper()
+	if linear.Finds() == linear.Compares {
+		t.Skip("this system does not tell what a memory has of its own")
+	}
+	if portable() {
+		t.Skip("without the memory of this package each instance has an index of its own")
+	}
+	return newHost(t, host.Config{Memory: 2*indexSize + indexSize/2})
+}
+
+// calls is a call of an operation of the plugin.
+func calls(t *testing.T, p *host.Plugin, op abi.Operation) func() error {
+	t.Helper()
+	s, err := p.Step(op, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() error {
+		_, err := s.Run(t.Context(), &pipeline.Query{}, twoItems())
+		return err
+	}
+}
+
+// An index built in init is held once, however many instances read it.
+func TestIndexIsHeldOnce(t *testing.T) {
+	h := indexHost(t)
+	const many = 40
+	p := load(t, h, "index", host.PluginConfig{Limits: host.Limits{Instances: many, MinInstances: many, Timeout: time.Minute, QueueTimeout: time.Minute}})
+	host.Settle(p)
+	read := calls(t, p, abi.OpFilter)
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			if err := read(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	host.Settle(p)
+	if instances, memory := host.Usage(h); instances != many || memory > indexSize+indexSize/4 {
+		t.Errorf("%d instances hold %d MiB together (want %d, and little more than the index of %d MiB)",
+			instances, memory>>20, many, indexSize>>20)
+	}
+}
+
+// What instances make their own of an index counts from the end of the call in which they
+// did, and for further ones from their beginning. Where there is no room for another
+// copy, calls share the instances that there is room for.
+func TestIndexThatIsWrittenCounts(t *testing.T) {
+	h := indexHost(t)
+	p := load(t, h, "index", host.PluginConfig{Limits: host.Limits{Instances: 8, Timeout: time.Minute, QueueTimeout: time.Minute}})
+	read, write := calls(t, p, abi.OpFilter), calls(t, p, abi.OpRerank)
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	host.Settle(p)
+	if _, memory := host.Usage(h); memory < 2*indexSize || memory > 2*indexSize+indexSize/4 {
+		t.Errorf("an instance that wrote to all of the index: %d MiB in all", memory>>20)
+	}
+	for round := range 5 {
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				f := read
+				if i%2 == round%2 {
+					f = write
+				}
+				if err := f(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		host.Settle(p)
+		if _, memory := host.Usage(h); memory > 2*indexSize+indexSize/2 {
+			t.Fatalf("%d MiB in all, more than the host may have", memory>>20)
+		}
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if instances, memory := host.Usage(h); instances != 0 || memory != 0 {
+		t.Errorf("a closed plugin holds %d instances, %d bytes", instances, memory)
+	}
+}
+
+// A call that waits in vain because the host has no room for another instance says so.
+func TestNoRoomForAnotherInstance(t *testing.T) {
+	cfg := host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 2, Timeout: 2 * time.Second, QueueTimeout: 50 * time.Millisecond}}
+	ample := newHost(t, host.Config{})
+	load(t, ample, "sleep-forever", cfg)
+	_, one := host.Usage(ample)
+
+	// A page for the input is all that an instance takes beside that.
+	p := load(t, newHost(t, host.Config{Memory: 3*one - 1}), "sleep-forever", cfg)
+	sleep := calls(t, p, abi.OpFilter)
+	var first sync.WaitGroup
+	first.Go(func() { checkReason(t, sleep(), abi.ReasonTimeout) })
+	for _, idle := host.PoolCounts(p); idle > 0; _, idle = host.PoolCounts(p) {
+		time.Sleep(time.Millisecond)
+	}
+	err := sleep()
+	checkReason(t, err, abi.ReasonBusy)
+	if want := "no instance came free within 50ms, and no other could be made: "; !strings.Contains(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), " (raise plugins.memory, Config.Memory of the host)") {
+		t.Errorf("error %v", err)
+	}
+	first.Wait()
+}
+
+// A guest that is refused memory by the host, not by its own limits, says that.
+func TestHostWithoutRoomSaysSo(t *testing.T) {
+	p := load(t, newHost(t, host.Config{Memory: 2 << 20}), "memory-hog", host.PluginConfig{})
+	err := calls(t, p, abi.OpFilter)()
+	checkReason(t, err, abi.ReasonMemory)
+	if want := "needs more than the host has room for, 2MiB for all plugins together (raise plugins.memory, Config.Memory of the host)"; !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v", err)
+	}
+}
