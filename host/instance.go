@@ -121,7 +121,7 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	in.prepare(fuel)
 }
 
-// prepare is the part of begin that writes to the instance.
+// prepare is the part of begin that writes to the guest, its links and its kernel.
 func (in *instance) prepare(fuel int64) {
 	in.kernel.Reset()
 	in.out.reset()

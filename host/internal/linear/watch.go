@@ -10,12 +10,13 @@ import (
 // or by the kernel in a system call, and the kernel counts faults by thread: where there
 // was none, no page was written but those that were before.
 //
-// To count costs more the more threads do: the kernel notes in memory that all of them
-// share who reads a count. So a count serves the watch after the one at whose end it was
-// taken too, if that is soon and on the same thread.
+// To ask for the count costs more the more threads do: the kernel counts the users of the
+// memory that they share each time. So a count serves the watch after the one at whose end
+// it was taken too, if that is soon and on the same thread. A fault between the two then
+// counts for the second.
 type Watch struct {
 	on bool
-	// thread had so many faults at a time.
+	// thread had that many faults when the clock stood at at, or later.
 	thread int
 	faults int64
 	at     time.Duration
@@ -36,8 +37,8 @@ func (w *Watch) Begin(now time.Duration) {
 }
 
 // End lets the goroutine go again, and reports whether it was watched until then and had
-// no fault. The goroutine must be the one that began. now is a time of the same clock, not
-// before Begin and not after the call of End.
+// no fault. The goroutine must be the one that began. now is a time of the same clock that
+// is not after the call of End.
 func (w *Watch) End(now time.Duration) (quiet bool) {
 	if !w.on {
 		return false

@@ -109,61 +109,118 @@ func TestWatchCountsAnew(t *testing.T) {
 	}
 }
 
-// What every call writes is put back from a copy, if that is small and the host has room,
-// and the copy is accounted for.
-func TestRestoreFromACopy(t *testing.T) {
+// Each thread has a number of its own.
+func TestThreads(t *testing.T) {
 	if !Counts() {
 		t.Skip("this system does not count page faults")
 	}
-	const size = 40 * PageSize
-	const most = 16 * grain // as nearMost
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	other := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		other <- thread()
+	}()
+	if own, other := thread(), <-other; own == other || own != thread() {
+		t.Errorf("this thread is %d, then %d; another one is %d", own, thread(), other)
+	}
+}
+
+// regular puts an image back after the same pages of a memory were written in each of 50
+// rounds, the first and the last byte of each, and reports whether the system was not
+// asked at the end. Faults between watches do not count.
+func regular(t *testing.T, m *Memory, im *Image, mem, content []byte, pages []int) bool {
+	t.Helper()
+	quiet, last := 0, false
+	for round := range 50 {
+		var w Watch
+		w.Begin(0)
+		for _, p := range pages {
+			mem[p*grain]++
+			mem[(p+1)*grain-1]++
+		}
+		if last = w.End(0) && m.Tracked(); last {
+			quiet++
+		}
+		if !m.Restore(im, mem, last) || !bytes.Equal(mem, content) {
+			t.Fatalf("round %d left something (quiet: %t)", round, last)
+		}
+	}
+	return quiet > 10 && last
+}
+
+// What every call writes is put back from a copy, if that is small and the host has room,
+// and the copy is accounted for.
+func TestRestoreFromACopy(t *testing.T) {
+	if !Counts() || os.Getpagesize() != grain {
+		t.Skip("this system does not count page faults, or has other pages")
+	}
+	const size, most = 40 * PageSize, 16 * grain
 	content := make([]byte, size)
-	for at := 0; at < size; at += 3 * grain { // two pages of three are zero
-		content[at+1] = byte(1 + at/grain)
+	for at := range content { // of eight pages the last three are zero
+		if at/grain%8 < 5 {
+			content[at] = byte(1 + at%251 + at/grain)
+		}
 	}
 	im := Capture(content)
 	defer im.Free()
 	for name, c := range map[string]struct {
-		pages, stride int
-		room, near    int64
+		pages []int
+		room  int64
+		near  int64
 	}{
-		"the most":   {16, 3, 1 << 20, most},
-		"too many":   {17, 3, 1 << 20, 0},
-		"with zeros": {48, 1, 1 << 20, most}, // which are not copied
-		"just room":  {10, 1, 4 * grain, 4 * grain},
-		"no room":    {10, 1, 4*grain - 1, 0},
+		"one run":              {[]int{0, 1, 2, 3, 4}, 1 << 20, 5 * grain},
+		"parts of a run":       {[]int{0, 2, 4}, 1 << 20, 3 * grain},
+		"a part of two runs":   {[]int{3, 4, 5, 6, 7, 8, 9}, 1 << 20, 4 * grain},
+		"zeros, not copied":    {[]int{5, 6, 7, 13}, 1 << 20, 0},
+		"the most":             {[]int{0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120}, 1 << 20, most},
+		"too many":             {[]int{0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128}, 1 << 20, 0},
+		"too many in one part": {[]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 25}, 1 << 20, 0},
+		"just room":            {[]int{0, 2}, 2 * grain, 2 * grain},
+		"no room":              {[]int{0, 2}, 2*grain - 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := &counter{limit: size + c.room}
 			m, _ := NewFrom(im, 64*PageSize, held.account, false)
-			defer func() {
-				if m.Free(); held.used != 0 {
-					t.Errorf("%d bytes accounted for at the end", held.used)
-				}
-			}()
-			mem := m.Reallocate(size)
-			var w Watch
-			quiets := 0
-			for round := range 50 {
-				w.Begin(0)
-				for i := range c.pages {
-					mem[i*c.stride*grain+round]++
-				}
-				quiet := w.End(0) && m.Tracked()
-				if quiet {
-					quiets++
-				}
-				if m.Restore(im, mem, quiet); !bytes.Equal(mem, content) {
-					t.Fatalf("round %d left something (quiet: %t)", round, quiet)
-				}
-			}
-			if quiets < 10 {
-				t.Errorf("%d of 50 rounds were quiet", quiets)
+			if !regular(t, m, im, m.Reallocate(size), content, c.pages) {
+				t.Error("the system is asked each time")
 			}
 			if near := int64(len(m.near)); near != c.near || held.used != size+near {
 				t.Errorf("copied %d bytes, want %d; %d accounted for", near, c.near, held.used-size)
 			}
+			m.Free()
+			if m.Free(); held.used != 0 {
+				t.Errorf("%d bytes accounted for at the end", held.used)
+			}
 		})
+	}
+}
+
+// A copy grows with what calls write, on the account, and serves until it is too large.
+func TestCopyGrows(t *testing.T) {
+	if !Counts() || os.Getpagesize() != grain {
+		t.Skip("this system does not count page faults, or has other pages")
+	}
+	content := bytes.Repeat([]byte{7}, 40*PageSize)
+	im := Capture(content)
+	defer im.Free()
+	held := &counter{limit: 1 << 30}
+	m, _ := NewFrom(im, 64*PageSize, held.account, false)
+	mem := m.Reallocate(uint64(len(content)))
+	var pages []int
+	for n := range 20 {
+		pages = append(pages, 2*n)
+		if !regular(t, m, im, mem, content, pages) {
+			t.Errorf("%d pages: the system is asked each time", len(pages))
+		}
+		want := int64(min(n+1, 16) * grain)
+		if near := int64(len(m.near)); near != want || held.used != int64(len(content))+near {
+			t.Errorf("%d pages: copied %d bytes, want %d; %d accounted for", len(pages), near, want, held.used-int64(len(content)))
+		}
+	}
+	if m.Free(); held.used != 0 {
+		t.Errorf("%d bytes accounted for at the end", held.used)
 	}
 }
 
