@@ -1,6 +1,8 @@
 package host_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -40,9 +42,25 @@ func calls(t *testing.T, p *host.Plugin, op abi.Operation) func() error {
 	}
 }
 
+// resident is the memory of the process in bytes; what it maps several times counts once.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	rollup, err := os.ReadFile("/proc/self/smaps_rollup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pss, _ := strings.Cut(string(rollup), "\nPss:")
+	var kib int64
+	if _, err := fmt.Sscan(pss, &kib); err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}
+
 // An index built in init is held once, however many instances read it.
 func TestIndexIsHeldOnce(t *testing.T) {
 	h := indexHost(t)
+	before := resident(t)
 	const many = 40
 	p := load(t, h, "index", host.PluginConfig{Limits: host.Limits{Instances: many, MinInstances: many, Timeout: time.Minute, QueueTimeout: time.Minute}})
 	host.Settle(p)
@@ -60,6 +78,9 @@ func TestIndexIsHeldOnce(t *testing.T) {
 	if instances, memory := host.Usage(h); instances != many || memory > indexSize+indexSize/4 {
 		t.Errorf("%d instances hold %d MiB together (want %d, and little more than the index of %d MiB)",
 			instances, memory>>20, many, indexSize>>20)
+	}
+	if took := resident(t) - before; took < indexSize || took > 3*indexSize {
+		t.Errorf("the process took %d MiB for an index of %d MiB", took>>20, indexSize>>20)
 	}
 }
 

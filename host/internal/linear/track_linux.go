@@ -178,8 +178,8 @@ const (
 )
 
 // restoreOwn puts the image that m maps back by looking only at pages that are
-// not the image's any more. It reports how many bytes of the image those are, at most,
-// and whether it could.
+// not the image's any more. It reports how many bytes of the image those are, 0 if they
+// are those of the time before, and whether it could.
 func (m *Memory) restoreOwn(mem []byte, quiet bool) (own int64, ok bool) {
 	p, err := pages()
 	if err != nil {
@@ -197,10 +197,10 @@ func (m *Memory) restoreOwn(mem []byte, quiet bool) (own int64, ok bool) {
 		err = p.own(mem, restore)
 		return own, err == nil
 	}
-	if quiet && m.again(mem) {
-		own = m.held.own
-	} else if m.track.written(mem[:im.size], restore) != nil {
-		return 0, false
+	if !quiet || !m.again(mem) {
+		if m.track.written(mem[:im.size], restore) != nil {
+			return 0, false
+		}
 	}
 	if len(mem) == im.size {
 		return own, true
