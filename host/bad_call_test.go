@@ -15,11 +15,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// shortLimits keep the tests of guests that never return short.
-var shortLimits = host.Limits{Timeout: 500 * time.Millisecond, InitTimeout: 500 * time.Millisecond}
-
 const (
-	tooLong   = `not done within 500ms (raise limits.timeout, or have the plugin do less)`
+	// badTime is what a call of a guest that never returns has, others have badLimit: a
+	// call that ends by itself must do so on a busy machine, too.
+	badTime  = 100 * time.Millisecond
+	badLimit = 20 * time.Second
+
+	tooLong   = `not done within 100ms (raise limits.timeout, or have the plugin do less)`
 	noOutput  = `invalid_output: status 0 without an output (set an output, or return status 1 for no change)`
 	isAFault  = `(a fault inside the plugin: its author can reproduce it with plugin call)`
 	atInit    = `(raise limits.init_timeout, or have the plugin do less when it starts)`
@@ -53,7 +55,7 @@ var badCalls = []struct {
 	{"json-unknown-field", abi.ReasonInvalidOutput, `filter: invalid_output: changes has the unknown member "kept" (did you mean "keep"?)`},
 	{"kv-ungranted", abi.ReasonDenied, `filter: denied: kv is not permitted` + grantHint + `kv, and ask for it in the manifest's permissions)`},
 	{"mailbox-too-small", abi.ReasonInputTooLarge, `filter: input_too_large: the guest lends room for 8 bytes, needed are 112 (raise limits.input or limits.memory, or send fewer items)`},
-	{"memory-refused", abi.ReasonTimeout, `filter: timeout: not done within 500ms (it was refused more memory than 2MiB: raise limits.memory, or limits.timeout)`},
+	{"memory-refused", abi.ReasonTimeout, `filter: timeout: not done within 100ms (it was refused more memory than 2MiB: raise limits.memory, or limits.timeout)`},
 	{"memory-hog", abi.ReasonMemory, `filter: memory: needs more than 2MiB (raise limits.memory, or have the plugin hold less)`},
 	{"not-granted", abi.ReasonDenied, `filter: denied: changes: items: change items is not granted (the step may change keep)`},
 	{"order-incomplete", abi.ReasonInvalidOutput, `rerank: invalid_output: changes: order: lists 1 of 2 surviving rows (list each once)`},
@@ -76,34 +78,43 @@ var badCalls = []struct {
 	{"trap", abi.ReasonTrap, `filter: trap: unreachable ` + isAFault},
 }
 
-// limitsOf are the limits a fixture runs under.
-func limitsOf(name string) host.Limits {
-	l := shortLimits
-	switch name {
-	case "memory-hog", "memory-refused":
-		l.Memory = 2 << 20
-	case "output-too-large", "recurse-forever":
-		l.Timeout = 10 * time.Second // the clock is not what stops it
-	}
-	return l
-}
-
+// TestBadCalls runs each guest in each way its state may be kept. It checks the error and
+// its reason, the time, that the plugin serves other calls and misbehaves as before in the
+// next bad one, and that nothing is left of it.
 func TestBadCalls(t *testing.T) {
 	h := newHost(t, host.Config{})
+	checkOtherPlugin(t, h) // what all plugins share is there
 	for _, tc := range badCalls {
-		t.Run(tc.name, func(t *testing.T) {
-			p := load(t, h, tc.name, host.PluginConfig{Limits: limitsOf(tc.name)})
-			checkBadCall(t, p, tc.reason, `plugin "`+tc.name+`": `+tc.want)
-		})
+		for state := range states {
+			t.Run(tc.name+"/"+state, func(t *testing.T) {
+				limits := host.Limits{Timeout: badLimit, Instances: 1}
+				if strings.HasPrefix(tc.name, "memory-") {
+					limits.Memory = 2 << 20
+				}
+				before := takeStock(t, h)
+				p := load(t, h, tc.name, host.PluginConfig{State: state, Limits: limits})
+				for range 2 {
+					checkBadCall(t, p, tc.reason, `plugin "`+tc.name+`": `+tc.want)
+					checkNextCall(t, p)
+				}
+				if err := p.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+				checkStock(t, h, before)
+			})
+		}
 	}
 }
 
-// checkBadCall runs the plugin in a build that skips it, and checks the error
+// checkBadCall runs the plugin in a build that skips it, and checks the error, the time
 // and that the build is as without it.
 func checkBadCall(t *testing.T, p *host.Plugin, reason abi.Reason, want string) {
 	t.Helper()
-	op := p.Spec().Operations[0].Operation
-	step, err := p.Step(op, host.StepOptions{Step: "bad"})
+	op, limit := p.Spec().Operations[0].Operation, badLimit
+	if reason == abi.ReasonTimeout {
+		limit = badTime
+	}
+	step, err := p.Step(op, host.StepOptions{Step: "bad", Timeout: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,17 +126,16 @@ func checkBadCall(t *testing.T, p *host.Plugin, reason abi.Reason, want string) 
 	}
 	without := build(t, cfg, "q")
 	cfg.Steps = append(cfg.Steps, pipeline.StepConfig{Name: "bad", Step: step, OnError: pipeline.Skip})
+	began := time.Now()
 	with := build(t, cfg, "q")
+	checkTime(t, time.Since(began), limit, reason == abi.ReasonTimeout)
 
-	var perr *host.PluginError
-	if !errors.As(got, &perr) {
-		t.Fatalf("error %v (want a *host.PluginError)", got)
-	}
+	perr := checkReason(t, got, reason)
 	if perr.Error() != want {
 		t.Errorf("error %s\nwant  %s", perr, want)
 	}
-	if perr.Code != reason || perr.Step != "bad" || perr.Operation != op {
-		t.Errorf("reason %s, step %q, operation %s", perr.Code, perr.Step, perr.Operation)
+	if perr.Step != "bad" || perr.Operation != op {
+		t.Errorf("step %q, operation %s", perr.Step, perr.Operation)
 	}
 	if errors.Is(got, context.DeadlineExceeded) != (reason == abi.ReasonTimeout) {
 		t.Errorf("errors.Is(context.DeadlineExceeded) is wrong for %s", reason)
@@ -135,6 +145,35 @@ func checkBadCall(t *testing.T, p *host.Plugin, reason abi.Reason, want string) 
 	}
 	if s := with.Diagnostics.SkippedSteps; len(s) != 1 || s[0] != "bad" {
 		t.Errorf("skipped steps %q", s)
+	}
+}
+
+// checkNextCall calls what every plugin exports and what does nothing: the call must
+// find nothing of the one before it.
+func checkNextCall(t *testing.T, p *host.Plugin) {
+	t.Helper()
+	r, err := p.Call(t.Context(), abi.Marker, nil)
+	if err != nil {
+		t.Fatalf("the next call: %v", err)
+	}
+	if start := int64(p.Spec().MemoryPages) << 16; len(r.Output) != 0 || r.Log != "" || r.Memory != start {
+		t.Errorf("the next call: output %q, log %q, memory of %d bytes (want none, and %d)", r.Output, r.Log, r.Memory, start)
+	}
+}
+
+// checkOtherPlugin loads a plugin of the host that behaves, and calls it.
+func checkOtherPlugin(t *testing.T, h *host.Host) {
+	t.Helper()
+	p := load(t, h, "keep-first", host.PluginConfig{})
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 || out[0].ID != "a" {
+		t.Errorf("another plugin: items %v, error %v", out, err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -219,8 +258,8 @@ var badLoads = []struct{ name, want string }{
 	{"init-fails", `init: init_failed: trap: unreachable ` + isAFault},
 	{"init-recurses", `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
 	{"start-recurses", `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
-	{"init-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
-	{"start-spins", `init: init_failed: timeout: not done within 500ms ` + atInit},
+	{"init-spins", `init: init_failed: timeout: not done within 100ms ` + atInit},
+	{"start-spins", `init: init_failed: timeout: not done within 100ms ` + atInit},
 	{"mailbox-malformed", `init: init_failed: invalid_output: mailbox states size 4 (want 24 or more)`},
 	{"mailbox-out-of-bounds", `init: init_failed: invalid_output: mailbox at 65530 lies outside the memory of 65536 bytes`},
 	{"mailbox-room-out-of-bounds", `init: init_failed: invalid_output: mailbox lends input room 64+4294967295 beyond the memory of 65536 bytes`},
@@ -228,20 +267,22 @@ var badLoads = []struct{ name, want string }{
 
 func TestBadLoads(t *testing.T) {
 	h := newHost(t, host.Config{})
+	checkOtherPlugin(t, h)
 	for _, tc := range badLoads {
 		t.Run(tc.name, func(t *testing.T) {
-			var cfg host.PluginConfig // what ends by itself has its time, on a busy machine too
+			limit := badLimit // what ends by itself has its time, on a busy machine too
 			if strings.HasSuffix(tc.name, "-spins") {
-				cfg.Limits = shortLimits
+				limit = badTime
 			}
-			_, err := h.Load(t.Context(), fixture(t, tc.name).Spec, cfg)
-			var perr *host.PluginError
-			if !errors.As(err, &perr) || perr.Code != abi.ReasonInitFailed {
-				t.Fatalf("error %v (want init_failed)", err)
-			}
+			before, began := takeStock(t, h), time.Now()
+			_, err := h.Load(t.Context(), fixture(t, tc.name).Spec, host.PluginConfig{Limits: host.Limits{InitTimeout: limit}})
+			checkTime(t, time.Since(began), limit, limit == badTime)
+			perr := checkReason(t, err, abi.ReasonInitFailed)
 			if want := `plugin "` + tc.name + `": ` + tc.want; perr.Error() != want {
 				t.Errorf("error %s\nwant  %s", perr, want)
 			}
+			checkOtherPlugin(t, h)
+			checkStock(t, h, before)
 		})
 	}
 }
