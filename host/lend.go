@@ -39,9 +39,9 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	in.watch()
 	in.prepare(p.limits.Fuel)
 	err = f(in)
-	used := in.state.used()
+	used := in.fuelUsed()
 	in.tendStacks(used, err)
-	nestOf(ctx).charge(used)
+	account(ctx, used)
 	in.calls++
 	in.spoiled = !in.resettable(err)
 	if err != nil {

@@ -11,6 +11,9 @@ func (o *operation) Module() pipeline.ModuleInfo {
 func (s *changeStep) Module() pipeline.ModuleInfo { return s.o.Module() }
 
 // Module implements pipeline.ModuleTeller.
+func (s *functionStep) Module() pipeline.ModuleInfo { return s.o.Module() }
+
+// Module implements pipeline.ModuleTeller.
 func (r retriever) Module() pipeline.ModuleInfo { return r.o.Module() }
 
 // Module implements pipeline.ModuleTeller.

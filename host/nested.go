@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // A function of the embedder may call plugins. The context it gets tells which
@@ -53,10 +54,14 @@ func (n *nest) admit(p *Plugin) error {
 	return nil
 }
 
-// charge takes the fuel of a call that is over.
-func (n *nest) charge(fuel int64) {
-	if n != nil {
-		n.left.Add(-fuel)
-		n.spent.Add(fuel)
+// account takes the fuel of a call that is over from the call it lies in, which reports
+// it as its own, or reports it to the step of a build.
+func account(ctx context.Context, fuel int64) {
+	n := nestOf(ctx)
+	if n == nil {
+		pipeline.AddFuel(ctx, fuel)
+		return
 	}
+	n.left.Add(-fuel)
+	n.spent.Add(fuel)
 }

@@ -62,7 +62,7 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
 	defer in.state.end()
 	r, err := in.call(function, input)
-	nestOf(ctx).charge(in.state.used())
+	account(ctx, in.fuelUsed())
 	if err != nil {
 		return nil, p.failure(abi.Operation(function), in, err)
 	}

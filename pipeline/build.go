@@ -132,11 +132,11 @@ func (b *build) enrich(ctx context.Context) error {
 func (b *build) runSteps(ctx context.Context) error {
 	defer func(began time.Time) { b.diag.TimesMS.Steps = milliseconds(b.mark().Sub(began)) }(b.at)
 	b.diag.Steps = make([]StepDiagnostic, 0, len(b.p.steps))
-	queries := make([]Query, len(b.p.steps))
+	runs := make([]stepRun, len(b.p.steps))
 	for rest := b.p.steps; len(rest) > 0; {
 		n := rest[0].group
-		group, own := rest[:n], queries[:n]
-		rest, queries = rest[n:], queries[n:]
+		group, own := rest[:n], runs[:n]
+		rest, runs = rest[n:], runs[n:]
 		if err := b.runGroup(ctx, group, rest, own); err != nil {
 			return err
 		}

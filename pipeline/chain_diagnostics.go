@@ -29,6 +29,8 @@ type ProviderDiagnostic struct {
 	After  ListSize `json:"after"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
 	TimeMS float64 `json:"time_ms"`
+	// Fuel is what plugins used while the provider ran, see [AddFuel].
+	Fuel int64 `json:"fuel,omitempty"`
 	// EstimatedTokens is what the provider said it would add; nil without planning,
 	// and when it could not say.
 	EstimatedTokens *int `json:"estimated_tokens,omitempty"`

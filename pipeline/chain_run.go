@@ -97,7 +97,9 @@ func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
 func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget, d *ProviderDiagnostic) error {
 	began := r.c.cfg.Now()
 	d.Before, d.After = r.size, r.size
-	out := r.apply(ctx, p, b)
+	var m meter
+	out := r.apply(m.under(ctx), p, b)
+	d.Fuel = m.fuel.Load()
 	d.TimeMS = milliseconds(r.c.cfg.Now().Sub(began))
 	ended := ctx.Err()
 	if ended != nil && !errors.Is(out.err, ended) {

@@ -210,6 +210,31 @@ func TestDiagnosticsOfARun(t *testing.T) {
 	}
 }
 
+// Each provider has the fuel that was used for it, also one that fails.
+func TestFuelOfProviders(t *testing.T) {
+	burns := func(name string, priority int, fuel int64, err error) ContextProvider {
+		return provider{name, priority, func(ctx context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
+			AddFuel(ctx, fuel)
+			return msgs, err
+		}}
+	}
+	var log bytes.Buffer
+	c := chainOf(t, &log, ChainConfig{Providers: []ContextProvider{
+		burns("one", 1, 7, nil), burns("none", 2, 0, nil), burns("fails", 3, 9, errBoom),
+	}})
+	for range 2 {
+		a, err := c.Assemble(t.Context(), &AgentState{}, userMessages("m0"), ProviderBudget{Phase: PhaseLLM})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []int64{7, 0, 9} {
+			if d := a.Diagnostics.Providers[i]; d.Fuel != want {
+				t.Errorf("%s: %d units of fuel, want %d", d.Name, d.Fuel, want)
+			}
+		}
+	}
+}
+
 func TestRunWithoutCounts(t *testing.T) {
 	var log bytes.Buffer
 	counter, err := NewMessageCounter(MessageCounterConfig{Tokenizer: brokenTokenizer{}})

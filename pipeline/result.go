@@ -55,6 +55,12 @@ type StepDiagnostic struct {
 	ItemsAfter int    `json:"items_after"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
 	TimeMS float64 `json:"time_ms"`
+	// Plugin names the plugin behind the step; several are joined by "+".
+	Plugin string `json:"plugin,omitempty"`
+	// Fuel is what plugins used while the step ran, see [AddFuel]. It does not depend on
+	// the machine, but on what a plugin draws from clock and random numbers: programs in
+	// Go seed their maps when they start.
+	Fuel int64 `json:"fuel,omitempty"`
 }
 
 // StepFailure describes one step that was skipped or that failed the build.
@@ -63,6 +69,8 @@ type StepFailure struct {
 	Plugin  string `json:"plugin,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
+	// Fuel is what plugins used until the step failed, see [AddFuel].
+	Fuel int64 `json:"fuel,omitempty"`
 }
 
 // Diagnostics is the full account of one build, or of the part of it that ran.

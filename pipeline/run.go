@@ -90,21 +90,29 @@ type outcome struct {
 	items []Item // of an appender, the new ones
 	err   error
 	took  time.Duration
+	fuel  int64
+}
+
+// stepRun is what one run of a step has to itself: a query that it may do with what it
+// likes, and a context that counts fuel.
+type stepRun struct {
+	query Query
+	meter meter
 }
 
 // runGroup runs one step, or several at the same time. Their outcomes are merged in
 // the order of registration, each event when its turn has come; when one of them
 // fails the build, those after it are cancelled and leave no trace.
 //
-// Each has its place in queries for a query of its own. next are the steps after them.
-func (b *build) runGroup(ctx context.Context, group, next []step, queries []Query) error {
+// Each has its place in runs. next are the steps after them.
+func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	b.show(group)
 	if len(group) == 1 {
 		b.p.onStepStart(ctx, group[0].Name, b.items)
-		out := b.attemptAlone(ctx, &group[0], &queries[0])
+		out := b.attemptAlone(ctx, &group[0], &runs[0])
 		b.at = b.at.Add(out.took)
 		return b.settle(ctx, &group[0], out, next)
 	}
@@ -119,7 +127,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, queries []Quer
 		running.Go(func() {
 			out := outcome{err: errExited}
 			defer func() { outcomes[i] <- out }()
-			out = b.attempt(groupCtx, &group[i], &queries[i], items, nil, b.p.now(), true)
+			out = b.attempt(groupCtx, &group[i], &runs[i], items, nil, b.p.now(), true)
 		})
 	}
 	for i := range group {
@@ -132,18 +140,18 @@ func (b *build) runGroup(ctx context.Context, group, next []step, queries []Quer
 }
 
 // attemptAlone runs a step that nothing else runs beside.
-func (b *build) attemptAlone(ctx context.Context, st *step, own *Query) outcome {
+func (b *build) attemptAlone(ctx context.Context, st *step, run *stepRun) outcome {
 	began := b.mark()
 	if st.keeps() {
 		b.scratch.lists.shown()
 	}
 	if !b.lends() || st.writer == nil {
-		return b.attempt(ctx, st, own, b.items, nil, began, false)
+		return b.attempt(ctx, st, run, b.items, nil, began, false)
 	}
 	l := &b.scratch.lists
 	var made []Item
 	defer func() { l.filled(made) }() // also when the step ends the goroutine
-	out := b.attempt(ctx, st, own, b.items, l.spare(len(b.items)), began, false)
+	out := b.attempt(ctx, st, run, b.items, l.spare(len(b.items)), began, false)
 	if out.err == nil {
 		made = out.items
 	}
@@ -154,19 +162,19 @@ func (b *build) attemptAlone(ctx context.Context, st *step, own *Query) outcome 
 func (b *build) lends() bool { return b.story == nil }
 
 // attempt runs a step under its timeout and checks its answer. It changes nothing
-// of the build. own is for the query that the step may do with what it likes, spare what
-// is lent to a writer.
-func (b *build) attempt(ctx context.Context, st *step, own *Query, items, spare []Item, began time.Time, grouped bool) outcome {
+// of the build. spare is what is lent to a writer.
+func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spare []Item, began time.Time, grouped bool) outcome {
+	ctx = run.meter.under(ctx)
 	if st.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, st.Timeout)
 		defer cancel()
 	}
-	out, err := st.protected(ctx, b.query, own, items, spare, grouped)
+	out, err := st.protected(ctx, b.query, &run.query, items, spare, grouped)
 	if err == nil && !sameList(out, items) {
 		err = validateItems(out)
 	}
-	return outcome{items: out, err: err, took: b.p.now().Sub(began)}
+	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.fuel.Load()}
 }
 
 // protected calls the step with as many copies as its timeout and policy ask for.
@@ -244,7 +252,7 @@ func sameList(a, b []Item) bool {
 // noted and logged; the items stay as they are. next are the steps that did not run yet.
 func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) error {
 	if out.err != nil {
-		err := b.settleFailure(ctx, st, out.err)
+		err := b.settleFailure(ctx, st, out)
 		b.at = b.p.now()
 		return err
 	}
@@ -254,7 +262,9 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 	before := b.items
 	b.items = out.items
 	b.recordStep(st, before, next)
-	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{Name: st.Name, ItemsAfter: len(b.items), TimeMS: milliseconds(out.took)})
+	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{
+		Name: st.Name, ItemsAfter: len(b.items), TimeMS: milliseconds(out.took), Plugin: st.module.Plugin, Fuel: out.fuel,
+	})
 	b.p.onStepEnd(ctx, st.Name, b.items, out.took)
 	return nil
 }
@@ -272,12 +282,12 @@ func (b *build) appended(st *step, more []Item, next []step) []Item {
 	return out
 }
 
-func (b *build) settleFailure(ctx context.Context, st *step, err error) error {
-	ended := ctx.Err()
+func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error {
+	err, ended := out.err, ctx.Err()
 	if ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: err.Error()}
+	failure := StepFailure{Step: st.Name, Plugin: PluginOf(err), Reason: ReasonOf(err), Message: err.Error(), Fuel: out.fuel}
 	b.diag.StepFailures = append(b.diag.StepFailures, failure)
 	skip := st.OnError == Skip && ended == nil
 	if skip {

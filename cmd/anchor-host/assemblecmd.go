@@ -317,13 +317,13 @@ func explainChain(b *bytes.Buffer, d *pipeline.ChainDiagnostics) {
 		}
 		rows = append(rows, []string{
 			oneCell(p.Name), strconv.Itoa(p.Priority), arrow(p.Before.Messages, p.After.Messages),
-			tokenArrow(p.Before, p.After), ms(p.TimeMS), note,
+			tokenArrow(p.Before, p.After), ms(p.TimeMS), fuel(p.Fuel), note,
 		})
 	}
 	rows = append(rows, []string{
-		"all", "", arrow(d.Before.Messages, d.After.Messages), tokenArrow(d.Before, d.After), ms(d.TimeMS), "",
+		"all", "", arrow(d.Before.Messages, d.After.Messages), tokenArrow(d.Before, d.After), ms(d.TimeMS), "", "",
 	})
-	table(b, []string{"PROVIDER", "PRIORITY", "MESSAGES", "TOKENS", "TIME", "OUTCOME"}, rows)
+	table(b, []string{"PROVIDER", "PRIORITY", "MESSAGES", "TOKENS", "TIME", "FUEL", "OUTCOME"}, rows)
 }
 
 // arrow shows a number before and after, once if it has not changed.

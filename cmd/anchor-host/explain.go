@@ -44,7 +44,25 @@ type stepLine struct {
 	Name       string  `json:"name"`
 	ItemsAfter int     `json:"items_after"`
 	TimeMS     float64 `json:"time_ms"`
+	Plugin     string  `json:"plugin,omitempty"`
+	Fuel       int64   `json:"fuel,omitempty"`
 	Skipped    string  `json:"skipped,omitempty"`
+}
+
+// row are the cells of a step.
+func (s *stepLine) row() []string {
+	plugin := cmp.Or(s.Plugin, "-")
+	if s.Skipped != "" {
+		return []string{s.Name, "-", "-", plugin, fuel(s.Fuel), "skipped: " + s.Skipped}
+	}
+	return []string{s.Name, strconv.Itoa(s.ItemsAfter), ms(s.TimeMS), plugin, fuel(s.Fuel), "ok"}
+}
+
+func fuel(units int64) string {
+	if units == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(units, 10)
 }
 
 type stageTime struct {
@@ -68,10 +86,10 @@ func explain(run *buildRun, result *pipeline.Result) explanation {
 		e.Items = append(e.Items, verdictOf(&stories[i]))
 	}
 	for _, s := range result.Diagnostics.Steps {
-		e.Steps = append(e.Steps, stepLine{Name: s.Name, ItemsAfter: s.ItemsAfter, TimeMS: s.TimeMS})
+		e.Steps = append(e.Steps, stepLine{Name: s.Name, ItemsAfter: s.ItemsAfter, TimeMS: s.TimeMS, Plugin: s.Plugin, Fuel: s.Fuel})
 	}
 	for _, f := range result.Diagnostics.StepFailures {
-		e.Steps = append(e.Steps, stepLine{Name: f.Step, Skipped: f.Message})
+		e.Steps = append(e.Steps, stepLine{Name: f.Step, Plugin: f.Plugin, Fuel: f.Fuel, Skipped: f.Message})
 	}
 	e.Times = times(run.assembly, result)
 	return e
@@ -166,14 +184,10 @@ func writeExplanation(b *bytes.Buffer, e explanation) {
 	}
 	b.WriteString("\n-- steps --\n")
 	rows = rows[:0]
-	for _, s := range e.Steps {
-		if s.Skipped != "" {
-			rows = append(rows, []string{s.Name, "-", "-", "skipped: " + s.Skipped})
-			continue
-		}
-		rows = append(rows, []string{s.Name, strconv.Itoa(s.ItemsAfter), ms(s.TimeMS), "ok"})
+	for i := range e.Steps {
+		rows = append(rows, e.Steps[i].row())
 	}
-	table(b, []string{"STEP", "ITEMS AFTER", "TIME", "OUTCOME"}, rows)
+	table(b, []string{"STEP", "ITEMS AFTER", "TIME", "PLUGIN", "FUEL", "OUTCOME"}, rows)
 	b.WriteString("\n-- diagnostics --\n")
 	table(b, nil, diagnosticRows(e.diag))
 	b.WriteString("\n-- where the time went --\n")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -139,16 +140,32 @@ steps:
 			t.Errorf("the explanation lacks %q:\n%s", want, stdout)
 		}
 	}
+	text := stdout
 	code, stdout, _ = run(t, "", append([]string{"build", "--explain", "-o", "json", "one two three"}, flags...)...)
 	var doc struct {
 		Window  struct{ Items []any }
-		Explain struct{ Items []verdict }
+		Explain struct {
+			Items []verdict
+			Steps []stepLine
+		}
 	}
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != codeOK {
 		t.Fatalf("code %d, %v", code, err)
 	}
 	if len(doc.Window.Items) != 3 || len(doc.Explain.Items) != 5 {
 		t.Errorf("%d items, %d explained", len(doc.Window.Items), len(doc.Explain.Items))
+	}
+	if len(doc.Explain.Steps) != 3 || doc.Explain.Steps[0].Fuel == 0 {
+		t.Fatalf("steps %+v, want three, the first with fuel", doc.Explain.Steps)
+	}
+	for _, s := range doc.Explain.Steps[:2] {
+		line := regexp.MustCompile(`\n` + s.Name + ` +\d+ +\d+\.\d\d ms +all +[1-9]\d+ +ok\n`)
+		if s.Plugin != "all" || !line.MatchString(text) {
+			t.Errorf("the explanation lacks %v of %+v:\n%s", line, s, text)
+		}
+	}
+	if lost := doc.Explain.Steps[2]; lost.Plugin != "lost" || lost.Fuel != 0 {
+		t.Errorf("the lost step is %+v", lost)
 	}
 }
 

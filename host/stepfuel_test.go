@@ -1,0 +1,116 @@
+package host_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// buildDiagnostics builds with one step and returns the diagnostics.
+func buildDiagnostics(t *testing.T, cfg pipeline.StepConfig, items []pipeline.Item) *pipeline.Diagnostics {
+	t.Helper()
+	give := pipeline.StepConfig{Name: "give", Priority: 1, Step: pipeline.StepFunc(
+		func(context.Context, *pipeline.Query, []pipeline.Item) ([]pipeline.Item, error) { return items, nil })}
+	p, err := pipeline.New(pipeline.Config{Logger: slog.New(slog.DiscardHandler), Tokenizer: pipeline.WordTokenizer(), Steps: []pipeline.StepConfig{give, cfg}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Build(t.Context(), pipeline.Query{Text: "q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Diagnostics.Steps[0]; s.Fuel != 0 || s.Plugin != "" {
+		t.Errorf("a native step has %+v", s)
+	}
+	return r.Diagnostics
+}
+
+// Diagnostics have the fuel of the call of a step, the same on every run.
+func TestDiagnosticsHaveTheFuelOfSteps(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := loadAllops(t, h, host.PluginConfig{Name: "mine", State: host.StateReset, Limits: host.Limits{Instances: 1}})
+	step, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min": 0.2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reranker, err := p.Reranker(host.StepOptions{Settings: map[string]any{"word": "hi"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]pipeline.Step{"step": step, "adapter": pipeline.RerankerStep(reranker, 3)} {
+		var before int64
+		for range 3 {
+			d := buildDiagnostics(t, pipeline.StepConfig{Name: "s", Step: s}, benchItems(50))
+			got, want := d.Steps[1], host.LastFuel(t, p)
+			if want == 0 || got.Fuel != want || got.Plugin != "mine" || before != 0 && got.Fuel != before {
+				t.Errorf("%s: %+v, want %d units, %d the time before", name, got, want, before)
+			}
+			before = got.Fuel
+		}
+	}
+}
+
+// A step that is skipped has the fuel that it used until then.
+func TestDiagnosticsHaveTheFuelOfFailures(t *testing.T) {
+	const most = 300_000
+	p := load(t, newHost(t, host.Config{}), "spin-forever", host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1, Fuel: most}})
+	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := buildDiagnostics(t, pipeline.StepConfig{Name: "s", Step: s, OnError: pipeline.Skip}, benchItems(3))
+	if f := d.StepFailures; len(f) != 1 || f[0].Reason != string(abi.ReasonFuel) || f[0].Fuel < most || f[0].Fuel != host.LastFuel(t, p) {
+		t.Errorf("%+v, want %d units or more", f, most)
+	}
+}
+
+// What calls within a call use is in the fuel of the outer one, and counts once. All
+// calls of a step count.
+func TestFuelOfStepsWithManyCalls(t *testing.T) {
+	program := func(ctx context.Context, p *host.Plugin, depth int) (err error) {
+		if depth == 1 {
+			_, err = p.Call(ctx, "_start", nil)
+		}
+		return err
+	}
+	p := loadNesting(t, host.Limits{Instances: 2}, program)
+	once, err := p.Call(t.Context(), "again", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for input, calls := range map[string]int64{host.InputQuery: 1, host.InputText: 3} {
+		s, err := p.FunctionStep("again", host.FunctionOptions{Input: input})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := buildDiagnostics(t, pipeline.StepConfig{Name: "s", Step: s}, benchItems(3))
+		if got := d.Steps[1]; got.Fuel != calls*once.Fuel || got.Plugin != p.Name() {
+			t.Errorf("%s: %+v, want %d times %d units", input, got, calls, once.Fuel)
+		}
+	}
+}
+
+// A plugin that is a provider of a chain reports its fuel there.
+func TestChainDiagnosticsHaveFuel(t *testing.T) {
+	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
+	provider, err := p.ContextProvider(host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := pipeline.NewChain(pipeline.ChainConfig{Providers: []pipeline.ContextProvider{provider}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := []pipeline.Message{{Role: pipeline.RoleUser, Content: "hey"}}
+	a, err := chain.Assemble(t.Context(), &pipeline.AgentState{}, messages, pipeline.ProviderBudget{Phase: pipeline.PhaseLLM})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := a.Diagnostics.Providers[0].Fuel, host.LastFuel(t, p); got == 0 || got != want {
+		t.Errorf("%d units of fuel, want %d", got, want)
+	}
+}
