@@ -45,6 +45,11 @@ type Config struct {
 	// for what calls made its own, from the end of the first that did, and further ones
 	// from their beginning. 0: DefaultHostMemory.
 	Memory int64
+	// KVMemory bounds what the key-value stores of all plugins and tenants hold
+	// together, in bytes, each store counted as 512 bytes and its names more. A
+	// value beyond it is refused like one beyond the quota, with a line in the
+	// guest's log. 0: DefaultKVMemory. See [Host.ForgetTenant].
+	KVMemory int64
 	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
 	// whose configuration states none.
 	Engine string
@@ -167,9 +172,11 @@ const (
 	ModeRW = "rw"
 )
 
-// KVGrant gives a plugin a store for keys and values inside the host.
+// KVGrant gives a plugin a store for keys and values inside the host, one for each
+// tenant; see [WithTenant].
 type KVGrant struct {
-	// Quota is the most bytes of keys and values. 0: DefaultKVQuota.
+	// Quota is the most bytes of keys and values for one tenant, each pair counted
+	// as 64 bytes more. 0: DefaultKVQuota.
 	Quota int64
 }
 
@@ -212,7 +219,7 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkEngine(c.Engine); err != nil {
 		return c, fmt.Errorf("host config: %w", err)
 	}
-	if c.CompileWorkers < 0 || c.MaxInstances < 0 || c.Memory < 0 {
+	if c.CompileWorkers < 0 || c.MaxInstances < 0 || c.Memory < 0 || c.KVMemory < 0 {
 		return c, fmt.Errorf("host config: negative bound: %w", ErrConfig)
 	}
 	if c.MaxInstances == 0 {
@@ -220,6 +227,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Memory == 0 {
 		c.Memory = DefaultHostMemory
+	}
+	if c.KVMemory == 0 {
+		c.KVMemory = DefaultKVMemory
 	}
 	if c.ImageCache == 0 {
 		c.ImageCache = DefaultImageCache

@@ -52,7 +52,8 @@
 // With [StateReset], the default, no call finds anything of an earlier one:
 // memory, globals, the size of the memory, Extism variables and the last HTTP
 // response are what they were after init. What must outlive a call belongs into
-// the key-value store. The image also freezes what init drew from chance: hash
+// the key-value store, of which each plugin has one for each tenant ([WithTenant])
+// as long as the host lives. The image also freezes what init drew from chance: hash
 // seeds, map order and the sequence of math/rand are the same in every call.
 // Clocks and the random numbers of WASI are live, unless the plugin is
 // deterministic; then they too are the same in every call.

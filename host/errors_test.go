@@ -84,29 +84,6 @@ func TestPublicAddress(t *testing.T) {
 	}
 }
 
-func TestKVStore(t *testing.T) {
-	var stores kvStores
-	s := stores.open(kvKey{plugin: "p"}, 200)
-	if !s.set("a", make([]byte, 100)) || s.set("b", make([]byte, 100)) {
-		t.Error("the quota of 200 bytes takes 100 and not 200")
-	}
-	if !s.set("a", make([]byte, 135)) || s.set("a", make([]byte, 136)) {
-		t.Error("replacing a value counts the old one")
-	}
-	if v, ok := s.get("a"); !ok || len(v) != 135 {
-		t.Error("a value that did not fit changed the old one")
-	}
-	if !s.set("a", nil) || s.used != 0 || !s.set("none", nil) {
-		t.Errorf("deleting leaves %d bytes", s.used)
-	}
-	if stores.open(kvKey{plugin: "p"}, 10) != s || stores.open(kvKey{plugin: "p", tenant: "t"}, 10) == s {
-		t.Error("stores are per plugin and tenant")
-	}
-	if s.set("a", []byte("x")) {
-		t.Error("the new quota does not hold")
-	}
-}
-
 func TestCaptureIsBounded(t *testing.T) {
 	c := capture{limit: 10}
 	for range 100 {

@@ -64,6 +64,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 		making: map[moduleKey]chan struct{}{}, plugins: map[*Plugin]bool{},
 	}
 	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
+	h.kv.stores, h.kv.limit = map[kvKey]*kvStore{}, cfg.KVMemory
 	h.tokens.given = cfg.Tokenizer
 	h.imageDir, h.slowInit = openImages(cfg), slowInit
 	return h, nil

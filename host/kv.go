@@ -1,79 +1,132 @@
 package host
 
-import "sync"
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"sync"
+)
 
-// kvStore is the key-value store of one plugin and tenant. It lives in the
-// host, so it outlives instances. Safe for concurrent use.
+// kvStores are the key-value stores of a host. They lie outside of instances and
+// plugins, and outlive both. Safe for concurrent use.
+type kvStores struct {
+	mu sync.Mutex
+	// stores are those that hold something.
+	stores map[kvKey]*kvStore
+	// used is what they hold together, of limit.
+	used, limit int64
+}
+
+// kvKey names a store. Both names come from the embedder, none from a guest.
+type kvKey struct{ plugin, tenant string }
+
+// kvStore is what one plugin stored for one tenant.
 type kvStore struct {
-	mu     sync.Mutex
-	quota  int64
 	used   int64
 	values map[string][]byte
 }
 
-// kvKey names a store. The tenant is empty where there is only one.
-type kvKey struct{ plugin, tenant string }
-
-// kvStores are the stores of a host.
-type kvStores struct {
-	mu     sync.Mutex
-	stores map[kvKey]*kvStore
-}
-
-// open returns the store of a plugin, with a new quota if it exists already.
-func (s *kvStores) open(key kvKey, quota int64) *kvStore {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stores == nil {
-		s.stores = map[kvKey]*kvStore{}
-	}
-	store := s.stores[key]
-	if store == nil {
-		store = &kvStore{values: map[string][]byte{}}
-		s.stores[key] = store
-	}
-	store.mu.Lock()
-	store.quota = quota
-	store.mu.Unlock()
-	return store
-}
+// Why a value is not stored: the store, or all stores together, have no room.
+var (
+	errKVQuota = errors.New("the quota has no room")
+	errKVFull  = errors.New("the key-value stores of the host have no room (raise its KVMemory, or forget tenants)")
+)
 
 // get returns a value that nobody changes.
-func (s *kvStore) get(key string) ([]byte, bool) {
+func (s *kvStores) get(key kvKey, name string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, ok := s.values[key]
+	st, there := s.stores[key]
+	if !there {
+		return nil, false
+	}
+	v, ok := st.values[name]
 	return v, ok
 }
 
-// set stores a copy of value, or deletes the key when value is empty, and
-// reports whether the quota has room. A store that does not change when it has
-// none stays as it was.
-func (s *kvStore) set(key string, value []byte) bool {
+// set stores a copy of value, or deletes the name when value is empty. A value
+// that has no room leaves everything as it was.
+func (s *kvStores) set(key kvKey, quota int64, name string, value []byte) error {
+	if len(value) == 0 {
+		s.remove(key, name)
+		return nil
+	}
+	more, own := entrySize(name, value), int64(0)
+	if more > quota {
+		return errKVQuota
+	}
+	value = bytes.Clone(value) // before the lock, so that nobody waits for it
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, had := s.values[key]
-	used := s.used
-	if had {
-		used -= entrySize(key, old)
+	st, there := s.stores[key]
+	if !there {
+		st, own = &kvStore{values: map[string][]byte{}}, storeSize(key)
 	}
-	if len(value) == 0 {
-		delete(s.values, key)
-		s.used = used
-		return true
+	if old, had := st.values[name]; had {
+		more -= entrySize(name, old)
 	}
-	used += entrySize(key, value)
-	if used > s.quota {
-		return false
+	switch {
+	case st.used+more > quota:
+		return errKVQuota
+	case more+own > s.limit-s.used:
+		return errKVFull
 	}
-	s.values[key], s.used = append([]byte(nil), value...), used
-	return true
+	st.values[name] = value
+	st.used += more
+	s.used += more + own
+	if !there {
+		// The name of a tenant may be a part of a longer text, which is not kept.
+		s.stores[kvKey{key.plugin, strings.Clone(key.tenant)}] = st
+	}
+	return nil
 }
 
-// entryOverhead is what an entry costs the host beside its bytes, so that many
-// tiny ones cannot take far more than the quota.
-const entryOverhead = 64
-
-func entrySize(key string, value []byte) int64 {
-	return int64(len(key)+len(value)) + entryOverhead
+// remove deletes a name, and the store when nothing is left in it.
+func (s *kvStores) remove(key kvKey, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, there := s.stores[key]
+	if !there {
+		return
+	}
+	if old, had := st.values[name]; had {
+		delete(st.values, name)
+		st.used -= entrySize(name, old)
+		s.used -= entrySize(name, old)
+	}
+	if len(st.values) == 0 {
+		s.drop(key, st)
+	}
 }
+
+// forget drops the stores of a tenant.
+func (s *kvStores) forget(tenant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, st := range s.stores {
+		if key.tenant == tenant {
+			s.drop(key, st)
+		}
+	}
+}
+
+// drop takes a store out. s.mu is held.
+func (s *kvStores) drop(key kvKey, st *kvStore) {
+	delete(s.stores, key)
+	s.used -= st.used + storeSize(key)
+}
+
+const (
+	// entryOverhead is what an entry costs the host beside its bytes, so that many
+	// tiny ones cannot take far more than the quota.
+	entryOverhead = 64
+	// storeOverhead is what a store costs beside its entries, so that many tenants
+	// with little each cannot take far more than the limit.
+	storeOverhead = 512
+)
+
+func entrySize(name string, value []byte) int64 {
+	return int64(len(name)+len(value)) + entryOverhead
+}
+
+func storeSize(key kvKey) int64 { return int64(len(key.plugin)+len(key.tenant)) + storeOverhead }

@@ -39,9 +39,12 @@ const (
 	// largest windows in use.
 	DefaultTokens = 1_000_000
 
-	// DefaultKVQuota is the key-value space of a plugin whose grant states
-	// none.
+	// DefaultKVQuota is the key-value space of a plugin for each tenant, where its
+	// grant states none.
 	DefaultKVQuota = 1 << 20
+	// DefaultKVMemory bounds the key-value stores of a whole host: a thousand full
+	// ones of DefaultKVQuota.
+	DefaultKVMemory = 1 << 30
 	// DefaultMaxInstances bounds the instances of a whole host; an idle stock
 	// Go guest holds about 4 MiB.
 	DefaultMaxInstances = 256

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // Plugin is a configured plugin: a compiled module, its permissions and limits,
@@ -62,7 +63,6 @@ type Plugin struct {
 
 	mounts []mount
 	client *httpClient
-	kv     *kvStore
 
 	// opened is closed when loading has ended, one way or the other.
 	opened  chan struct{}
@@ -84,7 +84,7 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 	if err := p.configure(); err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", p.name, err)
 	}
-	if err := p.open(ctx); err != nil {
+	if err := p.open(WithTenant(ctx, store.DefaultTenant)); err != nil {
 		// No call runs, so this does not take long; the error that led here says more.
 		_ = p.Close(context.WithoutCancel(ctx))
 		return nil, err
@@ -178,9 +178,6 @@ func (p *Plugin) open(ctx context.Context) error {
 		}
 	}
 	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody)
-	if p.granted.kvQuota > 0 {
-		p.kv = h.kv.open(kvKey{plugin: p.name}, p.granted.kvQuota)
-	}
 	kind := h.engineKind(p.spec, p.cfg.Engine)
 	for _, l := range p.links { // one that is too large for the compiler has all interpreted
 		if k := h.engineKind(l.Spec, p.cfg.Engine); k != kind {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,13 +12,13 @@ import (
 
 // kvGet returns the value of a key, or 0 when there is none.
 func kvGet(c *callState, s []uint64) {
-	store := c.inst.store()
+	store := c.store()
 	if c.inst.kernel.Length(s[0]) == 0 {
 		s[0] = 0
 		return
 	}
 	key := c.key(s[0], "anchor_kv_get: the key")
-	value, ok := store.get(key)
+	value, ok := c.inst.plugin.host.kv.get(store, key)
 	s[0] = 0
 	if !ok {
 		return
@@ -35,23 +36,30 @@ const (
 
 // kvSet stores a value, or deletes the key when the value is 0 or empty.
 func kvSet(c *callState, s []uint64) {
-	store := c.inst.store()
+	store := c.store()
+	p := c.inst.plugin
 	key := c.key(s[0], "anchor_kv_set: the key")
 	value, _ := c.inst.kernel.Bytes(s[1])
-	c.spend(min(int64(len(value)), c.inst.plugin.granted.kvQuota))
+	c.spend(min(int64(len(value)), p.granted.kvQuota))
+	err := p.host.kv.set(store, p.granted.kvQuota, key, value)
 	s[0] = kvDone
-	if !store.set(key, value) {
+	if err != nil {
 		s[0] = kvQuota
+	}
+	if errors.Is(err, errKVFull) { // which the guest cannot know from its quota
+		c.inst.out.line("warn", "anchor_kv_set: "+err.Error())
 	}
 }
 
-// store is the key-value store of the plugin; without a grant the call ends.
-func (in *instance) store() *kvStore {
-	if in.plugin.kv == nil {
-		panic(denied("kv", asked("grants.kv", in.plugin.spec.Foreign)))
+// store names the key-value store of the plugin and the call's tenant; without a
+// grant the call ends.
+func (c *callState) store() kvKey {
+	p := c.inst.plugin
+	if p.granted.kvQuota == 0 {
+		panic(denied("kv", asked("grants.kv", p.spec.Foreign)))
 	}
-	in.outside = true
-	return in.plugin.kv
+	c.inst.outside = true
+	return kvKey{plugin: p.name, tenant: tenantOf(c.Context)}
 }
 
 // countTokens counts the tokens of a block by the host's tokenizer. A text that

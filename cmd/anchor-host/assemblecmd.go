@@ -102,7 +102,7 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 		defer s.Close() // everything that was saved is on disk
 		run.stored = &agentstore.Run{Store: s, Tenant: loaded.TenantName(), ID: f.run}
 	}
-	result, err := within(cmd.Context(), loaded.Timeout, run.do)
+	result, err := within(cmd.Context(), &loaded.Config, run.do)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if run.previous, err = a.readPrevious(f.previous); err != nil {
 		return err
 	}
-	result, err := within(cmd.Context(), run.config.Timeout, run.do)
+	result, err := within(cmd.Context(), run.config, run.do)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/eval"
@@ -129,7 +130,8 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 	defer wait.stop()
 	wait.start("starting the plugins")
 	o.OnCompile = wait.compiling
-	assembly, err := assemble.New(ctx, &c.Config, o)
+	// A conversation is read at the start, and may be compacted by a plugin then.
+	assembly, err := assemble.New(host.WithTenant(ctx, c.TenantName()), &c.Config, o)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 	bar := newEvalProgress(e.app, configName(c))
 	defer bar.stop()
 	options.Progress = bar.step
-	return eval.Evaluate(ctx, &bounded{assembly, c.Timeout}, e.set, options)
+	return eval.Evaluate(ctx, &bounded{assembly, &c.Config}, e.set, options)
 }
 
 // prefixes are the names that the ids of items begin with.
@@ -160,15 +162,15 @@ func prefixes(c *config.Config) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// bounded builds under the timeout of the configuration.
+// bounded builds for the tenant and under the timeout of the configuration.
 type bounded struct {
 	eval.Builder
-	timeout config.Duration
+	config *config.Config
 }
 
 // Build implements [eval.Builder].
 func (b *bounded) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
-	return within(ctx, b.timeout, func(ctx context.Context) (*pipeline.Result, error) { return b.Builder.Build(ctx, q) })
+	return within(ctx, b.config, func(ctx context.Context) (*pipeline.Result, error) { return b.Builder.Build(ctx, q) })
 }
 
 // mount gives the instances that are asked for a folder with the corpus.

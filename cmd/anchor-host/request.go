@@ -77,7 +77,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 	if run.previous, err = a.readPrevious(f.previous); err != nil {
 		return nil, nil, err
 	}
-	result, err := within(cmd.Context(), c.Timeout, run.do)
+	result, err := within(cmd.Context(), c, run.do)
 	return result, run, err
 }
 

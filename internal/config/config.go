@@ -30,7 +30,7 @@ type Config struct {
 	Enricher      *Enricher           `key:"enricher" doc:"Rewrites the query with what is remembered: a template or a plugin."`
 	Steps         []Step              `key:"steps" doc:"What runs between memory and window, by ascending priority."`
 	Callbacks     []Use               `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
-	Tenant        string              `key:"tenant" default:"default" doc:"Whose memory it is: tenants of one store never see each other's."`
+	Tenant        string              `key:"tenant" default:"default" doc:"Whose memory it is: tenants of one store never see each other's, and plugins have a key-value store for each."`
 	Store         Store               `key:"store" doc:"Where conversations, facts and agent runs are kept."`
 	Agent         Agent               `key:"agent" doc:"The context of an agent's model calls: budget and built-in providers of assemble."`
 	Providers     []Provider          `key:"providers" doc:"Plugins that change the messages of an agent before a model call (operation provide)."`

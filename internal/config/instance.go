@@ -21,7 +21,7 @@ type Instance struct {
 type Grants struct {
 	HTTP     *HTTPGrant  `key:"http" doc:"Outgoing requests."`
 	Files    []FileGrant `key:"files" doc:"Folders the plugin sees."`
-	KV       *KVGrant    `key:"kv" doc:"A key-value store of its own."`
+	KV       *KVGrant    `key:"kv" doc:"A key-value store of its own, for each tenant."`
 	Services []string    `key:"services" enum:"count_tokens" doc:"Host services."`
 }
 
@@ -41,7 +41,7 @@ type FileGrant struct {
 
 // KVGrant allows a key-value store.
 type KVGrant struct {
-	Quota Size `key:"quota" doc:"The most bytes it may hold, such as 1MiB."`
+	Quota Size `key:"quota" doc:"The most bytes it may hold for one tenant, such as 1MiB."`
 }
 
 // Limits bound one instance. Zero means the host's default.

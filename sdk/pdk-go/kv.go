@@ -4,8 +4,9 @@ import "github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 
 // The store of a plugin: keys and values that the host keeps, per configured
 // plugin and tenant, across calls and instances. It needs the permission kv,
-// whose quota bounds the bytes; using it without ends the call, and the host
-// reports denied.
+// whose quota bounds the bytes of each tenant; using it without ends the call, and
+// the host reports denied. Init is run for no tenant: what it stores is found by
+// calls that name none.
 
 // kvQuota is the status of a value that does not fit.
 const kvQuota = 1

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Plugins are called for the tenant of the configuration. The guest stores a value
+// when it is loaded, which is for no tenant, and finds it only where none is named.
+func TestPluginsServeTheTenant(t *testing.T) {
+	file := writeConfig(t, `
+instances:
+  kv: {plugin: foreign-kv, grants: {kv: {}}}
+steps:
+  - {name: find, instance: kv, function: get, on_error: raise}
+`)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := filepath.Join(t.TempDir(), "anchor.yaml")
+	if err := os.WriteFile(named, append(text, "tenant: acme\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args  []string
+		found bool
+	}{
+		{[]string{"-c", file}, true},
+		{[]string{"-c", file, "--tenant", "default"}, true},
+		{[]string{"-c", file, "--tenant", "acme"}, false},
+		{[]string{"-c", named}, false},
+		{[]string{"-c", named, "--tenant", "default"}, true},
+	} {
+		code, stdout, stderr := run(t, "", append([]string{"build", "loaded"}, tc.args...)...)
+		if code != codeOK || strings.Contains(stdout, "loaded") != tc.found {
+			t.Errorf("%v: exit code %d, stdout:\n%s\nstderr:\n%s", tc.args, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package host
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// tenantKey is the key of a tenant in a context.
+type tenantKey struct{}
+
+// WithTenant returns a context under which plugins are called for a tenant: a
+// user, a customer, whoever must not see what others stored. A name is any text;
+// an empty one and no name at all are [store.DefaultTenant]. Only the embedder
+// names tenants, never a guest.
+//
+// It separates the key-value stores: each plugin has one for each tenant, with
+// its full quota. Nothing else is separate. Grants, limits, instances and the
+// image are the plugin's, so what an instance keeps under [StateKeep], variables
+// of Extism included, is there for whichever tenant it serves next; so are the
+// files of a mount. Under [StateReset] and [StateFresh] an instance keeps nothing.
+//
+// [Host.Load] serves no tenant, whatever its context says: init has the store of
+// [store.DefaultTenant], and what it reads there is in the image from which
+// all tenants are served.
+//
+// A [Function] is called under a context with the tenant of the guest's call, and
+// so calls plugins for the same one.
+func WithTenant(ctx context.Context, tenant string) context.Context {
+	return context.WithValue(ctx, tenantKey{}, tenant)
+}
+
+// tenantOf returns whose call it is. It is asked where a call needs to know it,
+// so that others pay nothing for it.
+func tenantOf(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return cmp.Or(tenant, store.DefaultTenant)
+}
+
+// Tenant returns the tenant that the guest's call is for; see [WithTenant].
+func (g *Guest) Tenant() string { return tenantOf(g.call.Context) }
+
+// ForgetTenant empties the key-value stores of a tenant, those of all plugins.
+// Otherwise they last as long as the host.
+func (h *Host) ForgetTenant(tenant string) { h.kv.forget(cmp.Or(tenant, store.DefaultTenant)) }
