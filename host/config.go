@@ -115,7 +115,9 @@ type PluginConfig struct {
 	Limits Limits
 	// Engine is EngineAuto (the host's), EngineCompiler or EngineInterpreter.
 	Engine string
-	// Deterministic fixes the clock at 2022-01-01 and the random numbers.
+	// Deterministic fixes the clock at 2022-01-01 and the random numbers. With it
+	// a call uses the same fuel in every process; without, a guest that draws random
+	// numbers when it starts, as Go does for its maps, differs by a percent or so.
 	Deterministic bool
 	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch holds for the
 	// operations that have a batch lane.
