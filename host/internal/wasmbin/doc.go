@@ -8,7 +8,8 @@
 // the file, memory stays proportional to it, and every failure is an error that
 // says what the author can do. It covers what wazero accepts by default (core 2.0)
 // and tail calls and extended constant expressions; other proposals are
-// refused by name.
+// refused by name. So are typed function references as types and initialisers of
+// tables, which wazero reads even where their instructions are switched off.
 //
 // # Metering
 //
