@@ -117,34 +117,63 @@ func TestLargeBulkOperationsReachTheHostFirst(t *testing.T) {
 	}
 }
 
-// TestRandomProgramsPayForWhatTheyRun generates structured control flow of all
-// kinds and holds the charge against the weight of what was executed.
+// TestRandomProgramsPayForWhatTheyRun generates structured control flow of all kinds,
+// compares what it does with the plain program, and holds the charge against the weight
+// of what was executed.
 func TestRandomProgramsPayForWhatTheyRun(t *testing.T) {
-	worst := 0.0
-	for seed := range uint64(400) {
-		bin := randomProgram(seed)
-		metered := mustStart(t, "interpreter", mustMeter(t, bin, MeterOptions{}), &tank{slice: DefaultSlice})
-		exact := mustStart(t, "interpreter", meterExactly(t, bin), &tank{slice: DefaultSlice})
-		asking := mustStart(t, "interpreter", mustMeter(t, bin, MeterOptions{}), &tank{slice: 61})
-		for arg := range uint64(8) {
-			m0, e0 := metered.used(), exact.used()
-			m, merr := metered.call("run", arg*0x9e3779b9+1, 200)
-			e, eerr := exact.call("run", arg*0x9e3779b9+1, 200)
-			if merr != nil || eerr != nil || m[0] != e[0] {
-				t.Fatalf("seed %d: %v %v, %v %v", seed, m, merr, e, eerr)
+	for engine := range engines {
+		worst, traps := 0.0, 0
+		for seed := range uint64(400) {
+			w, n := checkRandomProgram(t, engine, seed)
+			worst, traps = max(worst, w), traps+n
+		}
+		t.Logf("%s: at most %.1f times what was executed, %d traps", engine, worst, traps)
+		if traps < 50 {
+			t.Error("too few traps were compared")
+		}
+	}
+}
+
+// checkRandomProgram calls a random program plain, metered, metered exactly and in small
+// slices. It returns the highest charge for what a call executed, and the traps.
+func checkRandomProgram(t *testing.T, engine string, seed uint64) (worst float64, traps int) {
+	t.Helper()
+	shown := reveal(t, randomProgram(seed))
+	info, err := Inspect(shown.bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := mustMeter(t, shown.bin, MeterOptions{})
+	plain := mustStart(t, engine, shown.bin, &tank{})
+	metered := mustStart(t, engine, out, &tank{slice: DefaultSlice})
+	exact := mustStart(t, engine, meterExactly(t, shown.bin), &tank{slice: DefaultSlice})
+	asking := mustStart(t, engine, out, &tank{slice: 61})
+	for arg := range uint64(8) {
+		m0, e0 := metered.used(), exact.used()
+		p, perr := plain.call("run", arg*0x9e3779b9+1, 200)
+		if perr != nil {
+			traps++
+		}
+		for _, g := range []*guest{metered, exact, asking} {
+			if got, err := g.call("run", arg*0x9e3779b9+1, 200); !slices.Equal(got, p) || firstLine(err) != firstLine(perr) {
+				t.Fatalf("%s, seed %d: %v %v, plain %v %v", engine, seed, got, err, p, perr)
 			}
-			a, err := asking.call("run", arg*0x9e3779b9+1, 200)
-			if err != nil || a[0] != m[0] || asking.used() != metered.used() {
-				t.Fatalf("seed %d: in slices of 61: %v %v, %d fuel; else %v, %d fuel", seed, a, err, asking.used(), m, metered.used())
+			if diff := shown.differs(t, info, plain.mod, g.mod); diff != "" {
+				t.Fatalf("%s, seed %d, argument %d: %s", engine, seed, arg, diff)
 			}
-			charged, executed := metered.used()-m0, exact.used()-e0
-			if charged < executed {
-				t.Fatalf("seed %d, argument %d: charged %d for %d executed", seed, arg, charged, executed)
-			}
+		}
+		if asking.used() != metered.used() {
+			t.Fatalf("%s, seed %d: %d fuel, in slices of 61 %d", engine, seed, metered.used(), asking.used())
+		}
+		charged, executed := metered.used()-m0, exact.used()-e0
+		if charged < executed {
+			t.Fatalf("%s, seed %d, argument %d: charged %d for %d executed", engine, seed, arg, charged, executed)
+		}
+		if perr == nil { // what a trap cuts off was paid for
 			worst = max(worst, float64(charged)/float64(executed))
 		}
 	}
-	t.Logf("at most %.1f times what was executed", worst)
+	return worst, traps
 }
 
 // generator writes a function (seed, steps) -> i32 that wanders through random
@@ -167,6 +196,8 @@ func randomProgram(seed uint64) []byte {
 	b := []byte(magic + "\x01\x00\x00\x00")
 	b = appendSection(b, secType, []byte{1, 0x60, 2, byte(I32), byte(I32), 1, byte(I32)})
 	b = appendSection(b, secFunction, []byte{1, 0})
+	b = appendSection(b, secMemory, []byte{1, 0, 1})
+	b = appendSection(b, secGlobal, []byte{2, byte(I32), 1, opI32Const, 7, opEnd, byte(I64), 1, opI64Const, 9, opEnd})
 	b = appendSection(b, secExport, []byte{1, 3, 'r', 'u', 'n', 0, 0})
 	return appendSection(b, secCode, append(appendU32([]byte{1}, uint32(len(f))), f...))
 }
@@ -177,6 +208,27 @@ func (g *generator) mix(n int) {
 		g.code = append(g.code, opLocalGet, 0, opI32Const)
 		g.code = appendS32(g.code, int32(g.Uint32()|1))
 		g.code = append(g.code, 0x6c, 0x21, 0) // i32.mul, local.set
+	}
+}
+
+// effect changes a global or the memory, reads one, or divides; the latter three may trap.
+func (g *generator) effect() {
+	const store, load, divide = 0x36, 0x28, 0x6e
+	switch g.IntN(5) {
+	case 0:
+		g.code = append(g.code, opLocalGet, 0, opGlobalGet, 0, 0x73, opGlobalSet, 0) // i32.xor
+	case 1:
+		g.code = append(g.code, opGlobalGet, 1, opLocalGet, 0, opI64ExtendU, opI64Add, opGlobalSet, 1)
+	case 2:
+		g.choice(PageSize + 9000)
+		g.code = append(g.code, opLocalGet, 0, store, 0, 0)
+	case 3:
+		g.choice(PageSize + 9000)
+		g.code = append(g.code, load, 0, 0, opGlobalGet, 0, opI32Add, opLocalSet, 0)
+	case 4:
+		g.code = append(g.code, opLocalGet, 0)
+		g.choice(9)
+		g.code = append(g.code, divide, opLocalSet, 0)
 	}
 }
 
@@ -206,6 +258,8 @@ func (g *generator) body(depth int) {
 			g.branch(opBrIf)
 		case k == 5 && depth > 0:
 			g.table()
+		case k == 6:
+			g.effect()
 		default:
 			g.mix(g.IntN(1 + g.IntN(60)))
 		}
