@@ -235,27 +235,42 @@ func arguments(types []api.ValueType, name string, seed int) []uint64 {
 // TestGoGuestKeepsItsMeaning compares a stock-Go guest, plain and metered.
 func TestGoGuestKeepsItsMeaning(t *testing.T) {
 	bin := goGuest(t)
-	out := mustMeter(t, bin, MeterOptions{})
-	plain := mustStart(t, "compiler", bin, &tank{})
-	metered := mustStart(t, "compiler", out, &tank{slice: DefaultSlice})
-	exact := mustStart(t, "compiler", meterExactly(t, bin), &tank{slice: DefaultSlice})
-	for _, c := range []struct {
-		name string
-		arg  uint64
-	}{{"fnv_sum", 100_000}, {"sha_sum", 20_000}, {"sort_floats", 1000}, {"json_trip", 20}, {"count_words", 10_000}, {"fib", 15}} {
-		p, perr := plain.call(c.name, c.arg)
-		m, merr := metered.call(c.name, c.arg)
-		if perr != nil || merr != nil || !slices.Equal(p, m) {
-			t.Errorf("%s: plain %v %v, metered %v %v", c.name, p, perr, m, merr)
-		}
-		before, beforeExact := metered.used(), exact.used()
-		metered.call(c.name, c.arg)
-		exact.call(c.name, c.arg)
-		charged, executed := metered.used()-before, exact.used()-beforeExact
-		t.Logf("%-12s charged %.2f of %d executed", c.name, float64(charged)/float64(executed), executed)
-		// Garbage collections fall differently, therefore the slack.
-		if charged < executed*9/10 || charged > executed*6 {
-			t.Errorf("%s: charged %d for %d executed", c.name, charged, executed)
+	shown := reveal(t, bin)
+	info, err := Inspect(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, exactly := mustMeter(t, shown.bin, MeterOptions{}), meterExactly(t, shown.bin)
+	for engine := range engines {
+		plain := mustStart(t, engine, shown.bin, &tank{})
+		metered := mustStart(t, engine, out, &tank{slice: DefaultSlice})
+		exact := mustStart(t, engine, exactly, &tank{slice: DefaultSlice})
+		for _, c := range []struct {
+			name        string
+			arg, slowly uint64 // the interpreter takes about fifty times as long
+		}{{"fnv_sum", 100_000, 5000}, {"sha_sum", 20_000, 1000}, {"sort_floats", 1000, 100}, {"json_trip", 20, 2},
+			{"count_words", 10_000, 500}, {"fib", 15, 12}} {
+			arg := c.arg
+			if engine == "interpreter" {
+				arg = c.slowly
+			}
+			before, beforeExact := metered.used(), exact.used()
+			p, perr := plain.call(c.name, arg)
+			m, merr := metered.call(c.name, arg)
+			e, eerr := exact.call(c.name, arg)
+			if perr != nil || merr != nil || eerr != nil || !slices.Equal(p, m) || !slices.Equal(p, e) {
+				t.Errorf("%s, %s: plain %v %v, metered %v %v, exactly %v %v", engine, c.name, p, perr, m, merr, e, eerr)
+			}
+			for _, g := range []*guest{metered, exact} {
+				if diff := shown.differs(t, info, plain.mod, g.mod); diff != "" {
+					t.Errorf("%s, %s: %s", engine, c.name, diff)
+				}
+			}
+			charged, executed := metered.used()-before, exact.used()-beforeExact
+			t.Logf("%-11s %-12s charged %.2f of %d executed", engine, c.name, float64(charged)/float64(executed), executed)
+			if charged < executed || charged > executed*6 {
+				t.Errorf("%s, %s: charged %d for %d executed", engine, c.name, charged, executed)
+			}
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -362,19 +361,47 @@ func TestExamplePluginsKeepTheirMeaning(t *testing.T) {
 	for _, main := range mains {
 		name := filepath.Base(filepath.Dir(main))
 		t.Run(name, func(t *testing.T) {
-			out := filepath.Join(t.TempDir(), "plugin.wasm")
-			cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-o", out, filepath.Dir(main))
-			cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-			if msg, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("build: %v\n%s", err, msg)
-			}
-			bin, err := os.ReadFile(out)
+			bin, err := buildGo(filepath.Dir(main))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := compareObserved(t, name, "compiler", bin, 1_000_000_000); n < 3 {
-				t.Errorf("%d calls were compared, %v", n, err)
-			}
+			comparePlugin(t, name, bin)
 		})
 	}
+}
+
+// comparePlugin compares a plugin in both engines.
+func comparePlugin(t *testing.T, name string, bin []byte) {
+	t.Helper()
+	for engine := range engines {
+		if n, err := compareObserved(t, name, engine, bin, 1_000_000_000); err != nil || n < 2 {
+			t.Errorf("%s, %s: %d calls were compared, %v", name, engine, n, err)
+		}
+	}
+}
+
+// TestExamplePluginsOfAllLanguagesKeepTheirMeaning compares those that make plugins-all
+// has built. ANCHOR_LANGUAGES says that they must be there.
+func TestExamplePluginsOfAllLanguagesKeepTheirMeaning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs large plugins in the interpreter")
+	}
+	built := map[string]int{}
+	for _, language := range []string{"go", "tinygo", "rust", "c", "zig", "ts", "js", "wat"} {
+		files, err := filepath.Glob("../../../build/languages/" + language + "/*.wasm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			bin, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			comparePlugin(t, language+"/"+filepath.Base(path), bin)
+		}
+		if built[language] = len(files); len(files) == 0 && os.Getenv("ANCHOR_LANGUAGES") != "" {
+			t.Errorf("%s: nothing is built", language)
+		}
+	}
+	t.Logf("compared %v; testdata/oldguests has more of other languages than Go", built)
 }
