@@ -185,12 +185,13 @@ func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) 
 }
 
 // ReadFile reads the spec of one module file, with the plugin.yaml beside it
-// when the file is named plugin.wasm.
+// when the file is named plugin.wasm. A module that states no name has the one that
+// [ReadDir] would give it.
 func ReadFile(path string) (*Spec, error) { return Reader{CacheOff}.ReadFile(path) }
 
 // ReadFile is the function [ReadFile].
 func (r Reader) ReadFile(path string) (*Spec, error) {
-	dir, file := filepath.Split(path)
+	dir, file := filepath.Split(filepath.Clean(path))
 	if dir == "" {
 		dir = "."
 	}
@@ -199,8 +200,12 @@ func (r Reader) ReadFile(path string) (*Spec, error) {
 		return nil, fmt.Errorf("module %s: open: %w (give the path of a module)", path, cause(err))
 	}
 	defer root.Close()
-	if _, err := root.Stat(file); err != nil {
+	info, err := root.Stat(file)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("module %s: read: %w (give the path of a module)", path, cause(err))
+	case info.IsDir():
+		return nil, fmt.Errorf("module %s: a folder: %w (give the .wasm file in it)", path, ErrNotWasm)
 	}
 	manifest := ""
 	if file == pluginFile {
@@ -211,9 +216,18 @@ func (r Reader) ReadFile(path string) (*Spec, error) {
 		return nil, fmt.Errorf("module %s: %w", path, err)
 	}
 	if spec.Name == "" {
-		spec.Name = strings.TrimSuffix(file, wasmSuffix)
+		spec.Name = fileName(dir, file)
 	}
 	return spec, nil
+}
+
+// fileName is the name of a module that states none, as [ReadDir] gives it: that of
+// the file, or of the folder around plugin.wasm.
+func fileName(dir, file string) string {
+	if abs, err := filepath.Abs(dir); err == nil && file == pluginFile && filepath.Dir(abs) != abs {
+		return filepath.Base(abs)
+	}
+	return strings.TrimSuffix(file, wasmSuffix)
 }
 
 // readBounded reads a regular file of at most limit bytes.

@@ -170,6 +170,15 @@ func TestReadFile(t *testing.T) {
 	if s, err := host.ReadFile(filepath.Join(dir, "some.wasm")); err != nil || s.Name != "some" || !s.Foreign {
 		t.Errorf("spec %+v, error %v", s, err)
 	}
+	if s, err := host.ReadFile(filepath.Join(fixtures, "foreign", "plugin.wasm")); err != nil || s.Name != "foreign" {
+		t.Errorf("spec %+v, error %v (want the name of the folder)", s, err)
+	}
+	for _, folder := range []string{dir, dir + string(filepath.Separator)} {
+		_, err := host.ReadFile(folder)
+		if want := "module " + folder + ": a folder: not a usable module (give the .wasm file in it)"; !errors.Is(err, host.ErrNotWasm) || err.Error() != want {
+			t.Errorf("error %v\nwant  %s", err, want)
+		}
+	}
 	if _, err := host.ReadFile(filepath.Join(dir, "none.wasm")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}

@@ -33,11 +33,12 @@ type callFlags struct {
 func (a *app) pluginCallCommand() *cobra.Command {
 	var f callFlags
 	cmd := &cobra.Command{
-		Use:   "call [flags] FILE.wasm FUNCTION",
+		Use:   "call [flags] FILE|FOLDER FUNCTION",
 		Short: "Call one function of a module",
-		Long: `Call one exported function of an Extism or ABI 1 module, with the input given,
-and write its output to stdout as it is. The error of the guest and its log go
-to stderr. Nothing is permitted that a flag does not allow.
+		Long: `Call one exported function of an Extism or ABI 1 module, or of the one in a
+folder, with the input given, and write its output to stdout as it is. The error
+of the guest and its log go to stderr. Nothing is permitted that a flag does not
+allow.
 
 With --repeat the same instance is called again and again, keeps its state, and
 each output is followed by a line break.`,
@@ -78,6 +79,9 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	}
 	input, err := a.callInput(f, file, function)
 	if err != nil {
+		return err
+	}
+	if file, err = moduleFile(file); err != nil {
 		return err
 	}
 	spec, err := host.Reader{CacheDir: base.CachePath()}.ReadFile(file)

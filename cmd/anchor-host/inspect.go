@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,9 +26,11 @@ func (a *app) pluginInspectCommand() *cobra.Command {
 		Long: `Show everything that is known of a plugin without running it: operations, lanes,
 what it reads and writes, the permissions it asks for with its reasons, limits,
 imports, exports, what the module is made of, warnings, and advice for its
-author. Portable are modules that any Extism host can run. PLUGIN is a plugin of the plugin folder, an
-instance of the configuration (then the grants are shown too), or a .wasm file.`,
+author. Portable are modules that any Extism host can run. PLUGIN is a plugin of
+the plugin folder, an instance of the configuration (then the grants are shown
+too), a .wasm file, or the path of a folder that holds one.`,
 		Example: `  anchor-host plugin inspect bm25-retriever
+  anchor-host plugin inspect ./my-plugin
   anchor-host plugin inspect ./plugin.wasm -o json`,
 		Args: cobra.ExactArgs(1),
 	}
@@ -57,27 +62,41 @@ instance of the configuration (then the grants are shown too), or a .wasm file.`
 	return cmd
 }
 
-// findPlugin finds what the user named: a file, an instance, or a plugin of
+// findPlugin finds what the user named: a path, an instance, or a plugin of
 // the folder. instance is nil unless it is one.
 func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instance, error) {
 	reader := host.Reader{CacheDir: loaded.CachePath()}
-	if strings.HasSuffix(name, ".wasm") {
-		spec, err := reader.ReadFile(name)
-		return spec, nil, err
-	}
 	var found *config.Instance
 	plugin := name
 	if i, ok := loaded.Instances[name]; ok {
 		found, plugin = &i, i.Plugin
+	} else if isPath(name) {
+		file, err := moduleFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		spec, err := reader.ReadFile(file)
+		return spec, nil, err
 	}
 	entries, others, err := reader.ReadNamed(loaded.PluginDir(), plugin)
-	if err != nil {
-		return nil, nil, err
-	}
 	if len(entries) > 0 { // two of one name have the same error
 		return entries[0].Spec, found, entries[0].Err
 	}
-	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, strict.Hint(plugin, others))
+	hint := strict.Hint(plugin, others)
+	if _, here := os.Stat(plugin); here == nil && found == nil {
+		hint = fmt.Sprintf(" (what is in this folder has a path: ./%s)", plugin)
+	} else if err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, cmp.Or(hint, elsewhere))
+}
+
+// elsewhere is what remains to be said where no plugin is.
+const elsewhere = " (build or copy it there, or give the path of a module, such as ./plugin.wasm)"
+
+// isPath tells the path of a file or folder from the name of a plugin.
+func isPath(name string) bool {
+	return strings.HasSuffix(name, ".wasm") || name == "." || name == ".." || strings.ContainsRune(filepath.ToSlash(name), '/')
 }
 
 // inspection is what "plugin inspect" shows.

@@ -273,9 +273,11 @@ func TestPluginInspect(t *testing.T) {
 			t.Errorf("%s: the report lacks %q:\n%s", name, want, out)
 		}
 	}
-	byFile := filepath.Join(fixtureDir, "keep-first", "plugin.wasm")
-	if code, out, _ := run(t, "", "plugin", "inspect", byFile, "-o", "json"); code != codeOK || !json.Valid([]byte(out)) {
-		t.Errorf("by file: code %d\n%s", code, out)
+	folder := filepath.Join(fixtureDir, "keep-first")
+	for _, path := range []string{filepath.Join(folder, "plugin.wasm"), folder} {
+		if code, out, _ := run(t, "", "plugin", "inspect", path, "-o", "json"); code != codeOK || !json.Valid([]byte(out)) {
+			t.Errorf("by path %s: code %d\n%s", path, code, out)
+		}
 	}
 	code, _, stderr = run(t, "", "plugin", "inspect", "abi-2", "--plugins", fixtureDir)
 	if code != codeInvalid || !strings.Contains(stderr, "the module speaks ABI 2, this host ABI 1") {
@@ -285,8 +287,15 @@ func TestPluginInspect(t *testing.T) {
 
 // What cannot be inspected is named as the user named it.
 func TestPluginInspectErrors(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"a.wasm": "nothing of the kind"}))
+	t.Chdir(write(t, map[string]string{"a.wasm": "nothing of the kind", "project/plugin.yaml": "", "some/one/plugin.wasm": ""}))
 	for name, want := range map[string]string{
+		"x":           "plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)",
+		"project":     `plugin "project" in plugins: file does not exist (what is in this folder has a path: ./project)`,
+		"./project":   "./project: no *.wasm: file does not exist (build the plugin first; of a folder of plugins name one)",
+		"some":        `plugin "some" in plugins: file does not exist (what is in this folder has a path: ./some)`,
+		"some/":       "some/: no *.wasm: file does not exist (build the plugin first; of a folder of plugins name one)",
+		"some/one":    "module some/one/plugin.wasm: not a WebAssembly module: the file is empty",
+		"some/two":    "module some/two: read: no such file or directory (give the path of a module)",
 		"nope.wasm":   "module nope.wasm: read: no such file or directory (give the path of a module)",
 		"a/nope.wasm": "module a/nope.wasm: open: no such file or directory (give the path of a module)",
 		"a.wasm":      "module a.wasm: not a WebAssembly module: text (give the compiled .wasm)",
@@ -308,6 +317,10 @@ func TestPluginCall(t *testing.T) {
 		stderr string
 	}{
 		{"output as it is", []string{module("keep-first"), "anchor_filter", "--input", "{}"}, codeOK, `{"keep":[0]}`, ""},
+		{"of a folder", []string{filepath.Join(fixtureDir, "foreign"), "echo", "--input", "x"}, codeOK, "x", ""},
+		{"of no plugin's folder", []string{fixtureDir, "echo"}, codeNotFound, "", fixtureDir + ": no *.wasm: file does not exist (build the plugin first; of a folder of plugins name one)\n"},
+		{"link of a folder", []string{filepath.Join(fixtureDir, "link-main"), "run", "--link", "lib=" + fixtureDir}, codeInvalid, "",
+			"link \"lib\": module " + fixtureDir + ": a folder: not a usable module (give the .wasm file in it)\n"},
 		{"repeated", []string{module("keep-first"), "anchor_filter", "--repeat", "2"}, codeOK, "{\"keep\":[0]}\n{\"keep\":[0]}\n", "anchor-host: 2 calls: fastest "},
 		{"guest error", []string{module("guest-error-status-0"), "anchor_filter"}, codeFailure, "", "anchor-host: plugin \"guest-error-status-0\": anchor_filter: guest_error: half done\n"},
 		{"guest output", []string{module("stderr-then-trap"), "anchor_filter"}, codeFailure, "", "panic: index out of rang\nanchor-host: plugin \"stderr-then-trap\": "},

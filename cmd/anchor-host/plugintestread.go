@@ -46,7 +46,7 @@ func moduleFile(path string) (string, error) {
 			return "", fmt.Errorf("%s: %d modules: %w (name one)", dir, len(found), host.ErrDuplicate)
 		}
 	}
-	return "", fmt.Errorf("%s: no *.wasm: %w (build the plugin first)", path, fs.ErrNotExist)
+	return "", fmt.Errorf("%s: no *.wasm: %w (build the plugin first; of a folder of plugins name one)", path, fs.ErrNotExist)
 }
 
 func isFile(path string) bool {
