@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,8 +36,8 @@ func (a *app) pluginCallCommand() *cobra.Command {
 		Short: "Call one function of a module",
 		Long: `Call one exported function of an Extism or ABI 1 module, or of the one in a
 folder, with the input given, and write its output to stdout as it is. The error
-of the guest and its log go to stderr. Nothing is permitted that a flag does not
-allow.
+of the guest, its log and the stack of a trap go to stderr. Nothing is permitted
+that a flag does not allow.
 
 With --repeat the same instance is called again and again, keeps its state, and
 each output is followed by a line break.`,
@@ -106,7 +105,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	defer h.Close(context.WithoutCancel(ctx))
 	plugin, err := h.Load(ctx, spec, pc)
 	if err != nil {
-		return err
+		return a.callError(err)
 	}
 	progress.start(fmt.Sprintf("running %s", function))
 	return a.repeat(ctx, f, plugin, function, input)
@@ -119,7 +118,7 @@ func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, fun
 		start := time.Now()
 		result, err := plugin.Call(ctx, function, input)
 		if err != nil {
-			return a.withLog(err)
+			return a.callError(err)
 		}
 		a.guestLog(result.Log)
 		times = append(times, time.Since(start))
@@ -136,15 +135,6 @@ func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, fun
 		a.say("%d calls: fastest %v, median %v, slowest %v", len(times), times[0], times[len(times)/2], times[len(times)-1])
 	}
 	return nil
-}
-
-// withLog writes what the guest wrote before it failed.
-func (a *app) withLog(err error) error {
-	var failed *host.PluginError
-	if errors.As(err, &failed) {
-		a.guestLog(failed.Log)
-	}
-	return err
 }
 
 // guestLog writes what a guest wrote to stderr, stdout and its log.
