@@ -82,3 +82,19 @@
 // keeps its memory. An instance has one owner at a time, and only its owner
 // closes it.
 package host
+
+// The files of this package, along the life of a plugin, in the order to read them.
+// Each has one role.
+//
+//	the host itself        host, config, limits, budget, errors, faults
+//	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, spec, facts
+//	for its author         anatomy, embed
+//	checking               plugin, schema, permissions, links
+//	compiling              runtime, module, move, circles, shell, codecache, codesum, prune
+//	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
+//	calling                plugincall, lend, state, call, mem, exchange
+//	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo
+//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, functions, nested
+//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, descriptors
+//	what bounds a call     fuel, stacks, grownstacks, overflow, tending
+//	between calls          pool, shelves, watch
