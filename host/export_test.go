@@ -88,6 +88,10 @@ func WithManifest(t *testing.T, wasm []byte, manifest string) []byte {
 // Made is how many instances a plugin has made so far.
 func Made(p *Plugin) int64 { return p.made.Load() }
 
+// RecycleAfter has the instances of a plugin make way after so many calls. It must be
+// called before any.
+func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }
+
 // NoShrinking makes the engines of a host as those on which memories cannot be
 // made smaller. It must be called before anything is loaded from them again.
 func NoShrinking(h *Host) {

@@ -183,7 +183,7 @@ func (in *instance) function(name string) (api.Function, error) {
 func (in *instance) worn() bool {
 	limit := float64(in.plugin.limits.Memory)
 	start := float64(in.start)
-	return in.calls >= recycleCalls || limit > start && float64(in.mem.Size()) > start+recycleHeadroom*(limit-start)
+	return in.calls >= in.plugin.recycleAfter || limit > start && float64(in.mem.Size()) > start+recycleHeadroom*(limit-start)
 }
 
 // close frees the instance. Only its owner calls it, once.

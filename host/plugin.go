@@ -54,6 +54,8 @@ type Plugin struct {
 	// made.
 	outside bool
 
+	// recycleAfter is how many calls an instance serves: recycleCalls, but in tests.
+	recycleAfter int
 	// made counts the instances made so far.
 	made atomic.Int64
 	// tending says that the stacks of idle instances are about to be looked at, by a
@@ -75,7 +77,8 @@ type Plugin struct {
 // Errors wrap ErrConfig, ErrNotWasm, ErrTooLarge or ErrClosed; a guest that
 // cannot start is a *PluginError with the reason init_failed.
 func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
-	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, timed: new(tended), opened: make(chan struct{})}
+	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls,
+		timed: new(tended), opened: make(chan struct{})}
 	p.timed.plugin.Store(p)
 	if p.name == "" {
 		p.name = spec.Name

@@ -279,6 +279,35 @@ func TestMemoryShrinksBack(t *testing.T) {
 	}
 }
 
+// An instance makes way for a new one after so many calls, in which nothing grew, and
+// the calls after it find what they would find in any new instance.
+func TestInstancesMakeWayAfterManyCalls(t *testing.T) {
+	h := newHost(t, host.Config{})
+	const after, calls = 3, 10
+	for state, want := range map[string]func(n int) int{
+		host.StateReset: func(int) int { return 1 },
+		host.StateKeep:  func(n int) int { return (n-1)%after + 1 },
+	} {
+		p := load(t, h, "foreign", host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
+		host.Settle(p)
+		host.RecycleAfter(p, after)
+		made := host.Made(p)
+		for n := 1; n <= calls; n++ {
+			r, err := p.Call(t.Context(), "count", nil)
+			if err != nil {
+				t.Fatalf("%s: call %d: %v", state, n, err)
+			}
+			if got := len(r.Output); got != want(n) {
+				t.Errorf("%s: call %d is number %d of its instance (want %d)", state, n, got, want(n))
+			}
+		}
+		host.Settle(p)
+		if n := host.Made(p) - made; n != calls/after {
+			t.Errorf("%s: %d instances made in %d calls (want one in %d calls)", state, n, calls, after)
+		}
+	}
+}
+
 // However many instances there are, init runs once.
 func TestInitRunsOncePerPlugin(t *testing.T) {
 	for state, want := range map[string]bool{host.StateReset: true, host.StateKeep: true, host.StateFresh: false} {
