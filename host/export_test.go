@@ -88,6 +88,27 @@ func WithManifest(t *testing.T, wasm []byte, manifest string) []byte {
 // Made is how many instances a plugin has made so far.
 func Made(p *Plugin) int64 { return p.made.Load() }
 
+// CallEach calls a function once in each of several instances of a plugin that resets
+// them, all of them lent at a time, and returns the outputs.
+func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs [][]byte) {
+	t.Helper()
+	for range instances {
+		in, err := p.pool.get(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.pool.giveBack(in)
+		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
+		r, err := in.call(function, nil)
+		in.state.end()
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs = append(outputs, r.Output)
+	}
+	return outputs
+}
+
 // RecycleAfter has the instances of a plugin make way after so many calls. It must be
 // called before any.
 func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }

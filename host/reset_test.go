@@ -439,6 +439,54 @@ func TestUncapturedModulesAreReplaced(t *testing.T) {
 	}
 }
 
+// Passive segments are there for every call of every instance: for the first, which the
+// image was taken of, for those that were made from it, and after each reset.
+func TestPassiveSegmentsSurviveAReset(t *testing.T) {
+	const instances = 3
+	for _, engine := range []string{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter} {
+		h := newHost(t, host.Config{}) // the second finds machine code on disk
+		p := load(t, h, "passive-data", host.PluginConfig{State: host.StateReset, Engine: engine, Limits: host.Limits{Instances: instances}})
+		if p.State() != host.StateReset {
+			t.Fatalf("%s: state %q, notes %q", engine, p.State(), p.Notes())
+		}
+		for round := range 3 {
+			for n, out := range host.CallEach(t, p, instances, "copy") {
+				if want := "active!!" + "at start" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "the call" + "start\x00\x00\x00"; string(out) != want {
+					t.Errorf("%s: round %d, instance %d finds %q (want %q)", engine, round, n, out, want)
+				}
+			}
+			host.Settle(p)
+		}
+		if n := host.Made(p); n != instances {
+			t.Errorf("%s: %d instances made (want %d, each used %d times)", engine, n, instances, 3)
+		}
+	}
+}
+
+// A module that drops segments is recognised: its instances are replaced, as the next
+// call would miss what was dropped.
+func TestDroppedSegmentsAreNotReset(t *testing.T) {
+	h := newHost(t, host.Config{})
+	const why = "its code drops segments"
+	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+		p := load(t, h, "drops-data", host.PluginConfig{State: host.StateReset, Engine: engine, Limits: host.Limits{Instances: 2}})
+		if p.Spec().Uncaptured != why || p.State() != host.StateFresh || len(p.Notes()) != 1 || !strings.Contains(p.Notes()[0], why) {
+			t.Errorf("%s: uncaptured as %q, state %q, notes %q", engine, p.Spec().Uncaptured, p.State(), p.Notes())
+		}
+		for n := range 4 {
+			if _, err := p.Call(t.Context(), "copy", nil); err != nil {
+				t.Errorf("%s: call %d: %v", engine, n, err)
+			}
+		}
+		kept := load(t, h, "drops-data", host.PluginConfig{State: host.StateKeep, Engine: engine, Limits: host.Limits{Instances: 1}})
+		if _, err := kept.Call(t.Context(), "copy", nil); err != nil {
+			t.Errorf("%s: first call: %v", engine, err)
+		}
+		_, err := kept.Call(t.Context(), "copy", nil)
+		checkReason(t, err, abi.ReasonTrap) // or the calls above would show nothing
+	}
+}
+
 // The hammer: whatever other calls do, no call finds a trace of them.
 func TestResetHammer(t *testing.T) {
 	h := newHost(t, host.Config{})
