@@ -33,8 +33,8 @@ func oldGuests(t *testing.T) []string {
 }
 
 // TestOldGuests runs modules as they were built when version 1 began. They load
-// and answer the same for as long as the version lives, so a failure here is
-// never a reason to build them anew.
+// and answer the same for as long as the version lives, each call from the state
+// after init, so a failure here is never a reason to build them anew.
 func TestOldGuests(t *testing.T) {
 	h := newHost(t, host.Config{})
 	for _, dir := range oldGuests(t) {
@@ -46,6 +46,9 @@ func TestOldGuests(t *testing.T) {
 				p, err := h.Load(t.Context(), spec, host.PluginConfig{Lane: lane})
 				if err != nil {
 					t.Fatal(err)
+				}
+				if p.State() != host.StateReset {
+					t.Errorf("state %q, notes %q", p.State(), p.Notes())
 				}
 				for _, c := range languageCases(t, plugin) {
 					if got, want := languageAnswer(t, p, &c), languageWant(&c); got != want {

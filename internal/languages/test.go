@@ -77,7 +77,8 @@ func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 	return nil
 }
 
-// test runs the conformance kit, and in each lane the golden cases and the clock.
+// test runs the conformance kit, and in each lane the golden cases and the clock. Its state
+// must be one that is reset.
 func (r *result) test(ctx context.Context, h *host.Host, path string, o *options) error {
 	spec, err := host.ReadFile(path)
 	if err != nil {
@@ -122,6 +123,9 @@ func (r *result) inLane(ctx context.Context, h *host.Host, spec *host.Spec, op a
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close(context.WithoutCancel(ctx))) }()
+	if p.State() != host.StateReset { // an example shows what its language can do
+		return fmt.Errorf("its state is not reset between calls, but %q: %q", p.State(), p.Notes())
+	}
 	if err := checkGolden(ctx, p, op, r.Plugin); err != nil {
 		return err
 	}
