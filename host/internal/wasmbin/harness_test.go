@@ -184,16 +184,22 @@ func buildGo(folder string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
-// specModules are the modules of the engine's own spec tests, by path.
-func specModules(tb testing.TB) map[string][]byte {
+// specFolder has the engine's own spec tests.
+func specFolder(tb testing.TB) string {
 	tb.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	root := filepath.Join(strings.TrimSpace(string(dir)), "internal", "integration_test", "spectest")
+	return filepath.Join(strings.TrimSpace(string(dir)), "internal", "integration_test", "spectest")
+}
+
+// specModules are the modules of the engine's own spec tests, by path.
+func specModules(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	root := specFolder(tb)
 	out := map[string][]byte{}
-	err = filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(p) != ".wasm" {
 			return err
 		}
