@@ -211,10 +211,11 @@ func (g *generator) mix(n int) {
 	}
 }
 
-// effect changes a global or the memory, reads one, or divides; the latter three may trap.
+// effect changes a global or the memory, reads from it, or divides. All that has to do with
+// memory may trap, and so may dividing.
 func (g *generator) effect() {
 	const store, load, divide = 0x36, 0x28, 0x6e
-	switch g.IntN(5) {
+	switch g.IntN(7) {
 	case 0:
 		g.code = append(g.code, opLocalGet, 0, opGlobalGet, 0, 0x73, opGlobalSet, 0) // i32.xor
 	case 1:
@@ -229,6 +230,16 @@ func (g *generator) effect() {
 		g.code = append(g.code, opLocalGet, 0)
 		g.choice(9)
 		g.code = append(g.code, divide, opLocalSet, 0)
+	case 5:
+		g.choice(PageSize)
+		g.code = append(g.code, opLocalGet, 0)
+		g.choice(3000)
+		g.code = append(g.code, opMisc, miscMemoryFill, 0)
+	case 6:
+		g.choice(PageSize)
+		g.choice(PageSize)
+		g.choice(3000)
+		g.code = append(g.code, opMisc, miscMemoryCopy, 0, 0)
 	}
 }
 
