@@ -12,33 +12,60 @@ import (
 // state after init: on this host in the one instance that is reset after each call, on
 // wazero alone in a new instance for each. Both wait for all of it.
 func (s *suite) stateRows() []row {
+	const against = "a fresh instance per call (" + plainWazero + ")"
 	return []row{{
 		name: "clean", what: "clean state per call, stock Go", state: host.StateReset, lane: laneExtism,
-		against: "a fresh instance per call (" + plainWazero + ")", target: atLeast(times, 25, 120),
+		against: against, target: atLeast(times, 25, 120),
+		run: func(ctx context.Context) (reading, error) { return s.cleanCalls(ctx, s.host) },
+	}, {
+		name: "clean/copy", what: "the same where nothing tracks what a call writes", state: host.StateReset, lane: laneExtism,
+		against: against, target: atLeast(times, 25, 0),
 		run: func(ctx context.Context) (reading, error) {
-			wasm, err := s.guests.goGuest(ctx, "testdata/engine/echo")
+			h, err := s.portableHost(ctx)
 			if err != nil {
 				return reading{}, err
 			}
-			own, err := s.load(ctx, "echo", wasm, nil, host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1}})
-			if err != nil {
-				return reading{}, err
-			}
-			other, err := s.newPlain(ctx, wasm)
-			if err != nil {
-				return reading{}, err
-			}
-			t, err := s.inTurns(ctx,
-				side{"anchor-host", func() error { return firstCall(ctx, own) }},
-				side{plainWazero, func() error {
-					if err := other.renew(ctx); err != nil {
-						return err
-					}
-					return firstCall(ctx, other)
-				}})
-			return s.compared(t, plainWazero, err)
+			return s.cleanCalls(ctx, h)
 		},
 	}}
+}
+
+// portableHost returns a host as it is on systems that lend it nothing: memories are
+// slices, and a reset compares all of them with the image and copies what differs.
+func (s *suite) portableHost(ctx context.Context) (*host.Host, error) {
+	cfg := hostConfig(s.opts.root)
+	cfg.Portable = true
+	h, err := host.New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.later(func() { _ = h.Close(context.Background()) }) // its plugin is closed before it
+	return h, nil
+}
+
+// cleanCalls compares calls in a clean state on a host with those in fresh instances.
+func (s *suite) cleanCalls(ctx context.Context, h *host.Host) (reading, error) {
+	wasm, err := s.guests.goGuest(ctx, "testdata/engine/echo")
+	if err != nil {
+		return reading{}, err
+	}
+	own, err := s.loadOn(ctx, h, "echo", wasm, nil, host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1}})
+	if err != nil {
+		return reading{}, err
+	}
+	other, err := s.newPlain(ctx, wasm)
+	if err != nil {
+		return reading{}, err
+	}
+	t, err := s.inTurns(ctx,
+		side{"anchor-host", func() error { return firstCall(ctx, own) }},
+		side{plainWazero, func() error {
+			if err := other.renew(ctx); err != nil {
+				return err
+			}
+			return firstCall(ctx, other)
+		}})
+	return s.compared(t, plainWazero, err)
 }
 
 // firstCall calls count, whose answer is 1 and 1 in a clean state.
