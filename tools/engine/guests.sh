@@ -13,5 +13,7 @@ rustc --edition 2021 --target wasm32-unknown-unknown --crate-type cdylib -C opt-
 	-C strip=symbols -C codegen-units=1 -Clinker=wasm-ld-14 -Clink-arg=-zstack-size=65536 \
 	-o programs.rust.wasm programs/rust/programs.rs
 asc programs/ts/programs.ts -O3 --runtime incremental --use abort= -o programs.ts.wasm
-wat2wasm hostile.wat -o hostile.wasm
+for guest in hostile jumps circle-a circle-b initialize; do
+	wat2wasm --enable-tail-call $guest.wat -o $guest.wasm
+done
 chmod 644 ./*.wasm

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,84 +15,125 @@ import (
 // deadline is when hostile functions are stopped.
 const deadline = 50 * time.Millisecond
 
-// hostile are functions that never end by themselves: loops and recursions of both
-// guests.
-var hostile = []struct {
-	guest     string
-	functions []string
-}{
-	{"hostile", []string{
+// hostile are functions that never end by themselves: loops and recursions of each
+// guest.
+var hostile = []hostileGuest{
+	{name: "hostile", functions: []string{
 		"loop", "nested_loops", "fill_loop", "copy_loop", "grow_loop", "table_loop", "host_loop",
 		"recursion_in_width", "recursion_by_table", "recursion_in_depth", "recursion_at_deadline", "wide_recursion_at_deadline",
 	}},
-	{"echo", []string{"spin", "spin_allocating", "recurse"}},
+	{name: "echo", functions: []string{"spin", "spin_allocating", "recurse"}},
+	{name: "jumps", functions: []string{"br_table_loop", "tail_recursion"}, fewer: true},
+	{name: "circle-a", links: []string{"a", "b"}, functions: []string{"circle_loop"}, fewer: true},
 }
+
+type hostileGuest struct {
+	name      string
+	functions []string
+	// links are the names under which it imports from circle-a and circle-b.
+	links []string
+	// fewer has its functions, and what loops at load, share the turns of one: what
+	// stops them is what stops the others.
+	fewer bool
+}
+
+// sharers is how many share the turns of one function.
+const sharers = 6
 
 // fullStack are those that may end before they are stopped, when the stack is full.
 var fullStack = []string{"recursion_in_depth", "recursion_at_deadline", "wide_recursion_at_deadline"}
 
-// deadlineRows stop each hostile function many times. What is judged is the function
-// that is stopped worst.
+// deadlineRows stop each hostile function many times, and loads of guests that hang.
+// What is judged is what is stopped worst.
 func (s *suite) deadlineRows() []row {
+	n := pick(s, s.opts.deadlines, min(s.opts.deadlines, 20))
 	return []row{{
 		name: "deadline", what: "deadline 50 ms, every hostile loop and recursion: p99 overshoot", state: host.StateReset, lane: laneExtism,
 		target: atMost(milliseconds, 5, 1),
 		run: func(ctx context.Context) (reading, error) {
-			n := pick(s, s.opts.deadlines, min(s.opts.deadlines, 20))
-			r := reading{}
-			for _, g := range hostile {
-				parts, err := s.stopAll(ctx, g.guest, g.functions, n)
+			var parts []part
+			for i := range hostile {
+				more, err := s.stopAll(ctx, &hostile[i], n)
 				if err != nil {
 					return reading{}, err
 				}
-				r.parts = append(r.parts, parts...)
+				parts = append(parts, more...)
 			}
-			worst := r.parts[0]
-			for _, p := range r.parts {
-				if p.Value > worst.Value {
-					worst = p
-				}
+			return worst(parts, fmt.Sprintf("each %d times, the last three %d times", n, fewer(n))), nil
+		},
+	}, {
+		name: "deadline/load", what: "init timeout 50 ms, loops while a guest is loaded: p99 overshoot of the load", state: host.StateReset, lane: laneExtism,
+		target: atMost(milliseconds, 5, 1),
+		run: func(ctx context.Context) (reading, error) {
+			parts, err := s.stopLoads(ctx, fewer(n))
+			if err != nil {
+				return reading{}, err
 			}
-			r.value, r.detail = worst.Value, fmt.Sprintf("each %d times; worst: %s", n, worst.Name)
-			return r, nil
+			return worst(parts, fmt.Sprintf("each %d times", fewer(n))), nil
 		},
 	}}
 }
 
-// stopAll stops the functions of one guest.
-func (s *suite) stopAll(ctx context.Context, guest string, functions []string, n int) ([]part, error) {
-	wasm, err := s.guests.hostile(ctx, guest)
+// worst is the reading of parts of which the worst counts.
+func worst(parts []part, detail string) reading {
+	most := slices.MaxFunc(parts, func(a, b part) int { return cmp.Compare(a.Value, b.Value) })
+	return reading{value: most.Value, detail: detail + "; worst: " + most.Name, parts: parts}
+}
+
+// fewer is how often each of those that share n turns is stopped.
+func fewer(n int) int { return (n + sharers - 1) / sharers }
+
+// stopAll stops the functions of one guest, each n times or fewer.
+func (s *suite) stopAll(ctx context.Context, g *hostileGuest, n int) ([]part, error) {
+	wasm, err := s.guests.hostile(ctx, g.name)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.load(ctx, guest, wasm, nil, host.PluginConfig{State: host.StateReset, Limits: host.Limits{Timeout: deadline}})
+	cfg := host.PluginConfig{State: host.StateReset, Limits: host.Limits{Timeout: deadline}}
+	for _, name := range g.links {
+		link, err := s.guests.link(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Links = append(cfg.Links, link)
+	}
+	p, err := s.load(ctx, g.name, wasm, nil, cfg)
 	if err != nil {
 		return nil, err
+	}
+	if g.fewer {
+		n = fewer(n)
 	}
 	var parts []part
-	for _, f := range functions {
-		late, err := stop(ctx, p, f, n)
+	for _, f := range g.functions {
+		late, err := stop(n, func() error {
+			_, err := p.Call(ctx, f, nil)
+			return stopped(err, f)
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
-		median := quantile(late, 0.5)
-		parts = append(parts, part{
-			Name: guest + " " + f, Value: float64(quantile(late, 0.99).Nanoseconds()) / 1e6,
-			Note: fmt.Sprintf("median %s, worst %s", duration(median), duration(late[len(late)-1])),
-		})
-		s.progress("  %s: median %s late", f, duration(median))
+		parts = append(parts, s.lateness(g.name+" "+f, late))
 	}
 	return parts, nil
 }
 
-// stop calls a function n times and returns how late each call came back.
-func stop(ctx context.Context, p ours, function string, n int) ([]time.Duration, error) {
+// lateness is the figure of one function.
+func (s *suite) lateness(name string, late []time.Duration) part {
+	median := quantile(late, 0.5)
+	s.progress("  %s: median %s late", name, duration(median))
+	return part{
+		Name: name, Value: float64(quantile(late, 0.99).Nanoseconds()) / 1e6,
+		Note: fmt.Sprintf("median %s, worst %s", duration(median), duration(late[len(late)-1])),
+	}
+}
+
+// stop has something stopped n times and returns how late each time was.
+func stop(n int, hang func() error) ([]time.Duration, error) {
 	late := make([]time.Duration, 0, n)
 	for range n {
-		began := time.Now()
-		_, err := p.Call(ctx, function, nil)
-		took := time.Since(began)
-		if err := stopped(err, function); err != nil {
+		took, err := timed(hang)
+		if err != nil {
 			return nil, err
 		}
 		late = append(late, max(0, took-deadline))
@@ -118,4 +160,14 @@ func (g *guests) hostile(ctx context.Context, name string) ([]byte, error) {
 		return g.goGuest(ctx, "testdata/engine/echo")
 	}
 	return g.committed(name + ".wasm")
+}
+
+// link is half of a circle, under the name by which the other half imports from it.
+func (g *guests) link(ctx context.Context, name string) (host.Link, error) {
+	wasm, err := g.hostile(ctx, "circle-"+name)
+	if err != nil {
+		return host.Link{}, err
+	}
+	spec, err := host.ReadSpec(name, wasm, nil)
+	return host.Link{Name: name, Spec: spec}, err
 }
