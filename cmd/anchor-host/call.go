@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // callFlags are the flags of "plugin call".
@@ -45,7 +47,7 @@ each output is followed by a line break.`,
   anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
   anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs
   anchor-host plugin call main.wasm run --link lib=lib.wasm`,
-		Args: cobra.ExactArgs(2),
+		Args: exactly("FILE|FOLDER", "FUNCTION"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as text")
@@ -91,7 +93,8 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 		return err
 	}
 	if !slices.Contains(spec.Functions, function) {
-		return fmt.Errorf("%s: function %q: %w (it exports %s)", file, function, host.ErrNoExport, dash(strings.Join(spec.Functions, ", ")))
+		hint := cmp.Or(strict.Hint(function, spec.Functions), " (it exports none that can be called)")
+		return fmt.Errorf("%s: function %q: %w%s", file, function, host.ErrNoExport, hint)
 	}
 	ctx := cmd.Context()
 	progress := newProgress(a)
@@ -160,7 +163,7 @@ func (a *app) callInput(f *callFlags, file, function string) ([]byte, error) {
 	}
 	r, name, err := a.open(f.inputFile)
 	if err != nil {
-		return nil, fmt.Errorf("read input: %w", err)
+		return nil, fmt.Errorf("flag --input-file: %w", err)
 	}
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, host.DefaultInput+1))

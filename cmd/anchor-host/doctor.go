@@ -58,7 +58,7 @@ the environment, the store and every plugin of the plugin folder. The exit code 
 			return err
 		}
 		if problems > 0 {
-			return fmt.Errorf("doctor found %d problems", problems)
+			return fmt.Errorf("doctor found problems: %d", problems)
 		}
 		return nil
 	})
@@ -74,7 +74,9 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 	loaded, err := a.load(cmd)
 	if err != nil {
 		findings = append(findings, finding{"configuration", statusProblem, err.Error()})
-		loaded = config.Default()
+		if loaded = config.Default(); a.override(cmd, loaded) != nil { // flags count all the same
+			loaded = config.Default()
+		}
 	} else {
 		detail := loaded.File
 		if detail == "" {

@@ -45,6 +45,18 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// With a configuration that cannot be read the flags count all the same.
+func TestDoctorOfABadConfiguration(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"anchor.yaml": "max_token: 5\nplugins: {dir: there}\n", "here/README.md": "none yet"}))
+	code, stdout, stderr := run(t, "", "doctor", "--cache-dir", "cache", "--plugins", "here")
+	if code != codeFailure || stderr != "anchor-host: doctor found problems: 1\n" {
+		t.Errorf("code %d, stderr %q", code, stderr)
+	}
+	if !strings.Contains(stdout, "cache can be written") || strings.Contains(stdout, "plugin directory") {
+		t.Errorf("the flags do not count:\n%s", stdout)
+	}
+}
+
 func TestDoctorInHealth(t *testing.T) {
 	t.Chdir(write(t, map[string]string{"anchor.yaml": "max_tokens: 5\n", "plugins/README.md": "none yet"}))
 	code, stdout, stderr := run(t, "", "doctor", "--cache-dir", "cache")

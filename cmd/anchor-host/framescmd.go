@@ -86,7 +86,7 @@ limit. A frame counts as many tokens as --tokens says or --count finds, else a
 quarter of its characters.`,
 		Example: `  anchor-host frames push --run fix-42 --kind intent_analysis "make the login faster"
   anchor-host frames push --run fix-42 --kind tool_call --data '{"exit": 0}' --max-frames 50 "tests pass"`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("SUMMARY"),
 	}
 	configFlag(cmd)
 	storeFlags(cmd)

@@ -32,7 +32,7 @@ too), a .wasm file, or the path of a folder that holds one.`,
 		Example: `  anchor-host plugin inspect bm25-retriever
   anchor-host plugin inspect ./my-plugin
   anchor-host plugin inspect ./plugin.wasm -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("PLUGIN"),
 	}
 	hostFlags(cmd)
 	format := formatFlag(cmd, "text", "json", "yaml")

@@ -95,7 +95,7 @@ With --conversation the text is the newest turn of that conversation, which
 begins with its first turn.`,
 		Example: `  anchor-host memory add --user ann --tag travel --expires 720h "Ann is in Oslo"
   anchor-host memory add --conversation chat-7 --role assistant "At nine."`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("TEXT"),
 	}
 	configFlag(cmd)
 	storeFlags(cmd)

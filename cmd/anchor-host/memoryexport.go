@@ -78,7 +78,7 @@ is an error. Lines are stored in batches: an error names the
 line it is about and says how many records are stored.`,
 		Example: `  anchor-host memory import memory.jsonl
   anchor-host memory export --tenant acme | anchor-host memory import --tenant test -`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("FILE"),
 	}
 	configFlag(cmd)
 	storeFlags(cmd)

@@ -31,7 +31,7 @@ With --conversation find the turns that contain the text.`,
 		Example: `  anchor-host memory search --user ann "which train?"
   anchor-host memory search --contains --top-k 20 -o json oslo
   anchor-host memory search --conversation chat-7 train`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("QUERY"),
 	}
 	configFlag(cmd)
 	storeFlags(cmd)

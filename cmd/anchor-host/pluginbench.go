@@ -52,7 +52,7 @@ machine, times are not.`,
 		Example: `  anchor-host plugin bench build/keep-best.wasm --save before.json
   anchor-host plugin bench build/keep-best.wasm --compare before.json
   anchor-host plugin bench ./plugin.wasm --op rerank --items 100 --lane batch --set weight=0.3`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("FILE|FOLDER"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.op, "op", "", "operation (default: the only one)")

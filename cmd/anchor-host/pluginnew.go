@@ -24,7 +24,7 @@ left alone.
 ` + kindsHelp(),
 		Example: `  anchor-host plugin new keep-best --lang go --kind filter
   anchor-host plugin new by-words --lang rust --kind rerank --dir plugins/by-words`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("NAME"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&p.Language, "lang", "go", "language: "+strings.Join(authoring.Languages(), ", "))

@@ -61,7 +61,7 @@ func TestPluginNewErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no name", nil, codeUsage, "accepts 1 arg(s), received 0"},
+		{"no name", nil, codeUsage, "no NAME (want NAME) (see: anchor-host plugin new --help)"},
 		{"name", []string{"Best"}, codeUsage, `"Best": not a plugin name (want lower-case letters, digits and single hyphens, a letter first, at most 64) (see: anchor-host plugin new --help)`},
 		{"language", []string{"best", "--lang", "ruts"}, codeUsage, `language "ruts": unknown language (did you mean "rust"?)`},
 		{"kind", []string{"best", "--kind", "sort"}, codeUsage, `kind "sort": no such kind in Go`},

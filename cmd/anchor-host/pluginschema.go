@@ -19,7 +19,7 @@ code generators and for editors that complete and check plugin.yaml (Manifest).
 The documents are ` + strings.Join(abi.SchemaDocuments, ", ") + `.`,
 		Example: `  anchor-host plugin schema ItemsRequest
   anchor-host plugin schema Manifest > plugin.schema.json`,
-		Args:      cobra.ExactArgs(1),
+		Args:      exactly("DOCUMENT"),
 		ValidArgs: abi.SchemaDocuments,
 		RunE: a.run(func(cmd *cobra.Command, args []string) error {
 			text, err := abi.Schema(args[0])

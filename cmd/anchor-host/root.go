@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,20 @@ func group(cmd *cobra.Command) *cobra.Command {
 		return fmt.Errorf("unknown command %q%s", args[0], strict.Hint(args[0], names))
 	}
 	return cmd
+}
+
+// exactly takes one argument for each of the names, which are those of the usage
+// line.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch n, want := len(args), strings.Join(names, " "); {
+		case n < len(names):
+			return fmt.Errorf("no %s (want %s)", names[n], want)
+		case n > len(names):
+			return fmt.Errorf("unexpected argument %q (want %s)", args[len(names)], want)
+		}
+		return nil
+	}
 }
 
 // configFlag adds --config.
