@@ -147,7 +147,15 @@ type Grants struct {
 	Functions []string
 }
 
-// HTTPGrant lets a plugin send HTTP requests through the host.
+// HTTPGrant lets a plugin send HTTP requests through the host. Every redirect is held
+// to it, and every address that is connected to.
+//
+// A plugin sets the headers of its requests, except for those of the connection,
+// which are left out: Connection, Content-Length, Expect, Host, HTTP2-Settings,
+// Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade and all that begin with Proxy-.
+// A malformed name, or a value with a line break or another control character, ends
+// the call. Authorization and Cookie do not follow a redirect to another scheme, host
+// or port; other headers do.
 type HTTPGrant struct {
 	// Hosts are host names without port: "api.example.com", or
 	// "*.example.com" for every name below example.com.

@@ -94,7 +94,7 @@ package host
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, lend, state, call, mem, exchange
 //	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo
-//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, functions, nested
+//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httpheader, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, descriptors
 //	what bounds a call     fuel, stacks, grownstacks, overflow, tending
 //	between calls          pool, shelves, watch

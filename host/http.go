@@ -96,6 +96,7 @@ func newHTTPClient(rule *httpRule, limit int64) *httpClient {
 			if len(via) >= maxRedirects {
 				return fmt.Errorf("more than %d redirects", maxRedirects)
 			}
+			dropCredentials(req, via)
 			return rule.check(req.Method, req.URL)
 		},
 	}
@@ -165,11 +166,8 @@ func (h *httpClient) request(ctx context.Context, doc, body []byte) (*http.Reque
 	if err != nil {
 		return nil, faultf(abi.ReasonTrap, "http_request: %s", oneLine(err.Error()))
 	}
-	for k, v := range d.Headers {
-		if strings.EqualFold(k, "host") {
-			continue // it would name another host than the one that was checked
-		}
-		req.Header.Set(k, v)
+	if err := setHeaders(req, d.Headers); err != nil {
+		return nil, err
 	}
 	return req, h.rule.check(req.Method, req.URL)
 }

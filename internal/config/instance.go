@@ -19,7 +19,7 @@ type Instance struct {
 
 // Grants are permissions. Nothing is granted that is not listed.
 type Grants struct {
-	HTTP     *HTTPGrant  `key:"http" doc:"Outgoing requests."`
+	HTTP     *HTTPGrant  `key:"http" doc:"Outgoing requests. Headers of the connection, such as Host, are not the plugin's to set, and Authorization and Cookie do not follow a redirect to another scheme, host or port."`
 	Files    []FileGrant `key:"files" doc:"Folders the plugin sees."`
 	KV       *KVGrant    `key:"kv" doc:"A key-value store of its own, for each tenant."`
 	Services []string    `key:"services" enum:"count_tokens" doc:"Host services."`

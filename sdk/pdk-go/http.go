@@ -12,7 +12,8 @@ type HTTPRequest struct {
 	Method string
 	// URL is absolute; its host must be granted.
 	URL string
-	// Header has one value per name.
+	// Header has one value per name. The host sets those of the connection itself,
+	// such as Host and Content-Length; a malformed one ends the call.
 	Header map[string]string
 	Body   []byte
 }

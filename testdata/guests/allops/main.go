@@ -145,7 +145,11 @@ func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 		}
 		return nil, nil
 	case "http":
-		resp, err := pdk.Get(s.URL)
+		header := map[string]string{}
+		if s.Path != "" {
+			header[s.Path] = s.Word
+		}
+		resp, err := pdk.HTTP(pdk.HTTPRequest{URL: s.URL, Header: header})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// connectionHeaders are the headers that the host's client sets itself, as they are
+// about the connection and the length of the body. A guest that sets them could say
+// something else than what was checked and what is sent. They are left out, since
+// common libraries set them for no reason of the plugin's. Others that begin with
+// Proxy- are too.
+var connectionHeaders = map[string]bool{
+	"Connection": true, "Content-Length": true, "Expect": true, "Host": true, "Http2-Settings": true, "Keep-Alive": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+}
+
+// setHeaders gives a request the headers that a guest states, except for those of
+// the connection. A malformed one ends the call: no library makes one, and what it
+// smuggles in is nothing to guess about. Of names that differ in case only, the same
+// one wins every time.
+func setHeaders(req *http.Request, headers map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if !headerName(name) {
+			return faultf(abi.ReasonTrap, "http_request: header %q: the name is malformed", clip(name, maxWords))
+		}
+		if !headerValue(headers[name]) { // which may be a secret
+			return faultf(abi.ReasonTrap, "http_request: header %q: the value has a line break or another control character", clip(name, maxWords))
+		}
+		key := http.CanonicalHeaderKey(name)
+		if connectionHeaders[key] || strings.HasPrefix(key, "Proxy-") {
+			continue
+		}
+		req.Header.Set(key, headers[name])
+	}
+	return nil
+}
+
+// headerName reports whether a text is a token of RFC 9110.
+func headerName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
+// headerValue reports whether a text has no control characters but tabs.
+func headerValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// dropCredentials takes what a guest shows to one server out of a request by which a
+// redirect leads to another scheme, host or port, and out of all that follow.
+// net/http goes by the host alone, and trusts all hosts below it.
+func dropCredentials(req *http.Request, via []*http.Request) {
+	first := via[0].URL
+	other := func(u *url.URL) bool { return u.Scheme != first.Scheme || !strings.EqualFold(u.Host, first.Host) }
+	if other(req.URL) || slices.ContainsFunc(via, func(r *http.Request) bool { return other(r.URL) }) {
+		req.Header.Del("Authorization")
+		req.Header.Del("Cookie")
+	}
+}
