@@ -55,7 +55,9 @@ type Config struct {
 	Engine string
 	// Portable does without everything that wazero calls experimental and this
 	// host can do without, as on a system where the probes for it fail. It is
-	// slower, and otherwise the same.
+	// slower, refuses PluginConfig.Links, and is otherwise the same. What it still
+	// takes from there are the flags for tail calls and extended constants, and the
+	// mounts of granted folders.
 	Portable bool
 	// Functions are functions of the embedder that plugins can import when they
 	// are granted them; see [NewFunction].
