@@ -157,6 +157,44 @@ func TestMutatedModules(t *testing.T) {
 	}
 }
 
+// TestMutatedModulesKeepTheirMeaning runs small edits of good modules, plain and metered,
+// where they are valid: they do what nobody would write. Those that write to tables are
+// left out, since the rewrite caps how far a table grows.
+func TestMutatedModulesKeepTheirMeaning(t *testing.T) {
+	var from [][]byte
+	for _, name := range []string{"programs", "spin_br_table", "spin_indirect", "spin_tail_call"} {
+		from = append(from, fixture(t, name))
+	}
+	for seed := range uint64(20) {
+		from = append(from, randomProgram(3*seed))
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	var valid [][]byte
+	rt := newInterpreter(t)
+	for _, seed := range from {
+		for range min(400, 60*len(seed)) {
+			bin := mutate(r, seed)
+			info, err := Inspect(bin)
+			if err != nil || info.Uses.TableWrites || len(info.Memories) > 0 && info.Memories[0].Min > 16 {
+				continue
+			}
+			if _, err := Meter(bin, MeterOptions{}); err == nil && compiles(rt, bin) == nil {
+				valid = append(valid, bin)
+			}
+		}
+	}
+	for engine := range engines {
+		d := newDifferential(t, engine)
+		for i, bin := range valid {
+			d.module(fmt.Sprintf("%s, mutation %d", engine, i), bin)
+		}
+		t.Logf("%s: %d modules of %d run, %d calls of which %d trapped", engine, d.ran, len(valid), d.calls, d.traps)
+		if d.ran < 500 || d.calls < 2000 || d.traps < 100 {
+			t.Error("too little was compared")
+		}
+	}
+}
+
 // mutate changes, removes or doubles a few bytes.
 func mutate(r *rand.Rand, seed []byte) []byte {
 	bin := slices.Clone(seed)
