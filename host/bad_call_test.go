@@ -43,8 +43,10 @@ var badCalls = []struct {
 	{"batch-output-overlaps", abi.ReasonInvalidOutput, `filter: invalid_output: changes begins with "ANCB" (want "ANCC")`},
 	{"batch-score-nan", abi.ReasonInvalidOutput, `rerank: invalid_output: changes: scores[0]: row 0: score NaN is out of range (want 0 to 1)`},
 	{"batch-truncated", abi.ReasonInvalidOutput, `filter: invalid_output: changes states 56 bytes and has 40 (want the same, at most 268435456)`},
+	{"copy-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
 	{"empty-output", abi.ReasonInvalidOutput, `filter: ` + noOutput},
 	{"exit", abi.ReasonExit, `filter: exit: the guest ended itself with exit code 3 (a plugin must not end its own process)`},
+	{"fill-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
 	{"guest-error", abi.ReasonGuestError, "filter: guest_error: no index at /docs; build it first \uFFFD[31m"},
 	{"guest-error-status-0", abi.ReasonGuestError, `filter: guest_error: half done`},
 	{"host-calls-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
@@ -74,6 +76,7 @@ var badCalls = []struct {
 	{"status-without-message", abi.ReasonGuestError, `filter: guest_error: status 7 without a message`},
 	{"stderr-then-trap", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: panic: index out of rang)`},
 	{"stdout-flood", abi.ReasonTrap, `filter: trap: unreachable (the guest wrote: ` + manyAs + `…)`},
+	{"table-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
 	{"trap-in-named", abi.ReasonTrap, `filter: trap: integer divide by zero ` + isAFault},
 	{"trap", abi.ReasonTrap, `filter: trap: unreachable ` + isAFault},
 }
@@ -254,15 +257,23 @@ func TestInstanceIsReplacedAfterFailure(t *testing.T) {
 	}
 }
 
-var badLoads = []struct{ name, want string }{
-	{"init-fails", `init: init_failed: trap: unreachable ` + isAFault},
-	{"init-recurses", `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
-	{"start-recurses", `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
-	{"init-spins", `init: init_failed: timeout: not done within 100ms ` + atInit},
-	{"start-spins", `init: init_failed: timeout: not done within 100ms ` + atInit},
-	{"mailbox-malformed", `init: init_failed: invalid_output: mailbox states size 4 (want 24 or more)`},
-	{"mailbox-out-of-bounds", `init: init_failed: invalid_output: mailbox at 65530 lies outside the memory of 65536 bytes`},
-	{"mailbox-room-out-of-bounds", `init: init_failed: invalid_output: mailbox lends input room 64+4294967295 beyond the memory of 65536 bytes`},
+// badLoads are fixtures that do not load, with the full message: their code is refused, or
+// their init fails where no kind is named.
+var badLoads = []struct {
+	name string
+	kind error
+	want string
+}{
+	{"exports-fuel", host.ErrNotWasm, `reserved name: export "anchor:fuel", which belongs to the host (rename the export)`},
+	{"init-fails", nil, `init: init_failed: trap: unreachable ` + isAFault},
+	{"init-recurses", nil, `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
+	{"start-recurses", nil, `init: init_failed: trap: stack overflow: ` + nestsTooDeep()},
+	{"initialize-spins", nil, `init: init_failed: timeout: not done within 100ms ` + atInit},
+	{"init-spins", nil, `init: init_failed: timeout: not done within 100ms ` + atInit},
+	{"start-spins", nil, `init: init_failed: timeout: not done within 100ms ` + atInit},
+	{"mailbox-malformed", nil, `init: init_failed: invalid_output: mailbox states size 4 (want 24 or more)`},
+	{"mailbox-out-of-bounds", nil, `init: init_failed: invalid_output: mailbox at 65530 lies outside the memory of 65536 bytes`},
+	{"mailbox-room-out-of-bounds", nil, `init: init_failed: invalid_output: mailbox lends input room 64+4294967295 beyond the memory of 65536 bytes`},
 }
 
 func TestBadLoads(t *testing.T) {
@@ -277,9 +288,13 @@ func TestBadLoads(t *testing.T) {
 			before, began := takeStock(t, h), time.Now()
 			_, err := h.Load(t.Context(), fixture(t, tc.name).Spec, host.PluginConfig{Limits: host.Limits{InitTimeout: limit}})
 			checkTime(t, time.Since(began), limit, limit == badTime)
-			perr := checkReason(t, err, abi.ReasonInitFailed)
-			if want := `plugin "` + tc.name + `": ` + tc.want; perr.Error() != want {
-				t.Errorf("error %s\nwant  %s", perr, want)
+			if tc.kind == nil {
+				err = checkReason(t, err, abi.ReasonInitFailed)
+			} else if !errors.Is(err, tc.kind) {
+				t.Errorf("error %v is not %v", err, tc.kind)
+			}
+			if want := `plugin "` + tc.name + `": ` + tc.want; err == nil || err.Error() != want {
+				t.Errorf("error %v\nwant  %s", err, want)
 			}
 			checkOtherPlugin(t, h)
 			checkStock(t, h, before)

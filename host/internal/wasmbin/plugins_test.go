@@ -294,10 +294,12 @@ var without = map[string]string{
 	"wasm/not-wasm-elf/plugin.wasm":          "not a WebAssembly module",
 	"wasm/not-wasm-random/plugin.wasm":       "not a WebAssembly module",
 	"wasm/truncated/plugin.wasm":             "truncated module",
+	"wasm/exports-fuel/plugin.wasm":          "reserved name",
 	"wasm/import-unknown-module/plugin.wasm": "not instantiated",
 	"wasm/memory-imported/plugin.wasm":       "not instantiated",
 	// What never gets as far as a call. The interpreter's stack is the smaller one.
 	"wasm/init-recurses/plugin.wasm":       "spent|stack overflow",
+	"wasm/initialize-spins/plugin.wasm":    "spent",
 	"wasm/link-init-recurses/plugin.wasm":  "spent|stack overflow",
 	"wasm/link-start-recurses/plugin.wasm": "spent|stack overflow",
 	"wasm/start-recurses/plugin.wasm":      "spent|stack overflow",
