@@ -308,28 +308,13 @@ func TestClosedHost(t *testing.T) {
 // blocks that the compiler would take minutes for it.
 func slowModule() []byte {
 	const locals, blocks = 3000, 3000
-	leb := func(b []byte, v int) []byte {
-		for v >= 0x80 {
-			b, v = append(b, byte(v)|0x80), v>>7
-		}
-		return append(b, byte(v))
-	}
-	section := func(b []byte, id byte, content []byte) []byte {
-		return append(leb(append(b, id), len(content)), content...)
-	}
 	body := append(leb([]byte{1}, locals), 0x7f) // one group of i32 locals
 	for i := range blocks {
 		body = append(body, 0x03, 0x40, 0x20) // loop, local.get i
 		body = append(leb(body, i), 0x0d, 0x00, 0x0b)
 	}
 	body = append(body, 0x41, 0, 0x0b) // i32.const 0, end
-	code := append(leb([]byte{1}, len(body)), body...)
-	out := []byte("\x00asm\x01\x00\x00\x00")
-	out = section(out, 1, []byte{1, 0x60, 0, 1, 0x7f})
-	out = section(out, 3, []byte{1, 0})
-	out = section(out, 5, []byte{1, 0, 1})
-	out = section(out, 7, []byte("\x02\x06memory\x02\x00\x03run\x00\x00"))
-	return section(out, 10, code)
+	return foreignModule(1, sized(body), nil, 1)
 }
 
 // What a module may declare is bounded before anything is made of it.
