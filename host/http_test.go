@@ -19,7 +19,7 @@ import (
 
 var nothing = &pipeline.Query{}
 
-// webServer answers, redirects, answers too much, and never answers.
+// webServer answers, redirects, answers too much, a byte at a time without end, and never.
 func webServer(t *testing.T) *url.URL {
 	t.Helper()
 	release := make(chan struct{})
@@ -38,7 +38,18 @@ func webServer(t *testing.T) *url.URL {
 	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, strings.Repeat("x", 2000))
 	})
-	mux.HandleFunc("/never", func(http.ResponseWriter, *http.Request) { <-release })
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil && http.NewResponseController(w).Flush() == nil {
+			fmt.Fprint(w, "x")
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	mux.HandleFunc("/never", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(func() { close(release); s.Close() })
 	u, err := url.Parse(s.URL)
@@ -48,6 +59,25 @@ func webServer(t *testing.T) *url.URL {
 	return u
 }
 
+// slowAnswer is what a request has whose answer does not come.
+const slowAnswer = 300 * time.Millisecond
+
+// fetch has the guest send a request.
+func fetch(t *testing.T, p *host.Plugin, address string, timeout time.Duration) (string, error) {
+	t.Helper()
+	s, err := p.Step(abi.OpRetrieve, host.StepOptions{Settings: map[string]any{"mode": "http", "url": address}, TopK: 1, Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := s.Run(t.Context(), nothing, nil)
+	if err != nil {
+		return "", err
+	}
+	return items[0].Content, nil
+}
+
+// TestHTTP checks what becomes of each request, twice. A call that fails does so in time
+// and leaves nothing, and the plugin can send another.
 func TestHTTP(t *testing.T) {
 	u := webServer(t)
 	local := &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}
@@ -71,24 +101,37 @@ func TestHTTP(t *testing.T) {
 			abi.ReasonDenied, `http method GET to host "127.0.0.1" is not permitted`},
 		{"response too large", "/large", local, abi.ReasonInputTooLarge, `http response of more than 1000 bytes (raise limits.http_body)`},
 		{"no answer in time", "/never", local, abi.ReasonTimeout, `not done within 300ms`},
+		{"slow body", "/slow", local, abi.ReasonTimeout, `not done within 300ms`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := newHost(t, host.Config{})
-			limits := host.Limits{HTTPBody: 1000}
+			before := takeStock(t, h)
+			p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: tc.grant}, Limits: host.Limits{HTTPBody: 1000, Timeout: badLimit}})
+			limit := badLimit
 			if tc.reason == abi.ReasonTimeout {
-				limits.Timeout = 300 * time.Millisecond
+				limit = slowAnswer
 			}
-			p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: tc.grant}, Limits: limits})
-			got, err := runFind(t, p, map[string]any{"mode": "http", "url": u.String() + tc.path}, "")
-			if tc.reason == "" {
-				if err != nil || got[0] != tc.want {
-					t.Errorf("found %q, error %v (want %q)", got, err, tc.want)
+			for range 2 {
+				began := time.Now()
+				got, err := fetch(t, p, u.String()+tc.path, limit)
+				checkTime(t, time.Since(began), limit, tc.reason == abi.ReasonTimeout)
+				if tc.reason == "" {
+					if err != nil || got != tc.want {
+						t.Errorf("found %q, error %v (want %q)", got, err, tc.want)
+					}
+					continue
 				}
-				return
+				if perr := checkReason(t, err, tc.reason); !strings.Contains(perr.Error(), tc.want) {
+					t.Errorf("error %v\nlacks %s", perr, tc.want)
+				}
+				if got, err := fetch(t, p, u.String()+"/ok", badLimit); tc.grant == local && (err != nil || !strings.HasPrefix(got, "200")) {
+					t.Errorf("the next request: found %q, error %v", got, err)
+				}
 			}
-			if perr := checkReason(t, err, tc.reason); !strings.Contains(perr.Error(), tc.want) {
-				t.Errorf("error %v\nlacks %s", perr, tc.want)
+			if err := p.Close(t.Context()); err != nil {
+				t.Error(err)
 			}
+			checkStock(t, h, before)
 		})
 	}
 }
