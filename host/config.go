@@ -43,7 +43,8 @@ type Config struct {
 	// for their stacks, and what resets keep a copy of, at most 64 KiB for each memory,
 	// in bytes. Of an image that instances share (state: reset, on Linux) each counts
 	// for what calls made its own, from the end of the first that did, and further ones
-	// from their beginning. 0: DefaultHostMemory.
+	// from their beginning. To load a plugin takes room for its memory after init and
+	// for the image at the same time. 0: DefaultHostMemory.
 	Memory int64
 	// KVMemory bounds what the key-value stores of all plugins and tenants hold
 	// together, in bytes, each store counted as 512 bytes and its names more. A

@@ -201,8 +201,8 @@ func TestHostLimits(t *testing.T) {
 	_, err := h.Load(t.Context(), fixture(t, "trap").Spec, host.PluginConfig{})
 	checkReason(t, err, abi.ReasonBusy)
 
-	h = newHost(t, host.Config{Memory: 128 << 10})
-	keep := host.PluginConfig{State: host.StateKeep} // what is reset shares its memory with the image
+	h = newHost(t, host.Config{Memory: 256 << 10})
+	keep := host.PluginConfig{State: host.StateKeep} // each has a page, and an image of it
 	load(t, h, "no-change", keep)
 	load(t, h, "trap", keep)
 	_, err = h.Load(t.Context(), fixture(t, "exit").Spec, keep)

@@ -62,7 +62,7 @@ func (p *Plugin) capture(in *instance) error {
 	}
 	if !p.host.memory.take(im.held()) {
 		defer im.free()
-		return &initError{faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(im.held()))}
+		return &initError{&fault{abi.ReasonMemory, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held())), moreMemory}}
 	}
 	in.share(im)
 	p.image, p.outside = im, in.outside
@@ -105,6 +105,18 @@ func (in *instance) share(im *image) {
 // sharesImage reports whether what instances share of an image is not accounted for:
 // where they are reset, what they have of their own is found in time.
 func (p *Plugin) sharesImage() bool { return p.state == StateReset }
+
+// newShare makes a memory for an instance that starts from an image. All instances but
+// the only one are expected to write as much as any did: that one can be had as long as
+// there is room for what it does write.
+func (in *instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
+	p := in.plugin
+	m, filled = linear.NewFrom(of, uint64(p.limits.Memory), in.account, p.sharesImage())
+	if n, _ := p.pool.counts(); n > 1 {
+		m.Expect()
+	}
+	return m, filled
+}
 
 // uncaptured says why the state of the first instance cannot be captured.
 func (p *Plugin) uncaptured(in *instance) string {

@@ -95,24 +95,25 @@ func (in *instance) observe() error {
 	if size == in.seen {
 		return nil
 	}
-	if !in.room.change(int64(size) - int64(in.seen)) {
+	more := int64(size) - int64(in.seen)
+	if !in.room.change(more) {
 		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 	}
 	in.seen = size
 	if !in.lin.Observe(size) {
-		return faultf(abi.ReasonMemory, "no room in the memory of the host for %s more", abi.FormatSize(int64(size)))
+		return faultf(abi.ReasonMemory, "no room in the memory of the host for %s more", abi.FormatSize(more))
 	}
 	return nil
 }
 
 // account takes n bytes of the host's memory, or gives back what is negative, and
-// reports whether there was room.
+// reports whether there was room. A guest may be content with less than was refused.
 func (in *instance) account(n int64) bool {
-	if in.plugin.host.memory.change(n) {
-		return true
+	ok := in.plugin.host.memory.change(n)
+	if n > 0 {
+		in.crowded = !ok
 	}
-	in.crowded = true
-	return false
+	return ok
 }
 
 // begin prepares the instance for a call.

@@ -105,17 +105,15 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 
 // newMemory makes the memory of the instance.
 func (in *instance) newMemory(from *image) {
-	limit, account := uint64(in.plugin.limits.Memory), in.account
 	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
 	switch {
 	case in.plugin.engine.portable:
-		in.lin, in.foreign = linear.NewForeign(account), true
-		return
+		in.lin, in.foreign = linear.NewForeign(in.account), true
 	case from == nil:
-		in.lin = linear.New(limit, account)
-		return
+		in.lin = linear.New(uint64(in.plugin.limits.Memory), in.account)
+	default:
+		in.lin, in.filled = in.newShare(from.memory)
 	}
-	in.lin, in.filled = linear.NewFrom(from.memory, limit, account, in.plugin.sharesImage())
 }
 
 // bind has wazero use the memory of the instance, if it is one.

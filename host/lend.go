@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,8 +77,8 @@ func (p *Plugin) borrow(ctx context.Context) (*instance, error) {
 func (p *Plugin) busy(err error) *fault {
 	var cause *PluginError
 	if errors.As(err, &cause) {
-		return &fault{code: abi.ReasonBusy, remedy: cause.Remedy,
-			err: fmt.Errorf("no instance came free within %v, and no other could be made: %w", p.limits.QueueTimeout, cause.Err)}
+		return &fault{code: abi.ReasonBusy, remedy: cmp.Or(cause.Remedy, noRemedy),
+			err: fmt.Errorf("no instance came free within %v, and no other could be made: %v", p.limits.QueueTimeout, cause.Err)}
 	}
 	return faultf(abi.ReasonBusy, "no instance came free within %v", p.limits.QueueTimeout)
 }

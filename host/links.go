@@ -284,12 +284,11 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 // openLink makes the instance of one link, on a memory of the image if there is
 // one.
 func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*part, error) {
-	limit, account := uint64(in.plugin.limits.Memory), in.account
 	m := &part{}
 	if from != nil && from.memory != nil {
-		m.lin, m.filled = linear.NewFrom(from.memory, limit, account, in.plugin.sharesImage())
+		m.lin, m.filled = in.newShare(from.memory)
 	} else {
-		m.lin = linear.New(limit, account)
+		m.lin = linear.New(uint64(in.plugin.limits.Memory), in.account)
 	}
 	in.members = append(in.members, m)
 	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: m.lin, room: &in.room})

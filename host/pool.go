@@ -214,7 +214,7 @@ func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration
 func (p *pool[T]) busy() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.failed == nil || p.total >= p.max {
+	if p.failed == nil || p.making > 0 || p.total >= p.max {
 		return errBusy
 	}
 	return fmt.Errorf("%w: %w", errBusy, p.failed)

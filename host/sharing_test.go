@@ -127,6 +127,27 @@ func TestIndexThatIsWrittenCounts(t *testing.T) {
 	}
 }
 
+// A plugin whose instance had to go, as the host had no room for what it wrote, has another
+// one as long as nobody writes.
+func TestIndexIsThereAfterItWasWritten(t *testing.T) {
+	h := newHost(t, host.Config{Memory: 3*indexSize + indexSize/4})
+	limits := host.Limits{Instances: 2, Timeout: time.Minute, QueueTimeout: time.Minute}
+	a, b := load(t, h, "index", host.PluginConfig{Limits: limits}), load(t, h, "index", host.PluginConfig{Limits: limits})
+	for _, p := range []*host.Plugin{a, b} {
+		if err := calls(t, p, abi.OpRerank)(); err != nil {
+			t.Fatal(err)
+		}
+		host.Settle(p)
+	}
+	for range 5 {
+		for _, p := range []*host.Plugin{a, b} {
+			if err := calls(t, p, abi.OpFilter)(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // A call that waits in vain because the host has no room for another instance says so.
 func TestNoRoomForAnotherInstance(t *testing.T) {
 	cfg := host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 2, Timeout: 2 * time.Second, QueueTimeout: 50 * time.Millisecond}}
@@ -134,8 +155,9 @@ func TestNoRoomForAnotherInstance(t *testing.T) {
 	load(t, ample, "sleep-forever", cfg)
 	_, one := host.Usage(ample)
 
-	// A page for the input is all that an instance takes beside that.
-	p := load(t, newHost(t, host.Config{Memory: 3*one - 1}), "sleep-forever", cfg)
+	// That is a page for the image and one for the instance, which takes another one for
+	// its input.
+	p := load(t, newHost(t, host.Config{Memory: 2*one - 1}), "sleep-forever", cfg)
 	sleep := calls(t, p, abi.OpFilter)
 	var first sync.WaitGroup
 	first.Go(func() { checkReason(t, sleep(), abi.ReasonTimeout) })

@@ -101,6 +101,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	defer progress.stop()
 	h, err := host.New(ctx, host.Config{
 		Logger: slog.New(levelOnly{logLevel(&base.Config)}), CacheDir: base.CachePath(), OnCompile: progress.compiling,
+		Memory: max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
 	})
 	if err != nil {
 		return err

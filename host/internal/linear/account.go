@@ -9,6 +9,9 @@ type holding struct {
 	// own what is its own of it.
 	shared int
 	own    int64
+	// expects says that the memory is about to be taken to have as much of its own as any
+	// other of the image was found to have.
+	expects bool
 }
 
 func (h holding) total() int64 { return h.grown + h.own }
@@ -16,9 +19,10 @@ func (h holding) total() int64 { return h.grown + h.own }
 // hold makes sure that a size of n bytes is accounted for.
 func (m *Memory) hold(n int64) bool {
 	h := m.held
-	if h.shared > 0 && h.total() == 0 {
-		h.own = m.image.own.Load()
+	if h.expects && h.shared > 0 {
+		h.own = max(h.own, m.image.own.Load())
 	}
+	h.expects = false
 	h.grown = max(h.grown, n-int64(h.shared))
 	if !m.settle(h) {
 		m.Refused = true
@@ -26,6 +30,10 @@ func (m *Memory) hold(n int64) bool {
 	}
 	return true
 }
+
+// Expect has the memory counted from its beginning for as much of a shared image as any
+// other memory of it was found to have of its own.
+func (m *Memory) Expect() { m.held.expects = true }
 
 // settle accounts for h in place of what is held, and reports whether there was room.
 func (m *Memory) settle(h holding) bool {
@@ -38,13 +46,12 @@ func (m *Memory) settle(h holding) bool {
 
 // share gives back what is held of an image that is mapped now.
 func (m *Memory) share(im *Image) {
-	h := holding{grown: max(0, m.held.grown-int64(im.size)), shared: im.size}
+	h := holding{grown: max(0, m.held.grown-int64(im.size)), shared: im.size, expects: m.held.expects}
 	m.settle(h) // it is not more than before
 }
 
 // owns accounts for n bytes of the image that were found to be the memory's own, and
-// reports whether there was room. As that is found only after they were written, further
-// memories of the image are taken to have as much from their beginning.
+// reports whether there was room. That is found only after they were written: see Expect.
 func (m *Memory) owns(n int64) bool {
 	h := m.held
 	if n <= h.own || h.shared == 0 {

@@ -19,6 +19,7 @@ func TestSharedImageCountsOnce(t *testing.T) {
 	var all []*Memory
 	open := func() (*Memory, []byte) {
 		m, filled := NewFrom(im, 2*pages*page, c.account, true)
+		m.Expect()
 		all = append(all, m)
 		mem := m.Reallocate(pages * page)
 		if !filled || !bytes.Equal(mem, content) {
@@ -78,14 +79,41 @@ func TestSharedImageCountsOnce(t *testing.T) {
 		t.Error("the image is not back")
 	}
 	n, _ := NewFrom(im, pages*page, c.account, true)
+	n.Expect()
 	all = append(all, n)
 	if n.Reallocate(pages*page) != nil || !n.Refused {
 		t.Error("a further memory, which may do the same, is not refused")
+	}
+	n, _ = NewFrom(im, pages*page, c.account, true)
+	all = append(all, n)
+	if n.Reallocate(pages*page) == nil {
+		t.Error("one of which nothing is expected is refused")
 	}
 	for _, m := range all {
 		m.Free()
 	}
 	expect("all freed", 0)
+}
+
+// What is zero in an image does not count as a memory's own, at no reset.
+func TestZerosOfASharedImageDoNotCount(t *testing.T) {
+	if Finds() == Compares {
+		t.Skip("this system does not tell what a memory has of its own")
+	}
+	content := make([]byte, 200*PageSize)
+	content[50*PageSize] = 1
+	im := Capture(content)
+	defer im.Free()
+	c := &counter{limit: 1 << 30}
+	m, _ := NewFrom(im, 200*PageSize, c.account, true)
+	defer m.Free()
+	mem := m.Reallocate(200 * PageSize)
+	for round := range 3 * trackAfter {
+		mem[100*PageSize] = 1
+		if !m.Restore(im, mem, false) || c.used != grain {
+			t.Errorf("reset %d: %d bytes accounted for, want %d", round, c.used, grain)
+		}
+	}
 }
 
 // A memory that comes to share the image taken of it gives back what it held of it.

@@ -128,8 +128,14 @@ func zero(b []byte) bool { return bytes.Equal(b, zeros[:len(b)]) }
 // Size is the size of the memory the image was taken of, in bytes.
 func (im *Image) Size() int { return im.size }
 
-// Held is what the image itself takes, in bytes.
-func (im *Image) Held() int64 { return im.held }
+// Held is what the image itself takes, in bytes, at most: of what memories map, a part that
+// is zero takes room as soon as one reads it.
+func (im *Image) Held() int64 {
+	if im.file != nil {
+		return int64(im.size)
+	}
+	return im.held
+}
 
 // Fill writes the image into a memory of at least its size that is all zeros.
 func (im *Image) Fill(mem []byte) {

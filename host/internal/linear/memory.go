@@ -61,7 +61,7 @@ func NewFrom(im *Image, limit uint64, account func(delta int64) bool, shared boo
 // Map makes the memory map an image copy-on-write from its first byte, and
 // reports whether it does; if not, the memory is as it was. What lies beyond the
 // image stays. shared says that of the image is accounted for only what a Restore finds
-// to be the memory's own, or what others were seen to have; it must follow each use then.
+// to be the memory's own; one must follow each use then.
 func (m *Memory) Map(im *Image, shared bool) bool {
 	if im.file == nil || im.size == 0 || len(m.mapped) < im.size || im.file.mapOver(m.mapped, im.size) != nil {
 		return false

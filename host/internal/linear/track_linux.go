@@ -191,10 +191,10 @@ func (m *Memory) restoreOwn(mem []byte, quiet bool) (own int64, ok bool) {
 		im.restore(mem, from, to)
 	}
 	if m.track == nil {
+		err = p.own(mem, restore) // before writes are tracked: protection shows in the page map
 		if m.resets++; m.resets == trackAfter && im.size <= trackMost {
 			m.follow(p)
 		}
-		err = p.own(mem, restore)
 		return own, err == nil
 	}
 	if !quiet || !m.again(mem) {
