@@ -15,11 +15,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
+const wasmPage = 64 << 10
+
 // indexSize is the size of what the fixture index builds in its init.
 const indexSize = 48 << 20
 
-// indexHost is a host with room for two indexes and a little more.
-func indexHost(t *testing.T) *host.Host {
+// indexHost is a host with room for so many indexes and a little more.
+func indexHost(t *testing.T, indexes int64) *host.Host {
 	t.Helper()
 	if linear.Finds() == linear.Compares {
 		t.Skip("this system does not tell what a memory has of its own")
@@ -27,7 +29,7 @@ func indexHost(t *testing.T) *host.Host {
 	if portable() {
 		t.Skip("without the memory of this package each instance has an index of its own")
 	}
-	return newHost(t, host.Config{Memory: 2*indexSize + indexSize/2})
+	return newHost(t, host.Config{Memory: indexes*indexSize + indexSize/2})
 }
 
 // calls is a call of an operation of the plugin.
@@ -61,7 +63,7 @@ func resident(t *testing.T) int64 {
 
 // An index built in init is held once, however many instances read it.
 func TestIndexIsHeldOnce(t *testing.T) {
-	h := indexHost(t)
+	h := indexHost(t, 2)
 	before := resident(t)
 	const many = 40
 	p := load(t, h, "index", host.PluginConfig{Limits: host.Limits{Instances: many, MinInstances: many, Timeout: time.Minute, QueueTimeout: time.Minute}})
@@ -90,7 +92,7 @@ func TestIndexIsHeldOnce(t *testing.T) {
 // did, and for further ones from their beginning. Where there is no room for another
 // copy, calls share the instances that there is room for.
 func TestIndexThatIsWrittenCounts(t *testing.T) {
-	h := indexHost(t)
+	h := indexHost(t, 2)
 	p := load(t, h, "index", host.PluginConfig{Limits: host.Limits{Instances: 8, Timeout: time.Minute, QueueTimeout: time.Minute}})
 	read, write := calls(t, p, abi.OpFilter), calls(t, p, abi.OpRerank)
 	if err := write(); err != nil {
@@ -130,7 +132,7 @@ func TestIndexThatIsWrittenCounts(t *testing.T) {
 // A plugin whose instance had to go, as the host had no room for what it wrote, has another
 // one as long as nobody writes.
 func TestIndexIsThereAfterItWasWritten(t *testing.T) {
-	h := newHost(t, host.Config{Memory: 3*indexSize + indexSize/4})
+	h := indexHost(t, 3)
 	limits := host.Limits{Instances: 2, Timeout: time.Minute, QueueTimeout: time.Minute}
 	a, b := load(t, h, "index", host.PluginConfig{Limits: limits}), load(t, h, "index", host.PluginConfig{Limits: limits})
 	for _, p := range []*host.Plugin{a, b} {
@@ -155,9 +157,8 @@ func TestNoRoomForAnotherInstance(t *testing.T) {
 	load(t, ample, "sleep-forever", cfg)
 	_, one := host.Usage(ample)
 
-	// That is a page for the image and one for the instance, which takes another one for
-	// its input.
-	p := load(t, newHost(t, host.Config{Memory: 2*one - 1}), "sleep-forever", cfg)
+	// The instance takes another page for its input.
+	p := load(t, newHost(t, host.Config{Memory: one + 2*wasmPage - 1}), "sleep-forever", cfg)
 	sleep := calls(t, p, abi.OpFilter)
 	var first sync.WaitGroup
 	first.Go(func() { checkReason(t, sleep(), abi.ReasonTimeout) })
@@ -178,7 +179,11 @@ func TestHostWithoutRoomSaysSo(t *testing.T) {
 	p := load(t, newHost(t, host.Config{Memory: 2 << 20}), "memory-hog", host.PluginConfig{})
 	err := calls(t, p, abi.OpFilter)()
 	checkReason(t, err, abi.ReasonMemory)
-	if want := "needs more than the host has room for, 2MiB for all plugins together (raise plugins.memory, Config.Memory of the host)"; !strings.HasSuffix(err.Error(), want) {
+	want := "needs more than the host has room for, 2MiB for all plugins together"
+	if portable() {
+		want = "no room in the memory of the host for 1MiB more"
+	}
+	if want += " (raise plugins.memory, Config.Memory of the host)"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v", err)
 	}
 }
