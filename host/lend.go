@@ -78,7 +78,7 @@ func (p *Plugin) busy(err error) *fault {
 	var cause *PluginError
 	if errors.As(err, &cause) {
 		return &fault{code: abi.ReasonBusy, remedy: cmp.Or(cause.Remedy, noRemedy),
-			err: fmt.Errorf("no instance came free within %v, and no other could be made: %v", p.limits.QueueTimeout, cause.Err)}
+			err: fmt.Errorf("no instance came free within %v, and no other could be made: %s", p.limits.QueueTimeout, cause.Err.Error())}
 	}
 	return faultf(abi.ReasonBusy, "no instance came free within %v", p.limits.QueueTimeout)
 }
