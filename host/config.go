@@ -119,8 +119,10 @@ type PluginConfig struct {
 	// Engine is EngineAuto (the host's), EngineCompiler or EngineInterpreter.
 	Engine string
 	// Deterministic fixes the clock at 2022-01-01 and the random numbers. With it
-	// a call uses the same fuel in every process; without, a guest that draws random
-	// numbers when it starts, as Go does for its maps, differs by a percent or so.
+	// a call uses the same fuel in every process, as long as the guest takes less than
+	// 250 ms to warm up before its image is made: else it is left as it was. Without, a
+	// guest that draws random numbers when it starts, as Go does for its maps, differs
+	// by a percent or so.
 	Deterministic bool
 	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch holds for the
 	// operations that have a batch lane.
