@@ -64,6 +64,9 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	mod, k, err := p.engine.linked.open(linear.Bind(ctx, &countedMemory{Memory: lin, room: &in.room}))
 	if err != nil {
 		lin.Free()
+		if in.crowded { // wazero's words for it say nothing
+			err = faultf(abi.ReasonMemory, "the host has no room for the memory of the Extism functions")
+		}
 		return ctx, err
 	}
 	in.kernel, in.kernelModule, in.local = k, mod, nil

@@ -174,6 +174,20 @@ func TestNoRoomForAnotherInstance(t *testing.T) {
 	first.Wait()
 }
 
+// Nor is there room for a plugin of which not even the first page has any.
+func TestHostWithoutRoomForAPlugin(t *testing.T) {
+	if portable() {
+		t.Skip("the memory of wazero is counted when it is there")
+	}
+	for name, room := range map[string]int64{"keep-first": 1000, "sleep-forever": wasmPage + 1000} {
+		_, err := newHost(t, host.Config{Memory: room}).Load(t.Context(), fixture(t, name).Spec, host.PluginConfig{})
+		checkReason(t, err, abi.ReasonInitFailed)
+		if !strings.Contains(err.Error(), "host has no room for") || strings.Contains(err.Error(), "runtime error") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 // A guest that is refused memory by the host, not by its own limits, says that.
 func TestHostWithoutRoomSaysSo(t *testing.T) {
 	p := load(t, newHost(t, host.Config{Memory: 2 << 20}), "memory-hog", host.PluginConfig{})
