@@ -5,6 +5,7 @@ GO      ?= go
 Q       ?= How do I parse command-line flags?
 FUZZ    ?= 10s
 BENCH   ?= .
+SOAK    ?= 10m
 GOROOT_SRC := $(shell $(GO) env GOROOT)/src
 
 export Q
@@ -14,18 +15,32 @@ SDK_FILES    := $(shell find abi sdk plugins/examples/internal -name '*.go' ! -n
 PLUGINS      := $(patsubst plugins/examples/%/main.go,%,$(wildcard plugins/examples/*/main.go))
 PLUGIN_WASM  := $(PLUGINS:%=build/plugins/%/plugin.wasm)
 PLUGIN_YAML  := $(PLUGINS:%=build/plugins/%/plugin.yaml)
-WAT          := $(wildcard testdata/wasm/*.wat testdata/wasm/*/*.wat)
+WAT          := $(wildcard testdata/wasm/*.wat testdata/wasm/*/*.wat tools/attacks/guests/*.wat)
 
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 .PHONY: build
-build: build/anchor-host ## build the command into build/
+build: build/anchor-host ## build the command into build/, static: it runs on any system of its platform
 
 build/anchor-host: $(GO_FILES)
 	@mkdir -p build
-	$(GO) build -trimpath -o $@ ./cmd/anchor-host
+	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/anchor-host
+
+# What the command is built for, and what is vetted too.
+CROSS := linux/arm64 linux/riscv64 darwin/arm64 windows/amd64 freebsd/amd64
+VETTED := darwin/arm64 windows/amd64
+
+.PHONY: cross
+cross: ## build the command for other platforms, vet some, and see that a 32-bit one is refused in one line
+	@for p in $(CROSS); do echo "build $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host || exit 1; done
+	@for p in $(VETTED); do echo "vet $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./host/... ./pipeline/... ./internal/... ./cmd/... || exit 1; done
+	@out=$$(GOARCH=386 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host 2>&1); \
+		test "$$(echo "$$out" | grep -v '^#')" = "internal/only64/bits32.go:5:9: undefined: anchor_host_needs_a_64_bit_platform" || \
+		{ echo "386: $$out" >&2; exit 1; }
 
 .PHONY: plugins
 plugins: $(PLUGIN_WASM) $(PLUGIN_YAML) ## build the example plugins with stock Go into build/plugins/
@@ -82,13 +97,22 @@ bench-engine: build plugins ## the engine beside its peers, target by target (a 
 	@mkdir -p build/engine
 	$(GO) -C tools/engine run . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
 
+.PHONY: attacks
+attacks: ## what hostile plugins can do to memory, to loading and to their neighbours (a quarter of an hour; ATTACKS=-short: a minute)
+	$(GO) -C tools/attacks run . $(ATTACKS)
+
+.PHONY: soak
+soak: ## good, slow, trapping, looping and greedy plugins together for SOAK (10m)
+	$(GO) -C tools/attacks run . -soak $(SOAK)
+
 .PHONY: test
 test: ## run all tests
 	$(GO) test ./... $(TEST)
 
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
-	$(GO) test -race ./pipeline/... ./host ./host/internal/linear ./host/internal/machinecode ./host/internal/tables
+	$(GO) test -race ./pipeline/...
+	$(GO) test -race -short -timeout 30m ./host ./host/internal/fairness ./host/internal/linear ./host/internal/machinecode ./host/internal/tables
 
 .PHONY: lint
 lint: build/tools/golangci-lint ## vet and lint, the import diagram included

@@ -40,6 +40,29 @@ func (v Value) decode() (any, error) {
 	return nil, nil
 }
 
+// decodeWithin is decode of what a guest wrote: its texts are UTF-8, its JSON is strict,
+// and what it takes is accounted for.
+func (v Value) decodeWithin(budget *meter) (any, error) {
+	switch v.kind {
+	case KindInt, KindFloat:
+		if err := budget.charge(numberSize); err != nil {
+			return nil, err
+		}
+	case KindString:
+		if err := budget.charge(boxSize + textBytes(len(v.text))); err != nil {
+			return nil, err
+		}
+		clone, ok := cloneText(v.text)
+		if !ok {
+			return nil, valueError("string " + notUTF8)
+		}
+		return clone, nil
+	case KindJSON:
+		return decodeJSONWithin([]byte(v.text), budget)
+	}
+	return v.decode()
+}
+
 // Query decodes the query with its metadata, history and embedding. Nothing in
 // it aliases the batch. Where only the text matters, QueryText is cheaper.
 func (b *Batch) Query() (*Query, error) {

@@ -105,3 +105,9 @@ func copyU64s(b []byte) []uint64 {
 	}
 	return v
 }
+
+// sizeOf is the size of a T in bytes, without what it refers to.
+func sizeOf[T any]() int64 {
+	var v T
+	return int64(unsafe.Sizeof(v))
+}

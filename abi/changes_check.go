@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -31,7 +32,7 @@ type Grant struct {
 	// together; 0 means that only the output limit bounds them.
 	MaxTextBytes int64
 	// Decoded says that the change set is as [DecodeChanges] or [DecodeChangesJSON]
-	// returned it, so that its texts are known to be UTF-8.
+	// returned it, so that its texts and metadata are known to be sound.
 	Decoded bool
 }
 
@@ -102,6 +103,15 @@ func denied(part string, i int, row int64, msg string) *ChangeError {
 	return &ChangeError{Part: part, Index: i, Row: row, Msg: msg, Err: ErrNotGranted}
 }
 
+// notGranted is the error about a kind of change that the step may not make.
+func notGranted(part string, change Change, writes ChangeSet) *ChangeError {
+	allowed := "nothing"
+	if writes != 0 {
+		allowed = strings.Join(writes.Names(), ", ")
+	}
+	return denied(part, -1, -1, "change "+string(change)+" is not granted (the step may change "+allowed+")")
+}
+
 // granted checks that each kind of change is allowed.
 func (k *checker) granted() *ChangeError {
 	c := k.c
@@ -123,11 +133,7 @@ func (k *checker) granted() *ChangeError {
 		{c.Order != nil, ChangeOrder, "order"},
 	} {
 		if u.used && !k.g.Writes.Has(u.change) {
-			allowed := "nothing"
-			if k.g.Writes != 0 {
-				allowed = strings.Join(k.g.Writes.Names(), ", ")
-			}
-			return denied(u.part, -1, -1, "change "+string(u.change)+" is not granted (the step may change "+allowed+")")
+			return notGranted(u.part, u.change, k.g.Writes)
 		}
 	}
 	return nil
@@ -224,7 +230,7 @@ func (k *checker) edits() *ChangeError {
 				return err
 			}
 		}
-		if err := checkMetadata(e.Metadata); err != nil {
+		if err := k.metadata(e.Metadata); err != nil {
 			return wrong("edits", i, int64(e.Row), "metadata "+err.Error())
 		}
 		if e.Priority != nil {
@@ -248,6 +254,20 @@ func (k *checker) content(part string, i int, row int64, s string) *ChangeError 
 		return denied(part, i, row, "content brings the new text to "+strconv.FormatInt(k.text, 10)+" bytes (the step may add "+strconv.FormatInt(k.g.MaxTextBytes, 10)+")")
 	}
 	return nil
+}
+
+// metadata checks what decoders see to already.
+func (k *checker) metadata(m Metadata) error {
+	if k.g.Decoded {
+		return nil
+	}
+	return checkMetadata(m)
+}
+
+// unprintable reports whether a character of an id could do more to a terminal or a log
+// than show itself: end a line, move the cursor, turn the direction of writing.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 func (k *checker) priority(part string, i int, row int64, p int) *ChangeError {
@@ -308,6 +328,9 @@ func (k *checker) item(i int, it *NewItem) *ChangeError {
 	if !utf8.ValidString(it.Key) {
 		return wrong("items", i, -1, "key "+notUTF8)
 	}
+	if strings.ContainsFunc(it.Key, unprintable) {
+		return wrong("items", i, -1, "key "+quote(it.Key)+" has a control character (want text that can be shown on one line)")
+	}
 	if err := checkScore("items", i, -1, it.Score); err != nil {
 		return err
 	}
@@ -319,7 +342,7 @@ func (k *checker) item(i int, it *NewItem) *ChangeError {
 	if it.Source != "" && (it.Source == "system" || !slices.Contains(k.g.Sources, it.Source)) {
 		return denied("items", i, -1, "source "+quote(it.Source)+" is not granted"+sourceHint(k.g.Sources))
 	}
-	if err := checkMetadata(it.Metadata); err != nil {
+	if err := k.metadata(it.Metadata); err != nil {
 		return wrong("items", i, -1, "metadata "+err.Error())
 	}
 	if _, err := nanoseconds(it.CreatedAt); err != nil {

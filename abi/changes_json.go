@@ -1,111 +1,40 @@
 package abi
 
-import (
-	"errors"
-	"strconv"
-)
+import "strconv"
 
-// jsonEdit, jsonScore and jsonDocument are Changes with members that tell
-// absent from zero: a row that is not named must not become row 0.
-type (
-	jsonEdit struct {
-		Row      *uint32  `json:"row"`
-		Content  *string  `json:"content"`
-		Metadata Metadata `json:"metadata"`
-		Priority *int     `json:"priority"`
-	}
-	jsonScore struct {
-		Row   *uint32  `json:"row"`
-		Score *float64 `json:"score"`
-	}
-	jsonDocument struct {
-		Keep   []*uint32   `json:"keep"`
-		Edits  []jsonEdit  `json:"edits"`
-		Scores []jsonScore `json:"scores"`
-		Items  []NewItem   `json:"items"`
-		Order  []*uint32   `json:"order"`
-	}
-)
-
-// DecodeChangesJSON reads a change set of the JSON lane, strictly: unknown
-// members are errors. It yields what DecodeChanges yields for the same changes.
-// The error is a *[ChangeError].
+// DecodeChangesJSON reads a change set of the JSON lane, strictly: members are known,
+// each there once and of their type. It yields what DecodeChanges yields for the same
+// changes. The error is a *[ChangeError].
 func DecodeChangesJSON(b []byte) (*Changes, error) {
-	var doc jsonDocument
-	if err := DecodeReply(b, &doc); err != nil {
-		msg := err.Error()
-		var e replyError
-		if errors.As(err, &e) {
-			msg = string(e)
-		}
-		return nil, &ChangeError{Index: -1, Row: -1, Msg: msg, Err: err}
-	}
 	c := new(Changes)
-	var err error
-	if c.Keep, err = presentRows("keep", doc.Keep); err != nil {
+	if err := c.DecodeJSONWithin(b, WidestBounds()); err != nil {
 		return nil, err
-	}
-	if c.Order, err = presentRows("order", doc.Order); err != nil {
-		return nil, err
-	}
-	if c.Edits, err = presentEdits(doc.Edits); err != nil {
-		return nil, err
-	}
-	if c.Scores, err = presentScores(doc.Scores); err != nil {
-		return nil, err
-	}
-	if len(doc.Items) > 0 {
-		c.Items = doc.Items
-	}
-	for i := range c.Items {
-		it := &c.Items[i]
-		it.CreatedAt = it.CreatedAt.UTC()
-		if len(it.Metadata) == 0 {
-			it.Metadata = nil
-		}
 	}
 	return c, nil
 }
 
-func presentRows(part string, rows []*uint32) ([]uint32, error) {
-	if rows == nil {
-		return nil, nil
-	}
-	out := make([]uint32, len(rows))
-	for i, r := range rows {
-		if r == nil {
-			return nil, &ChangeError{Part: part, Index: i, Row: -1, Msg: "row is null (want a row number)", Err: ErrMalformed}
-		}
-		out[i] = *r
-	}
-	return out, nil
+// DecodeJSONWithin is [DecodeChangesJSON] into c, whatever was in it, within narrower
+// bounds. The error is a *[ChangeError], which may wrap [ErrNotGranted], or the Meter's;
+// then there are no changes in c.
+func (c *Changes) DecodeJSONWithin(b []byte, within Bounds) error {
+	return c.readJSON(b, within, '{', errNoObject, func(r *jsonReader) { r.changes(c, &within) })
 }
 
-func presentEdits(edits []jsonEdit) ([]Edit, error) {
-	var out []Edit
-	for i, e := range edits {
-		if e.Row == nil {
-			return nil, &ChangeError{Part: "edits", Index: i, Row: -1, Msg: "row is missing (want a row number)", Err: ErrMalformed}
-		}
-		if e.Content != nil || e.Metadata != nil || e.Priority != nil {
-			out = append(out, Edit{*e.Row, e.Content, e.Metadata, e.Priority})
-		}
-	}
-	return mergeEdits(out), nil
+// DecodeItemsWithin is DecodeJSONWithin of a list of new items alone.
+func (c *Changes) DecodeItemsWithin(b []byte, within Bounds) error {
+	return c.readJSON(b, within, '[', errNoList, func(r *jsonReader) { c.Items = r.items(&within) })
 }
 
-func presentScores(scores []jsonScore) ([]RowScore, error) {
-	var out []RowScore
-	for i, s := range scores {
-		if s.Row == nil {
-			return nil, &ChangeError{Part: "scores", Index: i, Row: -1, Msg: "row is missing (want a row number)", Err: ErrMalformed}
-		}
-		if s.Score == nil {
-			return nil, &ChangeError{Part: "scores", Index: i, Row: int64(*s.Row), Msg: "score is missing (want 0 to 1)", Err: ErrMalformed}
-		}
-		out = append(out, RowScore{*s.Row, *s.Score})
+const errNoList replyError = "is not a JSON array of items"
+
+func (c *Changes) readJSON(b []byte, within Bounds, first byte, otherwise error, read func(*jsonReader)) error {
+	*c = Changes{}
+	err := readJSON(b, first, otherwise, within.meter(len(b), within.Rows), read)
+	if err != nil {
+		*c = Changes{}
+		return refused(err)
 	}
-	return out, nil
+	return nil
 }
 
 // Error returns the message on one line: where in the change set, then what is

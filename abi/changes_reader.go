@@ -7,31 +7,41 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// changesReader holds the sections of a change set until all are read.
+// changesReader holds the sections of a change set until all are read, in place: only
+// then is memory taken for what is in them.
 type changesReader struct {
-	d         directory
-	c         *Changes
-	keys      stringsView
-	texts     stringsView
-	sources   stringsView
-	meta      metaView
-	scores    []float64
-	priority  []uint32
-	created   []uint64
-	textRows  []uint32
-	metaRows  []uint32
-	prioRows  []uint32
-	scoreRows []uint32
-	edits     []Edit
-	// keep and order are memory for the lists of that name.
-	keep, order []uint32
+	d      directory
+	c      *Changes
+	within Bounds
+	meter  meter
+
+	keys     stringsView
+	texts    stringsView
+	sources  stringsView
+	meta     *metaView
+	scores   []float64
+	priority []uint32
+	created  []uint64
+
+	keep, order              []uint32
+	hasKeep, hasOrder        bool
+	textRows, metaRows       []uint32
+	prioRows, scoreRows      []uint32
+	textEdits                stringsView
+	metaEdits                *metaView
+	prioEdits                []uint32
+	rowScores                []float64
+	hasText, hasMeta         bool
+	hasPriority, hasRowScore bool
 }
 
 // DecodeChanges reads a change set of the batch lane. Nothing in the result
-// aliases b. It checks the layout, and that texts are UTF-8; whether the rows exist
-// and the step may do all this is for [Changes.Check]. The error is a *[ChangeError].
+// aliases b. It checks the layout, and that texts and metadata are sound; whether the
+// rows exist and the step may do all this is for [Changes.Check]. The error is a
+// *[ChangeError].
 func DecodeChanges(b []byte) (*Changes, error) {
 	c := new(Changes)
 	if err := c.Decode(b); err != nil {
@@ -42,20 +52,31 @@ func DecodeChanges(b []byte) (*Changes, error) {
 
 // Decode is [DecodeChanges] into c, whatever was in it; Keep and Order take the place of
 // those before. After an error there are no changes in c.
-func (c *Changes) Decode(b []byte) error {
-	r := changesReader{c: c, keep: c.Keep[:0], order: c.Order[:0]}
+func (c *Changes) Decode(b []byte) error { return c.DecodeWithin(b, WidestBounds()) }
+
+// DecodeWithin is Decode within narrower bounds. The error is a *[ChangeError], which may
+// wrap [ErrNotGranted], or the Meter's.
+func (c *Changes) DecodeWithin(b []byte, within Bounds) error {
+	keep, order := c.Keep[:0], c.Order[:0]
 	*c = Changes{}
+	r := changesReader{c: c, within: within, meter: within.meter(len(b), within.Rows)}
 	err := r.read(b)
+	if err == nil {
+		err = r.build(keep, order)
+	}
 	if err != nil {
 		*c = Changes{}
-		return malformed(err)
+		return refused(err)
 	}
 	return nil
 }
 
-// read reads all sections.
+// read looks at all sections.
 func (r *changesReader) read(b []byte) (err error) {
 	if r.d, err = openDirectory(b, ChangesMagic); err != nil {
+		return err
+	}
+	if err := r.within.admitItems(r.d.rows); err != nil {
 		return err
 	}
 	for {
@@ -64,7 +85,7 @@ func (r *changesReader) read(b []byte) (err error) {
 		case err != nil:
 			return err
 		case id == 0:
-			return r.finish()
+			return r.complete()
 		case id < 256:
 			err = r.column(id, sec)
 		default:
@@ -74,21 +95,6 @@ func (r *changesReader) read(b []byte) (err error) {
 			return err
 		}
 	}
-}
-
-// malformed turns an error about the layout into the one type of this package
-// for change sets.
-func malformed(err error) error {
-	var e *ChangeError
-	if errors.As(err, &e) {
-		return e
-	}
-	msg := err.Error()
-	var f formatError
-	if errors.As(err, &f) {
-		msg = f.msg
-	}
-	return &ChangeError{Index: -1, Row: -1, Msg: msg, Err: err}
 }
 
 // column reads a column of the new items.
@@ -102,7 +108,7 @@ func (r *changesReader) column(id Section, sec []byte) (err error) {
 	case ColumnText:
 		r.texts, err = r.d.openStrings(id, sec, n)
 	case ColumnMetadata:
-		r.meta, err = r.d.openMeta(id, sec, n)
+		r.meta, err = r.openMeta(id, sec, n)
 	case ColumnSource:
 		r.sources, err = r.d.openStrings(id, sec, n)
 	case ColumnPriority:
@@ -113,125 +119,177 @@ func (r *changesReader) column(id Section, sec []byte) (err error) {
 	return err
 }
 
+// openMeta checks a metadata section. Few change sets have one, and a view is large.
+func (r *changesReader) openMeta(id Section, sec []byte, n int) (*metaView, error) {
+	v, err := r.d.openMeta(id, sec, n)
+	return &v, err
+}
+
 // part reads a part of the change set. The rows of a pair come first, since
 // sections are in the order of their ids.
 func (r *changesReader) part(id Section, sec []byte) (err error) {
+	w := &r.within
 	switch id {
 	case SectionKeep:
-		r.c.Keep, err = r.rowList(id, sec, r.keep)
+		r.keep, err = r.rowList(id, sec, "keep", ChangeKeep, w.Rows)
+		r.hasKeep = true
 	case SectionTextRows:
-		r.textRows, err = r.rowList(id, sec, nil)
+		r.textRows, err = r.rowList(id, sec, "edits", ChangeText, w.Rows)
 	case SectionTextValues:
-		err = r.textEdits(id, sec)
+		r.textEdits, err = r.d.openStrings(id, sec, len(r.textRows))
+		r.hasText = true
 	case SectionMetadataRows:
-		r.metaRows, err = r.rowList(id, sec, nil)
+		r.metaRows, err = r.rowList(id, sec, "edits", ChangeMetadata, w.Rows)
 	case SectionMetadataValues:
-		err = r.metadataEdits(id, sec)
+		r.metaEdits, err = r.openMeta(id, sec, len(r.metaRows))
+		r.hasMeta = true
 	case SectionPriorityRows:
-		r.prioRows, err = r.rowList(id, sec, nil)
+		r.prioRows, err = r.rowList(id, sec, "edits", ChangePriority, w.Rows)
 	case SectionPriorityValues:
-		err = r.priorityEdits(id, sec)
+		r.prioEdits, err = u32s(sec), r.d.size(id, sec, 4*len(r.prioRows))
+		r.hasPriority = true
 	case SectionScoreRows:
-		r.scoreRows, err = r.rowList(id, sec, nil)
+		r.scoreRows, err = r.rowList(id, sec, "scores", ChangeScore, w.Rows)
 	case SectionScoreValues:
-		err = r.rowScores(id, sec)
+		r.rowScores, err = f64s(sec), r.d.size(id, sec, 8*len(r.scoreRows))
+		r.hasRowScore = true
 	case SectionOrder:
-		r.c.Order, err = r.rowList(id, sec, r.order)
+		r.order, err = r.rowList(id, sec, "order", ChangeOrder, w.Rows+r.d.rows)
+		r.hasOrder = true
 	}
 	return err
 }
 
-// rowList copies a list of rows, into room if there is enough; an empty one is not nil.
-func (r *changesReader) rowList(id Section, sec []byte, room []uint32) ([]uint32, error) {
+// rowList looks at a list of at most so many rows. An empty one is a change only where it
+// says what stays.
+func (r *changesReader) rowList(id Section, sec []byte, part string, change Change, most int) ([]uint32, error) {
 	if err := r.d.size(id, sec, len(sec)&^3); err != nil {
 		return nil, err
 	}
-	if room == nil || cap(room) < len(sec)/4 {
-		room = make([]uint32, 0, len(sec)/4)
+	if len(sec) > 0 || change == ChangeKeep || change == ChangeOrder {
+		if err := r.within.admit(part, change, len(sec)/4, most); err != nil {
+			return nil, err
+		}
 	}
-	return append(room, u32s(sec)...), nil
+	return u32s(sec), nil
 }
 
-func (r *changesReader) textEdits(id Section, sec []byte) error {
-	v, err := r.d.openStrings(id, sec, len(r.textRows))
-	if err != nil {
-		return err
+// complete refuses rows without values, and new items without text.
+func (r *changesReader) complete() error {
+	without := Section(0)
+	switch {
+	case len(r.textRows) > 0 && !r.hasText:
+		without = SectionTextRows
+	case len(r.metaRows) > 0 && !r.hasMeta:
+		without = SectionMetadataRows
+	case len(r.prioRows) > 0 && !r.hasPriority:
+		without = SectionPriorityRows
+	case len(r.scoreRows) > 0 && !r.hasRowScore:
+		without = SectionScoreRows
 	}
-	for i, row := range r.textRows {
-		s, ok := cloneText(v.at(i))
-		if !ok {
-			return &ChangeError{Part: "edits", Index: i, Row: int64(row), Msg: "content " + notUTF8, Err: ErrMalformed}
-		}
-		r.edits = append(r.edits, Edit{Row: row, Content: &s})
+	if without != 0 {
+		return r.d.fail("has section " + without.String() + " without its values")
 	}
-	r.textRows = nil
+	if r.d.rows > 0 && r.texts.off == nil {
+		return r.d.fail("has " + strconv.Itoa(r.d.rows) + " new items without section text")
+	}
 	return nil
 }
 
-func (r *changesReader) metadataEdits(id Section, sec []byte) error {
-	v, err := r.d.openMeta(id, sec, len(r.metaRows))
-	if err != nil {
+// build makes the change set; keep and order are memory for the lists of that name.
+func (r *changesReader) build(keep, order []uint32) (err error) {
+	if r.hasKeep {
+		if r.c.Keep, err = r.copyRows(r.keep, keep); err != nil {
+			return err
+		}
+	}
+	if r.hasOrder {
+		if r.c.Order, err = r.copyRows(r.order, order); err != nil {
+			return err
+		}
+	}
+	if len(r.scoreRows) > 0 {
+		if err := r.buildScores(); err != nil {
+			return err
+		}
+	}
+	if n := len(r.textRows) + len(r.metaRows) + len(r.prioRows); n > 0 {
+		if err := r.buildEdits(n); err != nil {
+			return err
+		}
+	}
+	if r.d.rows > 0 {
+		return r.buildItems()
+	}
+	return nil
+}
+
+// copyRows copies a list of rows, into room if there is enough; an empty one is not nil.
+func (r *changesReader) copyRows(rows, room []uint32) ([]uint32, error) {
+	if room == nil || cap(room) < len(rows) {
+		if err := r.meter.charge(4 * int64(len(rows))); err != nil {
+			return nil, err
+		}
+		room = make([]uint32, 0, len(rows))
+	}
+	return append(room, rows...), nil
+}
+
+func (r *changesReader) buildScores() error {
+	if err := r.meter.charge(sizeOf[RowScore]() * int64(len(r.scoreRows))); err != nil {
 		return err
+	}
+	r.c.Scores = make([]RowScore, len(r.scoreRows))
+	for i, row := range r.scoreRows {
+		r.c.Scores[i] = RowScore{row, r.rowScores[i]}
+	}
+	return nil
+}
+
+// buildEdits makes the n edits and joins those of one row.
+func (r *changesReader) buildEdits(n int) error {
+	one := sizeOf[Edit]()
+	if err := r.meter.charge(one*int64(n) + elementSize*int64(len(r.textRows)) + numberSize*int64(len(r.prioRows))); err != nil {
+		return err
+	}
+	edits := make([]Edit, 0, n)
+	for i, row := range r.textRows {
+		s, err := r.text(r.textEdits.at(i), "edits", i, int64(row))
+		if err != nil {
+			return err
+		}
+		edits = append(edits, Edit{Row: row, Content: &s})
 	}
 	for i, row := range r.metaRows {
-		m, err := v.decode(i)
+		m, err := r.metadata(r.metaEdits, i, "edits", int64(row))
 		if err != nil {
-			return &ChangeError{Part: "edits", Index: i, Row: int64(row), Msg: "metadata " + err.Error(), Err: ErrMalformed}
+			return err
 		}
-		r.edits = append(r.edits, Edit{Row: row, Metadata: m})
+		edits = append(edits, Edit{Row: row, Metadata: m})
 	}
-	r.metaRows = nil
-	return nil
-}
-
-func (r *changesReader) priorityEdits(id Section, sec []byte) error {
-	if err := r.d.size(id, sec, 4*len(r.prioRows)); err != nil {
-		return err
-	}
-	values := u32s(sec)
 	for i, row := range r.prioRows {
-		p := intOf(values[i])
-		r.edits = append(r.edits, Edit{Row: row, Priority: &p})
+		p := intOf(r.prioEdits[i])
+		edits = append(edits, Edit{Row: row, Priority: &p})
 	}
-	r.prioRows = nil
+	r.c.Edits = mergeEdits(edits)
 	return nil
 }
 
-func (r *changesReader) rowScores(id Section, sec []byte) error {
-	if err := r.d.size(id, sec, 8*len(r.scoreRows)); err != nil {
-		return err
+// text copies a text that is to be UTF-8.
+func (r *changesReader) text(s, part string, i int, row int64) (string, error) {
+	if err := r.meter.charge(textBytes(len(s))); err != nil {
+		return "", err
 	}
-	values := f64s(sec)
-	for i, row := range r.scoreRows {
-		r.c.Scores = append(r.c.Scores, RowScore{row, values[i]})
+	clone, ok := cloneText(s)
+	if !ok {
+		return "", &ChangeError{Part: part, Index: i, Row: row, Msg: "content " + notUTF8, Err: ErrMalformed}
 	}
-	r.scoreRows = nil
-	return nil
+	return clone, nil
 }
 
 // intOf keeps a u32 within 31 bits, so that it is never negative where int has
 // 32; Check refuses either.
 func intOf(v uint32) int { return int(min(v, math.MaxInt32)) }
-
-// finish merges the edits and builds the new items.
-func (r *changesReader) finish() error {
-	for _, p := range []struct {
-		id   Section
-		rows []uint32
-	}{
-		{SectionTextRows, r.textRows}, {SectionMetadataRows, r.metaRows},
-		{SectionPriorityRows, r.prioRows}, {SectionScoreRows, r.scoreRows},
-	} {
-		if len(p.rows) > 0 {
-			return r.d.fail("has section " + p.id.String() + " without its values")
-		}
-	}
-	r.c.Edits = mergeEdits(r.edits)
-	if r.d.rows > 0 {
-		return r.items()
-	}
-	return nil
-}
 
 // mergeEdits sorts edits by row and joins those of one row that do not name the
 // same part; Check refuses a row that is left twice.
@@ -266,20 +324,22 @@ func (e *Edit) join(o Edit) bool {
 	return true
 }
 
-// items builds the new items; the text is the only column they need.
-func (r *changesReader) items() error {
-	if r.texts.off == nil {
-		return r.d.fail("has " + strconv.Itoa(r.d.rows) + " new items without section text")
+// buildItems makes the new items; the text is the only column they need.
+func (r *changesReader) buildItems() (err error) {
+	if err := r.meter.charge(sizeOf[NewItem]() * int64(r.d.rows)); err != nil {
+		return err
 	}
 	r.c.Items = make([]NewItem, r.d.rows)
 	for i := range r.c.Items {
 		it := &r.c.Items[i]
-		var ok bool
-		if it.Content, ok = cloneText(r.texts.at(i)); !ok {
-			return &ChangeError{Part: "items", Index: i, Row: -1, Msg: "content " + notUTF8, Err: ErrMalformed}
+		if it.Content, err = r.text(r.texts.at(i), "items", i, -1); err != nil {
+			return err
 		}
-		it.Key = strings.Clone(r.keys.at(i))
-		it.Source = strings.Clone(r.sources.at(i))
+		key, source := r.keys.at(i), r.sources.at(i)
+		if err := r.meter.charge(textBytes(len(key)) + textBytes(len(source))); err != nil {
+			return err
+		}
+		it.Key, it.Source = strings.Clone(key), strings.Clone(source)
 		if r.scores != nil {
 			it.Score = r.scores[i]
 		}
@@ -289,27 +349,60 @@ func (r *changesReader) items() error {
 		if r.created != nil {
 			it.CreatedAt = timeOf(int64(r.created[i]))
 		}
+		if r.meta == nil {
+			continue
+		}
 		if from, to := r.meta.span(i); from == to {
 			continue
 		}
-		var err error
-		if it.Metadata, err = r.meta.decode(i); err != nil {
-			return &ChangeError{Part: "items", Index: i, Row: -1, Msg: "metadata " + err.Error(), Err: ErrMalformed}
+		if it.Metadata, err = r.metadata(r.meta, i, "items", -1); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// metadata returns the metadata of element i of a section. Elements share the text of
+// their keys.
+func (r *changesReader) metadata(v *metaView, i int, part string, row int64) (Metadata, error) {
+	if v.names == "" && len(v.keys.data) > 0 {
+		if err := r.meter.charge(textBytes(len(v.keys.data))); err != nil {
+			return nil, err
+		}
+		v.names = string(v.keys.data)
+	}
+	m, err := v.decode(i, &r.meter)
+	var value valueError
+	switch {
+	case err == nil:
+		return m, nil
+	case errors.As(err, &value):
+		return nil, &ChangeError{Part: part, Index: i, Row: row, Msg: "metadata " + err.Error(), Err: ErrMalformed}
+	}
+	return nil, err
+}
+
 // decode returns the metadata of row i, which does not alias the section.
-func (v *metaView) decode(i int) (Metadata, error) {
+func (v *metaView) decode(i int, budget *meter) (Metadata, error) {
 	from, to := v.span(i)
+	if err := budget.charge(mapBytes(int(to - from))); err != nil {
+		return nil, err
+	}
 	m := make(Metadata, to-from)
 	for e := from; e < to; e++ {
-		val, err := v.value(e).decode()
-		if err != nil {
-			return nil, keyError{v.key(e), err}
+		k := v.entryKey[e]
+		key := v.names[v.keys.off[k]:v.keys.off[k+1]]
+		if err := budget.handle(len(key)); err != nil {
+			return nil, err
 		}
-		m[strings.Clone(v.key(e))] = val
+		if !utf8.ValidString(key) {
+			return nil, keyError{key, valueError("key is not valid UTF-8")}
+		}
+		val, err := v.value(e).decodeWithin(budget)
+		if err != nil {
+			return nil, keyError{key, err}
+		}
+		m[key] = val
 	}
 	if len(m) != int(to-from) {
 		return nil, valueError("names a key twice")

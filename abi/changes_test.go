@@ -2,6 +2,7 @@ package abi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -139,7 +140,7 @@ func randomChanges(rng *rand.Rand, rows int) *Changes {
 		}
 	}
 	for range rng.IntN(4) {
-		it := NewItem{Key: randomText(rng), Content: "c" + randomText(rng), Score: float64(rng.IntN(3)) / 2, Priority: rng.IntN(11)}
+		it := NewItem{Key: fmt.Sprintf("k – %d", rng.IntN(9)), Content: "c" + randomText(rng), Score: float64(rng.IntN(3)) / 2, Priority: rng.IntN(11)}
 		if rng.IntN(2) == 0 {
 			it.Source, it.CreatedAt = "tool", time.Unix(rng.Int64N(1e9), rng.Int64N(1e9)).UTC()
 		}
@@ -333,7 +334,7 @@ func TestDecodeChangesJSONErrors(t *testing.T) {
 		`[]`:                                   "changes is not a JSON object",
 		`{"keep":[0]`:                          "changes is not JSON: it ends too early",
 		`{"keep":[0]} {}`:                      "changes is not usable: data follows the JSON value (want one value only)",
-		`{"keep":[0],}`:                        `changes is not JSON at byte 13: invalid character '}' looking for beginning of object key string`,
+		`{"keep":[0],}`:                        "changes is not JSON at byte 13: '}' (want the name of a member)",
 		`{"kept":[0]}`:                         `changes has the unknown member "kept" (did you mean "keep"?)`,
 		`{"scores":[{"row":0,"scor":1}]}`:      `changes has the unknown member "scor" (did you mean "score"?)`,
 		`{"keep":[-1]}`:                        "changes has a JSON number -1 at keep (want a row number, 0 to 4294967295)",
@@ -353,6 +354,69 @@ func TestDecodeChangesJSONErrors(t *testing.T) {
 		var ce *ChangeError
 		if c != nil || err == nil || err.Error() != want || !errors.As(err, &ce) || !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s\n got %v\nwant %s", in, err, want)
+		}
+	}
+}
+
+// What ABI.md forbids is refused by name in answers of every kind.
+func TestDecodeReplyStrictly(t *testing.T) {
+	cases := []struct {
+		doc      any
+		in, want string
+	}{
+		{&Changes{}, `{"keep":[0],"keep":[]}`, `changes has the member "keep" twice (name it once)`},
+		{&Changes{}, `{"keep":[0],"k\u0065ep":[]}`, `changes has the member "keep" twice (name it once)`},
+		{&Changes{}, `{"KEEP":[0]}`, `changes has the unknown member "KEEP" (did you mean "keep"?)`},
+		{&Changes{}, `{"keep":null}`, "changes has a JSON null at keep (want a list)"},
+		{&Changes{}, `{"order":null}`, "changes has a JSON null at order (want a list)"},
+		{&Changes{}, `{"items":null}`, "changes has a JSON null at items (want a list)"},
+		{&Changes{}, `{"items":[{"content":null}]}`, "changes has a JSON null at items.content (want a string)"},
+		{&Changes{}, `{"items":[{"content":"a","metadata":{"a":1,"b":2,"a":3}}]}`, `changes has the member "a" twice (name it once)`},
+		{&Changes{}, `{"items":[{"content":"a","metadata":{"a":[{"b":1,"b":1}]}}]}`, `changes has the member "b" twice (name it once)`},
+		{&Changes{}, `{"items":[{"content":"\ud800"}]}`, `changes has the escape \ud800 at byte 23, which is half of a character (want both, or the character itself)`},
+		{&Changes{}, `{"items":[{"content":"\udd8a\ud83e"}]}`, `changes has the escape \udd8a at byte 23, which is half of a character (want both, or the character itself)`},
+		{&Changes{}, `{"items":[{"content":"a","metadata":{"\ud83e":1}}]}`, `changes has the escape \ud83e at byte 39, which is half of a character (want both, or the character itself)`},
+		{&Changes{}, `{"items":[{"content":"a","created_at":"yesterday"}]}`, `changes has a JSON string "yesterday" at items.created_at (want a time in RFC 3339, such as 2025-03-01T12:30:00Z)`},
+		{&Changes{}, "{\"keep\":[\"a\tb\"]}", `changes is not JSON at byte 12: '\t' (want a string without control characters (escape them))`},
+		{&ClassifyReply{}, `{"label":"a","label":"b"}`, `answer has the member "label" twice (name it once)`},
+		{&ClassifyReply{}, `{"Label":"a"}`, `answer has the unknown member "Label" (did you mean "label"?)`},
+		{&ClassifyReply{}, `{"label":null}`, "answer has a JSON null at label (want a string)"},
+		{&ClassifyReply{}, "{\"label\":\"\xff\"}", "answer is not valid UTF-8"},
+		{&TransformReply{}, `{"queries":null}`, "answer has a JSON null at queries (want a list)"},
+		{&MemoryReply{}, `{"items":[{"content":"a","Score":1}]}`, `answer has the unknown member "Score" (did you mean "score"?)`},
+		{&ProvideReply{}, `{"messages":null}`, "answer has a JSON null at messages (want a list)"},
+		{&ProvideReply{}, `{"state":{"data":null}}`, `answer is not usable: data is not an object (want {"key": value})`},
+		{&ProvideReply{}, `{"messages":[{"role":"user","tool_calls":[{"a":1,"a":2}]}]}`, `answer has the member "a" twice (name it once)`},
+		{&FormatReply{}, `{"output":null}`, "answer has a JSON null at output (want a string or any other value)"},
+		{&FormatReply{}, `{"output":{"a":"\ud800"}}`, `answer has the escape \ud800 at byte 17, which is half of a character (want both, or the character itself)`},
+		{&CountReply{}, `{"counts":[1e2]}`, "answer has a JSON number 1e2 at counts (want an integer)"},
+		{&EstimateReply{}, `{"tokens":01}`, "answer is not JSON at byte 12: '1' (want a comma or '}')"},
+	}
+	for _, tt := range cases {
+		err := DecodeReply([]byte(tt.in), tt.doc)
+		if err == nil || err.Error() != tt.want || !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s\n got %v\nwant %s", tt.in, err, tt.want)
+		}
+	}
+	for in, doc := range map[string]any{
+		`{"label":"\ud83e\udd8a \u00fc\/"}`:                             &ClassifyReply{Label: "🦊 ü/"},
+		`{"messages":[{"role":"tool","content":"","tool_calls":null}]}`: &ProvideReply{Messages: []Message{{Role: "tool", ToolCalls: json.RawMessage("null")}}},
+		` { "items" : [ ] } `:                                           &MemoryReply{},
+	} {
+		got := reflect.New(reflect.TypeOf(doc).Elem()).Interface()
+		if err := DecodeReply([]byte(in), got); err != nil || !reflect.DeepEqual(got, doc) {
+			t.Errorf("%s: got %+v, error %v", in, got, err)
+		}
+	}
+}
+
+// The key of a new item becomes an id, which people read in terminals and logs.
+func TestKeysCanBeShown(t *testing.T) {
+	for _, key := range []string{"\x1b[2J", "a\nb", "\x7f", "\u009b", "\u202e", "\u2028"} {
+		c := &Changes{Items: []NewItem{{Content: "x"}, {Content: "x", Key: key}}}
+		err := c.Check(0, wideGrant())
+		if err == nil || !strings.HasPrefix(err.Error(), "changes: items[1]: key ") || !strings.Contains(err.Error(), "has a control character") || strings.Contains(err.Error(), key) {
+			t.Errorf("key %q: %v", key, err)
 		}
 	}
 }

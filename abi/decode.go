@@ -1,14 +1,8 @@
 package abi
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-	"strings"
-	"unicode/utf8"
 )
 
 // DecodeItemsRequest reads the document [ItemsRequest]. Unknown members are
@@ -24,100 +18,25 @@ func DecodeItemsRequest(b []byte) (*ItemsRequest, error) {
 	return req, nil
 }
 
-// DecodeReply reads the answer of a guest into one of the documents, strictly:
-// the bytes are UTF-8, unknown members are errors that name the nearest valid
-// one, and nothing follows. Errors wrap [ErrMalformed].
-func DecodeReply(b []byte, reply any) error {
-	if !utf8.Valid(b) {
-		return replyError("is not valid UTF-8")
+// DecodeReply reads the answer of a guest into one of the documents, strictly: the
+// bytes are UTF-8, members are known, each there once and of their type, and nothing
+// follows. Errors wrap [ErrMalformed], or [ErrTooLarge] where the answer would take many
+// times its bytes. Nothing in the document aliases b.
+func DecodeReply(b []byte, reply any) error { return DecodeReplyWithin(b, reply, WidestBounds()) }
+
+// DecodeReplyWithin is [DecodeReply] within narrower bounds. Errors may also wrap
+// [ErrNotGranted], or be those of the Meter.
+func DecodeReplyWithin(b []byte, reply any, within Bounds) error {
+	if t, ok := reply.(*Changes); ok {
+		return t.DecodeJSONWithin(b, within)
 	}
-	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
-		return replyError("is not a JSON object")
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err := d.Decode(reply)
-	if err == nil {
-		err = trailing(d)
-	}
-	if err != nil {
-		return replyError(explain(err, reply))
-	}
-	return nil
+	return readJSON(b, '{', errNoObject, within.meter(len(b), 0), func(r *jsonReader) { r.reply(reply, &within) })
 }
 
+// replyError is the error about an answer in JSON; the text goes on after "answer".
 type replyError string
 
 func (e replyError) Error() string { return "answer " + string(e) }
 func (e replyError) Unwrap() error { return ErrMalformed }
 
-// explain puts an error of encoding/json into words that help a plugin author.
-func explain(err error, doc any) string {
-	var typ *json.UnmarshalTypeError
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &typ):
-		if len(typ.Value) > longestQuote {
-			typ.Value = typ.Value[:longestQuote] + "…"
-		}
-		where := typ.Field
-		if where == "" {
-			where = "document"
-		}
-		return fmt.Sprintf("has a JSON %s at %s (want %s)", typ.Value, where, wanted(typ.Type.String()))
-	case errors.As(err, &syntax):
-		return fmt.Sprintf("is not JSON at byte %d: %s", syntax.Offset, syntax)
-	}
-	msg := strings.TrimPrefix(err.Error(), "json: ")
-	if name, ok := strings.CutPrefix(msg, "unknown field "); ok {
-		name = strings.Trim(name, `"`)
-		return fmt.Sprintf("has the unknown member %s%s", quote(name), hint(name, members(doc)))
-	}
-	if msg == "unexpected EOF" {
-		return "is not JSON: it ends too early"
-	}
-	return "is not usable: " + msg
-}
-
-func wanted(goType string) string {
-	switch strings.TrimLeft(goType, "*") {
-	case "uint32":
-		return "a row number, 0 to 4294967295"
-	case "int", "int64":
-		return "an integer"
-	case "float64":
-		return "a number"
-	case "string":
-		return "a string"
-	}
-	if strings.HasPrefix(goType, "[]") {
-		return "a list"
-	}
-	return "an object"
-}
-
-// members lists the JSON names of a document and of what it holds.
-func members(doc any) []string {
-	var names []string
-	seen := map[reflect.Type]bool{}
-	var walk func(t reflect.Type)
-	walk = func(t reflect.Type) {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-			t = t.Elem()
-		}
-		if t.Kind() != reflect.Struct || seen[t] {
-			return
-		}
-		seen[t] = true
-		for i := range t.NumField() {
-			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-				walk(t.Field(i).Type)
-			}
-		}
-	}
-	walk(reflect.TypeOf(doc))
-	return names
-}
+const errNoObject replyError = "is not a JSON object"

@@ -48,6 +48,10 @@ type OperationSpec struct {
 	// Settings is the JSON Schema (2020-12) of the step settings.
 	Settings json.RawMessage `json:"settings,omitempty"`
 	Defaults StepDefaults    `json:"defaults,omitzero"`
+	// Timeless is for init: nothing that the guest keeps of it depends on the time of
+	// day. A host may then keep the state after init on disk, although the guest read
+	// the wall clock, as runtimes do when they collect garbage.
+	Timeless bool `json:"timeless,omitempty"`
 }
 
 // StepDefaults hold for a step that does not state them.
@@ -63,7 +67,9 @@ type Permission struct {
 	// Kind is http, files, kv or service.
 	Kind   string `json:"kind"`
 	Reason string `json:"reason"`
-	// Hosts and Methods are for http: host names, "*.example.com" patterns.
+	// Hosts and Methods are for http: servers in the form of [HostPattern], such as
+	// "api.example.com" for https on port 443, and methods in capitals. No methods:
+	// GET and HEAD.
 	Hosts   []string `json:"hosts,omitempty"`
 	Methods []string `json:"methods,omitempty"`
 	// Guest and Mode are for files: the path the guest sees, "ro" or "rw".

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode/utf8"
 )
 
 // Errors about manifests, for errors.Is.
@@ -46,16 +45,32 @@ func manifestErr(path, format string, args ...any) *ManifestError {
 	return &ManifestError{Path: path, Msg: fmt.Sprintf(format, args...)}
 }
 
+// The bounds of a manifest: more than any plugin has to say.
+const (
+	maxManifest = 1 << 20
+	maxEntries  = 1000
+)
+
 // ParseManifest reads a manifest from JSON, strictly, and validates it: unknown
-// and repeated keys are errors that name the path and the nearest valid key.
-// The error is a *[ManifestError], the first in the order of the document.
+// and repeated keys are errors that name the path and the nearest valid key. A manifest
+// has at most 1 MiB, its lists at most 1000 entries. The error is a *[ManifestError], the
+// first in the order of the document.
 func ParseManifest(b []byte) (*Manifest, error) {
-	if !utf8.Valid(b) {
-		return nil, manifestErr("", "is not valid UTF-8")
+	if len(b) > maxManifest {
+		return nil, manifestErr("", "has %d bytes (want at most %d)", len(b), maxManifest)
+	}
+	var s jsonScan
+	if err := s.run(b); err != nil {
+		var text replyError
+		errors.As(err, &text)
+		return nil, manifestErr("", "%s", strings.TrimPrefix(string(text), "is not usable: "))
 	}
 	m := new(Manifest)
 	if err := parseManifest(b, m); err != nil {
 		return nil, err
+	}
+	if s.repeated != "" { // inside of a schema or a self test
+		return nil, manifestErr("", "%s", string(s.repeated))
 	}
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -133,6 +148,7 @@ func (s *OperationSpec) read(path string, raw json.RawMessage) *ManifestError {
 		{"max_priority", intInto(&s.MaxPriority)},
 		{"settings", schemaInto(&s.Settings)},
 		{"defaults", s.Defaults.read},
+		{"timeless", boolInto(&s.Timeless)},
 	})
 }
 
@@ -179,59 +195,61 @@ func (m *Manifest) readPermissions(path string, raw json.RawMessage) *ManifestEr
 	return nil
 }
 
-// readObject reads the members of an object with the given fields.
+// readObject reads the members of an object with the given fields. The document has been
+// scanned.
 func readObject(path string, raw []byte, fields []field) *ManifestError {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	tok, err := d.Token()
-	if err != nil {
-		return syntaxErr(path, err)
-	}
-	if tok != json.Delim('{') {
+	r := jsonReader{b: raw}
+	if r.next() != '{' {
 		return manifestErr(path, "is %s (want an object)", kindOf(raw))
 	}
-	seen := map[string]bool{}
-	for d.More() {
-		tok, err := d.Token()
-		if err != nil {
-			return syntaxErr(path, err)
+	r.at++
+	seen := make([]bool, len(fields))
+	for r.next() != '}' {
+		name, escaped := r.quoted()
+		if escaped {
+			name = appendUnescaped(nil, name)
 		}
-		key, _ := tok.(string)
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return syntaxErr(join(path, key), err)
-		}
-		if seen[key] {
-			return manifestErr(join(path, key), "is stated twice (state it once)")
-		}
-		seen[key] = true
-		if err := readField(path, key, value, fields); err != nil {
+		value, _ := r.skip()
+		if err := readField(path, name, value, fields, seen); err != nil {
 			return err
 		}
-	}
-	if _, err := d.Token(); err != nil {
-		return syntaxErr(path, err)
-	}
-	if err := trailing(d); err != nil {
-		return manifestErr(path, "%s", err)
 	}
 	return nil
 }
 
-func readField(path, key string, value json.RawMessage, fields []field) *ManifestError {
+func readField(path string, name []byte, value json.RawMessage, fields []field, seen []bool) *ManifestError {
+	for i, f := range fields {
+		switch {
+		case f.name != string(name):
+		case seen[i]:
+			return manifestErr(join(path, f.name), "is stated twice (state it once)")
+		default:
+			seen[i] = true
+			return f.read(join(path, f.name), value)
+		}
+	}
 	names := make([]string, len(fields))
 	for i, f := range fields {
-		if f.name == key {
-			return f.read(join(path, key), value)
-		}
 		names[i] = f.name
 	}
+	key := string(name[:min(len(name), longestQuote+1)])
 	return manifestErr(join(path, key), "unknown key%s", hint(key, names))
 }
 
+// readList returns the elements of a list as they are written.
 func readList(path string, raw json.RawMessage) ([]json.RawMessage, *ManifestError) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil || string(raw) == "null" {
+	r := jsonReader{b: raw}
+	if r.next() != '[' {
 		return nil, manifestErr(path, "is %s (want a list)", kindOf(raw))
+	}
+	r.at++
+	list := []json.RawMessage{}
+	for r.next() != ']' {
+		if len(list) == maxEntries {
+			return nil, manifestErr(path, "has too many entries (want at most %d)", maxEntries)
+		}
+		value, _ := r.skip()
+		list = append(list, value)
 	}
 	return list, nil
 }
@@ -243,6 +261,15 @@ func intInto(dst *int) func(string, json.RawMessage) *ManifestError {
 			return manifestErr(path, "is %s (want a whole number)", kindOf(raw))
 		}
 		*dst = int(n)
+		return nil
+	}
+}
+
+func boolInto(dst *bool) func(string, json.RawMessage) *ManifestError {
+	return func(path string, raw json.RawMessage) *ManifestError {
+		if json.Unmarshal(raw, dst) != nil || string(raw) == "null" {
+			return manifestErr(path, "is %s (want true or false)", kindOf(raw))
+		}
 		return nil
 	}
 }
@@ -289,14 +316,6 @@ func schemaInto(dst *json.RawMessage) func(string, json.RawMessage) *ManifestErr
 		*dst = bytes.Clone(raw)
 		return nil
 	}
-}
-
-func syntaxErr(path string, err error) *ManifestError {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return manifestErr(path, "is not JSON: %s", syntax)
-	}
-	return manifestErr(path, "is not JSON: it ends too early")
 }
 
 // join adds a key to a path; keys that are no names stand in quotes.

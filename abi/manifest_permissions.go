@@ -1,7 +1,6 @@
 package abi
 
 import (
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -95,8 +94,8 @@ func (p *Permission) checkHTTP(at string) *ManifestError {
 		return manifestErr(at+".hosts", "is empty (name the hosts, such as api.example.com or *.example.com)")
 	}
 	for i, h := range p.Hosts {
-		if !validHost(h) {
-			return manifestErr(index(at+".hosts", i), "is %s (want a host name without scheme, port and path, such as api.example.com or *.example.com, or an IP address)", quote(h))
+		if _, err := ParseHostPattern(h); err != nil {
+			return manifestErr(index(at+".hosts", i), "is %s (%s)", quote(h), err)
 		}
 	}
 	for i, method := range p.Methods {
@@ -105,27 +104,4 @@ func (p *Permission) checkHTTP(at string) *ManifestError {
 		}
 	}
 	return nil
-}
-
-// HostAddress reads a host that is an IP address, IPv6 with or without the
-// brackets it has in a URL. It is false for names, and for addresses with a zone.
-func HostAddress(s string) (netip.Addr, bool) {
-	inner, open := strings.CutPrefix(s, "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	a, err := netip.ParseAddr(inner)
-	if err != nil || a.Zone() != "" || open != closed || open && !a.Is6() {
-		return netip.Addr{}, false
-	}
-	return a, true
-}
-
-// validHost checks a host name, with "*." in front as a pattern, or an IP
-// address.
-func validHost(s string) bool {
-	if _, ok := HostAddress(s); ok {
-		return true
-	}
-	s = strings.TrimPrefix(s, "*.")
-	return s != "" && len(s) <= 253 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" &&
-		!strings.HasPrefix(s, ".") && !strings.Contains(s, "..")
 }

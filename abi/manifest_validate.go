@@ -93,6 +93,9 @@ func (s *OperationSpec) check(at string, info OperationInfo) *ManifestError {
 	if err := s.checkWrites(at, info); err != nil {
 		return err
 	}
+	if s.Timeless && info.Op != OpInit {
+		return manifestErr(at+".timeless", "has no meaning (only init has it; remove it)")
+	}
 	if s.Settings != nil {
 		if info.Op == OpInit {
 			return manifestErr(at+".settings", "is in the wrong place (the schema of the init settings is settings at the top)")

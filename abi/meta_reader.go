@@ -14,6 +14,8 @@ type metaView struct {
 	kinds    []byte
 	keys     stringsView
 	values   []byte
+	// names is a copy of the text of the keys, if it has been needed.
+	names string
 }
 
 // openMeta checks a metadata section of n rows.

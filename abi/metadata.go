@@ -69,14 +69,7 @@ func normalize(v any, depth int) (any, error) {
 	var err error
 	switch v := v.(type) {
 	case json.Number:
-		kind, bits, _, err := numberScalar(string(v))
-		if err != nil {
-			return nil, err
-		}
-		if kind == KindInt {
-			return int64(bits), nil
-		}
-		return math.Float64frombits(bits), nil
+		return numberValue(string(v))
 	case map[string]any:
 		if depth >= MaxDepth+1 {
 			return nil, errDepth
@@ -97,6 +90,18 @@ func normalize(v any, depth int) (any, error) {
 		}
 	}
 	return v, nil
+}
+
+// numberValue is the value of a JSON number: an int64 or a float64.
+func numberValue(s string) (any, error) {
+	kind, bits, _, err := numberScalar(s)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == KindInt:
+		return int64(bits), nil
+	}
+	return math.Float64frombits(bits), nil
 }
 
 // checkMetadata checks what a guest put into metadata: the types that decoders

@@ -130,6 +130,8 @@ func (s *schemaOf) value(t reflect.Type) map[string]any {
 		return map[string]any{"type": "integer"}
 	case reflect.Float64, reflect.Float32:
 		return map[string]any{"type": "number"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
 	case reflect.String:
 		return map[string]any{"type": "string"}
 	}

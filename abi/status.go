@@ -55,6 +55,9 @@ const (
 	ReasonDenied Reason = "denied"
 	// ReasonBusy says that no instance came free in time.
 	ReasonBusy Reason = "busy"
+	// ReasonRested says that the plugin failed again and again and is not called for a
+	// time.
+	ReasonRested Reason = "rested"
 	// ReasonInitFailed says that init failed, for any reason.
 	ReasonInitFailed Reason = "init_failed"
 	// ReasonCancelled says that the build was cancelled.
@@ -64,5 +67,6 @@ const (
 // Reasons is every reason.
 var Reasons = []Reason{
 	ReasonTimeout, ReasonFuel, ReasonMemory, ReasonTrap, ReasonExit, ReasonGuestError, ReasonInvalidOutput,
-	ReasonOutputTooLarge, ReasonInputTooLarge, ReasonDenied, ReasonBusy, ReasonInitFailed, ReasonCancelled,
+	ReasonOutputTooLarge, ReasonInputTooLarge, ReasonDenied, ReasonBusy, ReasonRested, ReasonInitFailed,
+	ReasonCancelled,
 }

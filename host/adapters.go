@@ -70,7 +70,9 @@ func (f filter) Isolated() {}
 
 func (f filter) Filter(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]bool, error) {
 	v := visible(items, f.o.scope)
-	c, err := f.o.changes(ctx, v, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, items)})
+	var r receipt
+	defer r.done(f.o.plugin)
+	c, err := f.o.changes(ctx, &r, v, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, items)})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +93,7 @@ func (f filter) Filter(ctx context.Context, q *pipeline.Query, items []pipeline.
 }
 
 // MaxVariants is the most queries a query transformer may return.
-const MaxVariants = 32
+const MaxVariants = abi.MaxQueries
 
 // QueryTransformer returns the operation transform_query as a
 // pipeline.QueryTransformer. A guest without an answer leaves the one query.
@@ -165,7 +167,9 @@ func (e enricher) Isolated() {}
 func (e enricher) Enrich(ctx context.Context, query string, items []pipeline.Item) (string, error) {
 	v := visible(items, e.o.scope)
 	var reply abi.EnrichReply
-	changed, err := e.o.askItems(ctx, v, &abi.Envelope{Query: &abi.Query{Text: query}}, &reply)
+	var r receipt
+	defer r.done(e.o.plugin)
+	changed, err := e.o.askItems(ctx, &r, v, &abi.Envelope{Query: &abi.Query{Text: query}}, &reply)
 	if err != nil || !changed {
 		return query, err
 	}
@@ -190,13 +194,17 @@ func (m memoryProvider) Isolated() {}
 
 func (m memoryProvider) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
 	var reply abi.MemoryReply
-	changed, err := m.o.askItems(ctx, nil, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, nil)}, &reply)
+	var r receipt
+	defer r.done(m.o.plugin)
+	changed, err := m.o.askItems(ctx, &r, nil, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, nil)}, &reply)
 	if err != nil || !changed {
 		return nil, err
 	}
 	if err := m.o.check(&abi.Changes{Items: reply.Items}, 0); err != nil {
 		return nil, m.o.refuse(err)
 	}
+	ctx, cancel := r.context(ctx)
+	defer cancel()
 	return m.o.counted(ctx, reply.Items)
 }
 

@@ -79,6 +79,8 @@ var badCalls = []struct {
 	{"table-forever", abi.ReasonTimeout, `filter: timeout: ` + tooLong},
 	{"trap-in-named", abi.ReasonTrap, `filter: trap: integer divide by zero ` + isAFault},
 	{"trap", abi.ReasonTrap, `filter: trap: unreachable ` + isAFault},
+	{"unfolds-items", abi.ReasonOutputTooLarge, `retrieve: output_too_large: changes: items: adds 2796195 items, allowed 10000 (raise limits.output, limits.items or limits.tokens, or have the plugin return less)`},
+	{"unfolds-keys", abi.ReasonOutputTooLarge, `retrieve: output_too_large: changes of 546920 bytes name long metadata keys in too many rows (use shorter keys) (raise limits.output, limits.items or limits.tokens, or have the plugin return less)`},
 }
 
 // TestBadCalls runs each guest in each way its state may be kept. It checks the error and

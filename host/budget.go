@@ -1,6 +1,10 @@
 package host
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/internal/cgroup"
+)
 
 // budget is an amount shared by the whole host.
 type budget struct {
@@ -32,4 +36,14 @@ func (b *budget) change(n int64) bool {
 	}
 	b.give(-n)
 	return true
+}
+
+// MemoryDefault is what [Config].Memory is where it is not stated, in bytes:
+// DefaultHostMemory, or half of what the control groups of the process allow it, if that
+// is less.
+func MemoryDefault() int64 {
+	if limit, ok := cgroup.MemoryLimit(); ok {
+		return min(DefaultHostMemory, limit/2)
+	}
+	return DefaultHostMemory
 }

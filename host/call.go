@@ -1,15 +1,31 @@
 package host
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// callDocument calls an export by the Extism convention: the input document is
-// read through the Extism functions, the output set through them. A message of
-// the guest is an error whatever the status. The output is a copy.
+// callDocument is enterDocument with an output that is a copy, for callers that do not
+// decode it.
 func (in *instance) callDocument(export string, input []byte) (abi.Status, []byte, error) {
+	status, out, err := in.enterDocument(export, input)
+	if err == nil {
+		out = append([]byte(nil), out...)
+	}
+	if late := in.late(); late != nil {
+		return 0, nil, late
+	}
+	return status, out, err
+}
+
+// enterDocument calls an export by the Extism convention: the input document is
+// read through the Extism functions, the output set through them. A message of
+// the guest is an error whatever the status. The output lies in memory that the next
+// call uses again. The caller asks whether the call is late when it has read it.
+func (in *instance) enterDocument(export string, input []byte) (abi.Status, []byte, error) {
 	if limit := in.plugin.limits.Input; int64(len(input)) > limit {
 		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", len(input), limit)
 	}
@@ -22,9 +38,6 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 	}
 	status := abi.Status(int32(uint32(in.stack[0])))
 	out, err := in.answer(status)
-	if late := in.late(); late != nil {
-		return 0, nil, late
-	}
 	return status, out, err
 }
 
@@ -48,8 +61,8 @@ func (in *instance) guestError(status abi.Status) error {
 	return nil
 }
 
-// output copies what the guest set as output. Few guests look whether they were
-// given a block before they name it.
+// output is what the guest set as output, where it lies. Few guests look whether they
+// were given a block before they name it.
 func (in *instance) output() ([]byte, error) {
 	off, n, b := in.kernel.Output()
 	switch {
@@ -60,48 +73,90 @@ func (in *instance) output() ([]byte, error) {
 	case n > uint64(in.plugin.limits.Output):
 		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.plugin.limits.Output)
 	}
-	return append([]byte(nil), b...), nil
+	return b, nil
 }
 
 // changesOf calls an operation that answers with changes, in the lane that
-// serves. nil changes mean no change.
-func (in *instance) changesOf(o OperationSpec, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) (*abi.Changes, error) {
+// serves, and decodes them within bounds. nil changes mean no change.
+func (in *instance) changesOf(o OperationSpec, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	if lane == LaneBatch {
-		return in.batchChanges(o.Operation, rows, reads, env)
+		return in.batchChanges(o.Operation, rows, reads, env, within)
 	}
 	doc, err := abi.AppendItemsRequest(in.document[:0], rows, reads, env)
 	if err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
 	}
 	in.document = keepSmall(doc)
-	status, out, err := in.callDocument(o.Operation.JSONExport(), doc)
-	if err != nil || status == abi.StatusNoChange {
-		return nil, err
-	}
-	if len(out) == 0 {
-		return nil, errNoOutput()
-	}
-	c, err := abi.DecodeChangesJSON(out)
+	var c *abi.Changes
+	_, err = in.answered(o.Operation.JSONExport(), doc, func(out []byte) error {
+		c = new(abi.Changes)
+		return c.DecodeJSONWithin(out, within)
+	})
 	if err != nil {
-		return nil, &fault{code: abi.ReasonInvalidOutput, err: err}
+		return nil, err
 	}
 	return c, nil
 }
 
-// reply calls an operation of the JSON lane and decodes its answer into reply,
-// nil where there is none. It reports whether the guest had an answer.
-func (in *instance) reply(op abi.Operation, doc []byte, reply any) (bool, error) {
-	status, out, err := in.callDocument(op.JSONExport(), doc)
-	if err != nil || status == abi.StatusNoChange || reply == nil {
-		return false, err
+// answered calls an export with a document and has its output read by decode, if there
+// is one. It reports whether the guest had an answer.
+func (in *instance) answered(export string, doc []byte, decode func(out []byte) error) (bool, error) {
+	status, out, err := in.enterDocument(export, doc)
+	switch {
+	case err != nil || status == abi.StatusNoChange || decode == nil:
+	case len(out) == 0:
+		err = errNoOutput()
+	default:
+		err = undecoded(decode(out))
 	}
-	if len(out) == 0 {
-		return false, errNoOutput()
+	if late := in.late(); late != nil {
+		return false, late
 	}
-	if err := abi.DecodeReply(out, reply); err != nil {
-		return false, &fault{code: abi.ReasonInvalidOutput, err: err}
+	return err == nil && status != abi.StatusNoChange && decode != nil, err
+}
+
+// undecoded is the fault of an answer that could not be decoded.
+func undecoded(err error) error {
+	var f *fault
+	switch {
+	case err == nil, errors.As(err, &f):
+		return err
+	case errors.Is(err, abi.ErrNotGranted):
+		return &fault{code: abi.ReasonDenied, err: err}
+	case errors.Is(err, abi.ErrTooLarge):
+		return &fault{code: abi.ReasonOutputTooLarge, err: err}
 	}
-	return true, nil
+	return &fault{code: abi.ReasonInvalidOutput, err: err}
+}
+
+// costDecoded is the least that a part of an answer costs, in fuel: the decoder asks for
+// each 64 KiB that it makes and for each 16,384 elements that it reads.
+const costDecoded = 16 << 10
+
+// Take implements abi.Meter: what is decoded of an answer is memory of the plugin and of
+// the host, and takes the call's time and its fuel. Between two parts others may have the
+// processor.
+func (in *instance) Take(n int64) error {
+	in.state.hosted += max(n, costDecoded)
+	if late := in.late(); late != nil {
+		return late
+	}
+	if late := in.state.yield(); late != nil {
+		return late
+	}
+	if n == 0 {
+		return nil
+	}
+	if !in.room.change(n) {
+		return faultf(abi.ReasonMemory, "needs more than %s together with what its answer takes in the host", abi.FormatSize(in.plugin.limits.Memory))
+	}
+	if !in.account(n) {
+		in.room.change(-n)
+		what, remedy := in.noRoom()
+		return &fault{code: abi.ReasonMemory, remedy: remedy, err: fmt.Errorf("%s for an answer that takes %s more", what, abi.FormatSize(n))}
+	}
+	in.decoded += n
+	return nil
 }
 
 func errNoOutput() *fault {
@@ -119,7 +174,7 @@ func keepSmall(b []byte) []byte {
 }
 
 // batchChanges calls an operation in the batch lane.
-func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope) (*abi.Changes, error) {
+func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	size, err := in.batch.Plan(rows, reads, env)
 	if err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
@@ -138,14 +193,18 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err := in.batch.Write(dst); err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
 	}
-	if err := in.run(op.BatchExport(), uint64(addr), uint64(size)); err != nil {
+	if err := in.enter(op.BatchExport(), uint64(addr), uint64(size)); err != nil {
 		return nil, err
 	}
+	var c *abi.Changes
 	status := abi.Status(int32(uint32(in.stack[0])))
-	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
-		return nil, err
+	if err = in.guestError(status); err == nil && status != abi.StatusNoChange {
+		c, err = in.readChanges(within)
 	}
-	return in.readChanges()
+	if late := in.late(); late != nil {
+		return nil, late
+	}
+	return c, err
 }
 
 // reserve returns the address of room for n bytes in the guest's memory, asking
@@ -174,7 +233,7 @@ func (in *instance) reserve(n int) (uint32, error) {
 }
 
 // readChanges decodes the change set the mailbox points to.
-func (in *instance) readChanges() (*abi.Changes, error) {
+func (in *instance) readChanges(within abi.Bounds) (*abi.Changes, error) {
 	box, err := readMailbox(in.mem, in.mailbox)
 	if err != nil {
 		return nil, err
@@ -190,8 +249,8 @@ func (in *instance) readChanges() (*abi.Changes, error) {
 		return nil, err
 	}
 	c := changeSets.Get().(*abi.Changes)
-	if err := c.Decode(b); err != nil {
-		return nil, &fault{code: abi.ReasonInvalidOutput, err: err}
+	if err := c.DecodeWithin(b, within); err != nil {
+		return nil, undecoded(err)
 	}
 	return c, nil
 }

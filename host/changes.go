@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -252,15 +253,21 @@ func (o *operation) newID(a *abi.NewItem) string {
 }
 
 // countItems counts the tokens of items with new text; before are the tokens
-// they had.
+// they had. The time is on the plugin's account: who answers with much text is served later.
 func (o *operation) countItems(ctx context.Context, items []*pipeline.Item, before []int) error {
 	texts := make([]string, len(items))
 	for i, it := range items {
 		texts[i] = it.Content
 	}
+	began := clock()
 	counts, err := o.plugin.host.countTokens(ctx, texts...)
+	o.plugin.account.Charge(clock() - began)
 	if err != nil {
-		if ctx.Err() != nil {
+		var late *fault
+		switch {
+		case errors.As(context.Cause(ctx), &late):
+			return late
+		case ctx.Err() != nil:
 			return contextFault(ctx)
 		}
 		return &fault{code: abi.ReasonInvalidOutput, err: err}

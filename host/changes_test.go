@@ -11,13 +11,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // testOperation is an operation without a guest.
 func testOperation(op abi.Operation) *operation {
 	h := &Host{tokens: tokenizer{given: pipeline.WordTokenizer()}}
-	p := &Plugin{host: h, name: "p", log: slog.New(slog.DiscardHandler), limits: builtinLimits(), spec: &Spec{}}
+	p := &Plugin{host: h, name: "p", log: slog.New(slog.DiscardHandler), limits: builtinLimits(), spec: &Spec{},
+		account: fairness.NewQueue(clock, func() int { return 1 }).NewAccount()}
 	o := &operation{plugin: p, op: op, scope: defaultScope(op)}
 	all, err := abi.ChangesOf(abi.AllChanges)
 	if err != nil {

@@ -24,7 +24,7 @@ func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) 
 	seen := map[string]bool{}
 	for _, other := range p.links {
 		for _, im := range other.Spec.imports {
-			if im.Module == l.Name && !seen[im.Name] {
+			if im.Module == l.Name && im.Kind == wasmbin.KindFunc && !seen[im.Name] {
 				seen[im.Name] = true
 				functions = append(functions, kernel.Function{
 					Name: im.Name, Params: encoded(im.Func.Params), Results: encoded(im.Func.Results),
@@ -32,10 +32,10 @@ func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) 
 			}
 		}
 	}
-	if c.stub, err = p.engine.compile(ctx, kernel.Stub(functions), 1); err != nil {
+	if c.stub, err = p.engine.compile(ctx, kernel.Stub(functions)); err != nil {
 		return err
 	}
-	c.filler, err = p.engine.compile(ctx, kernel.Filler(functions), 1)
+	c.filler, err = p.engine.compile(ctx, kernel.Filler(functions))
 	return err
 }
 

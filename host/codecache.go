@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,30 +12,38 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+
+	"github.com/anchor-host/anchor-host/host/internal/machinecode"
 )
 
 // codeCache keeps machine code on disk between processes. What lies there is
-// executed, and wazero checks only part of it, so every entry carries a checksum
-// of the rest: one that is damaged or half-written goes, and its module is
-// compiled again. What wazero is not seen to check, the checksum covers too.
+// executed, so every entry is checked first; see codenote.go. One that is damaged,
+// half-written or of somebody else goes, and its module is compiled again.
 //
 // wazero reads and writes files of names of its own. It is given a folder that no
-// other process uses, where an entry is linked to before a module is made, and
-// from which a new entry is taken afterwards. The names depend on the bytes that
-// wazero is given, which need not be those the machine code was made of: entries
+// other process uses, where an entry is linked to before a module is made of it. A new
+// entry is compiled by another wazero, in a folder of its own. The names depend on the
+// bytes that wazero is given, which need not be those the machine code was made of: entries
 // bear the names of shells, modules without code, which are much faster to decode.
 // What is trusted of wazero there is tried out before the first entry is made.
 type codeCache struct {
 	wazero wazero.CompilationCache
-	// dir holds a folder for each module: wazero's file and its checksum.
+	// root is the folder of all that is kept.
+	root *cacheRoot
+	// engine identifies what compiles: machine code of another fits nothing here. It
+	// is nil where that is not known, and nothing is kept then.
+	engine []byte
+	// dir holds a folder for each module: wazero's file and the note on it.
 	dir string
 	// run is the folder wazero is given, files the one that it made below it.
 	run, files string
 
-	// making is held to load entries, and alone to make one.
+	// making is held to load entries, and alone to try out what wazero does.
 	making sync.RWMutex
+	// discards says that the memory of machine code can be given back.
+	discards bool
 	// trial tries out what is trusted of wazero.
-	trial func(context.Context) trial
+	trial func(context.Context) bool
 
 	mu sync.Mutex
 	// lent are the files offered to wazero, by name; spoiled are the keys whose
@@ -42,21 +51,12 @@ type codeCache struct {
 	lent, spoiled map[string]bool
 }
 
-// trial is what wazero was seen to do.
-type trial struct {
-	// shells: it takes the code of a shell from its file.
-	shells bool
-	// checks: it takes no code that does not fit the checksum in the file.
-	checks bool
-}
-
 // compileFunc has wazero compile a module.
 type compileFunc func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error)
 
 const (
-	// checksumFile is the name of the checksum in an entry, codeCacheSize what
-	// all entries may take, in bytes: about a hundred stock Go guests.
-	checksumFile  = "sum"
+	// codeCacheSize is what all entries may take, in bytes: about a hundred stock Go
+	// guests.
 	codeCacheSize = 1 << 30
 	// staleAfter is the age at which folders of processes that are gone, and
 	// half-made entries, are removed.
@@ -66,17 +66,14 @@ const (
 	newPrefix = "new-"
 )
 
-// openCodeCache opens the cache below dir, which need not exist.
-func openCodeCache(dir string) (*codeCache, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("compile cache: %w", err)
-	}
-	removeStale(dir)
-	run, err := os.MkdirTemp(dir, runPrefix)
+// openCodeCache opens the cache in the folder of all that is kept.
+func openCodeCache(root *cacheRoot) (*codeCache, error) {
+	removeStale(root.dir)
+	run, err := os.MkdirTemp(root.dir, runPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("compile cache: %w", err)
 	}
-	c := &codeCache{run: run, lent: map[string]bool{}, spoiled: map[string]bool{}}
+	c := &codeCache{root: root, run: run, lent: map[string]bool{}, spoiled: map[string]bool{}}
 	c.wazero, err = wazero.NewCompilationCacheWithDir(run)
 	var made []os.DirEntry
 	if err == nil {
@@ -86,8 +83,8 @@ func openCodeCache(dir string) (*codeCache, error) {
 		err = errors.New("wazero keeps its files elsewhere")
 	}
 	if err == nil { // the name tells versions, systems and processors apart
-		c.files, c.dir = filepath.Join(run, made[0].Name()), filepath.Join(dir, made[0].Name())
-		err = os.MkdirAll(c.dir, 0o700)
+		c.files = filepath.Join(run, made[0].Name())
+		c.dir, err = root.folder(made[0].Name())
 	}
 	if err != nil {
 		_ = os.RemoveAll(run)
@@ -132,6 +129,7 @@ type offer struct {
 func (c *codeCache) load(ctx context.Context, key string, shell []byte, compile compileFunc) wazero.CompiledModule {
 	c.making.RLock()
 	defer c.making.RUnlock()
+	key = c.nameEntry(key)
 	o := c.fetch(key)
 	if o == nil {
 		return nil
@@ -154,18 +152,15 @@ func (c *codeCache) load(ctx context.Context, key string, shell []byte, compile 
 // one is removed.
 func (c *codeCache) fetch(key string) *offer {
 	entry := filepath.Join(c.dir, key)
-	text, err := os.ReadFile(filepath.Join(entry, checksumFile))
-	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(entry); err == nil {
-			c.remove(key)
-		}
+	if _, err := os.Lstat(entry); key == "" || err != nil {
 		return nil
 	}
-	sum, name, ok := strings.Cut(strings.TrimSpace(string(text)), " ")
-	if err != nil || !ok || name != filepath.Base(name) || !filepath.IsLocal(name) {
-		c.remove(key)
+	note, err := c.readNote(key)
+	if err != nil {
+		c.root.refuse(entry, err)
 		return nil
 	}
+	name := note.File
 	source, path := filepath.Join(entry, name), filepath.Join(c.files, name)
 	c.mu.Lock()
 	usable := !c.spoiled[key] && !c.lent[name]
@@ -177,9 +172,9 @@ func (c *codeCache) fetch(key string) *offer {
 		return nil
 	}
 	o := &offer{path: path}
-	if !fits(source, sum) {
+	if err := c.verify(key, note); err != nil {
 		c.takeBack(o)
-		c.remove(key)
+		c.root.refuse(entry, err)
 		return nil
 	}
 	c.appear()
@@ -249,25 +244,65 @@ func (c *codeCache) spoil(key string) {
 // compile compiles a module and makes its entry, by the name that its shell has; a
 // module without a shell is its own. A cache that is damaged or full is no reason to
 // fail: the module is compiled without it.
+//
+// That takes long, so it is done by another wazero with a folder of its own, and nobody
+// waits for it; then the entry is loaded as any other.
 func (c *codeCache) compile(ctx context.Context, key string, wasm, shell []byte, compile compileFunc) (wazero.CompiledModule, error) {
-	c.making.Lock()
-	defer c.making.Unlock()
-	compiled, code, name, err := c.compileApart(ctx, wasm, compile)
-	if err != nil || code == "" {
-		return compiled, err
-	}
-	defer os.Remove(code)
-	var t trial
-	if shell != nil {
-		name = ""
-		if t = c.trial(ctx); t.shells {
-			name = c.nameOf(ctx, key, shell, compile)
+	if entry := c.nameEntry(key); entry != "" && c.make(ctx, entry, wasm, shell) {
+		if shell == nil {
+			shell = wasm
+		}
+		if compiled := c.load(ctx, key, shell, compile); compiled != nil {
+			return compiled, nil
 		}
 	}
-	if name != "" {
-		c.add(key, code, name, t.checks)
+	return compile(ctx, wasm)
+}
+
+// tried is the trial, with the cache held alone.
+func (c *codeCache) tried(ctx context.Context) bool {
+	c.making.Lock()
+	defer c.making.Unlock()
+	return c.trial(ctx)
+}
+
+// make makes an entry, and reports whether it did.
+func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) bool {
+	if shell != nil && !c.tried(ctx) {
+		return false
 	}
-	return compiled, nil
+	apart, err := openCodeCache(c.root)
+	if err != nil {
+		return false
+	}
+	defer apart.close()
+	rt := wazero.NewRuntimeWithConfig(ctx, compilerConfig().WithCompilationCache(apart.wazero))
+	defer apart.wazero.Close(ctx)
+	defer rt.Close(ctx)
+	compile := func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
+		return compileModule(ctx, rt, wasm)
+	}
+	compiled, code, name, err := apart.compileApart(ctx, wasm, compile)
+	if err != nil || code == "" {
+		return false
+	}
+	defer os.Remove(code)
+	if c.discards {
+		err = machinecode.Close(ctx, compiled)
+	} else {
+		err = compiled.Close(ctx)
+	}
+	if err != nil {
+		return false
+	}
+	if shell != nil {
+		name = apart.nameOf(ctx, entry, shell, compile)
+	}
+	if name == "" {
+		return false
+	}
+	c.add(entry, code, name)
+	return true
 }
 
 // compileApart compiles a module and moves its machine code out of wazero's reach.
@@ -316,20 +351,15 @@ func (c *codeCache) nameOf(ctx context.Context, key string, shell []byte, compil
 	return made[0]
 }
 
-// add moves a file into a new entry, all or nothing; checks says that wazero checks
-// the code in it. Another process may have been faster.
-func (c *codeCache) add(key, code, name string, checks bool) {
-	sum, err := sumOf(code, checks)
-	if err != nil {
-		return
-	}
+// add moves a file into a new entry, all or nothing. Another process may have been
+// faster.
+func (c *codeCache) add(key, code, name string) {
 	dir, err := os.MkdirTemp(c.dir, newPrefix)
 	if err != nil {
 		return
 	}
 	defer os.RemoveAll(dir)
-	if os.Rename(code, filepath.Join(dir, name)) == nil &&
-		os.WriteFile(filepath.Join(dir, checksumFile), []byte(sum+" "+name+"\n"), 0o600) == nil &&
+	if c.writeNote(dir, key, code, name) == nil && os.Rename(code, filepath.Join(dir, name)) == nil &&
 		os.Rename(dir, filepath.Join(c.dir, key)) == nil {
 		prune(c.dir, codeCacheSize)
 	}
@@ -345,14 +375,21 @@ func (c *codeCache) clear() {
 	}
 }
 
-// linkOrCopy makes a file appear under another name.
+// linkOrCopy makes a file appear under another name. A symbolic link comes first: another
+// name of the file itself would change when it was changed last.
 func linkOrCopy(from, to string) error {
-	if os.Link(from, to) == nil {
+	if os.Symlink(from, to) == nil || os.Link(from, to) == nil {
 		return nil
 	}
-	b, err := os.ReadFile(from)
+	f, err := openOwn(from)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, b, 0o600)
+	defer f.Close()
+	copied, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(copied, f)
+	return errors.Join(err, copied.Close())
 }

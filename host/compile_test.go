@@ -307,11 +307,11 @@ func TestClosedHost(t *testing.T) {
 // slowModule is a foreign module with one function of so many locals and
 // blocks that the compiler would take minutes for it.
 func slowModule() []byte {
-	const locals, blocks = 3000, 3000
+	const locals, blocks = 1500, 3000
 	body := append(leb([]byte{1}, locals), 0x7f) // one group of i32 locals
 	for i := range blocks {
 		body = append(body, 0x03, 0x40, 0x20) // loop, local.get i
-		body = append(leb(body, i), 0x0d, 0x00, 0x0b)
+		body = append(leb(body, i%locals), 0x0d, 0x00, 0x0b)
 	}
 	body = append(body, 0x41, 0, 0x0b) // i32.const 0, end
 	return foreignModule(1, sized(body), nil, 1)
@@ -325,24 +325,28 @@ func TestTooManyDeclarations(t *testing.T) {
 	}
 }
 
-// A module that is too much for the compiler is interpreted.
+// A module that is too much for the compiler is refused, and interpreted where the
+// operator says so: a guest cannot choose the interpreter by being large.
 func TestTooLargeForTheCompiler(t *testing.T) {
 	spec, err := host.ReadSpec("slow", slowModule(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(spec.Warnings) != 1 || !strings.HasPrefix(spec.Warnings[0], "runs in the interpreter, many times slower: function 0 has ") {
+	if len(spec.Warnings) != 1 || !strings.HasPrefix(spec.Warnings[0], "is not loaded with the default limits: to load it takes about ") {
 		t.Errorf("warnings %q", spec.Warnings)
 	}
 	h := newHost(t, host.Config{})
-	p, err := h.Load(t.Context(), spec, host.PluginConfig{})
+	for _, engine := range []string{host.EngineAuto, host.EngineCompiler} {
+		_, err := h.Load(t.Context(), spec, host.PluginConfig{Engine: engine})
+		if !errors.Is(err, host.ErrTooLarge) || !strings.Contains(err.Error(), "engine: interpreter") {
+			t.Errorf("engine %q: error %v", engine, err)
+		}
+	}
+	p, err := h.Load(t.Context(), spec, host.PluginConfig{Engine: host.EngineInterpreter, Limits: host.Limits{Memory: 128 << 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Call(t.Context(), "run", nil); err != nil {
 		t.Error(err)
-	}
-	if _, err := h.Load(t.Context(), spec, host.PluginConfig{Engine: host.EngineCompiler}); !errors.Is(err, host.ErrTooLarge) {
-		t.Errorf("compiled: error %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -17,15 +18,28 @@ type Config struct {
 	Logger *slog.Logger
 	// CacheDir holds compiled machine code between runs, in a folder per wazero
 	// version, and what a [Reader] found out. Empty: anchor-host below the user's cache directory, or none
-	// when there is no such directory. CacheOff: none. What lies in it is
-	// executed, so nobody else may be able to write to it.
+	// when there is no such directory. CacheOff: none.
+	//
+	// What lies in it is executed. So the host does without it, and says why in a
+	// warning, where others than the user can write to it; see [CheckCacheDir]. Every
+	// file bears a mark (HMAC-SHA-256) under a key that only the user can read:
+	// anchor-host/cache.key in the user's configuration directory, or the file key in
+	// CacheDir where there is no such directory. A file without the mark is removed,
+	// with a warning, and made anew. Other processes of the same user are trusted.
+	//
+	// A program that does not know its version of wazero, such as a test binary,
+	// keeps no machine code.
 	CacheDir string
 	// ImageCache is what images of plugins may take on disk, in the folder images
-	// of CacheDir, in bytes: the state after an init that takes long and depends
-	// on nothing but module, settings, grants and mounted files, so that the next
-	// process need not run it. 0: DefaultImageCache. Negative: none. It holds what
-	// plugins hold in memory; those with Config values, which may be secrets, are
-	// left out.
+	// of CacheDir, in bytes: the state after an init that takes long, so that the next
+	// process need not run it. 0 or less: none; DefaultImageCache is what the command
+	// takes. An image is used again only where module, settings, grants and mounted
+	// files are the same, and until the system is started again.
+	//
+	// It holds what plugins hold in memory. There is none of a plugin with Config
+	// values, which may be secrets, or with a setting that its schema marks with
+	// "writeOnly": true, and none after an init that asked the network or the key-value
+	// store, or looked at the time of day.
 	ImageCache int64
 	// Tokenizer counts the tokens of the items guests add or rewrite. nil: the
 	// encoding cl100k_base, loaded when first needed.
@@ -33,19 +47,29 @@ type Config struct {
 	// DefaultLimits replace the built-in limits, field by field, for plugins
 	// whose configuration states none.
 	DefaultLimits Limits
-	// CompileWorkers is the number of goroutines that compile one module. 0:
-	// one per processor. One module is compiled at a time.
-	CompileWorkers int
-	// MaxInstances bounds the instances of all plugins together. 0:
-	// DefaultMaxInstances.
+	// LoadMemory bounds what modules that are compiled at the same time take together,
+	// in bytes, by their estimates; see [Spec.LoadEstimate]. Those for which there is no
+	// room wait, smaller ones pass, one that takes more is compiled alone. Each is
+	// compiled by one processor. 0: DefaultLoadMemory.
+	LoadMemory int64
+	// MaxInstances bounds the instances of all plugins together, one for each loaded
+	// plugin included, whether it is made or not. 0: DefaultMaxInstances.
 	MaxInstances int
-	// Memory bounds the linear memory of all instances together, what deep calls took
+	// Memory bounds the linear memory of all instances together, their tables (8 bytes
+	// for each element they can come to have), what deep calls took
 	// for their stacks, and what resets keep a copy of, at most 64 KiB for each memory,
 	// in bytes. Of an image that instances share (state: reset, on Linux) each counts
 	// for what calls made its own, from the end of the first that did, and further ones
 	// from their beginning. To load a plugin takes room for its memory after init and
-	// for the image at the same time. 0: DefaultHostMemory.
+	// for the image at the same time. Where there is none left, idle instances are
+	// closed, those used longest ago first. Where the system bounds the address space of
+	// the process, at most half of what that has beyond 1.5 GiB counts. 0: MemoryDefault().
 	Memory int64
+	// PluginShare is the part of Memory that the instances of one plugin, its sessions
+	// included, may take together, more than 0 and at most 1. The only instance of a
+	// plugin is not held to it, and an image that instances share is not counted. 0:
+	// DefaultPluginShare.
+	PluginShare float64
 	// KVMemory bounds what the key-value stores of all plugins and tenants hold
 	// together, in bytes, each store counted as 512 bytes and its names more. A
 	// value beyond it is refused like one beyond the quota, with a line in the
@@ -72,8 +96,7 @@ type Config struct {
 // CacheOff as Config.CacheDir switches the disk cache off.
 const CacheOff = "off"
 
-// The engines. EngineAuto compiles where wazero can, and interprets elsewhere
-// and for functions too large to compile in bounded time.
+// The engines. EngineAuto compiles where wazero can, and interprets elsewhere.
 const (
 	EngineAuto        = ""
 	EngineCompiler    = "compiler"
@@ -95,7 +118,8 @@ const (
 	// StateReset puts memory and globals back to what they were after init. A
 	// module whose state cannot be captured gets StateFresh instead.
 	StateReset = "reset"
-	// StateKeep leaves everything as it is for the next call of the instance.
+	// StateKeep leaves everything as it is for the next call of the instance, which
+	// serves one tenant only; see [WithTenant]. A [Session] keeps its state in any case.
 	StateKeep = "keep"
 	// StateFresh makes a new instance for every call, with an init of its own.
 	StateFresh = "fresh"
@@ -153,21 +177,26 @@ type Grants struct {
 }
 
 // HTTPGrant lets a plugin send HTTP requests through the host. Every redirect is held
-// to it, and every address that is connected to.
+// to it, and every address that is connected to. A redirect from https to http is
+// refused.
 //
 // A plugin sets the headers of its requests, except for those of the connection,
 // which are left out: Connection, Content-Length, Expect, Host, HTTP2-Settings,
 // Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade and all that begin with Proxy-.
 // A malformed name, or a value with a line break or another control character, ends
-// the call. Authorization and Cookie do not follow a redirect to another scheme, host
-// or port; other headers do.
+// the call. A redirect to another scheme, host or port takes along nothing but Accept,
+// Accept-Encoding, Accept-Language, Content-Encoding, Content-Language, Content-Type
+// and User-Agent.
 type HTTPGrant struct {
-	// Hosts are host names without port: "api.example.com", or
-	// "*.example.com" for every name below example.com.
+	// Hosts are servers in the form of [abi.HostPattern]: "api.example.com" for https
+	// on port 443, "api.example.com:8443", "*.example.com" for every name below
+	// example.com, "http://localhost:8080", "http://127.0.0.1:*" for every port.
 	Hosts []string
 	// Methods are the allowed methods. Empty: GET and HEAD.
 	Methods []string
-	// Private allows addresses of private, loopback and link-local networks.
+	// Private allows addresses of private and loopback networks. Those of link-local
+	// networks and those by which clouds tell machines their credentials, such as
+	// 169.254.169.254, are allowed only where Hosts names the address itself as well.
 	Private bool
 }
 
@@ -179,6 +208,12 @@ type FileGrant struct {
 	Guest string
 	// Mode is ModeRO (also when empty) or ModeRW.
 	Mode string
+	// Quota is the most bytes that the files of the folder may hold for the plugin to
+	// make them longer, and MaxFiles the most files and folders for it to add one: what
+	// lies there already counts, and what is removed gives room. They are for ModeRW.
+	// 0: DefaultFolderQuota and DefaultFolderFiles.
+	Quota    int64
+	MaxFiles int
 }
 
 // The modes of a FileGrant.
@@ -234,20 +269,26 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkEngine(c.Engine); err != nil {
 		return c, fmt.Errorf("host config: %w", err)
 	}
-	if c.CompileWorkers < 0 || c.MaxInstances < 0 || c.Memory < 0 || c.KVMemory < 0 {
+	if s := c.PluginShare; math.IsNaN(s) || s < 0 || s > 1 {
+		return c, fmt.Errorf("host config: plugin share %v: %w (want more than 0, at most 1, or 0 for the default)", c.PluginShare, ErrConfig)
+	}
+	if c.LoadMemory < 0 || c.MaxInstances < 0 || c.Memory < 0 || c.KVMemory < 0 {
 		return c, fmt.Errorf("host config: negative bound: %w", ErrConfig)
 	}
 	if c.MaxInstances == 0 {
 		c.MaxInstances = DefaultMaxInstances
 	}
 	if c.Memory == 0 {
-		c.Memory = DefaultHostMemory
+		c.Memory = MemoryDefault()
+	}
+	if c.PluginShare == 0 {
+		c.PluginShare = DefaultPluginShare
+	}
+	if c.LoadMemory == 0 {
+		c.LoadMemory = DefaultLoadMemory
 	}
 	if c.KVMemory == 0 {
 		c.KVMemory = DefaultKVMemory
-	}
-	if c.ImageCache == 0 {
-		c.ImageCache = DefaultImageCache
 	}
 	if err := c.DefaultLimits.check(); err != nil {
 		return c, fmt.Errorf("host config: default %w", err)

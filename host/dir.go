@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -74,10 +75,19 @@ func (r Reader) ReadNamed(dir string, names ...string) (entries []DirEntry, othe
 	return r.scanDir(dir, func(name string) bool { return slices.Contains(names, name) })
 }
 
+// facts are what is kept about modules, nil if nothing is.
+func (r Reader) facts() *factsCache {
+	root, err := openRoot(r.CacheDir, slog.New(slog.DiscardHandler))
+	if root == nil || err != nil { // what a host says of it
+		return nil
+	}
+	return root.facts
+}
+
 // scanDir reads the plugins whose names are wanted, side by side, and lists the
 // others.
 func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, others []string, err error) {
-	root, err := os.OpenRoot(dir)
+	root, err := openFolder(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plugin directory %s: open: %w (create it, or set plugins.dir)", dir, cause(err))
 	}
@@ -97,7 +107,7 @@ func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []Di
 			chosen = append(chosen, entry)
 		}
 	}
-	entries = readAll(root, chosen, openFacts(r.CacheDir))
+	entries = readAll(root, chosen, r.facts())
 	refuseDuplicates(entries)
 	slices.Sort(others)
 	return entries, slices.Compact(others), nil
@@ -211,7 +221,7 @@ func (r Reader) ReadFile(path string) (*Spec, error) {
 	if file == pluginFile {
 		manifest = manifestFile
 	}
-	spec, err := readPlugin(root, "", file, manifest, openFacts(r.CacheDir))
+	spec, err := readPlugin(root, "", file, manifest, r.facts())
 	if err != nil {
 		return nil, fmt.Errorf("module %s: %w", path, err)
 	}

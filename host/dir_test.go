@@ -110,7 +110,7 @@ func TestReadDirHostileEntries(t *testing.T) {
 		os.Symlink("/etc", filepath.Join(dir, "etc")),
 		os.Symlink("loop.wasm", filepath.Join(dir, "loop.wasm")),
 		os.Symlink("good.wasm", filepath.Join(dir, "link.wasm")),
-		makePipe(filepath.Join(dir, "pipe.wasm")),
+		host.MakePipe(filepath.Join(dir, "pipe.wasm")),
 		os.WriteFile(huge, nil, 0o644),
 		os.Truncate(huge, 65<<20),
 	} {

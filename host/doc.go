@@ -16,8 +16,10 @@
 //  2. Check. [Host.Load] holds settings against the plugin's schema, works out
 //     limits, and intersects what the manifest asks for with what the operator
 //     grants.
-//  3. Compile. The module is rewritten so that it meters itself, then compiled,
-//     or taken from the disk cache. Plugins of one module share the result.
+//  3. Compile. A module that takes too much to load is refused, see
+//     [Spec.LoadEstimate]. The module is rewritten so that it meters itself, then
+//     compiled, or taken from the disk cache. Plugins of one module share the result.
+//     Load leaves when its context ends; what it began is there for the next one.
 //  4. Start. An instance is made: start section, _initialize, the plugin's
 //     init. All of it is metered and bounded by the limits of init. Its state
 //     becomes the image, from which further instances start.
@@ -28,7 +30,12 @@
 //     before it serves again. Where that is not possible, after an exit or many
 //     calls, or when its memory has grown too much, it is closed and another
 //     takes its place.
+//     An instance that nobody used for a while is closed, and earlier when the
+//     host needs its room for another plugin; one place is the plugin's own.
 //  7. Close. [Plugin.Close] and [Host.Close] wait for running calls.
+//
+// An embedder that needs a guest with a memory of its own, as users of Extism are used
+// to, takes a [Session] of the plugin in place of steps 5 and 6.
 //
 // # Trust
 //
@@ -36,10 +43,15 @@
 // guest is checked where it enters; only mem.go reads what a guest points to, and
 // only part.go, which captures and restores it, the memory as a whole. A guest
 // cannot panic, block or outgrow the host: fuel, time, memory, tables, stack, input,
-// output, log, HTTP bodies, instances and added items are bounded, and every
-// bound has a finite default. That of the stack is fixed: 9 MiB for the calls of a
-// compiled guest on Linux. Token counts of guests are ignored: the host
-// counts what they add or rewrite.
+// output, log, HTTP bodies, instances, added items, open files, and the bytes and files
+// of folders are bounded, and every bound has a finite default. That of the stack is
+// fixed: 9 MiB for the calls of a compiled guest on Linux. Token counts of guests are
+// ignored: the host counts what they add or rewrite.
+//
+// An answer is held to its grant and its limits before anything is allocated for it.
+// What is decoded of it takes at most 4 times its bytes and 1 MiB ([abi.Bounds]); it counts
+// for the call's time, limits.memory and the memory of the host until it is applied, and so
+// does counting its tokens for the time.
 //
 // # Lanes
 //
@@ -65,15 +77,28 @@
 // any call; after an exit, or when it has changed its file descriptors, it is replaced,
 // and after a stack overflow where stacks grow.
 //
-// An image that took long to make is kept on disk, so that the next process does
-// not run init again, as long as nothing has changed that init could depend on;
-// see Config.ImageCache.
+// With Config.ImageCache an image that took long to make is kept on disk, so that the
+// next process does not run init again, as long as nothing has changed that init could
+// depend on.
 //
 // A module that writes to its tables, drops segments, has mutable globals that
 // are references, or leaves files open in its init cannot be captured. It gets
 // [StateFresh], an instance with an init of its own for every call, unless
 // [StateKeep] is stated, with which what a guest leaves behind is there in the
-// next call of the same instance.
+// next call of the same instance. Such an instance serves one tenant only.
+//
+// # Fairness
+//
+// At most as many guests run at once as there are processors. A call that runs longer than a
+// tenth of a millisecond, or that begins while all processors are taken, has a turn at one.
+// Where it comes to the host for the next slice of fuel, it hands its turn to a plugin that
+// waits and used less lately; see package fairness. Time spent waiting before a call begins
+// is bounded by Limits.QueueTimeout, and later by the call's own time. Host functions that
+// may block are without a processor.
+//
+// A plugin whose calls fail again and again, by time, fuel, memory, a trap, an exit or an
+// answer that breaks the contract, is rested: its calls fail at once with the reason rested,
+// until one that is made as a trial ends well. See Limits.RestAfter and [Plugin.Stats].
 //
 // # Ownership
 //
@@ -86,15 +111,15 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, limits, budget, errors, faults
-//	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, spec, facts
+//	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust, trust_unix, trust_other, seal
+//	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
-//	checking               plugin, schema, permissions, links
-//	compiling              runtime, module, move, circles, shell, codecache, codesum, prune
+//	checking               plugin, schema, schemabounds, schemawork, permissions, links
+//	compiling              runtime, module, move, circles, shell, codecache, codenote, prune, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
-//	calling                plugincall, lend, state, call, mem, exchange
+//	calling                plugincall, session, lend, state, call, receipt, mem, exchange
 //	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo
-//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httpheader, functions, nested
-//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, descriptors
-//	what bounds a call     fuel, stacks, grownstacks, overflow, tending
-//	between calls          pool, shelves, watch
+//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
+//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
+//	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
+//	between calls          pool, shelves, spare, watch

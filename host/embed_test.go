@@ -35,6 +35,20 @@ func TestEmbedManifest(t *testing.T) {
 	}
 }
 
+// Of two manifests nobody could say which one holds.
+func TestTwoManifests(t *testing.T) {
+	wasm, manifest := fixtureFiles(t, "keep-first")
+	out, err := host.EmbedManifest(wasm, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = append(out, out[len(wasm):]...) // the same section again
+	_, err = host.ReadSpec("keep-first", out, nil)
+	if !errors.Is(err, host.ErrManifest) || !strings.Contains(err.Error(), `the module has 2 custom sections "anchor.manifest" (build it with one)`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestEmbedManifestErrors(t *testing.T) {
 	wasm, manifest := fixtureFiles(t, "keep-first")
 	for _, c := range []struct {

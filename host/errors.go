@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // Errors that callers decide on.
@@ -33,6 +33,9 @@ var (
 	ErrDuplicate = errors.New("name is taken")
 	// ErrTooLarge marks a file or function that is too large to take on.
 	ErrTooLarge = errors.New("too large")
+	// ErrAddressSpace marks a process whose addresses the system bounds too closely; see
+	// [LeastAddressSpace].
+	ErrAddressSpace = errors.New("too few addresses")
 	// ErrClosed marks the use of a closed host or plugin.
 	ErrClosed = errors.New("closed")
 )
@@ -121,7 +124,7 @@ func oneLine(s string) string {
 	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
 	s = strings.Join(lines, "; ")
 	s = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
+		if r == utf8.RuneError || plain.Acts(r) {
 			return '\uFFFD'
 		}
 		return r

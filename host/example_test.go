@@ -166,3 +166,37 @@ func ExampleNewFunction() {
 	// hello world
 	// plugin "greeter": add: denied: function calc.add is not permitted (grant it with grants.functions)
 }
+
+// A session: a guest that remembers, for one owner.
+func ExamplePlugin_NewSession() {
+	ctx := context.Background()
+	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close(ctx)
+	spec, err := host.ReadFile("../testdata/wasm/foreign/plugin.wasm")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plugin, err := h.Load(ctx, spec, host.PluginConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := plugin.NewSession(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close(ctx)
+	for range 3 { // the guest counts its calls in a variable of Extism
+		r, err := session.Call(ctx, "count", nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(len(r.Output))
+	}
+	// Output:
+	// 1
+	// 2
+	// 3
+}

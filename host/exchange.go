@@ -47,7 +47,7 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 		} else {
 			out.Status, out.Output, err = in.callDocument(op.JSONExport(), request)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.out.tail(), in.fuelUsed(), int64(in.mem.Size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.out.tail(), in.fuelUsed(), int64(in.size())
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,11 @@
 package host
 
 import (
+	"github.com/tetratelabs/wazero"
+
 	"context"
+	"encoding/json"
+	"log/slog"
 	"reflect"
 	"runtime"
 	"testing"
@@ -74,6 +78,13 @@ func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []in
 
 // Usage shows what a host holds: instances, and bytes of linear memory.
 func Usage(h *Host) (instances, memory int64) { return h.instances.used.Load(), h.memory.used.Load() }
+
+// TakeAllMemory takes what is left of the memory of a host, until it is given back.
+func TakeAllMemory(h *Host) (giveBack func()) {
+	n := h.memory.limit - h.memory.used.Load()
+	h.memory.used.Add(n)
+	return func() { h.memory.give(n) }
+}
 
 // WithManifest puts a manifest into a module.
 func WithManifest(t *testing.T, wasm []byte, manifest string) []byte {
@@ -173,6 +184,31 @@ func Unread(s *Spec) bool { return s.source.wasm == nil }
 // Never is longer ago than any file was changed.
 const Never = 1<<63 - 1
 
+// The engine in a test binary is that of this module, which these tests know.
+func init() { engineBuild = func() (string, error) { return "the engine of the tests", nil } }
+
+// UnknownEngine has hosts find what they find without that, until the test ends.
+func UnknownEngine(t *testing.T) {
+	old := engineBuild
+	engineBuild = readEngineBuild
+	t.Cleanup(func() { engineBuild = old })
+}
+
+// OtherEngine has hosts find another engine, until the test ends.
+func OtherEngine(t *testing.T) {
+	old := engineBuild
+	engineBuild = func() (string, error) { return "another engine", nil }
+	t.Cleanup(func() { engineBuild = old })
+}
+
+// OtherBoot has hosts find another start of the system, or none that they can tell, until
+// the test ends.
+func OtherBoot(t *testing.T, id string) {
+	old := bootID
+	bootID = func() string { return id }
+	t.Cleanup(func() { bootID = old })
+}
+
 // SettleFiles sets the age at which the times of a file are trusted, until the test
 // ends.
 func SettleFiles(t *testing.T, age time.Duration) {
@@ -221,10 +257,74 @@ func ImageSize(p *Plugin) int64 {
 
 // CodeKey is the name of the machine code of a module.
 func CodeKey(spec *Spec, pages uint32, interpreted bool) []byte {
-	var bounds wasmbin.Bounds
+	kind := EngineCompiler
 	if interpreted {
-		bounds = wasmbin.InterpreterBounds()
+		kind = EngineInterpreter
 	}
-	key := codeKey(spec, meterOptions(bounds, pages))
+	key := codeKey(spec, meterOptions(boundsOf(kind), pages))
 	return key[:]
+}
+
+// KeyOf is the key that a cache in a folder has.
+func KeyOf(t *testing.T, dir string) []byte {
+	root, err := openRoot(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	return root.seal.key
+}
+
+// Compiles reports whether wazero makes machine code on this platform.
+func Compiles() bool { return runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" }
+
+// SecretSettings reports whether settings hold what a schema marks as secret.
+func SecretSettings(t *testing.T, schema, settings string) bool {
+	t.Helper()
+	s, err := newSettingsSchema([]byte(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given map[string]any
+	if err := json.Unmarshal([]byte(settings), &given); err != nil {
+		t.Fatal(err)
+	}
+	return s.secret(given)
+}
+
+// Sweep has a host look for instances that are idle for too long.
+func Sweep(h *Host) { h.reclaimer.sweep() }
+
+// Sweeping reports whether a host is to look for such instances later.
+func Sweeping(h *Host) bool {
+	h.reclaimer.mu.Lock()
+	defer h.reclaimer.mu.Unlock()
+	return h.reclaimer.timer != nil
+}
+
+// LendAtOnce borrows so many instances of a plugin at a time, calls a function of none, and
+// returns them.
+func LendAtOnce(t *testing.T, p *Plugin, instances int) {
+	t.Helper()
+	for range instances {
+		in, err := p.pool.get(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.state.begin(t.Context(), time.Minute, 0)
+		in.state.end()
+		defer p.pool.put(in)
+	}
+}
+
+// SetCompile puts another in the place of wazero's compilation, until undo is called.
+func SetCompile(f func(context.Context, wazero.Runtime, []byte) (wazero.CompiledModule, error)) (undo func()) {
+	old := compileWasm
+	compileWasm = f
+	return func() { compileWasm = old }
+}
+
+// LoadRoom returns the enter of a room.
+func LoadRoom(limit int64) func(context.Context, int64) (func(), error) {
+	return (&loadRoom{limit: limit}).enter
 }

@@ -17,7 +17,7 @@ var hostFuncs = map[string]hostFunc{
 	"var_get":    varGet,
 	"var_set":    varSet,
 
-	"http_request":     slow(httpRequest),
+	"http_request":     blocking(httpRequest),
 	"http_status_code": func(c *callState, s []uint64) { s[0] = uint64(c.inst.http.status) },
 	"http_headers":     httpHeaders,
 
@@ -90,7 +90,7 @@ const levelTrace = slog.LevelDebug - 4
 
 // logAt logs a block. It does not free it: some plugin kits do so themselves.
 func logAt(level slog.Level) hostFunc {
-	return slow(func(c *callState, s []uint64) {
+	return blocking(func(c *callState, s []uint64) {
 		text, ok := c.inst.kernel.Bytes(s[0])
 		log := c.inst.plugin.log
 		if !ok || !log.Enabled(c, level) {

@@ -4,19 +4,23 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
 // factsCache keeps on disk what was found out about modules, between processes:
-// small files, each with a checksum. A file that is damaged goes, and the module is
-// read again; a folder that cannot be used is as none.
-type factsCache struct{ dir string }
+// small files, each sealed. A file that is damaged or of somebody else goes, and the
+// module is read again; a folder that cannot be used is as none.
+type factsCache struct {
+	root *cacheRoot
+	dir  string
+}
 
 // What is kept of a module.
 const (
@@ -30,6 +34,8 @@ const (
 
 const (
 	factsFolder = "facts"
+	// factsFormat is changed when the files are made in another way.
+	factsFormat = "2"
 	// factsSize is what all files may take, in bytes: those of some hundred stock
 	// Go guests.
 	factsSize = 32 << 20
@@ -37,24 +43,20 @@ const (
 	maxFacts = 1 << 20
 )
 
-// openFacts returns the facts below a cache folder, nil if there is none.
-func openFacts(cacheDir string) *factsCache {
-	switch cacheDir {
-	case "":
-		cacheDir = defaultCacheDir()
-	case CacheOff:
+// openFacts returns the facts in a folder of what is kept, nil if there are none.
+func openFacts(root *cacheRoot) *factsCache {
+	dir, err := root.folder(factsFolder)
+	if err != nil {
+		root.log.Warn("nothing is kept about modules", "reason", err)
 		return nil
 	}
-	if cacheDir == "" {
-		return nil
-	}
-	return &factsCache{filepath.Join(cacheDir, factsFolder)}
+	return &factsCache{root, dir}
 }
 
 // path is the file of a key: what is in it depends on the module and on who read it.
 func (c *factsCache) path(kind string, key []byte) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s ", wasmbin.Revision(), kind)
+	fmt.Fprintf(h, "%s %s %s ", factsFormat, wasmbin.Revision(), kind)
 	h.Write(key)
 	return filepath.Join(c.dir, hex.EncodeToString(h.Sum(nil)))
 }
@@ -66,17 +68,15 @@ func (c *factsCache) get(kind string, key []byte, into any) bool {
 		return false
 	}
 	path := c.path(kind, key)
-	info, err := os.Stat(path)
-	if err != nil {
+	content, err := c.root.seal.read(path, factsLabel(path), maxFacts)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	var text []byte
-	if info.Mode().IsRegular() && info.Size() <= maxFacts {
-		text, err = os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(content, into)
 	}
-	sum, content, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), " ")
-	if err != nil || sum != factsSum(filepath.Base(path), content) || json.Unmarshal([]byte(content), into) != nil {
-		_ = os.RemoveAll(path)
+	if err != nil {
+		c.root.refuse(path, err)
 		return false
 	}
 	now := time.Now()
@@ -90,24 +90,14 @@ func (c *factsCache) put(kind string, key []byte, what any) {
 		return
 	}
 	content, err := json.Marshal(what)
-	if err != nil || len(content) > maxFacts/2 || os.MkdirAll(c.dir, 0o700) != nil {
+	if err != nil || len(content) > maxFacts/2 {
 		return
 	}
-	f, err := os.CreateTemp(c.dir, newPrefix)
-	if err != nil {
-		return
-	}
-	defer os.Remove(f.Name())
 	path := c.path(kind, key)
-	_, err = f.WriteString(factsSum(filepath.Base(path), string(content)) + " " + string(content) + "\n")
-	if f.Close() == nil && err == nil && os.Rename(f.Name(), path) == nil {
+	if c.root.seal.write(path, factsLabel(path), content) == nil {
 		prune(c.dir, factsSize)
 	}
 }
 
-// factsSum is the checksum of a file: of its content, and of the name under which
-// it was written.
-func factsSum(name, content string) string {
-	sum := sha256.Sum256([]byte(name + " " + content))
-	return hex.EncodeToString(sum[:])
-}
+// factsLabel is what a file is sealed for.
+func factsLabel(path string) string { return "facts " + filepath.Base(path) }

@@ -63,7 +63,9 @@ var remedies = map[abi.Reason]string{
 // What to do where all plugins together have as much as they may.
 const (
 	moreMemory    = "raise plugins.memory, Config.Memory of the host"
+	moreShare     = "raise plugins.plugin_share, Config.PluginShare of the host, or lower limits.instances"
 	moreInstances = "raise plugins.max_instances, Config.MaxInstances of the host"
+	moreFiles     = "raise the limit of open files of the process, ulimit -n"
 )
 
 // noRemedy as a fault's remedy suppresses the reason's usual one.
@@ -165,7 +167,8 @@ func (in *instance) explain(f *fault) *fault {
 		return f
 	}
 	if in.crowded {
-		return &fault{f.code, f.err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", moreMemory, f.code)}
+		_, remedy := in.noRoom()
+		return &fault{f.code, f.err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", remedy, f.code)}
 	}
 	return &fault{f.code, f.err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
 		abi.FormatSize(in.plugin.limits.Memory), f.code)}
@@ -173,6 +176,10 @@ func (in *instance) explain(f *fault) *fault {
 
 // needsMore is the fault of a guest that was refused memory and gave up.
 func (in *instance) needsMore() *fault {
+	if in.crowded && in.overShare {
+		return faultf(abi.ReasonMemory, "needs more than the plugin's share of the host's memory, %s for all its instances",
+			abi.FormatSize(in.plugin.share))
+	}
 	if in.crowded {
 		return faultf(abi.ReasonMemory, "needs more than the host has room for, %s for all plugins together",
 			abi.FormatSize(in.plugin.host.memory.limit))
@@ -183,7 +190,8 @@ func (in *instance) needsMore() *fault {
 // noInput is the fault of a guest with no room for an input of n bytes.
 func (in *instance) noInput(n int) *fault {
 	if in.crowded {
-		return &fault{abi.ReasonInputTooLarge, fmt.Errorf("the host has no room for an input of %d bytes", n), moreMemory}
+		what, remedy := in.noRoom()
+		return &fault{abi.ReasonInputTooLarge, fmt.Errorf("%s for an input of %d bytes", what, n), remedy}
 	}
 	return faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
 }
@@ -191,7 +199,8 @@ func (in *instance) noInput(n int) *fault {
 // remedy is what an operator can do about a reason. in may be nil.
 func (in *instance) remedy(r abi.Reason) string {
 	if r == abi.ReasonMemory && in != nil && in.crowded {
-		return moreMemory
+		_, remedy := in.noRoom()
+		return remedy
 	}
 	return remedies[r]
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
@@ -14,9 +15,10 @@ import (
 // belongs to one instance, so to one goroutine at a time.
 type mountedFile struct {
 	experimentalsys.UnimplementedFile
-	file     *os.File
-	open     *budget
-	live     *int
+	mount *mount
+	file  *os.File
+	// id is its name in what the folder holds.
+	id       fileID
 	closed   bool
 	dir      bool
 	append   bool
@@ -122,22 +124,40 @@ func (f *mountedFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.
 }
 
 // Write implements experimental/sys.File.
-func (f *mountedFile) Write(b []byte) (int, experimentalsys.Errno) {
-	if !f.writable {
-		return 0, experimentalsys.EBADF
-	}
-	return done(f.file.Write(portion(b)))
+func (f *mountedFile) Write(b []byte) (n int, number experimentalsys.Errno) {
+	b = portion(b)
+	number = f.resize(func(size int64) (int64, error) {
+		if f.append {
+			return size + int64(len(b)), nil
+		}
+		at, err := f.file.Seek(0, io.SeekCurrent)
+		return endOf(at, len(b)), err
+	}, func() (err error) {
+		n, err = f.file.Write(b)
+		return err
+	})
+	return n, number
 }
 
 // Pwrite implements experimental/sys.File.
-func (f *mountedFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
-	if !f.writable {
-		return 0, experimentalsys.EBADF
-	}
+func (f *mountedFile) Pwrite(b []byte, off int64) (n int, number experimentalsys.Errno) {
 	if off < 0 {
 		return 0, experimentalsys.EINVAL
 	}
-	return done(f.file.WriteAt(portion(b), off))
+	b = portion(b)
+	number = f.resize(func(int64) (int64, error) { return endOf(off, len(b)), nil }, func() (err error) {
+		n, err = f.file.WriteAt(b, off)
+		return err
+	})
+	return n, number
+}
+
+// endOf is where a write ends; nothing written makes no file longer.
+func endOf(at int64, n int) int64 {
+	if n == 0 {
+		return 0
+	}
+	return at + min(int64(n), math.MaxInt64-at)
 }
 
 // Truncate implements experimental/sys.File.
@@ -145,12 +165,37 @@ func (f *mountedFile) Truncate(size int64) experimentalsys.Errno {
 	switch {
 	case f.dir:
 		return experimentalsys.EISDIR
-	case !f.writable:
-		return experimentalsys.EBADF
 	case size < 0:
 		return experimentalsys.EINVAL
 	}
-	return errno(f.file.Truncate(size))
+	return f.resize(func(int64) (int64, error) { return size, nil }, func() error { return f.file.Truncate(size) })
+}
+
+// resize runs op, which makes the file as long as end says if it is shorter, where the
+// folder has room for that. The size before and after is what counts: other handles
+// write to the file too.
+func (f *mountedFile) resize(end func(size int64) (int64, error), op func() error) experimentalsys.Errno {
+	if !f.writable {
+		return experimentalsys.EBADF
+	}
+	return f.mount.change(func() error {
+		was, err := f.file.Stat()
+		if err != nil {
+			return err
+		}
+		want, err := end(was.Size())
+		if err != nil {
+			return err
+		}
+		if err := f.mount.room(want-was.Size(), 0); err != nil {
+			return err
+		}
+		err = op()
+		if is, serr := f.file.Stat(); serr == nil {
+			f.mount.folder.grow(is.Size()-was.Size(), 0)
+		}
+		return err
+	})
 }
 
 // Sync implements experimental/sys.File.
@@ -164,13 +209,28 @@ func (f *mountedFile) Sync() experimentalsys.Errno {
 // Datasync implements experimental/sys.File.
 func (f *mountedFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
+// stat is Stat of a file that was just opened, which is closed if that fails.
+func (f *mountedFile) stat() (fs.FileInfo, error) {
+	info, err := f.file.Stat()
+	if err != nil {
+		_ = f.file.Close()
+	}
+	return info, err
+}
+
 // Close implements experimental/sys.File.
 func (f *mountedFile) Close() experimentalsys.Errno {
 	if f.closed {
 		return experimentalsys.EBADF
 	}
 	f.closed = true
-	f.open.give(1)
-	*f.live--
+	f.mount.open.give()
+	f.mount.in.live--
+	if d := f.mount.folder; d != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		info, err := f.file.Stat()
+		d.closed(f.id, info, err)
+	}
 	return errno(f.file.Close())
 }

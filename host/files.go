@@ -1,11 +1,13 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,58 +17,126 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/abi"
 )
 
 // ErrFolder marks a granted folder that cannot be opened: it may be there the next
 // time, unlike what else ErrConfig marks.
 var ErrFolder = errors.New("folder cannot be opened")
 
-// mounts opens the directories of the grants. Every access goes through
+// openMounts opens the directories of the grants. Every access goes through
 // os.Root, so neither ".." nor a link leads out of them. They must be closed
 // with the plugin.
-func mounts(grants, configured []FileGrant) ([]mount, error) {
-	var out []mount
-	open := &budget{limit: maxOpenFiles}
-	for _, g := range grants {
-		root, err := os.OpenRoot(g.Host)
+func (p *Plugin) openMounts(ctx context.Context) error {
+	if _, ok := wazero.NewFSConfig().(sysfs.FSConfig); !ok && len(p.granted.files) > 0 {
+		return errors.New("grants.files: this build of wazero cannot mount directories")
+	}
+	for _, g := range p.granted.files {
+		at := slices.IndexFunc(p.cfg.Grants.Files, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
+		m, err := p.openMount(ctx, g, fmt.Sprintf("grants.files[%d]", at))
 		if err != nil {
-			closeMounts(out)
-			at := slices.IndexFunc(configured, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
-			return nil, as(ErrFolder, folderError(at, g.Host, cause(err)))
+			return err
 		}
-		out = append(out, mount{root: root, guest: cleanGuest(g.Guest), writable: g.Mode == ModeRW, open: open})
+		p.mounts = append(p.mounts, m)
 	}
-	if _, ok := wazero.NewFSConfig().(sysfs.FSConfig); !ok && len(out) > 0 {
-		closeMounts(out)
-		return nil, errors.New("grants.files: this build of wazero cannot mount directories")
+	return nil
+}
+
+func (p *Plugin) openMount(ctx context.Context, g FileGrant, key string) (mount, error) {
+	m := mount{guest: cleanGuest(g.Guest), key: key, writable: g.Mode == ModeRW, open: p.files,
+		quota: pick(g.Quota, DefaultFolderQuota), most: int64(pick(g.MaxFiles, DefaultFolderFiles))}
+	var err error
+	if m.path, err = filepath.Abs(g.Host); err != nil {
+		return m, as(ErrFolder, fmt.Errorf("%s.host: %w", key, err))
 	}
-	return out, nil
+	if !p.files.whole.take(1) {
+		return m, as(ErrFolder, fmt.Errorf("%s.host: open %s: %w", key, g.Host, errProcessFiles))
+	}
+	if m.root, err = openFolder(g.Host); err == nil {
+		m.info, err = m.root.Stat(".")
+	}
+	if err == nil && m.writable {
+		m.folder, err = p.host.folders.enter(ctx, m.root, m.info, m.most)
+	}
+	if err != nil {
+		p.closeMount(m)
+		return m, as(ErrFolder, folderError(key, g.Host, cause(err)))
+	}
+	return m, nil
+}
+
+// openFolder opens a directory as a root. The dot at the end makes the system refuse
+// everything else at once: it would wait for the writer of a pipe.
+func openFolder(name string) (*os.Root, error) {
+	return os.OpenRoot(name + string(filepath.Separator) + ".")
+}
+
+// CheckFolder reports what is wrong with the folder of a grant that is stated at key,
+// such as grants.files[0]: that it is not there, is no folder, or cannot be read. The
+// error wraps ErrFolder.
+func CheckFolder(key, name string) error {
+	root, err := openFolder(name)
+	if err != nil {
+		return as(ErrFolder, folderError(key, name, cause(err)))
+	}
+	_ = root.Close()
+	return nil
 }
 
 // folderError says what is wrong with the folder of a grant.
-func folderError(at int, name string, err error) error {
+func folderError(key, name string, err error) error {
 	info, statErr := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return as(err, fmt.Errorf("grants.files[%d].host: %s does not exist (create it or mend the path)", at, name))
+		return as(err, fmt.Errorf("%s.host: %s does not exist (create it or mend the path)", key, name))
 	case statErr == nil && !info.IsDir():
-		return as(err, fmt.Errorf("grants.files[%d].host: %s is not a directory (name a folder)", at, name))
+		return as(err, fmt.Errorf("%s.host: %s is not a directory (name a folder)", key, name))
 	}
-	return fmt.Errorf("grants.files[%d].host: open %s: %w (the folder must be readable)", at, name, err)
+	return fmt.Errorf("%s.host: open %s: %w (the folder must be readable)", key, name, err)
 }
 
-func closeMounts(mounts []mount) {
-	for _, m := range mounts {
-		_ = m.root.Close() // read access only; nothing is lost
+// checkFolders reports a granted folder that is gone, or has given its place to another
+// one, since the plugin was loaded. What the plugin would see is not what its operator
+// sees.
+func (p *Plugin) checkFolders() error {
+	for i := range p.mounts {
+		m := &p.mounts[i]
+		info, err := os.Stat(m.path)
+		if err == nil && os.SameFile(info, m.info) {
+			continue
+		}
+		f := &fault{code: abi.ReasonDenied, remedy: "load the plugin again, or bring the folder back"}
+		if f.err = fmt.Errorf("%s.host: %s is not the folder that was there when the plugin was loaded", m.key, m.path); err != nil {
+			f.err = fmt.Errorf("%s.host: %s is gone: %w", m.key, m.path, cause(err))
+		}
+		f.err = as(ErrFolder, f.err)
+		return f
+	}
+	return nil
+}
+
+func (p *Plugin) closeMounts() {
+	for _, m := range p.mounts {
+		p.closeMount(m)
 	}
 }
 
-// fsConfig is what one instance sees of the mounts. live counts the files it has
-// open.
-func fsConfig(mounts []mount, live *int) wazero.FSConfig {
+func (p *Plugin) closeMount(m mount) {
+	p.files.whole.give(1)
+	if m.folder != nil {
+		p.host.folders.leave(m.folder)
+	}
+	if m.root != nil {
+		_ = m.root.Close() // a directory; nothing is lost
+	}
+}
+
+// fsConfig is what one instance sees of the mounts.
+func fsConfig(mounts []mount, in *instance) wazero.FSConfig {
 	cfg := wazero.NewFSConfig()
 	for _, m := range mounts {
-		m.live = live
+		m.in = in
 		cfg = cfg.(sysfs.FSConfig).WithSysFSMount(&m, m.guest)
 	}
 	return cfg
@@ -94,19 +164,22 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 // directories.
 type mount struct {
 	experimentalsys.UnimplementedFS
-	root     *os.Root
-	guest    string
-	writable bool
-	// live counts the open files of one instance.
-	live *int
-	// open counts the open files of the plugin, of all its mounts and
-	// instances.
-	open *budget
+	root  *os.Root
+	guest string
+	// key is where the grant stands, path and info the folder it named when the plugin
+	// was loaded.
+	key, path string
+	info      fs.FileInfo
+	writable  bool
+	// folder is what the folder holds, nil unless writable; quota and most are the most
+	// bytes and files with which it may grow.
+	folder      *folder
+	quota, most int64
+	// in is the instance that sees the mount.
+	in *instance
+	// open are the open files of the plugin, of all its mounts and instances.
+	open *fileBudget
 }
-
-// maxOpenFiles is the most files of one plugin that are open at a time: file
-// descriptors belong to the whole process.
-const maxOpenFiles = 256
 
 // local turns a guest's path into one below the root.
 func local(name string) string {
@@ -131,6 +204,27 @@ func errno(err error) experimentalsys.Errno {
 	return experimentalsys.UnwrapOSError(err)
 }
 
+// errno is the error number of an error. Those that wazero has no name for reach the
+// guest past it.
+func (m *mount) errno(err error) experimentalsys.Errno {
+	if err == nil {
+		return 0
+	}
+	for _, known := range []struct {
+		err error
+		no  wasiErrno
+	}{
+		{errPluginFiles, wasiMfile}, {errProcessFiles, wasiNfile}, {errFolderFull, wasiDquot},
+		{syscall.EMFILE, wasiMfile}, {syscall.ENFILE, wasiNfile}, {syscall.EDQUOT, wasiDquot}, {syscall.ENOSPC, wasiNospc}, {syscall.EFBIG, wasiFbig},
+	} {
+		if errors.Is(err, known.err) {
+			m.in.errno = known.no
+			return experimentalsys.EIO
+		}
+	}
+	return errno(err)
+}
+
 // OpenFile implements experimental/sys.FS.
 func (m *mount) OpenFile(name string, flag experimentalsys.Oflag, perm fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
 	const writes = experimentalsys.O_RDWR | experimentalsys.O_WRONLY | experimentalsys.O_APPEND |
@@ -142,30 +236,72 @@ func (m *mount) OpenFile(name string, flag experimentalsys.Oflag, perm fs.FileMo
 	if info, err := m.root.Lstat(name); err == nil && flag&experimentalsys.O_NOFOLLOW != 0 && info.Mode()&fs.ModeSymlink != 0 {
 		return nil, experimentalsys.ELOOP
 	}
-	if !m.open.take(1) {
-		return nil, experimentalsys.EAGAIN
+	opened := &mountedFile{mount: m, append: flag&experimentalsys.O_APPEND != 0, writable: flag&writes != 0}
+	if err := m.open.take(); err != nil {
+		return nil, m.errno(err)
 	}
-	f, err := m.root.OpenFile(name, osFlags(flag), perm&0o666)
+	info, err := m.openFile(opened, name, osFlags(flag), perm&0o666)
 	if err != nil {
-		m.open.give(1)
-		return nil, errno(err)
+		m.open.give()
+		return nil, m.errno(err)
 	}
-	*m.live++
-	opened := &mountedFile{file: f, open: m.open, live: m.live, append: flag&experimentalsys.O_APPEND != 0, writable: flag&writes != 0}
-	info, err := f.Stat()
-	number := errno(err)
+	m.in.live++
 	switch {
-	case err != nil:
 	case !info.IsDir() && !info.Mode().IsRegular():
-		number = experimentalsys.EPERM
+		err = fs.ErrPermission
 	case !info.IsDir() && flag&experimentalsys.O_DIRECTORY != 0:
-		number = experimentalsys.ENOTDIR
+		err = syscall.ENOTDIR
 	default:
 		opened.dir = info.IsDir()
 		return opened, 0
 	}
 	_ = opened.Close()
-	return nil, number
+	return nil, errno(err)
+}
+
+// openFile opens a file, which counts for the folder from then on.
+func (m *mount) openFile(f *mountedFile, name string, flag int, perm fs.FileMode) (fs.FileInfo, error) {
+	if m.folder == nil {
+		var err error
+		if f.file, err = m.root.OpenFile(name, flag, perm); err != nil {
+			return nil, err
+		}
+		return f.stat()
+	}
+	m.folder.mu.Lock()
+	defer m.folder.mu.Unlock()
+	was, err := m.before(name, flag)
+	if err != nil {
+		return nil, err
+	}
+	if f.file, err = m.root.OpenFile(name, flag, perm); err != nil {
+		return nil, err
+	}
+	info, err := f.stat()
+	if err != nil {
+		return nil, err
+	}
+	f.id = m.folder.opened(info)
+	if flag&(os.O_CREATE|os.O_TRUNC) != 0 && info.Mode().IsRegular() {
+		m.folder.grow(info.Size()-fileSize(was), oneIf(was == nil))
+	}
+	return info, nil
+}
+
+// before is what is there before a file is made or emptied, nil for nothing. The folder
+// must have room for one more file then.
+func (m *mount) before(name string, flag int) (fs.FileInfo, error) {
+	if flag&(os.O_CREATE|os.O_TRUNC) == 0 {
+		return nil, nil
+	}
+	was, err := m.root.Stat(name)
+	if err == nil {
+		return was, nil
+	}
+	if flag&os.O_CREATE != 0 {
+		return nil, m.room(0, 1)
+	}
+	return nil, nil
 }
 
 // osFlags translates open flags. Nothing is waited for: opening a pipe must not
@@ -215,22 +351,46 @@ func (m *mount) Readlink(name string) (string, experimentalsys.Errno) {
 	return target, errno(err)
 }
 
-// write runs f where the mount is writable.
-func (m *mount) write(f func() error) experimentalsys.Errno {
+// change runs f where the mount is writable, alone of all that change the folder.
+func (m *mount) change(f func() error) experimentalsys.Errno {
 	if !m.writable {
 		return experimentalsys.EROFS
 	}
-	return errno(f())
+	m.folder.mu.Lock()
+	defer m.folder.mu.Unlock()
+	return m.errno(f())
 }
 
 // Mkdir implements experimental/sys.FS.
 func (m *mount) Mkdir(name string, _ fs.FileMode) experimentalsys.Errno {
-	return m.write(func() error { return m.root.Mkdir(local(name), 0o777) })
+	return m.change(func() error {
+		if err := m.room(0, 1); err != nil {
+			return err
+		}
+		err := m.root.Mkdir(local(name), 0o777)
+		if err == nil {
+			m.folder.grow(0, 1)
+		}
+		return err
+	})
 }
 
-// Rename implements experimental/sys.FS.
+// Rename implements experimental/sys.FS. What it replaces is gone.
 func (m *mount) Rename(from, to string) experimentalsys.Errno {
-	return m.write(func() error { return m.root.Rename(local(from), local(to)) })
+	return m.change(func() error {
+		moved, err := m.root.Lstat(local(from))
+		if err != nil {
+			return err
+		}
+		replaced, rerr := m.root.Lstat(local(to))
+		if err := m.root.Rename(local(from), local(to)); err != nil {
+			return err
+		}
+		if rerr == nil && !os.SameFile(moved, replaced) {
+			m.folder.removed(replaced)
+		}
+		return nil
+	})
 }
 
 // Rmdir implements experimental/sys.FS.
@@ -244,25 +404,28 @@ func (m *mount) Unlink(name string) experimentalsys.Errno {
 }
 
 func (m *mount) remove(name string, dir bool) experimentalsys.Errno {
-	if !m.writable {
-		return experimentalsys.EROFS
-	}
 	name = local(name)
-	info, err := m.root.Lstat(name)
-	switch {
-	case err != nil:
-		return errno(err)
-	case dir && !info.IsDir():
-		return experimentalsys.ENOTDIR
-	case !dir && info.IsDir():
-		return experimentalsys.EISDIR
-	}
-	return errno(m.root.Remove(name))
+	return m.change(func() error {
+		info, err := m.root.Lstat(name)
+		switch {
+		case err != nil:
+			return err
+		case dir && !info.IsDir():
+			return syscall.ENOTDIR
+		case !dir && info.IsDir():
+			return syscall.EISDIR
+		}
+		if err := m.root.Remove(name); err != nil {
+			return err
+		}
+		m.folder.removed(info)
+		return nil
+	})
 }
 
 // Utimens implements experimental/sys.FS.
 func (m *mount) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
-	return m.write(func() error {
+	return m.change(func() error {
 		info, err := m.root.Stat(local(name))
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -91,12 +92,68 @@ func TestFilesReadWrite(t *testing.T) {
 	}
 }
 
+// A guest is told that the quota of a folder is used up, its log says which one, and what
+// it makes shorter gives room.
+func TestFilesQuota(t *testing.T) {
+	dir := t.TempDir()
+	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Grants: host.Grants{
+		Files: []host.FileGrant{{Host: dir, Guest: "/docs", Mode: host.ModeRW, Quota: 100, MaxFiles: 2}}}})
+	write := func(name string, n int) error {
+		_, err := runFind(t, p, map[string]any{"mode": "write", "path": "/docs/" + name}, strings.Repeat("x", n))
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		size int
+		log  string
+	}{
+		{"a", 60, ""}, {"b", 41, "files: /docs is full: it may hold 100B (grants.files[0].quota)"}, {"a", 50, ""}, {"b", 50, ""},
+		{"c", 0, "files: /docs is full: it may hold 2 files and folders (grants.files[0].max_files)"},
+	} {
+		err := write(step.name, step.size)
+		if step.log == "" {
+			if err != nil {
+				t.Errorf("%s: %v", step.name, err)
+			}
+			continue
+		}
+		if perr := checkReason(t, err, abi.ReasonGuestError); !strings.Contains(perr.Error(), "Quota exceeded") || !strings.Contains(perr.Log, step.log) {
+			t.Errorf("%s: error %v, log %q", step.name, err, perr.Log)
+		}
+	}
+}
+
+// A folder that is taken away stops the plugin, and so does another in its place.
+func TestFilesFolderGone(t *testing.T) {
+	dir, _ := mountDir(t)
+	p := loadMounted(t, dir, host.ModeRO)
+	read := func() error {
+		_, err := runFind(t, p, map[string]any{"mode": "file", "path": "/docs/a.txt"}, "")
+		return err
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Skip("this system keeps the folder:", err)
+	}
+	for _, want := range []string{"docs is gone: ", "docs is not the folder that was there when the plugin was loaded"} {
+		err := read()
+		if perr := checkReason(t, err, abi.ReasonDenied); !strings.Contains(perr.Error(), want) || !errors.Is(err, host.ErrFolder) || !strings.Contains(perr.Error(), "(load the plugin again, or bring the folder back)") {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestFilesPipesAndDevices(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no named pipes in directories")
 	}
 	dir, _ := mountDir(t)
-	if err := makePipe(filepath.Join(dir, "pipe")); err != nil {
+	if err := host.MakePipe(filepath.Join(dir, "pipe")); err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []string{host.ModeRO, host.ModeRW} {
@@ -120,7 +177,7 @@ func TestFilesManyEntries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%3 == 0 && runtime.GOOS != "windows" {
-			if err := makePipe(name + "-pipe"); err != nil {
+			if err := host.MakePipe(name + "-pipe"); err != nil {
 				t.Fatal(err)
 			}
 		}

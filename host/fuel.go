@@ -27,6 +27,7 @@ func (c *callState) spend(units int64) {
 	}
 	c.unchecked = 0
 	c.stop()
+	c.share()
 	c.stopSpent()
 }
 
@@ -47,6 +48,7 @@ func tick(ctx context.Context, stack []uint64) {
 	if c.took() > watchMost {
 		c.inst.unwatch()
 	}
+	c.share()
 	if err := c.inst.observe(); err != nil {
 		panic(err)
 	}

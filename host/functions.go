@@ -13,7 +13,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// UserModule is the import module of host functions unless another is stated.
+// UserModule is the import module that plugins of any Extism PDK import host functions
+// from. It is to be stated like any other.
 const UserModule = abi.UserModule
 
 // ValueType is the type of a parameter or result of a [Function], with the code
@@ -156,7 +157,7 @@ func (h *Host) function(module, name string) *Function {
 func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, fs []Function) {
 	for i := range fs {
 		f := &fs[i]
-		exportTo(rt, modules, f.Module, f.Name, valueTypes(f.Params), valueTypes(f.Results), slow(f.run))
+		exportTo(rt, modules, f.Module, f.Name, valueTypes(f.Params), valueTypes(f.Results), blocking(f.run))
 	}
 }
 

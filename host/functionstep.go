@@ -1,12 +1,12 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -126,7 +126,9 @@ func (s *functionStep) Isolated() {}
 // Run implements pipeline.Step.
 func (s *functionStep) Run(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
 	v := visible(items, s.o.scope)
-	c, err := s.changes(ctx, q, v, items)
+	var r receipt
+	defer r.done(s.o.plugin)
+	c, err := s.changes(ctx, &r, q, v, items)
 	if err != nil || c == nil {
 		return items, err
 	}
@@ -136,15 +138,17 @@ func (s *functionStep) Run(ctx context.Context, q *pipeline.Query, items []pipel
 	if err := s.o.check(c, v.Len()); err != nil {
 		return nil, s.o.refuse(err)
 	}
+	ctx, cancel := r.context(ctx)
+	defer cancel()
 	return s.o.apply(ctx, v, c, 0)
 }
 
 // changes calls the function and makes changes of what it returns.
-func (s *functionStep) changes(ctx context.Context, q *pipeline.Query, v *rowView, items []pipeline.Item) (*abi.Changes, error) {
+func (s *functionStep) changes(ctx context.Context, r *receipt, q *pipeline.Query, v *rowView, items []pipeline.Item) (*abi.Changes, error) {
 	input := []byte(q.Text)
 	switch s.input {
 	case InputText:
-		return s.texts(ctx, v)
+		return s.texts(ctx, r, v)
 	case InputRequest:
 		var err error
 		env := abi.Envelope{Query: abiQuery(q), TopK: s.o.topK, TokensLeft: tokensLeft(ctx, items), Settings: s.o.settings}
@@ -152,45 +156,54 @@ func (s *functionStep) changes(ctx context.Context, q *pipeline.Query, v *rowVie
 			return nil, s.o.refuse(&fault{code: abi.ReasonInputTooLarge, err: err})
 		}
 	}
-	out, err := s.call(ctx, input)
-	if err != nil || len(out) == 0 {
+	c := &abi.Changes{}
+	answered, err := s.call(ctx, r, input, func(in *instance, out []byte) error {
+		switch s.output {
+		case OutputText:
+			text, err := in.textOf(out, "the output")
+			c.Items = []abi.NewItem{{Content: text}}
+			return err
+		case OutputItems:
+			return c.DecodeItemsWithin(out, s.o.bounds(in, v.Len()))
+		}
+		return c.DecodeJSONWithin(out, s.o.bounds(in, v.Len()))
+	})
+	if err != nil || !answered {
 		return nil, err
-	}
-	switch s.output {
-	case OutputText:
-		if !utf8.Valid(out) {
-			return nil, s.o.invalid("the output is not valid UTF-8")
-		}
-		return &abi.Changes{Items: []abi.NewItem{{Content: string(out)}}}, nil
-	case OutputItems:
-		if out = bytes.TrimSpace(out); len(out) == 0 || out[0] != '[' {
-			return nil, s.o.invalid("the output is not a JSON array of items")
-		}
-		out = slices.Concat([]byte(`{"items":`), out, []byte{'}'})
-	}
-	c, err := abi.DecodeChangesJSON(out)
-	if err != nil {
-		return nil, s.o.invalid("%w", err)
 	}
 	return c, nil
 }
 
-// texts calls the function once per item.
-func (s *functionStep) texts(ctx context.Context, v *rowView) (*abi.Changes, error) {
+// texts calls the function once per item. What it answers to all of them is one output,
+// and all calls together have the time of one.
+func (s *functionStep) texts(ctx context.Context, r *receipt, v *rowView) (*abi.Changes, error) {
 	c := &abi.Changes{}
+	left := s.o.plugin.limits.Output
+	began := clock()
+	within, cancel := context.WithTimeout(ctx, s.o.timeout) // for the waits between calls
+	defer cancel()
 	for row := range v.Len() {
 		text := v.Text(row)
-		out, err := s.call(ctx, []byte(text))
+		changed := text
+		_, err := s.callWithin(within, s.o.timeout-(clock()-began), r, []byte(text), func(in *instance, out []byte) (err error) {
+			if left -= int64(len(out)); left < 0 {
+				return faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, in.plugin.limits.Output)
+			}
+			if string(out) != text {
+				changed, err = in.textOf(out, fmt.Sprintf("the output for row %d", row))
+			}
+			return err
+		})
 		switch {
+		case err != nil && ctx.Err() == nil && clock()-began >= s.o.timeout:
+			return nil, s.o.refuse(&fault{code: abi.ReasonTimeout, remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
+				err: as(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, v.Len(), s.o.timeout))})
 		case err != nil:
 			return nil, err
-		case len(out) == 0 || string(out) == text:
-			continue
-		case !utf8.Valid(out):
-			return nil, s.o.invalid("the output for row %d is not valid UTF-8", row)
 		}
-		changed := string(out)
-		c.Edits = append(c.Edits, abi.Edit{Row: uint32(row), Content: &changed})
+		if changed != text {
+			c.Edits = append(c.Edits, abi.Edit{Row: uint32(row), Content: &changed})
+		}
 	}
 	if len(c.Edits) == 0 {
 		return nil, nil
@@ -198,16 +211,41 @@ func (s *functionStep) texts(ctx context.Context, v *rowView) (*abi.Changes, err
 	return c, nil
 }
 
-// call calls the function with one input.
-func (s *functionStep) call(ctx context.Context, input []byte) (out []byte, err error) {
-	err = s.o.call(ctx, func(in *instance) error {
-		r, err := in.call(string(s.o.name), input)
-		if err == nil {
-			out = r.Output
+// call calls the function with one input and has its output read, unless it is empty.
+func (s *functionStep) call(ctx context.Context, r *receipt, input []byte, read func(in *instance, out []byte) error) (answered bool, err error) {
+	return s.callWithin(ctx, s.o.timeout, r, input, read)
+}
+
+// callWithin is call within a time of its own.
+func (s *functionStep) callWithin(ctx context.Context, timeout time.Duration, r *receipt, input []byte, read func(in *instance, out []byte) error) (answered bool, err error) {
+	err = s.o.callWithin(ctx, max(0, timeout), r, func(in *instance) error {
+		status, out, err := in.enterDocument(string(s.o.name), input)
+		if err == nil && status != abi.StatusDone && !strings.HasPrefix(string(s.o.name), "anchor_") {
+			err = faultf(abi.ReasonGuestError, "status %d without a message", status)
+		}
+		if answered = err == nil && len(out) > 0; answered {
+			err = undecoded(read(in, out))
+		}
+		if late := in.late(); late != nil {
+			return late
 		}
 		return err
 	})
-	return out, err
+	return answered, err
+}
+
+// textOf copies an output that is text; what says which.
+func (in *instance) textOf(out []byte, what string) (string, error) {
+	if !utf8.Valid(out) {
+		return "", faultf(abi.ReasonInvalidOutput, "%s is not valid UTF-8", what)
+	}
+	const small = 64 << 10 // as little as decoders do not ask for either
+	if len(out) > small {
+		if err := in.Take(int64(len(out))); err != nil {
+			return "", err
+		}
+	}
+	return string(out), nil
 }
 
 // setOpenSettings takes the settings as they are: a foreign module has no schema.

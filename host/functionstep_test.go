@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -86,10 +87,10 @@ func TestFunctionStepFailures(t *testing.T) {
 		want                    string
 	}{
 		{"fails", "", "", abi.ReasonGuestError, `plugin "foreign-step": fails: guest_error: status 7 without a message`},
-		{"smuggle", "", "items", abi.ReasonDenied, `plugin "foreign-step": smuggle: denied: changes: keep: change keep is not granted`},
+		{"smuggle", "", "items", abi.ReasonInvalidOutput, `plugin "foreign-step": smuggle: invalid_output: changes is not usable: data follows the JSON value (want one value only)`},
 		{"not_utf8", "", "", abi.ReasonInvalidOutput, `plugin "foreign-step": not_utf8: invalid_output: the output is not valid UTF-8`},
 		{"not_utf8", "text", "", abi.ReasonInvalidOutput, `plugin "foreign-step": not_utf8: invalid_output: the output for row 0 is not valid UTF-8`},
-		{"upper", "", "items", abi.ReasonInvalidOutput, `plugin "foreign-step": upper: invalid_output: the output is not a JSON array of items`},
+		{"upper", "", "items", abi.ReasonInvalidOutput, `plugin "foreign-step": upper: invalid_output: changes is not a JSON array of items`},
 		{"upper", "", "changes", abi.ReasonInvalidOutput, `plugin "foreign-step": upper: invalid_output: changes is not a JSON object`},
 		{"highest", "", "items", abi.ReasonDenied, `plugin "foreign-step": highest: denied: items[0]: priority 10 is not granted`},
 	} {
@@ -138,5 +139,27 @@ func TestBadFunctionSteps(t *testing.T) {
 		if _, err := tc.p.FunctionStep(tc.function, tc.o); !errors.Is(err, tc.kind) {
 			t.Errorf("%s %+v: error %v (want %v)", tc.function, tc.o, err, tc.kind)
 		}
+	}
+}
+
+// All items of a step that is called once for each have the time of one call together.
+func TestTextsShareATimeout(t *testing.T) {
+	calls := 0
+	h := newHost(t, host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
+		func(context.Context, []byte) ([]byte, error) {
+			calls++
+			time.Sleep(30 * time.Millisecond)
+			return nil, nil
+		})}})
+	p := load(t, h, "calls-in-start", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}})
+	step, err := p.FunctionStep("again", host.FunctionOptions{Input: host.InputText, StepOptions: host.StepOptions{Timeout: 200 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls = 0
+	_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, benchItems(50))
+	perr := checkReason(t, err, abi.ReasonTimeout)
+	if calls > 8 || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(perr.Error(), "of 50 items within 200ms") {
+		t.Errorf("%d calls, error %v", calls, err)
 	}
 }

@@ -49,15 +49,21 @@ var (
 func allopsWith(t testing.TB, text, by string) *host.Spec {
 	t.Helper()
 	allopsSpec(t)
-	wasm, err := os.ReadFile(filepath.Join(cacheDir, "allops.wasm"))
+	return guestWith(t, "allops", text, by)
+}
+
+// guestWith is the spec of a guest that is built, with a text of its manifest replaced.
+func guestWith(t testing.TB, name, text, by string) *host.Spec {
+	t.Helper()
+	wasm, err := os.ReadFile(filepath.Join(cacheDir, name+".wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := os.ReadFile(filepath.Join("..", "testdata", "guests", "allops", "plugin.yaml"))
+	manifest, err := os.ReadFile(filepath.Join("..", "testdata", "guests", name, "plugin.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("allops", wasm, []byte(strings.Replace(string(manifest), text, by, 1)))
+	spec, err := host.ReadSpec(name, wasm, []byte(strings.Replace(string(manifest), text, by, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -20,53 +22,72 @@ type Host struct {
 	cfg       Config
 	instances budget
 	memory    budget
+	reclaimer *reclaimer
 	tokens    tokenizer
-	kv        kvStores
+	// turns shares the processors between plugins.
+	turns   *fairness.Queue
+	kv      kvStores
+	folders folders
 
-	// kept is what was found out about modules, nil if it is not kept.
+	// root is where things are kept between processes, nil if nothing is; kept is
+	// what was found out about modules, nil likewise.
+	root *cacheRoot
 	kept *factsCache
 	// imageDir is the folder of images, "" if there is none; slowInit is how long
 	// an init takes at least whose image goes there.
 	imageDir string
 	slowInit time.Duration
 
-	// compiling admits one compilation at a time. loading is held while a module is
-	// made, so that its engine stays.
-	compiling chan struct{}
-	loading   sync.RWMutex
+	// room admits compilations. life ends when the host is closed.
+	room loadRoom
+	life context.Context
+	end  context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
-	engines map[string]*engine
+	engines map[string]*startedEngine
 	modules map[moduleKey]*module
-	// making are the modules that are being made; the channel is closed when that
-	// ends.
-	making  map[moduleKey]chan struct{}
+	// making are the modules that are being made, spare is one that was made for nobody.
+	making  map[moduleKey]*making
+	spare   *module
 	plugins map[*Plugin]bool
 }
 
-// New makes a host. The error names the field of cfg that is not valid.
+// startedEngine is an engine that is there once done is closed, or err says why not.
+type startedEngine struct {
+	done chan struct{}
+	*engine
+	err error
+}
+
+// New makes a host. The error names the field of cfg that is not valid, or is
+// [ErrAddressSpace].
 func New(_ context.Context, cfg Config) (*Host, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	kept := openFacts(cfg.CacheDir)
-	switch cfg.CacheDir {
-	case "":
-		cfg.CacheDir = defaultCacheDir()
-	case CacheOff:
-		cfg.CacheDir = ""
+	if cfg.Memory, err = boundMemory(cfg.Memory); err != nil {
+		return nil, err
 	}
 	h := &Host{
-		cfg: cfg, kept: kept, compiling: make(chan struct{}, 1),
-		engines: map[string]*engine{}, modules: map[moduleKey]*module{},
-		making: map[moduleKey]chan struct{}{}, plugins: map[*Plugin]bool{},
+		cfg: cfg, room: loadRoom{limit: cfg.LoadMemory},
+		engines: map[string]*startedEngine{}, modules: map[moduleKey]*module{},
+		making: map[moduleKey]*making{}, plugins: map[*Plugin]bool{},
 	}
+	h.life, h.end = context.WithCancel(context.Background())
 	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
+	h.reclaimer = &reclaimer{plugins: map[*Plugin]struct{}{}}
 	h.kv.stores, h.kv.limit = map[kvKey]*kvStore{}, cfg.KVMemory
 	h.tokens.given = cfg.Tokenizer
-	h.imageDir, h.slowInit = openImages(cfg), slowInit
+	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
+	if h.root, err = openRoot(cfg.CacheDir, cfg.Logger); err != nil {
+		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", err)
+	}
+	if h.root != nil {
+		h.kept, h.imageDir = h.root.facts, openImages(h.root, cfg.ImageCache)
+	}
+	h.slowInit = slowInit
 	return h, nil
 }
 
@@ -75,11 +96,13 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
+	h.end()
 	plugins := make([]*Plugin, 0, len(h.plugins))
 	for p := range h.plugins {
 		plugins = append(plugins, p)
 	}
 	h.mu.Unlock()
+	h.reclaimer.stop()
 	var errs []error
 	for _, p := range plugins {
 		errs = append(errs, p.Close(ctx))
@@ -87,10 +110,16 @@ func (h *Host) Close(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err // a guest still runs: its engine must stay
 	}
-	h.loading.Lock() // what is being made still needs its engine
-	defer h.loading.Unlock()
+	if err := h.stopMaking(ctx); err != nil {
+		return err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if m := h.spare; m != nil {
+		h.spare = nil
+		delete(h.modules, m.key)
+		errs = append(errs, m.compiled.Close(ctx))
+	}
 	for kind, e := range h.engines {
 		errs = append(errs, e.close(ctx))
 		delete(h.engines, kind)
@@ -117,32 +146,34 @@ func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) 
 // Tokenizer returns the tokenizer that counts the items of guests.
 func (h *Host) Tokenizer() (pipeline.Tokenizer, error) { return h.tokens.load() }
 
-// engine returns the engine of a kind, made when first needed.
+// engine returns the engine of a kind, made when first needed. Only what makes a module
+// calls it, which Close waits for.
 func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, fmt.Errorf("host: %w", ErrClosed)
+	s := h.engines[kind]
+	if s != nil {
+		h.mu.Unlock()
+		<-s.done
+		return s.engine, s.err
 	}
-	if e := h.engines[kind]; e != nil {
-		return e, nil
+	s = &startedEngine{done: make(chan struct{})}
+	h.engines[kind] = s
+	h.mu.Unlock()
+	defer close(s.done)
+	s.engine, s.err = newEngine(ctx, kind, h.root, h.cfg.Portable, h.cfg.Functions)
+	if s.err != nil {
+		h.mu.Lock()
+		delete(h.engines, kind) // the next one tries again
+		h.mu.Unlock()
 	}
-	e, err := newEngine(ctx, kind, h.cfg.CacheDir, h.cfg.Portable, h.cfg.Functions)
-	if err != nil {
-		return nil, err
-	}
-	h.engines[kind] = e
-	return e, nil
+	return s.engine, s.err
 }
 
 // engineKind chooses the engine of a plugin.
-func (h *Host) engineKind(spec *Spec, stated string) string {
+func (h *Host) engineKind(stated string) string {
 	kind := stated
 	if kind == EngineAuto {
 		kind = h.cfg.Engine
-	}
-	if kind == EngineAuto && spec.slow != "" {
-		return EngineInterpreter
 	}
 	if kind == EngineAuto {
 		return EngineCompiler

@@ -80,6 +80,16 @@ func slow(fn hostFunc) hostFunc {
 	}
 }
 
+// blocking is slow for one that may wait for something outside, during which others
+// have the processor.
+func blocking(fn hostFunc) hostFunc {
+	return func(c *callState, s []uint64) {
+		c.leave()
+		fn(c, s)
+		c.rejoin()
+	}
+}
+
 // clipBytes is clip for bytes of which only the beginning is looked at.
 func clipBytes(b []byte, n int) string {
 	return clip(string(b[:min(len(b), n+utf8.UTFMax)]), n)

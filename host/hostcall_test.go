@@ -23,7 +23,7 @@ operations: {filter: {reads: [score]}}
 permissions:
   - {kind: files, guest: /m, mode: rw, reason: "reads a large file"}
   - {kind: kv, reason: "looks up long keys"}
-  - {kind: http, hosts: [localhost], reason: "states long requests"}
+  - {kind: http, hosts: ["http://localhost:*"], reason: "states long requests"}
   - {kind: service, service: count_tokens, reason: "counts long texts"}
 `
 
@@ -52,7 +52,7 @@ func loadForever(t *testing.T, cfg host.Config, timeout time.Duration) *host.Plu
 		Limits: host.Limits{Timeout: timeout, InitTimeout: time.Minute, Memory: 128 << 20},
 		Grants: host.Grants{
 			Files: []host.FileGrant{{Host: dir, Guest: "/m", Mode: host.ModeRW}}, KV: &host.KVGrant{},
-			HTTP: &host.HTTPGrant{Hosts: []string{"localhost"}}, Services: []string{host.ServiceCountTokens},
+			HTTP: &host.HTTPGrant{Hosts: []string{"http://localhost:*"}}, Services: []string{host.ServiceCountTokens},
 		},
 	})
 	if err != nil {

@@ -10,11 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -80,8 +78,8 @@ type httpClient struct {
 }
 
 // newHTTPClient returns a client that holds every hop to the rule, and every
-// address it connects to.
-func newHTTPClient(rule *httpRule, limit int64) *httpClient {
+// address it connects to, and counts its connections among files.
+func newHTTPClient(rule *httpRule, limit int64, files *fileBudget) *httpClient {
 	h := &httpClient{rule: rule, limit: limit}
 	if rule == nil {
 		return h
@@ -89,18 +87,48 @@ func newHTTPClient(rule *httpRule, limit int64) *httpClient {
 	dialer := &net.Dialer{Control: rule.checkAddress, KeepAlive: 30 * time.Second}
 	h.client = &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			DialContext: countedDial(files, dialer.DialContext), ForceAttemptHTTP2: true,
 			MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 1 << 20,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) >= maxRedirects {
 				return fmt.Errorf("more than %d redirects", maxRedirects)
 			}
-			dropCredentials(req, via)
+			if err := leaveOrigin(req, via); err != nil {
+				return err
+			}
 			return rule.check(req.Method, req.URL)
 		},
 	}
 	return h
+}
+
+// countedConn is a connection that gives its descriptor back when it is closed.
+type countedConn struct {
+	net.Conn
+	give func()
+}
+
+func (c countedConn) Close() error {
+	c.give()
+	return c.Conn.Close()
+}
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// countedDial dials where files has room for a connection.
+func countedDial(files *fileBudget, dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := files.take(); err != nil {
+			return nil, err
+		}
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			files.give()
+			return nil, err
+		}
+		return countedConn{conn, sync.OnceFunc(files.give)}, nil
+	}
 }
 
 func (h *httpClient) close() {
@@ -217,77 +245,6 @@ func networkRemedy(err error) string {
 		return host + " has a certificate that this machine does not trust: check both"
 	}
 	return host + " or the network failed the request, not the plugin"
-}
-
-// check holds a request, or the next hop of one, to the rule.
-func (r *httpRule) check(method string, u *url.URL) error {
-	if u.Scheme != "http" && u.Scheme != "https" {
-		f := denied("http to "+oneLine(u.Redacted()), "")
-		f.remedy = "only http and https can be granted"
-		return f
-	}
-	host := u.Hostname()
-	if !r.hostAllowed(host) {
-		return denied(fmt.Sprintf("http to host %q", oneLine(host)), asked("grants.http.hosts", r.foreign))
-	}
-	if !r.methodAllowed(host, method) {
-		return denied(fmt.Sprintf("http method %s to host %q", oneLine(method), oneLine(host)), asked("grants.http.methods", r.foreign))
-	}
-	return nil
-}
-
-func (r *httpRule) hostAllowed(host string) bool {
-	allowed := func(patterns []string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool { return hostMatches(p, host) })
-	}
-	return allowed(r.grant.Hosts) && (r.foreign || slices.ContainsFunc(r.wish, func(p abi.Permission) bool { return allowed(p.Hosts) }))
-}
-
-// methodAllowed takes GET and HEAD where a list is empty.
-func (r *httpRule) methodAllowed(host, method string) bool {
-	allowed := func(methods []string) bool {
-		if len(methods) == 0 {
-			return method == http.MethodGet || method == http.MethodHead
-		}
-		return slices.ContainsFunc(methods, func(m string) bool { return strings.EqualFold(m, method) })
-	}
-	if !allowed(r.grant.Methods) {
-		return false
-	}
-	return r.foreign || slices.ContainsFunc(r.wish, func(p abi.Permission) bool {
-		return allowed(p.Methods) && slices.ContainsFunc(p.Hosts, func(h string) bool { return hostMatches(h, host) })
-	})
-}
-
-// checkAddress runs before each connection, after the name was resolved: names
-// that point into private networks reach nothing.
-func (r *httpRule) checkAddress(_, address string, _ syscall.RawConn) error {
-	if r.grant.Private {
-		return nil
-	}
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return denied("http to address "+address, "grants.http.private")
-	}
-	if !publicAddress(ap.Addr().Unmap()) {
-		return denied("http to private address "+ap.Addr().String(), "grants.http.private")
-	}
-	return nil
-}
-
-// privateRanges are the ranges beyond netip's own notions that are not public.
-var privateRanges = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
-	netip.MustParsePrefix("2001::/32"),
-}
-
-func publicAddress(a netip.Addr) bool {
-	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
-		return false
-	}
-	return !slices.ContainsFunc(privateRanges, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // headerDocument is the JSON that http_headers returns: names in lower case,

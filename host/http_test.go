@@ -80,8 +80,8 @@ func fetch(t *testing.T, p *host.Plugin, address string, timeout time.Duration) 
 // and leaves nothing, and the plugin can send another.
 func TestHTTP(t *testing.T) {
 	u := webServer(t)
-	local := &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}
-	both := &host.HTTPGrant{Hosts: []string{"127.0.0.1", "localhost"}, Private: true}
+	local := &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}, Private: true}
+	both := &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*", "http://localhost:*"}, Private: true}
 	for _, tc := range []struct {
 		name, path string
 		grant      *host.HTTPGrant
@@ -91,14 +91,20 @@ func TestHTTP(t *testing.T) {
 		{"allowed", "/ok", local, "", "200 " + u.Host + "/ body"},
 		{"not found", "/missing", local, "", "404  404 page not found\n"},
 		{"redirect", "/elsewhere", both, "", "200 localhost:" + u.Port() + "/ body"},
-		{"redirect to a host not granted", "/elsewhere", local, abi.ReasonDenied, `http to host "localhost" is not permitted (grant it with grants.http.hosts`},
-		{"redirect to a host not asked for", "/forbidden", &host.HTTPGrant{Hosts: []string{"127.0.0.1", "forbidden.test"}, Private: true},
-			abi.ReasonDenied, `http to host "forbidden.test" is not permitted`},
-		{"other host granted", "/ok", &host.HTTPGrant{Hosts: []string{"*.example.com"}, Private: true}, abi.ReasonDenied, `http to host "127.0.0.1" is not permitted`},
+		{"redirect to a host not granted", "/elsewhere", local, abi.ReasonDenied, `http to "http://localhost:` + u.Port() + `" is not permitted (grant it with grants.http.hosts`},
+		{"redirect to a host not asked for", "/forbidden", &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*", "http://forbidden.test"}, Private: true},
+			abi.ReasonDenied, `http to "http://forbidden.test" is not permitted`},
+		{"other host granted", "/ok", &host.HTTPGrant{Hosts: []string{"*.example.com"}, Private: true}, abi.ReasonDenied, `http to "http://` + u.Host + `" is not permitted`},
 		{"no grant", "/ok", nil, abi.ReasonDenied, `http is not permitted (grant it with grants.http`},
-		{"private address", "/ok", &host.HTTPGrant{Hosts: []string{"127.0.0.1"}}, abi.ReasonDenied, `http to private address 127.0.0.1 is not permitted (grant it with grants.http.private)`},
-		{"method not granted", "/ok", &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Methods: []string{"POST"}, Private: true},
-			abi.ReasonDenied, `http method GET to host "127.0.0.1" is not permitted`},
+		{"port not granted", "/ok", &host.HTTPGrant{Hosts: []string{"http://127.0.0.1"}, Private: true},
+			abi.ReasonDenied, `http to "http://` + u.Host + `" is not permitted`},
+		{"scheme not granted", "/ok", &host.HTTPGrant{Hosts: []string{"127.0.0.1:" + u.Port()}, Private: true},
+			abi.ReasonDenied, `http to "http://` + u.Host + `" is not permitted`},
+		{"redirect to a port not granted", "/elsewhere", &host.HTTPGrant{Hosts: []string{"http://" + u.Host, "http://localhost"}, Private: true},
+			abi.ReasonDenied, `http to "http://localhost:` + u.Port() + `" is not permitted`},
+		{"private address", "/ok", &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}}, abi.ReasonDenied, `http to private address 127.0.0.1 is not permitted (grant it with grants.http.private)`},
+		{"method not granted", "/ok", &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}, Methods: []string{"POST"}, Private: true},
+			abi.ReasonDenied, `http method GET to "http://` + u.Host + `" is not permitted`},
 		{"response too large", "/large", local, abi.ReasonInputTooLarge, `http response of more than 1000 bytes (raise limits.http_body)`},
 		{"no answer in time", "/never", local, abi.ReasonTimeout, `not done within 300ms`},
 		{"slow body", "/slow", local, abi.ReasonTimeout, `not done within 300ms`},
@@ -145,9 +151,9 @@ func TestHTTPToIPv6(t *testing.T) {
 	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.NotFoundHandler()}}
 	s.Start()
 	t.Cleanup(s.Close)
-	for _, asked := range []string{"::1", "[::1]"} {
-		spec := allopsWith(t, "127.0.0.1", asked)
-		for granted, want := range map[string]abi.Reason{"::1": "", "[0:0::1]": "", "::2": abi.ReasonDenied} {
+	for _, asked := range []string{"http://[::1]:*", "http://[0:0::1]:*"} {
+		spec := allopsWith(t, "http://127.0.0.1:*", asked)
+		for granted, want := range map[string]abi.Reason{"http://[::1]:*": "", "http://[0:0::1]:*": "", "http://[::2]:*": abi.ReasonDenied, "::1": abi.ReasonDenied} {
 			p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{
 				Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{granted}, Private: true}}})
 			if err != nil {
@@ -168,7 +174,7 @@ func TestHTTPUnreachable(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	h := newHost(t, host.Config{})
-	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}}})
+	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}, Private: true}}})
 	_, err := runFind(t, p, map[string]any{"mode": "http", "url": s.URL}, "")
 	perr := checkReason(t, err, abi.ReasonGuestError)
 	if !strings.Contains(perr.Error(), "no answer") || !strings.Contains(perr.Log, "connection refused") {
@@ -199,13 +205,14 @@ func brokenServer(t *testing.T) (address, secure string) {
 }
 
 // Extism lets a request that fails end the call of a foreign module: the error says
-// what the network did, and leaves the author out of it. The name with two dots is
-// one that no resolver asks a server for.
+// what the network did, and leaves the author out of it. The name is too long
+// for any resolver to ask a server for.
 func TestForeignHTTPFailures(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	broken, untrusted := brokenServer(t)
-	grant := &host.HTTPGrant{Hosts: []string{"127.0.0.1", "no..host"}, Private: true}
+	noName := strings.Repeat("n", 64)
+	grant := &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*", "https://127.0.0.1:*", "http://" + noName}, Private: true}
 	for _, tc := range []struct {
 		name, url string
 		grant     *host.HTTPGrant
@@ -214,10 +221,10 @@ func TestForeignHTTPFailures(t *testing.T) {
 	}{
 		{"refused", gone.URL + "/a", grant, abi.ReasonTrap, []string{
 			"get: trap: http GET " + gone.URL + "/a: dial tcp ", `(host "127.0.0.1" could not be reached: check that it serves this port, and the network)`}},
-		{"no such name", "http://no..host/", grant, abi.ReasonTrap, []string{
-			"no such host", `(host "no..host" has no address: check the name, and the name server of this machine)`}},
-		{"redirect to no such name", broken + "/?to=http://no..host/b", grant, abi.ReasonTrap, []string{
-			"trap: http GET http://no..host/b: ", `(host "no..host" has no address: `}},
+		{"no such name", "http://" + noName + "/", grant, abi.ReasonTrap, []string{
+			"no such host", `(host "` + noName + `" has no address: check the name, and the name server of this machine)`}},
+		{"redirect to no such name", broken + "/?to=http://" + noName + "/b", grant, abi.ReasonTrap, []string{
+			"trap: http GET http://" + noName + "/b: ", `(host "` + noName + `" has no address: `}},
 		{"redirects without end", broken + "/round", grant, abi.ReasonTrap, []string{
 			`/round: more than 10 redirects (host "127.0.0.1" or the network failed the request, not the plugin)`}},
 		{"broken off", broken, grant, abi.ReasonTrap, []string{
@@ -225,8 +232,8 @@ func TestForeignHTTPFailures(t *testing.T) {
 		{"certificate", untrusted, grant, abi.ReasonTrap, []string{
 			`(host "127.0.0.1" has a certificate that this machine does not trust: check both)`}},
 		{"no grant", broken, nil, abi.ReasonDenied, []string{"http is not permitted (grant it with grants.http)"}},
-		{"other host", "http://other.test/", grant, abi.ReasonDenied, []string{`http to host "other.test" is not permitted (grant it with grants.http.hosts)`}},
-		{"other scheme", "ftp://127.0.0.1/", grant, abi.ReasonDenied, []string{"http to ftp://127.0.0.1/ is not permitted (only http and https can be granted)"}},
+		{"other host", "http://other.test/", grant, abi.ReasonDenied, []string{`http to "http://other.test" is not permitted (grant it with grants.http.hosts)`}},
+		{"other scheme", "ftp://127.0.0.1/", grant, abi.ReasonDenied, []string{"http to ftp://127.0.0.1 is not permitted (only http and https can be granted)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := load(t, newHost(t, host.Config{}), "foreign-http", host.PluginConfig{Grants: host.Grants{HTTP: tc.grant}})
@@ -263,7 +270,7 @@ func TestNetworkRemedy(t *testing.T) {
 
 func TestHTTPBadURLs(t *testing.T) {
 	h := newHost(t, host.Config{})
-	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"localhost"}}}})
+	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"http://localhost:*"}}}})
 	for address, want := range map[string]abi.Reason{
 		"file:///etc/passwd": abi.ReasonDenied, "ftp://localhost/": abi.ReasonDenied, "://": abi.ReasonTrap,
 		"http://localhost@other.test/": abi.ReasonDenied, "http://[::1]/": abi.ReasonDenied, "": abi.ReasonDenied,
@@ -279,7 +286,7 @@ func TestLongestLimits(t *testing.T) {
 	u := webServer(t)
 	l := host.Limits{Timeout: most, InitTimeout: most, QueueTimeout: most, Fuel: most, Input: most, Output: most, LogBytes: most, HTTPBody: most}
 	p := loadAllops(t, newHost(t, host.Config{DefaultLimits: l}),
-		host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}}})
+		host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}, Private: true}}})
 	got, err := runFind(t, p, map[string]any{"mode": "http", "url": u.String() + "/ok"}, "")
 	if want := "200 " + u.Host + "/ body"; err != nil || len(got) != 1 || got[0] != want {
 		t.Errorf("%q, error %v (want %q)", got, err, want)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -54,14 +55,32 @@ func headerValue(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// dropCredentials takes what a guest shows to one server out of a request by which a
-// redirect leads to another scheme, host or port, and out of all that follow.
-// net/http goes by the host alone, and trusts all hosts below it.
-func dropCredentials(req *http.Request, via []*http.Request) {
+// harmlessHeaders are the headers of a guest that a redirect to another origin takes
+// along. They say what kind of answer is wanted. Any other may be a credential,
+// whatever its name.
+var harmlessHeaders = map[string]bool{
+	"Accept": true, "Accept-Encoding": true, "Accept-Language": true,
+	"Content-Encoding": true, "Content-Language": true, "Content-Type": true, "User-Agent": true,
+}
+
+// leaveOrigin takes what a guest shows to one server out of a request by which a
+// redirect leads to another scheme, host or port, and out of all that follow: each hop
+// begins with the headers of the first request. A redirect from https to http is not
+// followed: all could read what was meant for one.
+//
+// net/http leaves out Authorization and Cookie only, goes by the host alone, and
+// trusts all hosts below it.
+func leaveOrigin(req *http.Request, via []*http.Request) error {
+	if last := via[len(via)-1].URL; last.Scheme == "https" && req.URL.Scheme != "https" {
+		f := denied(fmt.Sprintf("http redirect from https to %q", oneLine(req.URL.Scheme+"://"+req.URL.Host)), "")
+		f.remedy = "have the server redirect to https"
+		return f
+	}
 	first := via[0].URL
 	other := func(u *url.URL) bool { return u.Scheme != first.Scheme || !strings.EqualFold(u.Host, first.Host) }
 	if other(req.URL) || slices.ContainsFunc(via, func(r *http.Request) bool { return other(r.URL) }) {
-		req.Header.Del("Authorization")
-		req.Header.Del("Cookie")
+		maps.DeleteFunc(req.Header, func(name string, _ []string) bool { return !harmlessHeaders[name] })
+		req.URL.User = nil
 	}
+	return nil
 }

@@ -3,25 +3,30 @@ package host
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// Credentials stay with the scheme, host and port they were shown to, and do not come
-// back after they were left behind.
-func TestDropCredentials(t *testing.T) {
-	for hops, kept := range map[string]bool{
-		"http://a.test/1 http://a.test/2":                        true,
-		"http://a.test/1 http://A.test/2 http://a.test/3":        true,
-		"https://a.test/1 http://a.test/2":                       false,
-		"http://a.test/1 http://a.test:8080/2":                   false,
-		"http://a.test/1 http://b.test/2":                        false,
-		"http://a.test/1 http://x.a.test/2":                      false,
-		"http://a.test/1 http://b.test/2 http://a.test/3":        false,
-		"http://a.test/1 http://a.test/2 http://b.test/3":        false,
-		"https://a.test/1 http://a.test/2 https://a.test/secret": false,
+// What a guest shows to one server stays with its scheme, host and port, whatever its
+// name, and does not come back after it was left behind. Nothing goes from https to http.
+func TestLeaveOrigin(t *testing.T) {
+	for hops, want := range map[string]string{
+		"http://a.test/1 http://a.test/2":                         "kept",
+		"http://a.test/1 http://A.test/2 http://a.test/3":         "kept",
+		"https://u:p@a.test/1 https://u:p@a.test/2":               "kept",
+		"https://a.test/1 http://a.test/2":                        "refused",
+		"https://a.test/1 http://b.test/2":                        "refused",
+		"http://a.test/1 https://a.test/2":                        "dropped",
+		"http://a.test/1 http://a.test:8080/2":                    "dropped",
+		"http://a.test/1 http://u:p@b.test/2":                     "dropped",
+		"http://a.test/1 http://x.a.test/2":                       "dropped",
+		"http://a.test/1 http://b.test/2 http://a.test/3":         "dropped",
+		"http://a.test/1 http://a.test/2 http://b.test/3":         "dropped",
+		"http://a.test/1 https://a.test/2 http://a.test/secret":   "refused",
+		"https://a.test/1 https://b.test/2 https://a.test/secret": "dropped",
 	} {
 		var via []*http.Request
 		for _, address := range strings.Fields(hops) {
@@ -32,12 +37,30 @@ func TestDropCredentials(t *testing.T) {
 			via = append(via, req)
 		}
 		last := via[len(via)-1]
-		for _, name := range []string{"Authorization", "Cookie", "X-Other"} {
+		secret := []string{"Authorization", "Cookie", "X-Api-Key", "Referer", "X-Other", "Origin"}
+		harmless := []string{"Accept", "Content-Type", "User-Agent"}
+		for _, name := range slices.Concat(secret, harmless) {
 			last.Header.Set(name, "x")
 		}
-		dropCredentials(last, via[:len(via)-1])
-		if h := last.Header; (h.Get("Authorization") != "") != kept || (h.Get("Cookie") != "") != kept || h.Get("X-Other") == "" {
-			t.Errorf("%s: %v", hops, h)
+		err := leaveOrigin(last, via[:len(via)-1])
+		if (err != nil) != (want == "refused") {
+			t.Errorf("%s: %v (want it %s)", hops, err, want)
+		}
+		if err != nil {
+			continue
+		}
+		for _, name := range secret {
+			if (last.Header.Get(name) != "") != (want == "kept") {
+				t.Errorf("%s: %s is there: %t", hops, name, want != "kept")
+			}
+		}
+		for _, name := range harmless {
+			if last.Header.Get(name) == "" {
+				t.Errorf("%s: %s is gone", hops, name)
+			}
+		}
+		if (last.URL.User != nil) && want != "kept" {
+			t.Errorf("%s: keeps %v", hops, last.URL.User)
 		}
 	}
 }

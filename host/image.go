@@ -60,9 +60,9 @@ func (p *Plugin) capture(in *instance) error {
 	if err != nil {
 		return &initError{err}
 	}
-	if !p.host.memory.take(im.held()) {
+	if !p.host.takeMemory(im.held()) {
 		defer im.free()
-		return &initError{&fault{abi.ReasonMemory, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held())), moreMemory}}
+		return &initError{&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory}}
 	}
 	in.share(im)
 	p.image, p.outside = im, in.outside
@@ -94,7 +94,9 @@ func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
 // share has the memories map the image they were taken for, which gives back what
 // the instance holds of it.
 func (in *instance) share(im *image) {
-	in.lin.Map(im.memory, in.plugin.sharesImage())
+	if im.memory != nil {
+		in.lin.Map(im.memory, in.plugin.sharesImage())
+	}
 	for i, m := range in.members {
 		if memory := im.members[i].memory; memory != nil {
 			m.lin.Map(memory, in.plugin.sharesImage())
@@ -106,12 +108,12 @@ func (in *instance) share(im *image) {
 // where they are reset, what they have of their own is found in time.
 func (p *Plugin) sharesImage() bool { return p.state == StateReset }
 
-// newShare makes a memory for an instance that starts from an image. All instances but
-// the only one are expected to write as much as any did: that one can be had as long as
-// there is room for what it does write.
+// newShare makes a memory for an instance that starts from an image. One of a session is
+// never reset, and counts in full. All instances but the only one are expected to write
+// as much as any did: that one can be had as long as there is room for what it does write.
 func (in *instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
 	p := in.plugin
-	m, filled = linear.NewFrom(of, uint64(p.limits.Memory), in.account, p.sharesImage())
+	m, filled = linear.NewFrom(of, uint64(p.limits.Memory), in.account, p.sharesImage() && !in.ofSession)
 	if n, _ := p.pool.counts(); n > 1 {
 		m.Expect()
 	}
@@ -159,11 +161,7 @@ func (p *Plugin) fromImage(in *instance) error {
 		return err
 	}
 	for i, m := range in.members {
-		err := m.grow(im.members[i])
-		if err == nil {
-			err = m.fill(im.members[i], p.links[i].module)
-		}
-		if err != nil {
+		if err := m.fill(im.members[i], p.links[i].module); err != nil {
 			return err
 		}
 	}
@@ -191,7 +189,11 @@ func (in *instance) reset() bool {
 		}
 	}
 	in.become(im)
-	in.resetTook = expect(in.resetTook, time.Since(began))
+	took := time.Since(began)
+	if took > quickReset {
+		p.account.Charge(took)
+	}
+	in.resetTook = expect(in.resetTook, took)
 	return true
 }
 
@@ -213,7 +215,7 @@ func expect(before, took time.Duration) time.Duration {
 // were.
 func (in *instance) quickToReset() bool {
 	im := in.plugin.image
-	return im != nil && in.resetTook > 0 && in.resetTook <= quickReset && in.mem.Size() == uint32(im.memory.Size())
+	return im != nil && in.resetTook > 0 && in.resetTook <= quickReset && (im.memory == nil || in.mem.Size() == uint32(im.memory.Size()))
 }
 
 // become takes everything but memories and globals from the image.

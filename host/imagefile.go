@@ -2,11 +2,13 @@ package host
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,10 +17,10 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
 
-// An image on disk is a file: a magic text, the CRC-32C of all that follows, the
+// An image on disk is a file: a magic text, the mark of the user on all that follows, the
 // length of a JSON header, the header, and the parts of the memory one after the
 // other.
-const imageMagic = "ANCHOR-IMAGE-2\n\x00"
+const imageMagic = "ANCHOR-IMAGE-3\n\x00"
 
 // maxImageFile is more than any image takes: all the memory there can be, and
 // variables and globals with their encoding.
@@ -39,7 +41,7 @@ type imageHeader struct {
 }
 
 // writeImage writes an image so that the file is either whole or not there.
-func writeImage(path string, im *image) error {
+func writeImage(path string, s *seal, im *image) error {
 	h := imageHeader{Size: im.memory.Size(), Globals: im.globals, Vectors: im.vectors, Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values}
 	var parts [][]byte
 	for at, b := range im.memory.Parts() {
@@ -52,7 +54,7 @@ func writeImage(path string, im *image) error {
 	}
 	header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 	body := append([][]byte{header}, parts...)
-	sum := crc32.New(castagnoli)
+	sum := s.mark(imageLabel(path))
 	for _, b := range body {
 		_, _ = sum.Write(b) // a hash takes everything
 	}
@@ -77,12 +79,17 @@ func writeImage(path string, im *image) error {
 
 // readImage reads what writeImage wrote. The error wraps errImageFile or is that
 // of the system.
-func readImage(path string, capture func(int, []linear.Part) *linear.Image) (*image, error) {
-	info, err := os.Stat(path)
+func readImage(path string, s *seal, capture func(int, []linear.Part) *linear.Image) (*image, error) {
+	f, err := openOwn(path)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxImageFile {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("image: %w", err)
+	}
+	if info.Size() > maxImageFile {
 		return nil, fmt.Errorf("image: %w: it is no file of an image's size", errImageFile)
 	}
 	buf, _ := imageBuffers.Get().(*bytes.Buffer)
@@ -90,39 +97,38 @@ func readImage(path string, capture func(int, []linear.Part) *linear.Image) (*im
 		buf = new(bytes.Buffer)
 	}
 	defer imageBuffers.Put(buf)
-	b, err := readInto(buf, path, info.Size())
+	b, err := readInto(buf, f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	return decodeImage(b, capture)
+	return decodeImage(b, s.mark(imageLabel(path)), capture)
 }
+
+// imageLabel is what an image is sealed for.
+func imageLabel(path string) string { return "image " + filepath.Base(path) }
 
 // imageBuffers are what images are read into, one after the other: what capture
 // makes of one does not refer to it.
 var imageBuffers sync.Pool
 
 // readInto reads a file of a size, or the beginning of one that grows.
-func readInto(buf *bytes.Buffer, path string, size int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+func readInto(buf *bytes.Buffer, f *os.File, size int64) ([]byte, error) {
 	buf.Reset()
 	buf.Grow(int(size) + bytes.MinRead)
-	_, err = buf.ReadFrom(io.LimitReader(f, size))
+	_, err := buf.ReadFrom(io.LimitReader(f, size))
 	return buf.Bytes(), err
 }
 
 // decodeImage makes an image of the content of a file.
-func decodeImage(b []byte, capture func(int, []linear.Part) *linear.Image) (*image, error) {
+func decodeImage(b []byte, mark hash.Hash, capture func(int, []linear.Part) *linear.Image) (*image, error) {
 	const sumAt = len(imageMagic)
-	const bodyAt = sumAt + crc32.Size
+	const bodyAt = sumAt + sha256.Size
 	if len(b) < bodyAt+8 || string(b[:sumAt]) != imageMagic {
 		return nil, fmt.Errorf("image: %w", errImageFile)
 	}
-	if crc32.Checksum(b[bodyAt:], castagnoli) != binary.BigEndian.Uint32(b[sumAt:bodyAt]) {
-		return nil, fmt.Errorf("image: %w: the checksum does not fit", errImageFile)
+	_, _ = mark.Write(b[bodyAt:])
+	if !hmac.Equal(mark.Sum(nil), b[sumAt:bodyAt]) {
+		return nil, fmt.Errorf("image: %w", errSeal)
 	}
 	n, rest := binary.LittleEndian.Uint64(b[bodyAt:]), b[bodyAt+8:]
 	var h imageHeader

@@ -18,17 +18,18 @@ import (
 // Images that took long to make are kept on disk, so that another process, or a
 // later one, need not run init again. The name of one is the hash of all that init
 // can depend on: the module as it was rewritten, settings, grants, limits, the level
-// of the log, and the names, sizes and times of the files it may read. What cannot
-// be put into a name keeps an image off the disk: answers from the network, the
-// key-value store, functions of the embedder, and files that changed in the
-// meantime. So do config values, which may be secrets.
+// of the log, the start of the system, since which the stopwatch goes, and the names,
+// sizes and times of the files it may read. What cannot be put into a name keeps an
+// image off the disk: answers from the network, the key-value store, functions of the
+// embedder, the time of day, and files that changed in the meantime. So do config
+// values and settings that the plugin's schema marks as secrets.
 
 const (
 	// imageFolder is the folder of images in the cache directory.
 	imageFolder = "images"
 	// imageFormat is part of the names; a change of what images hold, or of what
 	// host functions answer in init, needs a new one.
-	imageFormat = 1
+	imageFormat = 2
 	// slowInit is how long an init takes that is worth the disk: reading an image
 	// of a few MiB and checking it takes a good part of that.
 	slowInit = 20 * time.Millisecond
@@ -43,7 +44,7 @@ const (
 func (p *Plugin) imageName() string {
 	dir := p.host.imageDir
 	if dir == "" || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
-		len(p.cfg.Config) > 0 || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
+		len(p.cfg.Config) > 0 || p.secret || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
 		return ""
 	}
 	files, ok := fingerprint(p.mounts)
@@ -59,7 +60,7 @@ func (p *Plugin) imageName() string {
 	key, err := json.Marshal([]any{
 		imageFormat, p.module.key.digest, p.module.digest, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
-		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files,
+		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files, bootID(),
 	})
 	if err != nil {
 		return ""
@@ -104,18 +105,18 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	if name == "" {
 		return false
 	}
-	im, err := readImage(name, p.rebuild)
+	im, err := readImage(name, p.host.root.seal, p.rebuild)
 	if err == nil && !p.fits(im) {
 		im.memory.Free()
 		err = errImageFile
 	}
 	if err != nil {
-		if errors.Is(err, errImageFile) {
-			_ = os.Remove(name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			p.host.root.refuse(name, err)
 		}
 		return false
 	}
-	if !p.host.memory.take(im.memory.Held()) {
+	if !p.host.takeMemory(im.memory.Held()) {
 		im.memory.Free()
 		return false
 	}
@@ -172,20 +173,22 @@ func (p *Plugin) preserve(name string, took time.Duration) {
 		p.imageName() != name {
 		return
 	}
-	if err := writeImage(name, p.image); err != nil {
+	if err := writeImage(name, p.host.root.seal, p.image); err != nil {
 		p.log.Debug("image not kept", "error", err)
 		return
 	}
 	prune(filepath.Dir(name), p.host.cfg.ImageCache)
 }
 
-// openImages returns the folder of images, "" if none is to be used.
-func openImages(cfg Config) string {
-	if cfg.CacheDir == "" || cfg.ImageCache < 0 {
+// openImages returns the folder of images of at most size bytes, "" if none is to be
+// used.
+func openImages(root *cacheRoot, size int64) string {
+	if size <= 0 {
 		return ""
 	}
-	dir := filepath.Join(cfg.CacheDir, imageFolder)
-	if os.MkdirAll(dir, 0o700) != nil {
+	dir, err := root.folder(imageFolder)
+	if err != nil {
+		root.log.Warn("images are not kept", "reason", err)
 		return ""
 	}
 	return dir

@@ -49,6 +49,16 @@ func started(t *testing.T, hc host.Config, pc host.PluginConfig) (inits int, f f
 // startedAt is started with a level of the log.
 func startedAt(t *testing.T, level slog.Level, hc host.Config, pc host.PluginConfig) (inits int, f found) {
 	t.Helper()
+	spec, err := counting()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startedOf(t, spec, level, hc, pc)
+}
+
+// startedOf is startedAt for another manifest of the guest.
+func startedOf(t *testing.T, spec *host.Spec, level slog.Level, hc host.Config, pc host.PluginConfig) (inits int, f found) {
+	t.Helper()
 	var log bytes.Buffer
 	hc.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
 	hc.Tokenizer, hc.Portable = pipeline.WordTokenizer(), portable()
@@ -57,7 +67,10 @@ func startedAt(t *testing.T, level slog.Level, hc host.Config, pc host.PluginCon
 		t.Fatal(err)
 	}
 	host.KeepAllImages(h)
-	p := loadCounting(t, h, pc)
+	p, err := h.Load(t.Context(), spec, pc)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if f, err = count(t, p, "q", nil); err != nil {
 		t.Error(err)
 	}
@@ -73,7 +86,7 @@ func startedAt(t *testing.T, level slog.Level, hc host.Config, pc host.PluginCon
 // A second process starts where the first one's init ended.
 func TestImagesOnDisk(t *testing.T) {
 	for _, state := range []string{host.StateReset, host.StateKeep} {
-		hc := host.Config{CacheDir: emptyImages(t)}
+		hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
 		pc := host.PluginConfig{State: state, Settings: map[string]any{"index": 500}}
 		for n, want := range []int{1, 0, 0} {
 			inits, f := started(t, hc, pc)
@@ -96,16 +109,21 @@ func TestImagesOnDisk(t *testing.T) {
 }
 
 func TestImagesThatAreNotKept(t *testing.T) {
+	kept := host.Config{ImageCache: host.DefaultImageCache}
 	for name, tc := range map[string]struct {
 		host   host.Config
 		plugin host.PluginConfig
 	}{
 		"switched off":   {host.Config{ImageCache: -1}, host.PluginConfig{}},
+		"by default":     {host.Config{}, host.PluginConfig{}},
 		"too large":      {host.Config{ImageCache: 1 << 10}, host.PluginConfig{}},
-		"config values":  {host.Config{}, host.PluginConfig{Config: map[string]string{"token": "secret"}}},
-		"deterministic":  {host.Config{}, host.PluginConfig{Deterministic: true}},
-		"fresh":          {host.Config{}, host.PluginConfig{State: host.StateFresh}},
-		"its files open": {host.Config{}, host.PluginConfig{Settings: map[string]any{"open": "/docs/a"}, Grants: host.Grants{Files: []host.FileGrant{{Host: settledFolder(t), Guest: "/docs"}}}}},
+		"config values":  {kept, host.PluginConfig{Config: map[string]string{"token": "secret"}}},
+		"a secret":       {kept, host.PluginConfig{Settings: map[string]any{"token": "hush"}}},
+		"a secret below": {kept, host.PluginConfig{Settings: map[string]any{"login": map[string]string{"password": "hush"}}}},
+		"time of day":    {kept, host.PluginConfig{Settings: map[string]any{"clock": "wall"}}},
+		"deterministic":  {kept, host.PluginConfig{Deterministic: true}},
+		"fresh":          {kept, host.PluginConfig{State: host.StateFresh}},
+		"its files open": {kept, host.PluginConfig{Settings: map[string]any{"open": "/docs/a"}, Grants: host.Grants{Files: []host.FileGrant{{Host: settledFolder(t), Guest: "/docs"}}}}},
 	} {
 		tc.host.CacheDir = emptyImages(t)
 		for range 2 {
@@ -115,6 +133,21 @@ func TestImagesThatAreNotKept(t *testing.T) {
 		}
 		if files := imageFiles(t, tc.host.CacheDir); len(files) != 0 {
 			t.Errorf("%s: %v", name, files)
+		}
+	}
+}
+
+// An author who promises that init makes nothing of the time of day has its image kept.
+func TestImagesOfTimelessInits(t *testing.T) {
+	if _, err := counting(); err != nil {
+		t.Fatal(err)
+	}
+	spec := guestWith(t, "counting", "operations:\n", "operations:\n  init: {timeless: true}\n")
+	hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
+	pc := host.PluginConfig{Settings: map[string]any{"clock": "wall"}}
+	for n, want := range []int{1, 0} {
+		if inits, _ := startedOf(t, spec, slog.LevelInfo, hc, pc); inits != want {
+			t.Errorf("start %d: %d inits, want %d", n, inits, want)
 		}
 	}
 }
@@ -146,7 +179,7 @@ func age(t *testing.T, files ...string) {
 func TestImagesFollowMountedFiles(t *testing.T) {
 	dir := settledFolder(t)
 	file := filepath.Join(dir, "a")
-	hc := host.Config{CacheDir: emptyImages(t)}
+	hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
 	pc := host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs"}}}}
 	starts := func(when string, want int) {
 		t.Helper()
@@ -187,7 +220,7 @@ func TestImagesFollowMountedFiles(t *testing.T) {
 
 // However an image is damaged, init runs again and the image is as it was.
 func TestDamagedImages(t *testing.T) {
-	hc := host.Config{CacheDir: emptyImages(t)}
+	hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
 	started(t, hc, host.PluginConfig{})
 	files := imageFiles(t, hc.CacheDir)
 	if len(files) != 1 {
@@ -213,7 +246,7 @@ func TestDamagedImages(t *testing.T) {
 	if err := os.Remove(files[0]); err != nil {
 		t.Fatal(err)
 	}
-	if makePipe(files[0]) == nil { // nobody waits for who writes into it
+	if host.MakePipe(files[0]) == nil { // nobody waits for who writes into it
 		if inits, _ := started(t, hc, host.PluginConfig{}); inits != 1 {
 			t.Errorf("a pipe: init ran %d times", inits)
 		}
@@ -224,7 +257,7 @@ func TestDamagedImages(t *testing.T) {
 }
 
 func TestImagesOfSeveralProcesses(t *testing.T) {
-	hc := host.Config{CacheDir: emptyImages(t)}
+	hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -265,5 +298,84 @@ func TestPruneRemovesWhatWasUnusedLongest(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || !slices.Equal(left, []string{filepath.Join(dir, "0"), filepath.Join(dir, "2")}) {
 		t.Errorf("left %v, error %v", left, err)
+	}
+}
+
+// No secret gets to the disk, neither with the image nor otherwise.
+func TestSecretsStayOffTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	hc := host.Config{CacheDir: dir, ImageCache: host.DefaultImageCache}
+	hush := func(n int) string { return fmt.Sprintf("hush-%d-%s", n, t.Name()) }
+	for _, pc := range []host.PluginConfig{
+		{Settings: map[string]any{"token": hush(1)}},
+		{Settings: map[string]any{"login": map[string]any{"password": hush(2)}, "index": 10}},
+		{Config: map[string]string{"token": hush(3)}},
+	} {
+		started(t, hc, pc)
+	}
+	started(t, hc, host.PluginConfig{Settings: map[string]any{"clock": "seen-" + t.Name()}}) // no secret
+	seen := false
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte("hush-")) {
+			t.Errorf("%s holds a secret", path)
+		}
+		seen = seen || bytes.Contains(content, []byte("seen-"+t.Name()))
+		return err
+	})
+	if err != nil || !seen {
+		t.Errorf("error %v, what is no secret is found: %t", err, seen)
+	}
+}
+
+// The stopwatch of guests goes on in the next process, but begins anew with the system:
+// an image lasts until then, and only where one start can be told from another.
+func TestImagesEndWithTheSystem(t *testing.T) {
+	hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
+	pc := host.PluginConfig{Settings: map[string]any{"clock": "stopwatch"}}
+	host.OtherBoot(t, "one")
+	for boot, want := range [][2]int{{1, 0}, {1, 0}} {
+		host.OtherBoot(t, fmt.Sprint("boot ", boot))
+		for _, want := range want {
+			if inits, f := started(t, hc, pc); inits != want || f.Calls != 1 {
+				t.Errorf("boot %d: init ran %d times (want %d), finds %+v", boot, inits, want, f)
+			}
+		}
+	}
+	host.OtherBoot(t, "")
+	for range 2 {
+		if inits, _ := started(t, hc, pc); inits != 1 {
+			t.Errorf("unknown start of the system: init ran %d times", inits)
+		}
+	}
+}
+
+func TestSecretSettings(t *testing.T) {
+	for _, tc := range []struct {
+		schema, settings string
+		secret           bool
+	}{
+		{`{"properties": {"a": {"writeOnly": true}}}`, `{"a": "x"}`, true},
+		{`{"properties": {"a": {"writeOnly": true, "default": "x"}}}`, `{}`, false},
+		{`{"properties": {"a": {"writeOnly": true}, "b": {}}}`, `{"b": 1}`, false},
+		{`{"properties": {"a": {"writeOnly": false}}}`, `{"a": "x"}`, false},
+		{`{"properties": {"a": {"properties": {"b": {"writeOnly": true}}}}}`, `{"a": {"b": 1}}`, true},
+		{`{"properties": {"a": {"properties": {"b": {"writeOnly": true}}}}}`, `{"a": {}}`, false},
+		{`{"properties": {"a": {"type": "array", "items": {"writeOnly": true}}}}`, `{"a": []}`, true},
+		{`{"properties": {"a": {"items": {"properties": {"b": {"writeOnly": true}}}}}}`, `{"a": [{}, {"b": 1}]}`, true},
+		{`{"properties": {"a": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"writeOnly": true}}}`, `{"a": "x"}`, true},
+		{`{"properties": {"a": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"writeOnly": true}}}`, `{}`, false},
+		{`{"properties": {"a": {"anyOf": [{"type": "null"}, {"writeOnly": true}]}}}`, `{"a": "x"}`, true},
+		{`{"properties": {"a": {}}, "allOf": [{"properties": {"a": {"writeOnly": true}}}]}`, `{"a": "x"}`, true},
+		{`{"patternProperties": {"_key$": {"writeOnly": true}}}`, `{"api_key": "x"}`, true},
+		{`{"properties": {"properties": {"properties": {"a": {"writeOnly": true}}}}}`, `{"properties": {"a": 1}}`, true},
+		{`{"properties": {"writeOnly": {}}}`, `{"writeOnly": true}`, false},
+	} {
+		if got := host.SecretSettings(t, tc.schema, tc.settings); got != tc.secret {
+			t.Errorf("%s with %s: secret %t", tc.schema, tc.settings, got)
+		}
 	}
 }

@@ -31,6 +31,9 @@ type instance struct {
 	// is what is accounted for it, or for one of those.
 	callStack *callstack.Stack
 	stackHeld int64
+	// stackLeast is what is held of it at least: all that calls can take, where they are
+	// interpreted.
+	stackLeast int64
 	// untended is the fuel used since somebody looked at the stacks.
 	untended int64
 	// files are its descriptors, nil if it cannot change them; blind says why
@@ -38,8 +41,16 @@ type instance struct {
 	files *descriptors
 	blind error
 	live  int
-	// crowded says that the host had no room for memory that was asked for.
-	crowded bool
+	// errno is why a mount refused what the guest just asked for, if wazero has no
+	// name for that.
+	errno wasiErrno
+	// ofSession says that it is a session's.
+	ofSession bool
+	// tables is what is accounted for its tables.
+	tables int64
+	// crowded says that the host had no room for memory that was asked for, overShare that
+	// the plugin had its share of it, futile that nothing idle could make room.
+	crowded, overShare, futile bool
 	// fixed replaces clock and random numbers, nil if they are real.
 	fixed *fixedSources
 	// kernel is the memory of the Extism functions; local is the same, where it
@@ -53,10 +64,12 @@ type instance struct {
 	// stubs are the modules that close circles among them.
 	stubs []api.Module
 	room  room
-	vars  vars
-	http  lastHTTP
-	out   capture
-	state callState
+	// decoded is what the answer of this call takes outside of the guest.
+	decoded int64
+	vars    vars
+	http    lastHTTP
+	out     capture
+	state   callState
 
 	// mailbox is the address of the mailbox, reserved the largest room asked
 	// for.
@@ -66,10 +79,17 @@ type instance struct {
 	document []byte
 	stack    [2]uint64
 
+	// tenant is whom the calls of the instance served, "" if there were none; it is known
+	// where their state is kept.
+	tenant string
+	// halted says that the last call was stopped before the guest returned.
+	halted bool
+
 	// bare says that only the start section has run, and that this instance
 	// serves one call: a program's main, which may end with exit code 0.
 	bare bool
-	// outside says that it asked the network or the key-value store.
+	// outside says that it asked the network or the key-value store, or looked at a
+	// clock that another process may find elsewhere.
 	outside bool
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
@@ -81,7 +101,7 @@ type instance struct {
 	yielded time.Duration
 	// resetTook is how long a reset is expected to take, 0 before the first.
 	resetTook time.Duration
-	// start is the size of the memory after init.
+	// start is the size of the memory that the guest uses after init, in bytes.
 	start uint64
 }
 
@@ -101,19 +121,10 @@ func (in *instance) observe() error {
 	}
 	in.seen = size
 	if !in.lin.Observe(size) {
-		return faultf(abi.ReasonMemory, "no room in the memory of the host for %s more", abi.FormatSize(more))
+		what, remedy := in.noRoom()
+		return &fault{abi.ReasonMemory, fmt.Errorf("%s for %s more", what, abi.FormatSize(more)), remedy}
 	}
 	return nil
-}
-
-// account takes n bytes of the host's memory, or gives back what is negative, and
-// reports whether there was room. A guest may be content with less than was refused.
-func (in *instance) account(n int64) bool {
-	ok := in.plugin.host.memory.change(n)
-	if n > 0 {
-		in.crowded = !ok
-	}
-	return ok
 }
 
 // begin prepares the instance for a call.
@@ -126,7 +137,7 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 func (in *instance) prepare(fuel int64) {
 	in.kernel.Reset()
 	in.out.reset()
-	in.lin.Refused, in.crowded = false, false
+	in.lin.Refused, in.crowded, in.futile = false, false, false
 	if in.denied != nil {
 		in.denied.Set(0)
 	}
@@ -155,7 +166,10 @@ func (in *instance) enter(name string, args ...uint64) error {
 		return err
 	}
 	copy(in.stack[:], args)
-	return fn.CallWithStack(&in.state, in.stack[:])
+	in.halted = true
+	err = fn.CallWithStack(&in.state, in.stack[:])
+	in.halted = err != nil
+	return err
 }
 
 // late is the error of a call that came to its end after its time.
@@ -184,7 +198,7 @@ func (in *instance) function(name string) (api.Function, error) {
 func (in *instance) worn() bool {
 	limit := float64(in.plugin.limits.Memory)
 	start := float64(in.start)
-	return in.calls >= in.plugin.recycleAfter || limit > start && float64(in.mem.Size()) > start+recycleHeadroom*(limit-start)
+	return in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
 }
 
 // close frees the instance. Only its owner calls it, once.
@@ -199,5 +213,6 @@ func (in *instance) close() {
 	in.kernel.Close()
 	in.lin.Free()
 	in.closeStack()
-	in.plugin.host.instances.give(1)
+	in.charge(-in.tables)
+	in.leavePlace()
 }

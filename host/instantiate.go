@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -20,11 +19,16 @@ import (
 // starts it: the start section, _initialize or __wasm_call_ctors, hs_init,
 // anchor_init, all under the limits of init.
 func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
+	return p.startInstance(ctx, false)
+}
+
+// startInstance is newInstance; session says that the instance is one of a session.
+func (p *Plugin) startInstance(ctx context.Context, session bool) (*instance, error) {
 	if p.image != nil {
-		return p.makeInstance(ctx, p.image, p.fromImage)
+		return p.makeInstance(ctx, session, p.image, p.fromImage)
 	}
 	warm := p.state == StateReset && !p.cold
-	in, err := p.makeInstance(ctx, nil, func(in *instance) error {
+	in, err := p.makeInstance(ctx, session, nil, func(in *instance) error {
 		if err := in.begun(); err != nil {
 			return err
 		}
@@ -35,7 +39,7 @@ func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	}
 	in.close() // the next one does without
 	p.cold = true
-	return p.newInstance(ctx)
+	return p.startInstance(ctx, session)
 }
 
 // warmTimeout bounds the warm-up, which may be left out.
@@ -54,7 +58,7 @@ func (in *instance) warmUp(ctx context.Context) error {
 	defer in.state.end()
 	err := in.run(abi.ReserveExport, warmRoom)
 	in.shedStacks()
-	in.start = uint64(in.mem.Size())
+	in.start = uint64(in.size())
 	if err != nil {
 		p.log.Debug("no warm-up", "error", err)
 	}
@@ -67,23 +71,31 @@ const warmRoom = 64 << 10
 // bareInstance makes an instance without running any of its functions but the
 // start section.
 func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
-	return p.makeInstance(ctx, nil, (*instance).begun)
+	return p.makeInstance(ctx, false, nil, (*instance).begun)
 }
 
 // makeInstance instantiates the module, on a memory of the image if that is not
-// nil, and has it prepared for calls.
-func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*instance) error) (*instance, error) {
-	if !p.host.instances.take(1) {
-		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy,
-			err: fmt.Errorf("the host has %d instances, as many as it may", p.host.cfg.MaxInstances), remedy: moreInstances})
+// nil, and has it prepared for calls. Its errors are errNoRoom where the host has none.
+func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, prepare func(*instance) error) (*instance, error) {
+	in := &instance{plugin: p, funcs: map[string]api.Function{}, ofSession: session}
+	if err := p.takePlace(in); err != nil {
+		return nil, p.failure(abi.OpInit, nil, err)
 	}
-	in := &instance{plugin: p, funcs: map[string]api.Function{}}
 	in.newMemory(from)
 	in.openStack()
-	in.state.inst = in
+	in.state.inst, in.state.turn = in, p.account.Turn()
+	if err := in.takeStack(); err != nil {
+		in.closeStack()
+		in.lin.Free()
+		in.leavePlace()
+		return nil, p.failure(abi.OpInit, nil, err)
+	}
 	in.out.limit = int(p.limits.LogBytes)
 	began := time.Now()
 	ctx, err := in.openKernel(ctx)
+	if err == nil {
+		err = in.takeTables()
+	}
 	if err == nil {
 		in.begin(ctx, p.limits.InitTimeout, p.initFuel())
 		defer in.state.end()
@@ -94,13 +106,34 @@ func (p *Plugin) makeInstance(ctx context.Context, from *image, prepare func(*in
 	}
 	if err != nil {
 		perr := p.failure(abi.OpInit, in, &initError{err})
+		if in.crowded {
+			perr.Err = as(errNoRoom, perr.Err)
+		}
 		in.close()
 		return nil, perr
 	}
 	in.shedStacks()
-	in.start = uint64(in.mem.Size())
-	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", from != nil, "took", time.Since(began))
+	in.start = uint64(in.size())
+	took := time.Since(began)
+	if from != nil { // else the guest's own work is most of it, and on the account
+		p.account.Charge(took)
+	}
+	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", from != nil, "took", took)
 	return in, nil
+}
+
+// takeTables accounts for the tables of the instance and of its links, at their largest.
+func (in *instance) takeTables() error {
+	n := in.plugin.spec.tables
+	for _, l := range in.plugin.links {
+		n += l.Spec.tables
+	}
+	if !in.account(n) {
+		what, _ := in.noRoom()
+		return faultf(abi.ReasonMemory, "%s for its tables, %s", what, abi.FormatSize(n))
+	}
+	in.tables = n
+	return nil
 }
 
 // newMemory makes the memory of the instance.
@@ -109,11 +142,20 @@ func (in *instance) newMemory(from *image) {
 	switch {
 	case in.plugin.engine.portable:
 		in.lin, in.foreign = linear.NewForeign(in.account), true
-	case from == nil:
-		in.lin = linear.New(uint64(in.plugin.limits.Memory), in.account)
+	case from == nil || from.memory == nil:
+		in.lin = in.newLinear(in.plugin.spec)
 	default:
 		in.lin, in.filled = in.newShare(from.memory)
 	}
+}
+
+// newLinear makes the memory of a module, which can be of no size where it has none
+// of its own.
+func (in *instance) newLinear(of *Spec) *linear.Memory {
+	if !of.memory {
+		return linear.New(0, in.account)
+	}
+	return linear.New(uint64(in.plugin.limits.Memory), in.account)
 }
 
 // bind has wazero use the memory of the instance, if it is one.
@@ -159,6 +201,10 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	}
 	if p.spec.descriptors {
 		in.files, in.blind = watchDescriptors(in.mod, len(p.mounts), &in.live)
+		if in.errno != wasiOK { // it may go better later, so nothing follows from it
+			in.errno = wasiOK
+			return &fault{code: abi.ReasonBusy, err: errors.New("no file descriptor is left for its mounts"), remedy: moreFiles}
+		}
 	}
 	return in.late()
 }
@@ -184,7 +230,8 @@ func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 // noStart is the fault of an instance that wazero could not make, with what it says.
 func (in *instance) noStart(panicked any) *fault {
 	if in.crowded {
-		return faultf(abi.ReasonMemory, "the host has no room for the memory it starts with")
+		what, _ := in.noRoom()
+		return faultf(abi.ReasonMemory, "%s for the memory it starts with", what)
 	}
 	return faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", panicked)
 }
@@ -193,14 +240,18 @@ func (in *instance) moduleConfig() wazero.ModuleConfig {
 	p := in.plugin
 	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStdout(&in.out).WithStderr(&in.out).
-		WithNanosleep(in.state.sleep).WithFSConfig(fsConfig(p.mounts, &in.live))
+		WithNanosleep(in.state.sleep).WithFSConfig(fsConfig(p.mounts, in))
 	if p.cfg.Deterministic {
 		in.fixed = newFixedSources()
 		return cfg.WithRandSource(in.fixed).
 			WithWalltime(in.fixed.walltime, sys.ClockResolution(time.Millisecond)).
 			WithNanotime(in.fixed.nanotime, sys.ClockResolution(time.Millisecond))
 	}
-	return cfg.WithSysWalltime().WithSysNanotime().WithRandSource(randomSource)
+	cfg = cfg.WithRandSource(randomSource).WithWalltime(in.walltime, sys.ClockResolution(time.Microsecond))
+	if bootID() != "" {
+		return cfg.WithSysNanotime()
+	}
+	return cfg.WithNanotime(in.nanotime, sys.ClockResolution(time.Microsecond))
 }
 
 // initialize runs what starts the guest's language runtime, then the plugin's

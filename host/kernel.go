@@ -65,7 +65,8 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		lin.Free()
 		if in.crowded { // wazero's words for it say nothing
-			err = faultf(abi.ReasonMemory, "the host has no room for the memory of the Extism functions")
+			what, _ := in.noRoom()
+			err = faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
 		}
 		return ctx, err
 	}
@@ -168,7 +169,7 @@ func (e *engine) findKernel(ctx context.Context) {
 			env = append(env, s)
 		}
 	}
-	compiled, err := e.compile(ctx, kernel.Module(env, oldEnvPrefix), 1)
+	compiled, err := e.compile(ctx, kernel.Module(env, oldEnvPrefix))
 	if err != nil {
 		return
 	}

@@ -60,7 +60,6 @@ var largeModules = []struct {
 		`limit exceeded: nesting of blocks in function 0: 20001, allowed 20000`, false},
 	{"100,000 data segments", func() []byte { return segments(100_000) }, nil, "", false},
 	{"more data segments", func() []byte { return segments(100_001) }, host.ErrTooLarge, `limit exceeded: data segments: 100001, allowed 100000`, false},
-	{"3,000 locals and 3,000 loops", slowModule, nil, "", false},
 }
 
 // Modules at the limits of what the host takes load and serve, those beyond are refused,

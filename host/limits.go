@@ -17,9 +17,12 @@ const (
 	// DefaultInitTimeout lets a plugin build an index of tens of thousands of
 	// documents.
 	DefaultInitTimeout = 60 * time.Second
-	// DefaultQueueTimeout is how long a call waits for a free instance: about
-	// one full call of another.
+	// DefaultQueueTimeout is how long a call waits for a free instance, and then for a
+	// free processor: about one full call of another.
 	DefaultQueueTimeout = 2 * time.Second
+	// DefaultIdleTimeout is how long an instance that nobody uses is kept: longer than
+	// the pauses of a conversation mostly are.
+	DefaultIdleTimeout = time.Minute
 	// DefaultFuel is the instructions of one call: several times what compiled
 	// code executes in DefaultTimeout, so it stops only what no clock stops.
 	DefaultFuel = 20_000_000_000
@@ -39,18 +42,37 @@ const (
 	// largest windows in use.
 	DefaultTokens = 1_000_000
 
+	// DefaultRestAfter is how many calls of a plugin fail in a row before it is rested:
+	// one hopeless input that a caller tries three times is not enough.
+	DefaultRestAfter = 5
+	// DefaultRestMost is the longest rest: a plugin that is mended by what lies outside
+	// of it serves again within a minute.
+	DefaultRestMost = time.Minute
+
 	// DefaultKVQuota is the key-value space of a plugin for each tenant, where its
 	// grant states none.
 	DefaultKVQuota = 1 << 20
 	// DefaultKVMemory bounds the key-value stores of a whole host: a thousand full
 	// ones of DefaultKVQuota.
 	DefaultKVMemory = 1 << 30
+	// DefaultFolderQuota is what a folder that a plugin may write to may hold, in bytes,
+	// and DefaultFolderFiles the most files and folders in it, where the grant states
+	// none.
+	DefaultFolderQuota = 64 << 20
+	DefaultFolderFiles = 10_000
 	// DefaultMaxInstances bounds the instances of a whole host; an idle stock
 	// Go guest holds about 4 MiB.
 	DefaultMaxInstances = 256
-	// DefaultHostMemory bounds the linear memory of a whole host.
+	// DefaultHostMemory bounds the memory of the instances of a whole host, where the
+	// control groups of the process leave twice as much; see [MemoryDefault].
 	DefaultHostMemory = 2 << 30
-	// DefaultImageCache bounds the images on disk: a few large indexes.
+	// DefaultLoadMemory bounds what compilations at the same time take: the largest that
+	// is allowed for a small module, three times.
+	DefaultLoadMemory = 1 << 30
+	// DefaultPluginShare is the part of the host's memory that the instances of one
+	// plugin may take together: two of its kind leave the host full, and no one alone.
+	DefaultPluginShare = 0.5
+	// DefaultImageCache is what the command gives images on disk: a few large indexes.
 	DefaultImageCache = 1 << 30
 	// RequestFactor is how far above a default the manifest of a plugin may
 	// ask; only the operator's own configuration goes further.
@@ -68,22 +90,31 @@ const (
 	// maxErrorText bounds the message a guest sets with error_set.
 	maxErrorText = 4 << 10
 	// maxTableSize bounds the tables of a guest, together: they lie outside of its
-	// memory. wazero has no limit, and the largest real table seen has 50,000 elements.
+	// memory, on the account of the host's. wazero has no limit, and the largest real
+	// table seen has 50,000 elements.
 	maxTableSize = 1 << 20
+	// tableElement is what wazero takes for an element of a table, in bytes.
+	tableElement = 8
 	// recycleCalls retires an instance so that slow leaks in guests end; memory
 	// growth retires it much earlier.
 	recycleCalls = 100_000
 	// recycleHeadroom retires an instance whose memory has grown by three
 	// quarters of the room it had after init.
 	recycleHeadroom = 0.75
+	// firstRest is the first rest of a plugin.
+	firstRest = time.Second
 )
 
 // Limits bound one plugin. In a configuration 0 means the default; in
-// [Plugin.Limits] every field is set.
+// [Plugin.Limits] every field is set but LoadMemory and LoadTime.
 type Limits struct {
 	// Timeout bounds one call, InitTimeout start and init, QueueTimeout the
-	// wait for a free instance.
+	// wait for a free instance or for room for one, and that for a free processor before
+	// the call begins.
 	Timeout, InitTimeout, QueueTimeout time.Duration
+	// IdleTimeout is how long an instance is kept that nobody uses. One is always kept,
+	// and as many as MinInstances says. 0: DefaultIdleTimeout.
+	IdleTimeout time.Duration
 	// Fuel is the most instructions of one call, counted by static weight. Init
 	// has as much per unit of its longer time.
 	Fuel int64
@@ -99,14 +130,29 @@ type Limits struct {
 	// MinInstances are made ahead and kept, so that as many calls at once find
 	// one. 0: they are made when they are needed. At most Instances.
 	MinInstances int
+	// RestAfter is how many calls fail in a row, by timeout, fuel, memory, trap, exit,
+	// an output that is invalid or too large, or a failed init, before the plugin is
+	// rested: for a second at first, and for twice as long, up to RestMost, whenever it
+	// fails again right after. Meanwhile its calls fail with the reason rested. 0:
+	// DefaultRestAfter. Negative: it never is rested.
+	RestAfter int
+	// RestMost is the longest rest. 0: DefaultRestMost.
+	RestMost time.Duration
+	// LoadMemory and LoadTime are the most that loading the module may take by its
+	// estimate, in bytes and in time of one processor. 0: 300 MiB and 20 bytes for each
+	// byte of its code; 5 s, or 1.3 s for each MiB of its code where that is more.
+	LoadMemory int64
+	LoadTime   time.Duration
 }
 
 func builtinLimits() Limits {
 	return Limits{
 		Timeout: DefaultTimeout, InitTimeout: DefaultInitTimeout, QueueTimeout: DefaultQueueTimeout,
-		Fuel: DefaultFuel, Memory: DefaultMemory, Input: DefaultInput, Output: DefaultOutput,
+		IdleTimeout: DefaultIdleTimeout,
+		Fuel:        DefaultFuel, Memory: DefaultMemory, Input: DefaultInput, Output: DefaultOutput,
 		LogBytes: DefaultLogBytes, HTTPBody: DefaultHTTPBody,
 		Items: DefaultItems, Tokens: DefaultTokens, Instances: runtime.GOMAXPROCS(0),
+		RestAfter: DefaultRestAfter, RestMost: DefaultRestMost,
 	}
 }
 
@@ -114,12 +160,14 @@ func builtinLimits() Limits {
 func (l Limits) or(d Limits) Limits {
 	return Limits{
 		Timeout: pick(l.Timeout, d.Timeout), InitTimeout: pick(l.InitTimeout, d.InitTimeout),
-		QueueTimeout: pick(l.QueueTimeout, d.QueueTimeout),
-		Fuel:         pick(l.Fuel, d.Fuel), Memory: pick(l.Memory, d.Memory),
+		QueueTimeout: pick(l.QueueTimeout, d.QueueTimeout), IdleTimeout: pick(l.IdleTimeout, d.IdleTimeout),
+		Fuel: pick(l.Fuel, d.Fuel), Memory: pick(l.Memory, d.Memory),
 		Input: pick(l.Input, d.Input), Output: pick(l.Output, d.Output),
 		LogBytes: pick(l.LogBytes, d.LogBytes), HTTPBody: pick(l.HTTPBody, d.HTTPBody),
 		Items: pick(l.Items, d.Items), Tokens: pick(l.Tokens, d.Tokens), Instances: pick(l.Instances, d.Instances),
 		MinInstances: pick(l.MinInstances, d.MinInstances),
+		RestAfter:    pick(l.RestAfter, d.RestAfter), RestMost: pick(l.RestMost, d.RestMost),
+		LoadMemory: pick(l.LoadMemory, d.LoadMemory), LoadTime: pick(l.LoadTime, d.LoadTime),
 	}
 }
 
@@ -137,10 +185,11 @@ func (l Limits) check() error {
 		v    int64
 	}{
 		{"timeout", int64(l.Timeout)}, {"init_timeout", int64(l.InitTimeout)}, {"queue_timeout", int64(l.QueueTimeout)},
+		{"idle_timeout", int64(l.IdleTimeout)},
 		{"fuel", l.Fuel}, {"memory", l.Memory}, {"input", l.Input}, {"output", l.Output},
 		{"log_bytes", l.LogBytes}, {"http_body", l.HTTPBody},
 		{"items", int64(l.Items)}, {"tokens", int64(l.Tokens)}, {"instances", int64(l.Instances)},
-		{"min_instances", int64(l.MinInstances)},
+		{"min_instances", int64(l.MinInstances)}, {"rest_most", int64(l.RestMost)}, {"load_memory", l.LoadMemory}, {"load_time", int64(l.LoadTime)},
 	} {
 		if f.v < 0 {
 			return fmt.Errorf("limit %s %d: %w (want 0 for the default, or more)", f.name, f.v, ErrConfig)

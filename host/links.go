@@ -30,6 +30,8 @@ type linked struct {
 	// circle stands for the link towards those that are made before it, nil if
 	// there are none.
 	circle *circle
+	// lends says that another module imports the memory from it.
+	lends bool
 }
 
 // CheckLinks refuses imports and links that [Host.Load] would refuse for a module, on a
@@ -74,8 +76,7 @@ func (p *Plugin) checkLinks() error {
 			return fmt.Errorf("link %q: %w: nothing imports from it (give it the name that the import has)", l.Name, ErrConfig)
 		}
 	}
-	p.orderLinks(byName)
-	return nil
+	return p.orderLinks(byName)
 }
 
 // offersWASI reports whether the plugin has the functions of WASI.
@@ -88,13 +89,19 @@ func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 	for _, im := range spec.imports {
 		var have string
 		link := links[im.Module]
+		if im.Kind == wasmbin.KindMemory {
+			if err := p.needsMemory(im, link); err != nil {
+				return err
+			}
+			continue
+		}
 		f := p.host.function(im.Module, im.Name)
 		switch sig, ok := offered(im.Module, im.Name); {
 		case link != nil && link.exports[im.Name]:
 			have = link.types[im.Name].String()
 		case link != nil:
 			return fmt.Errorf("import %q of module %q: %w (the linked module exports %s)",
-				oneLine(im.Name), oneLine(im.Module), ErrImport, orNothing(link.exportNames()))
+				oneLine(im.Name), oneLine(im.Module), ErrImport, orNothing(sortedNames(link.types)))
 		case ok:
 			have = sig.String()
 		case f != nil:
@@ -107,6 +114,41 @@ func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 		}
 	}
 	return nil
+}
+
+// needsMemory checks the import of a memory, which only a link offers.
+func (p *Plugin) needsMemory(im wasmbin.Import, link *Spec) error {
+	name, module := oneLine(im.Name), oneLine(im.Module)
+	if link == nil {
+		return fmt.Errorf("import memory %q of module %q: %w (link a module that exports it: links: {%s: PLUGIN} of the instance, or --link %s=FILE.wasm of plugin call; "+
+			"or define the memory in the module)", name, module, ErrImport, module, module)
+	}
+	have, ok := link.memories[im.Name]
+	if !ok {
+		return fmt.Errorf("import memory %q of module %q: %w (of memories the linked module exports %s)",
+			name, module, ErrImport, orNothing(sortedNames(link.memories)))
+	}
+	if want := im.Memory; have.Min < want.Min || mostPages(have) > mostPages(want) {
+		return fmt.Errorf("import memory %q of module %q has %s: %w (the linked module has %s: it needs at least the pages and at most the maximum of the import)",
+			name, module, pages(want), ErrSignature, pages(have))
+	}
+	return nil
+}
+
+// mostPages is the most a memory of these limits can grow to, in pages.
+func mostPages(l wasmbin.Limits) uint64 {
+	if l.HasMax {
+		return l.Max
+	}
+	return wasmbin.MaxPages
+}
+
+// pages describes the limits of a memory.
+func pages(l wasmbin.Limits) string {
+	if l.HasMax {
+		return fmt.Sprintf("%d to %d pages", l.Min, l.Max)
+	}
+	return fmt.Sprintf("%d pages and no maximum", l.Min)
 }
 
 // offerHint says how an import that nothing offers can be offered: which name was
@@ -143,10 +185,20 @@ func (s *Spec) importsFrom(module string) bool {
 	return slices.ContainsFunc(s.imports, func(im wasmbin.Import) bool { return im.Module == module })
 }
 
-// exportNames are the functions that others can import, sorted.
-func (s *Spec) exportNames() []string {
+// borrowsFrom is the module that the memory is imported from, "" if it is not.
+func (s *Spec) borrowsFrom() string {
+	for _, im := range s.imports {
+		if im.Kind == wasmbin.KindMemory {
+			return im.Module
+		}
+	}
+	return ""
+}
+
+// sortedNames are the names of exports that others can import.
+func sortedNames[T any](exports map[string]T) []string {
 	var names []string
-	for name := range s.types {
+	for name := range exports {
 		names = append(names, oneLine(name))
 	}
 	slices.Sort(names)
@@ -165,31 +217,57 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// orderLinks sorts the links so that each comes after those it imports from,
-// but for those that import from it, too, for which it has a circle.
-func (p *Plugin) orderLinks(byName map[string]*Spec) {
-	links := map[string]*linked{}
-	var visit func(name string)
-	visit = func(name string) {
+// orderLinks sorts the links so that each comes after those it imports from, but for
+// functions of those that import from it, too, for which it has a circle. A memory is
+// there before whoever imports it.
+func (p *Plugin) orderLinks(byName map[string]*Spec) error {
+	links, circles := map[string]*linked{}, map[string]*circle{}
+	begun := func(name string) bool { return links[name] != nil && !slices.Contains(p.links, links[name]) }
+	// waits reports whether a link can only be made after one that is begun, whose
+	// memory it imports, maybe by way of others.
+	waits := func(name string) bool {
+		for range byName {
+			if name = byName[name].borrowsFrom(); byName[name] == nil || links[name] != nil {
+				return begun(name)
+			}
+		}
+		return false
+	}
+	var visit func(name string) error
+	visit = func(name string) error {
 		l := &linked{Link: Link{name, byName[name]}}
 		links[name] = l
 		for _, im := range l.Spec.imports {
-			other := links[im.Module]
+			memory := im.Kind == wasmbin.KindMemory
 			switch {
-			case byName[im.Module] == nil:
-			case other == nil:
-				visit(im.Module)
-			case !slices.Contains(p.links, other): // on the way
-				other.circle = &circle{}
+			case byName[im.Module] == nil || links[im.Module] != nil && !begun(im.Module):
+			case links[im.Module] == nil && (memory || !waits(im.Module)):
+				if err := visit(im.Module); err != nil {
+					return err
+				}
+			case memory:
+				return fmt.Errorf("link %q: import memory %q of module %q: %w (that one's memory comes from this link in turn: one of them has to define it)",
+					name, oneLine(im.Name), oneLine(im.Module), ErrImport)
+			default:
+				circles[im.Module] = &circle{}
 			}
 		}
 		p.links = append(p.links, l)
+		return nil
 	}
 	for _, l := range p.cfg.Links {
 		if links[l.Name] == nil {
-			visit(l.Name)
+			if err := visit(l.Name); err != nil {
+				return err
+			}
 		}
 	}
+	for _, l := range p.links {
+		l.circle = circles[l.Name]
+		borrows := func(o *linked) bool { return o.Spec.borrowsFrom() == l.Name }
+		l.lends = p.spec.borrowsFrom() == l.Name || slices.ContainsFunc(p.links, borrows)
+	}
+	return nil
 }
 
 // usesKernel reports whether the plugin or a link of it imports functions of
@@ -208,7 +286,7 @@ func (s *Spec) linkable() bool {
 func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 	for _, l := range p.links {
 		var err error
-		if l.module, _, err = p.host.module(ctx, p.name+"/"+l.Name, l.Spec, kind, p.limits.Memory); err != nil {
+		if l.module, err = p.host.module(ctx, p.name+"/"+l.Name, l.Spec, kind, p.limits); err != nil {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
@@ -284,11 +362,11 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 // openLink makes the instance of one link, on a memory of the image if there is
 // one.
 func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*part, error) {
-	m := &part{}
+	m := &part{lent: l.lends}
 	if from != nil && from.memory != nil {
 		m.lin, m.filled = in.newShare(from.memory)
 	} else {
-		m.lin = linear.New(uint64(in.plugin.limits.Memory), in.account)
+		m.lin = in.newLinear(l.Spec)
 	}
 	in.members = append(in.members, m)
 	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: m.lin, room: &in.room})
@@ -299,12 +377,10 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 	if err := m.find(l.module); err != nil {
 		return nil, err
 	}
-	if from == nil {
-		if err := m.writeData(l.module); err != nil {
-			return nil, err
-		}
+	if from != nil { // whoever imports the memory may have data in what it grew by
+		return m, m.grow(from)
 	}
-	return m, nil
+	return m, m.writeData(l.module)
 }
 
 // startLink runs what a link has to run before it is called.

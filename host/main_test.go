@@ -26,7 +26,11 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	cacheDir = dir
+	cacheDir = filepath.Join(dir, "cache")
+	// The key of the cache lies here, not in the folder of who runs the tests.
+	if err := os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	if code == 0 {
@@ -52,8 +56,8 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 		cfg.CacheDir = cacheDir
 	}
 	cfg.Portable = cfg.Portable || portable()
-	if cfg.ImageCache == 0 { // images of other tests would spare an init that a test counts
-		cfg.ImageCache = -1
+	if cfg.DefaultLimits.RestAfter == 0 { // most tests have plugins fail on purpose
+		cfg.DefaultLimits.RestAfter = -1
 	}
 	if cfg.Tokenizer == nil {
 		cfg.Tokenizer = pipeline.WordTokenizer()

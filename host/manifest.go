@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -39,7 +38,7 @@ func (r *specReader) manifest(side []byte) error {
 		}
 		from = fromSide
 		if embedded {
-			if err := narrows(own, m); err != nil {
+			if err := narrow(own, m); err != nil {
 				return as(ErrManifest, fmt.Errorf("plugin.yaml: %w (it may only narrow the manifest in the module)", err))
 			}
 		}
@@ -54,6 +53,9 @@ func (r *specReader) ownManifest() (*abi.Manifest, bool, error) {
 	section, ok := r.info.Custom(abi.ManifestSection)
 	if !ok {
 		return nil, false, nil
+	}
+	if n := r.info.CountCustom(abi.ManifestSection); n > 1 {
+		return nil, true, as(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, abi.ManifestSection))
 	}
 	m, err := abi.ParseManifest(section)
 	if err != nil {
@@ -93,8 +95,17 @@ func parseSide(side []byte) (*abi.Manifest, error) {
 	return m, nil
 }
 
-// yamlToJSON turns one YAML document into JSON.
+// maxYAML bounds what is read as YAML, which takes about a microsecond for each byte.
+const maxYAML = 128 << 10
+
+// yamlToJSON turns one YAML document into JSON. JSON, which may be longer, stays as it is.
 func yamlToJSON(doc []byte) ([]byte, error) {
+	if len(doc) > maxYAML {
+		if !json.Valid(doc) {
+			return nil, fmt.Errorf("has %d bytes of YAML (want at most %d; write it as JSON)", len(doc), maxYAML)
+		}
+		return doc, nil
+	}
 	dec := yaml.NewDecoder(strings.NewReader(string(doc)))
 	var v any
 	if err := dec.Decode(&v); err != nil {
@@ -116,68 +127,4 @@ func yamlToJSON(doc []byte) ([]byte, error) {
 		return nil, fmt.Errorf("not expressible as JSON: %w (want text keys)", err)
 	}
 	return out, nil
-}
-
-// narrows checks that side promises and asks for no more than own.
-func narrows(own, side *abi.Manifest) error {
-	if side.Name != own.Name || side.Version != own.Version {
-		return fmt.Errorf("is for %s %s, the module is %s %s", side.Name, side.Version, own.Name, own.Version)
-	}
-	for op := range side.Operations {
-		if _, ok := own.Operations[op]; !ok {
-			return fmt.Errorf("operation %q is not the module's", op)
-		}
-		if extra := side.Reads(op) &^ own.Reads(op); extra != 0 {
-			return fmt.Errorf("operation %q reads %s, which the module does not ask for", op, extra)
-		}
-		if extra := side.Writes(op) &^ own.Writes(op); extra != 0 {
-			return fmt.Errorf("operation %q writes %s, which the module does not ask for", op, extra)
-		}
-		if limit := own.Operations[op].MaxPriority; limit > 0 && (side.Operations[op].MaxPriority > limit || side.Operations[op].MaxPriority == 0) {
-			return fmt.Errorf("operation %q has max_priority %d, the module %d", op, side.Operations[op].MaxPriority, limit)
-		}
-	}
-	for _, p := range side.Permissions {
-		if !slices.ContainsFunc(own.Permissions, func(o abi.Permission) bool { return within(p, o) }) {
-			return fmt.Errorf("permission %q is not the module's", p.Kind)
-		}
-	}
-	return nil
-}
-
-// within reports whether permission p asks for no more than o.
-func within(p, o abi.Permission) bool {
-	if p.Kind != o.Kind || p.Guest != o.Guest || p.Service != o.Service {
-		return false
-	}
-	if p.Mode == ModeRW && o.Mode != ModeRW {
-		return false
-	}
-	for _, h := range p.Hosts {
-		if !slices.ContainsFunc(o.Hosts, func(pattern string) bool { return h == pattern || hostMatches(pattern, h) }) {
-			return false
-		}
-	}
-	for _, m := range p.Methods {
-		if len(o.Methods) > 0 && !slices.Contains(o.Methods, m) {
-			return false
-		}
-	}
-	return quotaOf(p) <= quotaOf(o)
-}
-
-// quotaOf is the number of bytes a kv permission asks for; manifests that do
-// not parse are refused before.
-func quotaOf(p abi.Permission) int64 {
-	if p.Kind != permKV {
-		return 0
-	}
-	if p.Quota == "" {
-		return DefaultKVQuota
-	}
-	n, err := abi.ParseSize(p.Quota)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -31,95 +31,29 @@ type moduleKey struct {
 type module struct {
 	key      moduleKey
 	compiled wazero.CompiledModule
+	engine   *engine
 	// digest identifies the module and how it was rewritten; open is how the host
 	// reaches the state of its instances.
 	digest [sha256.Size]byte
 	open   *wasmbin.Prepared
 	// segments are the data segments that are left to the host.
 	segments func() (wasmbin.Data, error)
+	// memory says that it has a memory of its own.
+	memory bool
 	// elements are those of its tables, nil where wazero fills them.
 	elements *tables.Elements
-	users    int
+	// users is guarded by Host.mu.
+	users int
 	// discards says that its machine code can be given back, instances how many there
 	// are that could run it.
 	discards  bool
 	instances atomic.Int64
 }
 
-// module returns the compiled module of a spec, compiling it if no other plugin
-// uses it.
-func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string, memory int64) (*module, *engine, error) {
-	h.loading.RLock()
-	defer h.loading.RUnlock()
-	e, err := h.engine(ctx, kind)
-	if err != nil {
-		return nil, nil, err
-	}
-	e.settling.Lock()
-	if spec.linkable() {
-		e.findKernel(ctx)
-	}
-	e.settling.Unlock()
-	key := moduleKey{digest: spec.source.digest, engine: kind}
-	if h.cfg.Portable {
-		key.pages = uint32(memory / wasmPage)
-	}
-	m, made, err := h.share(ctx, key)
-	if m != nil || err != nil {
-		return m, e, err
-	}
-	defer made()
-	if m, err = h.compile(ctx, e, name, spec, key); err != nil {
-		return nil, nil, err
-	}
-	m.key, m.discards = key, e.discards
-	if e.fills {
-		m.elements = tables.Take(m.compiled)
-	}
-	h.mu.Lock()
-	h.modules[key] = m
-	h.mu.Unlock()
-	return m, e, nil
-}
-
-// share returns a module that another plugin uses, or makes right now. If there is
-// none, the caller must make it, and call made then.
-func (h *Host) share(ctx context.Context, key moduleKey) (m *module, made func(), err error) {
-	for {
-		h.mu.Lock()
-		if m := h.modules[key]; m != nil {
-			m.users++
-			h.mu.Unlock()
-			return m, nil, nil
-		}
-		wait := h.making[key]
-		if wait == nil {
-			done := make(chan struct{})
-			h.making[key] = done
-			h.mu.Unlock()
-			return nil, func() {
-				h.mu.Lock()
-				delete(h.making, key)
-				h.mu.Unlock()
-				close(done)
-			}, nil
-		}
-		h.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
-		}
-	}
-}
-
 // compile makes a module of what the cache has, or meters and compiles it, and tells
 // who wants to know.
 func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, key moduleKey) (*module, error) {
-	var bounds wasmbin.Bounds
-	if key.engine == EngineInterpreter {
-		bounds = wasmbin.InterpreterBounds()
-	}
+	bounds := boundsOf(key.engine)
 	if h.cfg.OnCompile != nil {
 		begin := time.Now()
 		h.cfg.OnCompile(name, false, 0)
@@ -156,9 +90,9 @@ func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte)
 	return open, err
 }
 
-// newModule is a compiled module with one user.
+// newModule is a compiled module that nobody uses yet.
 func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byte, open *wasmbin.Prepared) *module {
-	m := &module{compiled: compiled, digest: code, open: open, users: 1}
+	m := &module{compiled: compiled, digest: code, open: open, memory: spec.memory}
 	m.segments = sync.OnceValues(func() (wasmbin.Data, error) {
 		if !open.Lifted || open.Data.Len() > 0 {
 			return open.Data, nil
@@ -172,21 +106,24 @@ func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byt
 	return m
 }
 
-// compileAnew meters and compiles a module. One is compiled at a time: each takes all
-// processors.
+// boundsOf are the bounds that guard an engine.
+func boundsOf(engine string) (b wasmbin.Bounds) {
+	if engine == EngineInterpreter {
+		return wasmbin.InterpreterBounds()
+	}
+	return b
+}
+
+// compileAnew meters and compiles a module, when there is room for that.
 func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte, shell []byte) (*module, error) {
-	select {
-	case h.compiling <- struct{}{}:
-		defer func() { <-h.compiling }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for another compilation: %w", ctx.Err())
+	wait, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(h.life, func() { cancel(fmt.Errorf("host: %w", ErrClosed)) })()
+	leave, err := h.room.enter(wait, spec.LoadEstimate(e.kind).Memory)
+	if err != nil {
+		return nil, err
 	}
-	h.mu.Lock()
-	closed := h.closed
-	h.mu.Unlock()
-	if closed {
-		return nil, fmt.Errorf("host: %w", ErrClosed)
-	}
+	defer leave()
 	wasm, err := spec.source.bytes()
 	if err != nil {
 		return nil, err
@@ -198,11 +135,8 @@ func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin
 	case err != nil:
 		return nil, as(ErrNotWasm, err)
 	}
-	compiled, err := e.build(ctx, code, open.Wasm, shell, h.cfg.CompileWorkers)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("compile: %w", ctx.Err())
-	case err != nil:
+	compiled, err := e.build(ctx, code, open.Wasm, shell)
+	if err != nil {
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
 	open.Wasm = nil // compiled, and of no more use

@@ -50,7 +50,7 @@ var movers = []struct {
 
 func newMover(tb testing.TB, kind string, portable bool) *mover {
 	tb.Helper()
-	e, err := newEngine(context.Background(), kind, "", portable, nil)
+	e, err := newEngine(context.Background(), kind, nil, portable, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -40,18 +42,27 @@ func (c *callState) nested(ctx context.Context) (context.Context, *nest) {
 	return context.WithValue(ctx, nestKey{}, n), n
 }
 
-// admit refuses a call of a plugin that lies too deep, or that would wait for
-// an instance although all are lent.
-func (n *nest) admit(p *Plugin) error {
-	switch {
-	case n == nil:
-		return nil
-	case n.depth > maxNested:
-		return &fault{code: abi.ReasonDenied, remedy: noRemedy, err: fmt.Errorf("the call lies more than %d deep within others", maxNested)}
-	case p.pool.exhausted():
-		return faultf(abi.ReasonBusy, "no instance is free for a call within a call")
+// nestedWait is how long a call within a call waits for an instance before it looks again
+// whether all are lent. Others may have taken the one that was free.
+const nestedWait = 5 * time.Millisecond
+
+// lend lends an instance to a call within a call. It refuses one that lies too deep, or
+// that would wait although all instances are lent.
+func (n *nest) lend(ctx context.Context, p *Plugin) (*instance, error) {
+	if n.depth > maxNested {
+		return nil, n.tooDeep()
 	}
-	return nil
+	for began := clock(); !p.pool.exhausted(); {
+		in, err := p.pool.get(ctx, min(nestedWait, p.limits.QueueTimeout))
+		if !errors.Is(err, errBusy) || clock()-began >= p.limits.QueueTimeout {
+			return in, err
+		}
+	}
+	return nil, faultf(abi.ReasonBusy, "no instance is free for a call within a call")
+}
+
+func (*nest) tooDeep() *fault {
+	return &fault{code: abi.ReasonDenied, remedy: noRemedy, err: fmt.Errorf("the call lies more than %d deep within others", maxNested)}
 }
 
 // account takes the fuel of a call that is over from the call it lies in, which reports

@@ -2,6 +2,8 @@ package host_test
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,12 +15,11 @@ import (
 func loadNesting(t *testing.T, limits host.Limits, again func(ctx context.Context, p *host.Plugin, depth int) error) *host.Plugin {
 	t.Helper()
 	var p *host.Plugin
-	depth := 0
+	var depth atomic.Int32
 	h := newHost(t, host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
 		func(ctx context.Context, _ []byte) ([]byte, error) {
-			depth++
-			defer func() { depth-- }()
-			return nil, again(ctx, p, depth)
+			defer depth.Add(-1)
+			return nil, again(ctx, p, int(depth.Add(1)))
 		})}})
 	p = load(t, h, "calls-in-start", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}, Limits: limits})
 	return p
@@ -66,3 +67,33 @@ func TestNestedFuel(t *testing.T) {
 	_, err = p.Call(t.Context(), "again", nil)
 	checkReason(t, err, abi.ReasonFuel)
 }
+
+// Calls within calls that ask for the same last instance at once do not wait for those that
+// wait for them.
+func TestNestedCallsAtOnce(t *testing.T) {
+	for range 20 {
+		p := loadNesting(t, host.Limits{Instances: 3, QueueTimeout: time.Minute, Timeout: time.Minute}, func(ctx context.Context, p *host.Plugin, _ int) error {
+			if ctx.Value(inner{}) != nil { // holds its instance until its neighbours have asked
+				time.Sleep(20 * time.Millisecond)
+				return nil
+			}
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() { _, _ = p.Call(context.WithValue(ctx, inner{}, true), "again", nil) })
+			}
+			all.Wait()
+			return nil
+		})
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { _, _ = p.Call(t.Context(), "again", nil) })
+		}
+		all.Wait()
+		if took := time.Since(began); took > 20*time.Second {
+			t.Fatalf("took %v", took)
+		}
+	}
+}
+
+type inner struct{}

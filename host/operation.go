@@ -193,22 +193,35 @@ func (o *operation) setGrant(opts StepOptions) error {
 	return nil
 }
 
-// call lends an instance to f.
-func (o *operation) call(ctx context.Context, f func(*instance) error) error {
-	return o.plugin.with(ctx, o.name, o.step, o.timeout, f)
+// call lends an instance to f. What f decodes is accounted for in r.
+func (o *operation) call(ctx context.Context, r *receipt, f func(*instance) error) error {
+	return o.callWithin(ctx, o.timeout, r, f)
+}
+
+// callWithin is call within a time of its own.
+func (o *operation) callWithin(ctx context.Context, timeout time.Duration, r *receipt, f func(*instance) error) error {
+	return o.plugin.with(ctx, o.name, o.step, timeout, func(in *instance) error {
+		defer r.take(in)
+		return f(in)
+	})
+}
+
+// bounds are what the answer to a request with so many rows is decoded within.
+func (o *operation) bounds(in *instance, rows int) abi.Bounds {
+	return abi.Bounds{Rows: rows, Writes: o.grant.Writes, MaxItems: o.grant.MaxItems, Meter: in}
 }
 
 // changes asks the guest for its changes to rows. nil means no change. They are
-// checked.
-func (o *operation) changes(ctx context.Context, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
+// checked. The caller is done with r when it has applied them.
+func (o *operation) changes(ctx context.Context, r *receipt, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
 	var c *abi.Changes
 	n := 0
 	if rows != nil {
 		n = rows.Len()
 	}
 	env.Settings = o.settings
-	err := o.call(ctx, func(in *instance) (err error) {
-		if c, err = in.changesOf(o.spec, o.lane, rows, o.reads, env); err != nil || c == nil {
+	err := o.call(ctx, r, func(in *instance) (err error) {
+		if c, err = in.changesOf(o.spec, o.lane, rows, o.reads, env, o.bounds(in, n)); err != nil || c == nil {
 			return err
 		}
 		return o.check(c, n)
@@ -238,26 +251,39 @@ func (o *operation) ask(ctx context.Context, request, reply any) (changed bool, 
 	if err != nil {
 		return false, o.refuse(&fault{code: abi.ReasonInputTooLarge, err: fmt.Errorf("encode %T: %w", request, err)})
 	}
-	err = o.call(ctx, func(in *instance) error {
-		changed, err = in.reply(o.op, doc, reply)
-		return err
-	})
-	return changed, err
+	rows := 0
+	if texts, ok := request.(abi.CountRequest); ok {
+		rows = len(texts.Texts)
+	}
+	var r receipt
+	defer r.done(o.plugin)
+	return o.send(ctx, &r, doc, rows, reply)
 }
 
-// askItems is ask with an ItemsRequest.
-func (o *operation) askItems(ctx context.Context, v *rowView, env *abi.Envelope, reply any) (changed bool, err error) {
+// askItems is ask with an ItemsRequest. The caller is done with r when it has used the
+// reply.
+func (o *operation) askItems(ctx context.Context, r *receipt, v *rowView, env *abi.Envelope, reply any) (changed bool, err error) {
 	env.Settings = o.settings
 	var rows abi.Rows
+	n := 0
 	if v != nil {
-		rows = v
+		rows, n = v, v.Len()
 	}
 	doc, err := abi.AppendItemsRequest(nil, rows, o.reads, env)
 	if err != nil {
 		return false, o.refuse(&fault{code: abi.ReasonInputTooLarge, err: err})
 	}
-	err = o.call(ctx, func(in *instance) error {
-		changed, err = in.reply(o.op, doc, reply)
+	return o.send(ctx, r, doc, n, reply)
+}
+
+// send sends a document about so many rows and decodes the reply, if one is wanted.
+func (o *operation) send(ctx context.Context, r *receipt, doc []byte, rows int, reply any) (changed bool, err error) {
+	err = o.call(ctx, r, func(in *instance) (err error) {
+		var decode func([]byte) error
+		if reply != nil {
+			decode = func(out []byte) error { return abi.DecodeReplyWithin(out, reply, o.bounds(in, rows)) }
+		}
+		changed, err = in.answered(o.op.JSONExport(), doc, decode)
 		return err
 	})
 	return changed, err

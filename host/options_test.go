@@ -75,9 +75,11 @@ func TestPluginConfigRefused(t *testing.T) {
 			`grants.files[0]: mode "w": invalid configuration (want ro or rw)`},
 		{"http without hosts", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{}}}, `grants.http: no hosts: invalid configuration (name at least one)`},
 		{"http host", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"*"}}}},
-			`grants.http.hosts: host "*": invalid configuration (want a host name without scheme and port, such as api.example.com or *.example.com, or an IP address)`},
-		{"http port", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"example.com:443"}}}},
-			`grants.http.hosts: host "example.com:443": invalid configuration (want a host name without scheme and port`},
+			`grants.http.hosts: host "*": invalid configuration (want a host, with http:// before it for plain http`},
+		{"http path", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"https://example.com/"}}}},
+			`grants.http.hosts: host "https://example.com/": invalid configuration (want a host, `},
+		{"http method", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"example.com"}, Methods: []string{"GET, POST"}}}},
+			`grants.http.methods: "GET, POST": invalid configuration (want a method, such as GET)`},
 		{"service", host.PluginConfig{Grants: host.Grants{Services: []string{"count"}}}, `grants.services "count": invalid configuration (want count_tokens)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -17,9 +17,13 @@ import (
 // has: its memory and its globals.
 type part struct {
 	mod api.Module
-	// mem is nil where the module has no memory; lin is there all the same.
-	mem api.Memory
-	lin *linear.Memory
+	// mem is the memory that the module uses, nil where it has none. borrowed says that
+	// it is that of another part, which captures and restores it; lent says that others
+	// use this one's. lin is there all the same.
+	mem      api.Memory
+	borrowed bool
+	lent     bool
+	lin      *linear.Memory
 	// filled says that the memory held the image from the start.
 	filled  bool
 	fuel    api.MutableGlobal
@@ -32,7 +36,7 @@ type vector struct{ get, set api.Function }
 
 // partImage is the state of a part after init. It does not change.
 type partImage struct {
-	// memory is nil where the module has none.
+	// memory is nil where the module has none of its own.
 	memory  *linear.Image
 	globals []uint64
 	vectors [][2]uint64
@@ -41,7 +45,7 @@ type partImage struct {
 // find finds memory, fuel counter and mutable globals of the module.
 func (m *part) find(of *module) error {
 	if mem := m.mod.Memory(); mem != nil && !reflect.ValueOf(mem).IsNil() { // wazero's is a nil pointer where there is none
-		m.mem = mem
+		m.mem, m.borrowed = mem, !of.memory
 	}
 	var ok bool
 	if m.fuel, ok = m.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal); !ok {
@@ -62,6 +66,14 @@ func (m *part) find(of *module) error {
 		m.vectors = append(m.vectors, v)
 	}
 	return nil
+}
+
+// size is that of the memory that the module uses, in bytes, 0 where there is none.
+func (m *part) size() uint32 {
+	if m.mem == nil {
+		return 0
+	}
+	return m.mem.Size()
 }
 
 // content is a view of the whole memory, nil where there is none.
@@ -99,7 +111,7 @@ func (m *part) capture(memory func([]byte) *linear.Image) (*partImage, error) {
 		}
 		im.vectors = append(im.vectors, value)
 	}
-	if m.mem != nil {
+	if m.mem != nil && !m.borrowed {
 		im.memory = memory(m.content())
 	}
 	return im, nil
@@ -123,7 +135,7 @@ func (m *part) grow(im *partImage) error {
 func (m *part) fill(im *partImage, of *module) error {
 	switch {
 	case im.memory == nil:
-	case !of.open.Lifted: // the engine has written data over the image
+	case !of.open.Lifted, m.lent: // the engine has written data over the image
 		im.memory.Restore(m.content())
 	case !m.filled:
 		im.memory.Fill(m.content())

@@ -29,19 +29,11 @@ type granted struct {
 	functions []string
 }
 
-// httpRule allows a request when both lists of hosts and of methods do. nil
-// lists of the wish allow everything.
-type httpRule struct {
-	wish    []abi.Permission
-	foreign bool
-	grant   HTTPGrant
-}
-
 // intersect works out what a plugin may do. Errors name grants that are not
 // valid; the notes name requests that are not granted and grants that were not
 // asked for.
 func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
-	if err := checkGrants(g); err != nil {
+	if err := g.Check(); err != nil {
 		return granted{}, nil, err
 	}
 	if m == nil {
@@ -62,7 +54,7 @@ func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
 func foreignGrants(g Grants) granted {
 	out := granted{files: g.Files, services: g.Services, functions: g.Functions}
 	if g.HTTP != nil {
-		out.http = &httpRule{foreign: true, grant: *g.HTTP}
+		out.http = newHTTPRule(g.HTTP, true)
 	}
 	if g.KV != nil {
 		out.kvQuota = pick(g.KV.Quota, DefaultKVQuota)
@@ -79,24 +71,22 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 			return false
 		}
 		if out.http == nil {
-			out.http = &httpRule{grant: *g.HTTP}
+			out.http = newHTTPRule(g.HTTP, false)
 		}
-		out.http.wish = append(out.http.wish, p)
-		return true
+		wish, err := newHTTPServers(p.Hosts, p.Methods)
+		out.http.wishes = append(out.http.wishes, wish)
+		return err == nil
 	case permFiles:
 		for _, f := range g.Files {
 			if cleanGuest(f.Guest) != cleanGuest(p.Guest) {
 				continue
 			}
-			if p.Mode != ModeRW {
-				f.Mode = ModeRO
-			}
-			out.files = append(out.files, f)
+			out.mount(f, p.Mode)
 			return true
 		}
 	case permKV:
 		if g.KV != nil {
-			out.kvQuota = min(pick(g.KV.Quota, DefaultKVQuota), quotaOf(p))
+			out.kvQuota = max(out.kvQuota, min(pick(g.KV.Quota, DefaultKVQuota), quotaOf(p)))
 			return true
 		}
 	case permService:
@@ -106,6 +96,21 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 		}
 	}
 	return false
+}
+
+// mount adds a folder that is granted and asked for, once, in the wider of the modes
+// that are asked for.
+func (out *granted) mount(f FileGrant, asked string) {
+	if asked != ModeRW {
+		f.Mode = ModeRO
+	}
+	at := slices.IndexFunc(out.files, func(m FileGrant) bool { return cleanGuest(m.Guest) == cleanGuest(f.Guest) })
+	switch {
+	case at < 0:
+		out.files = append(out.files, f)
+	case f.Mode == ModeRW:
+		out.files[at] = f
+	}
 }
 
 // unasked names the grants that no request of the manifest matches.
@@ -136,16 +141,12 @@ func unasked(m *abi.Manifest, g Grants) []string {
 	return notes
 }
 
-// checkGrants refuses grants that could never match.
-func checkGrants(g Grants) error {
+// Check refuses grants that could never match. The error names the grant and wraps
+// ErrConfig. Whether folders are there is for [CheckFolder].
+func (g Grants) Check() error {
 	if g.HTTP != nil {
-		if len(g.HTTP.Hosts) == 0 {
-			return fmt.Errorf("grants.http: no hosts: %w (name at least one)", ErrConfig)
-		}
-		for _, h := range g.HTTP.Hosts {
-			if err := checkHostPattern(h); err != nil {
-				return fmt.Errorf("grants.http.hosts: %w", err)
-			}
+		if err := g.HTTP.check(); err != nil {
+			return fmt.Errorf("grants.http%w", err)
 		}
 	}
 	if g.KV != nil && g.KV.Quota < 0 {
@@ -157,41 +158,38 @@ func checkGrants(g Grants) error {
 		}
 	}
 	for i, f := range g.Files {
-		if f.Mode != "" && f.Mode != ModeRO && f.Mode != ModeRW {
-			return fmt.Errorf("grants.files[%d]: mode %q: %w (want ro or rw)", i, f.Mode, ErrConfig)
-		}
-		if f.Host == "" || !path.IsAbs(f.Guest) {
-			return fmt.Errorf("grants.files[%d]: host %q, guest %q: %w (want a directory and an absolute path inside the guest)",
-				i, f.Host, f.Guest, ErrConfig)
+		if err := f.check(); err != nil {
+			return fmt.Errorf("grants.files[%d]: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// checkHostPattern accepts host names, "*." before one, and IP addresses.
-func checkHostPattern(h string) error {
-	if _, ok := abi.HostAddress(h); ok {
-		return nil
+func (g HTTPGrant) check() error {
+	if len(g.Hosts) == 0 {
+		return fmt.Errorf(": no hosts: %w (name at least one)", ErrConfig)
 	}
-	name := strings.TrimPrefix(h, "*.")
-	if name == "" || strings.ContainsAny(name, "*/ \t@:[]") {
-		return fmt.Errorf("host %q: %w (want a host name without scheme and port, such as api.example.com or *.example.com, or an IP address)", h, ErrConfig)
+	if _, err := newHTTPServers(g.Hosts, nil); err != nil {
+		return fmt.Errorf(".hosts: %w", err)
+	}
+	for _, m := range g.Methods {
+		if m == "" || strings.Trim(strings.ToUpper(m), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return fmt.Errorf(".methods: %q: %w (want a method, such as GET)", m, ErrConfig)
+		}
 	}
 	return nil
 }
 
-// hostMatches reports whether a host fits a pattern: equal, below the name after
-// "*.", or the same IP address in whatever notation.
-func hostMatches(pattern, host string) bool {
-	if want, ok := abi.HostAddress(pattern); ok {
-		got, ok := abi.HostAddress(host)
-		return ok && got == want
+func (f FileGrant) check() error {
+	switch {
+	case f.Mode != "" && f.Mode != ModeRO && f.Mode != ModeRW:
+		return fmt.Errorf("mode %q: %w (want ro or rw)", f.Mode, ErrConfig)
+	case f.Host == "" || !path.IsAbs(f.Guest):
+		return fmt.Errorf("host %q, guest %q: %w (want a directory and an absolute path inside the guest)", f.Host, f.Guest, ErrConfig)
+	case f.Quota < 0 || f.MaxFiles < 0:
+		return fmt.Errorf("quota %d, max_files %d: %w (want 0 for the default, or more)", f.Quota, f.MaxFiles, ErrConfig)
 	}
-	pattern, host = strings.ToLower(pattern), strings.ToLower(strings.TrimSuffix(host, "."))
-	if suffix, ok := strings.CutPrefix(pattern, "*"); ok && strings.HasPrefix(suffix, ".") {
-		return len(host) > len(suffix) && strings.HasSuffix(host, suffix)
-	}
-	return pattern == host
+	return nil
 }
 
 func cleanGuest(p string) string { return path.Clean("/" + p) }

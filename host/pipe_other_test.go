@@ -1,7 +1,8 @@
 //go:build !unix
 
-package host_test
+package host
 
 import "errors"
 
-func makePipe(string) error { return errors.ErrUnsupported }
+// MakePipe makes a named pipe.
+func MakePipe(string) error { return errors.ErrUnsupported }

@@ -1,7 +1,8 @@
 //go:build unix
 
-package host_test
+package host
 
 import "syscall"
 
-func makePipe(path string) error { return syscall.Mkfifo(path, 0o644) }
+// MakePipe makes a named pipe.
+func MakePipe(path string) error { return syscall.Mkfifo(path, 0o644) }

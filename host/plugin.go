@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -20,7 +21,12 @@ import (
 // time up to Limits.Instances. Close waits for running calls.
 //
 // What happens to the state of an instance between calls is stated by
-// PluginConfig.State. Which instance serves a call is not defined.
+// PluginConfig.State. Which instance serves a call is not defined, nor how long one is
+// kept: who depends on what a guest keeps takes a [Session].
+//
+// Of the instances that its host may have, one is the plugin's from Load to Close, so
+// that it serves one call at a time whatever other plugins do. Further ones are closed
+// when nobody used them for Limits.IdleTimeout, or when the host needs the room.
 type Plugin struct {
 	host    *Host
 	spec    *Spec
@@ -40,7 +46,9 @@ type Plugin struct {
 	// values are what config_get returns, initRequest the document of init.
 	values      map[string]string
 	initRequest []byte
-	schemas     map[abi.Operation]*settingsSchema
+	// secret says that a setting is marked as one that is not to be shown.
+	secret  bool
+	schemas map[abi.Operation]*settingsSchema
 
 	// state is StateReset, StateKeep or StateFresh; both it and image are
 	// settled when the first instance is made.
@@ -49,10 +57,23 @@ type Plugin struct {
 	// cold says that instances are not warmed up before the image is made: the
 	// guest fails at it.
 	cold bool
-	// outside says that init drew on what is not known before it runs, so that its
+	// outside says that init drew on what is not known before it runs, or looked at the
+	// time of day, so that its
 	// image serves this process only. It is settled when the first instance is
 	// made.
 	outside bool
+
+	// places are those of its instances, held is what they hold in bytes, and share the
+	// most of that as soon as there is more than one.
+	places places
+	held   atomic.Int64
+	share  int64
+	// sessions are those that are not closed.
+	sessions sessions
+	// account is what its calls used of the processors lately, rests keeps it from being
+	// called while it fails again and again.
+	account *fairness.Account
+	rests   *fairness.Rest
 
 	// recycleAfter is how many calls an instance serves: recycleCalls, but in tests.
 	recycleAfter int
@@ -65,6 +86,8 @@ type Plugin struct {
 
 	mounts []mount
 	client *httpClient
+	// files are the descriptors that its guests have open.
+	files *fileBudget
 
 	// opened is closed when loading has ended, one way or the other.
 	opened  chan struct{}
@@ -75,10 +98,13 @@ type Plugin struct {
 // Load makes a plugin of a spec: it checks the configuration, compiles the
 // module (or finds it in the cache), starts one instance and runs its init.
 // Errors wrap ErrConfig, ErrNotWasm, ErrTooLarge or ErrClosed; a guest that
-// cannot start is a *PluginError with the reason init_failed.
+// cannot start is a *PluginError with the reason init_failed, and a host without a place
+// for another instance is one with the reason busy. For a place, and for memory, Load waits
+// for at most Limits.QueueTimeout where others can give it back. When ctx ends Load returns,
+// and a compilation that goes on is kept for the next Load of the module.
 func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
 	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls,
-		timed: new(tended), opened: make(chan struct{})}
+		timed: new(tended), opened: make(chan struct{}), files: newFileBudget(processFiles())}
 	p.timed.plugin.Store(p)
 	if p.name == "" {
 		p.name = spec.Name
@@ -99,9 +125,6 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 func (p *Plugin) configure() error {
 	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), checkState(p.cfg.State), p.cfg.Limits.check()); err != nil {
 		return err
-	}
-	if !p.spec.memory {
-		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\"; without, it can only be linked to another)", ErrNoExport)
 	}
 	if err := p.checkLinks(); err != nil {
 		return err
@@ -152,6 +175,7 @@ func (p *Plugin) settle() error {
 	if err != nil {
 		return err
 	}
+	p.secret = schema.secret(p.cfg.Settings)
 	p.values = scalars(full)
 	for k, v := range p.cfg.Config {
 		p.values[k] = v
@@ -165,13 +189,13 @@ func (p *Plugin) settle() error {
 func (p *Plugin) open(ctx context.Context) error {
 	defer close(p.opened)
 	h := p.host
-	p.pool = newPool(p.limits.Instances, p.newInstance, (*instance).close)
-	p.pool.min = p.limits.MinInstances
-	if p.state != StateKeep {
-		p.pool.clean, p.pool.quick = (*instance).reset, (*instance).quickToReset
+	p.account = h.turns.NewAccount()
+	p.rests = fairness.NewRest(fairness.Rules{After: p.limits.RestAfter, First: firstRest, Most: p.limits.RestMost}, clock)
+	err := p.openPool(ctx)
+	if err != nil {
+		return p.failure(abi.OpInit, nil, err)
 	}
-	var err error
-	if p.mounts, err = mounts(p.granted.files, p.cfg.Grants.Files); err != nil {
+	if err = p.openMounts(ctx); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, as(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
@@ -180,16 +204,12 @@ func (p *Plugin) open(ctx context.Context) error {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}
 	}
-	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody)
-	kind := h.engineKind(p.spec, p.cfg.Engine)
-	for _, l := range p.links { // one that is too large for the compiler has all interpreted
-		if k := h.engineKind(l.Spec, p.cfg.Engine); k != kind {
-			kind = EngineInterpreter
-		}
-	}
-	if p.module, p.engine, err = h.module(ctx, p.name, p.spec, kind, p.limits.Memory); err != nil {
+	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody, p.files)
+	kind := h.engineKind(p.cfg.Engine)
+	if p.module, err = h.module(ctx, p.name, p.spec, kind, p.limits); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
+	p.engine = p.module.engine
 	if err = p.compileLinks(ctx, kind); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
@@ -200,22 +220,34 @@ func (p *Plugin) open(ctx context.Context) error {
 	}
 	h.plugins[p] = true
 	h.mu.Unlock()
+	h.reclaimer.add(p)
 	name := p.imageName()
 	if p.restore(ctx, name) {
 		return p.selfTest(ctx)
 	}
 	began := time.Now()
-	if err := p.pool.first(ctx, p.capture); err != nil {
+	if err := h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error { return p.pool.first(ctx, p.capture) }); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	p.preserve(name, time.Since(began))
 	return p.selfTest(ctx)
 }
 
-// Close closes the plugin, waiting for running calls until ctx ends. It may be
-// called again.
+// openPool makes the pool, which is empty, and takes a place for its first instance.
+func (p *Plugin) openPool(ctx context.Context) error {
+	p.share = p.host.shareOfOne()
+	p.pool = newPool(p.limits.Instances, p.pooled, (*instance).close)
+	p.pool.min, p.pool.stamp = p.limits.MinInstances, (*instance).lastUsed
+	if p.state != StateKeep {
+		p.pool.clean, p.pool.quick = (*instance).reset, (*instance).quickToReset
+	}
+	return p.reserve(ctx)
+}
+
+// Close closes the plugin and its sessions, waiting for running calls until ctx ends. It
+// may be called again.
 func (p *Plugin) Close(ctx context.Context) error {
-	if err := p.pool.shutdown(ctx); err != nil {
+	if err := errors.Join(p.pool.shutdown(ctx), p.sessions.close(ctx)); err != nil {
 		return fmt.Errorf("plugin %q: close: wait for running calls: %w", p.name, err)
 	}
 	if err := waitFor(ctx, p.opened); err != nil {
@@ -232,7 +264,9 @@ func (p *Plugin) Close(ctx context.Context) error {
 	h.mu.Lock()
 	delete(h.plugins, p)
 	h.mu.Unlock()
-	closeMounts(p.mounts)
+	h.reclaimer.remove(p)
+	p.unreserve()
+	p.closeMounts()
 	p.forget()
 	if p.client != nil {
 		p.client.close()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
 )
 
 // CallResult is the outcome of Plugin.Call.
@@ -18,7 +19,8 @@ type CallResult struct {
 	Log string
 	// Fuel is the number of units the call used.
 	Fuel int64
-	// Memory is the size of the guest's linear memory after the call, in bytes.
+	// Memory is the size of the linear memory that the guest uses after the call, its
+	// own or the one it imports, in bytes; 0 if it has none.
 	Memory int64
 	// Time is how long the call took, without the wait for an instance.
 	Time time.Duration
@@ -48,24 +50,41 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 // which nothing has run yet. It borrows one of the pool's for the time, so that
 // such calls are as many at a time as others, and Close waits for them.
 func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
+	op := abi.Operation(function)
+	probe, err := p.admit()
+	if err != nil {
+		return nil, p.failure(op, nil, err)
+	}
+	ended := fairness.Neutral
+	var failed *PluginError
+	defer func() { p.judge(probe, ended, failed) }()
+	fail := func(in *instance, err error) (*CallResult, error) {
+		failed = p.failure(op, in, err)
+		ended = outcome(in, failed)
+		return nil, failed
+	}
 	place, err := p.borrow(ctx)
 	if err != nil {
-		return nil, p.failure(abi.Operation(function), nil, err)
+		return fail(nil, err)
 	}
 	defer p.pool.put(place)
-	in, err := p.bareInstance(ctx)
+	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.bareInstance(ctx) })
 	if err != nil {
-		return nil, err
+		return fail(nil, err)
 	}
 	defer in.close()
+	if err := in.queue(ctx); err != nil {
+		return fail(nil, err)
+	}
 	in.bare = true
 	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
 	defer in.state.end()
 	r, err := in.call(function, input)
 	account(ctx, in.fuelUsed())
 	if err != nil {
-		return nil, p.failure(abi.Operation(function), in, err)
+		return fail(in, err)
 	}
+	ended = fairness.Good
 	return r, nil
 }
 
@@ -78,6 +97,6 @@ func (in *instance) call(function string, input []byte) (*CallResult, error) {
 		return nil, faultf(abi.ReasonGuestError, "status %d without a message", status)
 	}
 	return &CallResult{
-		Output: out, Log: in.out.tail(), Fuel: in.fuelUsed(), Memory: int64(in.mem.Size()), Time: in.state.took(),
+		Output: out, Log: in.out.tail(), Fuel: in.fuelUsed(), Memory: int64(in.size()), Time: in.state.took(),
 	}, nil
 }

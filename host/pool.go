@@ -41,12 +41,14 @@ type pool[T comparable] struct {
 	// quick reports whether cleaning a value takes so little that handing it to
 	// the cleaner would cost more. nil: never.
 	quick func(T) bool
+	// stamp is when a value was used last, to give back those that were not for longest.
+	stamp func(T) time.Duration
 
 	// near holds what processors put back, to be lent to them again. Such values count
 	// as lent.
 	near shelves[T]
-	// pressed says that a borrower waits or looks for a value, or that the pool is
-	// closed: then nothing is left on a shelf.
+	// pressed says that a borrower waits or looks for a value, that the pool owes one, or
+	// that it is closed: then nothing is left on a shelf.
 	pressed atomic.Bool
 
 	_        [128]byte // what is above is in the caches of all processors
@@ -57,6 +59,8 @@ type pool[T comparable] struct {
 	total    int // idle, used, lent, being cleaned and in the making
 	making   int // in the making
 	lent     int // to borrowers, or near
+	owed     int // to be closed as they come back, as others need the room
+	leaving  int // being closed for others
 	waiters  []chan turn[T]
 	failed   error // why the last value could not be made, nil if it could
 	closed   bool
@@ -180,7 +184,7 @@ func (p *pool[T]) take() (turn[T], chan turn[T]) {
 }
 
 // press notes whether anybody is in need of values. p.mu is held.
-func (p *pool[T]) press() { p.pressed.Store(p.closed || len(p.waiters) > 0) }
+func (p *pool[T]) press() { p.pressed.Store(p.closed || p.owed > 0 || len(p.waiters) > 0) }
 
 // pop removes the last value.
 func pop[T any](s []T) (T, []T) {
@@ -262,13 +266,14 @@ func (p *pool[T]) grow() {
 
 // fail tells the first waiter that no value could be made, unless there are
 // values on the way for all who wait, or others that will come back, lent ones or such as
-// are being cleaned: then none is made before one of those has.
+// are being cleaned: then none is made before one of those has. Where room is all that was
+// missing, one that is on the way does for all.
 func (p *pool[T]) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	coming := p.total - 1
 	p.abandon()
-	if coming > p.making || len(p.waiters) <= coming {
+	if coming > p.making || len(p.waiters) <= coming || coming > 0 && errors.Is(err, errNoRoom) {
 		return
 	}
 	p.shift() <- turn[T]{err: err}
@@ -303,6 +308,10 @@ func (p *pool[T]) offer(v T, returned int) {
 	p.mu.Lock()
 	p.lent -= returned
 	switch {
+	case p.due():
+		p.mu.Unlock()
+		p.retire(v)
+		return
 	case len(p.waiters) > 0:
 		p.lend(turn[T]{value: v})
 		p.mu.Unlock()
@@ -340,6 +349,10 @@ func (p *pool[T]) giveBack(v T) {
 		p.mu.Unlock()
 		p.close(v)
 		p.vacate()
+		return
+	case p.due():
+		p.mu.Unlock()
+		p.retire(v)
 		return
 	case len(p.waiters) > 0:
 		p.lend(turn[T]{value: v, used: true})

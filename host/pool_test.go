@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -259,6 +260,12 @@ func TestPoolHammer(t *testing.T) {
 		return cleaned.Add(1)%5 != 0
 	}
 	p.quick = func(*value) bool { return cleaned.Load()%3 == 0 }
+	p.stamp = func(v *value) time.Duration {
+		if v.owner.Load() != 0 || v.closed.Load() != 0 {
+			t.Error("looked at while lent or closed")
+		}
+		return time.Duration(cleaned.Load() % 3)
+	}
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Add(1)
@@ -279,14 +286,32 @@ func TestPoolHammer(t *testing.T) {
 					t.Error("lent twice or closed")
 				}
 				v.owner.Add(-1)
-				switch r.IntN(4) {
-				case 0:
+				switch r.IntN(9) {
+				case 0, 1:
 					p.close(v)
 					p.drop()
-				case 1:
+				case 2, 3:
+					p.put(v)
+				case 4:
+					p.owe()
+					p.giveBack(v)
+					p.forgive()
+				case 5:
+					v, err := p.exchange(context.Background(), time.Millisecond, v, func(w *value) bool { return w != v })
+					if err != nil {
+						continue
+					}
+					if v.owner.Add(1) != 1 || v.closed.Load() != 0 {
+						t.Error("exchanged for what is lent or closed")
+					}
+					v.owner.Add(-1)
 					p.put(v)
 				default:
 					p.giveBack(v)
+				}
+				if r.IntN(4) == 0 {
+					p.oldest()
+					p.reclaim(time.Duration(r.IntN(3)))
 				}
 			}
 		}()
@@ -589,4 +614,81 @@ func TestPoolVisitsWhatIsIdle(t *testing.T) {
 	}
 	check("closed, one lent", 0, true)
 	p.put(v)
+}
+
+// The idle value that was used longest ago is closed first, wherever it lies, and never
+// the last one, nor while somebody has it.
+func TestPoolReclaims(t *testing.T) {
+	p, _, closed := counted(4)
+	used := map[int64]time.Duration{}
+	p.stamp = func(v int64) time.Duration { return used[v] }
+	var lent []int64
+	for i := range 4 {
+		v, err := p.get(t.Context(), longWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lent, used[v] = append(lent, v), time.Duration(10-i)
+	}
+	if at, surplus := p.oldest(); at != math.MaxInt64 || !surplus || p.reclaim(math.MaxInt64) {
+		t.Errorf("oldest of those that are lent: %v, %v", at, surplus)
+	}
+	for _, v := range lent {
+		p.put(v)
+	}
+	if p.reclaim(7) {
+		t.Error("closed what was used later")
+	}
+	for _, want := range []time.Duration{7, 8, 9} {
+		if at, surplus := p.oldest(); at != want || !surplus || !p.reclaim(at+1) {
+			t.Errorf("oldest %v, %v (want %v)", at, surplus, want)
+		}
+	}
+	if _, surplus := p.oldest(); surplus || p.reclaim(math.MaxInt64) || closed.Load() != 3 {
+		t.Errorf("%d closed", closed.Load())
+	}
+	if v, err := p.get(t.Context(), longWait); err != nil || v != lent[0] {
+		t.Errorf("value %d, error %v", v, err)
+	}
+	p.put(lent[0])
+	if err := p.shutdown(t.Context()); err != nil || closed.Load() != 4 {
+		t.Errorf("error %v, %d closed", err, closed.Load())
+	}
+}
+
+// A pool that owes a value closes the next one that comes back, but not its last, and
+// keeps all when that is forgiven.
+func TestPoolPaysWhatItOwes(t *testing.T) {
+	p, _, closed := counted(3)
+	p.stamp = func(int64) time.Duration { return 0 }
+	lend := func(n int) (lent []int64) {
+		for range n {
+			v, err := p.get(t.Context(), longWait)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lent = append(lent, v)
+		}
+		return lent
+	}
+	for _, v := range lend(3) {
+		p.owe()
+		p.put(v)
+	}
+	if total, idle := p.counts(); total != 1 || idle != 1 || closed.Load() != 2 {
+		t.Errorf("%d values, %d idle, %d closed", total, idle, closed.Load())
+	}
+	p.forgive()
+	lent := lend(3)
+	p.owe()
+	p.forgive()
+	for _, v := range lent {
+		p.put(v)
+	}
+	if total, idle := p.counts(); total != 3 || idle != 3 {
+		t.Errorf("%d values, %d idle", total, idle)
+	}
+	if err := p.shutdown(t.Context()); err != nil || closed.Load() != 5 {
+		t.Errorf("error %v, %d closed", err, closed.Load())
+	}
 }

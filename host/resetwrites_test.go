@@ -92,7 +92,7 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 			items[i].Score = r.Float64()
 		}
 		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
-		_, err := in.batchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}})
+		_, err := in.batchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}}, abi.WidestBounds())
 		in.state.end()
 		if in.calls++; err != nil && !in.resettable(err) {
 			t.Fatal(err)

@@ -6,9 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -51,45 +48,56 @@ type engine struct {
 // newEngine makes a runtime. Guests are stopped by their own meter, never by
 // wazero's WithCloseOnContextDone: that costs several times the guest's speed
 // and does not stop recursion.
-func newEngine(ctx context.Context, kind, cacheDir string, portable bool, functions []Function) (*engine, error) {
+func newEngine(ctx context.Context, kind string, root *cacheRoot, portable bool, functions []Function) (*engine, error) {
 	e := &engine{kind: kind, portable: portable}
-	cfg := wazero.NewRuntimeConfig()
+	cfg := compilerConfig()
 	switch kind {
 	case EngineInterpreter:
-		cfg = wazero.NewRuntimeConfigInterpreter()
+		cfg = wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features)
 	default:
-		if e.openCache(cacheDir) {
+		if e.openCache(root) {
 			cfg = cfg.WithCompilationCache(e.cache.wazero)
 		}
 	}
-	// What the meter can rewrite beyond WebAssembly 2.0.
-	cfg = cfg.WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst)
 	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg)
 	if err := e.offer(ctx, functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
-	if !portable {
-		e.alone(func() {
+	e.alone(func() {
+		if !portable {
 			e.shrinks, e.fills, e.stacks = linear.CanShrink(ctx, e.rt), tables.Works(ctx, e.rt), callstack.Works(ctx, e.rt)
 			e.discards = machinecode.Works(ctx, e.rt)
-		})
+		}
+		e.identify(ctx)
+	})
+	if e.cache != nil {
+		e.cache.discards = e.discards
 	}
 	return e, nil
 }
 
+// features are what the meter can rewrite: WebAssembly 2.0, and what is named here.
+const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
+
+// compilerConfig is that of a runtime that compiles where wazero can.
+func compilerConfig() wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().WithCoreFeatures(features)
+}
+
 // openCache opens the disk cache; without one, modules are compiled on every
 // start.
-func (e *engine) openCache(dir string) bool {
-	if dir == "" {
+func (e *engine) openCache(root *cacheRoot) bool {
+	if root == nil {
 		return false
 	}
-	cache, err := openCodeCache(dir)
+	cache, err := openCodeCache(root)
 	if err != nil {
+		root.log.Warn("machine code is not kept", "reason", err)
 		return false
 	}
 	var once sync.Once
-	var seen trial
-	cache.trial = func(ctx context.Context) trial {
+	var seen bool
+	cache.trial = func(ctx context.Context) bool {
 		once.Do(func() { seen = e.try(ctx) })
 		return seen
 	}
@@ -97,13 +105,21 @@ func (e *engine) openCache(dir string) bool {
 	return true
 }
 
-// defaultCacheDir is anchor-host below the user's cache directory.
-func defaultCacheDir() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
+// identify has the cache know what compiles, by what it makes of a module.
+func (e *engine) identify(ctx context.Context) {
+	if e.cache == nil {
+		return
 	}
-	return filepath.Join(dir, "anchor-host", "compiled")
+	var err error
+	if e.portable { // nothing was tried out before
+		var compiled wazero.CompiledModule
+		if compiled, err = e.compileModule(ctx, []byte(probe)); err == nil {
+			err = compiled.Close(ctx)
+		}
+	}
+	if err = errors.Join(err, e.cache.identify()); err != nil {
+		e.cache.root.log.Info("machine code is not kept", "reason", err)
+	}
 }
 
 // alone runs what compiles modules that are not kept.
@@ -183,12 +199,12 @@ func valueTypes[T ~byte](ts []T) []api.ValueType {
 }
 
 // compile compiles a module of the host's own, or takes it from the cache.
-func (e *engine) compile(ctx context.Context, wasm []byte, workers int) (wazero.CompiledModule, error) {
+func (e *engine) compile(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
 	key := sha256.Sum256(wasm)
 	if compiled := e.load(ctx, key, wasm); compiled != nil {
 		return compiled, nil
 	}
-	return e.build(ctx, key, wasm, nil, workers)
+	return e.build(ctx, key, wasm, nil)
 }
 
 // load makes a module of its shell and what the cache has under key. It returns nil
@@ -202,26 +218,32 @@ func (e *engine) load(ctx context.Context, key [sha256.Size]byte, shell []byte) 
 
 // build compiles a module, and keeps it in the cache for those who have its shell;
 // nil stands for the module itself.
-func (e *engine) build(ctx context.Context, key [sha256.Size]byte, wasm, shell []byte, workers int) (wazero.CompiledModule, error) {
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	ctx = experimental.WithCompilationWorkers(ctx, workers)
+func (e *engine) build(ctx context.Context, key [sha256.Size]byte, wasm, shell []byte) (wazero.CompiledModule, error) {
 	if e.cache == nil {
 		return e.compileModule(ctx, wasm)
 	}
 	return e.cache.compile(ctx, hex.EncodeToString(key[:]), wasm, shell, e.compileModule)
 }
 
-// compileModule turns a panic of wazero's decoder, which some invalid modules
-// cause, into an error.
-func (e *engine) compileModule(ctx context.Context, metered []byte) (compiled wazero.CompiledModule, err error) {
+// compileWasm has wazero compile a module. Tests put others in its place.
+var compileWasm = func(ctx context.Context, rt wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
+	return rt.CompileModule(ctx, wasm)
+}
+
+// compileModule turns a panic of wazero, which some modules may cause, into an error.
+// wazero compiles with one goroutine, which is this one: those it would start for more
+// recover nothing.
+func compileModule(ctx context.Context, rt wazero.Runtime, wasm []byte) (compiled wazero.CompiledModule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			compiled, err = nil, fmt.Errorf("compile: %w: wazero panicked: %v", ErrNotWasm, r)
 		}
 	}()
-	return e.rt.CompileModule(ctx, metered)
+	return compileWasm(experimental.WithCompilationWorkers(ctx, 1), rt, wasm)
+}
+
+func (e *engine) compileModule(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
+	return compileModule(ctx, e.rt, wasm)
 }
 
 func (e *engine) close(ctx context.Context) error {

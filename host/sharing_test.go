@@ -158,11 +158,12 @@ func TestNoRoomForAnotherInstance(t *testing.T) {
 	_, one := host.Usage(ample)
 
 	// The instance takes another page for its input.
-	p := load(t, newHost(t, host.Config{Memory: one + 2*wasmPage - 1}), "sleep-forever", cfg)
+	h := newHost(t, host.Config{Memory: one + 2*wasmPage - 1, PluginShare: 1})
+	p := load(t, h, "sleep-forever", cfg)
 	sleep := calls(t, p, abi.OpFilter)
 	var first sync.WaitGroup
 	first.Go(func() { checkReason(t, sleep(), abi.ReasonTimeout) })
-	for _, idle := host.PoolCounts(p); idle > 0; _, idle = host.PoolCounts(p) {
+	for _, used := host.Usage(h); used < one+wasmPage; _, used = host.Usage(h) {
 		time.Sleep(time.Millisecond)
 	}
 	err := sleep()
@@ -195,7 +196,7 @@ func TestHostWithoutRoomSaysSo(t *testing.T) {
 	checkReason(t, err, abi.ReasonMemory)
 	want := "needs more than the host has room for, 2MiB for all plugins together"
 	if portable() {
-		want = "no room in the memory of the host for 1MiB more"
+		want = "the host has no room for 1MiB more"
 	}
 	if want += " (raise plugins.memory, Config.Memory of the host)"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v", err)

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -34,35 +33,33 @@ const probe = "\x00asm\x01\x00\x00\x00" +
 	"\x07\x00\x41\x14\x3f\x00\x6c\x0b" // 20 * pages
 
 // try tries out whether wazero runs the machine code that lies under the name of a
-// shell, and whether it does so if that is damaged. The caller holds the cache alone.
-func (e *engine) try(ctx context.Context) (t trial) {
+// shell. The caller holds the cache alone.
+func (e *engine) try(ctx context.Context) bool {
 	c := e.cache
 	info, err := wasmbin.Inspect([]byte(probe))
 	if err != nil {
-		return t
+		return false
 	}
 	whole, err := wasmbin.Prepare([]byte(probe), meterOptions(wasmbin.Bounds{}, 0))
 	if err != nil {
-		return t
+		return false
 	}
 	shell, err := wasmbin.Shell([]byte(probe), info.Facts(), meterOptions(wasmbin.Bounds{}, 0), "probe")
 	if err != nil {
-		return t
+		return false
 	}
 	compiled, code, _, err := c.compileApart(ctx, whole.Wasm, e.compileModule)
 	if err != nil {
-		return t
+		return false
 	}
 	defer compiled.Close(ctx)
 	name := c.nameOf(ctx, "probe", shell.Wasm, e.compileModule)
 	path := filepath.Join(c.files, name)
 	if code == "" || name == "" || os.Rename(code, path) != nil {
-		return t
+		return false
 	}
 	defer c.clear()
-	t.shells = e.runsShell(ctx, shell.Wasm, path)
-	t.checks = t.shells && e.refusesDamage(ctx, shell.Wasm, path)
-	return t
+	return e.runsShell(ctx, shell.Wasm, path)
 }
 
 // runsShell reports whether the shell of the probe runs the machine code at path.
@@ -90,36 +87,4 @@ func (e *engine) runsShell(ctx context.Context, shell []byte, path string) bool 
 	}
 	r, err := mod.ExportedFunction("probe").Call(ctx)
 	return err == nil && len(r) == 1 && r[0] == 40
-}
-
-// refusesDamage reports whether wazero does not take the machine code at path for
-// that of the shell once a bit of it has changed, as the checksum in the file has not.
-func (e *engine) refusesDamage(ctx context.Context, shell []byte, path string) bool {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	at, size := checkedCode(f)
-	var b [1]byte
-	if size > 0 {
-		_, err = f.ReadAt(b[:], at+size/2)
-	}
-	if err == nil {
-		b[0] ^= 1
-		_, err = f.WriteAt(b[:], at+size/2)
-	}
-	o := &offer{path: path}
-	if err = errors.Join(err, f.Close()); err == nil {
-		o.file, err = os.Stat(path)
-	}
-	if err != nil || size == 0 {
-		return false
-	}
-	compiled, err := e.compileModule(ctx, shell)
-	if err != nil {
-		return true
-	}
-	_ = compiled.Close(ctx)
-	same, err := o.same()
-	return err != nil || !same
 }

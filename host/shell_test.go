@@ -3,7 +3,6 @@ package host_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -104,28 +103,6 @@ func TestEntryIsUsed(t *testing.T) {
 	for f, old := range before {
 		if now, err := os.Stat(f); err != nil || !os.SameFile(old, now) {
 			t.Errorf("%s: error %v, or it was made again", f, err)
-		}
-	}
-}
-
-// The code, which the engine was seen to check, is not read twice; all else is held
-// to the checksum of the entry.
-func TestChecksumOfAnEntry(t *testing.T) {
-	dir := t.TempDir()
-	runs(t, dir)
-	sums, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*", "sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range sums {
-		var size, at, skip int64
-		var crc uint32
-		text, err := os.ReadFile(file)
-		if err == nil {
-			_, err = fmt.Sscanf(string(text), "%d-%x-%d-%d", &size, &crc, &at, &skip)
-		}
-		if err != nil || at <= 0 || skip <= 0 || at+skip+4 >= size {
-			t.Errorf("%q, error %v (want the code left out, not its checksum)", text, err)
 		}
 	}
 }

@@ -121,3 +121,31 @@ func (s *shelf[T]) take() (v T, ok bool) {
 	s.state.Store(shelfEmpty)
 	return v, true
 }
+
+// takeIf is take for a value that passes the test.
+func (s *shelf[T]) takeIf(test func(T) bool) (v T, ok bool) {
+	if !s.state.CompareAndSwap(shelfFull, shelfHeld) {
+		return v, false
+	}
+	if !test(s.value) {
+		s.state.Store(shelfFull)
+		return v, false
+	}
+	var none T
+	v, s.value = s.value, none
+	s.state.Store(shelfEmpty)
+	return v, true
+}
+
+// swapIf puts v in the place of a value that passes the test.
+func (s *shelf[T]) swapIf(v T, test func(T) bool) (old T, ok bool) {
+	if !s.state.CompareAndSwap(shelfFull, shelfHeld) {
+		return old, false
+	}
+	defer s.state.Store(shelfFull)
+	if !test(s.value) {
+		return old, false
+	}
+	old, s.value = s.value, v
+	return old, true
+}

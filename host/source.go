@@ -30,7 +30,7 @@ func (s *source) bytes() ([]byte, error) {
 	if s.wasm != nil {
 		return s.wasm, nil
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := openFolder(s.dir)
 	if err != nil {
 		return nil, unreadable(s.file, err)
 	}

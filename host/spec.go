@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -19,6 +20,9 @@ type Spec struct {
 	Name string
 	// Digest is "sha256:" and the hexadecimal digest of the module.
 	Digest string
+	// ManifestDigest is the digest of the plugin.yaml beside the module in the same
+	// form, "" if there is none.
+	ManifestDigest string
 	// Size is the size of the module in bytes.
 	Size int64
 	// ABI is the version of the contract, 0 for a foreign module.
@@ -35,7 +39,8 @@ type Spec struct {
 	Operations []OperationSpec
 	// Functions are the exports that Plugin.Call can call, sorted.
 	Functions []string
-	// Imports are the imported functions as "module.name", sorted.
+	// Imports are the imported functions, and the memory if that is imported, as
+	// "module.name", sorted.
 	Imports []string
 	// Portable says that every import is one that any Extism host offers.
 	Portable bool
@@ -44,14 +49,16 @@ type Spec struct {
 	// Uncaptured says why the module's state cannot be put back after a call, ""
 	// if it can.
 	Uncaptured string
-	// MemoryPages are the pages of 64 KiB the module starts with.
+	// MemoryPages are the pages of 64 KiB the module starts with, 0 if it has no memory
+	// of its own.
 	MemoryPages uint64
 	// Warnings are for the author or operator; none of them keeps the plugin
 	// from working.
 	Warnings []string
 
 	// Needs are the imports, of Imports, that neither Extism nor WASI nor this
-	// host offers: a linked module or a function of the embedder must.
+	// host offers: a linked module must, or, but for a memory, a function of the
+	// embedder.
 	Needs []string
 
 	// source is the module itself.
@@ -59,18 +66,22 @@ type Spec struct {
 	// facts are what the code says.
 	facts   wasmbin.Facts
 	exports map[string]bool
-	// types are the types of the exported functions, imports all imports.
-	types   map[string]wasmbin.FuncType
-	imports []wasmbin.Import
+	// types are the types of the exported functions, memories the limits of the memory
+	// under the names it is exported by, imports all imports.
+	types    map[string]wasmbin.FuncType
+	memories map[string]wasmbin.Limits
+	imports  []wasmbin.Import
 	// descriptors says that the module can open, close or move file
 	// descriptors.
 	descriptors bool
 	// kernel says that the module imports functions of Extism.
 	kernel bool
-	// memory says that the module has and exports a memory.
+	// tables is what the tables of an instance take, in bytes.
+	tables int64
+	// memory says that the module has a memory of its own.
 	memory bool
-	// slow says why the module is too large for the compiler, "" if it is not.
-	slow string
+	// code is the size of its code in bytes.
+	code int
 }
 
 // OperationSpec is one operation of a plugin.
@@ -111,6 +122,37 @@ func (s *Spec) State(stated string) string {
 		return StateFresh
 	}
 	return stated
+}
+
+// Pin is what stands for module and plugin.yaml as they are: the digest of the module,
+// and after a "+" that of the plugin.yaml beside it if there is one. An operator who
+// states it is told when either changes; see [Spec.CheckPin].
+func (s *Spec) Pin() string {
+	if s.ManifestDigest == "" {
+		return s.Digest
+	}
+	return s.Digest + "+" + s.ManifestDigest
+}
+
+// CheckPin reports whether module and plugin.yaml are those of a pin, and says which is
+// not. The error wraps ErrConfig and shows the pin of what is there.
+func (s *Spec) CheckPin(pin string) error {
+	if pin == s.Pin() {
+		return nil
+	}
+	module, manifest, _ := strings.Cut(pin, "+")
+	what := "plugin.yaml is another one"
+	switch {
+	case module != s.Digest && manifest != "" && manifest != s.ManifestDigest:
+		what = "module and plugin.yaml are others"
+	case module != s.Digest:
+		what = "the module is another one"
+	case s.ManifestDigest == "":
+		what = "plugin.yaml is gone"
+	case manifest == "":
+		what = "there is a plugin.yaml beside the module that the pin does not cover"
+	}
+	return as(ErrConfig, fmt.Errorf("%s (review it, then pin %s; pinned is %s)", what, s.Pin(), pin))
 }
 
 // HasLane reports whether the operation can be called in that lane.
@@ -157,7 +199,12 @@ type specReader struct {
 func (r *specReader) read(sideManifest []byte) error {
 	s := r.spec
 	s.Digest, s.Size = "sha256:"+hex.EncodeToString(s.source.digest[:]), int64(r.info.Size)
-	s.facts, s.Uncaptured = r.info.Facts(), r.info.Uncaptured()
+	if sideManifest != nil {
+		sum := sha256.Sum256(sideManifest)
+		s.ManifestDigest = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	s.facts, s.code, s.Uncaptured = r.info.Facts(), r.info.CodeSize, r.info.Uncaptured()
+	s.tables = int64(r.info.TableElements(maxTableSize)) * tableElement
 	for _, step := range []func() error{
 		r.version, r.exports, r.imports, r.memory,
 		func() error { return r.manifest(sideManifest) },
@@ -196,7 +243,11 @@ func (r *specReader) version() error {
 func (r *specReader) exports() error {
 	r.spec.exports = make(map[string]bool, len(r.info.Exports))
 	r.spec.types = make(map[string]wasmbin.FuncType, len(r.info.Exports))
+	r.spec.memories = map[string]wasmbin.Limits{}
 	for _, e := range r.info.Exports {
+		if e.Kind == wasmbin.KindMemory {
+			r.spec.memories[e.Name] = e.Memory
+		}
 		if e.Kind != wasmbin.KindFunc {
 			continue
 		}
@@ -238,13 +289,16 @@ func nearestExport(name string) string {
 func (r *specReader) imports() error {
 	r.spec.Portable = true
 	for _, im := range r.info.Imports {
-		if im.Kind != wasmbin.KindFunc {
+		lent := im.Kind == wasmbin.KindMemory && r.spec.Foreign && r.mayNeed(im)
+		if im.Kind != wasmbin.KindFunc && !lent {
 			return fmt.Errorf("import %s %q of module %q: %w (the host offers functions only; define the %s in the module)",
 				im.Kind, oneLine(im.Name), oneLine(im.Module), ErrImport, im.Kind)
 		}
 		r.spec.Imports = append(r.spec.Imports, im.Module+"."+im.Name)
 		r.spec.imports = append(r.spec.imports, im)
-		if err := r.importFunc(im); err != nil {
+		if lent {
+			r.need(im, "link a module that exports it")
+		} else if err := r.importFunc(im); err != nil {
 			return err
 		}
 	}
@@ -266,9 +320,7 @@ func (r *specReader) importFunc(im wasmbin.Import) error {
 	}
 	sig, ok := offered(im.Module, im.Name)
 	if !ok && r.mayNeed(im) {
-		r.spec.Portable = false
-		r.spec.Needs = append(r.spec.Needs, im.Module+"."+im.Name)
-		r.warn("needs %q of module %q: link a module or register a host function that offers it", oneLine(im.Name), oneLine(im.Module))
+		r.need(im, "link a module or register a host function that offers it")
 		return nil
 	}
 	if !ok {
@@ -278,6 +330,13 @@ func (r *specReader) importFunc(im wasmbin.Import) error {
 		return fmt.Errorf("import %q of module %q has type %s: %w (want %s)", im.Name, im.Module, im.Func, ErrSignature, sig)
 	}
 	return nil
+}
+
+// need notes an import that this host does not offer.
+func (r *specReader) need(im wasmbin.Import, remedy string) {
+	r.spec.Portable = false
+	r.spec.Needs = append(r.spec.Needs, im.Module+"."+im.Name)
+	r.warn("needs %q of module %q: %s", oneLine(im.Name), oneLine(im.Module), remedy)
 }
 
 // mayNeed reports whether an import can come from a linked module or from the
@@ -296,16 +355,16 @@ func (r *specReader) mayNeed(im wasmbin.Import) bool {
 }
 
 func (r *specReader) memory() error {
-	if len(r.info.Memories) == 0 && r.spec.Foreign {
-		return nil // to be linked; Load refuses to call it
+	if r.spec.memory = len(r.info.Memories) > 0; r.spec.memory {
+		r.spec.MemoryPages = r.info.Memories[0].Min
 	}
-	if len(r.info.Memories) == 0 {
+	_, exported := r.spec.memories["memory"]
+	switch {
+	case r.spec.Foreign: // Extism's functions need none
+		return nil
+	case !r.spec.memory:
 		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\")", ErrNoExport)
-	}
-	r.spec.MemoryPages = r.info.Memories[0].Min
-	if e, ok := r.info.Export("memory"); ok && e.Kind == wasmbin.KindMemory {
-		r.spec.memory = true
-	} else if !r.spec.Foreign {
+	case !exported:
 		return fmt.Errorf("the module does not export its memory: %w (export it as \"memory\")", ErrNoExport)
 	}
 	return nil
@@ -354,19 +413,16 @@ func (r *specReader) lanes(info abi.OperationInfo) []string {
 	return append(lanes, LaneBatch)
 }
 
-// size notes whether the compiler can take the module in bounded time.
+// size holds the size of the module against the bound, and what loading it takes.
 func (r *specReader) size() error {
-	l := r.info.Largest
-	switch {
-	case r.info.Size > wasmbin.MaxSize:
+	if r.info.Size > wasmbin.MaxSize {
 		return fmt.Errorf("%w: %d bytes, at most %d (strip the module of debug information)", ErrTooLarge, r.info.Size, wasmbin.MaxSize)
-	case l.BodySize > wasmbin.MaxBodySize:
-		r.spec.slow = fmt.Sprintf("function %d has %d bytes of code, compiled are at most %d", l.BodyFunc, l.BodySize, wasmbin.MaxBodySize)
-	case l.LocalBlocks > wasmbin.MaxLocalBlocks:
-		r.spec.slow = fmt.Sprintf("function %d has %d locals times blocks, compiled are at most %d", l.LocalBlocksFunc, l.LocalBlocks, wasmbin.MaxLocalBlocks)
 	}
-	if r.spec.slow != "" {
-		r.warn("runs in the interpreter, many times slower: %s", r.spec.slow)
+	if err := r.spec.checkLoad(EngineCompiler, Limits{}); err != nil {
+		r.warn("is not loaded with the default limits: %v", err)
+	} else if e := r.spec.LoadEstimate(EngineCompiler); e.Near() {
+		r.warn("is near the bounds of what is loaded: about %s of %s of memory, %s of %s", sizeText(e.Memory), sizeText(e.MaxMemory),
+			e.Time.Round(time.Millisecond), e.MaxTime.Round(time.Millisecond))
 	}
 	return nil
 }

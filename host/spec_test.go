@@ -101,3 +101,47 @@ func TestManifestWithoutMarker(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A pin holds module and plugin.yaml, and the error says which of them changed.
+func TestPin(t *testing.T) {
+	const own = `{"abi":1,"name":"x","version":"1.0.0","operations":{"filter":{}}}`
+	read := func(wasm []byte, side string) *host.Spec {
+		var doc []byte
+		if side != "" {
+			doc = []byte(side)
+		}
+		s, err := host.ReadSpec("x", wasm, doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first, other := host.WithManifest(t, readFixture(t, "no-change"), own), host.WithManifest(t, readFixture(t, "keep-first"), own)
+	const yaml, yaml2 = "abi: 1\nname: x\nversion: 1.0.0\noperations: {filter: {}}\n", "abi: 1\nname: x\nversion: 1.0.0\noperations: {filter: {}} # 2\n"
+	alone, both := read(first, "").Pin(), read(first, yaml).Pin()
+	if alone != read(first, yaml).Digest || !strings.HasPrefix(both, alone+"+sha256:") || len(both) != 2*len(alone)+1 {
+		t.Fatalf("pins %s and %s", alone, both)
+	}
+	for _, tc := range []struct {
+		name, pin string
+		spec      *host.Spec
+		want      string
+	}{
+		{"as pinned, alone", alone, read(first, ""), ""},
+		{"as pinned", both, read(first, yaml), ""},
+		{"another module", alone, read(other, ""), "the module is another one"},
+		{"another module beside it", both, read(other, yaml), "the module is another one"},
+		{"another plugin.yaml", both, read(first, yaml2), "plugin.yaml is another one"},
+		{"both", both, read(other, yaml2), "module and plugin.yaml are others"},
+		{"not covered", alone, read(first, yaml), "there is a plugin.yaml beside the module that the pin does not cover"},
+		{"gone", both, read(first, ""), "plugin.yaml is gone"},
+	} {
+		err := tc.spec.CheckPin(tc.pin)
+		if tc.want == "" && err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if want := tc.want + " (review it, then pin " + tc.spec.Pin() + "; pinned is " + tc.pin + ")"; tc.want != "" && (err == nil || err.Error() != want || !errors.Is(err, host.ErrConfig)) {
+			t.Errorf("%s: %v\nwant %s", tc.name, err, want)
+		}
+	}
+}

@@ -1,8 +1,11 @@
 package host
 
 import (
+	"fmt"
+
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/callstack"
 )
 
@@ -14,6 +17,7 @@ import (
 
 // openStack makes the stack of the instance. Without one, stacks are wazero's.
 func (in *instance) openStack() {
+	in.stackLeast = in.plugin.interpretedStack()
 	if !in.plugin.engine.stacks {
 		return
 	}
@@ -33,7 +37,7 @@ func (in *instance) handle(mod api.Module, name string) api.Function {
 
 // closeStack gives the stack back, and the handles that know of it.
 func (in *instance) closeStack() {
-	in.funcs = nil
+	in.funcs, in.stackLeast = nil, 0
 	in.holdStack(0)
 	if in.callStack != nil {
 		in.callStack.Free()
@@ -50,18 +54,45 @@ func (in *instance) shedStacks() {
 	}
 }
 
+// takeStack accounts for the least of the stack of a new instance, for which idle ones
+// make room.
+func (in *instance) takeStack() error {
+	n := in.stackLeast
+	if !in.account(n) {
+		what, remedy := in.noRoom()
+		return &fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("%s for the stack of the interpreter, %s", what, sizeText(n))), remedy}
+	}
+	in.stackHeld = n
+	return nil
+}
+
 // holdStack accounts for a stack of n bytes in place of the one before, and reports
-// whether there was room; if not, none is held.
+// whether there was room; if not, no more than the least is held.
 func (in *instance) holdStack(n int64) bool {
+	n = max(n, in.stackLeast)
 	if n == in.stackHeld { // as almost always
 		return true
 	}
-	memory := &in.plugin.host.memory
-	if memory.change(n - in.stackHeld) {
+	if in.charge(n - in.stackHeld) {
 		in.stackHeld = n
 		return true
 	}
-	memory.give(in.stackHeld)
-	in.stackHeld = 0
+	if in.stackHeld >= in.stackLeast {
+		in.charge(in.stackLeast - in.stackHeld)
+		in.stackHeld = in.stackLeast
+	}
 	return false
+}
+
+// interpretedStack is what the calls of an instance take at most where they are
+// interpreted: those of the plugin and its links have one stack. Compiled, it is 0.
+func (p *Plugin) interpretedStack() (n int64) {
+	if p.engine.kind != EngineInterpreter {
+		return 0
+	}
+	n = p.spec.interpretedStack()
+	for _, l := range p.links {
+		n = max(n, l.Spec.interpretedStack())
+	}
+	return n
 }

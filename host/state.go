@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
 )
 
 // callState is the context of one call into a guest. Host functions receive it
@@ -26,6 +27,8 @@ type callState struct {
 	drawn, hosted, unchecked, fuel int64
 	// depth is in how many calls this one lies.
 	depth int
+	// turn is the call's share of the processors, see turns.go.
+	turn fairness.Turn
 }
 
 // stateOf returns the call that a host function runs in. Every call into a
@@ -43,14 +46,20 @@ func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	c.Context, c.done = ctx, ctx.Done()
 	c.began, c.limit = clock(), limit
 	c.deadline, c.seen = c.began+min(limit, math.MaxInt64-c.began), c.began
+	c.turn.Begin(c.began)
 	c.drawn, c.hosted, c.unchecked, c.fuel, c.depth = 0, 0, 0, fuel, 0
 	if n := nestOf(ctx); n != nil {
 		c.fuel, c.depth = min(fuel, n.left.Load()), n.depth
 	}
 }
 
-// end lets go of the caller's context.
-func (c *callState) end() { c.Context, c.done = context.Background(), nil }
+// end lets go of the caller's context, and of the processor.
+func (c *callState) end() {
+	if c.turn.Held() {
+		c.turn.End(c.work())
+	}
+	c.Context, c.done = context.Background(), nil
+}
 
 // check returns the fault of a call that must not go on.
 func (c *callState) check() *fault {
@@ -98,7 +107,7 @@ func (c *callState) sleep(ns int64) {
 	if ns <= 0 {
 		return
 	}
-	c.inst.unwatch()
+	c.leave()
 	left := c.deadline - clock()
 	timer := time.NewTimer(min(time.Duration(ns), max(left, 0)))
 	defer timer.Stop()
@@ -106,5 +115,5 @@ func (c *callState) sleep(ns int64) {
 	case <-timer.C:
 	case <-c.done:
 	}
-	c.stop()
+	c.rejoin()
 }

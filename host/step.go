@@ -54,11 +54,18 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 	v.spare = spare
 	a.query = guestQuery(q)
 	env := abi.Envelope{Query: &a.query, TopK: topK, TokensLeft: tokensLeft(ctx, items)}
-	c, err := o.changes(ctx, v, &env)
+	var r receipt
+	defer r.done(o.plugin)
+	c, err := o.changes(ctx, &r, v, &env)
 	if err != nil {
 		return nil, err
 	}
 	defer recycle(c)
+	if c != nil && len(c.Edits)+len(c.Items) > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = r.context(ctx)
+		defer cancel()
+	}
 	return o.apply(ctx, v, c, topK)
 }
 
@@ -118,10 +125,14 @@ func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([
 
 // find asks the guest for new items, best first, and cuts what exceeds topK.
 func (r retriever) find(ctx context.Context, q *pipeline.Query, topK, tokensLeft int) ([]pipeline.Item, error) {
-	c, err := r.o.changes(ctx, nil, &abi.Envelope{Query: abiQuery(q), TopK: topK, TokensLeft: tokensLeft})
+	var answer receipt
+	defer answer.done(r.o.plugin)
+	c, err := r.o.changes(ctx, &answer, nil, &abi.Envelope{Query: abiQuery(q), TopK: topK, TokensLeft: tokensLeft})
 	if err != nil || c == nil {
 		return nil, err
 	}
+	ctx, cancel := answer.context(ctx)
+	defer cancel()
 	return r.o.counted(ctx, c.Items[:min(topK, len(c.Items))])
 }
 

@@ -66,7 +66,10 @@ func (s Strategy) String() string {
 
 // ProbeStrategy finds out how instances are kept clean on this system.
 func ProbeStrategy(ctx context.Context) (Strategy, error) {
-	e, err := newEngine(ctx, EngineAuto, "", false, nil)
+	if _, err := boundMemory(0); err != nil {
+		return Strategy{}, err
+	}
+	e, err := newEngine(ctx, EngineAuto, nil, false, nil)
 	if err != nil {
 		return Strategy{}, err
 	}

@@ -16,10 +16,15 @@ type tenantKey struct{}
 // names tenants, never a guest.
 //
 // It separates the key-value stores: each plugin has one for each tenant, with
-// its full quota. Nothing else is separate. Grants, limits, instances and the
-// image are the plugin's, so what an instance keeps under [StateKeep], variables
-// of Extism included, is there for whichever tenant it serves next; so are the
-// files of a mount. Under [StateReset] and [StateFresh] an instance keeps nothing.
+// its full quota. It separates what instances keep under [StateKeep], too, variables of
+// Extism and the last HTTP response included: an instance that served a tenant serves
+// no other one. Where a plugin has as many instances as it may, that of another tenant is
+// closed, and a new one, with an init of its own, takes its place: tenants in turn then
+// find nothing of their own, and an init for each call. [Plugin.NewSession] avoids that.
+// Under [StateReset] and [StateFresh] an instance keeps nothing.
+//
+// Nothing else is separate: grants, limits, the image and the files of a mount are the
+// plugin's.
 //
 // [Host.Load] serves no tenant, whatever its context says: init has the store of
 // [store.DefaultTenant], and what it reads there is in the image from which

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -113,18 +114,72 @@ func TestGuestCannotNameATenant(t *testing.T) {
 	}
 }
 
-// What a call read is in no later call of a tenant, unless the state is kept.
-func TestTenantsShareKeptStateOnly(t *testing.T) {
+// What a call read is in no later call of another tenant, whatever the state and however
+// few instances there are. Kept state is there for the tenant's own next call.
+func TestTenantsShareNoState(t *testing.T) {
 	for state, want := range map[string]string{
-		host.StateReset: "", host.StateFresh: "l" /* what the init before stored */, host.StateKeep: "s",
+		host.StateReset: "", host.StateFresh: "l" /* what the init before stored */, host.StateKeep: "l",
 	} {
 		p := loadKV(t, newHost(t, host.Config{}), host.PluginConfig{State: state})
 		kvDo(t, p, "a", "set", "secret=s")
 		kvDo(t, p, "a", "hoard", "secret")
+		if got := kvDo(t, p, "a", "kept", ""); state == host.StateKeep && got != "s" {
+			t.Errorf("the tenant itself finds %q in the guest", got)
+		}
 		if got := kvDo(t, p, "b", "kept", ""); got != want {
 			t.Errorf("%s: the next tenant finds %q in the guest, want %q", state, got, want)
 		}
 	}
+}
+
+// The variables of Extism and the status of the last HTTP response stay with one tenant,
+// too. Tenants have an instance each as long as there are enough, and take turns with one
+// where there are not; those who keep asking are all served.
+func TestKeptInstancesAreOfOneTenant(t *testing.T) {
+	for _, instances := range []int{1, 2, 4} {
+		p := load(t, newHost(t, host.Config{}), "foreign", host.PluginConfig{Limits: host.Limits{Instances: instances}})
+		if p.State() != host.StateKeep {
+			t.Fatalf("state %q", p.State())
+		}
+		for round := range 3 {
+			for _, tenant := range []string{"a", "b", "", "c"} {
+				least, most := 1, round+1 // what others count is more than that
+				switch instances {
+				case 1:
+					most = 1
+				case 4:
+					least = most
+				}
+				if got := len(kvDo(t, p, tenant, "count", "")); got < least || got > most {
+					t.Errorf("%d instances: tenant %q counts %d in round %d, want %d to %d", instances, tenant, got, round, least, most)
+				}
+			}
+		}
+		if total, idle := host.PoolCounts(p); total != instances || idle != instances {
+			t.Errorf("%d instances, %d idle, want %d", total, idle, instances)
+		}
+	}
+}
+
+// Many tenants at once share a few instances of a plugin that keeps its state: each finds
+// what it left itself or nothing, and none is turned away.
+func TestKeptStateOfManyTenantsAtOnce(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "foreign-kv", host.PluginConfig{
+		State: host.StateKeep, Grants: host.Grants{KV: &host.KVGrant{}}, Limits: host.Limits{Instances: 3, QueueTimeout: time.Minute}})
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			tenant := string(rune('A' + n))
+			kvDo(t, p, tenant, "set", "mine="+tenant)
+			for range 40 {
+				kvDo(t, p, tenant, "hoard", "mine")
+				if got := kvDo(t, p, tenant, "kept", ""); got != tenant && got != "l" && got != "" {
+					t.Errorf("tenant %q finds %q in the guest", tenant, got)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Loading serves no tenant: what a tenant stored does not get into the image, from

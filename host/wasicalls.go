@@ -51,9 +51,14 @@ type wasiErrno uint64
 const (
 	wasiOK          wasiErrno = 0
 	wasiBadf        wasiErrno = 8
+	wasiDquot       wasiErrno = 19
 	wasiFault       wasiErrno = 21
+	wasiFbig        wasiErrno = 22
 	wasiInval       wasiErrno = 28
+	wasiMfile       wasiErrno = 33
 	wasiNametoolong wasiErrno = 37
+	wasiNfile       wasiErrno = 41
+	wasiNospc       wasiErrno = 51
 )
 
 // admission decides on a call of a WASI function before it runs. It may lower
@@ -119,9 +124,32 @@ func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
 			s[0] = uint64(errno)
 			return
 		}
-		fn.Call(ctx, mod, s)
-		c.stop()
+		c.system(ctx, fn, mod, s)
 	})
+}
+
+// system calls a WASI function. That of a plugin with mounts may be about a file, which
+// can take as long as a disk or a network does.
+func (c *callState) system(ctx context.Context, fn api.GoModuleFunction, mod api.Module, s []uint64) {
+	if len(c.inst.plugin.mounts) == 0 {
+		fn.Call(ctx, mod, s)
+		c.inst.tellErrno(s)
+		c.stop()
+		return
+	}
+	c.leave()
+	fn.Call(ctx, mod, s)
+	c.inst.tellErrno(s)
+	c.rejoin()
+}
+
+// tellErrno puts the reason for which a mount refused a call into its result, where
+// wazero has no name for it.
+func (in *instance) tellErrno(s []uint64) {
+	if in.errno != wasiOK && s[0] != uint64(wasiOK) {
+		s[0] = uint64(in.errno)
+	}
+	in.errno = wasiOK
 }
 
 // randomGet fills the buffer in pieces.
@@ -155,7 +183,7 @@ func listDirectory(fn api.GoModuleFunction) api.GoModuleFunc {
 			s[0] = uint64(wasiInval)
 			return
 		}
-		fn.Call(ctx, mod, s)
+		c.system(ctx, fn, mod, s)
 		if n, ok := mod.Memory().ReadUint32Le(used); ok && s[0] == uint64(wasiOK) {
 			c.spend(int64(n) * costEntryByte)
 		}

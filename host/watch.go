@@ -22,7 +22,7 @@ func (in *instance) watch() {
 		return
 	}
 	for _, m := range in.members {
-		if m.mem != nil && !m.lin.Tracked() {
+		if m.mem != nil && !m.borrowed && !m.lin.Tracked() {
 			return
 		}
 	}

@@ -59,7 +59,7 @@ func (b *Budget) Validate() error {
 			return fmt.Errorf("budget: allocations[%d]: %w", i, err)
 		}
 		if seen[sourceIndex(a.Source)] {
-			return fmt.Errorf("budget: allocations[%d]: second allocation of source %q: %w (merge the two)", i, a.Source, ErrInvalid)
+			return fmt.Errorf("budget: allocations[%d]: second allocation of source %.100q: %w (merge the two)", i, a.Source, ErrInvalid)
 		}
 		seen[sourceIndex(a.Source)] = true
 		if left >= 0 {
@@ -75,13 +75,13 @@ func (b *Budget) Validate() error {
 func (a *Allocation) validate() error {
 	switch {
 	case !a.Source.Valid():
-		return fmt.Errorf("source %q: %w (want one of %v)", a.Source, ErrInvalid, Sources)
+		return fmt.Errorf("source %.100q: %w (want one of %v)", a.Source, ErrInvalid, Sources)
 	case a.MaxTokens <= 0:
 		return fmt.Errorf("max_tokens %d: %w (want 1 or more)", a.MaxTokens, ErrInvalid)
 	case a.Priority != 0 && (a.Priority < MinPriority || a.Priority > MaxPriority):
 		return fmt.Errorf("priority %d: %w (want %d to %d)", a.Priority, ErrInvalid, MinPriority, MaxPriority)
 	case a.Overflow != "" && a.Overflow != OverflowTruncate && a.Overflow != OverflowDrop:
-		return fmt.Errorf("overflow_strategy %q: %w (want %s or %s)", a.Overflow, ErrInvalid, OverflowTruncate, OverflowDrop)
+		return fmt.Errorf("overflow_strategy %.100q: %w (want %s or %s)", a.Overflow, ErrInvalid, OverflowTruncate, OverflowDrop)
 	}
 	return nil
 }

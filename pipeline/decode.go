@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // decodeObject calls field for each member of the JSON object in data. A key that
@@ -31,14 +33,14 @@ func decodeObject(data []byte, field func(key string, raw json.RawMessage) error
 		key, _ := tok.(string)
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return fmt.Errorf("%s: %w", plain.Name(key), err)
 		}
 		if seen[key] {
-			return fmt.Errorf("%s: given twice: %w", key, ErrInvalid)
+			return fmt.Errorf("%s: given twice: %w", plain.Name(key), ErrInvalid)
 		}
 		seen[key] = true
 		if err := field(key, raw); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return fmt.Errorf("%s: %w", plain.Name(key), err)
 		}
 	}
 	if _, err := dec.Token(); err != nil {
@@ -129,7 +131,7 @@ func convertNumbers(m map[string]any) error {
 	for k, v := range m {
 		n, err := convertNumber(v)
 		if err != nil {
-			return fmt.Errorf("%s: %w", k, err)
+			return fmt.Errorf("%s: %w", plain.Name(k), err)
 		}
 		m[k] = n
 	}

@@ -60,5 +60,7 @@
 // [SlidingWindow] is a conversation that forgets its oldest turns, or condenses
 // them with a [Compactor]. [ProviderChain] edits the message list of an agent
 // loop before each model call. [Fuse], [Hybrid] and [RoundRobin] merge result
-// lists. Package tokens counts tokens.
+// lists. Package tokens counts tokens. The package needs a 64-bit platform.
 package pipeline
+
+import _ "github.com/anchor-host/anchor-host/internal/only64"

@@ -118,13 +118,13 @@ func (it *Item) Validate() error {
 func (it *Item) invalid() error {
 	switch {
 	case !it.Source.Valid():
-		return fmt.Errorf("item %q: source %q: %w (want one of %v)", it.ID, it.Source, ErrInvalid, Sources)
+		return fmt.Errorf("item %.100q: source %.100q: %w (want one of %v)", it.ID, it.Source, ErrInvalid, Sources)
 	case math.IsNaN(it.Score) || it.Score < 0 || it.Score > 1:
-		return fmt.Errorf("item %q: score %v: %w (want 0 to 1)", it.ID, it.Score, ErrInvalid)
+		return fmt.Errorf("item %.100q: score %v: %w (want 0 to 1)", it.ID, it.Score, ErrInvalid)
 	case it.Priority < MinPriority || it.Priority > MaxPriority:
-		return fmt.Errorf("item %q: priority %d: %w (want %d to %d)", it.ID, it.Priority, ErrInvalid, MinPriority, MaxPriority)
+		return fmt.Errorf("item %.100q: priority %d: %w (want %d to %d)", it.ID, it.Priority, ErrInvalid, MinPriority, MaxPriority)
 	case it.TokenCount < 0:
-		return fmt.Errorf("item %q: token_count %d: %w (want 0 or more)", it.ID, it.TokenCount, ErrInvalid)
+		return fmt.Errorf("item %.100q: token_count %d: %w (want 0 or more)", it.ID, it.TokenCount, ErrInvalid)
 	}
 	return nil
 }

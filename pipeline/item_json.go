@@ -63,7 +63,7 @@ func decodeItem(data []byte, doc *Item, other func(key string, raw json.RawMessa
 	case err != nil:
 		return fmt.Errorf("item: %w", err)
 	case !hasContent:
-		return fmt.Errorf("item %q: content: missing: %w", doc.ID, ErrInvalid)
+		return fmt.Errorf("item %.100q: content: missing: %w", doc.ID, ErrInvalid)
 	}
 	if !hasID {
 		doc.ID = ContentID(doc.Content)

@@ -112,11 +112,11 @@ func (k knownCalls) checkPairs(before, after []Message) error {
 	for i := range after {
 		m := &after[i]
 		if m.Role == RoleTool && had[m.ToolCallID] == hasBoth && has[m.ToolCallID] == hasResult {
-			return fmt.Errorf("messages[%d]: result %q without its tool call: %w", i, m.ToolCallID, ErrInvalid)
+			return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, m.ToolCallID, ErrInvalid)
 		}
 		for _, id := range k[string(m.ToolCalls)] {
 			if had[id] == hasBoth && has[id] == hasCall {
-				return fmt.Errorf("messages[%d]: tool call %q without its result: %w", i, id, ErrInvalid)
+				return fmt.Errorf("messages[%d]: tool call %.100q without its result: %w", i, id, ErrInvalid)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 // Validate checks the role, and that the tool calls are a JSON array.
 func (m *Message) Validate() error {
 	if !m.Role.Valid() {
-		return fmt.Errorf("role %q: %w (want user, assistant, system or tool)", m.Role, ErrInvalid)
+		return fmt.Errorf("role %.100q: %w (want user, assistant, system or tool)", m.Role, ErrInvalid)
 	}
 	if len(m.ToolCalls) > 0 && (m.ToolCalls[0] != '[' || !json.Valid(m.ToolCalls)) {
 		return fmt.Errorf("tool_calls: %.20s: %w (want a JSON array)", m.ToolCalls, ErrInvalid)

@@ -113,7 +113,7 @@ func (q *Query) Validate() error {
 func (t *Turn) Validate() error {
 	switch {
 	case !t.Role.Valid():
-		return fmt.Errorf("turn: role %q: %w (want user, assistant, system or tool)", t.Role, ErrInvalid)
+		return fmt.Errorf("turn: role %.100q: %w (want user, assistant, system or tool)", t.Role, ErrInvalid)
 	case t.TokenCount < 0:
 		return fmt.Errorf("turn: token_count %d: %w (want 0 or more)", t.TokenCount, ErrInvalid)
 	}

@@ -125,7 +125,7 @@ func StrategyByName(name string) (Strategy, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("fill %q: %w (want one of %v)", name, ErrInvalid, StrategyNames())
+	return nil, fmt.Errorf("fill %.100q: %w (want one of %v)", name, ErrInvalid, StrategyNames())
 }
 
 // tryOrder asks the strategy and checks that it named each candidate once.
@@ -135,17 +135,17 @@ func tryOrder(ctx context.Context, s Strategy, c []Candidate, room int) (order [
 		return err
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("strategy %q: order %d items: %w", s.Name(), len(c), err)
+		return nil, "", fmt.Errorf("strategy %.100q: order %d items: %w", s.Name(), len(c), err)
 	}
 	named := make([]bool, len(c))
 	for _, i := range order {
 		if i < 0 || int(i) >= len(c) || named[i] {
-			return nil, "", fmt.Errorf("strategy %q: item %d of %d is named twice or does not exist: %w", s.Name(), i, len(c), ErrInvalid)
+			return nil, "", fmt.Errorf("strategy %.100q: item %d of %d is named twice or does not exist: %w", s.Name(), i, len(c), ErrInvalid)
 		}
 		named[i] = true
 	}
 	if len(order) != len(c) {
-		return nil, "", fmt.Errorf("strategy %q: %d of %d items are named: %w", s.Name(), len(order), len(c), ErrInvalid)
+		return nil, "", fmt.Errorf("strategy %.100q: %d of %d items are named: %w", s.Name(), len(order), len(c), ErrInvalid)
 	}
 	return order, note, nil
 }

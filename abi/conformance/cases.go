@@ -24,6 +24,7 @@ const (
 	casePriority     = "priority/granted"
 	caseSource       = "items/source"
 	caseContent      = "items/content"
+	caseKey          = "items/key"
 	caseFilter       = "filter/subset"
 	caseRerank       = "rerank/permutation"
 	caseOrder        = "process/order"
@@ -119,7 +120,7 @@ func answerCases() []Case {
 			Remedy: "ask for it in permissions with a reason, and grant it to the test with a flag"},
 		{ID: caseMailbox, Operations: changes, Lane: Batch, Rule: "The mailbox is sound, reserve lends the room asked for, and the output lies in the memory.",
 			Remedy: "see section 5 of ABI.md: size 24 or more, addresses multiples of 8, output inside the memory"},
-		{ID: caseDecodes, Rule: "The answer is a document or change set of the contract, never empty with status 0.",
+		{ID: caseDecodes, Rule: "The answer is a document or change set of the contract, never empty with status 0: each member once, by its name, of its type.",
 			Remedy: "see sections 8 and 10 of ABI.md; return status 1 for no change"},
 		{ID: caseUTF8, Rule: "Every text in an answer is UTF-8.",
 			Remedy: "cut texts between code points, and repair bytes that come from elsewhere"},
@@ -136,6 +137,7 @@ func answerCases() []Case {
 			Remedy: "state max_priority in the manifest, or leave the priority out"},
 		{ID: caseSource, Operations: adding, Rule: "New items state no source, or one that the step may state.", Remedy: "leave the source out"},
 		{ID: caseContent, Operations: adding, Rule: "New items have content.", Remedy: "leave empty items out"},
+		{ID: caseKey, Operations: adding, Rule: "The key of a new item is text for one line, without control characters.", Remedy: "make keys of names or digests"},
 		{ID: caseSound, Operations: changes, Rule: "The change set keeps to the rest of section 10 of ABI.md.", Remedy: "see the rules of section 10"},
 	}
 }

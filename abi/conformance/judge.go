@@ -101,13 +101,15 @@ func mustAnswer(op abi.Operation) *trouble {
 }
 
 func (rep *reply) readChanges(ctx context.Context, d *Description, op *Operation, req *request, lane string, out []byte) *trouble {
-	var err error
+	within := abi.WidestBounds()
+	within.Rows = len(req.rows)
+	rep.changes = new(abi.Changes)
+	decode := rep.changes.DecodeJSONWithin
 	if lane == Batch {
-		rep.changes, err = abi.DecodeChanges(out)
-	} else {
-		rep.changes, err = abi.DecodeChangesJSON(out)
+		decode = rep.changes.DecodeWithin
 	}
-	if err != nil {
+	if err := decode(out, within); err != nil {
+		rep.changes = nil
 		if strings.Contains(err.Error(), "UTF-8") {
 			return troublef(caseUTF8, "%s", err)
 		}

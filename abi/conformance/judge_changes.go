@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -175,6 +176,8 @@ func (j *judge) newItem(i int, it *abi.NewItem) *trouble {
 		return troublef(caseContent, "items[%d]: no content", i)
 	case !utf8.ValidString(it.Content) || !utf8.ValidString(it.Key):
 		return troublef(caseUTF8, "items[%d]: key or content is not UTF-8", i)
+	case strings.ContainsFunc(it.Key, unprintable):
+		return troublef(caseKey, "items[%d]: key %q", i, clip(it.Key))
 	case !(it.Score >= 0 && it.Score <= 1):
 		return troublef(caseScores, "items[%d]: score %v", i, it.Score)
 	case it.Priority < 0 || it.Priority > j.highest():
@@ -189,6 +192,11 @@ func (j *judge) newItem(i int, it *abi.NewItem) *trouble {
 		}
 	}
 	return troublef(caseSource, "items[%d]: source %q, allowed is none or one of %s", i, it.Source, nothing(strings.Join(j.op.Sources, ", ")))
+}
+
+// unprintable reports whether a character would do more than show itself.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 // order must be a permutation of the survivors.

@@ -123,11 +123,11 @@ func (c *OwnCase) check() error {
 	case c.Name == "":
 		return errors.New("a case has no name (say what it looks at)")
 	case strings.ContainsFunc(c.Name, unicode.IsControl):
-		return fmt.Errorf("case %q: a name is one line without control characters", c.Name)
+		return fmt.Errorf("case %.100q: a name is one line without control characters", c.Name)
 	case c.Request != nil && (c.Items != nil || c.Query != "" || c.TopK != 0 || c.TokensLeft != 0):
-		return fmt.Errorf("case %q: request stands for itself (leave query, items, top_k and tokens_left out)", c.Name)
+		return fmt.Errorf("case %.100q: request stands for itself (leave query, items, top_k and tokens_left out)", c.Name)
 	case !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil:
-		return fmt.Errorf("case %q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error)", c.Name)
+		return fmt.Errorf("case %.100q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error)", c.Name)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (s *session) ownOperation(c *OwnCase) (*Operation, error) {
 	}
 	i := slices.IndexFunc(s.d.Operations, func(o Operation) bool { return o.Operation == c.Operation })
 	if i < 0 {
-		return nil, fmt.Errorf("operation %q: the plugin does not have it", c.Operation)
+		return nil, fmt.Errorf("operation %.100q: the plugin does not have it", c.Operation)
 	}
 	return &s.d.Operations[i], nil
 }
@@ -210,7 +210,7 @@ func (s *session) runOwn(ctx context.Context, guest Guest, c *OwnCase, op *Opera
 	case t != nil:
 		return c.refused(errors.New(t.detail))
 	case c.Expect.Error != "":
-		return failed("no error; expected one with %q", c.Expect.Error)
+		return failed("no error; expected one with %.100q", c.Expect.Error)
 	}
 	return c.Expect.compare(rep, req)
 }

@@ -104,7 +104,7 @@ instances:
 providers: [{instance: crm, priority: 5}]
 `, server.URL, grants)}), "anchor.yaml")
 	}
-	granted := config("http: {hosts: [127.0.0.1], private: true}")
+	granted := config("http: {hosts: ['http://127.0.0.1:*'], private: true}")
 	input := `{"state": {"data": {"account_id": "a-42"}}, "messages": [
 	  {"role": "system", "content": "be kind"}, {"role": "user", "content": "who am I?"}]}`
 	for visit := 1; visit <= 2; visit++ {
@@ -125,8 +125,8 @@ providers: [{instance: crm, priority: 5}]
 	}
 	for name, tt := range map[string]struct{ grants, want string }{
 		"not granted":       {"", "denied"},
-		"private addresses": {"http: {hosts: [127.0.0.1]}", "denied"},
-		"another host":      {"http: {hosts: [localhost], private: true}", "denied"},
+		"private addresses": {"http: {hosts: ['http://127.0.0.1:*']}", "denied"},
+		"another host":      {"http: {hosts: ['http://localhost:*'], private: true}", "denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"assemble", "-c", config(tt.grants), "--run", "r", "--strict"}, flags...)

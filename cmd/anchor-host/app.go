@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // app is one run of the program.
@@ -32,7 +33,10 @@ type app struct {
 }
 
 func newApp(ctx context.Context, in io.Reader, out, err io.Writer) *app {
-	a := &app{out: out, err: &messages{w: err}, settings: viper.New(), interrupted: ctx.Done()}
+	a := &app{out: out, err: newMessages(err), settings: viper.New(), interrupted: ctx.Done()}
+	if isTerminal(out) { // data keep their bytes elsewhere
+		a.out = &plain.Writer{To: out}
+	}
 	a.in = &input{r: in, interrupted: a.interrupted}
 	a.settings.SetEnvPrefix(strings.TrimSuffix(config.EnvPrefix, "_"))
 	a.settings.SetEnvKeyReplacer(strings.NewReplacer(".", "_", "-", "_"))
@@ -43,22 +47,39 @@ func newApp(ctx context.Context, in io.Reader, out, err io.Writer) *app {
 	return a
 }
 
-// messages is stderr, shared by everything that has something to say.
+// messages is stderr, shared by everything that has something to say: lines of this
+// command, log lines, and what toolchains write. Nothing in them acts on a terminal.
 type messages struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu    sync.Mutex
+	raw   io.Writer
+	plain plain.Writer
 }
+
+func newMessages(w io.Writer) *messages { return &messages{raw: w, plain: plain.Writer{To: w}} }
 
 // Write implements io.Writer.
 func (m *messages) Write(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.w.Write(b)
+	return m.plain.Write(b)
 }
 
 // terminal says whether somebody may be watching.
-func (m *messages) terminal() bool {
-	f, ok := m.w.(*os.File)
+func (m *messages) terminal() bool { return isTerminal(m.raw) }
+
+// drawing writes to a terminal as it is, for what moves the cursor on purpose.
+type drawing struct{ *messages }
+
+// Write implements io.Writer.
+func (d drawing) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.raw.Write(b)
+}
+
+// isTerminal says whether what is written goes to a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
 	if !ok {
 		return false
 	}
@@ -75,9 +96,9 @@ func (a *app) run(f func(cmd *cobra.Command, args []string) error) func(*cobra.C
 	}
 }
 
-// say prints one message line.
+// say prints one message line, whatever the arguments hold.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintf(a.err, "anchor-host: "+format+"\n", args...)
+	fmt.Fprintln(a.err, "anchor-host: "+plain.Line(fmt.Sprintf(format, args...)))
 }
 
 // emit writes the data of a command in one piece, so that an interrupted
@@ -87,6 +108,12 @@ func (a *app) emit(b *bytes.Buffer) error {
 		return fmt.Errorf("write output: %w", err)
 	}
 	return nil
+}
+
+// emitText is emit for text about data, in which nothing acts on a terminal, wherever it
+// goes. JSON keeps its meaning.
+func (a *app) emitText(b *bytes.Buffer) error {
+	return a.emit(bytes.NewBufferString(plain.Text(b.String())))
 }
 
 // load reads the configuration of a command: the file, then environment and

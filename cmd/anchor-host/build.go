@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -279,7 +280,9 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 			return err
 		}
 		if f.explain {
-			writeExplanation(&b, explain(run, result))
+			var e bytes.Buffer
+			writeExplanation(&e, explain(run, result))
+			b.WriteString(plain.Text(e.String()))
 		}
 	}
 	return a.emit(&b)

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -25,8 +25,10 @@ type callFlags struct {
 	input, inputFile     string
 	set, link            []string
 	allowHost, allowPath []string
+	allowMethod          []string
 	allowPrivate, wasi   bool
 	timeout, memory      string
+	pathQuota            string
 	fuel                 int64
 	repeat               int
 }
@@ -45,6 +47,7 @@ With --repeat the same instance is called again and again, keeps its state, and
 each output is followed by a line break.`,
 		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
   anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
+  anchor-host plugin call fetch.wasm get --allow-host http://localhost:8080 --allow-method GET
   anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs
   anchor-host plugin call main.wasm run --link lib=lib.wasm`,
 		Args: exactly("FILE|FOLDER", "FUNCTION"),
@@ -53,9 +56,9 @@ each output is followed by a line break.`,
 	flags.StringVar(&f.input, "input", "", "input as text")
 	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
 	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE the module reads with config_get (repeatable)")
-	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a host, such as *.example.com (repeatable)")
-	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+	httpFlags(flags, &f)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
+	flags.StringVar(&f.pathQuota, "path-quota", "", "the most bytes a folder may hold for the module to write there (default "+sizeText(host.DefaultFolderQuota)+")")
 	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
 	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm the module imports from (repeatable)")
 	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
@@ -68,6 +71,16 @@ each output is followed by a line break.`,
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.call(cmd, &f, args[0], args[1]) })
 	return cmd
 }
+
+// httpFlags are the flags that allow HTTP.
+func httpFlags(flags *pflag.FlagSet, f *callFlags) {
+	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a server: HOST for https, HOST:PORT, *.example.com, http://HOST:PORT, PORT may be * (repeatable)")
+	flags.StringSliceVar(&f.allowMethod, "allow-method", nil, "allow these HTTP methods only (default "+strings.Join(commonMethods, ",")+")")
+	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+}
+
+// commonMethods are those that --allow-host allows, as Extism does.
+var commonMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
 func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) error {
 	pc, err := f.pluginConfig(cmd)
@@ -100,8 +113,9 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	progress := newProgress(a)
 	defer progress.stop()
 	h, err := host.New(ctx, host.Config{
-		Logger: slog.New(levelOnly{logLevel(&base.Config)}), CacheDir: base.CachePath(), OnCompile: progress.compiling,
-		Memory: max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
+		Logger: slog.New(levelOnly{logLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling,
+		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
+		DefaultLimits: neverRested,
 	})
 	if err != nil {
 		return err
@@ -114,6 +128,9 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	progress.start(fmt.Sprintf("running %s", function))
 	return a.repeat(ctx, f, plugin, function, input)
 }
+
+// neverRested has authors see each failure of their plugin.
+var neverRested = host.Limits{RestAfter: -1}
 
 // repeat calls the function as often as asked and writes each output.
 func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, function string, input []byte) error {
@@ -206,20 +223,47 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 		}
 		pc.Config[key] = value
 	}
+	var err error
+	if pc.Grants.Files, err = f.mounts(cmd); err != nil {
+		return pc, err
+	}
+	if len(f.allowHost) == 0 && len(f.allowMethod) > 0 {
+		return pc, usagef(cmd, "--allow-method has no meaning without --allow-host")
+	}
+	if len(f.allowHost) > 0 {
+		pc.Grants.HTTP = f.httpGrant()
+	}
+	return pc, nil
+}
+
+// mounts are the folders that the module sees.
+func (f *callFlags) mounts(cmd *cobra.Command) ([]host.FileGrant, error) {
+	var quota config.Size
+	if f.pathQuota != "" {
+		if err := quota.UnmarshalText([]byte(f.pathQuota)); err != nil {
+			return nil, usagef(cmd, "flag --path-quota: %w", err)
+		}
+	}
+	var out []host.FileGrant
 	for _, spec := range f.allowPath {
 		mount, ok := parseMount(spec)
 		if !ok {
-			return pc, usagef(cmd, "flag --allow-path: want [ro:]HOST:GUEST, got %q", spec)
+			return nil, usagef(cmd, "flag --allow-path: want [ro:]HOST:GUEST, got %q", spec)
 		}
-		pc.Grants.Files = append(pc.Grants.Files, mount)
+		mount.Quota = int64(quota)
+		out = append(out, mount)
 	}
-	if len(f.allowHost) > 0 {
-		pc.Grants.HTTP = &host.HTTPGrant{
-			Hosts: f.allowHost, Methods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
-			Private: f.allowPrivate || slices.ContainsFunc(f.allowHost, isPrivate),
-		}
+	return out, nil
+}
+
+func (f *callFlags) httpGrant() *host.HTTPGrant {
+	methods := f.allowMethod
+	if len(methods) == 0 {
+		methods = commonMethods
 	}
-	return pc, nil
+	return &host.HTTPGrant{
+		Hosts: f.allowHost, Methods: methods, Private: f.allowPrivate || slices.ContainsFunc(f.allowHost, isPrivate),
+	}
 }
 
 // links reads the modules that the module imports from.
@@ -254,11 +298,11 @@ func parseMount(spec string) (host.FileGrant, bool) {
 	return g, true
 }
 
-// isPrivate says whether a host is named that can only be a private one.
-func isPrivate(name string) bool {
-	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	if err != nil {
-		return name == "localhost"
+// isPrivate says whether a server is named that can only be a private one.
+func isPrivate(pattern string) bool {
+	p, err := abi.ParseHostPattern(pattern)
+	if err != nil || !p.Addr.IsValid() {
+		return err == nil && p.Name == "localhost"
 	}
-	return addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast()
+	return p.Addr.IsPrivate() || p.Addr.IsLoopback() || p.Addr.IsLinkLocalUnicast()
 }

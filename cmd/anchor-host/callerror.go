@@ -13,7 +13,7 @@ import (
 // begin alike comes first.
 var flagWords = strings.NewReplacer(
 	"grants.http.private", "--allow-private",
-	"grants.http.methods", "grants.http.methods",
+	"grants.http.methods", "--allow-method",
 	"grants.http.hosts", "--allow-host",
 	"grants.http", "--allow-host",
 	"limits.timeout", "--timeout",

@@ -15,7 +15,7 @@ func TestCallErrorNamesFlags(t *testing.T) {
 		"grant it with grants.http":                                               "grant it with --allow-host",
 		"grant it with grants.http.hosts":                                         "grant it with --allow-host",
 		"grant it with grants.http.private":                                       "grant it with --allow-private",
-		"grant it with grants.http.methods":                                       "grant it with grants.http.methods",
+		"grant it with grants.http.methods":                                       "grant it with --allow-method",
 		"raise limits.input or limits.memory":                                     "raise limits.input or --memory-max",
 		"raise limits.init_timeout":                                               "raise limits.init_timeout",
 		"raise limits.memory, or limits.timeout":                                  "raise --memory-max, or --timeout",

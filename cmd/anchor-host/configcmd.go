@@ -53,7 +53,7 @@ file, line and column. No plugin is run.`,
 		}
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "%s: ok (%d instances, %d steps)\n", name, len(loaded.Instances), len(loaded.Steps))
-		return a.emit(&b)
+		return a.emitText(&b)
 	})
 	return cmd
 }

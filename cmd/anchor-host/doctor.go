@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -34,9 +35,11 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the machine and the set-up",
-		Long: `Check versions, the engine, the folder of compiled plugins, the configuration,
-the environment, the store and every plugin of the plugin folder. The exit code is
-1 when something is a problem.`,
+		Long: `Check versions, the engine, the folder of compiled plugins, the configuration
+and the folders that it grants, the environment, the store with every record in
+it, the room on its disk and on that of the compiled plugins, what the system
+bounds (memory of the control group, addresses, open files) and every plugin of
+the plugin folder. The exit code is 1 when something is a problem.`,
 		Example: `  anchor-host doctor
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,
@@ -86,7 +89,23 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 	}
 	findings = append(findings, environmentFindings(os.Environ())...)
 	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
+	findings = append(findings, grantFindings(loaded)...)
+	cache, _ := cachePath(loaded) // cacheFinding reports the error
+	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
+		memoryFinding(host.MemoryDefault()), addressFinding(), filesFinding())
 	return append(findings, pluginFindings(loaded.PluginDir())...)
+}
+
+// grantFindings report what is wrong with the grants of the instances, and with the
+// folders they name.
+func grantFindings(loaded *config.Loaded) []finding {
+	var findings []finding
+	for _, name := range slices.Sorted(maps.Keys(loaded.Instances)) {
+		for _, err := range assemble.CheckGrants(loaded.Instances[name].Grants, loaded.Path) {
+			findings = append(findings, finding{"instance " + name, statusProblem, err.Error()})
+		}
+	}
+	return findings
 }
 
 // compilerPlatforms are those for which wazero compiles.
@@ -146,30 +165,21 @@ func hint(name string, known []string) string {
 	return ""
 }
 
-// cacheFinding tries to write where compiled plugins are kept.
+// cacheFinding says whether compiled plugins are kept, and tries to write there.
 func cacheFinding(loaded *config.Loaded) finding {
-	dir := loaded.CacheDir
-	switch dir {
-	case host.CacheOff:
+	dir, err := cachePath(loaded)
+	switch {
+	case err != nil:
+		return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (set cache_dir)", err)}
+	case dir == "":
 		return finding{"cache", statusWarning, "off: plugins are compiled anew by every command"}
-	case "":
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (set cache_dir)", err)}
-		}
-		dir = filepath.Join(base, "anchor-host", "compiled")
-	default:
-		dir = loaded.CachePath()
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written)", err)}
+	if err := host.CheckCacheDir(dir); err != nil {
+		return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (or set cache_dir to another folder)", err)}
 	}
-	f, err := os.CreateTemp(dir, "doctor-*")
-	if err != nil {
-		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written)", err)}
+	if err := folderWritable(dir); err != nil {
+		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written and has room)", err)}
 	}
-	f.Close()
-	os.Remove(f.Name())
 	return finding{"cache", statusOK, dir + " can be written"}
 }
 

@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -81,5 +84,26 @@ func TestSchemaCommand(t *testing.T) {
 	var schema struct{ Properties map[string]any }
 	if err := json.Unmarshal([]byte(stdout), &schema); err != nil || code != codeOK || schema.Properties["steps"] == nil {
 		t.Errorf("code %d, %v", code, err)
+	}
+}
+
+// What others can write to is not used, and doctor says so.
+func TestDoctorOfACacheOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("who can write where is not known there")
+	}
+	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir("cache", 0o700), os.Chmod("cache", 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	_, stdout, _ := run(t, "", "doctor", "-o", "json", "--cache-dir", "cache")
+	var findings []finding
+	if err := json.Unmarshal([]byte(stdout), &findings); err != nil {
+		t.Fatalf("%v\n%s", err, stdout)
+	}
+	for _, f := range findings {
+		if f.Check == "cache" && (f.Status != statusWarning || !strings.Contains(f.Detail, "cache can be written by others: its mode is 0777 (chmod go-w it, or use another folder): plugins are compiled anew")) {
+			t.Errorf("%+v", f)
+		}
 	}
 }

@@ -189,7 +189,7 @@ func (e *evaluation) finish(r *eval.Report) error {
 			return err
 		}
 	}
-	if err := e.app.emit(&b); err != nil {
+	if err := e.app.emitText(&b); err != nil {
 		return err
 	}
 	skipped := 0

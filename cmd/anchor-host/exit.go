@@ -53,6 +53,7 @@ var reasonCodes = map[abi.Reason]int{
 	abi.ReasonOutputTooLarge: codeLimit,
 	abi.ReasonInputTooLarge:  codeLimit,
 	abi.ReasonBusy:           codeLimit,
+	abi.ReasonRested:         codeLimit,
 	abi.ReasonDenied:         codeRefused,
 	abi.ReasonCancelled:      codeInterrupted,
 }
@@ -83,6 +84,7 @@ var causeCodes = []struct {
 	{host.ErrConfig, codeInvalid},
 	{host.ErrDuplicate, codeInvalid},
 	{host.ErrTooLarge, codeLimit},
+	{host.ErrAddressSpace, codeLimit},
 	{pipeline.ErrInvalid, codeInvalid},
 	{pipeline.ErrBudget, codeInvalid},
 }
@@ -150,7 +152,9 @@ type silentError struct{ error }
 
 func (e silentError) Unwrap() error { return e.error }
 
-// report prints an error on stderr, each line with the program's name.
+// report prints an error on stderr: a line for each mistake that it holds, each with the
+// program's name. A line break within one is shown as an escape, so that nothing that an
+// error repeats looks like a line of its own.
 func (a *app) report(code int, err error) {
 	var silent silentError
 	if errors.As(err, &silent) {
@@ -160,7 +164,32 @@ func (a *app) report(code int, err error) {
 		a.say("interrupted")
 		return
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for _, line := range mistakes(err) {
 		a.say("%s", line)
 	}
+}
+
+// mistakes are the texts of the mistakes that an error joins.
+func mistakes(err error) []string {
+	text := err.Error()
+	var problems strict.Problems
+	if errors.As(err, &problems) && len(problems) > 0 {
+		if before, ok := strings.CutSuffix(text, problems.Error()); ok {
+			lines := make([]string, len(problems))
+			for i, p := range problems {
+				lines[i] = p.Error()
+			}
+			lines[0] = before + lines[0]
+			return lines
+		}
+	}
+	joined, ok := err.(interface{ Unwrap() []error }) // the parts of this error, not of one that it wraps
+	if !ok || errors.Join(joined.Unwrap()...).Error() != text {
+		return []string{text}
+	}
+	var lines []string
+	for _, part := range joined.Unwrap() {
+		lines = append(lines, mistakes(part)...)
+	}
+	return lines
 }

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -260,6 +260,6 @@ func excerpt(text string) string {
 // breaks become spaces.
 func oneCell(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return r == ' ' || unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control)
+		return r == ' ' || plain.Acts(r)
 	}), " ")
 }

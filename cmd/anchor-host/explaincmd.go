@@ -73,7 +73,7 @@ func (a *app) explainFiles(format string, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return a.emit(&b)
+	return a.emitText(&b)
 }
 
 // writeStories writes each story as a heading and one line per event.

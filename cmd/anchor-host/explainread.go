@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -98,9 +99,9 @@ func checkResultKeys(name string, n *strict.Node) error {
 	for _, e := range n.Entries {
 		switch {
 		case seen[e.Key]:
-			return fail(e.Pos, "%s: repeated key", e.Key)
+			return fail(e.Pos, "%s: repeated key", plain.Name(e.Key))
 		case !slices.Contains(resultKeys, e.Key):
-			return fail(e.Pos, "%s: unknown key%s", e.Key, strict.Hint(e.Key, resultKeys))
+			return fail(e.Pos, "%s: unknown key%s", plain.Name(e.Key), strict.Hint(e.Key, resultKeys))
 		}
 		seen[e.Key] = true
 	}

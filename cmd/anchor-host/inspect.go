@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,7 @@ too), a .wasm file, or the path of a folder that holds one.`,
 		}
 		var b bytes.Buffer
 		report.write(&b)
-		return a.emit(&b)
+		return a.emitText(&b)
 	})
 	return cmd
 }
@@ -101,12 +102,14 @@ func isPath(name string) bool {
 
 // inspection is what "plugin inspect" shows.
 type inspection struct {
-	Name         string `json:"name"`
-	Version      string `json:"version,omitempty"`
-	Description  string `json:"description,omitempty"`
-	License      string `json:"license,omitempty"`
-	Homepage     string `json:"homepage,omitempty"`
-	Digest       string `json:"digest"`
+	Name        string `json:"name"`
+	Version     string `json:"version,omitempty"`
+	Description string `json:"description,omitempty"`
+	License     string `json:"license,omitempty"`
+	Homepage    string `json:"homepage,omitempty"`
+	Digest      string `json:"digest"`
+	// Pin is the digest to state in a configuration.
+	Pin          string `json:"pin"`
 	Size         int64  `json:"size"`
 	ABI          int    `json:"abi"`
 	Foreign      bool   `json:"foreign"`
@@ -116,6 +119,8 @@ type inspection struct {
 	MemoryPages  uint64 `json:"memory_pages"`
 	// Anatomy is what the module is made of.
 	Anatomy host.Anatomy `json:"anatomy"`
+	// Load is what loading it takes, with the engine stated for the instance.
+	Load loadReport `json:"load"`
 	// State is what happens to instances between calls, Uncaptured why they
 	// cannot be reset.
 	State       string            `json:"state"`
@@ -128,6 +133,18 @@ type inspection struct {
 	// Warnings are for everybody, Advice is for the plugin's author.
 	Warnings []string `json:"warnings,omitempty"`
 	Advice   []string `json:"advice,omitempty"`
+}
+
+// loadReport is an estimate with what is allowed.
+type loadReport struct {
+	Engine     string `json:"engine"`
+	Memory     int64  `json:"memory_bytes"`
+	MaxMemory  int64  `json:"max_memory_bytes"`
+	MemoryFor  string `json:"memory_for"`
+	Millis     int64  `json:"milliseconds"`
+	MaxMillis  int64  `json:"max_milliseconds"`
+	TimeFor    string `json:"time_for"`
+	NearLimits bool   `json:"near_limits"`
 }
 
 type operationReport struct {
@@ -154,7 +171,7 @@ type limitLine struct {
 
 func inspect(spec *host.Spec, instance *config.Instance) (r inspection, err error) {
 	r = inspection{
-		Name: spec.Name, Digest: spec.Digest, Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
+		Name: spec.Name, Digest: spec.Digest, Pin: spec.Pin(), Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
 		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
 		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
 	}
@@ -173,11 +190,33 @@ func inspect(spec *host.Spec, instance *config.Instance) (r inspection, err erro
 		})
 	}
 	r.Limits = limitLines(asked, instance)
+	r.Load = loadOf(spec, instance)
 	if r.Anatomy, err = spec.Anatomy(); err != nil {
 		return r, err
 	}
 	r.Advice, err = spec.Advice()
 	return r, err
+}
+
+// loadOf is what loading takes, with what the instance states.
+func loadOf(spec *host.Spec, instance *config.Instance) loadReport {
+	engine, set := host.EngineCompiler, config.Limits{}
+	if instance != nil {
+		engine, set = cmp.Or(instance.Engine, engine), instance.Limits
+	}
+	e := spec.LoadEstimate(engine)
+	e.MaxMemory, e.MaxTime = cmp.Or(int64(set.LoadMemory), e.MaxMemory), cmp.Or(time.Duration(set.LoadTime), e.MaxTime)
+	return loadReport{engine, e.Memory, e.MaxMemory, e.MemoryFor, e.Time.Milliseconds(), e.MaxTime.Milliseconds(), e.TimeFor, e.Near()}
+}
+
+// text is the estimate in a line.
+func (l *loadReport) text() string {
+	near := ""
+	if l.NearLimits {
+		near = "; near or above what is allowed"
+	}
+	return fmt.Sprintf("about %d MiB of %d MiB of memory, %.1f s of %.1f s of a processor (%s)%s", l.Memory>>20, l.MaxMemory>>20,
+		float64(l.Millis)/1000, float64(l.MaxMillis)/1000, l.Engine, near)
 }
 
 // stateOf is the state stated for an instance.
@@ -226,6 +265,7 @@ func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 		{"timeout", host.DefaultTimeout.String(), asked.Timeout, span(set.Timeout)},
 		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, span(set.InitTimeout)},
 		{"queue_timeout", host.DefaultQueueTimeout.String(), "", span(set.QueueTimeout)},
+		{"idle_timeout", host.DefaultIdleTimeout.String(), "", span(set.IdleTimeout)},
 		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", count(set.Fuel)},
 		{"memory", sizeText(host.DefaultMemory), asked.Memory, size(set.Memory)},
 		{"input", sizeText(host.DefaultInput), "", size(set.Input)},
@@ -235,6 +275,10 @@ func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 		{"items", fmt.Sprint(host.DefaultItems), "", count(int64(set.Items))},
 		{"tokens", fmt.Sprint(host.DefaultTokens), "", count(int64(set.Tokens))},
 		{"instances", "one per processor", "", count(int64(set.Instances))},
+		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", count(int64(set.RestAfter))},
+		{"rest_most", host.DefaultRestMost.String(), "", span(set.RestMost)},
+		{"load_memory", "by its code", "", size(set.LoadMemory)},
+		{"load_time", "by its code", "", span(set.LoadTime)},
 	}
 }
 
@@ -242,17 +286,18 @@ func (r *inspection) write(b *bytes.Buffer) {
 	yesNo := map[bool]string{true: "yes", false: "no"}
 	rows := [][]string{
 		{"name", r.Name}, {"version", dash(r.Version)}, {"description", dash(r.Description)},
-		{"license", dash(r.License)}, {"homepage", dash(r.Homepage)}, {"digest", r.Digest}, {"size", sizeText(r.Size)},
+		{"license", dash(r.License)}, {"homepage", dash(r.Homepage)}, {"digest", r.Digest}, {"pin", r.Pin}, {"size", sizeText(r.Size)},
 		{"abi", fmt.Sprint(r.ABI)}, {"manifest", dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
 		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
 		{"module", fmt.Sprintf("%d functions, %s of code, %s of data", r.Anatomy.Functions, sizeText(r.Anatomy.Code), sizeText(r.Anatomy.Data))},
+		{"load", r.Load.text()},
 		{"sections", sectionText(r.Anatomy.Sections)}, {"state", r.State},
 	}
 	if r.Uncaptured != "" {
 		rows[len(rows)-1][1] += " (it cannot be reset: " + r.Uncaptured + ")"
 	}
 	if r.Foreign {
-		rows[7][1] = "none (a foreign module: its functions can be called, it has no operations)"
+		rows[8][1] = "none (a foreign module: its functions can be called, it has no operations)"
 	}
 	table(b, nil, rows)
 	section(b, "operations", len(r.Operations))
@@ -281,6 +326,9 @@ func (r *inspection) write(b *bytes.Buffer) {
 }
 
 func memoryText(a *host.Anatomy) string {
+	if a.Memory == 0 && a.MaxMemory == 0 {
+		return "none of its own at the start"
+	}
 	most := "no maximum"
 	if a.MaxMemory > 0 {
 		most = "at most " + sizeText(a.MaxMemory)

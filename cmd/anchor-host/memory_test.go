@@ -97,7 +97,7 @@ func TestImportChecks(t *testing.T) {
 	if closed := s.Close(); err != nil || closed != nil {
 		t.Fatal(err, closed)
 	}
-	if code, _, stderr := run(t, "", "memory", "list"); code == codeOK || !strings.Contains(stderr, `"bad"`) {
+	if code, _, stderr := run(t, "", "memory", "list"); code != codeOK || !strings.Contains(stderr, `fact "bad" is damaged and left out`) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	if got := must(t, "", "memory", "forget", "--all"); got != "forgotten: 1\n" {

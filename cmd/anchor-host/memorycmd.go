@@ -66,9 +66,17 @@ func (f *filterFlags) filter(cmd *cobra.Command) (memory.Filter, error) {
 	return memory.Filter{UserID: f.user, SessionID: f.session, Type: memory.Type(f.kind), Tags: f.tags, Expired: f.expired}, nil
 }
 
-// manager returns the facts of the tenant.
+// manager returns the facts of the tenant. One that is damaged keeps nobody from the
+// others: it is left out, with a line that names it.
 func (s *session) manager() (*memory.Manager, error) {
-	return memory.New(memory.Config{Facts: memory.NewStoreFacts(s.store, s.tenant)})
+	facts, told := memory.NewStoreFacts(s.store, s.tenant), map[string]bool{}
+	facts.SkipDamaged(func(id string, err error) {
+		if !told[id] {
+			s.app.say("warning: fact %.100q is damaged and left out: %v", id, err)
+		}
+		told[id] = true
+	})
+	return memory.New(memory.Config{Facts: facts})
 }
 
 func (s *session) log(conversation string) *memory.Log {
@@ -228,7 +236,10 @@ func (a *app) memoryListCommand() *cobra.Command {
 		Short: "List facts, the turns of a conversation, or the conversations",
 		Long: `List the facts that the flags select, in the order in which they were added. With
 --conversation list the turns of that conversation, with --conversations the
-conversations there are.`,
+conversations there are.
+
+A fact that is damaged is left out, with a line on stderr that names it; the exit
+code stays 0. "doctor" finds it too, and "memory forget" deletes it.`,
 		Example: `  anchor-host memory list --user ann --tag travel
   anchor-host memory list --conversation chat-7 -o json
   anchor-host memory list --conversations`,

@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 
 func (a *app) memoryExportCommand() *cobra.Command {
 	var file string
+	var skip bool
 	cmd := &cobra.Command{
 		Use:   "export [flags]",
 		Short: "Write everything of a tenant as JSON Lines",
@@ -21,7 +24,10 @@ func (a *app) memoryExportCommand() *cobra.Command {
 a file: facts, turns, summaries of conversations, frames and states of agent
 runs. The same content gives the same bytes, and every line stands for itself. A
 line with last says how far the numbers of a list go whose newest records were
-deleted.`,
+deleted.
+
+A record that is damaged is an error that names it. With --skip-damaged it is left
+out, with a line on stderr.`,
 		Example: `  anchor-host memory export > memory.jsonl
   anchor-host memory export --tenant acme --file acme.jsonl`,
 		Args: cobra.NoArgs,
@@ -29,21 +35,32 @@ deleted.`,
 	configFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "write to this file, which must not be there")
+	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "leave out records that are damaged, and name them")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) (err error) {
 		if file == "" {
 			w := bufio.NewWriter(a.out)
-			if err := store.Export(cmd.Context(), s.store, w, s.tenant); err != nil {
+			if err := s.export(cmd.Context(), w, skip); err != nil {
 				return err
 			}
 			return w.Flush()
 		}
-		return exportFile(cmd, s, file)
+		return exportFile(cmd, s, file, skip)
 	})
 	return cmd
 }
 
+// export writes everything of the tenant, with skip what of it can be read.
+func (s *session) export(ctx context.Context, w io.Writer, skip bool) error {
+	if !skip {
+		return store.Export(ctx, s.store, w, s.tenant)
+	}
+	return store.ExportReadable(ctx, s.store, w, s.tenant, func(key store.Key, damaged *store.CorruptError) {
+		s.app.say("warning: %s: left out: %v", key, damaged)
+	})
+}
+
 // exportFile writes a new file, and leaves none behind when that fails.
-func exportFile(cmd *cobra.Command, s *session, path string) (err error) {
+func exportFile(cmd *cobra.Command, s *session, path string, skip bool) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -54,7 +71,7 @@ func exportFile(cmd *cobra.Command, s *session, path string) (err error) {
 		}
 	}()
 	w := bufio.NewWriter(f)
-	err = store.Export(cmd.Context(), s.store, w, s.tenant)
+	err = s.export(cmd.Context(), w, skip)
 	if err == nil {
 		err = w.Flush()
 	}

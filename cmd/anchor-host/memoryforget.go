@@ -43,7 +43,7 @@ Ids that are not there are an error, after the others have been deleted.`,
 	f.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
 	cmd.Flags().StringVar(&run, "run", "", "the state and the frames of this agent run, not facts")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, ids []string, s *session) error {
+	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, ids []string, s *session) error {
 		if run != "" {
 			return a.forgetRun(cmd, s, run, ids)
 		}
@@ -191,7 +191,7 @@ fact was used. Turns are never collected.`,
 	flags.DurationVar(&f.halfLife, "half-life", memory.DefaultHalfLife, "half-life of the linear decay")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, say what would be deleted")
 	format := formatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
+	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, _ []string, s *session) error {
 		c, err := f.collector(cmd)
 		if err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // formatFlag adds -o with the given choices, the first being the default.
@@ -54,6 +56,7 @@ func (a *app) print(cmd *cobra.Command, format string, l listing) error {
 	return a.emit(&b)
 }
 
+// table writes rows in columns. A cell is one line of plain text, whatever it holds.
 func table(b *bytes.Buffer, header []string, rows [][]string) {
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -61,7 +64,11 @@ func table(b *bytes.Buffer, header []string, rows [][]string) {
 		fmt.Fprintln(w, strings.Join(header, "\t"))
 	}
 	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.ReplaceAll(plain.Line(cell), "\t", " ")
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	w.Flush()
 	for line := range strings.Lines(text.String()) {

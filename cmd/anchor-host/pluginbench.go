@@ -65,8 +65,7 @@ machine, times are not.`,
 	flags.StringVar(&f.compare, "compare", "", "card of an earlier run to compare with")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
-	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a host, such as *.example.com (repeatable)")
-	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+	httpFlags(flags, &f.callFlags)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
 	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
@@ -237,7 +236,7 @@ func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *host.Spec, pc hos
 	ctx := cmd.Context()
 	progress := newProgress(a)
 	defer progress.stop()
-	h, err := host.New(ctx, host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), OnCompile: progress.compiling})
+	h, err := host.New(ctx, host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling, DefaultLimits: neverRested})
 	if err != nil {
 		return nil, err
 	}

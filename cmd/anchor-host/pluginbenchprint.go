@@ -49,7 +49,7 @@ func (a *app) printCard(format string, card *authoring.Card, ratios []authoring.
 		b.WriteByte('\n')
 		writeRatios(&b, ratios)
 	}
-	return a.emit(&b)
+	return a.emitText(&b)
 }
 
 // writeRatios writes a line per figure, and which are worse.

@@ -79,5 +79,5 @@ func (a *app) buildPlugin(cmd *cobra.Command, o authoring.BuildOptions) error {
 	for _, w := range warnings {
 		a.say("warning: %s", oneCell(w))
 	}
-	return a.emit(&b)
+	return a.emitText(&b)
 }

@@ -35,7 +35,9 @@ type pluginLine struct {
 	Lanes      []string `json:"lanes,omitempty"`
 	Size       int64    `json:"size,omitempty"`
 	Digest     string   `json:"digest,omitempty"`
-	Path       string   `json:"path"`
+	// Pin is the digest to state in a configuration.
+	Pin  string `json:"pin,omitempty"`
+	Path string `json:"path"`
 	// Status is "ok", or what is wrong and how to mend it.
 	Status   string   `json:"status"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -91,7 +93,7 @@ func newPluginLine(e host.DirEntry) pluginLine {
 		p.Status = strings.TrimPrefix(oneCell(e.Err.Error()), fmt.Sprintf("plugin %q: ", e.Name))
 		return p
 	}
-	p.Size, p.Digest, p.Warnings = e.Spec.Size, e.Spec.Digest, e.Spec.Warnings
+	p.Size, p.Digest, p.Pin, p.Warnings = e.Spec.Size, e.Spec.Digest, e.Spec.Pin(), e.Spec.Warnings
 	if e.Spec.Foreign {
 		p.Status = "foreign module: functions can be called, it has no operations"
 		return p

@@ -73,8 +73,7 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
 	flags.StringVar(&f.cases, "cases", "", "folder of your own cases (default: tests beside plugin.yaml)")
 	flags.StringVar(&f.settings, "settings", "", "settings by operation, as JSON or the name of a file")
 	flags.StringArrayVar(&f.set, "set", nil, "a setting, [OPERATION.]KEY=VALUE (repeatable)")
-	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a host, such as *.example.com (repeatable)")
-	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+	httpFlags(flags, &f.callFlags)
 	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
 	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
@@ -105,7 +104,8 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 	t := &tester{app: a, flags: f, config: pc, progress: newProgress(a)}
 	defer t.progress.stop()
 	t.host, err = host.New(cmd.Context(), host.Config{
-		Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), OnCompile: t.compiling,
+		Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
+		DefaultLimits: neverRested,
 	})
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func (a *app) emitTests(format string, tested []testedPlugin) error {
 	default:
 		writeTestTable(&b, tested)
 	}
-	return a.emit(&b)
+	return a.emitText(&b)
 }
 
 // write writes the report of one plugin: a line for each case and operation,

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // progressDelay is how long something may take before a line says so.
@@ -63,7 +65,7 @@ func (p *progress) show(what string) {
 		return
 	}
 	p.spinner = progressbar.NewOptions(-1,
-		progressbar.OptionSetWriter(p.app.err), progressbar.OptionSetDescription("anchor-host: "+what),
+		progressbar.OptionSetWriter(drawing{p.app.err}), progressbar.OptionSetDescription("anchor-host: "+plain.Line(what)),
 		progressbar.OptionSpinnerType(14), progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(true))
 	p.ended = make(chan struct{})
 	go spin(p.spinner, p.ended)

@@ -17,7 +17,8 @@ func (a *app) rootCommand() *cobra.Command {
 model. The steps that retrieve, filter and rerank are plugins compiled to
 WebAssembly, run in a sandbox with limits and permissions.
 
-Data goes to stdout, messages to stderr. A value is taken from the flag, else
+Data goes to stdout, messages to stderr. Control characters in messages and tables
+are shown as escapes such as \u001b, those in data on a terminal alone. A value is taken from the flag, else
 from the environment (ANCHOR_HOST_*), else from anchor.yaml, else from the
 default; "anchor-host config show --origin" tells which.
 

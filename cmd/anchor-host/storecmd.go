@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -54,26 +55,54 @@ func (a *app) withStoreToRead(f sessionFunc) func(*cobra.Command, []string) erro
 	return a.withStoreOf(agentstore.OpenToRead, f)
 }
 
-func (a *app) withStoreOf(open func(ctx context.Context, path, synchronous string) (*sqlite.Store, error), f sessionFunc) func(*cobra.Command, []string) error {
-	return a.run(func(cmd *cobra.Command, args []string) (err error) {
-		if err := checkSelectors(cmd); err != nil {
+// withStoreToDelete does the same for a command that makes room: on a full disk it goes on
+// with what the store holds ready for that.
+func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) error {
+	return a.run(func(cmd *cobra.Command, args []string) error {
+		err := a.useStore(agentstore.Open, f, cmd, args)
+		if !errors.Is(err, store.ErrFull) {
 			return err
 		}
-		loaded, err := a.load(cmd)
-		if err != nil {
+		again := a.useStore(agentstore.OpenToDelete, f, cmd, args)
+		if errors.Is(again, errNoReserve) {
 			return err
 		}
-		s, err := open(cmd.Context(), loaded.StorePath(), loaded.Store.Synchronous)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if closed := s.Close(); err == nil && closed != nil {
-				err = fmt.Errorf("close store: %w", closed)
-			}
-		}()
-		return f(cmd, args, &session{config: loaded, store: s, tenant: loaded.TenantName()})
+		return again
 	})
+}
+
+// errNoReserve marks a store that holds nothing ready for a full disk.
+var errNoReserve = errors.New("no reserve")
+
+// openFunc opens the store of a command.
+type openFunc func(ctx context.Context, path, synchronous string) (*sqlite.Store, error)
+
+func (a *app) withStoreOf(open openFunc, f sessionFunc) func(*cobra.Command, []string) error {
+	return a.run(func(cmd *cobra.Command, args []string) error { return a.useStore(open, f, cmd, args) })
+}
+
+// useStore opens the store for a command, and closes it.
+func (a *app) useStore(open openFunc, f sessionFunc, cmd *cobra.Command, args []string) (err error) {
+	if err := checkSelectors(cmd); err != nil {
+		return err
+	}
+	loaded, err := a.load(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := open(cmd.Context(), loaded.StorePath(), loaded.Store.Synchronous)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return errNoReserve
+	}
+	defer func() {
+		if closed := s.Close(); err == nil && closed != nil {
+			err = fmt.Errorf("close store: %w", closed)
+		}
+	}()
+	return f(cmd, args, &session{app: a, config: loaded, store: s, tenant: loaded.TenantName()})
 }
 
 // selectors are the flags that say what a command works on. One that is given but
@@ -101,6 +130,7 @@ func checkSelectors(cmd *cobra.Command) error {
 
 // session is one use of the store by a command.
 type session struct {
+	app    *app
 	config *config.Loaded
 	store  store.Store
 	tenant string

@@ -34,10 +34,10 @@ func Kinds() []string {
 func Check(key store.Key, rec *store.Record) error {
 	check := checks[key.Kind]
 	if check == nil {
-		return fmt.Errorf("%w: kind %q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
+		return fmt.Errorf("%w: kind %.100q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
 	}
 	if stream := key.Kind != memory.KindFact; stream != (key.Stream != "") {
-		return fmt.Errorf("%w: %s with stream %q (facts have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+		return fmt.Errorf("%w: %s with stream %.100q (facts have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
 	}
 	if rec == nil {
 		return nil
@@ -60,9 +60,9 @@ func checkTurn(_ store.Key, rec *store.Record) error {
 	}
 	switch {
 	case rec.ID != "" && !store.IsAutoID(rec.ID):
-		return fmt.Errorf("id %q: %w (want # and its number)", rec.ID, pipeline.ErrInvalid)
+		return fmt.Errorf("id %.100q: %w (want # and its number)", rec.ID, pipeline.ErrInvalid)
 	case !t.Role.Valid():
-		return fmt.Errorf("role %q: %w (want one of user, assistant, system, tool)", t.Role, pipeline.ErrInvalid)
+		return fmt.Errorf("role %.100q: %w (want one of user, assistant, system, tool)", t.Role, pipeline.ErrInvalid)
 	case t.TokenCount < 0 || t.TokenCount > store.MaxData:
 		return fmt.Errorf("token_count %d: %w (0 to %d)", t.TokenCount, pipeline.ErrInvalid, store.MaxData)
 	}
@@ -76,7 +76,7 @@ func checkDigest(_ store.Key, rec *store.Record) error {
 	}
 	switch {
 	case rec.ID != memory.KindDigest:
-		return fmt.Errorf("id %q: %w (want %q)", rec.ID, pipeline.ErrInvalid, memory.KindDigest)
+		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, memory.KindDigest)
 	case d.Through < 0 || d.Through > store.MaxImportSeq || d.Count < 0:
 		return fmt.Errorf("through %d, count %d: %w (through 0 to %d, count 0 or more)", d.Through, d.Count, pipeline.ErrInvalid, int64(store.MaxImportSeq))
 	case !slices.IsSorted(d.Kept) || len(d.Kept) > 0 && (d.Kept[0] < 1 || d.Kept[len(d.Kept)-1] > d.Through):
@@ -91,7 +91,7 @@ func checkFrame(_ store.Key, rec *store.Record) error {
 		return err
 	}
 	if rec.ID != frameID(r.ID) {
-		return fmt.Errorf("id %q: %w (want %q, the number of the frame)", rec.ID, pipeline.ErrInvalid, frameID(r.ID))
+		return fmt.Errorf("id %.100q: %w (want %.100q, the number of the frame)", rec.ID, pipeline.ErrInvalid, frameID(r.ID))
 	}
 	// A read begins at the number of a frame, and would miss a record below it.
 	if r.ID >= store.MaxImportSeq || uint64(rec.Seq) <= r.ID {
@@ -106,7 +106,7 @@ func checkRun(_ store.Key, rec *store.Record) error {
 		return err
 	}
 	if rec.ID != pipelineID {
-		return fmt.Errorf("id %q: %w (want %q)", rec.ID, pipeline.ErrInvalid, pipelineID)
+		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, pipelineID)
 	}
 	return nil
 }

@@ -192,10 +192,14 @@ func (b *builder) openHost(ctx context.Context) (err error) {
 	if len(b.wanted()) == 0 {
 		return nil
 	}
+	var share float64
+	if s := b.config.Plugins.PluginShare; s != nil {
+		share = *s
+	}
 	b.host, err = host.New(ctx, host.Config{
-		Logger: b.options.Logger, CacheDir: b.options.CacheDir,
+		Logger: b.options.Logger, CacheDir: b.options.CacheDir, ImageCache: host.DefaultImageCache,
 		Tokenizer: b.out.Tokenizer, OnCompile: b.options.OnCompile,
-		Memory: int64(b.config.Plugins.Memory), MaxInstances: b.config.Plugins.MaxInstances,
+		Memory: int64(b.config.Plugins.Memory), MaxInstances: b.config.Plugins.MaxInstances, PluginShare: share,
 	})
 	return err
 }

@@ -28,7 +28,9 @@ func grants(g config.Grants, path func(string) string) host.Grants {
 		out.KV = &host.KVGrant{Quota: int64(g.KV.Quota)}
 	}
 	for _, f := range g.Files {
-		out.Files = append(out.Files, host.FileGrant{Host: path(f.Host), Guest: f.Guest, Mode: f.Mode})
+		out.Files = append(out.Files, host.FileGrant{
+			Host: path(f.Host), Guest: f.Guest, Mode: f.Mode, Quota: int64(f.Quota), MaxFiles: f.MaxFiles,
+		})
 	}
 	return out
 }
@@ -36,10 +38,12 @@ func grants(g config.Grants, path func(string) string) host.Grants {
 func limits(l config.Limits) host.Limits {
 	return host.Limits{
 		Timeout: time.Duration(l.Timeout), InitTimeout: time.Duration(l.InitTimeout),
-		QueueTimeout: time.Duration(l.QueueTimeout), Fuel: l.Fuel,
+		QueueTimeout: time.Duration(l.QueueTimeout), IdleTimeout: time.Duration(l.IdleTimeout), Fuel: l.Fuel,
 		Memory: int64(l.Memory), Input: int64(l.Input), Output: int64(l.Output),
 		LogBytes: int64(l.LogBytes), HTTPBody: int64(l.HTTPBody),
 		Items: l.Items, Tokens: l.Tokens, Instances: l.Instances, MinInstances: l.MinInstances,
+		RestAfter: l.RestAfter, RestMost: time.Duration(l.RestMost),
+		LoadMemory: int64(l.LoadMemory), LoadTime: time.Duration(l.LoadTime),
 	}
 }
 

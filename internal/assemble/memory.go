@@ -84,7 +84,11 @@ func (b *builder) memoryConfig() (cfg memory.Config, err error) {
 		}
 	}
 	if f := b.config.Facts; f != nil {
-		cfg.Facts = memory.NewStoreFacts(b.options.Store, b.config.TenantName())
+		facts := memory.NewStoreFacts(b.options.Store, b.config.TenantName())
+		facts.SkipDamaged(func(id string, err error) { // one must not keep the others away
+			b.options.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
+		})
+		cfg.Facts = facts
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
 		cfg.Filter = memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
 	}

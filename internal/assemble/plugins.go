@@ -165,12 +165,12 @@ func (p *plugins) hasFunctions(instance string) bool {
 	})
 }
 
-// checkDigest refuses a module that is not the pinned one.
+// checkDigest refuses a module and a plugin.yaml that are not the pinned ones.
 func checkDigest(instance config.Instance, spec *host.Spec) error {
-	if instance.Digest != "" && instance.Digest != spec.Digest {
-		return fmt.Errorf("digest is %s, pinned is %s (review the new module, then change the pin)", spec.Digest, instance.Digest)
+	if instance.Digest == "" {
+		return nil
 	}
-	return nil
+	return spec.CheckPin(instance.Digest)
 }
 
 // asUnavailable makes every error of the host one that names plugin, operation and

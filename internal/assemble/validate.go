@@ -100,15 +100,44 @@ func (v *validator) instance(name string, i config.Instance) {
 	} else if err := host.CheckLinks(spec, links, i.WASI); err != nil {
 		v.find(atLinks(at, i), err)
 	}
+	v.grants(at, name, i.Grants)
 	if spec.Foreign {
 		return
 	}
-	if err := checkSettings(spec.Manifest.Settings, i.Settings); err != nil {
+	if err := checkSettings(spec, abi.OpInit, i.Settings); err != nil {
 		v.find(at+".settings", err)
 	}
 	for _, note := range CompareGrants(spec.Manifest.Permissions, i.Grants) {
 		v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q %s", name, note))
 	}
+}
+
+// grants checks grants. A folder may be there when a build starts, so what is wrong with
+// one is a warning.
+func (v *validator) grants(at, name string, g config.Grants) {
+	for _, err := range CheckGrants(g, v.loaded.Path) {
+		if errors.Is(err, host.ErrFolder) {
+			v.warnings = append(v.warnings, fmt.Sprintf("warning: instance %q: %v", name, err))
+			continue
+		}
+		v.find(at, err)
+	}
+}
+
+// CheckGrants returns what is wrong with grants as such, and with the folders they name,
+// for which the errors wrap host.ErrFolder. path resolves paths of the configuration.
+func CheckGrants(g config.Grants, path func(string) string) []error {
+	var errs []error
+	out := grants(g, path)
+	if err := out.Check(); err != nil {
+		errs = append(errs, err)
+	}
+	for i, f := range out.Files {
+		if err := host.CheckFolder(fmt.Sprintf("grants.files[%d]", i), f.Host); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 // atLinks is where an error of an instance's imports stands: at its links, if it
@@ -148,7 +177,7 @@ func (v *validator) use(u use) {
 		v.find(u.path, fmt.Errorf("plugin %q: %w", instance.Plugin, unwrapInvalid(err)))
 		return
 	}
-	if err := checkSettings(spec.Manifest.Operations[op].Settings, u.Settings); err != nil {
+	if err := checkSettings(spec, op, u.Settings); err != nil {
 		v.find(strict.Join(u.path, "settings"), err)
 	}
 	v.relation(u, op)

@@ -19,7 +19,7 @@ var (
 	Tokenizers = []string{"words", "cl100k_base", "o200k_base", "p50k_base", "r50k_base"}
 )
 
-var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}(\+sha256:[0-9a-f]{64})?$`)
 
 // Check returns what decoding cannot see: references to nothing, names used
 // twice, and keys that contradict each other. It opens no file.
@@ -35,7 +35,7 @@ func (c *Config) Check() []Finding {
 			k.plugin("instances."+name+".links."+link, c.Instances[name].Links[link])
 		}
 		if d := c.Instances[name].Digest; d != "" && !digestPattern.MatchString(d) {
-			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, got %q", d)
+			k.find("instances."+name+".digest", "want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got %q", d)
 		}
 	}
 	if c.Memory != nil {

@@ -38,9 +38,10 @@ type Config struct {
 
 // Plugins says where plugins are, and what all of them together may take.
 type Plugins struct {
-	Dir          string `key:"dir" default:"plugins" doc:"Folder with <name>/plugin.wasm (and plugin.yaml) or <name>.wasm."`
-	Memory       Size   `key:"memory" default:"2GiB" doc:"Memory of the instances of all plugins together."`
-	MaxInstances int    `key:"max_instances" min:"1" default:"256" doc:"Instances of all plugins together."`
+	Dir          string   `key:"dir" default:"plugins" doc:"Folder with <name>/plugin.wasm (and plugin.yaml) or <name>.wasm."`
+	Memory       Size     `key:"memory" doc:"Memory of the instances of all plugins together. Default: 2GiB, or half of what the control group allows this process, if that is less."`
+	PluginShare  *float64 `key:"plugin_share" min:"0.01" max:"1" doc:"Part of memory that one plugin with several instances may take. Default: 0.5."`
+	MaxInstances int      `key:"max_instances" min:"1" default:"256" doc:"Instances of all plugins together; each plugin has one of them for itself."`
 }
 
 // FormatOptions are the options of the built-in formats.

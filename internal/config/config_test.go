@@ -130,7 +130,7 @@ func TestMistakes(t *testing.T) {
 			`a.yaml:2:27: steps[0].plugin: an instance has the same name (write instance: p, or rename the instance)`},
 		{"name twice", "steps: [{name: a, builtin: sort}, {name: a, builtin: sort}]",
 			`a.yaml:1:42: steps[1].name: the name "a" is taken by steps[0] (give each step its own)`},
-		{"digest", "instances: {d: {plugin: p, digest: abc}}", `a.yaml:1:36: instances.d.digest: want sha256: and 64 lower-case hex digits, got "abc"`},
+		{"digest", "instances: {d: {plugin: p, digest: abc}}", `a.yaml:1:36: instances.d.digest: want sha256: and 64 lower-case hex digits, or two of these joined by + where there is a plugin.yaml (plugin inspect shows it), got "abc"`},
 		{"preset and numbers", "budget: {preset: rag, reserve_tokens: 1}", `a.yaml:1:9: budget: preset excludes reserve_tokens and allocations (keep one way)`},
 		{"system in scope", "steps: [{name: a, builtin: sort, scope: [system]}]",
 			`a.yaml:1:42: steps[0].scope[0]: unknown value "system" (want one of retrieval, memory, user, tool, conversation)`},

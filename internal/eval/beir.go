@@ -32,7 +32,7 @@ func ReadCorpus(name string, r io.Reader, keep func(Document) error) (*Corpus, e
 			return err
 		}
 		if earlier := c.lines[*d.ID]; earlier > 0 {
-			return fmt.Errorf("document %q again (first on line %d; ids must be unique)", *d.ID, earlier)
+			return fmt.Errorf("document %.100q again (first on line %d; ids must be unique)", *d.ID, earlier)
 		}
 		c.lines[*d.ID] = number
 		if keep == nil {
@@ -66,9 +66,9 @@ func ReadQueries(name string, r io.Reader) ([]Query, error) {
 		case err != nil:
 			return err
 		case seen[*q.ID] > 0:
-			return fmt.Errorf("query %q again (first on line %d; ids must be unique)", *q.ID, seen[*q.ID])
+			return fmt.Errorf("query %.100q again (first on line %d; ids must be unique)", *q.ID, seen[*q.ID])
 		case strings.TrimSpace(*q.Text) == "":
-			return fmt.Errorf("query %q has no text", *q.ID)
+			return fmt.Errorf("query %.100q has no text", *q.ID)
 		}
 		seen[*q.ID] = number
 		list = append(list, Query{*q.ID, *q.Text})
@@ -114,7 +114,7 @@ func ReadQrels(name string, r io.Reader) (*Qrels, error) {
 		}
 		key := [2]string{j.Query, j.Document}
 		if earlier := seen[key]; earlier > 0 {
-			return fmt.Errorf("query %q and document %q again (first on line %d)", j.Query, j.Document, earlier)
+			return fmt.Errorf("query %.100q and document %.100q again (first on line %d)", j.Query, j.Document, earlier)
 		}
 		seen[key], j.Line = number, number
 		q.List = append(q.List, j)
@@ -150,7 +150,7 @@ func readJudgement(fields []string) (j Judgement, err error) {
 	}
 	grade, err := strconv.ParseInt(fields[2], 10, 32)
 	if err != nil {
-		return j, fmt.Errorf("grade %q is no whole number (%w)", fields[2], errColumns)
+		return j, fmt.Errorf("grade %.100q is no whole number (%w)", fields[2], errColumns)
 	}
 	return Judgement{Query: fields[0], Document: fields[1], Grade: int(grade)}, nil
 }

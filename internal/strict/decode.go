@@ -134,7 +134,7 @@ func (d *Decoder) scalar(n *Node, v reflect.Value, path string) {
 		}
 		f := n.float()
 		if math.IsNaN(f) || v.OverflowFloat(f) {
-			d.Fail(n, path, "the number %s is out of range", n.Text)
+			d.Fail(n, path, "the number %s is out of range", shorten(n.Text))
 			return
 		}
 		v.SetFloat(f)
@@ -144,7 +144,7 @@ func (d *Decoder) scalar(n *Node, v reflect.Value, path string) {
 // quoteHint says how to write a scalar as a string.
 func quoteHint(n *Node) string {
 	if n.Kind == Int || n.Kind == Float || n.Kind == Bool {
-		return fmt.Sprintf(" (write %q)", n.Text)
+		return fmt.Sprintf(" (write %q)", shorten(n.Text))
 	}
 	return ""
 }

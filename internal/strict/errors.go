@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
 // Problem is one mistake in a document.
 type Problem struct {
 	File string
 	Pos  Pos
-	// Path names the value, such as steps[0].priority. It may be empty.
+	// Path names the value, such as steps[0].priority. It may be empty. A message quotes
+	// one with keys that are no names, and cuts a long one.
 	Path    string
 	Message string
 }
@@ -28,7 +31,7 @@ func (p Problem) Error() string {
 	}
 	b.WriteString(": ")
 	if p.Path != "" {
-		b.WriteString(p.Path + ": ")
+		b.WriteString(plain.Path(p.Path) + ": ")
 	}
 	b.WriteString(p.Message)
 	return b.String()

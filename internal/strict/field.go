@@ -108,11 +108,11 @@ func (d *Decoder) bounds(n *Node, v reflect.Value, f Field, path string) {
 	}
 	switch {
 	case (below || above) && f.Min != "" && f.Max != "":
-		d.Fail(n, path, "want %s to %s, got %s", f.Min, f.Max, n.Text)
+		d.Fail(n, path, "want %s to %s, got %s", f.Min, f.Max, shorten(n.Text))
 	case below:
-		d.Fail(n, path, "want %s or more, got %s", f.Min, n.Text)
+		d.Fail(n, path, "want %s or more, got %s", f.Min, shorten(n.Text))
 	case above:
-		d.Fail(n, path, "want %s or less, got %s", f.Max, n.Text)
+		d.Fail(n, path, "want %s or less, got %s", f.Max, shorten(n.Text))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // candidate, or all of them.
 func Hint(name string, candidates []string) string {
 	if near := abi.Nearest(name, candidates); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
+		return fmt.Sprintf(" (did you mean %.100q?)", near)
 	}
 	if len(candidates) == 0 {
 		return ""

@@ -125,7 +125,7 @@ func (n *Node) describe() string {
 	case String:
 		return fmt.Sprintf("the string %q", shorten(n.Text))
 	}
-	return n.Text
+	return shorten(n.Text)
 }
 
 // shorten cuts a value that is quoted in a message.

@@ -68,7 +68,7 @@ func decodeMember(dec *json.Decoder, known fields, seen map[string]bool) error {
 	key, _ := tok.(string)
 	f, ok := known[key]
 	if !ok {
-		return fmt.Errorf("%q: unknown key: %w (want one of %s)", key, pipeline.ErrInvalid,
+		return fmt.Errorf("%.100q: unknown key: %w (want one of %s)", key, pipeline.ErrInvalid,
 			strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	if _, twice := seen[key]; twice {

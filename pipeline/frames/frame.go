@@ -124,7 +124,7 @@ func (f *Frame) clean() error {
 		return fmt.Errorf("frame: frame_id %d: %w (want %d or less)", f.ID, pipeline.ErrInvalid, uint64(MaxFrameID))
 	}
 	if !f.Kind.Valid() {
-		return fmt.Errorf("frame: kind %q: %w (want one of %v, or Other)", string(f.Kind), pipeline.ErrInvalid, Kinds)
+		return fmt.Errorf("frame: kind %.100q: %w (want one of %v, or Other)", string(f.Kind), pipeline.ErrInvalid, Kinds)
 	}
 	data, err := cleanJSON(f.Data)
 	if err != nil {

@@ -195,13 +195,13 @@ func (f fields) with(body fields) fields {
 func (h *Header) check(want ObjectType) error {
 	switch {
 	case h.ObjectType != want:
-		return fmt.Errorf("object_type %q: %w (want %q)", h.ObjectType, pipeline.ErrInvalid, want)
+		return fmt.Errorf("object_type %.100q: %w (want %.100q)", h.ObjectType, pipeline.ErrInvalid, want)
 	case h.HeaderVersion == 0:
 		return fmt.Errorf("header_version 0: %w (want 1 or more)", pipeline.ErrInvalid)
 	case h.SchemaVersion == 0:
 		return fmt.Errorf("schema_version 0: %w (want 1 or more)", pipeline.ErrInvalid)
 	case h.Visibility != Private && h.Visibility != Public:
-		return fmt.Errorf("visibility %q: %w (want %q or %q)", h.Visibility, pipeline.ErrInvalid, Private, Public)
+		return fmt.Errorf("visibility %.100q: %w (want %.100q or %.100q)", h.Visibility, pipeline.ErrInvalid, Private, Public)
 	}
 	if err := cleanTime(&h.CreatedAt); err != nil {
 		return fmt.Errorf("created_at: %w", err)

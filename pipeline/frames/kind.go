@@ -38,12 +38,12 @@ func ParseKind(s string) (Kind, error) {
 	k := Kind(s)
 	if text, ok := k.other(); ok {
 		if strings.TrimSpace(text) == "" {
-			return "", fmt.Errorf("kind %q: %w (want a text after other:)", s, pipeline.ErrInvalid)
+			return "", fmt.Errorf("kind %.100q: %w (want a text after other:)", s, pipeline.ErrInvalid)
 		}
 		return Other(text), nil
 	}
 	if !k.Valid() {
-		return "", fmt.Errorf("kind %q: %w (want one of %v, or other:TEXT)", s, pipeline.ErrInvalid, Kinds)
+		return "", fmt.Errorf("kind %.100q: %w (want one of %v, or other:TEXT)", s, pipeline.ErrInvalid, Kinds)
 	}
 	return k, nil
 }
@@ -76,7 +76,7 @@ func (k Kind) MarshalJSON() ([]byte, error) {
 		return json.Marshal(map[string]string{"other": text})
 	}
 	if !k.Valid() {
-		return nil, fmt.Errorf("kind %q: %w (want one of %v)", string(k), pipeline.ErrInvalid, Kinds)
+		return nil, fmt.Errorf("kind %.100q: %w (want one of %v)", string(k), pipeline.ErrInvalid, Kinds)
 	}
 	return json.Marshal(string(k))
 }
@@ -96,7 +96,7 @@ func (k *Kind) UnmarshalJSON(data []byte) error {
 	}
 	read := Kind(text)
 	if _, open := read.other(); open || !read.Valid() {
-		return fmt.Errorf("kind %q: %w (want one of %v, or an object with the key other)", text, pipeline.ErrInvalid, Kinds)
+		return fmt.Errorf("kind %.100q: %w (want one of %v, or an object with the key other)", text, pipeline.ErrInvalid, Kinds)
 	}
 	*k = read
 	return nil

@@ -51,7 +51,7 @@ type history[S StepStatus | IntentStatus] struct{ entries []StatusEntry[S] }
 
 func (h *history[S]) add(status S, reason string, at time.Time, known []S) error {
 	if !slices.Contains(known, status) {
-		return fmt.Errorf("status %q: %w (want one of %v)", status, pipeline.ErrInvalid, known)
+		return fmt.Errorf("status %.100q: %w (want one of %v)", status, pipeline.ErrInvalid, known)
 	}
 	h.entries = append(h.entries, StatusEntry[S]{Status: status, ChangedAt: orNow(at), Reason: reason})
 	return nil
@@ -77,7 +77,7 @@ func (h *history[S]) decode(data json.RawMessage, known []S) error {
 			"status": required(&e.Status), "changed_at": required(&e.ChangedAt), "reason": optional(&e.Reason),
 		})
 		if err == nil && !slices.Contains(known, e.Status) {
-			err = fmt.Errorf("status %q: %w (want one of %v)", e.Status, pipeline.ErrInvalid, known)
+			err = fmt.Errorf("status %.100q: %w (want one of %v)", e.Status, pipeline.ErrInvalid, known)
 		}
 		if err == nil {
 			err = cleanTime(&e.ChangedAt)

@@ -35,7 +35,7 @@ func ParseUUID(s string) (UUID, error) {
 	}
 	digits := s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
 	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
-		return UUID{}, fmt.Errorf("uuid %q: %w (want 8-4-4-4-12 hex digits)", s, pipeline.ErrInvalid)
+		return UUID{}, fmt.Errorf("uuid %.100q: %w (want 8-4-4-4-12 hex digits)", s, pipeline.ErrInvalid)
 	}
 	return id, nil
 }

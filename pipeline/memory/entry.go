@@ -112,11 +112,11 @@ func (e *Entry) touched(now time.Time) *Entry {
 func (e *Entry) Validate() error {
 	switch {
 	case !(e.Relevance >= 0 && e.Relevance <= 1): // NaN too
-		return fmt.Errorf("fact %q: relevance_score %v: %w (want 0 to 1)", e.ID, e.Relevance, pipeline.ErrInvalid)
+		return fmt.Errorf("fact %.100q: relevance_score %v: %w (want 0 to 1)", e.ID, e.Relevance, pipeline.ErrInvalid)
 	case e.AccessCount < 0:
-		return fmt.Errorf("fact %q: access_count %d: %w (want 0 or more)", e.ID, e.AccessCount, pipeline.ErrInvalid)
+		return fmt.Errorf("fact %.100q: access_count %d: %w (want 0 or more)", e.ID, e.AccessCount, pipeline.ErrInvalid)
 	case !e.Type.Valid():
-		return fmt.Errorf("fact %q: memory_type %q: %w (want semantic, episodic, procedural or conversation)", e.ID, e.Type, pipeline.ErrInvalid)
+		return fmt.Errorf("fact %.100q: memory_type %.100q: %w (want semantic, episodic, procedural or conversation)", e.ID, e.Type, pipeline.ErrInvalid)
 	}
 	return nil
 }

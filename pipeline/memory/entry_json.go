@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -92,7 +93,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	case err != nil:
 		return fmt.Errorf("fact: %w", err)
 	case !hasContent:
-		return fmt.Errorf("fact %q: content: missing: %w", doc.ID, pipeline.ErrInvalid)
+		return fmt.Errorf("fact %.100q: content: missing: %w", doc.ID, pipeline.ErrInvalid)
 	}
 	if err := doc.Validate(); err != nil {
 		return err
@@ -167,7 +168,7 @@ func decodeObject(data []byte, field func(key string, raw json.RawMessage) error
 			err = field(key, raw)
 		}
 		if err != nil {
-			return fmt.Errorf("%.64s: %w", key, err)
+			return fmt.Errorf("%s: %w", plain.Name(key), err)
 		}
 		seen[key] = true
 	}
@@ -242,7 +243,7 @@ func plainNumbers(v any) (_ any, err error) {
 	case map[string]any:
 		for key := range v {
 			if v[key], err = plainNumbers(v[key]); err != nil {
-				return nil, fmt.Errorf("%.64s: %w", key, err)
+				return nil, fmt.Errorf("%s: %w", plain.Name(key), err)
 			}
 		}
 	case []any:

@@ -63,7 +63,7 @@ func (f *LocalFacts) Get(ctx context.Context, id string) (*Entry, error) {
 	defer f.mu.RUnlock()
 	at, ok := f.places[id]
 	if !ok {
-		return nil, fmt.Errorf("fact %q: %w", id, ErrNotFound)
+		return nil, fmt.Errorf("fact %.100q: %w", id, ErrNotFound)
 	}
 	return f.entries[at], ctx.Err()
 }

@@ -66,7 +66,7 @@ func (g *Graph) Link(entity, factID string) error {
 	defer g.mu.Unlock()
 	n := g.nodes[entity]
 	if n == nil {
-		return fmt.Errorf("graph: entity %q: does not exist: %w (add it first)", entity, pipeline.ErrInvalid)
+		return fmt.Errorf("graph: entity %.100q: does not exist: %w (add it first)", entity, pipeline.ErrInvalid)
 	}
 	if !slices.Contains(n.facts, factID) {
 		n.facts = append(n.facts, factID)

@@ -92,7 +92,7 @@ func (g *Graph) decodeEntity(raw json.RawMessage) error {
 	case !hasID:
 		return fmt.Errorf("id: missing: %w", pipeline.ErrInvalid)
 	case g.nodes[w.ID] != nil:
-		return fmt.Errorf("entity %q: given twice: %w", w.ID, pipeline.ErrInvalid)
+		return fmt.Errorf("entity %.100q: given twice: %w", w.ID, pipeline.ErrInvalid)
 	}
 	n := g.node(w.ID)
 	n.metadata, n.facts = w.Metadata, union(nil, w.Facts)
@@ -128,7 +128,7 @@ func (g *Graph) complete() error {
 	for _, e := range edges {
 		for _, id := range []string{e.Source, e.Target} {
 			if g.nodes[id] == nil {
-				return fmt.Errorf("relationship of entity %q, which is not given: %w", id, pipeline.ErrInvalid)
+				return fmt.Errorf("relationship of entity %.100q, which is not given: %w", id, pipeline.ErrInvalid)
 			}
 		}
 		g.Relate(e.Source, e.Relation, e.Target)

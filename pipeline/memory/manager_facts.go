@@ -88,7 +88,7 @@ func (m *Manager) free(ctx context.Context, id string) error {
 }
 
 func errTaken(id string) error {
-	return fmt.Errorf("fact %q: id is taken: %w (leave the id empty, or update the fact)", id, pipeline.ErrInvalid)
+	return fmt.Errorf("fact %.100q: id is taken: %w (leave the id empty, or update the fact)", id, pipeline.ErrInvalid)
 }
 
 // equalContent returns the first entry that says the same to the same owner.
@@ -135,7 +135,7 @@ func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *
 	for _, id := range union(nil, ids) {
 		e, err := m.cfg.Facts.Get(ctx, id)
 		if err == nil && e.Expired(now) {
-			err = fmt.Errorf("fact %q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
+			err = fmt.Errorf("fact %.100q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
 		}
 		switch {
 		case err == nil:
@@ -153,14 +153,14 @@ func (m *Manager) change(ctx context.Context, ids []string, all bool, f func(e *
 // Get returns a fact, [ErrNotFound] if it does not exist or has expired.
 func (m *Manager) Get(ctx context.Context, id string) (Entry, error) {
 	if m.cfg.Facts == nil {
-		return Entry{}, fmt.Errorf("fact %q: %w", id, ErrNotFound)
+		return Entry{}, fmt.Errorf("fact %.100q: %w", id, ErrNotFound)
 	}
 	e, err := m.cfg.Facts.Get(ctx, id)
 	if err != nil {
 		return Entry{}, err
 	}
 	if e.Expired(m.cfg.Now()) {
-		return Entry{}, fmt.Errorf("fact %q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
+		return Entry{}, fmt.Errorf("fact %.100q: expired at %s: %w", id, e.ExpiresAt.Format(time.RFC3339), ErrNotFound)
 	}
 	return e.Clone(), nil
 }

@@ -30,6 +30,7 @@ type RecordStore interface {
 type StoreFacts struct {
 	records RecordStore
 	key     store.Key
+	damaged func(id string, err error)
 
 	mu      sync.Mutex
 	decoded map[string]decodedEntry
@@ -48,6 +49,10 @@ func NewStoreFacts(s RecordStore, tenant string) *StoreFacts {
 	return &StoreFacts{records: s, key: store.Key{Tenant: tenant, Kind: KindFact}}
 }
 
+// SkipDamaged has lists leave out entries that are not what was written, and report told of
+// each, at every list. Without it they are errors. Call it before anything else.
+func (f *StoreFacts) SkipDamaged(report func(id string, err error)) { f.damaged = report }
+
 // List implements [Facts]. It reads all records, but decodes only those that have
 // changed since the last List.
 func (f *StoreFacts) List(ctx context.Context) ([]*Entry, error) {
@@ -57,29 +62,47 @@ func (f *StoreFacts) List(ctx context.Context) ([]*Entry, error) {
 
 // list returns the number of the newest record too, 0 for none.
 func (f *StoreFacts) list(ctx context.Context) (entries []*Entry, newest int64, err error) {
-	records, err := f.records.Read(ctx, f.key, 0, 0)
+	records, newest, err := f.read(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("facts: %w", err)
 	}
-	if len(records) > 0 {
-		newest = records[len(records)-1].Seq
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	entries = make([]*Entry, len(records))
+	entries = make([]*Entry, 0, len(records))
 	decoded := make(map[string]decodedEntry, len(records))
-	for i, r := range records {
+	for _, r := range records {
 		known := f.decoded[r.ID]
 		if known.entry == nil || !bytes.Equal(known.data, r.Data) {
-			if known.entry, err = decodeRecord(r); err != nil {
+			known.entry, err = decodeRecord(r)
+			switch {
+			case err != nil && f.damaged == nil:
 				return nil, 0, err
+			case err != nil:
+				f.damaged(r.ID, err)
+				continue
 			}
 			known.data = r.Data
 		}
-		entries[i], decoded[r.ID] = known.entry, known
+		entries, decoded[r.ID] = append(entries, known.entry), known
 	}
 	f.decoded = decoded
 	return entries, newest, nil
+}
+
+// read reads all records and the number of the newest, damaged or not.
+func (f *StoreFacts) read(ctx context.Context) (records []store.Record, newest int64, err error) {
+	for {
+		more, err := f.records.Read(ctx, f.key, newest, 0)
+		if records = append(records, more...); len(more) > 0 {
+			newest = more[len(more)-1].Seq
+		}
+		var damaged *store.CorruptError
+		if f.damaged == nil || !errors.As(err, &damaged) || damaged.Seq <= newest {
+			return records, newest, err
+		}
+		f.damaged(damaged.ID, err)
+		newest = damaged.Seq
+	}
 }
 
 // PutIf implements [ConditionalFacts]. Another process may add facts between the check
@@ -108,10 +131,10 @@ func (f *StoreFacts) PutIf(ctx context.Context, e *Entry, check func(existing []
 func (f *StoreFacts) Get(ctx context.Context, id string) (*Entry, error) {
 	r, err := f.records.Get(ctx, f.key, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("fact %q: %w", id, ErrNotFound)
+		return nil, fmt.Errorf("fact %.100q: %w", id, ErrNotFound)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fact %q: %w", id, err)
+		return nil, fmt.Errorf("fact %.100q: %w", id, err)
 	}
 	return decodeRecord(r)
 }
@@ -119,7 +142,7 @@ func (f *StoreFacts) Get(ctx context.Context, id string) (*Entry, error) {
 func decodeRecord(r store.Record) (*Entry, error) {
 	e := new(Entry)
 	if err := json.Unmarshal(r.Data, e); err != nil {
-		return nil, fmt.Errorf("facts: record %q: %w (delete it by this id)", r.ID, err)
+		return nil, fmt.Errorf("facts: record %.100q: %w (delete it by this id)", r.ID, err)
 	}
 	// The record is the entry, whatever its data say: one that was imported under
 	// another name must still be found by it.
@@ -152,7 +175,7 @@ func (f *StoreFacts) change(entries ...*Entry) (store.Change, error) {
 	for _, e := range entries {
 		data, err := json.Marshal(e)
 		if err != nil {
-			return change, fmt.Errorf("fact %q: encode: %w", e.ID, err)
+			return change, fmt.Errorf("fact %.100q: encode: %w", e.ID, err)
 		}
 		change.Put = append(change.Put, store.Record{ID: e.ID, Data: data, Time: e.CreatedAt})
 	}

@@ -1,6 +1,9 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that callers decide on. The errors of a store wrap them.
 var (
@@ -29,3 +32,20 @@ var (
 	// there, whole, or not at all. Reading tells.
 	ErrUnknown = errors.New("outcome unknown")
 )
+
+// CorruptError is one record that is not what was written, an [ErrCorrupt]. The records
+// beside it can be read, and it can be deleted by its ID.
+type CorruptError struct {
+	// Seq is the place of the record within its key, 0 if it is not known.
+	Seq int64
+	// ID is the identity of the record.
+	ID string
+}
+
+// Error names the record and what to do.
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%v: record %.100q is not what was written (delete it, or restore a backup)", ErrCorrupt, e.ID)
+}
+
+// Unwrap returns [ErrCorrupt].
+func (e *CorruptError) Unwrap() error { return ErrCorrupt }

@@ -38,7 +38,19 @@ type lastLine struct {
 // If the store is a [Counter], a key whose newest records were deleted, or all of
 // them, has a line with its last number, so that a copy does not give a number again
 // that something else still names.
+//
+// A damaged record is an error. ExportReadable leaves it out.
 func Export(ctx context.Context, s Store, w io.Writer, tenant string) error {
+	return export(ctx, s, w, tenant, nil)
+}
+
+// ExportReadable is [Export] of what can be read: it calls damaged for each record that is
+// not what was written, and leaves it out.
+func ExportReadable(ctx context.Context, s Store, w io.Writer, tenant string, damaged func(Key, *CorruptError)) error {
+	return export(ctx, s, w, tenant, damaged)
+}
+
+func export(ctx context.Context, s Store, w io.Writer, tenant string, damaged func(Key, *CorruptError)) error {
 	keys, lasts, err := exported(ctx, s, tenant)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -48,7 +60,11 @@ func Export(ctx context.Context, s Store, w io.Writer, tenant string) error {
 	enc.SetEscapeHTML(false)
 	for _, key := range keys {
 		newest := int64(0)
-		for r, err := range All(ctx, s, key, 0) {
+		var skip func(*CorruptError)
+		if damaged != nil {
+			skip = func(e *CorruptError) { damaged(key, e) }
+		}
+		for r, err := range all(ctx, s, key, 0, skip) {
 			if err != nil {
 				return fmt.Errorf("export: %w", err)
 			}

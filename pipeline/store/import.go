@@ -221,28 +221,28 @@ func parseMember(d *json.Decoder, targets map[string]any) error {
 	name, _ := t.(string)
 	target, ok := targets[name]
 	if !ok {
-		return fmt.Errorf("%w: member %q is unknown (tenant, kind, stream, seq, id, time, data, last)", ErrInvalid, name)
+		return fmt.Errorf("%w: member %.100q is unknown (tenant, kind, stream, seq, id, time, data, last)", ErrInvalid, name)
 	}
 	if target == nil {
-		return fmt.Errorf("%w: member %q comes twice", ErrInvalid, name)
+		return fmt.Errorf("%w: member %.100q comes twice", ErrInvalid, name)
 	}
 	targets[name] = nil
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
-		return fmt.Errorf("%w: member %q: %w", ErrInvalid, name, noEOF(err))
+		return fmt.Errorf("%w: member %.100q: %w", ErrInvalid, name, noEOF(err))
 	}
 	if data, ok := target.(*json.RawMessage); ok {
 		*data = raw
 		return nil
 	}
 	if string(raw) == "null" {
-		return fmt.Errorf("%w: member %q is null (leave it out)", ErrInvalid, name)
+		return fmt.Errorf("%w: member %.100q is null (leave it out)", ErrInvalid, name)
 	}
 	if err := json.Unmarshal(raw, target); err != nil {
 		if _, ok := target.(*time.Time); ok {
-			return fmt.Errorf("%w: member %q: not a time as in RFC 3339", ErrInvalid, name)
+			return fmt.Errorf("%w: member %.100q: not a time as in RFC 3339", ErrInvalid, name)
 		}
-		return fmt.Errorf("%w: member %q: %w", ErrInvalid, name, err)
+		return fmt.Errorf("%w: member %.100q: %w", ErrInvalid, name, err)
 	}
 	return nil
 }

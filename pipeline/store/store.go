@@ -73,7 +73,8 @@ type Store interface {
 	// there. No records: returns 0.
 	Append(ctx context.Context, key Key, recs ...Record) (first int64, err error)
 	// Read returns up to limit records whose Seq is greater than after, ascending.
-	// Limit 0: all of them. A key that does not exist has no records.
+	// Limit 0: all of them. A key that does not exist has no records. With a
+	// [CorruptError] it returns the records before that one; to go on, read after its Seq.
 	Read(ctx context.Context, key Key, after int64, limit int) ([]Record, error)
 	// Last returns the newest n records, ascending.
 	Last(ctx context.Context, key Key, n int) ([]Record, error)

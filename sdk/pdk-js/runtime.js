@@ -29,6 +29,11 @@
     handlers = functions;
   };
 
+  // JSON.stringify writes half a character as an escape, which hosts refuse. It becomes what
+  // toWellFormed makes of it. Every other escape is matched as a whole and stays.
+  const wellFormed = (json) => !json?.includes("\\ud") ? json :
+    json.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|[^])/g, (escape, half) => (half ? "\ufffd" : escape));
+
   const silent = new Set(["init", "observe"]); // they have no answer
 
   // Returns "=" and the answer, "!" and an error, "." for done without an answer,
@@ -39,7 +44,7 @@
       const answer = handlers[operation](request, request.settings ?? {});
       if (typeof answer?.then === "function") throw new TypeError(`${operation}: returned a promise (functions must not be async)`);
       if (silent.has(operation)) return ".";
-      return answer === undefined || answer === null ? "" : "=" + JSON.stringify(answer);
+      return answer === undefined || answer === null ? "" : "=" + wellFormed(JSON.stringify(answer));
     } catch (error) {
       if (error?.stack) console.error(error);
       return "!" + String(error).toWellFormed();

@@ -19,7 +19,8 @@ type caller interface {
 // hostConfig is that of an embedder who takes every default, but for the counting of
 // tokens: what is measured here is the engine.
 func hostConfig(root string) host.Config {
-	return host.Config{CacheDir: filepath.Join(root, "build", "engine", "cache"), Tokenizer: estimate{}}
+	return host.Config{CacheDir: filepath.Join(root, "build", "engine", "cache"), ImageCache: host.DefaultImageCache, Tokenizer: estimate{},
+		DefaultLimits: host.Limits{RestAfter: -1}} // what is stopped is stopped each time
 }
 
 // ours is a plugin on this host.

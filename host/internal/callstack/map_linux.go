@@ -2,10 +2,13 @@ package callstack
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"slices"
 	"syscall"
 	"unsafe"
+
+	"github.com/anchor-host/anchor-host/internal/rlimit"
 )
 
 const (
@@ -17,8 +20,11 @@ const (
 
 // mapStack maps a stack and returns the whole mapping and the stack in it. Its topmost
 // part comes in small pages, the next in huge ones where the system has them; below that
-// it cannot be touched.
+// it cannot be touched. Where addresses are scarce there is none.
 func mapStack(small, huge int) (mapped, mem []byte, err error) {
+	if !rlimit.Room(unmoved + hugePage + rlimit.ForRuntime) {
+		return nil, nil, errors.New("addresses are scarce")
+	}
 	mapped, err = syscall.Mmap(-1, 0, unmoved+hugePage, syscall.PROT_NONE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {

@@ -6,12 +6,18 @@ import (
 	"errors"
 	"math"
 	"syscall"
+
+	"github.com/anchor-host/anchor-host/internal/rlimit"
 )
 
-// reserve maps n bytes of zeros. Pages cost memory only once they are touched.
+// reserve maps n bytes of zeros. Pages cost memory only once they are touched. Where
+// addresses are scarce there are no reservations.
 func reserve(n uint64) ([]byte, error) {
 	if n == 0 || n > math.MaxInt {
 		return nil, errors.New("cannot map that many bytes")
+	}
+	if !rlimit.Room(n + rlimit.ForRuntime) {
+		return nil, errors.New("addresses are scarce")
 	}
 	return syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/anchor-host/anchor-host/internal/rlimit"
 )
 
 // PageSize is the unit in which memories grow, in bytes.
@@ -119,8 +121,12 @@ func (m *Memory) Reallocate(size uint64) []byte {
 // reallocate moves a slice to a larger one.
 func (m *Memory) reallocate(size uint64) []byte {
 	capacity := min(max(size, 2*uint64(cap(m.buf))), m.limit)
-	if !m.hold(int64(capacity)) {
+	if !rlimit.Room(capacity+rlimit.ForNext) || !m.hold(int64(capacity)) {
 		capacity = size
+		if !rlimit.Room(capacity + rlimit.ForNext) {
+			m.Refused = true
+			return nil
+		}
 		if !m.hold(int64(capacity)) {
 			return nil
 		}

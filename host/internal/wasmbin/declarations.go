@@ -31,7 +31,9 @@ func (m *module) readTypes(r *reader) {
 		at := r.pos
 		switch form := r.byte("a type"); form {
 		case 0x60:
-			m.types = append(m.types, FuncType{Params: r.valueTypes("parameters"), Results: r.valueTypes("results")})
+			t := FuncType{Params: r.valueTypes("parameters"), Results: r.valueTypes("results")}
+			m.types = append(m.types, t)
+			m.toll.values += uint64(t.arity())
 		case 0x4e, 0x4f, 0x50, 0x5e, 0x5f:
 			r.fail(ErrUnsupported, at, "type form %#x (garbage collection)", form)
 		default:

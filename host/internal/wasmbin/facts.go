@@ -12,13 +12,18 @@ import (
 // decoded. Reading them takes most of the time of [Inspect]; they are plain data
 // and can be kept, by the digest of the module and the [Revision] of this package.
 type Facts struct {
-	Uses        Uses    `json:"uses"`
-	Largest     Largest `json:"largest"`
-	TotalBlocks int     `json:"total_blocks"`
+	Uses Uses `json:"uses"`
+	// Compiled, Interpreted, Frame and FrameFunc are as in Info.
+	Compiled    Estimate `json:"compiled"`
+	Interpreted Estimate `json:"interpreted"`
+	Frame       uint64   `json:"frame"`
+	FrameFunc   uint32   `json:"frame_func"`
 }
 
 // Facts returns what the code of the module said.
-func (i *Info) Facts() Facts { return Facts{i.Uses, i.Largest, i.TotalBlocks} }
+func (i *Info) Facts() Facts {
+	return Facts{i.Uses, i.Compiled, i.Interpreted, i.Frame, i.FrameFunc}
+}
 
 // InspectKnown is [Inspect] for a module whose code is known: what Inspect made of
 // the same bytes. It reads everything else.
@@ -36,7 +41,8 @@ func parseKnown(bin []byte, f Facts) (*module, error) {
 		return nil, err
 	}
 	m.known = true
-	m.info.Uses, m.info.Largest, m.info.TotalBlocks = f.Uses, f.Largest, f.TotalBlocks
+	m.info.Uses, m.info.Compiled, m.info.Interpreted = f.Uses, f.Compiled, f.Interpreted
+	m.info.Frame, m.info.FrameFunc = f.Frame, f.FrameFunc
 	return m, nil
 }
 

@@ -1,7 +1,5 @@
 package wasmbin
 
-import "math"
-
 // Inspect decodes a module without running or compiling it. Its work and memory
 // are proportional to the size of bin, whatever the module claims.
 //
@@ -16,6 +14,8 @@ func Inspect(bin []byte) (*Info, error) {
 	if err := m.inspectBodies(); err != nil {
 		return nil, err
 	}
+	m.info.Compiled, m.info.Interpreted = m.estimate()
+	m.info.Frame, m.info.FrameFunc = m.toll.frame, m.toll.frameFunc
 	return &m.info, nil
 }
 
@@ -99,17 +99,10 @@ func (u *Uses) noteMisc(sub uint32) {
 		u.BulkMemory = true
 	case miscTableInit, miscTableCopy, miscTableGrow, miscTableFill:
 		u.TableWrites = true
+		u.TableGrow = u.TableGrow || sub == miscTableGrow
 	}
 }
 
 func (m *module) measure(b *body, s *shape) {
-	l := &m.info.Largest
-	if b.size > l.BodySize {
-		l.BodySize, l.BodyFunc = b.size, b.index
-	}
-	cost := s.cost(b.locals)
-	if cost > l.LocalBlocks {
-		l.LocalBlocks, l.LocalBlocksFunc = cost, b.index
-	}
-	m.info.TotalBlocks = min(m.info.TotalBlocks, math.MaxInt/2) + cost
+	m.toll.add(b, s, m.funcType(b.index).arity())
 }

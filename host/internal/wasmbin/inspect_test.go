@@ -135,7 +135,7 @@ func TestInspectCountsMemoryAndData(t *testing.T) {
 	if info.DataSegments != 1 || info.DataBytes != 16 || len(info.Memories) != 1 || info.Memories[0].Min != 2 || info.Memories[0].HasMax {
 		t.Errorf("%+v", info)
 	}
-	want := Uses{TableWrites: true, MemoryInit: true, MemoryGrow: true, BulkMemory: true}
+	want := Uses{TableWrites: true, TableGrow: true, MemoryInit: true, MemoryGrow: true, BulkMemory: true}
 	if info.Uses != want {
 		t.Errorf("uses %+v", info.Uses)
 	}
@@ -166,14 +166,17 @@ func TestInspectFindsFeatures(t *testing.T) {
 	}
 }
 
-func TestInspectMeasuresFunctions(t *testing.T) {
+func TestCost(t *testing.T) {
 	// three blocks of which one is a loop, no locals, one br_table of two labels
-	info, err := Inspect(code("\x02\x40\x03\x40\x02\x40\x41\x00\x0e\x01\x00\x00\x0b\x0b\x0b\x0b"))
+	m, err := parse(code("\x02\x40\x03\x40\x02\x40\x41\x00\x0e\x01\x00\x00\x0b\x0b\x0b\x0b"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 1*3 + 4*2; info.Largest.LocalBlocks != want || info.TotalBlocks != want || info.Largest.BodySize != 17 {
-		t.Errorf("%+v", info)
+	var s shape
+	var labels []uint32
+	err = m.bodies(func(b *body) error { return m.inspectBody(b, &s, &labels) })
+	if got, want := s.cost(0), 1*3+4*2; err != nil || got != want {
+		t.Errorf("cost %d, want %d, error %v", got, want, err)
 	}
 }
 

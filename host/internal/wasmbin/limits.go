@@ -3,6 +3,7 @@ package wasmbin
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // PageSize is the size of a page of linear memory in bytes.
@@ -26,9 +27,9 @@ const (
 	// MaxLocals bounds the parameters and locals of one function; the same
 	// 50,000 that browsers allow. The engine allocates by the declared number.
 	MaxLocals = 50_000
-	// MaxLocalBlocks bounds the estimate of one function's compile time, see
-	// [Largest]. Two million take one to two seconds; SQLite's largest function
-	// has 240,000. 3,000 locals and 3,000 loops took two minutes and 4 GB.
+	// MaxLocalBlocks bounds the estimate of one function's compile time, mostly its
+	// locals times its blocks. Two million take one to two seconds; SQLite's largest
+	// function has 240,000. 3,000 locals and 3,000 loops took two minutes and 4 GB.
 	MaxLocalBlocks = 2_000_000
 	// MaxTotalBlocks bounds the sum of that estimate over all functions, so that
 	// many functions below the limit do not add up to minutes.
@@ -46,6 +47,15 @@ const (
 	// MaxDepth bounds the nesting of blocks. Generated br_table cascades reach
 	// a few thousand.
 	MaxDepth = 20_000
+	// LoadMemory is what loading a module may take at least, in bytes.
+	LoadMemory = 300 << 20
+	// LoadMemoryPerByte is added for each byte of its code.
+	LoadMemoryPerByte = 20
+	// LoadTime is how long an engine may take at least to make a module ready.
+	LoadTime = 5 * time.Second
+	// LoadTimePerMiB is that for each MiB of its code, where it is more. A stock Go guest
+	// takes 0.7 s.
+	LoadTimePerMiB = 1300 * time.Millisecond
 	// MaxTable is the default cap on the elements of all tables together, and bounds
 	// those of all segments. A stock Go guest has 6,000, CPython 12,000; the engine
 	// has no limit of its own and 100 million elements took 764 MiB.

@@ -145,11 +145,36 @@ func (m *module) admitSizes(o *MeterOptions) error {
 }
 
 // tableElements is what all tables have at the start.
-func (m *module) tableElements() (n uint64) {
-	for _, t := range m.tables {
+func (m *module) tableElements() uint64 { return elements(m.tables) }
+
+func elements(tables []TableType) (n uint64) {
+	for _, t := range tables {
 		n += t.Limits.Min
 	}
 	return n
+}
+
+// largest is the most that a table has which may grow by more.
+func (l Limits) largest(more uint64) uint64 {
+	if l.HasMax && l.Max < l.Min+more {
+		return l.Max
+	}
+	return l.Min + more
+}
+
+// TableElements is the most elements that the module's own tables can have together in an
+// instance that was metered with most as [MeterOptions.MaxTable]: as many as they begin
+// with, if nothing in the module makes them grow.
+func (i *Info) TableElements(most uint64) uint64 {
+	n := elements(i.Tables)
+	if !i.Uses.TableGrow || n >= most {
+		return n
+	}
+	total := uint64(0)
+	for _, t := range i.Tables {
+		total += t.Limits.largest((most - n) / uint64(len(i.Tables)))
+	}
+	return total
 }
 
 func unsupported(detail, remedy string) error {

@@ -297,6 +297,14 @@ var without = map[string]string{
 	"wasm/exports-fuel/plugin.wasm":          "reserved name",
 	"wasm/import-unknown-module/plugin.wasm": "not instantiated",
 	"wasm/memory-imported/plugin.wasm":       "not instantiated",
+	// What runs only with the links that lend it a memory.
+	"wasm/memory-borrows/plugin.wasm":         "not exported",
+	"wasm/memory-borrows-back/plugin.wasm":    "not instantiated",
+	"wasm/memory-borrows-bounded/plugin.wasm": "not instantiated",
+	"wasm/memory-borrows-much/plugin.wasm":    "not instantiated",
+	"wasm/memory-borrows-too/plugin.wasm":     "not instantiated",
+	"wasm/memory-circle-a/plugin.wasm":        "not instantiated",
+	"wasm/memory-circle-b/plugin.wasm":        "not instantiated",
 	// What never gets as far as a call. The interpreter's stack is the smaller one.
 	"wasm/init-recurses/plugin.wasm":       "spent|stack overflow",
 	"wasm/initialize-spins/plugin.wasm":    "spent",

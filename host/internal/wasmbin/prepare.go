@@ -79,8 +79,8 @@ func (d Data) Len() int { return len(d.segments) }
 // globals are exported, the start function becomes an export that the host calls
 // once per image instead of the engine once per instance, and data segments are
 // taken out where nothing refers to them and all of them have a constant place.
-// Together with the memory that is the whole state of a module, unless
-// [Info.Uncaptured] says otherwise.
+// Together with the memory, its own or the one it imports, that is the whole state
+// of a module, unless [Info.Uncaptured] says otherwise.
 func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
 	o = o.withDefaults()
 	m, err := o.admitted(bin)
@@ -133,7 +133,7 @@ func Lifted(bin []byte, f Facts) (Data, error) {
 	return d, err
 }
 
-// Uncaptured says why the state of the module is more than its memory and its
+// Uncaptured says why the state of the module is more than the memory and its
 // numeric and v128 globals, "" if it is not.
 func (i *Info) Uncaptured() string {
 	switch {
@@ -155,8 +155,8 @@ func (i *Info) Uncaptured() string {
 	if vectors > MaxVectors {
 		return fmt.Sprintf("it has %d mutable globals of type v128, captured are at most %d", vectors, MaxVectors)
 	}
-	for _, im := range i.Imports {
-		if im.Kind != KindFunc && (im.Kind != KindGlobal || im.Global.Mutable) {
+	for _, im := range i.Imports { // an imported memory is a part of the module that has it
+		if im.Kind != KindFunc && im.Kind != KindMemory && (im.Kind != KindGlobal || im.Global.Mutable) {
 			return fmt.Sprintf("it imports a %v", im.Kind)
 		}
 	}

@@ -210,12 +210,10 @@ func (w *rewriter) length(r *reader) uint32 {
 func (w *rewriter) tables() {
 	own := w.m.info.Tables
 	w.out.u32(uint32(len(own)))
+	// What there may be beyond all minimums is shared out evenly.
+	more := (uint64(w.o.MaxTable) - w.m.tableElements()) / uint64(max(len(own), 1))
 	for _, t := range own {
-		// What there may be beyond all minimums is shared out evenly.
-		more := (uint64(w.o.MaxTable) - w.m.tableElements()) / uint64(len(own))
-		if l := &t.Limits; !l.HasMax || l.Max > l.Min+more {
-			l.Max, l.HasMax = l.Min+more, true
-		}
+		t.Limits.Max, t.Limits.HasMax = t.Limits.largest(more), true
 		w.out.byte(byte(t.Elem))
 		w.limits(t.Limits, 0)
 	}

@@ -53,6 +53,7 @@ type module struct {
 	tables    []TableType  // imports first
 	memories  []Limits     // imports first
 	tags      int
+	toll      toll
 	dataCount int // -1 without a data count section
 	// hostInTable is set when an imported function can be reached by an
 	// indirect call.

@@ -20,6 +20,7 @@ type shape struct {
 	// crossed is the sum of the heights where blocks begin, carried that of the values
 	// that calls and blocks hand over.
 	crossed, carried uint64
+	hard
 }
 
 // opened is an open block.
@@ -28,10 +29,19 @@ type opened struct {
 	base            int
 	params, results int32
 	loop, dead      bool
+	joined
 }
 
 // count adds an instruction; labels are those of a br_table.
 func (s *shape) count(m *module, in *instr, labels []uint32) {
+	s.work += uint64(work[in.op])
+	if s.height > registers && work[in.op] >= workPlain {
+		s.work += workSpill
+	}
+	s.ops++
+	if in.op == opLocalSet || in.op == opLocalTee {
+		s.sets++
+	}
 	if in.op >= opSelect && in.op < opMisc { // most are plain
 		s.change(int(effects[in.op]))
 		return
@@ -45,17 +55,25 @@ func (s *shape) count(m *module, in *instr, labels []uint32) {
 		s.leave()
 	case opBrTable:
 		s.labels += len(labels)
+		s.ops += len(labels)
+		s.work += workLabel * uint64(len(labels))
 		for _, l := range labels {
 			s.carry(s.arity(l))
+			s.goTo(l)
 		}
 		s.dead = true
-	case opBr, opReturn, opUnreachable, opReturnCall, opReturnCallIn:
+	case opBr:
+		s.goTo(in.x)
+		s.dead = true
+	case opReturn, opUnreachable, opReturnCall, opReturnCallIn:
 		s.dead = true
 	case opBrIf:
 		s.change(-1)
 		s.branches++
 		s.cross()
 		s.carry(s.arity(in.x))
+		s.goTo(in.x)
+		s.deeper(1)
 	default:
 		s.change(m.effect(in))
 		switch in.op {
@@ -74,6 +92,7 @@ func (s *shape) change(by int) {
 		base = s.open[n-1].base
 	}
 	s.height = max(s.height+by, base)
+	s.peak = max(s.peak, s.height)
 }
 
 // cross notes that a block begins here.
@@ -84,6 +103,7 @@ func (s *shape) cross() {
 }
 
 func (s *shape) carry(values int) {
+	s.work += workValue * uint64(values)
 	if !s.dead {
 		s.carried += uint64(values)
 	}
@@ -107,11 +127,17 @@ func (s *shape) enter(m *module, in *instr) {
 		s.change(-1)
 	}
 	s.blocks++
+	s.ops += 3
 	s.cross()
 	s.carry(params + results)
 	loop := in.op == opLoop
-	s.open = append(s.open, opened{max(s.height-params, 0), int32(params), int32(results), loop, s.dead})
+	s.open = append(s.open, opened{max(s.height-params, 0), int32(params), int32(results), loop, s.dead,
+		joined{head: int32(s.depth), isIf: in.op == opIf}})
+	if in.op == opIf {
+		s.deeper(1)
+	}
 	if loop {
+		s.deeper(4) // the head, and what the meter puts around it
 		s.loops++
 		s.nested += s.inside
 		s.inside++
@@ -121,7 +147,10 @@ func (s *shape) enter(m *module, in *instr) {
 func (s *shape) otherwise() {
 	if n := len(s.open); n > 0 {
 		b := &s.open[n-1]
+		b.isIf, b.then = false, !s.dead // two ways lead to the end only if both arms do
 		s.height, s.dead = b.base+int(b.params), b.dead
+		s.depth = int(b.head)
+		s.deeper(1)
 	}
 }
 
@@ -135,11 +164,13 @@ func (s *shape) leave() {
 	if b.loop {
 		s.inside--
 	}
+	s.join(&b)
 	s.height, s.dead = b.base+int(b.results), b.dead
+	s.peak = max(s.peak, s.height)
 	s.open = s.open[:last]
 }
 
-// cost is the estimate of [Largest]: compile time was measured to grow with the
+// cost estimates a function's compile time, which was measured to grow with the
 // product of blocks and the locals that cross them, or the values on the operand
 // stack; with the square of the number of loops; for each local with the labels of
 // br_table, and with the loops that each loop stands in; and with the values that

@@ -151,6 +151,8 @@ type CustomSection struct {
 type Uses struct {
 	// TableWrites: table.set, table.grow, table.fill, table.copy or table.init.
 	TableWrites bool
+	// TableGrow: table.grow.
+	TableGrow bool
 	// SegmentDrops: elem.drop or data.drop.
 	SegmentDrops bool
 	// MemoryInit: memory.init.
@@ -169,22 +171,6 @@ type Uses struct {
 	Exceptions bool
 }
 
-// Largest tells which function is the most work to compile.
-type Largest struct {
-	// BodySize is the size of the largest body in bytes, BodyFunc the index of
-	// its function (imports first).
-	BodySize int
-	BodyFunc uint32
-	// LocalBlocks is the largest estimate of a function's compile time, and
-	// LocalBlocksFunc the index of its function: parameters, locals and loops, times
-	// blocks (loops, ifs and conditional branches included); the labels of br_table
-	// times the locals; the locals times the loops that each loop stands in; the
-	// values on the operand stack where blocks begin; and the values that blocks and
-	// calls hand over.
-	LocalBlocks     int
-	LocalBlocksFunc uint32
-}
-
 // Info is what a module says about itself, found without running or compiling it.
 type Info struct {
 	// Size is the size of the file in bytes.
@@ -200,15 +186,19 @@ type Info struct {
 	Start    uint32
 	HasStart bool
 	// Functions is the number of the module's own functions, CodeSize the size
-	// of the code section in bytes, TotalBlocks the sum of what Largest.LocalBlocks
-	// is the maximum of.
-	Functions, CodeSize, TotalBlocks int
+	// of the code section in bytes.
+	Functions, CodeSize int
 	// DataSegments, DataBytes and ElemSegments count the segments and the bytes in them.
 	DataSegments, DataBytes, ElemSegments int
 	// Customs are the custom sections, in the order of the module.
 	Customs []CustomSection
-	Largest Largest
 	Uses    Uses
+	// Compiled and Interpreted are what each engine takes to make the module ready.
+	Compiled, Interpreted Estimate
+	// Frame bounds what a call of one of its functions takes of the interpreter's stack,
+	// in bytes, FrameFunc is the function that takes most.
+	Frame     uint64
+	FrameFunc uint32
 }
 
 // Export returns the export of that name.
@@ -219,6 +209,16 @@ func (i *Info) Export(name string) (Export, bool) {
 		}
 	}
 	return Export{}, false
+}
+
+// CountCustom returns how many custom sections have that name.
+func (i *Info) CountCustom(name string) (n int) {
+	for _, c := range i.Customs {
+		if c.Name == name {
+			n++
+		}
+	}
+	return n
 }
 
 // Custom returns the content of the first custom section of that name.

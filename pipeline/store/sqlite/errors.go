@@ -47,6 +47,9 @@ func primary(err error) int { return code(err) & 0xff }
 // translate gives an error of SQLite its meaning and its remedy.
 func translate(err error) error {
 	f, ok := faults[primary(err)]
+	if code(err) == lib.SQLITE_IOERR_SHMSIZE { // the index of the log cannot be made larger
+		f = faults[lib.SQLITE_FULL]
+	}
 	switch {
 	case !ok:
 		return err

@@ -49,6 +49,10 @@ type Options struct {
 	// Readers is how many connections read at the same time, each with up to 2 MiB of
 	// cache. Zero: one for each CPU, at least 4.
 	Readers int
+	// Reserve is how many bytes a file beside the store, of its name and "-reserve", holds
+	// so that records can be deleted on a full disk: [FreeReserve] gives them up, and the
+	// next Open takes them back when there is room. Zero: there is no such file.
+	Reserve int64
 
 	// For tests:
 	maxPages        int // of the file
@@ -113,6 +117,7 @@ func open(ctx context.Context, path string, opts Options) (*Store, error) {
 	}
 	s.writer = newWriter(s, c)
 	go s.writer.run()
+	s.keepReserve()
 	return s, nil
 }
 
@@ -124,7 +129,7 @@ func (o *Options) complete() error {
 	default:
 		return fmt.Errorf("%w: sync %q (full, normal)", store.ErrInvalid, o.Sync)
 	}
-	if o.BusyTimeout < 0 || o.Readers < 0 {
+	if o.BusyTimeout < 0 || o.Readers < 0 || o.Reserve < 0 {
 		return fmt.Errorf("%w: negative option", store.ErrInvalid)
 	}
 	if o.BusyTimeout == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,7 +26,11 @@ func (s *Store) Read(ctx context.Context, key store.Key, after int64, limit int)
 	if limit == 0 {
 		limit = -1
 	}
-	return s.records(ctx, key, readUp, min(max(after, 0), store.MaxSeq), int64(limit))
+	recs, err := s.records(ctx, key, readUp, min(max(after, 0), store.MaxSeq), int64(limit))
+	if damaged := new(store.CorruptError); err != nil && !errors.As(err, &damaged) {
+		return nil, err
+	}
+	return recs, err
 }
 
 // Last implements [store.Store].
@@ -34,8 +39,11 @@ func (s *Store) Last(ctx context.Context, key store.Key, n int) ([]store.Record,
 		return nil, s.fail(fmt.Errorf("%w: the last %d", store.ErrInvalid, n), "read %s", key)
 	}
 	recs, err := s.records(ctx, key, readDown, int64(0), int64(n))
+	if err != nil {
+		return nil, err
+	}
 	slices.Reverse(recs)
-	return recs, err
+	return recs, nil
 }
 
 // Get implements [store.Store].
@@ -92,11 +100,13 @@ func (s *Store) records(ctx context.Context, key store.Key, query string, first 
 			recs = make([]store.Record, 0, expect)
 		}
 		r, err := scan(row)
-		recs = append(recs, r)
+		if err == nil {
+			recs = append(recs, r)
+		}
 		return err
 	})
 	if err != nil {
-		return nil, s.fail(err, "read %s", key)
+		return recs, s.fail(err, "read %s", key)
 	}
 	return recs, nil
 }
@@ -176,7 +186,7 @@ func scan(row []driver.Value) (store.Record, error) {
 		r.ID = store.AutoID(r.Seq)
 	}
 	if !ok || !ok2 || !ok3 || !ok4 || sum != sealed(checksum(id, data), len(data), nanos, at) {
-		return r, fmt.Errorf("%w: record %q is not what was written (delete it, or restore a backup)", store.ErrCorrupt, r.ID)
+		return r, &store.CorruptError{Seq: r.Seq, ID: r.ID}
 	}
 	return r, nil
 }

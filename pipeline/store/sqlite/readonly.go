@@ -22,9 +22,9 @@ func (s *Store) openReadOnly() (err error) {
 		return fmt.Errorf("%w: not a regular file (name a file)", store.ErrInvalid)
 	}
 	s.uri = fileURI(s.path) + "?mode=ro"
-	if _, err := os.Stat(s.path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+	if unlogged(s.path) {
 		// The last process that closed the store has left all in the file. SQLite would
-		// want to make a log to read it, which may be forbidden here.
+		// want to make a log to read it, which may be forbidden here, or need room.
 		s.uri += "&immutable=1"
 	}
 	c, err := s.openReader()
@@ -38,6 +38,20 @@ func (s *Store) openReadOnly() (err error) {
 	<-s.readers
 	s.readers <- c
 	return nil
+}
+
+// leastIndex is the size of the index of a log that some process uses, in bytes.
+const leastIndex = 32 << 10
+
+// unlogged reports whether a store has no log: no file of that name, or the empty one that
+// an attempt on a full disk has left, without an index.
+func unlogged(path string) bool {
+	log, err := os.Stat(path + "-wal")
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	index, err := os.Stat(path + "-shm")
+	return log.Size() == 0 && (errors.Is(err, fs.ErrNotExist) || err == nil && index.Size() < leastIndex)
 }
 
 // readable refuses files that are not ours, and those of an older schema, which nobody

@@ -109,7 +109,7 @@ func TestEndToEnd(t *testing.T) {
 	})
 	granted := host.PluginConfig{
 		Name: "crm", Settings: map[string]any{"base_url": url}, Config: map[string]string{"token": "secret"},
-		Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"127.0.0.1"}, Private: true}},
+		Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}, Private: true}},
 	}
 	chain := loop(t, h, spec, granted)
 
@@ -154,7 +154,7 @@ func TestEndToEnd(t *testing.T) {
 		"no token":    {account: "a-42", reason: "guest_error", message: "look up account: status 401", change: func(c *host.PluginConfig) { c.Config = nil }},
 		"not granted": {account: "a-42", reason: "denied", message: "http is not permitted", change: func(c *host.PluginConfig) { c.Grants.HTTP = nil }},
 		"private refused": {account: "a-42", reason: "denied", message: "http to private address 127.0.0.1 is not permitted",
-			change: func(c *host.PluginConfig) { c.Grants.HTTP = &host.HTTPGrant{Hosts: []string{"127.0.0.1"}} }},
+			change: func(c *host.PluginConfig) { c.Grants.HTTP = &host.HTTPGrant{Hosts: []string{"http://127.0.0.1:*"}} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chain := chain

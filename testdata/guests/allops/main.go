@@ -144,6 +144,8 @@ func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 			return nil, pdk.Errorf("write: %w", err)
 		}
 		return nil, nil
+	case "hoard":
+		return nil, openAll(s.Path, s.Word)
 	case "http":
 		header := map[string]string{}
 		if s.Path != "" {
@@ -228,3 +230,21 @@ func change(r *pdk.Request, s *stepSettings, c *pdk.Changes) error {
 }
 
 func main() {}
+
+// openAll opens a file until it may no more and says how often it could. It keeps the files
+// open as long as a file of the other name is there.
+func openAll(path, until string) error {
+	var files []*os.File
+	for {
+		f, err := os.Open(path)
+		if err != nil {
+			for until != "" {
+				if _, gone := os.Stat(until); gone != nil {
+					break
+				}
+			}
+			return pdk.Errorf("after %d files: %w", len(files), err)
+		}
+		files = append(files, f)
+	}
+}

@@ -19,6 +19,11 @@ import (
 type initSettings struct {
 	Index int    `json:"index"` // size of the index in KiB
 	Open  string `json:"open"`  // file to leave open
+	Clock string `json:"clock"` // clock to look at: wall or stopwatch
+	Token string `json:"token"` // secret to keep
+	Login struct {
+		Password string `json:"password"` // another one
+	} `json:"login"`
 }
 
 type stepSettings struct {
@@ -46,6 +51,8 @@ var (
 	kept         [][]byte
 	file         *os.File
 	busy         = make(chan int, 8)
+	secrets      string
+	started      time.Time
 )
 
 func init() {
@@ -55,6 +62,13 @@ func init() {
 		index = map[int]string{}
 		for i := range s.Index {
 			index[i] = string(make([]byte, 1<<10))
+		}
+		secrets = s.Token + s.Login.Password
+		switch s.Clock {
+		case "wall":
+			started = time.Now()
+		case "stopwatch":
+			time.Sleep(time.Millisecond)
 		}
 		if s.Open == "" {
 			return nil

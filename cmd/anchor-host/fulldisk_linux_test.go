@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// smallDisk makes a folder on a file system of so many bytes.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("mount a small file system: %v (needs root)", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fillDisk leaves no byte.
+func fillDisk(t *testing.T, dir string) string {
+	t.Helper()
+	name := filepath.Join(dir, "filler")
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, size := range []int{64 << 10, 4096, 512, 1} {
+		for err == nil {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		err = nil
+	}
+	return name
+}
+
+// On a full disk nothing can be added, and everything can be deleted.
+func TestForgetOnAFullDisk(t *testing.T) {
+	dir := smallDisk(t, "2m")
+	t.Chdir(t.TempDir())
+	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(dir, "store.db"))
+	for i := range 8 {
+		must(t, "", "memory", "add", "--id", fmt.Sprint("f", i), strings.Repeat(fmt.Sprint("fact ", i, " "), 1000))
+	}
+	must(t, "", "memory", "add", "--conversation", "c", "a turn")
+	must(t, "", "frames", "push", "--run", "r", "--kind", "checkpoint", "saved")
+	filler := fillDisk(t, dir)
+	if code, _, stderr := run(t, "", "memory", "add", "more"); code != codeFailure || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("add: code %d: %s", code, stderr)
+	}
+	if got := must(t, "", "memory", "list", "-o", "json"); !strings.Contains(got, `"f7"`) {
+		t.Errorf("list: %.200s", got)
+	}
+	if f := storeFinding(t.Context(), filepath.Join(dir, "store.db")); f.Status != statusProblem || !strings.Contains(f.Detail, "the disk is full") {
+		t.Errorf("doctor: %+v", f)
+	}
+	if f := diskFinding("store disk", filepath.Join(dir, "new", "store.db")); f.Status != statusWarning || !strings.Contains(f.Detail, "0 MiB are free at "+dir) {
+		t.Errorf("doctor: %+v", f)
+	}
+	if got := must(t, "", "memory", "forget", "f3"); got != "forgotten: 1\n" {
+		t.Errorf("forget: %q", got)
+	}
+	// The room is taken back when there is some, and given up again.
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "", "memory", "add", "--id", "new", "there is room")
+	fillDisk(t, dir)
+	if got := must(t, "", "memory", "forget", "--all"); got != "forgotten: 8\n" {
+		t.Errorf("forget --all: %q", got)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, "", "memory", "export"); strings.Contains(got, "fact 3") || !strings.Contains(got, "a turn") {
+		t.Errorf("export: %.300s", got)
+	}
+	if f := storeFinding(t.Context(), filepath.Join(dir, "store.db")); f.Status == statusProblem {
+		t.Errorf("%+v", f)
+	}
+}

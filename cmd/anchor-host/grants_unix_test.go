@@ -1,0 +1,53 @@
+//go:build unix
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A granted folder that is a pipe is named by every command, and none of them waits for
+// somebody who writes to it. The pin of an instance holds plugin.yaml.
+func TestGrantedPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := buildFolder(t, `
+instances:
+  all:
+    plugin: allops
+    required: true
+    grants: {http: {hosts: ["localhost."]}, files: [{host: `+pipe+`, guest: /docs, mode: rw, quota: 1MiB, max_files: 5}]}
+steps:
+  - {name: a, instance: all, operation: retrieve, settings: {mode: none}}
+`)
+	want := "grants.files[0].host: " + pipe + " is not a directory (name a folder)"
+	for _, args := range [][]string{{"config", "validate"}, {"doctor"}, {"build", "q", "--timeout", "20s"}} {
+		began := time.Now()
+		code, stdout, stderr := run(t, "", append(args, flags...)...)
+		if !strings.Contains(strings.ReplaceAll(stdout+stderr, "\n", " "), want) || time.Since(began) > 15*time.Second {
+			t.Errorf("%v: code %d after %v\n%s%s\nlacks %s", args, code, time.Since(began), stdout, stderr, want)
+		}
+		if (code == codeOK) != (args[0] == "config") {
+			t.Errorf("%v: code %d", args, code)
+		}
+	}
+}
+
+func TestValidateNamesBadGrants(t *testing.T) {
+	flags := buildFolder(t, `
+instances:
+  all: {plugin: allops, grants: {http: {hosts: ["https://api.example.com/v1"]}}}
+steps:
+  - {name: a, instance: all, operation: retrieve}
+`)
+	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
+	if want := `instances.all: grants.http.hosts: host "https://api.example.com/v1": invalid configuration (want a host, `; code != codeInvalid || !strings.Contains(stderr, want) {
+		t.Errorf("code %d, %s\nlacks %s", code, stderr, want)
+	}
+}

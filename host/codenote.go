@@ -1,0 +1,144 @@
+package host
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// codeNote is what an entry of the code cache says of its machine code. It bears the
+// user's mark, which thereby covers the code.
+type codeNote struct {
+	// File is the name that wazero has for the code, SHA256 the hash of it.
+	File   string
+	SHA256 [sha256.Size]byte
+}
+
+// codeSeen is how the file of an entry was when it was last hashed.
+type codeSeen struct{ Key []byte }
+
+const (
+	// noteFile is the name of the note in an entry, maxNote more than it takes, in bytes.
+	noteFile = "sum"
+	maxNote  = 4 << 10
+	// noteLabel is what notes are sealed for, with the name of the entry.
+	noteLabel = "code "
+	// kindSeen is what was seen of an entry's code, by the name of the entry.
+	kindSeen = "seen"
+)
+
+// identify settles what compiles: the sources of the engine, and the machine code that it
+// makes of the modules compiled so far, which depends on the processor too.
+func (c *codeCache) identify() error {
+	build, err := engineBuild()
+	if err != nil {
+		return err
+	}
+	made, err := c.made()
+	if err == nil && len(made) == 0 {
+		err = errors.New("wazero left no machine code")
+	}
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q", build)
+	slices.Sort(made)
+	for _, name := range made {
+		code, err := os.ReadFile(filepath.Join(c.files, name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %d ", name, len(code))
+		h.Write(code)
+	}
+	c.engine = h.Sum(nil)
+	return nil
+}
+
+// nameEntry is the name of the entry of a key, "" if nothing is kept.
+func (c *codeCache) nameEntry(key string) string {
+	if c.engine == nil {
+		return ""
+	}
+	h := sha256.New()
+	h.Write(c.engine)
+	h.Write([]byte(key))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// writeNote writes the note on a file of machine code into a folder that becomes the entry.
+func (c *codeCache) writeNote(dir, entry, code, name string) error {
+	f, err := openOwn(code)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum, err := hashOf(f)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(codeNote{File: name, SHA256: sum})
+	if err != nil {
+		return err
+	}
+	return c.root.seal.write(filepath.Join(dir, noteFile), noteLabel+entry, text)
+}
+
+// readNote reads the note of an entry.
+func (c *codeCache) readNote(entry string) (n codeNote, err error) {
+	dir := filepath.Join(c.dir, entry)
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a folder")
+	}
+	if err == nil {
+		err = checkOwn(dir, info)
+	}
+	if err != nil {
+		return n, err
+	}
+	text, err := c.root.seal.read(filepath.Join(dir, noteFile), noteLabel+entry, maxNote)
+	if err != nil {
+		return n, err
+	}
+	return n, json.Unmarshal(text, &n)
+}
+
+// verify checks the machine code of an entry. It is not read again where the system shows
+// that nobody has written to the file since it was.
+func (c *codeCache) verify(entry string, n codeNote) error {
+	f, err := openOwn(filepath.Join(c.dir, entry, n.File))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var seen codeSeen
+	key := fileKey(f)
+	if key != nil && c.root.facts.get(kindSeen, []byte(entry), &seen) && bytes.Equal(seen.Key, key) {
+		return nil
+	}
+	sum, err := hashOf(f)
+	if err == nil && sum != n.SHA256 {
+		err = errSeal
+	}
+	if err == nil && key != nil && bytes.Equal(key, fileKey(f)) {
+		c.root.facts.put(kindSeen, []byte(entry), codeSeen{key})
+	}
+	return err
+}
+
+// hashOf is the SHA-256 of a file.
+func hashOf(f *os.File) (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	h.Sum(sum[:0])
+	return sum, err
+}

@@ -1,0 +1,58 @@
+package host_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// A program that does not know its engine keeps no machine code: that of another one
+// would pass for its own.
+func TestUnknownEngineKeepsNothing(t *testing.T) {
+	host.UnknownEngine(t)
+	dir := t.TempDir()
+	var log bytes.Buffer
+	h := newHost(t, host.Config{CacheDir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	load(t, h, "keep-first", host.PluginConfig{})
+	load(t, h, "no-change", host.PluginConfig{})
+	if files := cacheFiles(t, dir); len(files) != 0 {
+		t.Errorf("kept: %v", files)
+	}
+	if n := strings.Count(log.String(), "does not say which version of github.com/tetratelabs/wazero"); n != 1 && host.Compiles() {
+		t.Errorf("it is said %d times:\n%s", n, &log)
+	}
+}
+
+// Machine code of another engine is not taken, though wazero gives both one version.
+func TestCodeOfAnotherEngine(t *testing.T) {
+	dir := t.TempDir()
+	runs(t, dir)
+	n := len(entriesOf(t, dir))
+	host.OtherEngine(t)
+	runs(t, dir)
+	if now := len(entriesOf(t, dir)); now != 2*n {
+		t.Errorf("%d entries, then %d", n, now)
+	}
+}
+
+// Processes that begin at once agree on one key.
+func TestOneKey(t *testing.T) {
+	config, dir := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	t.Setenv("HOME", config)
+	var wg sync.WaitGroup
+	keys := make([][]byte, 16)
+	for i := range keys {
+		wg.Go(func() { keys[i] = host.KeyOf(t, dir) })
+	}
+	wg.Wait()
+	for _, k := range keys {
+		if len(k) != 32 || !bytes.Equal(k, keys[0]) || bytes.Equal(k, make([]byte, 32)) {
+			t.Errorf("key %x, another is %x", k, keys[0])
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package host
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/anchor-host/anchor-host/internal/rlimit"
+)
+
+const (
+	// maxOpenFiles is the most files and connections of one plugin that are open at a
+	// time, fewOpenFiles what it has at least where the process may have few.
+	maxOpenFiles = 256
+	fewOpenFiles = 16
+	// filesShare is the part of what plugins may have open together that one may.
+	filesShare = 8
+)
+
+// The errors of a file that would be one too many, of the plugin and of all together.
+var (
+	errPluginFiles  = errors.New("the plugin has as many files and connections open as it may")
+	errProcessFiles = errors.New("all plugins together have as many files and connections open as they may (" + moreFiles + ")")
+)
+
+// processFiles counts the file descriptors that plugins take. They belong to the
+// process, so all of its hosts share them: half of what it may have, which leaves the
+// embedder the other half.
+var processFiles = sync.OnceValue(func() *budget { return &budget{limit: fileLimit() / 2} })
+
+// fileLimit is how many files the process may have open, or what plugins count on where
+// nothing bounds them.
+func fileLimit() int64 {
+	const most = 1 << 20
+	n, bounded := rlimit.OpenFiles()
+	if !bounded {
+		return 64 * maxOpenFiles
+	}
+	return min(n, most)
+}
+
+// fileBudget are the descriptors that one plugin has open.
+type fileBudget struct {
+	own   budget
+	whole *budget
+}
+
+func newFileBudget(whole *budget) *fileBudget {
+	b := &fileBudget{whole: whole}
+	b.own.limit = min(max(whole.limit/filesShare, fewOpenFiles), maxOpenFiles)
+	return b
+}
+
+// take reserves a descriptor.
+func (b *fileBudget) take() error {
+	if !b.own.take(1) {
+		return errPluginFiles
+	}
+	if !b.whole.take(1) {
+		b.own.give(1)
+		return errProcessFiles
+	}
+	return nil
+}
+
+// give returns a descriptor.
+func (b *fileBudget) give() {
+	b.own.give(1)
+	b.whole.give(1)
+}

@@ -1,0 +1,207 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// errFolderFull is the error of what a folder has no room for.
+var errFolderFull = errors.New("the quota of the folder is used up")
+
+// folders are the folders of a host to which plugins may write. Mounts of one folder
+// share what is known of it, so that two plugins cannot lend each other room.
+type folders struct {
+	mu   sync.Mutex
+	list []*folder
+}
+
+// folder is what a folder holds: what was there when it was first mounted, and what
+// plugins changed. What other programs change meanwhile is seen the next time only.
+type folder struct {
+	info fs.FileInfo
+	// mounts are those that hold it.
+	mounts int
+
+	// mu is held by whoever changes the folder, so that a size before and after is that
+	// of one change.
+	mu sync.Mutex
+	// counted is up to how many entries it was counted, 0 before that.
+	counted int64
+	// bytes are the sizes of its files, files all entries below it: folders, links and
+	// whatever else are among them.
+	bytes, files int64
+	// open are how often guests have files open: one that is removed takes its room
+	// until it is closed.
+	open map[fileID]int
+}
+
+// fileID tells files apart. It is zero where the system has no such numbers.
+type fileID struct{ dev, ino uint64 }
+
+// enter returns the folder of a root. What lies in it is counted, at most a few entries
+// more than most, which is the most that the mount allows. The caller leaves it also
+// when that fails.
+func (f *folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, most int64) (*folder, error) {
+	d := f.find(info)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.counted >= most || d.counted > 0 && d.files <= d.counted {
+		return d, nil
+	}
+	d.bytes, d.files = 0, 0
+	if err := d.count(ctx, root, most); err != nil {
+		return d, err
+	}
+	d.counted = max(most, 1)
+	return d, nil
+}
+
+// find returns what is known of a folder, or makes it known.
+func (f *folders) find(info fs.FileInfo) *folder {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.list, func(d *folder) bool { return os.SameFile(d.info, info) })
+	if i < 0 {
+		i = len(f.list)
+		f.list = append(f.list, &folder{info: info, open: map[fileID]int{}})
+	}
+	f.list[i].mounts++
+	return f.list[i]
+}
+
+// leave gives a folder back.
+func (f *folders) leave(d *folder) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d.mounts--; d.mounts == 0 {
+		f.list = slices.DeleteFunc(f.list, func(other *folder) bool { return other == d })
+	}
+}
+
+// listed is how many entries of a directory are read at a time: it may have any number.
+const listed = 256
+
+// count adds up what lies below a root. A directory that cannot be read is an entry like
+// any other.
+func (d *folder) count(ctx context.Context, root *os.Root, most int64) error {
+	dirs := []string{"."}
+	for len(dirs) > 0 && d.files <= most {
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		f, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		for d.files <= most && err == nil {
+			var entries []fs.DirEntry
+			if entries, err = f.ReadDir(listed); ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			dirs = append(dirs, d.add(dir, entries)...)
+		}
+		_ = f.Close()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// add counts entries and returns the directories among them.
+func (d *folder) add(dir string, entries []fs.DirEntry) (dirs []string) {
+	d.files += int64(len(entries))
+	for _, e := range entries {
+		if e.IsDir() {
+			dirs = append(dirs, path.Join(dir, e.Name()))
+		} else if info, err := e.Info(); err == nil {
+			d.bytes += fileSize(info)
+		}
+	}
+	return dirs
+}
+
+// room reports whether a mount may add so much to its folder, which the caller holds.
+func (m *mount) room(bytes, files int64) error {
+	d := m.folder
+	if bytes > 0 && bytes > m.quota-d.bytes {
+		m.in.out.line("warn", "files: "+m.guest+" is full: it may hold "+abi.FormatSize(m.quota)+" ("+m.key+".quota)")
+		return errFolderFull
+	}
+	if files > 0 && files > m.most-d.files {
+		m.in.out.line("warn", "files: "+m.guest+" is full: it may hold "+strconv.FormatInt(m.most, 10)+" files and folders ("+m.key+".max_files)")
+		return errFolderFull
+	}
+	return nil
+}
+
+// grow notes a change. What is removed may have come from others after it was counted:
+// that gives nobody more room than there ever was.
+func (d *folder) grow(bytes, files int64) {
+	d.bytes, d.files = max(0, d.bytes+bytes), max(0, d.files+files)
+}
+
+// opened notes that a guest has opened a file, and returns its name for closed.
+func (d *folder) opened(info fs.FileInfo) fileID {
+	id := idOf(info)
+	if id.ino != 0 {
+		d.open[id]++
+	}
+	return id
+}
+
+// closed notes that a guest is about to close a file that looks like info. The last to
+// do so gives back the room of one that was removed.
+func (d *folder) closed(id fileID, info fs.FileInfo, err error) {
+	if id.ino == 0 {
+		return
+	}
+	if d.open[id]--; d.open[id] > 0 {
+		return
+	}
+	delete(d.open, id)
+	if err == nil && sys.NewStat_t(info).Nlink == 0 {
+		d.grow(-fileSize(info), 0)
+	}
+}
+
+// removed notes that an entry is gone. A file that has another name, or that a guest has
+// open, still takes its room.
+func (d *folder) removed(info fs.FileInfo) {
+	size := fileSize(info)
+	if sys.NewStat_t(info).Nlink > 1 || d.open[idOf(info)] > 0 {
+		size = 0
+	}
+	d.grow(-size, -1)
+}
+
+func idOf(info fs.FileInfo) fileID {
+	st := sys.NewStat_t(info)
+	return fileID{st.Dev, st.Ino}
+}
+
+// fileSize is the size of a regular file, 0 for anything else. A hole counts: the guest
+// may fill it without making the file longer.
+func fileSize(info fs.FileInfo) int64 {
+	if info == nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
+func oneIf(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

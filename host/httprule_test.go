@@ -1,0 +1,129 @@
+package host
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+func TestPublicAddress(t *testing.T) {
+	for address, want := range map[string]bool{
+		"93.184.216.34": true, "2606:2800:220:1::1": true,
+		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false,
+		"0.0.0.0": false, "224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false, "240.0.0.1": false,
+		"::1": false, "::": false, "fe80::1": false, "fd00::1": false, "ff02::1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false,
+		"2002:a00:1::": false, "168.63.129.16": false, "168.63.129.17": true, "fec0::1": false, "feff::1": false,
+		"::8.8.8.8": false, "::10.0.0.1": false,
+	} {
+		if got := publicAddress(netip.MustParseAddr(address).Unmap()); got != want {
+			t.Errorf("publicAddress(%s) = %t", address, got)
+		}
+	}
+}
+
+// The addresses by which clouds tell credentials are out of reach where private
+// addresses are allowed, in every form that leads to them, unless grant and manifest
+// name them.
+func TestGuardedAddresses(t *testing.T) {
+	rule := func(private bool, asked string, hosts ...string) *httpRule {
+		wish, err := newHTTPServers(strings.Fields(asked), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newHTTPRule(&HTTPGrant{Hosts: hosts, Private: private}, false)
+		r.wishes = []httpServers{wish}
+		return r
+	}
+	loose := rule(true, "*.example.com http://10.0.0.1", "*.example.com", "http://10.0.0.1")
+	for address, want := range map[string]string{
+		"10.0.0.1:80": "", "127.0.0.1:80": "", "[::1]:80": "", "[fd00::1]:80": "", "100.64.0.1:80": "", "93.184.216.34:443": "",
+		"[64:ff9b::a00:1]:80": "", "[2002:a00:1::]:80": "",
+		"169.254.169.254:80": "169.254.169.254", "169.254.170.2:80": "169.254.170.2", "[::ffff:169.254.169.254]:80": "169.254.169.254",
+		"[fd00:ec2::254]:80": "fd00:ec2::254", "168.63.129.16:80": "168.63.129.16", "100.100.100.200:80": "100.100.100.200",
+		"192.0.0.192:80": "192.0.0.192", "[fd20:ce::254]:80": "fd20:ce::254", "[fe80::a9fe:a9fe]:80": "fe80::a9fe:a9fe",
+		"[fe80::a9fe:a9fe%eth0]:80": "fe80::a9fe:a9fe", "[fec0::1]:80": "fec0::1", "[::a9fe:a9fe]:80": "::a9fe:a9fe", "[::]:80": "::",
+		"[64:ff9b::a9fe:a9fe]:80": "64:ff9b::a9fe:a9fe", "[2002:a9fe:a9fe::1]:80": "2002:a9fe:a9fe::1",
+		"[2001:0:1:1:1:1:5601:5601]:80": "2001:0:1:1:1:1:5601:5601", "[2600::5efe:a9fe:a9fe]:80": "2600::5efe:a9fe:a9fe",
+	} {
+		err := loose.checkAddress("tcp", address, nil)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "http to guarded address "+want+" is not permitted")) {
+			t.Errorf("%s: %v", address, err)
+		}
+		if strict := rule(false, "*.example.com", "*.example.com"); want != "" && strict.checkAddress("tcp", address, nil) == nil {
+			t.Errorf("%s: reached without private", address)
+		}
+	}
+	const metadata = "http://169.254.169.254"
+	for _, tc := range []struct {
+		name string
+		rule *httpRule
+		to   string
+		ok   bool
+	}{
+		{"named by both", rule(true, metadata, metadata), "169.254.169.254:80", true},
+		{"named, other port", rule(true, metadata, metadata), "169.254.169.254:8080", false},
+		{"named by the grant", rule(true, "http://169.254.169.254.nip.io", metadata), "169.254.169.254:80", false},
+		{"named by the manifest", rule(true, metadata, "http://*.nip.io"), "169.254.169.254:80", false},
+		{"named, not private", rule(false, metadata, metadata), "169.254.169.254:80", false},
+		{"another is named", rule(true, metadata, metadata), "169.254.170.2:80", false},
+	} {
+		if err := tc.rule.checkAddress("tcp", tc.to, nil); (err == nil) != tc.ok {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+// A request is held to scheme, host and port of the grant and of one wish, which must
+// also have its method.
+func TestHTTPRule(t *testing.T) {
+	r := newHTTPRule(&HTTPGrant{Hosts: []string{"api.example.com", "http://localhost:*", "*.example.org:8443"}, Methods: []string{"get", "POST"}}, false)
+	for _, p := range []abi.Permission{
+		{Hosts: []string{"api.example.com", "api.example.com:8443", "*.example.org:*"}},
+		{Hosts: []string{"http://localhost:8080"}, Methods: []string{"POST"}},
+	} {
+		wish, err := newHTTPServers(p.Hosts, p.Methods)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.wishes = append(r.wishes, wish)
+	}
+	for request, want := range map[string]string{
+		"GET https://api.example.com/x":          "",
+		"GET https://API.example.com.:443/x":     "",
+		"GET https://u:p@api.example.com/x":      "",
+		"POST http://localhost:8080/":            "",
+		"GET https://a.b.example.org:8443/":      "",
+		"GET http://api.example.com/x":           `http to "http://api.example.com"`,
+		"GET https://api.example.com:8443/x":     `http to "https://api.example.com:8443"`,
+		"GET https://api.example.com:22/":        `http to "https://api.example.com:22"`,
+		"GET http://localhost:8081/":             `http to "http://localhost:8081"`,
+		"GET http://localhost/":                  `http to "http://localhost"`,
+		"GET https://example.org:8443/":          `http to "https://example.org:8443"`,
+		"GET https://a.example.org/":             `http to "https://a.example.org"`,
+		"POST https://api.example.com/":          `http method POST to "https://api.example.com"`,
+		"GET http://localhost:8080/":             `http method GET to "http://localhost:8080"`,
+		"DELETE https://api.example.com/":        `http method DELETE to "https://api.example.com"`,
+		"GET https://u:p@other.example.com/":     `http to "https://other.example.com"`,
+		"GET ftp://api.example.com/":             "http to ftp://api.example.com",
+		"GET https://api.example.com:99999/":     `http to "https://api.example.com:99999"`,
+		"GET https://\u24d0.example.org:8443/":   "http to ",
+		"GET https://a\u3002example.org:8443/":   "http to ",
+		"GET https://api.example.com%2eevil.eu/": "-",
+	} {
+		method, address, _ := strings.Cut(request, " ")
+		u, err := url.Parse(address)
+		if err != nil {
+			if want != "-" {
+				t.Errorf("%s: %v", request, err)
+			}
+			continue
+		}
+		err = r.check(method, u)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v (want %s)", request, err, want)
+		}
+	}
+}

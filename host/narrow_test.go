@@ -1,0 +1,244 @@
+package host
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// A plugin.yaml that widens what the module asks for is refused, in whatever field, and
+// what it leaves out of the module's demands holds all the same.
+func TestNarrow(t *testing.T) {
+	const head = `{"abi":1,"name":"x","version":"1.0.0",`
+	const ops = `"operations":{"retrieve":{}}`
+	read := func(doc string) *abi.Manifest {
+		m, err := abi.ParseManifest([]byte(head + doc + "}"))
+		if err != nil {
+			t.Fatalf("%s: %v", doc, err)
+		}
+		return m
+	}
+	http := func(rest string) string {
+		return ops + `,"permissions":[{"kind":"http","reason":"r",` + rest + `}]`
+	}
+	for _, tc := range []struct{ own, side, err string }{
+		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test"],"methods":["GET","POST","DELETE"]`), `permission "http" is not the module's`},
+		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test"],"methods":["HEAD"]`), ""},
+		{http(`"hosts":["a.test"],"methods":["POST"]`), http(`"hosts":["a.test"]`), `permission "http" is not the module's`},
+		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test:8443"]`), `permission "http" is not the module's`},
+		{http(`"hosts":["a.test"]`), http(`"hosts":["http://a.test"]`), `permission "http" is not the module's`},
+		{http(`"hosts":["a.test:*"]`), http(`"hosts":["a.test:8443","A.test."]`), ""},
+		{http(`"hosts":["a.test:1"]`), http(`"hosts":["a.test:*"]`), `permission "http" is not the module's`},
+		{http(`"hosts":["*.b.test"]`), http(`"hosts":["*.a.b.test","c.b.test"]`), ""},
+		{http(`"hosts":["a.b.test"]`), http(`"hosts":["*.b.test"]`), `permission "http" is not the module's`},
+		{ops + `,"limits":{"timeout":"1s"}`, ops + `,"limits":{"timeout":"2s"}`, `has limits.timeout 2s, the module 1s`},
+		{ops + `,"limits":{"timeout":"1s"}`, ops + `,"limits":{"memory":"1MiB"}`, `has limits.memory 1MiB, the module none (state limits in the configuration of the plugin)`},
+		{ops + `,"limits":{"output":"2MiB","init_timeout":"2s"}`, ops + `,"limits":{"output":"1MiB","init_timeout":"1s"}`, ""},
+		{ops, ops + `,"settings":{"type":"object"}`, "has another schema of settings than the module (leave it out)"},
+		{ops + `,"settings":{"type":"object","maxProperties":1}`, ops + `,"settings":{"type":"object"}`, "has another schema of settings than the module (leave it out)"},
+		{ops + `,"settings":{"type":"object","maxProperties":1}`, ops + `,"settings":{"maxProperties":1.0,"type":"object"}`, ""},
+		{`"operations":{"retrieve":{"settings":{"type":"object"}}}`, `"operations":{"retrieve":{"settings":{}}}`, `operation "retrieve" has another schema of settings than the module (leave it out)`},
+		{`"operations":{"retrieve":{"defaults":{"top_k":3}}}`, `"operations":{"retrieve":{"defaults":{"top_k":4}}}`, `operation "retrieve" has defaults.top_k 4, the module 3`},
+		{ops, `"operations":{"retrieve":{"defaults":{"top_k":1000}}}`, fmt.Sprintf(`operation "retrieve" has defaults.top_k 1000, the module %d`, pipeline.DefaultTopK)},
+		{`"operations":{"retrieve":{"defaults":{"timeout":"1s"}}}`, `"operations":{"retrieve":{"defaults":{"timeout":"2s"}}}`, `operation "retrieve" has defaults.timeout 2s, the module 1s`},
+		{ops, `"operations":{"retrieve":{"max_priority":3}}`, ""},
+		{`"operations":{"filter":{"writes":[]}}`, `"operations":{"filter":{}}`, `operation "filter" writes keep, which the module does not ask for`},
+	} {
+		err := narrow(read(tc.own), read(tc.side))
+		if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) {
+			t.Errorf("%s\nbeside %s\nerror %v (want %s)", tc.side, tc.own, err, tc.err)
+		}
+	}
+	test := `"self_test":[{"operation":"retrieve","input":{},"output":null}]`
+	own := read(ops + `,"limits":{"timeout":"1s","memory":"1MiB","output":"1KiB","init_timeout":"3s"},"settings":{"type":"object"},` + test)
+	side := read(ops)
+	if err := narrow(own, side); err != nil || side.Limits != own.Limits || !sameJSON(own.Settings, side.Settings) || len(side.SelfTest) != 1 {
+		t.Errorf("%+v, error %v", side, err)
+	}
+	if side = read(ops + `,` + test); narrow(own, side) != nil || len(side.SelfTest) != 1 {
+		t.Errorf("self-tests %+v", side.SelfTest)
+	}
+}
+
+// dice draws manifests from few values each, so that pairs are often alike.
+type dice struct{ *rand.Rand }
+
+func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
+
+func (d dice) some(of ...string) []string {
+	var out []string
+	for _, s := range of {
+		if d.IntN(2) == 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+var diceHosts = []string{
+	"a.test", "a.test:*", "a.test:8443", "http://a.test", "http://a.test:*", "*.test", "*.a.test", "*.test:8443", "10.0.0.1", "http://10.0.0.1:*", "[::1]:8443",
+}
+
+func (d dice) permission() abi.Permission {
+	switch p := (abi.Permission{Kind: d.one(permHTTP, permFiles, permKV, permService), Reason: "r"}); p.Kind {
+	case permHTTP:
+		p.Hosts, p.Methods = append(d.some(diceHosts...), d.one(diceHosts...)), d.some("GET", "HEAD", "POST")
+		return p
+	case permFiles:
+		p.Guest, p.Mode = d.one("/a", "/b"), d.one("", ModeRO, ModeRW)
+		return p
+	case permKV:
+		p.Quota = d.one("", "1KiB", "1MiB", "2MiB")
+		return p
+	default:
+		p.Service = "count_tokens"
+		return p
+	}
+}
+
+func (d dice) manifest() *abi.Manifest {
+	m := &abi.Manifest{ABI: 1, Name: "x", Version: "1.0.0", Operations: map[abi.Operation]abi.OperationSpec{}}
+	for _, op := range append(d.some("retrieve", "process"), "rerank") {
+		s := abi.OperationSpec{Reads: d.some("id", "score", "text"), MaxPriority: d.IntN(3) * 5}
+		s.Defaults = abi.StepDefaults{TopK: d.IntN(3) * 8, Timeout: d.one("", "1s", "2s")}
+		if s.Writes = nil; op == "process" && d.IntN(2) == 0 {
+			s.Writes = append([]abi.Change{"priority"}, d.changes()...)
+		} else if op != "process" {
+			s.MaxPriority = 0
+		}
+		m.Operations[abi.Operation(op)] = s
+	}
+	for range d.IntN(4) {
+		m.Permissions = append(m.Permissions, d.permission())
+	}
+	m.Limits = abi.LimitRequest{Timeout: d.one("", "1s", "1000ms", "2s"), Memory: d.one("", "1MiB", "2MiB"), Output: d.one("", "1KiB", "9MiB"), InitTimeout: d.one("", "1s")}
+	return m
+}
+
+func (d dice) changes() []abi.Change {
+	var out []abi.Change
+	for _, s := range d.some("keep", "text", "score") {
+		out = append(out, abi.Change(s))
+	}
+	return out
+}
+
+// vary makes m ask for less here and there, or for something else.
+func (d dice) vary(m *abi.Manifest) *abi.Manifest {
+	other := d.manifest()
+	out := *m
+	if d.IntN(3) == 0 {
+		out.Limits = other.Limits
+	}
+	out.Operations = map[abi.Operation]abi.OperationSpec{}
+	for op, s := range m.Operations {
+		if o, ok := other.Operations[op]; ok && d.IntN(2) == 0 {
+			s = o
+		}
+		out.Operations[op] = s
+	}
+	out.Permissions = slices.Clone(m.Permissions)
+	for i, p := range other.Permissions {
+		switch d.IntN(3) {
+		case 0:
+			out.Permissions = append(out.Permissions, p)
+		case 1:
+			if i < len(out.Permissions) {
+				out.Permissions[i] = p
+			}
+		}
+	}
+	return &out
+}
+
+// What a plugin may do under any plugin.yaml that is accepted is a part of what it may do
+// under the manifest in its module, whatever the operator grants.
+func TestNarrowIsPart(t *testing.T) {
+	d := dice{rand.New(rand.NewPCG(1, 2))}
+	accepted := 0
+	for range 20_000 {
+		own := d.manifest()
+		side := d.vary(own)
+		if own.Validate() != nil || side.Validate() != nil || narrow(own, side) != nil {
+			continue
+		}
+		accepted++
+		if why := d.wider(t, own, side); why != "" {
+			t.Fatalf("own  %+v\nside %+v\n%s", own, side, why)
+		}
+	}
+	if accepted < 1000 {
+		t.Errorf("%d pairs were accepted", accepted)
+	}
+}
+
+// wider says what the host would allow under side and not under own.
+func (d dice) wider(t *testing.T, own, side *abi.Manifest) string {
+	t.Helper()
+	g := Grants{HTTP: &HTTPGrant{Hosts: diceHosts, Methods: []string{"GET", "HEAD", "POST"}}, KV: &KVGrant{Quota: 10 << 20},
+		Files: []FileGrant{{Host: "h", Guest: "/a", Mode: ModeRW}, {Host: "h", Guest: "/b"}}, Services: []string{ServiceCountTokens}}
+	o, _, err := intersect(own, g)
+	s, _, serr := intersect(side, g)
+	if err != nil || serr != nil {
+		t.Fatal(err, serr)
+	}
+	for _, server := range strings.Fields("https://a.test https://a.test:8443 https://a.test:1 http://a.test http://a.test:1 https://b.test https://b.test:8443 https://c.a.test https://10.0.0.1 http://10.0.0.1:1 https://[::1]:8443") {
+		u, err := url.Parse(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			if s.http != nil && s.http.check(method, u) == nil && (o.http == nil || o.http.check(method, u) != nil) {
+				return method + " " + server
+			}
+		}
+	}
+	mode := func(files []FileGrant, guest string) int {
+		i := slices.IndexFunc(files, func(f FileGrant) bool { return f.Guest == guest })
+		switch {
+		case i < 0:
+			return 0
+		case files[i].Mode == ModeRW:
+			return 2
+		}
+		return 1
+	}
+	for _, guest := range []string{"/a", "/b"} {
+		if mode(s.files, guest) > mode(o.files, guest) {
+			return "files " + guest
+		}
+	}
+	if s.kvQuota > o.kvQuota || len(s.services) > 0 && len(o.services) == 0 {
+		return "kv or services"
+	}
+	return widerCalls(t, own, side)
+}
+
+func widerCalls(t *testing.T, own, side *abi.Manifest) string {
+	t.Helper()
+	for _, defaults := range []Limits{builtinLimits(), {Timeout: 1, InitTimeout: 1, Memory: 2 << 20, Output: 1, Instances: 1}} {
+		lo, _, err := effectiveLimits(Limits{}, defaults, own)
+		ls, _, serr := effectiveLimits(Limits{}, defaults, side)
+		if err != nil || serr != nil {
+			t.Fatal(err, serr)
+		}
+		if ls.Timeout > lo.Timeout || ls.InitTimeout > lo.InitTimeout || ls.Memory > lo.Memory || ls.Output > lo.Output {
+			return fmt.Sprintf("limits %+v, own %+v", ls, lo)
+		}
+	}
+	most := func(n int) int { return pick(n, abi.MaxPriority) }
+	for op, s := range side.Operations {
+		o, ok := own.Operations[op]
+		if !ok || side.Reads(op)&^own.Reads(op) != 0 || side.Writes(op)&^own.Writes(op) != 0 || most(s.MaxPriority) > most(o.MaxPriority) ||
+			pick(s.Defaults.TopK, pipeline.DefaultTopK) > pick(o.Defaults.TopK, pipeline.DefaultTopK) {
+			return "operation " + string(op)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,108 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
+)
+
+// A plugin whose calls fail again and again is rested: its calls fail at once, and cost
+// nothing. Only calls count, not what is run to load it.
+
+// RestState says whether a plugin is rested, in the words of circuit breakers.
+type RestState string
+
+// The states of a plugin. RestClosed calls it, RestOpen does not, RestHalfOpen makes one
+// call at a time, whose outcome decides.
+const (
+	RestClosed   = RestState(fairness.Closed)
+	RestOpen     = RestState(fairness.Open)
+	RestHalfOpen = RestState(fairness.HalfOpen)
+)
+
+// Stats are figures of a plugin at one moment.
+type Stats struct {
+	// Rest says whether the plugin is rested, after Limits.RestAfter failures in a row.
+	Rest RestState
+	// Failures is how many calls failed in a row, as Limits.RestAfter counts them.
+	Failures int
+	// Rests is how often a rest has begun.
+	Rests int
+	// RestedUntil is when the next call is made, the zero time where nothing holds it up.
+	RestedUntil time.Time
+	// Used is what the plugin used of the processors lately: what it used counts for half
+	// after a quarter of a second. It decides who is next where plugins wait for one.
+	// Calls shorter than a tenth of a millisecond only count while others wait.
+	Used time.Duration
+}
+
+// Stats returns figures of the plugin.
+func (p *Plugin) Stats() Stats {
+	r := p.rests.Status()
+	s := Stats{Rest: RestState(r.State), Failures: r.Failures, Rests: r.Times, Used: p.account.Used()}
+	if r.Left > 0 {
+		s.RestedUntil = time.Now().Add(r.Left)
+	}
+	return s
+}
+
+// admit refuses a call of a plugin that is rested, and says whether one is a probe. judge
+// must be told how a call ended that is not refused.
+func (p *Plugin) admit() (probe bool, err error) {
+	probe, ok := p.rests.Admit()
+	if ok {
+		return probe, nil
+	}
+	s := p.rests.Status()
+	when := "while one call tries it"
+	if s.Left > 0 {
+		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
+	}
+	return false, &fault{code: abi.ReasonRested, remedy: "mend the plugin; limits.rest_after says after how many failures it is rested",
+		err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
+}
+
+// judge takes note of how a call ended, failed with nil if well.
+func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
+	if !p.rests.Done(probe, how) {
+		return
+	}
+	if how == fairness.Good {
+		p.log.Info("the plugin is no longer rested")
+		return
+	}
+	s := p.rests.Status()
+	p.log.Warn("the plugin is rested", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
+}
+
+// outcome says what a failed call means for the rest of its plugin. in is nil if the call
+// did not begin.
+func outcome(in *instance, failed *PluginError) fairness.Outcome {
+	if errors.Is(failed, errNoRoom) { // others have it, and the plugin did nothing
+		return fairness.Neutral
+	}
+	switch failed.Code {
+	case abi.ReasonGuestError, abi.ReasonDenied: // the guest did what it should, or may not
+		if in != nil {
+			return fairness.Good
+		}
+	case abi.ReasonMemory, abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
+		if in == nil || !in.crowded {
+			return fairness.Bad
+		}
+	case abi.ReasonInitFailed:
+		return fairness.Bad
+	case abi.ReasonFuel: // that of a call within a call may be what its caller left
+		if in != nil && in.state.fuel == in.plugin.limits.Fuel {
+			return fairness.Bad
+		}
+	case abi.ReasonTimeout: // a caller may give up sooner
+		if in != nil && clock()-in.state.began >= in.state.limit/10*9 {
+			return fairness.Bad
+		}
+	}
+	return fairness.Neutral
+}

@@ -1,0 +1,113 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// rests loads the guest whose operation process does what it is told, and returns what
+// calls it and has a call fail with a reason, "" for one that is good.
+func rests(t *testing.T, cfg host.Config, limits host.Limits) (*host.Plugin, func(ctx context.Context, mode string, want abi.Reason)) {
+	t.Helper()
+	p := loadAllops(t, newHost(t, cfg), host.PluginConfig{Limits: limits})
+	return p, func(ctx context.Context, mode string, want abi.Reason) {
+		t.Helper()
+		step, err := p.Step(abi.OpProcess, host.StepOptions{Settings: map[string]any{"mode": mode}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = step.Run(ctx, &pipeline.Query{Text: "q"}, twoItems())
+		if want != "" {
+			checkReason(t, err, want)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A plugin that fails again and again is not called for a time, and says so.
+func TestFailingPluginsAreRested(t *testing.T) {
+	var log bytes.Buffer
+	p, call := rests(t, host.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, host.Limits{RestAfter: 3, RestMost: 200 * time.Millisecond})
+	ctx := t.Context()
+	call(ctx, "exit", abi.ReasonExit)
+	call(ctx, "exit", abi.ReasonExit)
+	call(ctx, "error", abi.ReasonGuestError) // which is a good answer, as is the next
+	call(ctx, "none", "")
+	for range 3 {
+		call(ctx, "exit", abi.ReasonExit)
+	}
+	s := p.Stats()
+	if s.Rest != host.RestOpen || s.Failures != 3 || s.Rests != 1 || time.Until(s.RestedUntil) > 200*time.Millisecond || !s.RestedUntil.After(time.Now()) {
+		t.Fatalf("%+v", s)
+	}
+	made := host.Made(p)
+	_, err := p.Exchange(ctx, abi.OpProcess, host.LaneJSON, []byte("{}"))
+	perr := checkReason(t, err, abi.ReasonRested)
+	if text := perr.Error(); !strings.Contains(text, "3 calls failed in a row") || !strings.Contains(text, "not called for ") || !strings.Contains(text, "limits.rest_after") {
+		t.Error(text)
+	}
+	if host.Made(p) > made+1 {
+		t.Error("a rested plugin is called")
+	}
+	time.Sleep(time.Until(s.RestedUntil))
+	if s := p.Stats(); s.Rest != host.RestHalfOpen || !s.RestedUntil.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	call(ctx, "exit", abi.ReasonExit)
+	call(ctx, "none", abi.ReasonRested)
+	time.Sleep(200 * time.Millisecond)
+	call(ctx, "none", "")
+	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != 0 || s.Rests != 2 {
+		t.Errorf("%+v", s)
+	}
+	var lines []string
+	for line := range strings.Lines(log.String()) {
+		var l struct{ Msg, LastFailure string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(l.Msg, "rested") {
+			lines = append(lines, l.Msg)
+		}
+	}
+	if want := []string{"the plugin is rested", "the plugin is rested", "the plugin is no longer rested"}; !slices.Equal(lines, want) {
+		t.Errorf("log %q (want %q)", lines, want)
+	}
+}
+
+// Callers that give up, or ask too much, do not have a plugin rested.
+func TestWhatIsNoFailure(t *testing.T) {
+	p, call := rests(t, host.Config{}, host.Limits{RestAfter: 1, Timeout: 300 * time.Millisecond})
+	for range 2 {
+		short, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		call(short, "spin", abi.ReasonTimeout)
+		end()
+		gone, end := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, end)
+		call(gone, "spin", abi.ReasonCancelled)
+	}
+	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != 0 || s.Rests != 0 {
+		t.Errorf("%+v", s)
+	}
+	call(t.Context(), "spin", abi.ReasonTimeout)
+	call(t.Context(), "none", abi.ReasonRested)
+
+	p, call = rests(t, host.Config{}, host.Limits{RestAfter: -1})
+	for range host.DefaultRestAfter + 1 {
+		call(t.Context(), "exit", abi.ReasonExit)
+	}
+	if s := p.Stats(); s.Rest != host.RestClosed || s.Failures != host.DefaultRestAfter+1 {
+		t.Errorf("%+v", s)
+	}
+}

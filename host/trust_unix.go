@@ -1,0 +1,139 @@
+//go:build unix
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxLinks bounds the symbolic links on the way to a folder, as the system does.
+const maxLinks = 40
+
+// The remedies where others can change a file or folder.
+const (
+	ownerRemedy = "use a folder of the user's own, below folders of that user or of root"
+	modeRemedy  = "chmod go-w it, or use another folder"
+)
+
+// checkPath follows a path as the system does and checks each folder on the way: no other
+// user but root may be able to put something else in its place. It returns the path
+// without symbolic links. What does not exist has nothing to check.
+func checkPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	at, links := "/", 0
+	info, err := os.Lstat(at)
+	if err == nil {
+		err = checkAbove(at, info)
+	}
+	if err != nil {
+		return "", err
+	}
+	for rest := split(path); len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == ".." {
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return filepath.Join(append([]string{next}, rest...)...), nil
+		case err != nil:
+			return "", err
+		case info.Mode()&fs.ModeSymlink != 0:
+			if links++; links > maxLinks {
+				return "", fmt.Errorf("%s: more than %d symbolic links", path, maxLinks)
+			}
+			target, err := os.Readlink(next)
+			if err != nil {
+				return "", err
+			}
+			if filepath.IsAbs(target) {
+				at = "/"
+			}
+			rest = append(split(target), rest...)
+		case !info.IsDir():
+			return "", fmt.Errorf("%s is no folder", next)
+		default:
+			if err := checkAbove(next, info); err != nil {
+				return "", err
+			}
+			at = next
+			continue
+		}
+		if owner := ownerOf(info); owner != 0 && owner != os.Geteuid() { // of the link
+			return "", notOwned(next, owner)
+		}
+	}
+	return at, nil
+}
+
+// split are the elements of a path.
+func split(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+}
+
+// checkAbove checks a folder on the way. In one that is sticky everybody can make files,
+// but only owners can replace them, and what comes next is checked too.
+func checkAbove(path string, info fs.FileInfo) error {
+	if owner := ownerOf(info); owner != 0 && owner != os.Geteuid() {
+		return notOwned(path, owner)
+	}
+	if info.Mode()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return writable(path, info)
+	}
+	return nil
+}
+
+// checkOwn checks that a file or folder is the user's, and that nobody else can write to
+// it.
+func checkOwn(path string, info fs.FileInfo) error {
+	if owner := ownerOf(info); owner != os.Geteuid() {
+		return notOwned(path, owner)
+	}
+	if info.Mode()&0o022 != 0 {
+		return writable(path, info)
+	}
+	return nil
+}
+
+// checkSecret checks that nobody else can read a file.
+func checkSecret(path string, info fs.FileInfo) error {
+	if info.Mode()&0o077 != 0 {
+		return fmt.Errorf("%s can be read by others: its mode is %04o", path, info.Mode().Perm())
+	}
+	return nil
+}
+
+func notOwned(path string, owner int) error {
+	return fmt.Errorf("%s belongs to user %d, and this process is of user %d (%s)", path, owner, os.Geteuid(), ownerRemedy)
+}
+
+func writable(path string, info fs.FileInfo) error {
+	return fmt.Errorf("%s can be written by others: its mode is %04o (%s)", path, info.Mode().Perm(), modeRemedy)
+}
+
+// ownerOf is the user a file belongs to, -1 if the system does not say.
+func ownerOf(info fs.FileInfo) int {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(s.Uid)
+	}
+	return -1
+}
+
+// openNoWait opens a file to read it, without waiting for who writes into a pipe, and
+// without following a symbolic link.
+func openNoWait(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+}

@@ -1,0 +1,150 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// mostOfAnswer is what a build may take at its peak because of what a guest answers.
+const mostOfAnswer = 100 << 20
+
+// TestAnswersUnfoldLittle builds with guests whose answers would be hundreds of times as
+// large when they are decoded: the steps are skipped, for a reason, and the process stays
+// small.
+func TestAnswersUnfoldLittle(t *testing.T) {
+	h := newHost(t, host.Config{})
+	for _, tt := range []struct {
+		name   string
+		op     abi.Operation
+		reason abi.Reason
+	}{
+		{"unfolds-items", abi.OpRetrieve, abi.ReasonOutputTooLarge},
+		{"unfolds-items", abi.OpFilter, abi.ReasonDenied},
+		{"unfolds-items", abi.OpMemory, abi.ReasonOutputTooLarge},
+		{"unfolds-keys", abi.OpRetrieve, abi.ReasonOutputTooLarge},
+		{"unfolds-keys", abi.OpFilter, abi.ReasonDenied},
+	} {
+		t.Run(tt.name+"/"+string(tt.op), func(t *testing.T) {
+			p := load(t, h, tt.name, host.PluginConfig{})
+			if tt.op == abi.OpMemory {
+				m, err := p.MemoryProvider(host.StepOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = m.Items(t.Context(), &pipeline.Query{Text: "q"})
+				checkReason(t, err, tt.reason)
+				return
+			}
+			step, err := p.Step(tt.op, host.StepOptions{Step: "bomb"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got error
+			cfg := pipeline.Config{
+				Logger:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+				Callbacks: []pipeline.Callback{{OnStepError: func(_ context.Context, _ string, err error) error { got = err; return nil }}},
+				Steps:     []pipeline.StepConfig{docs("one", "two")},
+			}
+			without := build(t, cfg, "q")
+			cfg.Steps = append(cfg.Steps, pipeline.StepConfig{Name: "bomb", Step: step, OnError: pipeline.Skip})
+			var with *pipeline.Result
+			peak, took := peakHeap(func() { with = build(t, cfg, "q") })
+			t.Logf("peak of the heap %.1f MiB, %v", float64(peak)/(1<<20), took)
+			if peak > mostOfAnswer {
+				t.Errorf("the heap was at %d MiB (want at most %d)", peak>>20, mostOfAnswer>>20)
+			}
+			checkReason(t, got, tt.reason)
+			if a, b := window(t, with), window(t, without); a != b {
+				t.Errorf("window:\n%swithout the plugin:\n%s", a, b)
+			}
+		})
+	}
+}
+
+// peakHeap is the most that the heap held while f ran, and how long that took.
+func peakHeap(f func()) (peak uint64, took time.Duration) {
+	runtime.GC()
+	var most atomic.Uint64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most.Store(max(most.Load(), m.HeapAlloc))
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	began := time.Now()
+	f()
+	took = time.Since(began)
+	close(stop)
+	<-stopped
+	return most.Load(), took
+}
+
+// What an answer takes in the host counts for the plugin and the host, as long as it is
+// being applied.
+func TestAnswersAreAccountedFor(t *testing.T) {
+	h := newHost(t, host.Config{})
+	p := load(t, h, "foreign-step", host.PluginConfig{Limits: host.Limits{Memory: 2 << 20}})
+	step, err := p.FunctionStep("upper", host.FunctionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = step.Run(t.Context(), &pipeline.Query{Text: strings.Repeat("words and more ", 60_000)}, nil)
+	perr := checkReason(t, err, abi.ReasonMemory)
+	if perr != nil && !strings.Contains(perr.Error(), "needs more than 2MiB together with what its answer takes") {
+		t.Errorf("error %v", perr)
+	}
+	if out, err := step.Run(t.Context(), &pipeline.Query{Text: "small"}, nil); err != nil || len(out) != 1 {
+		t.Errorf("the next call: %v, %v", out, err)
+	}
+}
+
+// slowTokenizer counts until its context ends.
+type slowTokenizer struct{ pipeline.Tokenizer }
+
+func (s slowTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
+	for _, text := range texts {
+		if strings.HasPrefix(text, "an item") {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	}
+	return s.Tokenizer.Count(ctx, texts...)
+}
+
+// Counting the tokens of what a guest adds takes the call's time.
+func TestCountingTakesTheCallsTime(t *testing.T) {
+	h := newHost(t, host.Config{Tokenizer: slowTokenizer{pipeline.WordTokenizer()}})
+	p := load(t, h, "add-item", host.PluginConfig{Limits: host.Limits{Timeout: 300 * time.Millisecond}})
+	step, err := p.Step(abi.OpRetrieve, host.StepOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, nil)
+	checkReason(t, err, abi.ReasonTimeout)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not done within 300ms") {
+		t.Errorf("error %v", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package rlimit
+
+func openFiles() limit { return limit{} }

@@ -1,0 +1,47 @@
+;; A plain Extism module without a memory: blocks of the kernel are all it works on.
+(module
+  (import "extism:host/env" "input_length" (func $input_length (result i64)))
+  (import "extism:host/env" "input_load_u8" (func $input_load_u8 (param i64) (result i32)))
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u8" (func $store_u8 (param i64 i32)))
+  (import "extism:host/env" "output_set" (func $output_set (param i64 i64)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "path_open"
+    (func $path_open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (global $calls (mut i32) (i32.const 0))
+  (global $seen (mut v128) (v128.const i64x2 0 0))
+  (func (export "_initialize") (global.set $calls (i32.const 10)))
+  ;; output = input in upper case
+  (func (export "upper")
+    (local $h i64) (local $i i64) (local $c i32)
+    (local.set $h (call $alloc (call $input_length)))
+    (block $done (loop $next
+      (br_if $done (i64.ge_u (local.get $i) (call $input_length)))
+      (local.set $c (call $input_load_u8 (local.get $i)))
+      (if (i32.lt_u (i32.sub (local.get $c) (i32.const 97)) (i32.const 26))
+        (then (local.set $c (i32.sub (local.get $c) (i32.const 32)))))
+      (call $store_u8 (i64.add (local.get $h) (local.get $i)) (local.get $c))
+      (local.set $i (i64.add (local.get $i) (i64.const 1)))
+      (br $next)))
+    (call $output_set (local.get $h) (call $input_length)))
+  ;; the number of calls since _initialize as a digit, counted in two globals
+  (func (export "count")
+    (local $h i64)
+    (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
+    (global.set $seen (i64x2.add (global.get $seen) (v128.const i64x2 1 1)))
+    (if (i32.ne (i32.sub (global.get $calls) (i32.const 10)) (i32.wrap_i64 (i64x2.extract_lane 1 (global.get $seen))))
+      (then (unreachable)))
+    (local.set $h (call $alloc (i64.const 1)))
+    (call $store_u8 (local.get $h) (i32.add (global.get $calls) (i32.const 38)))
+    (call $output_set (local.get $h) (i64.const 1)))
+  (func (export "spin") (loop $l (br $l)))
+  (func (export "trap") (unreachable))
+  ;; blocks without end
+  (func (export "hog") (loop $l (br_if $l (i64.ne (call $alloc (i64.const 1000000)) (i64.const 0)))) (unreachable))
+  ;; functions of WASI that write to a memory or read it
+  (func (export "random") (result i32) (call $random_get (i32.const 0) (i32.const 8)))
+  (func (export "write") (result i32) (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+  (func (export "open") (result i32)
+    (call $path_open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 8) (i32.const 0) (i64.const 0) (i64.const 0) (i32.const 0) (i32.const 0)))
+)

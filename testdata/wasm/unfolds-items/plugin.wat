@@ -1,0 +1,30 @@
+;; Answers with 8 MiB of empty items.
+(module
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u64" (func $store_u64 (param i64 i64)))
+  (import "extism:host/env" "output_set" (func $output_set (param i64 i64)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "{\22items\22:[{},{},")
+  (data (i32.const 16) "{},{},{},{},{},{},{},{},")
+  (data (i32.const 40) "{}]}    ")
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  (func $answer (export "anchor_retrieve") (result i32)
+    (local $h i64) (local $at i64) (local $end i64)
+    (local.set $h (call $alloc (i64.const 8388600)))
+    (call $store_u64 (local.get $h) (i64.load (i32.const 0)))
+    (call $store_u64 (i64.add (local.get $h) (i64.const 8)) (i64.load (i32.const 8)))
+    (local.set $at (i64.add (local.get $h) (i64.const 16)))
+    (local.set $end (i64.add (local.get $at) (i64.const 8388576)))
+    (loop $next ;; 8 items in 24 bytes
+      (if (i64.le_u (i64.add (local.get $at) (i64.const 24)) (local.get $end)) (then
+        (call $store_u64 (local.get $at) (i64.load (i32.const 16)))
+        (call $store_u64 (i64.add (local.get $at) (i64.const 8)) (i64.load (i32.const 24)))
+        (call $store_u64 (i64.add (local.get $at) (i64.const 16)) (i64.load (i32.const 32)))
+        (local.set $at (i64.add (local.get $at) (i64.const 24)))
+        (br $next))))
+    (call $store_u64 (local.get $at) (i64.load (i32.const 40)))
+    (call $output_set (local.get $h) (i64.sub (i64.add (local.get $at) (i64.const 8)) (local.get $h)))
+    (i32.const 0))
+  (func (export "anchor_filter") (result i32) (call $answer))
+  (func (export "anchor_memory") (result i32) (call $answer))
+)

@@ -1,0 +1,19 @@
+module github.com/anchor-host/anchor-host/tools/attacks
+
+go 1.25.0
+
+require github.com/anchor-host/anchor-host v0.0.0
+
+require (
+	github.com/dlclark/regexp2 v1.11.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/pkoukk/tiktoken-go v0.1.8 // indirect
+	github.com/pkoukk/tiktoken-go-loader v0.0.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
+	github.com/tetratelabs/wazero v1.12.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	golang.org/x/sys v0.44.0 // indirect
+	golang.org/x/text v0.28.0 // indirect
+)
+
+replace github.com/anchor-host/anchor-host => ../..

@@ -1,0 +1,35 @@
+;; A plugin whose answers are as large as the default limits allow, and expensive to read:
+;; lists of as many empty elements as fit.
+(module
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "store_u64" (func $store_u64 (param i64 i64)))
+  (import "extism:host/env" "output_set" (func $output_set (param i64 i64)))
+  (memory (export "memory") 1)
+  (data (i32.const 0)   "{\"items\":[      ")
+  (data (i32.const 16)  "{\"edits\":[      ")
+  (data (i32.const 32)  "{\"keep\":[       ")
+  (data (i32.const 64)  "{},{},{},{},{},{},{},{},")
+  (data (i32.const 88)  "{}]}    ")
+  (data (i32.const 128) "0,0,0,0,0,0,0,0,0,0,0,0,")
+  (data (i32.const 152) "0]}     ")
+  (func (export "anchor_abi_1")) ;; speaks ABI 1
+  ;; 16 bytes of $begin, then 24 of $list again and again, then the 8 behind them
+  (func $answer (param $begin i32) (param $list i32)
+    (local $at i64) (local $end i64)
+    (local.set $at (call $alloc (i64.const 8388600)))
+    (local.set $end (i64.add (local.get $at) (i64.const 8388592)))
+    (call $output_set (local.get $at) (i64.const 8388600))
+    (call $store_u64 (local.get $at) (i64.load (local.get $begin)))
+    (call $store_u64 (i64.add (local.get $at) (i64.const 8)) (i64.load offset=8 (local.get $begin)))
+    (local.set $at (i64.add (local.get $at) (i64.const 16)))
+    (loop $next
+      (call $store_u64 (local.get $at) (i64.load (local.get $list)))
+      (call $store_u64 (i64.add (local.get $at) (i64.const 8)) (i64.load offset=8 (local.get $list)))
+      (call $store_u64 (i64.add (local.get $at) (i64.const 16)) (i64.load offset=16 (local.get $list)))
+      (br_if $next (i64.lt_u (local.tee $at (i64.add (local.get $at) (i64.const 24))) (local.get $end))))
+    (call $store_u64 (local.get $end) (i64.load offset=24 (local.get $list))))
+  (func (export "anchor_filter") (result i32) (call $answer (i32.const 0) (i32.const 64)) (i32.const 0))
+  (func (export "anchor_retrieve") (result i32) (call $answer (i32.const 0) (i32.const 64)) (i32.const 0))
+  (func (export "anchor_process") (result i32) (call $answer (i32.const 16) (i32.const 64)) (i32.const 0))
+  (func (export "anchor_rerank") (result i32) (call $answer (i32.const 32) (i32.const 128)) (i32.const 0))
+)

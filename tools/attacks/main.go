@@ -1,0 +1,76 @@
+// Command attacks lets hostile plugins loose on a host and judges what comes of it. It
+// has a module of its own, so that it does not weigh on the product.
+//
+//	go -C tools/attacks run . [-short] [-only REGEXP]
+//	go -C tools/attacks run . -soak 10m [-only REGEXP]
+//
+// It prints one row per attack: the figure, what it may be at most, and what is behind
+// it. Each attack runs in a child process, whose memory is measured and which is ended
+// before it takes the machine. A row that is missed is exit status 1. With -short some
+// attacks run once in a size known to hurt, in a minute at most, and times are not judged.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if handled, status := serve(ctx); handled {
+		os.Exit(status)
+	}
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run returns the exit status: 0, 1 for a failure or a row that is missed, and 2 for
+// flags that make no sense.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s := &suite{stderr: stderr, swept: map[string]sweep{}, timed: map[string]outcome{}}
+	var length time.Duration
+	flags := flag.NewFlagSet("attacks", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.BoolVar(&s.short, "short", false, "run some attacks once, and judge no time")
+	flags.StringVar(&s.root, "root", "../..", "folder of the repository")
+	flags.DurationVar(&length, "soak", 0, "soak for so `long` instead")
+	flags.Func("only", "run the rows, or soak with the bad plugins, whose name matches `regexp`", func(text string) (err error) {
+		s.only, err = regexp.Compile(text)
+		return err
+	})
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	case flags.NArg() > 0 || length < 0:
+		fmt.Fprintln(stderr, "attacks: want no arguments, and -soak of a second or more")
+		return 2
+	}
+	root, err := filepath.Abs(s.root)
+	if err != nil {
+		fmt.Fprintln(stderr, "attacks:", err)
+		return 1
+	}
+	s.root = root
+	if length > 0 {
+		if err := soak(ctx, root, length, s.only, stdout); err != nil {
+			fmt.Fprintln(stderr, "attacks: soak:", err)
+			return 1
+		}
+		return 0
+	}
+	if n := s.measure(ctx, stdout); n > 0 {
+		fmt.Fprintf(stderr, "attacks: %d rows failed\n", n)
+		return 1
+	}
+	return 0
+}
