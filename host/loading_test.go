@@ -48,9 +48,9 @@ func TestLoadLeavesAtItsDeadline(t *testing.T) {
 	begun, release := heldBack(t)
 	h := newHost(t, host.Config{CacheDir: host.CacheOff})
 	spec := foreign(t, costly())
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	if _, err := h.Load(ctx, spec, host.PluginConfig{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}

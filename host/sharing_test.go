@@ -48,7 +48,9 @@ func calls(t *testing.T, p *host.Plugin, op abi.Operation) func() error {
 // resident is the memory of the process in bytes; what it maps several times counts once.
 func resident(t *testing.T) int64 {
 	t.Helper()
-	debug.FreeOSMemory()
+	for range 2 { // what pools hold outlives the first collection
+		debug.FreeOSMemory()
+	}
 	rollup, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +84,9 @@ func TestIndexIsHeldOnce(t *testing.T) {
 	if instances, memory := host.Usage(h); instances != many || memory > indexSize+indexSize/4 {
 		t.Errorf("%d instances hold %d MiB together (want %d, and little more than the index of %d MiB)",
 			instances, memory>>20, many, indexSize>>20)
+	}
+	if underRace { // the detector keeps memory of its own, and gives it back when it likes
+		return
 	}
 	if took := resident(t) - before; took < indexSize/2 || took > 3*indexSize {
 		t.Errorf("the process took %d MiB for an index of %d MiB", took>>20, indexSize>>20)
