@@ -12,6 +12,22 @@ import (
 // MaxPriority is the highest priority of an item.
 const MaxPriority = 10
 
+// DefaultPriority is the priority of a new item of a source where nothing else is stated,
+// and the highest that a guest may state where nothing else is granted.
+func DefaultPriority(source string) int {
+	switch source {
+	case "system":
+		return 10
+	case "memory":
+		return 8
+	case "conversation":
+		return 7
+	case "tool":
+		return 6
+	}
+	return 5
+}
+
 // ErrNotGranted says that a change set is sound, but does more than its step
 // may: errors.Is finds it in a *[ChangeError].
 var ErrNotGranted error = valueError("not granted")

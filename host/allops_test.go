@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -28,20 +29,20 @@ func docs(contents ...string) pipeline.StepConfig {
 }
 
 // stepOf makes a step of an operation of the guest.
-func stepOf(t *testing.T, p *host.Plugin, op abi.Operation, settings map[string]any, change ...func(*host.StepOptions)) pipeline.StepConfig {
+func stepOf(t *testing.T, p *host.Plugin, op abi.Operation, settings map[string]any, change ...func(*steps.Options)) pipeline.StepConfig {
 	t.Helper()
-	o := host.StepOptions{Step: string(op), Settings: settings}
+	o := steps.Options{Step: string(op), Settings: settings}
 	for _, f := range change {
 		f(&o)
 	}
-	s, err := p.Step(op, o)
+	s, err := steps.New(p, op, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return pipeline.StepConfig{Name: string(op), Step: s}
 }
 
-func topK(n int) func(*host.StepOptions) { return func(o *host.StepOptions) { o.TopK = n } }
+func topK(n int) func(*steps.Options) { return func(o *steps.Options) { o.TopK = n } }
 
 // build runs a build and returns its result without what differs from run to
 // run.
@@ -129,15 +130,15 @@ var buildCases = []struct {
 ["c","y","retrieval",0.1,5,1,null]
 `},
 	{"transform_query", func(t *testing.T, p *host.Plugin) pipeline.Config {
-		transformer := must[pipeline.QueryTransformer](t)(p.QueryTransformer(host.StepOptions{Settings: map[string]any{"word": "more"}}))
-		retriever := must[pipeline.Retriever](t)(p.Retriever(host.StepOptions{}))
+		transformer := must[pipeline.QueryTransformer](t)(steps.QueryTransformer(p, steps.Options{Settings: map[string]any{"word": "more"}}))
+		retriever := must[pipeline.Retriever](t)(steps.Retriever(p, steps.Options{}))
 		return pipeline.Config{Steps: []pipeline.StepConfig{{Name: "transform", Step: pipeline.QueryTransformStep(transformer, retriever, 1)}}}
 	}, "q", `
 ["allops:0","hello q 0","retrieval",1,5,3,{"left":8192,"n":0,"retrieval_method":"rrf","rrf_raw_score":0.03278688524590164}]
 `},
 	{"classify", func(t *testing.T, p *host.Plugin) pipeline.Config {
-		classifier := must[pipeline.QueryClassifier](t)(p.Classifier(host.StepOptions{}))
-		retriever := must[pipeline.Retriever](t)(p.Retriever(host.StepOptions{}))
+		classifier := must[pipeline.QueryClassifier](t)(steps.Classifier(p, steps.Options{}))
+		retriever := must[pipeline.Retriever](t)(steps.Retriever(p, steps.Options{}))
 		return pipeline.Config{Steps: []pipeline.StepConfig{{Name: "route",
 			Step: pipeline.ClassifiedStep(classifier, map[string]pipeline.Retriever{"code": retriever}, "", 1)}}}
 	}, "func main", `
@@ -145,8 +146,8 @@ var buildCases = []struct {
 `},
 	{"memory and enrich_query", func(t *testing.T, p *host.Plugin) pipeline.Config {
 		return pipeline.Config{
-			Memory:   must[pipeline.MemoryProvider](t)(p.MemoryProvider(host.StepOptions{})),
-			Enricher: must[pipeline.QueryEnricher](t)(p.Enricher(host.StepOptions{})),
+			Memory:   must[pipeline.MemoryProvider](t)(steps.Memory(p, steps.Options{})),
+			Enricher: must[pipeline.QueryEnricher](t)(steps.Enricher(p, steps.Options{})),
 			Steps:    []pipeline.StepConfig{stepOf(t, p, abi.OpRetrieve, nil, topK(1))}}
 	}, "q", `
 ["allops:fact","hello q","memory",1,8,2,null]
@@ -154,7 +155,7 @@ var buildCases = []struct {
 ["allops:0","hello q (2 memories) 0","retrieval",1,5,5,{"left":8188,"n":0}]
 `},
 	{"count_tokens", func(t *testing.T, p *host.Plugin) pipeline.Config {
-		return pipeline.Config{Tokenizer: must[pipeline.Tokenizer](t)(p.Tokenizer(host.StepOptions{})),
+		return pipeline.Config{Tokenizer: must[pipeline.Tokenizer](t)(steps.Tokenizer(p, steps.Options{})),
 			Steps: []pipeline.StepConfig{docs("four", "twelve chars")}}
 	}, "q", `
 ["a","four","retrieval",0.2,5,1,null]
@@ -183,7 +184,7 @@ func TestOperationsInBuilds(t *testing.T) {
 func TestFormatterInBuild(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := loadAllops(t, h, host.PluginConfig{})
-	f := must[pipeline.Formatter](t)(p.Formatter(host.StepOptions{}))
+	f := must[pipeline.Formatter](t)(steps.Formatter(p, steps.Options{}))
 	r := build(t, pipeline.Config{Formatter: f, Steps: []pipeline.StepConfig{docs("one", "two")}}, "q")
 	if r.Output != "- one\n- two\n" || r.FormatType != "lines" {
 		t.Errorf("output %q of type %q", r.Output, r.FormatType)
@@ -194,7 +195,7 @@ func TestCallbackInBuild(t *testing.T) {
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	p := loadAllops(t, h, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
-	cb := must[pipeline.Callback](t)(p.Callback(host.StepOptions{}))
+	cb := must[pipeline.Callback](t)(steps.Callback(p, steps.Options{}))
 	build(t, pipeline.Config{Callbacks: []pipeline.Callback{cb}, Steps: []pipeline.StepConfig{docs("one")}}, "q")
 	for _, want := range []string{
 		`msg="event 1: pipeline_start  0" plugin=allops from=guest`, `msg="event 2: step_start docs 0"`,
@@ -209,12 +210,12 @@ func TestCallbackInBuild(t *testing.T) {
 func TestCompactorAndProvider(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := loadAllops(t, h, host.PluginConfig{Settings: map[string]any{"greeting": "hi"}})
-	c := must[pipeline.Compactor](t)(p.Compactor(host.StepOptions{}))
+	c := must[pipeline.Compactor](t)(steps.Compactor(p, steps.Options{}))
 	summary, err := c.Compact(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: "x"}}, "before")
 	if err != nil || summary != "before+1 turns" {
 		t.Errorf("summary %q, error %v", summary, err)
 	}
-	provider := must[pipeline.ContextProvider](t)(p.ContextProvider(host.StepOptions{}))
+	provider := must[pipeline.ContextProvider](t)(steps.Provider(p, steps.Options{}))
 	if provider.Name() != "allops" || provider.Priority() != 15 {
 		t.Errorf("name %q, priority %d", provider.Name(), provider.Priority())
 	}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // The guest that ABI.md shows does what it says, whatever the number of rows.
 func TestOnePage(t *testing.T) {
 	p := load(t, newHost(t, host.Config{}), "one-page", host.PluginConfig{})
-	step, err := p.Step(abi.OpFilter, host.StepOptions{Step: "s"})
+	step, err := steps.New(p, abi.OpFilter, steps.Options{Step: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestEmptyQueryIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := p.Enricher(host.StepOptions{Step: "ask"})
+	e, err := steps.Enricher(p, steps.Options{Step: "ask"})
 	if err != nil {
 		t.Fatal(err)
 	}

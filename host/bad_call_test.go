@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -119,7 +120,7 @@ func checkBadCall(t *testing.T, p *host.Plugin, reason abi.Reason, want string) 
 	if reason == abi.ReasonTimeout {
 		limit = badTime
 	}
-	step, err := p.Step(op, host.StepOptions{Step: "bad", Timeout: limit})
+	step, err := steps.New(p, op, steps.Options{Step: "bad", Timeout: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func checkNextCall(t *testing.T, p *host.Plugin) {
 func checkOtherPlugin(t *testing.T, h *host.Host) {
 	t.Helper()
 	p := load(t, h, "keep-first", host.PluginConfig{})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func checkOtherPlugin(t *testing.T, h *host.Host) {
 // A trap tells where in the guest it happened.
 func TestTrapStack(t *testing.T) {
 	p := load(t, newHost(t, host.Config{}), "trap-in-named", host.PluginConfig{})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestTrapStack(t *testing.T) {
 func TestGrowingInstancesAreReplaced(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "grow-each-call", host.PluginConfig{Limits: host.Limits{Memory: 4 << 20, Instances: 1}})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func TestInputTooLarge(t *testing.T) {
 	items[0].Content = strings.Repeat("x", 10_000)
 	for _, lane := range lanes {
 		p := loadAllops(t, h, host.PluginConfig{Lane: lane, Limits: host.Limits{Input: 9_000}})
-		s, err := p.Step(abi.OpProcess, host.StepOptions{})
+		s, err := steps.New(p, abi.OpProcess, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,11 +241,11 @@ func TestInputTooLarge(t *testing.T) {
 func TestInstanceIsReplacedAfterFailure(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := loadAllops(t, h, host.PluginConfig{Limits: host.Limits{Instances: 1}})
-	bad, err := p.Step(abi.OpProcess, host.StepOptions{Settings: map[string]any{"mode": "exit"}})
+	bad, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": "exit"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, err := p.Step(abi.OpRetrieve, host.StepOptions{TopK: 1})
+	good, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

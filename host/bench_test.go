@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -58,7 +59,7 @@ func BenchmarkScoreFilter(b *testing.B) {
 
 func benchStep(b *testing.B, p *host.Plugin, settings map[string]any) pipeline.Step {
 	b.Helper()
-	s, err := p.Step(abi.OpFilter, host.StepOptions{Settings: settings})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{Settings: settings})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -88,7 +89,7 @@ func cached(t *testing.T, dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func TestInterpreter(t *testing.T) {
 	h := newHost(t, host.Config{Engine: host.EngineInterpreter})
 	for _, name := range []string{"keep-first", "batch-keep-first"} {
 		p := load(t, h, name, host.PluginConfig{})
-		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		s, err := steps.New(p, abi.OpFilter, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +275,7 @@ func TestInterpreter(t *testing.T) {
 		"trap": abi.ReasonTrap, "exit": abi.ReasonExit,
 	} {
 		p := load(t, h, name, host.PluginConfig{Limits: host.Limits{Timeout: 300 * time.Millisecond}})
-		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		s, err := steps.New(p, abi.OpFilter, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +296,7 @@ func TestClosedHost(t *testing.T) {
 	if _, err := h.Load(t.Context(), fixture(t, "trap").Spec, host.PluginConfig{}); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("load: error %v", err)
 	}
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

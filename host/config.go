@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // Config sets up a [Host]. The zero value works.
@@ -43,7 +41,7 @@ type Config struct {
 	ImageCache int64
 	// Tokenizer counts the tokens of the items guests add or rewrite. nil: the
 	// encoding cl100k_base, loaded when first needed.
-	Tokenizer pipeline.Tokenizer
+	Tokenizer Tokenizer
 	// DefaultLimits replace the built-in limits, field by field, for plugins
 	// whose configuration states none.
 	DefaultLimits Limits
@@ -233,31 +231,30 @@ type KVGrant struct {
 // ServiceCountTokens is the name of the service that counts tokens.
 const ServiceCountTokens = "count_tokens"
 
-// StepOptions say how a plugin's operation takes its place in a build.
-type StepOptions struct {
-	// Step is the name of the step, for errors and logs.
+// DefaultTopK is the most items of retrieve and rerank where neither the manifest nor the
+// caller states it.
+const DefaultTopK = 10
+
+// OperationOptions say how an operation of a plugin is called, and what its answers may do.
+type OperationOptions struct {
+	// Step names what the calls are for, in errors.
 	Step string
-	// TopK is the most items of retrieve and rerank. 0: the manifest's default,
-	// else pipeline.DefaultTopK.
+	// TopK is the most items of retrieve and rerank. 0: the manifest's default, else
+	// DefaultTopK.
 	TopK int
-	// Priority is the priority of a ContextProvider.
-	Priority int
 	// Settings travel with each call, checked against the operation's schema.
 	Settings map[string]any
-	// Scope are the sources whose items the guest sees, never system. Empty:
-	// the operation's default.
-	Scope []pipeline.Source
-	// Source is the source of items the guest adds. Empty: retrieval, or for
-	// memory the guest's choice of memory and conversation.
-	Source pipeline.Source
+	// Source is the source of items the guest adds, never system. Empty: retrieval, or
+	// for memory the guest's choice of memory and conversation.
+	Source string
 	// MaxPriority is the highest priority of items the guest adds or edits. 0:
-	// the default priority of their source. The manifest may ask for less.
+	// the default priority of their source, [abi.DefaultPriority]. The manifest may ask
+	// for less.
 	MaxPriority int
 	// Reads narrows the columns the guest receives to those of this list that
 	// the manifest reads too. nil: all the manifest reads.
 	Reads []string
-	// Timeout bounds one call of this step. 0: the plugin's limit, which it
-	// cannot exceed.
+	// Timeout bounds one call. 0: the plugin's limit, which it cannot exceed.
 	Timeout time.Duration
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -29,7 +30,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	step, err := plugin.Step(abi.OpRetrieve, host.StepOptions{Step: "docs", TopK: 5})
+	step, err := steps.New(plugin, abi.OpRetrieve, steps.Options{Step: "docs", TopK: 5})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func ExamplePluginError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	filter, err := plugin.Filter(host.StepOptions{})
+	filter, err := steps.Filter(plugin, steps.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

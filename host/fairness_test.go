@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -113,7 +114,7 @@ func attend(t *testing.T, good caller, beside []caller, warmUp, length time.Dura
 // goodCaller filters a few items in a stock Go guest.
 func goodCaller(t *testing.T, h *host.Host) caller {
 	p := loadAllops(t, h, host.PluginConfig{Name: "good"})
-	step, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min": 0.05}})
+	step, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.05}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func honestCaller(t *testing.T, h *host.Host) caller {
 func hostileCallers(t *testing.T, h *host.Host, limits host.Limits) (callers []caller) {
 	for _, name := range hostileFixtures {
 		p := load(t, h, name, host.PluginConfig{Limits: limits})
-		step, err := p.Step(p.Spec().Operations[0].Operation, host.StepOptions{})
+		step, err := steps.New(p, p.Spec().Operations[0].Operation, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -68,7 +69,7 @@ func (h *hoarders) load(name string) (*host.Plugin, error) {
 
 // ask has a plugin do something and returns its error, or what it found.
 func (h *hoarders) ask(p *host.Plugin, settings map[string]any) string {
-	s, err := p.Step(abi.OpRetrieve, host.StepOptions{Settings: settings})
+	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: settings})
 	if err != nil {
 		return err.Error()
 	}

@@ -9,15 +9,16 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // callStep runs one function as a step over two items and a system prompt, and
 // returns the texts.
-func callStep(t *testing.T, p *host.Plugin, function string, o host.FunctionOptions) (string, []pipeline.Item, error) {
+func callStep(t *testing.T, p *host.Plugin, function string, o steps.FunctionOptions) (string, []pipeline.Item, error) {
 	t.Helper()
 	o.Step = "s"
-	s, err := p.FunctionStep(function, o)
+	s, err := steps.Function(p, function, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestFunctionStep(t *testing.T) {
 		{"nothing", "text", "text", "stay|one two|THREE"},
 		{"nothing", "request", "changes", "stay|one two|THREE"},
 	} {
-		texts, out, err := callStep(t, p, tc.function, host.FunctionOptions{Input: tc.input, Output: tc.output})
+		texts, out, err := callStep(t, p, tc.function, steps.FunctionOptions{Input: tc.input, Output: tc.output})
 		if err != nil || texts != tc.want {
 			t.Errorf("%s of %q to %q: %s, error %v (want %s)", tc.function, tc.input, tc.output, texts, err, tc.want)
 		}
@@ -69,7 +70,7 @@ func TestFunctionStep(t *testing.T) {
 // the settings.
 func TestFunctionStepRequest(t *testing.T) {
 	p := load(t, newHost(t, host.Config{}), "foreign", host.PluginConfig{})
-	_, out, err := callStep(t, p, "echo", host.FunctionOptions{Input: "request", StepOptions: host.StepOptions{
+	_, out, err := callStep(t, p, "echo", steps.FunctionOptions{Input: "request", Options: steps.Options{
 		Settings: map[string]any{"b": 1, "a": "x"}, Scope: []pipeline.Source{pipeline.SourceRetrieval}, Reads: []string{"id", "score"}, TopK: 3,
 	}})
 	want := `{"query":{"query_str":"the query"},"columns":["id","score"],"items":[{"id":"a","score":0.5}],"top_k":3,"settings":{"a":"x","b":1}}`
@@ -94,22 +95,22 @@ func TestFunctionStepFailures(t *testing.T) {
 		{"upper", "", "changes", abi.ReasonInvalidOutput, `plugin "foreign-step": upper: invalid_output: changes is not a JSON object`},
 		{"highest", "", "items", abi.ReasonDenied, `plugin "foreign-step": highest: denied: items[0]: priority 10 is not granted`},
 	} {
-		_, _, err := callStep(t, p, tc.function, host.FunctionOptions{Input: tc.input, Output: tc.output})
+		_, _, err := callStep(t, p, tc.function, steps.FunctionOptions{Input: tc.input, Output: tc.output})
 		perr := checkReason(t, err, tc.code)
 		if perr.Step != "s" || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("step %q, error %v\nwant  %s", perr.Step, err, tc.want)
 		}
 	}
 	limited := load(t, newHost(t, host.Config{}), "foreign-step", host.PluginConfig{Limits: host.Limits{Items: 1}})
-	_, _, err := callStep(t, limited, "items", host.FunctionOptions{Output: "items"})
+	_, _, err := callStep(t, limited, "items", steps.FunctionOptions{Output: "items"})
 	checkReason(t, err, abi.ReasonOutputTooLarge)
-	texts, _, err := callStep(t, p, "items", host.FunctionOptions{Output: "items", StepOptions: host.StepOptions{TopK: 1}})
+	texts, _, err := callStep(t, p, "items", steps.FunctionOptions{Output: "items", Options: steps.Options{TopK: 1}})
 	if err != nil || texts != "stay|one two|THREE|first" {
 		t.Errorf("top_k 1: %s, error %v", texts, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s, err := p.FunctionStep("upper", host.FunctionOptions{})
+	s, err := steps.Function(p, "upper", steps.FunctionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,20 +124,20 @@ func TestBadFunctionSteps(t *testing.T) {
 	for _, tc := range []struct {
 		p        *host.Plugin
 		function string
-		o        host.FunctionOptions
+		o        steps.FunctionOptions
 		kind     error
 	}{
-		{own, "anchor_filter", host.FunctionOptions{}, host.ErrNoOperation},
-		{foreign, "uper", host.FunctionOptions{}, host.ErrNoExport},
-		{foreign, "upper", host.FunctionOptions{Input: "file"}, host.ErrConfig},
-		{foreign, "upper", host.FunctionOptions{Output: "file"}, host.ErrConfig},
-		{foreign, "upper", host.FunctionOptions{Input: "text", Output: "items"}, host.ErrConfig},
-		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Settings: map[string]any{"a": 1}}}, host.ErrConfig},
-		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Reads: []string{"colour"}}}, host.ErrConfig},
-		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Scope: []pipeline.Source{pipeline.SourceSystem}}}, host.ErrConfig},
-		{foreign, "upper", host.FunctionOptions{StepOptions: host.StepOptions{Timeout: -1}}, host.ErrConfig},
+		{own, "anchor_filter", steps.FunctionOptions{}, host.ErrNoOperation},
+		{foreign, "uper", steps.FunctionOptions{}, host.ErrNoExport},
+		{foreign, "upper", steps.FunctionOptions{Input: "file"}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Output: "file"}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Input: "text", Output: "items"}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Settings: map[string]any{"a": 1}}}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Reads: []string{"colour"}}}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Scope: []pipeline.Source{pipeline.SourceSystem}}}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Timeout: -1}}, host.ErrConfig},
 	} {
-		if _, err := tc.p.FunctionStep(tc.function, tc.o); !errors.Is(err, tc.kind) {
+		if _, err := steps.Function(tc.p, tc.function, tc.o); !errors.Is(err, tc.kind) {
 			t.Errorf("%s %+v: error %v (want %v)", tc.function, tc.o, err, tc.kind)
 		}
 	}
@@ -152,7 +153,7 @@ func TestTextsShareATimeout(t *testing.T) {
 			return nil, nil
 		})}})
 	p := load(t, h, "calls-in-start", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}})
-	step, err := p.FunctionStep("again", host.FunctionOptions{Input: host.InputText, StepOptions: host.StepOptions{Timeout: 200 * time.Millisecond}})
+	step, err := steps.Function(p, "again", steps.FunctionOptions{Input: host.InputText, Options: steps.Options{Timeout: 200 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

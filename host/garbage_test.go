@@ -5,6 +5,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -15,7 +16,7 @@ func TestStepsLeaveNoGarbage(t *testing.T) {
 		t.Skip("the race detector has a sync.Pool forget at random")
 	}
 	p := loadCounting(t, newHost(t, host.Config{}), host.PluginConfig{State: host.StateKeep})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -40,7 +41,7 @@ func TestGoGuestFailures(t *testing.T) {
 				limits.Timeout = 200 * time.Millisecond
 			}
 			p := loadAllops(t, h, host.PluginConfig{Limits: limits})
-			s, err := p.Step(abi.OpProcess, host.StepOptions{Step: "s", Settings: map[string]any{"mode": tc.mode}})
+			s, err := steps.New(p, abi.OpProcess, steps.Options{Step: "s", Settings: map[string]any{"mode": tc.mode}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +80,7 @@ func TestInitFailures(t *testing.T) {
 // runFind runs retrieve in a mode and returns the contents it finds.
 func runFind(t *testing.T, p *host.Plugin, settings map[string]any, query string) ([]string, error) {
 	t.Helper()
-	s, err := p.Step(abi.OpRetrieve, host.StepOptions{Settings: settings, TopK: 50})
+	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: settings, TopK: 50})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestKVAndCountTokens(t *testing.T) {
 func TestSpinningGuestDoesNotBlockGC(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Fuel: 1 << 50}})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestSpinningGuestDoesNotBlockGC(t *testing.T) {
 func TestCancelledAndLate(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestCancelledAndLate(t *testing.T) {
 	if checkReason(t, err, abi.ReasonCancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v is not Canceled", err)
 	}
-	short, err := p.Step(abi.OpFilter, host.StepOptions{Timeout: 20 * time.Millisecond})
+	short, err := steps.New(p, abi.OpFilter, steps.Options{Timeout: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestCancelledAndLate(t *testing.T) {
 func TestBusy(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Instances: 1, QueueTimeout: 20 * time.Millisecond}})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestHostLimits(t *testing.T) {
 func TestCloseWaitsForCalls(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "spin-forever", host.PluginConfig{Limits: host.Limits{Timeout: time.Minute, Fuel: 1 << 50}})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,11 +257,11 @@ func TestHostHammer(t *testing.T) {
 	var steps []pipeline.Step
 	for _, lane := range lanes {
 		p := loadAllops(t, h, host.PluginConfig{Name: "p-" + lane, Lane: lane, Limits: host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}})
-		good, err := p.Step(abi.OpRetrieve, host.StepOptions{TopK: 1})
+		good, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		bad, err := p.Step(abi.OpProcess, host.StepOptions{Settings: map[string]any{"mode": "exit"}})
+		bad, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": "exit"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +317,7 @@ func TestGuestLogReachesTheHost(t *testing.T) {
 	var log bytes.Buffer
 	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	p := loadAllops(t, h, host.PluginConfig{})
-	cb, err := p.Callback(host.StepOptions{})
+	cb, err := steps.Callback(p, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

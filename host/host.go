@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // randomSource is what guests draw random numbers from.
@@ -144,7 +143,7 @@ func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) 
 }
 
 // Tokenizer returns the tokenizer that counts the items of guests.
-func (h *Host) Tokenizer() (pipeline.Tokenizer, error) { return h.tokens.load() }
+func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.load() }
 
 // engine returns the engine of a kind, made when first needed. Only what makes a module
 // calls it, which Close waits for.

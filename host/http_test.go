@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -65,7 +66,7 @@ const slowAnswer = 300 * time.Millisecond
 // fetch has the guest send a request.
 func fetch(t *testing.T, p *host.Plugin, address string, timeout time.Duration) (string, error) {
 	t.Helper()
-	s, err := p.Step(abi.OpRetrieve, host.StepOptions{Settings: map[string]any{"mode": "http", "url": address}, TopK: 1, Timeout: timeout})
+	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: map[string]any{"mode": "http", "url": address}, TopK: 1, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 var bothEngines = []string{host.EngineCompiler, host.EngineInterpreter}
@@ -70,7 +71,7 @@ func TestLimitsWithoutMemory(t *testing.T) {
 // A step calls it, too.
 func TestStepWithoutMemory(t *testing.T) {
 	p := load(t, newHost(t, host.Config{}), "foreign-no-memory", host.PluginConfig{State: host.StateReset, WASI: true})
-	if got, _, err := callStep(t, p, "upper", host.FunctionOptions{Input: host.InputText}); err != nil || got != "stay|ONE TWO|THREE" {
+	if got, _, err := callStep(t, p, "upper", steps.FunctionOptions{Input: host.InputText}); err != nil || got != "stay|ONE TWO|THREE" {
 		t.Errorf("%s, error %v", got, err)
 	}
 }

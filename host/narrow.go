@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // narrow makes side, the plugin.yaml beside a module, the manifest that holds: it
@@ -62,7 +61,7 @@ func narrowOperation(own abi.OperationSpec, side *abi.OperationSpec) error {
 	if d.OnError == "" {
 		d.OnError = o.OnError
 	}
-	if most := pick(o.TopK, pipeline.DefaultTopK); d.TopK > most {
+	if most := pick(o.TopK, DefaultTopK); d.TopK > most {
 		return fmt.Errorf("has defaults.top_k %d, the module %d", d.TopK, most)
 	}
 	if o.Timeout == "" { // that of the plugin, which no step exceeds

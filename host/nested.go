@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/internal/usedfuel"
 )
 
 // A function of the embedder may call plugins. The context it gets tells which
@@ -70,7 +70,7 @@ func (*nest) tooDeep() *fault {
 func account(ctx context.Context, fuel int64) {
 	n := nestOf(ctx)
 	if n == nil {
-		pipeline.AddFuel(ctx, fuel)
+		usedfuel.Add(ctx, fuel)
 		return
 	}
 	n.left.Add(-fuel)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -96,7 +97,7 @@ func languageAnswer(t *testing.T, p *host.Plugin, c *languageCase) string {
 	if err := json.Unmarshal(c.Request.Settings, &settings); err != nil {
 		t.Fatal(err)
 	}
-	step, err := p.Step(op, host.StepOptions{Settings: settings, TopK: c.Request.TopK})
+	step, err := steps.New(p, op, steps.Options{Settings: settings, TopK: c.Request.TopK})
 	if err != nil {
 		t.Fatal(err)
 	}

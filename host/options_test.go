@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -20,35 +21,35 @@ func TestStepOptions(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		op   abi.Operation
-		o    host.StepOptions
+		o    steps.Options
 		kind error
 		want string
 	}{
-		{"not a step", abi.OpClassify, host.StepOptions{}, host.ErrNoOperation, `classify: no such operation (a step runs retrieve, process, filter or rerank)`},
-		{"unknown setting", abi.OpFilter, host.StepOptions{Settings: map[string]any{"mim": 1}}, host.ErrConfig,
+		{"not a step", abi.OpClassify, steps.Options{}, host.ErrNoOperation, `classify: no such operation (a step runs retrieve, process, filter or rerank)`},
+		{"unknown setting", abi.OpFilter, steps.Options{Settings: map[string]any{"mim": 1}}, host.ErrConfig,
 			`filter: settings: invalid configuration: unknown key "mim" (did you mean "min"?)`},
-		{"wrong setting", abi.OpFilter, host.StepOptions{Settings: map[string]any{"min": "x"}}, host.ErrConfig,
+		{"wrong setting", abi.OpFilter, steps.Options{Settings: map[string]any{"min": "x"}}, host.ErrConfig,
 			`filter: settings: invalid configuration: key "min": got string, want number`},
-		{"unknown column", abi.OpFilter, host.StepOptions{Reads: []string{"scores"}}, host.ErrConfig,
+		{"unknown column", abi.OpFilter, steps.Options{Reads: []string{"scores"}}, host.ErrConfig,
 			`filter: reads: invalid configuration: unknown column "scores" (did you mean "score"?)`},
-		{"negative top_k", abi.OpRerank, host.StepOptions{TopK: -1}, host.ErrConfig, `rerank: top_k -1: invalid configuration (want 1 or more)`},
-		{"negative timeout", abi.OpRerank, host.StepOptions{Timeout: -1}, host.ErrConfig, `rerank: timeout -1ns: invalid configuration (want 0 or more)`},
-		{"system in scope", abi.OpFilter, host.StepOptions{Scope: []pipeline.Source{"system"}}, host.ErrConfig,
+		{"negative top_k", abi.OpRerank, steps.Options{TopK: -1}, host.ErrConfig, `rerank: top_k -1: invalid configuration (want 1 or more)`},
+		{"negative timeout", abi.OpRerank, steps.Options{Timeout: -1}, host.ErrConfig, `rerank: timeout -1ns: invalid configuration (want 0 or more)`},
+		{"system in scope", abi.OpFilter, steps.Options{Scope: []pipeline.Source{"system"}}, host.ErrConfig,
 			`filter: scope: source "system": invalid configuration (want sources other than system)`},
-		{"system as source", abi.OpRetrieve, host.StepOptions{Source: "system"}, host.ErrConfig,
+		{"system as source", abi.OpRetrieve, steps.Options{Source: "system"}, host.ErrConfig,
 			`retrieve: source "system": invalid configuration (want a source other than system)`},
-		{"priority out of range", abi.OpRetrieve, host.StepOptions{MaxPriority: 11}, host.ErrConfig,
+		{"priority out of range", abi.OpRetrieve, steps.Options{MaxPriority: 11}, host.ErrConfig,
 			`retrieve: max_priority 11: invalid configuration (want 1 to 10)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := p.Step(tc.op, tc.o)
+			_, err := steps.New(p, tc.op, tc.o)
 			if !errors.Is(err, tc.kind) || err.Error() != `plugin "allops": `+tc.want {
 				t.Errorf("error %v\nwant  %s", err, tc.want)
 			}
 		})
 	}
 	foreign := load(t, h, "foreign", host.PluginConfig{})
-	if _, err := foreign.Step(abi.OpFilter, host.StepOptions{}); !errors.Is(err, host.ErrNoOperation) || !strings.Contains(err.Error(), "called by name") {
+	if _, err := steps.New(foreign, abi.OpFilter, steps.Options{}); !errors.Is(err, host.ErrNoOperation) || !strings.Contains(err.Error(), "called by name") {
 		t.Errorf("step of a foreign module: error %v", err)
 	}
 }
@@ -111,7 +112,7 @@ func TestReadsAreNarrowed(t *testing.T) {
 		}{
 			{nil, `["ONE" "one"]`}, {[]string{"text", "metadata"}, `["ONE" "one"]`}, {[]string{"score"}, `["" ""]`}, {[]string{}, `["" ""]`},
 		} {
-			s, err := p.Step(abi.OpProcess, host.StepOptions{Reads: tc.reads})
+			s, err := steps.New(p, abi.OpProcess, steps.Options{Reads: tc.reads})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +140,7 @@ func TestLanesCarryOddItems(t *testing.T) {
 	var results []string
 	for _, lane := range lanes {
 		p := loadAllops(t, h, host.PluginConfig{Lane: lane})
-		s, err := p.Step(abi.OpProcess, host.StepOptions{})
+		s, err := steps.New(p, abi.OpProcess, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

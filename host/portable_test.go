@@ -5,6 +5,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -19,7 +20,7 @@ func TestPortableHostHoldsMemoryToItsLimits(t *testing.T) {
 		if host.OwnMemory(t, p) {
 			t.Errorf("%s: the memory is not wazero's", name)
 		}
-		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		s, err := steps.New(p, abi.OpFilter, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

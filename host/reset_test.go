@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -31,7 +32,7 @@ type found struct {
 // count calls the guest "counting".
 func count(t testing.TB, p *host.Plugin, query string, settings map[string]any) (found, error) {
 	t.Helper()
-	s, err := p.Step(abi.OpRetrieve, host.StepOptions{Settings: settings})
+	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestGuestsThatFailAtTheWarmUp(t *testing.T) {
 	h := newHost(t, host.Config{})
 	for _, name := range []string{"reserve-traps", "reserve-spins"} {
 		p := load(t, h, name, host.PluginConfig{Limits: host.Limits{Instances: 1}})
-		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		s, err := steps.New(p, abi.OpFilter, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +229,7 @@ func TestResetLeavesTheHeapReady(t *testing.T) {
 	fuel := map[string]int64{}
 	for _, state := range []string{host.StateKeep, host.StateReset} {
 		p := loadAllops(t, h, host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
-		s, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min": 0.2}})
+		s, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +252,7 @@ func TestMemoryShrinksBack(t *testing.T) {
 	shrinks(t)
 	h := newHost(t, host.Config{})
 	p := load(t, h, "grow-each-call", host.PluginConfig{Limits: host.Limits{Instances: 1, Memory: 32 * 64 << 10}})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestMemoryShrinksBack(t *testing.T) {
 		t.Errorf("%d bytes of memory held", memory)
 	}
 	hog := load(t, h, "memory-hog", host.PluginConfig{Limits: host.Limits{Instances: 1, Memory: 32 * 64 << 10}})
-	s, err = hog.Step(abi.OpFilter, host.StepOptions{})
+	s, err = steps.New(hog, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

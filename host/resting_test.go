@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -22,7 +23,7 @@ func rests(t *testing.T, cfg host.Config, limits host.Limits) (*host.Plugin, fun
 	p := loadAllops(t, newHost(t, cfg), host.PluginConfig{Limits: limits})
 	return p, func(ctx context.Context, mode string, want abi.Reason) {
 		t.Helper()
-		step, err := p.Step(abi.OpProcess, host.StepOptions{Settings: map[string]any{"mode": mode}})
+		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: map[string]any{"mode": mode}})
 		if err != nil {
 			t.Fatal(err)
 		}

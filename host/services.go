@@ -1,13 +1,14 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // kvGet returns the value of a key, or 0 when there is none.
@@ -85,17 +86,30 @@ func countTokens(c *callState, s []uint64) {
 	s[0] = uint64(counts[0])
 }
 
+// A Tokenizer counts tokens. Those of package pipeline do, for example. It must be safe for
+// concurrent use.
+type Tokenizer interface {
+	// Name identifies the vocabulary: two tokenizers of one name count the same.
+	Name() string
+	// Count returns the number of tokens of each text.
+	Count(ctx context.Context, texts ...string) ([]int, error)
+}
+
 // tokenizer is the host's tokenizer, loaded when first needed.
 type tokenizer struct {
-	given pipeline.Tokenizer
+	given Tokenizer
 	once  sync.Once
 	err   error
 }
 
-func (t *tokenizer) load() (pipeline.Tokenizer, error) {
+func (t *tokenizer) load() (Tokenizer, error) {
 	t.once.Do(func() {
-		if t.given == nil {
-			t.given, t.err = pipeline.EncodingTokenizer(defaultEncoding)
+		if t.given != nil {
+			return
+		}
+		var encoding *tokens.Encoding
+		if encoding, t.err = tokens.Get(defaultEncoding); t.err == nil {
+			t.given = encoding
 		}
 	})
 	return t.given, t.err

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -35,7 +36,7 @@ func indexHost(t *testing.T, indexes int64) *host.Host {
 // calls is a call of an operation of the plugin.
 func calls(t *testing.T, p *host.Plugin, op abi.Operation) func() error {
 	t.Helper()
-	s, err := p.Step(op, host.StepOptions{})
+	s, err := steps.New(p, op, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 // remembered writes a module and reads it until its file need not be read.
@@ -95,7 +96,7 @@ func TestUnreadModule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := p.Step("filter", host.StepOptions{})
+		s, err := steps.New(p, "filter", steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkState(b *testing.B) {
 	for _, state := range []string{host.StateKeep, host.StateReset, host.StateFresh} {
 		h := newHost(b, host.Config{})
 		p := loadCounting(b, h, host.PluginConfig{State: state})
-		s, err := p.Step(abi.OpFilter, host.StepOptions{})
+		s, err := steps.New(p, abi.OpFilter, steps.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -33,11 +34,11 @@ func buildDiagnostics(t *testing.T, cfg pipeline.StepConfig, items []pipeline.It
 func TestDiagnosticsHaveTheFuelOfSteps(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := loadAllops(t, h, host.PluginConfig{Name: "mine", State: host.StateReset, Limits: host.Limits{Instances: 1}})
-	step, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min": 0.2}})
+	step, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reranker, err := p.Reranker(host.StepOptions{Settings: map[string]any{"word": "hi"}})
+	reranker, err := steps.Reranker(p, steps.Options{Settings: map[string]any{"word": "hi"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestDiagnosticsHaveTheFuelOfSteps(t *testing.T) {
 func TestDiagnosticsHaveTheFuelOfFailures(t *testing.T) {
 	const most = 300_000
 	p := load(t, newHost(t, host.Config{}), "spin-forever", host.PluginConfig{State: host.StateReset, Limits: host.Limits{Instances: 1, Fuel: most}})
-	s, err := p.Step(abi.OpFilter, host.StepOptions{})
+	s, err := steps.New(p, abi.OpFilter, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestFuelOfStepsWithManyCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for input, calls := range map[string]int64{host.InputQuery: 1, host.InputText: 3} {
-		s, err := p.FunctionStep("again", host.FunctionOptions{Input: input})
+		s, err := steps.Function(p, "again", steps.FunctionOptions{Input: input})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestFuelOfStepsWithManyCalls(t *testing.T) {
 // A plugin that is a provider of a chain reports its fuel there.
 func TestChainDiagnosticsHaveFuel(t *testing.T) {
 	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
-	provider, err := p.ContextProvider(host.StepOptions{})
+	provider, err := steps.Provider(p, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

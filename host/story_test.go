@@ -5,6 +5,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -22,22 +23,22 @@ func TestPartsTellTheirModule(t *testing.T) {
 		}
 	}
 	for _, op := range []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank} {
-		step, err := p.Step(op, host.StepOptions{})
+		step, err := steps.New(p, op, steps.Options{})
 		check(string(op), step, err)
 	}
-	var o host.StepOptions
-	retriever, err := p.Retriever(o)
+	var o steps.Options
+	retriever, err := steps.Retriever(p, o)
 	check("retriever", retriever, err)
-	processor, err := p.PostProcessor(o)
+	processor, err := steps.PostProcessor(p, o)
 	check("post-processor", processor, err)
-	reranker, err := p.Reranker(o)
+	reranker, err := steps.Reranker(p, o)
 	check("reranker", reranker, err)
-	filter, err := p.Filter(o)
+	filter, err := steps.Filter(p, o)
 	check("filter", filter, err)
-	transformer, err := p.QueryTransformer(o)
+	transformer, err := steps.QueryTransformer(p, o)
 	check("query transformer", transformer, err)
-	classifier, err := p.Classifier(o)
+	classifier, err := steps.Classifier(p, o)
 	check("classifier", classifier, err)
-	memory, err := p.MemoryProvider(o)
+	memory, err := steps.Memory(p, o)
 	check("memory", memory, err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -246,7 +247,7 @@ func TestTenantsAtOnce(t *testing.T) {
 	p := loadAllops(t, h, host.PluginConfig{
 		Grants: host.Grants{KV: &host.KVGrant{}, Services: []string{host.ServiceCountTokens}}, Limits: host.Limits{Instances: 2},
 	})
-	s, err := p.Step(abi.OpRetrieve, host.StepOptions{Settings: map[string]any{"mode": "kv"}})
+	s, err := steps.New(p, abi.OpRetrieve, steps.Options{Settings: map[string]any{"mode": "kv"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -38,7 +39,7 @@ func TestAnswersUnfoldLittle(t *testing.T) {
 		t.Run(tt.name+"/"+string(tt.op), func(t *testing.T) {
 			p := load(t, h, tt.name, host.PluginConfig{})
 			if tt.op == abi.OpMemory {
-				m, err := p.MemoryProvider(host.StepOptions{})
+				m, err := steps.Memory(p, steps.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -46,7 +47,7 @@ func TestAnswersUnfoldLittle(t *testing.T) {
 				checkReason(t, err, tt.reason)
 				return
 			}
-			step, err := p.Step(tt.op, host.StepOptions{Step: "bomb"})
+			step, err := steps.New(p, tt.op, steps.Options{Step: "bomb"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +104,7 @@ func peakHeap(f func()) (peak uint64, took time.Duration) {
 func TestAnswersAreAccountedFor(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := load(t, h, "foreign-step", host.PluginConfig{Limits: host.Limits{Memory: 2 << 20}})
-	step, err := p.FunctionStep("upper", host.FunctionOptions{})
+	step, err := steps.Function(p, "upper", steps.FunctionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func (s slowTokenizer) Count(ctx context.Context, texts ...string) ([]int, error
 func TestCountingTakesTheCallsTime(t *testing.T) {
 	h := newHost(t, host.Config{Tokenizer: slowTokenizer{pipeline.WordTokenizer()}})
 	p := load(t, h, "add-item", host.PluginConfig{Limits: host.Limits{Timeout: 300 * time.Millisecond}})
-	step, err := p.Step(abi.OpRetrieve, host.StepOptions{})
+	step, err := steps.New(p, abi.OpRetrieve, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -128,7 +129,7 @@ func TestDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := p.Classifier(host.StepOptions{Settings: map[string]any{"suffix": "\">"}})
+			c, err := steps.Classifier(p, steps.Options{Settings: map[string]any{"suffix": "\">"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +186,7 @@ func TestBatchHeader(t *testing.T) {
 func checkSurface(t *testing.T, lane string, p *host.Plugin) {
 	t.Helper()
 	run := func(settings map[string]any) ([]pipeline.Item, error) {
-		step, err := p.Step(abi.OpProcess, host.StepOptions{Settings: settings, MaxPriority: 10})
+		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: settings, MaxPriority: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -220,13 +221,13 @@ func (b *builder) lateStages(ctx context.Context) (err error) {
 }
 
 // part makes a part of the pipeline of the plugin at a place.
-func part[T any](b *builder, path string, op abi.Operation, u config.Use, get func(*host.Plugin, host.StepOptions) (T, error)) (T, error) {
+func part[T any](b *builder, path string, op abi.Operation, u config.Use, get func(*host.Plugin, steps.Options) (T, error)) (T, error) {
 	var none T
 	plugin, _, err := b.get(use{Use: u, path: path, op: op})
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", path, err)
 	}
-	t, err := get(plugin, host.StepOptions{Step: path, Settings: u.Settings, Timeout: time.Duration(u.Timeout)})
+	t, err := get(plugin, steps.Options{Step: path, Settings: u.Settings, Timeout: time.Duration(u.Timeout)})
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", path, asUnavailable(plugin.Name(), op, err))
 	}

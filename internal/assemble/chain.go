@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -123,7 +124,7 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 	if c.Compact == nil || cfg.Disabled {
 		return cfg, nil
 	}
-	cfg.Compactor, err = part(b, compactPath, abi.OpCompact, *c.Compact, (*host.Plugin).Compactor)
+	cfg.Compactor, err = part(b, compactPath, abi.OpCompact, *c.Compact, steps.Compactor)
 	if mistake(err) {
 		return cfg, err
 	}
@@ -142,7 +143,7 @@ func (b *builder) provider(path string, p *config.Provider) (pipeline.ContextPro
 	plugin, _, err := b.get(use{Use: p.Use(), path: path, op: abi.OpProvide})
 	if err == nil {
 		var made pipeline.ContextProvider
-		made, err = plugin.ContextProvider(host.StepOptions{
+		made, err = steps.Provider(plugin, steps.Options{
 			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Timeout: time.Duration(p.Timeout),
 		})
 		if err == nil && p.Timeout > 0 {

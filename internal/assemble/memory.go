@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
@@ -41,7 +42,7 @@ func (b *builder) setMemory(ctx context.Context) error {
 // setOwnMemory sets the plugin that remembers, or conversation and facts.
 func (b *builder) setOwnMemory(ctx context.Context) (err error) {
 	if u := b.config.Memory; u != nil {
-		b.out.Memory, err = part(b, "memory", abi.OpMemory, *u, (*host.Plugin).MemoryProvider)
+		b.out.Memory, err = part(b, "memory", abi.OpMemory, *u, steps.Memory)
 		return err
 	}
 	if b.config.Conversation == nil && b.config.Facts == nil {
@@ -77,7 +78,7 @@ func (b *builder) memoryConfig() (cfg memory.Config, err error) {
 		}
 		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
 		if c.Compact != nil {
-			cfg.Window.Compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, (*host.Plugin).Compactor)
+			cfg.Window.Compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, steps.Compactor)
 			if err != nil {
 				return cfg, err
 			}

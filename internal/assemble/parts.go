@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -16,7 +17,7 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 	if b.late == nil {
 		return nil
 	}
-	t, err := part(b, "tokenizer", abi.OpCountTokens, *b.config.Tokenizer.Use, (*host.Plugin).Tokenizer)
+	t, err := part(b, "tokenizer", abi.OpCountTokens, *b.config.Tokenizer.Use, steps.Tokenizer)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (b *builder) setFormatter(context.Context) (err error) {
 		b.out.Formatter = pipeline.Generic{}
 	}
 	if u := b.config.Format.Use; u != nil {
-		b.out.Formatter, err = part(b, "format", abi.OpFormat, *u, (*host.Plugin).Formatter)
+		b.out.Formatter, err = part(b, "format", abi.OpFormat, *u, steps.Formatter)
 	}
 	return err
 }
@@ -52,7 +53,7 @@ func (b *builder) setEnricher(context.Context) (err error) {
 		b.out.Enricher = pipeline.TemplateEnricher{MaxItems: e.MaxItems, Template: e.Template}
 		return nil
 	}
-	b.out.Enricher, err = part(b, "enricher", abi.OpEnrichQuery, e.Use(), (*host.Plugin).Enricher)
+	b.out.Enricher, err = part(b, "enricher", abi.OpEnrichQuery, e.Use(), steps.Enricher)
 	return err
 }
 
@@ -61,7 +62,7 @@ func (b *builder) setEnricher(context.Context) (err error) {
 func (b *builder) setCallbacks(context.Context) error {
 	for i, u := range b.config.Callbacks {
 		path := fmt.Sprintf("callbacks[%d]", i)
-		c, err := part(b, path, abi.OpObserve, u, (*host.Plugin).Callback)
+		c, err := part(b, path, abi.OpObserve, u, steps.Callback)
 		switch {
 		case mistake(err):
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -90,13 +91,13 @@ func (p *plugins) defaults(u use, op abi.Operation, out *pipeline.StepConfig) {
 
 // pluginStep makes a step of a plugin that is ready.
 func (p *plugins) pluginStep(plugin *host.Plugin, op abi.Operation, path string, s *config.Step) (pipeline.Step, error) {
-	options := host.StepOptions{
+	options := steps.Options{
 		Step: s.Name, TopK: s.TopK, Settings: s.Settings, Scope: sources(s.Scope),
 		Source: pipeline.Source(s.Source), MaxPriority: s.MaxPriority, Reads: s.Reads,
 		Timeout: time.Duration(s.Timeout),
 	}
 	if s.Function != "" {
-		step, err := plugin.FunctionStep(s.Function, host.FunctionOptions{StepOptions: options, Input: s.Input, Output: s.Output})
+		step, err := steps.Function(plugin, s.Function, steps.FunctionOptions{Options: options, Input: s.Input, Output: s.Output})
 		if err != nil {
 			return nil, asUnavailable(plugin.Name(), abi.Operation(s.Function), err)
 		}
@@ -108,18 +109,18 @@ func (p *plugins) pluginStep(plugin *host.Plugin, op abi.Operation, path string,
 	case abi.OpClassify:
 		return p.classifyStep(plugin, path, s, options)
 	}
-	step, err := plugin.Step(op, options)
+	step, err := steps.New(plugin, op, options)
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), op, err)
 	}
 	return step, nil
 }
 
-func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step, options host.StepOptions) (pipeline.Step, error) {
+func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step, options steps.Options) (pipeline.Step, error) {
 	if s.Retriever == nil {
 		return nil, lacks(plugin, abi.OpTransformQuery, "needs a retriever (add retriever: {plugin: …})")
 	}
-	transformer, err := plugin.QueryTransformer(options)
+	transformer, err := steps.QueryTransformer(plugin, options)
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), abi.OpTransformQuery, err)
 	}
@@ -135,11 +136,11 @@ func lacks(plugin *host.Plugin, op abi.Operation, what string) error {
 	return &Unavailable{plugin.Name(), op, ReasonInvalidConfig, &renamed{what, config.ErrInvalid}}
 }
 
-func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step, options host.StepOptions) (pipeline.Step, error) {
+func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step, options steps.Options) (pipeline.Step, error) {
 	if len(s.Routes) == 0 {
 		return nil, lacks(plugin, abi.OpClassify, "needs routes (add routes: {label: {plugin: …}})")
 	}
-	classifier, err := plugin.Classifier(options)
+	classifier, err := steps.Classifier(plugin, options)
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), abi.OpClassify, err)
 	}
@@ -163,7 +164,7 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use) (pipeline
 	if err != nil {
 		return nil, err
 	}
-	r, err := plugin.Retriever(host.StepOptions{
+	r, err := steps.Retriever(plugin, steps.Options{
 		Step: s.Name, TopK: s.TopK, Settings: u.Settings, Source: pipeline.Source(s.Source),
 		MaxPriority: s.MaxPriority, Timeout: time.Duration(u.Timeout),
 	})

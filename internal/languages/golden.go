@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -47,7 +48,7 @@ func (g *golden) check(ctx context.Context, p *host.Plugin, op abi.Operation) er
 	if err := json.Unmarshal(g.Request.Settings, &settings); err != nil {
 		return err
 	}
-	step, err := p.Step(op, host.StepOptions{Settings: settings, TopK: max(g.Request.TopK, 0)})
+	step, err := steps.New(p, op, steps.Options{Settings: settings, TopK: max(g.Request.TopK, 0)})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -99,7 +100,7 @@ func buildHelper(t *testing.T, language string) *host.Spec {
 // run runs the process step of the helper.
 func (h *helper) run(t *testing.T, settings map[string]any, items ...pipeline.Item) ([]pipeline.Item, error) {
 	t.Helper()
-	step, err := h.Step(abi.OpProcess, host.StepOptions{Step: "s", Settings: settings, MaxPriority: 9})
+	step, err := steps.New(h, abi.OpProcess, steps.Options{Step: "s", Settings: settings, MaxPriority: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestHelpersServeDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := h.Classifier(host.StepOptions{})
+		c, err := steps.Classifier(h, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

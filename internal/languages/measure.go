@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -44,11 +45,11 @@ func texts() []pipeline.Item {
 
 // measure returns the median time of a step over 1,000 items.
 func measure(ctx context.Context, p *host.Plugin, op abi.Operation) (time.Duration, error) {
-	o := host.StepOptions{TopK: measuredItems}
+	o := steps.Options{TopK: measuredItems}
 	if op == abi.OpFilter {
 		o.Settings = map[string]any{"keywords": "Flag parser zebra"}
 	}
-	step, err := p.Step(op, o)
+	step, err := steps.New(p, op, o)
 	if err != nil {
 		return 0, err
 	}

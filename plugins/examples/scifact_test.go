@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
 )
@@ -113,7 +114,7 @@ func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK i
 		t.Fatal(err)
 	}
 	t.Logf("%s: compiled and indexed in %v", plugin, time.Since(started).Round(time.Millisecond))
-	step, err := loaded.Step(op, host.StepOptions{Step: name, TopK: topK})
+	step, err := steps.New(loaded, op, steps.Options{Step: name, TopK: topK})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -95,7 +96,7 @@ func answerAttack(ctx context.Context, j job) (o outcome, err error) {
 
 // builder returns a whole build over 20 items with one step of a plugin.
 func builder(p *host.Plugin, op abi.Operation) (func(context.Context) error, error) {
-	step, err := p.Step(op, host.StepOptions{Step: "step"})
+	step, err := steps.New(p, op, steps.Options{Step: "step"})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -67,7 +68,7 @@ func (s *suite) laneSide(ctx context.Context, state string, size int) (side, err
 	if err != nil {
 		return side{}, err
 	}
-	step, err := p.Step(abi.OpProcess, host.StepOptions{})
+	step, err := steps.New(p, abi.OpProcess, steps.Options{})
 	if err != nil {
 		return side{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -60,7 +61,7 @@ func (s *suite) filterStep(ctx context.Context, state string) (pipeline.ListWrit
 	if err != nil {
 		return nil, err
 	}
-	step, err := p.Step(abi.OpFilter, host.StepOptions{Settings: map[string]any{"min_score": 0.5}})
+	step, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min_score": 0.5}})
 	if err != nil {
 		return nil, err
 	}

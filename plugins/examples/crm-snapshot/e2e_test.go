@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
@@ -75,7 +76,7 @@ func loop(t *testing.T, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *p
 	if err != nil {
 		t.Fatal(err)
 	}
-	provider, err := plugin.ContextProvider(host.StepOptions{})
+	provider, err := steps.Provider(plugin, steps.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,17 @@
-package host
+package steps
 
 import (
 	"context"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // Retriever returns the operation retrieve as a pipeline.Retriever, for query
 // transform and classified steps.
-func (p *Plugin) Retriever(o StepOptions) (pipeline.Retriever, error) {
-	op, err := p.operation(abi.OpRetrieve, o)
+func Retriever(p *host.Plugin, o Options) (pipeline.Retriever, error) {
+	op, err := prepare(p, abi.OpRetrieve, o)
 	if err != nil {
 		return nil, err
 	}
@@ -18,8 +19,8 @@ func (p *Plugin) Retriever(o StepOptions) (pipeline.Retriever, error) {
 }
 
 // PostProcessor returns the operation process as a pipeline.PostProcessor.
-func (p *Plugin) PostProcessor(o StepOptions) (pipeline.PostProcessor, error) {
-	op, err := p.operation(abi.OpProcess, o)
+func PostProcessor(p *host.Plugin, o Options) (pipeline.PostProcessor, error) {
+	op, err := prepare(p, abi.OpProcess, o)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +36,8 @@ func (p postProcessor) Process(ctx context.Context, q *pipeline.Query, items []p
 }
 
 // Reranker returns the operation rerank as a pipeline.Reranker.
-func (p *Plugin) Reranker(o StepOptions) (pipeline.Reranker, error) {
-	op, err := p.operation(abi.OpRerank, o)
+func Reranker(p *host.Plugin, o Options) (pipeline.Reranker, error) {
+	op, err := prepare(p, abi.OpRerank, o)
 	if err != nil {
 		return nil, err
 	}
@@ -48,16 +49,13 @@ type reranker struct{ o *operation }
 func (r reranker) Isolated() {}
 
 func (r reranker) Rerank(ctx context.Context, q *pipeline.Query, items []pipeline.Item, topK int) ([]pipeline.Item, error) {
-	if topK <= 0 {
-		topK = r.o.topK
-	}
-	return r.o.changeItems(ctx, q, items, nil, topK)
+	return r.o.changeItems(ctx, q, items, nil, max(0, topK))
 }
 
 // Filter returns the operation filter as a pipeline.Filter. Items outside the
 // scope are kept.
-func (p *Plugin) Filter(o StepOptions) (pipeline.Filter, error) {
-	op, err := p.operation(abi.OpFilter, o)
+func Filter(p *host.Plugin, o Options) (pipeline.Filter, error) {
+	op, err := prepare(p, abi.OpFilter, o)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +68,12 @@ func (f filter) Isolated() {}
 
 func (f filter) Filter(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]bool, error) {
 	v := visible(items, f.o.scope)
-	var r receipt
-	defer r.done(f.o.plugin)
-	c, err := f.o.changes(ctx, &r, v, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, items)})
+	answer, err := f.o.Changes(ctx, v, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, items)})
 	if err != nil {
 		return nil, err
 	}
+	defer answer.Release()
+	c := answer.Changes
 	keep := make([]bool, len(items))
 	for i := range keep {
 		keep[i] = true
@@ -92,13 +90,10 @@ func (f filter) Filter(ctx context.Context, q *pipeline.Query, items []pipeline.
 	return keep, nil
 }
 
-// MaxVariants is the most queries a query transformer may return.
-const MaxVariants = abi.MaxQueries
-
 // QueryTransformer returns the operation transform_query as a
 // pipeline.QueryTransformer. A guest without an answer leaves the one query.
-func (p *Plugin) QueryTransformer(o StepOptions) (pipeline.QueryTransformer, error) {
-	op, err := p.operation(abi.OpTransformQuery, o)
+func QueryTransformer(p *host.Plugin, o Options) (pipeline.QueryTransformer, error) {
+	op, err := prepare(p, abi.OpTransformQuery, o)
 	if err != nil {
 		return nil, err
 	}
@@ -111,20 +106,18 @@ func (t queryTransformer) Isolated() {}
 
 func (t queryTransformer) TransformQuery(ctx context.Context, q *pipeline.Query) ([]pipeline.Query, error) {
 	var reply abi.TransformReply
-	changed, err := t.o.ask(ctx, abi.QueryRequest{Query: *abiQuery(q), Settings: t.o.settings}, &reply)
+	changed, err := t.o.Ask(ctx, abi.QueryRequest{Query: *abiQuery(q), Settings: t.o.Settings()}, &reply)
 	switch {
 	case err != nil:
 		return nil, err
 	case !changed:
 		return []pipeline.Query{*q}, nil
-	case len(reply.Queries) == 0 || len(reply.Queries) > MaxVariants:
-		return nil, t.o.invalid("%d queries (want 1 to %d)", len(reply.Queries), MaxVariants)
 	}
 	out := make([]pipeline.Query, len(reply.Queries))
 	for i := range reply.Queries {
 		out[i] = hostQuery(&reply.Queries[i], q)
 		if err := out[i].Validate(); err != nil {
-			return nil, t.o.invalid("queries[%d]: %w", i, err)
+			return nil, t.o.refuse("queries[%d]: %w", i, err)
 		}
 	}
 	return out, nil
@@ -132,8 +125,8 @@ func (t queryTransformer) TransformQuery(ctx context.Context, q *pipeline.Query)
 
 // Classifier returns the operation classify as a pipeline.QueryClassifier. A
 // guest without an answer gives the empty label, which routes to the default.
-func (p *Plugin) Classifier(o StepOptions) (pipeline.QueryClassifier, error) {
-	op, err := p.operation(abi.OpClassify, o)
+func Classifier(p *host.Plugin, o Options) (pipeline.QueryClassifier, error) {
+	op, err := prepare(p, abi.OpClassify, o)
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +139,14 @@ func (c classifier) Isolated() {}
 
 func (c classifier) Classify(ctx context.Context, q *pipeline.Query) (string, error) {
 	var reply abi.ClassifyReply
-	_, err := c.o.ask(ctx, abi.QueryRequest{Query: *abiQuery(q), Settings: c.o.settings}, &reply)
+	_, err := c.o.Ask(ctx, abi.QueryRequest{Query: *abiQuery(q), Settings: c.o.Settings()}, &reply)
 	return reply.Label, err
 }
 
 // Enricher returns the operation enrich_query as a pipeline.QueryEnricher. A
 // guest without an answer leaves the query as it is.
-func (p *Plugin) Enricher(o StepOptions) (pipeline.QueryEnricher, error) {
-	op, err := p.operation(abi.OpEnrichQuery, o)
+func Enricher(p *host.Plugin, o Options) (pipeline.QueryEnricher, error) {
+	op, err := prepare(p, abi.OpEnrichQuery, o)
 	if err != nil {
 		return nil, err
 	}
@@ -167,21 +160,16 @@ func (e enricher) Isolated() {}
 func (e enricher) Enrich(ctx context.Context, query string, items []pipeline.Item) (string, error) {
 	v := visible(items, e.o.scope)
 	var reply abi.EnrichReply
-	var r receipt
-	defer r.done(e.o.plugin)
-	changed, err := e.o.askItems(ctx, &r, v, &abi.Envelope{Query: &abi.Query{Text: query}}, &reply)
+	changed, err := e.o.AskItems(ctx, v, &abi.Envelope{Query: &abi.Query{Text: query}}, &reply)
 	if err != nil || !changed {
 		return query, err
-	}
-	if reply.QueryText == "" {
-		return query, e.o.invalid("query_str is empty (want the query text to go on with, or status 1 for no change)")
 	}
 	return reply.QueryText, nil
 }
 
-// MemoryProvider returns the operation memory as a pipeline.MemoryProvider.
-func (p *Plugin) MemoryProvider(o StepOptions) (pipeline.MemoryProvider, error) {
-	op, err := p.operation(abi.OpMemory, o)
+// Memory returns the operation memory as a pipeline.MemoryProvider.
+func Memory(p *host.Plugin, o Options) (pipeline.MemoryProvider, error) {
+	op, err := prepare(p, abi.OpMemory, o)
 	if err != nil {
 		return nil, err
 	}
@@ -193,25 +181,13 @@ type memoryProvider struct{ o *operation }
 func (m memoryProvider) Isolated() {}
 
 func (m memoryProvider) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
-	var reply abi.MemoryReply
-	var r receipt
-	defer r.done(m.o.plugin)
-	changed, err := m.o.askItems(ctx, &r, nil, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, nil)}, &reply)
-	if err != nil || !changed {
-		return nil, err
-	}
-	if err := m.o.check(&abi.Changes{Items: reply.Items}, 0); err != nil {
-		return nil, m.o.refuse(err)
-	}
-	ctx, cancel := r.context(ctx)
-	defer cancel()
-	return m.o.counted(ctx, reply.Items)
+	return m.o.added(ctx, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, nil)})
 }
 
 // Compactor returns the operation compact as a pipeline.Compactor. A guest
 // without an answer leaves the summary as it was.
-func (p *Plugin) Compactor(o StepOptions) (pipeline.Compactor, error) {
-	op, err := p.operation(abi.OpCompact, o)
+func Compactor(p *host.Plugin, o Options) (pipeline.Compactor, error) {
+	op, err := prepare(p, abi.OpCompact, o)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +200,7 @@ func (c compactor) Isolated() {}
 
 func (c compactor) Compact(ctx context.Context, turns []pipeline.Turn, previous string) (string, error) {
 	var reply abi.CompactReply
-	changed, err := c.o.ask(ctx, abi.CompactRequest{Turns: abiTurns(turns), Summary: previous, Settings: c.o.settings}, &reply)
+	changed, err := c.o.Ask(ctx, abi.CompactRequest{Turns: abiTurns(turns), Summary: previous, Settings: c.o.Settings()}, &reply)
 	if err != nil || !changed {
 		return previous, err
 	}

@@ -1,4 +1,4 @@
-package host
+package steps
 
 import (
 	"context"
@@ -6,19 +6,20 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Step returns a step of a build that runs the operation retrieve, process,
-// filter or rerank: the shortest way from items to guest and back. Errors wrap
-// ErrNoOperation or ErrConfig. The step is safe for concurrent use.
-func (p *Plugin) Step(op abi.Operation, o StepOptions) (pipeline.Step, error) {
+// New returns a step of a build that runs the operation retrieve, process, filter or
+// rerank: the shortest way from items to guest and back. Errors wrap host.ErrNoOperation
+// or host.ErrConfig. The step is safe for concurrent use.
+func New(p *host.Plugin, op abi.Operation, o Options) (pipeline.Step, error) {
 	switch op {
 	case abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank:
 	default:
-		return nil, fmt.Errorf("plugin %q: %s: %w (a step runs retrieve, process, filter or rerank)", p.name, op, ErrNoOperation)
+		return nil, fmt.Errorf("plugin %q: %s: %w (a step runs retrieve, process, filter or rerank)", p.Name(), op, host.ErrNoOperation)
 	}
-	out, err := p.operation(op, o)
+	out, err := prepare(p, op, o)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +29,24 @@ func (p *Plugin) Step(op abi.Operation, o StepOptions) (pipeline.Step, error) {
 	return &changeStep{out}, nil
 }
 
-// changeStep runs process, filter or rerank.
+// Function returns a step of a build that calls a function of a foreign module. What its
+// answer may do is what a plugin may do that processes items: the operator's configuration
+// stands for a manifest. A status other than 0, or a message, is an error. Errors wrap
+// host.ErrNoOperation, host.ErrNoExport or host.ErrConfig. The step is safe for concurrent
+// use.
+func Function(p *host.Plugin, function string, o FunctionOptions) (pipeline.Step, error) {
+	called, err := p.Function(function, host.FunctionOptions{OperationOptions: o.called(), Input: o.Input, Output: o.Output})
+	if err != nil {
+		return nil, err
+	}
+	s, err := o.placed(abi.OpProcess)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: function %q: %w", p.Name(), function, err)
+	}
+	return &changeStep{&operation{Operation: called, op: abi.OpProcess, step: o.Step, scope: s, module: moduleOf(p)}}, nil
+}
+
+// changeStep runs process, filter or rerank, or a function of a foreign module.
 type changeStep struct{ o *operation }
 
 // Isolated implements pipeline.Isolated: a guest only ever gets copies.
@@ -41,11 +59,11 @@ func (s *changeStep) Run(ctx context.Context, q *pipeline.Query, items []pipelin
 
 // RunInto implements pipeline.ListWriter.
 func (s *changeStep) RunInto(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item) ([]pipeline.Item, error) {
-	return s.o.changeItems(ctx, q, items, spare, s.o.topK)
+	return s.o.changeItems(ctx, q, items, spare, 0)
 }
 
 // changeItems shows the guest the items of its scope and applies its changes, in spare
-// if they have room there.
+// if they have room there. topK 0 is the operation's.
 func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item, topK int) ([]pipeline.Item, error) {
 	a := questions.Get().(*question)
 	defer a.end()
@@ -54,19 +72,12 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 	v.spare = spare
 	a.query = guestQuery(q)
 	env := abi.Envelope{Query: &a.query, TopK: topK, TokensLeft: tokensLeft(ctx, items)}
-	var r receipt
-	defer r.done(o.plugin)
-	c, err := o.changes(ctx, &r, v, &env)
+	answer, err := o.Changes(ctx, v, &env)
 	if err != nil {
 		return nil, err
 	}
-	defer recycle(c)
-	if c != nil && len(c.Edits)+len(c.Items) > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = r.context(ctx)
-		defer cancel()
-	}
-	return o.apply(ctx, v, c, topK)
+	defer answer.Release()
+	return o.apply(v, &answer, env.TopK), nil
 }
 
 // question is what a guest is shown. Nothing refers to it when the call is over, so that
@@ -97,7 +108,7 @@ type retrieveStep struct{ retriever }
 
 // Append implements pipeline.Appender.
 func (s *retrieveStep) Append(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
-	return s.find(ctx, q, s.o.topK, tokensLeft(ctx, items))
+	return s.find(ctx, q, 0, tokensLeft(ctx, items))
 }
 
 // Run implements pipeline.Step.
@@ -117,42 +128,25 @@ func (r retriever) Isolated() {}
 
 // Retrieve implements pipeline.Retriever.
 func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
-	if topK <= 0 {
-		topK = r.o.topK
-	}
 	return r.find(ctx, q, topK, tokensLeft(ctx, nil))
 }
 
-// find asks the guest for new items, best first, and cuts what exceeds topK.
+// find asks the guest for new items, best first. topK 0 or less is the operation's.
 func (r retriever) find(ctx context.Context, q *pipeline.Query, topK, tokensLeft int) ([]pipeline.Item, error) {
-	var answer receipt
-	defer answer.done(r.o.plugin)
-	c, err := r.o.changes(ctx, &answer, nil, &abi.Envelope{Query: abiQuery(q), TopK: topK, TokensLeft: tokensLeft})
-	if err != nil || c == nil {
-		return nil, err
-	}
-	ctx, cancel := answer.context(ctx)
-	defer cancel()
-	return r.o.counted(ctx, c.Items[:min(topK, len(c.Items))])
+	return r.o.added(ctx, &abi.Envelope{Query: abiQuery(q), TopK: max(0, topK), TokensLeft: tokensLeft})
 }
 
-// counted makes items of what a guest adds, counted and within the grant.
-func (o *operation) counted(ctx context.Context, added []abi.NewItem) ([]pipeline.Item, error) {
-	items, err := o.newItems(added)
+// added asks the guest for items, which are nil if there are none.
+func (o *operation) added(ctx context.Context, env *abi.Envelope) ([]pipeline.Item, error) {
+	answer, err := o.Changes(ctx, nil, env)
 	if err != nil {
-		return nil, o.refuse(err)
+		return nil, err
 	}
-	if len(items) == 0 {
+	defer answer.Release()
+	if answer.Changes == nil || len(answer.Changes.Items) == 0 {
 		return nil, nil
 	}
-	places := make([]*pipeline.Item, len(items))
-	for i := range items {
-		places[i] = &items[i]
-	}
-	if err := o.countItems(ctx, places, make([]int, len(items))); err != nil {
-		return nil, o.refuse(err)
-	}
-	return items, nil
+	return o.newItems(&answer), nil
 }
 
 // bytesPerToken estimates the tokens of items nobody has counted yet.

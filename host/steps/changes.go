@@ -1,40 +1,32 @@
-package host
+package steps
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// apply makes the changes of a guest to the items of a view and returns the new
-// list; the old one stays as it is. The changes must have passed check. It is
-// all or nothing.
-func (o *operation) apply(ctx context.Context, v *rowView, c *abi.Changes, topK int) ([]pipeline.Item, error) {
+// apply makes the changes of a guest to the items of a view and returns the new list; the
+// old one stays as it is.
+func (o *operation) apply(v *rowView, a *host.Answer, topK int) []pipeline.Item {
+	c := a.Changes
 	if c == nil {
-		return v.items, nil
+		return v.items
 	}
 	if o.op != abi.OpRerank && len(c.Edits) == 0 && len(c.Scores) == 0 && len(c.Items) == 0 && c.Order == nil {
-		return v.keep(c.Keep), nil
+		return v.keep(c.Keep)
 	}
-	e := editor{o: o, c: c, v: v, topK: topK}
+	e := editor{o: o, c: c, tokens: a.Tokens, v: v, topK: topK}
 	e.copyRows()
-	if err := e.edit(); err != nil {
-		return nil, o.refuse(err)
-	}
-	if err := e.add(); err != nil {
-		return nil, o.refuse(err)
-	}
-	if err := e.count(ctx); err != nil {
-		return nil, o.refuse(err)
-	}
+	e.edit()
+	e.rows = append(e.rows, o.newItems(a)...)
 	e.arrange()
-	return e.place(), nil
+	return e.place()
 }
 
 // keep returns the items with the rows that stay; nil keeps all.
@@ -83,13 +75,11 @@ func copyItems(dst, items []pipeline.Item, rows []uint32) {
 type editor struct {
 	o        *operation
 	c        *abi.Changes
+	tokens   []int
 	v        *rowView
 	topK     int
 	rows     []pipeline.Item
 	sequence []uint32
-	// recount are the rows whose text is new, with the tokens they had.
-	recount []uint32
-	before  []int
 }
 
 func (e *editor) copyRows() {
@@ -101,55 +91,23 @@ func (e *editor) copyRows() {
 }
 
 // edit makes edits and scores.
-func (e *editor) edit() error {
+func (e *editor) edit() {
 	for i := range e.c.Edits {
 		ed := &e.c.Edits[i]
 		it := &e.rows[ed.Row]
 		if ed.Content != nil && *ed.Content != it.Content {
-			e.recount, e.before = append(e.recount, ed.Row), append(e.before, it.TokenCount)
-			it.Content, it.TokenCount = *ed.Content, 0
+			it.Content, it.TokenCount = *ed.Content, e.tokens[i]
 		}
 		if ed.Metadata != nil {
 			it.Metadata = ed.Metadata
 		}
-		if ed.Priority == nil {
-			continue
+		if ed.Priority != nil {
+			it.Priority = *ed.Priority
 		}
-		if highest := max(e.o.grant.highest(it.Source), it.Priority); *ed.Priority > highest {
-			return faultf(abi.ReasonDenied, "edits[%d]: row %d: priority %d is not granted (the step may state at most %d)",
-				i, ed.Row, *ed.Priority, highest)
-		}
-		it.Priority = *ed.Priority
 	}
 	for _, s := range e.c.Scores {
 		e.rows[s.Row].Score = s.Score
 	}
-	return nil
-}
-
-// add makes the new items.
-func (e *editor) add() error {
-	items, err := e.o.newItems(e.c.Items)
-	if err != nil {
-		return err
-	}
-	for i := range items {
-		e.recount, e.before = append(e.recount, uint32(len(e.rows)+i)), append(e.before, 0)
-	}
-	e.rows = append(e.rows, items...)
-	return nil
-}
-
-// count counts the tokens of new text and refuses too many.
-func (e *editor) count(ctx context.Context) error {
-	if len(e.recount) == 0 {
-		return nil
-	}
-	items := make([]*pipeline.Item, len(e.recount))
-	for i, r := range e.recount {
-		items[i] = &e.rows[r]
-	}
-	return e.o.countItems(ctx, items, e.before)
 }
 
 // arrange works out which rows are left, in their order, and with which scores.
@@ -218,27 +176,19 @@ func (e *editor) place() []pipeline.Item {
 	return out
 }
 
-// newItems makes items of what a guest adds, within the grant. They are not
-// counted yet.
-func (o *operation) newItems(added []abi.NewItem) ([]pipeline.Item, error) {
+// newItems makes items of what a guest adds.
+func (o *operation) newItems(a *host.Answer) []pipeline.Item {
+	added := a.Changes.Items
+	tokens := a.Tokens[len(a.Tokens)-len(added):]
 	items := make([]pipeline.Item, len(added))
 	for i := range added {
-		a := &added[i]
-		src := o.grant.source
-		if a.Source != "" {
-			src = pipeline.Source(a.Source)
-		}
-		highest := o.grant.highest(src)
-		if a.Priority > highest {
-			return nil, faultf(abi.ReasonDenied, "items[%d]: priority %d is not granted (the step may state at most %d)", i, a.Priority, highest)
-		}
+		it := &added[i]
 		items[i] = pipeline.Item{
-			ID: o.newID(a), Content: a.Content, Source: src, Score: a.Score,
-			Priority: pick(a.Priority, min(src.DefaultPriority(), highest)),
-			Metadata: a.Metadata, CreatedAt: a.CreatedAt,
+			ID: o.newID(it), Content: it.Content, Source: pipeline.Source(it.Source), Score: it.Score, Priority: it.Priority,
+			TokenCount: tokens[i], Metadata: it.Metadata, CreatedAt: it.CreatedAt,
 		}
 	}
-	return items, nil
+	return items
 }
 
 // newID makes the id of a new item: the plugin and the guest's key, or the
@@ -249,36 +199,5 @@ func (o *operation) newID(a *abi.NewItem) string {
 		sum := sha256.Sum256([]byte(a.Content))
 		key = hex.EncodeToString(sum[:8])
 	}
-	return o.plugin.name + ":" + key
-}
-
-// countItems counts the tokens of items with new text; before are the tokens
-// they had. The time is on the plugin's account: who answers with much text is served later.
-func (o *operation) countItems(ctx context.Context, items []*pipeline.Item, before []int) error {
-	texts := make([]string, len(items))
-	for i, it := range items {
-		texts[i] = it.Content
-	}
-	began := clock()
-	counts, err := o.plugin.host.countTokens(ctx, texts...)
-	o.plugin.account.Charge(clock() - began)
-	if err != nil {
-		var late *fault
-		switch {
-		case errors.As(context.Cause(ctx), &late):
-			return late
-		case ctx.Err() != nil:
-			return contextFault(ctx)
-		}
-		return &fault{code: abi.ReasonInvalidOutput, err: err}
-	}
-	added := 0
-	for i, it := range items {
-		it.TokenCount = counts[i]
-		added += max(0, counts[i]-before[i])
-	}
-	if added > o.grant.tokens {
-		return faultf(abi.ReasonOutputTooLarge, "adds %d tokens, allowed %d", added, o.grant.tokens)
-	}
-	return nil
+	return o.module.Plugin + ":" + key
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // What a function of a foreign module is sent, see [FunctionOptions].
@@ -35,11 +35,11 @@ const (
 	OutputChanges = "changes"
 )
 
-// FunctionOptions say how a function of a foreign module takes its place in a
-// build. Settings are sent as they are with InputRequest. Reads are the columns
-// that items have there; empty: text.
+// FunctionOptions say how a function of a foreign module is called in the place of an
+// operation. Settings are sent as they are with InputRequest. Reads are the columns that
+// items have there; empty: text. TopK is the most items it adds.
 type FunctionOptions struct {
-	StepOptions
+	OperationOptions
 	// Input is InputQuery (also when empty), InputText or InputRequest.
 	Input string
 	// Output is OutputText (also when empty), OutputItems or OutputChanges;
@@ -47,51 +47,46 @@ type FunctionOptions struct {
 	Output string
 }
 
-// FunctionStep returns a step of a build that calls a function of a foreign
-// module. What its answer may do is what a plugin may do that processes items:
-// the operator's configuration stands for a manifest. A status other than 0, or
-// a message, is an error. Errors wrap ErrNoOperation, ErrNoExport or ErrConfig.
-// The step is safe for concurrent use.
-func (p *Plugin) FunctionStep(function string, o FunctionOptions) (pipeline.Step, error) {
-	s, err := p.functionStep(function, o)
+// foreignCall says what a function of a foreign module is sent, and what its output means.
+type foreignCall struct{ input, output string }
+
+// Function makes a function of a foreign module ready to be called by [Operation.Changes].
+// What its answer may do is what a plugin may do that processes items: the options stand
+// for a manifest. A status other than 0, or a message, is an error. Errors wrap
+// ErrNoOperation, ErrNoExport or ErrConfig.
+func (p *Plugin) Function(function string, o FunctionOptions) (*Operation, error) {
+	out, err := p.prepareFunction(function, o)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: function %q: %w", p.name, function, err)
 	}
-	return s, nil
+	return out, nil
 }
 
-func (p *Plugin) functionStep(function string, o FunctionOptions) (*functionStep, error) {
-	s := &functionStep{input: o.Input, output: o.Output}
-	if s.input == "" {
-		s.input = InputQuery
-	}
-	if s.output == "" {
-		s.output = OutputText
-	}
+func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation, error) {
+	how := &foreignCall{input: cmp.Or(o.Input, InputQuery), output: cmp.Or(o.Output, OutputText)}
 	if err := CheckFunction(p.spec, function, o.Input, o.Output); err != nil {
 		return nil, err
 	}
-	if len(o.Settings) > 0 && s.input != InputRequest {
+	if len(o.Settings) > 0 && how.input != InputRequest {
 		return nil, fmt.Errorf("settings: %w (they are sent with input: %s only)", ErrConfig, InputRequest)
 	}
 	reads := abi.ColumnSet(0).With(abi.ColumnText)
 	if len(o.Reads) > 0 {
 		reads = abi.AllColumns // which setReads narrows
 	}
-	writes, err := abi.ChangesOf(functionWrites(s.input, s.output))
+	writes, err := abi.ChangesOf(functionWrites(how.input, how.output))
 	if err != nil {
 		return nil, err
 	}
-	out := &operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), step: o.Step, reads: reads,
+	out := &Operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), step: o.Step, reads: reads, changes: true, foreign: how,
 		spec: OperationSpec{Operation: abi.OpProcess, Lanes: []string{LaneJSON}, Reads: reads, Writes: writes}}
-	for _, f := range []func(StepOptions) error{out.setReads, out.setOpenSettings, out.setTimeout, out.setScope, out.setGrant} {
-		if err := f(o.StepOptions); err != nil {
+	for _, f := range []func(OperationOptions) error{out.setReads, out.setOpenSettings, out.setTimeout, out.setGrant} {
+		if err := f(o.OperationOptions); err != nil {
 			return nil, err
 		}
 	}
-	out.topK = pick(max(0, o.TopK), pipeline.DefaultTopK)
-	s.o = out
-	return s, nil
+	out.topK = pick(max(0, o.TopK), DefaultTopK)
+	return out, nil
 }
 
 // CheckFunction refuses a step that calls a function in a way it cannot be
@@ -114,59 +109,48 @@ func CheckFunction(spec *Spec, function, input, output string) error {
 	return nil
 }
 
-// functionStep calls a function of a foreign module.
-type functionStep struct {
-	o             *operation
-	input, output string
-}
-
-// Isolated implements pipeline.Isolated: a guest only ever gets copies.
-func (s *functionStep) Isolated() {}
-
-// Run implements pipeline.Step.
-func (s *functionStep) Run(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
-	v := visible(items, s.o.scope)
-	var r receipt
-	defer r.done(s.o.plugin)
-	c, err := s.changes(ctx, &r, q, v, items)
+// foreignChanges calls the function and makes changes of what it returns, which are checked.
+func (o *Operation) foreignChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
+	c, err := o.callForeign(ctx, &a.receipt, rows, env)
 	if err != nil || c == nil {
-		return items, err
+		return err
 	}
-	if len(c.Items) > s.o.topK {
-		c.Items = c.Items[:s.o.topK]
+	if len(c.Items) > o.topK {
+		c.Items = c.Items[:o.topK]
 	}
-	if err := s.o.check(c, v.Len()); err != nil {
-		return nil, s.o.refuse(err)
+	if err := o.grant.check(c, count(rows)); err != nil {
+		return o.refuse(err)
 	}
-	ctx, cancel := r.context(ctx)
-	defer cancel()
-	return s.o.apply(ctx, v, c, 0)
+	a.Changes = c
+	return nil
 }
 
-// changes calls the function and makes changes of what it returns.
-func (s *functionStep) changes(ctx context.Context, r *receipt, q *pipeline.Query, v *rowView, items []pipeline.Item) (*abi.Changes, error) {
-	input := []byte(q.Text)
-	switch s.input {
+func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
+	var input []byte
+	switch o.foreign.input {
 	case InputText:
-		return s.texts(ctx, r, v)
+		return o.texts(ctx, r, rows)
 	case InputRequest:
 		var err error
-		env := abi.Envelope{Query: abiQuery(q), TopK: s.o.topK, TokensLeft: tokensLeft(ctx, items), Settings: s.o.settings}
-		if input, err = abi.AppendItemsRequest(nil, v, s.o.reads, &env); err != nil {
-			return nil, s.o.refuse(&fault{code: abi.ReasonInputTooLarge, err: err})
+		if input, err = abi.AppendItemsRequest(nil, rows, o.reads, env); err != nil {
+			return nil, o.refuse(&fault{code: abi.ReasonInputTooLarge, err: err})
+		}
+	default:
+		if env.Query != nil {
+			input = []byte(env.Query.Text)
 		}
 	}
 	c := &abi.Changes{}
-	answered, err := s.call(ctx, r, input, func(in *instance, out []byte) error {
-		switch s.output {
+	answered, err := o.callFunction(ctx, o.timeout, r, input, func(in *instance, out []byte) error {
+		switch o.foreign.output {
 		case OutputText:
 			text, err := in.textOf(out, "the output")
 			c.Items = []abi.NewItem{{Content: text}}
 			return err
 		case OutputItems:
-			return c.DecodeItemsWithin(out, s.o.bounds(in, v.Len()))
+			return c.DecodeItemsWithin(out, o.bounds(in, count(rows)))
 		}
-		return c.DecodeJSONWithin(out, s.o.bounds(in, v.Len()))
+		return c.DecodeJSONWithin(out, o.bounds(in, count(rows)))
 	})
 	if err != nil || !answered {
 		return nil, err
@@ -176,16 +160,16 @@ func (s *functionStep) changes(ctx context.Context, r *receipt, q *pipeline.Quer
 
 // texts calls the function once per item. What it answers to all of them is one output,
 // and all calls together have the time of one.
-func (s *functionStep) texts(ctx context.Context, r *receipt, v *rowView) (*abi.Changes, error) {
+func (o *Operation) texts(ctx context.Context, r *receipt, rows abi.Rows) (*abi.Changes, error) {
 	c := &abi.Changes{}
-	left := s.o.plugin.limits.Output
+	left := o.plugin.limits.Output
 	began := clock()
-	within, cancel := context.WithTimeout(ctx, s.o.timeout) // for the waits between calls
+	within, cancel := context.WithTimeout(ctx, o.timeout) // for the waits between calls
 	defer cancel()
-	for row := range v.Len() {
-		text := v.Text(row)
+	for row := range count(rows) {
+		text := rows.Text(row)
 		changed := text
-		_, err := s.callWithin(within, s.o.timeout-(clock()-began), r, []byte(text), func(in *instance, out []byte) (err error) {
+		_, err := o.callFunction(within, o.timeout-(clock()-began), r, []byte(text), func(in *instance, out []byte) (err error) {
 			if left -= int64(len(out)); left < 0 {
 				return faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, in.plugin.limits.Output)
 			}
@@ -195,9 +179,9 @@ func (s *functionStep) texts(ctx context.Context, r *receipt, v *rowView) (*abi.
 			return err
 		})
 		switch {
-		case err != nil && ctx.Err() == nil && clock()-began >= s.o.timeout:
-			return nil, s.o.refuse(&fault{code: abi.ReasonTimeout, remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
-				err: as(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, v.Len(), s.o.timeout))})
+		case err != nil && ctx.Err() == nil && clock()-began >= o.timeout:
+			return nil, o.refuse(&fault{code: abi.ReasonTimeout, remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
+				err: as(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, rows.Len(), o.timeout))})
 		case err != nil:
 			return nil, err
 		}
@@ -211,16 +195,12 @@ func (s *functionStep) texts(ctx context.Context, r *receipt, v *rowView) (*abi.
 	return c, nil
 }
 
-// call calls the function with one input and has its output read, unless it is empty.
-func (s *functionStep) call(ctx context.Context, r *receipt, input []byte, read func(in *instance, out []byte) error) (answered bool, err error) {
-	return s.callWithin(ctx, s.o.timeout, r, input, read)
-}
-
-// callWithin is call within a time of its own.
-func (s *functionStep) callWithin(ctx context.Context, timeout time.Duration, r *receipt, input []byte, read func(in *instance, out []byte) error) (answered bool, err error) {
-	err = s.o.callWithin(ctx, max(0, timeout), r, func(in *instance) error {
-		status, out, err := in.enterDocument(string(s.o.name), input)
-		if err == nil && status != abi.StatusDone && !strings.HasPrefix(string(s.o.name), "anchor_") {
+// callFunction calls the function with one input, within a time of its own, and has its
+// output read, unless it is empty.
+func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *receipt, input []byte, read func(in *instance, out []byte) error) (answered bool, err error) {
+	err = o.callWithin(ctx, max(0, timeout), r, func(in *instance) error {
+		status, out, err := in.enterDocument(string(o.name), input)
+		if err == nil && status != abi.StatusDone && !strings.HasPrefix(string(o.name), "anchor_") {
 			err = faultf(abi.ReasonGuestError, "status %d without a message", status)
 		}
 		if answered = err == nil && len(out) > 0; answered {
@@ -249,7 +229,7 @@ func (in *instance) textOf(out []byte, what string) (string, error) {
 }
 
 // setOpenSettings takes the settings as they are: a foreign module has no schema.
-func (o *operation) setOpenSettings(opts StepOptions) error {
+func (o *Operation) setOpenSettings(opts OperationOptions) error {
 	if len(opts.Settings) == 0 {
 		return nil
 	}

@@ -1,9 +1,8 @@
-package host
+package steps
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,23 +10,42 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// testOperation is an operation without a guest.
-func testOperation(op abi.Operation) *operation {
-	h := &Host{tokens: tokenizer{given: pipeline.WordTokenizer()}}
-	p := &Plugin{host: h, name: "p", log: slog.New(slog.DiscardHandler), limits: builtinLimits(), spec: &Spec{},
-		account: fairness.NewQueue(clock, func() int { return 1 }).NewAccount()}
-	o := &operation{plugin: p, op: op, scope: defaultScope(op)}
+// wordsOf counts as the tests' host does.
+func wordsOf(text string) int { return len(strings.Fields(text)) }
+
+// answered is the answer that a host makes of changes to rows.
+func answered(c *abi.Changes, v *rowView) *host.Answer {
+	a := &host.Answer{Changes: c}
+	if c == nil {
+		return a
+	}
+	for i := range c.Edits {
+		n := 0
+		if e := &c.Edits[i]; e.Content != nil && *e.Content != v.Text(int(e.Row)) {
+			n = wordsOf(*e.Content)
+		}
+		a.Tokens = append(a.Tokens, n)
+	}
+	for i := range c.Items {
+		it := &c.Items[i]
+		it.Source = cmp.Or(it.Source, "retrieval")
+		it.Priority = cmp.Or(it.Priority, abi.DefaultPriority(it.Source))
+		a.Tokens = append(a.Tokens, wordsOf(it.Content))
+	}
+	return a
+}
+
+// testGrant allows all changes, and few new items.
+func testGrant() abi.Grant {
 	all, err := abi.ChangesOf(abi.AllChanges)
 	if err != nil {
 		panic(err)
 	}
-	o.grant = grant{source: pipeline.SourceRetrieval, tokens: 100,
-		Grant: abi.Grant{Writes: all, MaxItems: 10, MaxPriority: 10, Sources: []string{"retrieval"}}}
-	return o
+	return abi.Grant{Writes: all, MaxItems: 10, MaxPriority: 10, Sources: []string{"retrieval"}}
 }
 
 // mixed is a list with items in and out of the scope of a filter.
@@ -99,20 +117,15 @@ func TestApply(t *testing.T) {
 		{"rerank that only keeps cuts to top_k", abi.OpRerank, &abi.Changes{Keep: []uint32{1, 2}}, 1, "sys 1, b 0.2, mem 0.5, turn 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := testOperation(tc.op)
-			o.scope = defaultScope(abi.OpFilter)
+			o := &operation{module: pipeline.ModuleInfo{Plugin: "p"}, op: tc.op}
 			items := mixed()
-			v := visible(items, o.scope)
+			v := visible(items, defaultScope(abi.OpFilter))
 			if tc.changes != nil {
-				if err := o.check(tc.changes, v.Len()); err != nil {
+				if err := tc.changes.Check(v.Len(), testGrant()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			out, err := o.apply(t.Context(), v, tc.changes, tc.topK)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := show(out); got != tc.want {
+			if got := show(o.apply(v, answered(tc.changes, v), tc.topK)); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 			if !reflect.DeepEqual(items, mixed()) {
@@ -122,62 +135,9 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyRefuses(t *testing.T) {
-	for _, tc := range []struct {
-		name    string
-		changes *abi.Changes
-		prepare func(*operation)
-		reason  abi.Reason
-		want    string
-	}{
-		{"priority above the ceiling", &abi.Changes{Edits: []abi.Edit{{Row: 0, Priority: number(6)}}}, nil, abi.ReasonDenied,
-			"edits[0]: row 0: priority 6 is not granted (the step may state at most 5)"},
-		{"priority above the manifest's wish", &abi.Changes{Items: []abi.NewItem{{Content: "x", Priority: 4}}},
-			func(o *operation) { o.grant.wish = 3 }, abi.ReasonDenied, "items[0]: priority 4 is not granted (the step may state at most 3)"},
-		{"too many tokens in new items", &abi.Changes{Items: []abi.NewItem{{Content: strings.Repeat("w ", 101)}}}, nil, abi.ReasonOutputTooLarge,
-			"adds 101 tokens, allowed 100"},
-		{"too many tokens in edits", &abi.Changes{Edits: []abi.Edit{{Row: 0, Content: text(strings.Repeat("w ", 103))}}}, nil, abi.ReasonOutputTooLarge,
-			"adds 101 tokens, allowed 100"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			o := testOperation(abi.OpProcess)
-			if tc.prepare != nil {
-				tc.prepare(o)
-			}
-			items := mixed()
-			v := visible(items, defaultScope(abi.OpFilter))
-			out, err := o.apply(t.Context(), v, tc.changes, 0)
-			var perr *PluginError
-			if out != nil || !errors.As(err, &perr) || perr.Code != tc.reason || perr.Err.Error() != tc.want {
-				t.Errorf("items %v, error %v (want %s: %s)", out, err, tc.reason, tc.want)
-			}
-			if !reflect.DeepEqual(items, mixed()) {
-				t.Error("the items from before have changed")
-			}
-		})
-	}
-	o := testOperation(abi.OpProcess)
-	o.grant.MaxItems = 1
-	err := o.check(&abi.Changes{Items: []abi.NewItem{{Content: "x"}, {Content: "y"}}}, 0)
-	var f *fault
-	if !errors.As(err, &f) || f.code != abi.ReasonOutputTooLarge {
-		t.Errorf("two items where one is allowed: %v", err)
-	}
-}
-
-// A priority may be lowered from above the ceiling, or left there.
-func TestApplyLowersPriority(t *testing.T) {
-	o := testOperation(abi.OpProcess)
-	items := mixed()
-	items[1].Priority = 9
-	out, err := o.apply(t.Context(), visible(items, o.scope), &abi.Changes{Edits: []abi.Edit{{Row: 0, Priority: number(8)}}}, 0)
-	if err != nil || out[1].Priority != 8 {
-		t.Errorf("priority %d, error %v", out[1].Priority, err)
-	}
-}
-
 // FuzzApply: whatever a guest answers, the result is a list of valid items in
-// which those outside the scope are as before, or an error.
+// which those outside the scope are as before, or an error of
+// the check.
 func FuzzApply(f *testing.F) {
 	for _, c := range []*abi.Changes{
 		{Keep: []uint32{0, 2}}, {Order: []uint32{2, 1, 0}}, {Scores: []abi.RowScore{{Row: 1, Score: 0.5}}},
@@ -207,21 +167,16 @@ func FuzzApply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		o := testOperation(ops[int(which/2)%len(ops)])
+		o := &operation{module: pipeline.ModuleInfo{Plugin: "p"}, op: ops[int(which/2)%len(ops)]}
+		o.scope = defaultScope(o.op)
 		items := mixed()
 		v := visible(items, o.scope)
-		if o.check(c, v.Len()) != nil {
+		if c.Check(v.Len(), testGrant()) != nil {
 			return
 		}
-		out, err := o.apply(t.Context(), v, c, 2)
+		out := o.apply(v, answered(c, v), 2)
 		if !reflect.DeepEqual(items, mixed()) {
 			t.Fatal("the items from before have changed")
-		}
-		if err != nil {
-			if out != nil {
-				t.Fatal("items and an error")
-			}
-			return
 		}
 		checkApplied(t, o, items, out)
 	})

@@ -1,0 +1,177 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// grant is what the answers of an operation may add and change.
+type grant struct {
+	abi.Grant
+	// source is what new items without one get.
+	source string
+	// ceiling is the highest priority the operator grants, 0 for the default of
+	// the item's source; wish is the highest the manifest asks for, 0 for any.
+	ceiling, wish int
+	tokens        int
+}
+
+// newGrant is what an operation with such writes is granted. A source is stated, or empty.
+func newGrant(op abi.Operation, spec *OperationSpec, source string, ceiling int, l *Limits) grant {
+	g := grant{
+		source: source, ceiling: ceiling, wish: spec.MaxPriority, tokens: l.Tokens,
+		// Which priority is allowed depends on the item: settleItems and checkEdits see to it.
+		Grant: abi.Grant{Writes: spec.Writes, MaxItems: l.Items, MaxPriority: abi.MaxPriority, Decoded: true},
+	}
+	switch {
+	case source != "":
+		g.Sources = []string{source}
+	case op == abi.OpMemory:
+		g.Sources = []string{"memory", "conversation"}
+	default:
+		g.Sources = []string{"retrieval"}
+	}
+	g.source = g.Sources[0]
+	return g
+}
+
+// highest is the highest priority that an item of a source may be given.
+func (g *grant) highest(source string) int {
+	p := g.ceiling
+	if p == 0 {
+		p = abi.DefaultPriority(source)
+	}
+	if g.wish > 0 {
+		p = min(p, g.wish)
+	}
+	return p
+}
+
+// check holds a change set to the number of rows it is about and to the grant.
+func (g *grant) check(c *abi.Changes, rows int) error {
+	if n := len(c.Items); n > g.MaxItems && g.Writes.Has(abi.ChangeItems) {
+		return faultf(abi.ReasonOutputTooLarge, "adds %d items, allowed %d", n, g.MaxItems)
+	}
+	err := c.Check(rows, g.Grant)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, abi.ErrNotGranted):
+		return &fault{code: abi.ReasonDenied, err: err}
+	}
+	return &fault{code: abi.ReasonInvalidOutput, err: err}
+}
+
+// checkEdits holds the priorities of edits to the grant. A row may keep what it has.
+func (g *grant) checkEdits(edits []abi.Edit, rows abi.Rows) error {
+	for i := range edits {
+		e := &edits[i]
+		if e.Priority == nil {
+			continue
+		}
+		row := int(e.Row)
+		if highest := max(g.highest(rows.Source(row)), rows.Priority(row)); *e.Priority > highest {
+			return faultf(abi.ReasonDenied, "edits[%d]: row %d: priority %d is not granted (the step may state at most %d)",
+				i, row, *e.Priority, highest)
+		}
+	}
+	return nil
+}
+
+// settleItems holds the priorities of new items to the grant, and states source and priority
+// where the guest did not.
+func (g *grant) settleItems(items []abi.NewItem) error {
+	for i := range items {
+		it := &items[i]
+		if it.Source == "" {
+			it.Source = g.source
+		}
+		highest := g.highest(it.Source)
+		if it.Priority > highest {
+			return faultf(abi.ReasonDenied, "items[%d]: priority %d is not granted (the step may state at most %d)", i, it.Priority, highest)
+		}
+		it.Priority = pick(it.Priority, min(abi.DefaultPriority(it.Source), highest))
+	}
+	return nil
+}
+
+// newTexts are the texts that changes bring, of edits first, with the tokens that the rows
+// had and the place of each in [Answer.Tokens].
+type newTexts struct {
+	texts  []string
+	before []int
+	at     []int
+}
+
+// textsOf lists the texts that changes to rows bring.
+func textsOf(c *abi.Changes, rows abi.Rows) *newTexts {
+	n := &newTexts{}
+	for i := range c.Edits {
+		e := &c.Edits[i]
+		if row := int(e.Row); e.Content != nil && *e.Content != rows.Text(row) {
+			n.add(*e.Content, rows.TokenCount(row), i)
+		}
+	}
+	n.texts = slices.Grow(n.texts, len(c.Items))
+	for i := range c.Items {
+		n.add(c.Items[i].Content, 0, len(c.Edits)+i)
+	}
+	return n
+}
+
+func (n *newTexts) add(text string, before, at int) {
+	n.texts, n.before, n.at = append(n.texts, text), append(n.before, before), append(n.at, at)
+}
+
+// allow holds the parts of checked changes to the grant that depend on the item, and counts
+// the tokens of new texts, within the time that the call has left.
+func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
+	c := a.Changes
+	if len(c.Edits)+len(c.Items) == 0 {
+		return nil
+	}
+	if err := o.grant.checkEdits(c.Edits, rows); err != nil {
+		return err
+	}
+	if err := o.grant.settleItems(c.Items); err != nil {
+		return err
+	}
+	a.Tokens = make([]int, len(c.Edits)+len(c.Items))
+	n := textsOf(c, rows)
+	if len(n.texts) == 0 {
+		return nil
+	}
+	ctx, cancel := a.receipt.context(ctx)
+	defer cancel()
+	return o.count(ctx, n, a.Tokens)
+}
+
+// count counts the tokens of new texts, and refuses too many. The time is on the plugin's
+// account: who answers with much text is served later.
+func (o *Operation) count(ctx context.Context, n *newTexts, tokens []int) error {
+	began := clock()
+	counts, err := o.plugin.host.countTokens(ctx, n.texts...)
+	o.plugin.account.Charge(clock() - began)
+	if err != nil {
+		var late *fault
+		switch {
+		case errors.As(context.Cause(ctx), &late):
+			return late
+		case ctx.Err() != nil:
+			return contextFault(ctx)
+		}
+		return &fault{code: abi.ReasonInvalidOutput, err: err}
+	}
+	added := 0
+	for i, count := range counts {
+		tokens[n.at[i]] = count
+		added += max(0, count-n.before[i])
+	}
+	if added > o.grant.tokens {
+		return faultf(abi.ReasonOutputTooLarge, "adds %d tokens, allowed %d", added, o.grant.tokens)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package steps
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Provider returns the operation provide as a pipeline.ContextProvider,
+// with estimate_tokens if the plugin has it.
+func Provider(p *host.Plugin, o Options) (pipeline.ContextProvider, error) {
+	op, err := prepare(p, abi.OpProvide, o)
+	if err != nil {
+		return nil, err
+	}
+	spec, _ := p.Spec().Operation(abi.OpProvide)
+	c := &contextProvider{o: op, priority: cmp.Or(o.Priority, spec.Defaults.Priority)}
+	if _, ok := p.Spec().Operation(abi.OpEstimateTokens); ok {
+		if c.estimate, err = prepare(p, abi.OpEstimateTokens, Options{Step: o.Step, Timeout: o.Timeout}); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+type contextProvider struct {
+	o, estimate *operation
+	priority    int
+}
+
+func (c *contextProvider) Isolated() {}
+
+// Name is the name of the step, or of the plugin.
+func (c *contextProvider) Name() string {
+	if c.o.step != "" {
+		return c.o.step
+	}
+	return c.o.module.Plugin
+}
+
+func (c *contextProvider) Priority() int { return c.priority }
+
+// EstimateTokens is 0 for a plugin that does not estimate.
+func (c *contextProvider) EstimateTokens(ctx context.Context, s *pipeline.AgentState) (int, error) {
+	if c.estimate == nil {
+		return 0, nil
+	}
+	var reply abi.EstimateReply
+	request := provideRequest(s, s.Messages, pipeline.ProviderBudget{}, c.estimate.Settings())
+	if _, err := c.estimate.Ask(ctx, request, &reply); err != nil {
+		return 0, err
+	}
+	return reply.Tokens, nil
+}
+
+// Apply changes the messages, and the parts of the state the guest names.
+func (c *contextProvider) Apply(ctx context.Context, s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) ([]pipeline.Message, error) {
+	var reply abi.ProvideReply
+	changed, err := c.o.Ask(ctx, provideRequest(s, msgs, b, c.o.Settings()), &reply)
+	if err != nil || !changed {
+		return nil, err
+	}
+	if st := reply.State; st != nil {
+		if st.Observations != nil {
+			s.Observations = st.Observations
+		}
+		if st.Reflection != "" {
+			s.Reflection = st.Reflection
+		}
+		if st.Data != nil {
+			s.Data = st.Data
+		}
+	}
+	return pipelineMessages(reply.Messages), nil
+}
+
+// pipelineMessages are the messages of a guest; nil is no change.
+func pipelineMessages(in []abi.Message) []pipeline.Message {
+	if in == nil {
+		return nil
+	}
+	out := make([]pipeline.Message, len(in))
+	for i, m := range in {
+		out[i] = pipeline.Message{Role: pipeline.Role(m.Role), Content: m.Content, Name: m.Name, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+	}
+	return out
+}
+
+func provideRequest(s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget, settings json.RawMessage) abi.ProvideRequest {
+	return abi.ProvideRequest{
+		State: abi.AgentState{RunID: s.RunID, Messages: abiMessages(s.Messages), Observations: s.Observations,
+			Reflection: s.Reflection, Data: s.Data},
+		Messages: abiMessages(msgs),
+		Budget:   abi.ProviderBudget{MaxTokens: b.MaxTokens, MaxMessages: b.MaxMessages, Phase: string(b.Phase)},
+		Settings: settings,
+	}
+}
+
+func abiMessages(msgs []pipeline.Message) []abi.Message {
+	out := make([]abi.Message, len(msgs))
+	for i, m := range msgs {
+		out[i] = abi.Message{Role: string(m.Role), Content: m.Content, Name: m.Name, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+	}
+	return out
+}
