@@ -319,7 +319,11 @@ func TestGoodCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := load(t, h, name, host.PluginConfig{})
-			cfg := pipeline.Config{Steps: []pipeline.StepConfig{docs("one", "two"), stepOf(t, p, p.Spec().Operations[0].Operation, nil)}}
+			step, err := steps.New(p, p.Spec().Operations[0].Operation, steps.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := pipeline.Config{Steps: []pipeline.StepConfig{docs("one", "two"), {Name: name, Step: step}}}
 			if got := window(t, build(t, cfg, "q")); got != want {
 				t.Errorf("window:\n%swant:\n%s", got, want)
 			}

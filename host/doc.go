@@ -1,11 +1,13 @@
 // Package host runs plugins: it loads, checks, meters, pools and calls
-// WebAssembly guests and turns their operations into the interfaces of package
-// pipeline. It is the only package that knows wazero.
+// WebAssembly guests. It is the only package that knows wazero, and it knows nothing of
+// pipelines: a call is about rows and documents of package abi. Package host/steps makes
+// steps of a build of it.
 //
 //	h, err := host.New(ctx, host.Config{})
 //	entries, err := host.ReadDir("plugins")           // nothing has run yet
 //	p, err := h.Load(ctx, entries[0].Spec, host.PluginConfig{})
-//	step, err := p.Step(abi.OpFilter, host.StepOptions{})
+//	filter, err := p.Operation(abi.OpFilter, host.OperationOptions{})
+//	answer, err := filter.Changes(ctx, rows, &abi.Envelope{})
 //	defer h.Close(ctx)
 //
 // # The life of a plugin
@@ -23,9 +25,10 @@
 //  4. Start. An instance is made: start section, _initialize, the plugin's
 //     init. All of it is metered and bounded by the limits of init. Its state
 //     becomes the image, from which further instances start.
-//  5. Call. A step takes an instance from the plugin's pool, sends the columns
+//  5. Call. An [Operation] takes an instance from the plugin's pool, sends the columns
 //     the manifest reads and receives changes, never items. The changes are
-//     checked as a whole, then applied to a copy.
+//     checked as a whole, and the tokens of what they add are counted. The caller
+//     applies them to a copy.
 //  6. Return. The instance goes back to the pool and is put back to the image
 //     before it serves again. Where that is not possible, after an exit or many
 //     calls, or when its memory has grown too much, it is closed and another
@@ -118,7 +121,7 @@ package host
 //	compiling              runtime, module, move, circles, shell, codecache, codenote, prune, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange
-//	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo
+//	as the contract has it operation, grant, reply, foreigncall
 //	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses

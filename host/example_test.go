@@ -10,14 +10,13 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// A plugin as one step of a build.
+// An operation of a plugin, called as the contract has it. For a step of a build see package
+// host/steps.
 func Example() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer()})
+	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -30,27 +29,21 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	step, err := steps.New(plugin, abi.OpRetrieve, steps.Options{Step: "docs", TopK: 5})
+	retrieve, err := plugin.Operation(abi.OpRetrieve, host.OperationOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := pipeline.New(pipeline.Config{
-		Tokenizer: pipeline.WordTokenizer(),
-		Steps:     []pipeline.StepConfig{{Name: "docs", Step: step}},
-	})
+	answer, err := retrieve.Changes(ctx, nil, &abi.Envelope{Query: &abi.Query{Text: "anything"}, TopK: 5})
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := p.Build(ctx, pipeline.Query{Text: "anything"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, it := range result.Window.Items {
-		fmt.Println(it.ID, it.Content, it.Score)
+	defer answer.Release()
+	for i, it := range answer.Changes.Items {
+		fmt.Println(it.Content, it.Source, it.Score, it.Priority, answer.Tokens[i])
 	}
 	// Output:
-	// docs:a7937b64b8caa58f first 0.9
-	// docs:16367aacb67a4a01 second 0.4
+	// first retrieval 0.9 5 1
+	// second retrieval 0.4 5 1
 }
 
 // ReadDir reports on every plugin of a directory without running any.
@@ -114,11 +107,11 @@ func ExamplePluginError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	filter, err := steps.Filter(plugin, steps.Options{})
+	filter, err := plugin.Operation(abi.OpFilter, host.OperationOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = filter.Filter(ctx, &pipeline.Query{Text: "q"}, nil)
+	_, err = filter.Changes(ctx, nil, &abi.Envelope{})
 	var perr *host.PluginError
 	if errors.As(err, &perr) && perr.Code == abi.ReasonDenied {
 		fmt.Println(perr)

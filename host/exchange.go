@@ -28,7 +28,7 @@ type Exchange struct {
 
 // Exchange calls an operation in one lane with a request as it is, a document
 // in LaneJSON and a batch in LaneBatch, and returns the answer as it is. It is
-// for tools that test or measure plugins: a build uses [Plugin.Step]. Errors
+// for tools that test or measure plugins: others use [Plugin.Operation]. Errors
 // wrap ErrNoOperation or ErrConfig, or are a *PluginError.
 func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, request []byte) (*Exchange, error) {
 	spec, ok := p.spec.Operation(op)

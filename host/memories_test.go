@@ -10,7 +10,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
 )
 
 var bothEngines = []string{host.EngineCompiler, host.EngineInterpreter}
@@ -68,11 +67,22 @@ func TestLimitsWithoutMemory(t *testing.T) {
 	}
 }
 
-// A step calls it, too.
-func TestStepWithoutMemory(t *testing.T) {
+// It is called for each of several rows, too, and says nothing of one that stays as it is.
+func TestFunctionWithoutMemory(t *testing.T) {
 	p := load(t, newHost(t, host.Config{}), "foreign-no-memory", host.PluginConfig{State: host.StateReset, WASI: true})
-	if got, _, err := callStep(t, p, "upper", steps.FunctionOptions{Input: host.InputText}); err != nil || got != "stay|ONE TWO|THREE" {
-		t.Errorf("%s, error %v", got, err)
+	upper, err := p.Function("upper", host.FunctionOptions{Input: host.InputText})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := abi.ItemRows{{Content: "one two", TokenCount: 2}, {Content: "THREE"}}
+	answer, err := upper.Changes(t.Context(), rows, &abi.Envelope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Release()
+	edits := answer.Changes.Edits
+	if len(edits) != 1 || edits[0].Row != 0 || *edits[0].Content != "ONE TWO" || answer.Tokens[0] != 2 {
+		t.Errorf("edits %+v, tokens %v", edits, answer.Tokens)
 	}
 }
 

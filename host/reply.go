@@ -42,11 +42,13 @@ func (o *Operation) checkFormat(changed bool, r *abi.FormatReply) error {
 	if !changed || len(r.Output) == 0 {
 		return o.invalid("no output (a formatter has no default to leave things at)")
 	}
-	if t := r.FormatType; len(t) > maxFormatType || oneLine(t) != t {
+	if t := r.FormatType; !validFormatType(t) {
 		return o.invalid("format_type %q (want at most %d bytes without control characters)", oneLine(clip(t, maxFormatType)), maxFormatType)
 	}
 	return nil
 }
+
+func validFormatType(t string) bool { return len(t) <= maxFormatType && oneLine(t) == t }
 
 func (o *Operation) checkCounts(counts []int, texts int) error {
 	if len(counts) != texts {

@@ -100,7 +100,7 @@ func buildHelper(t *testing.T, language string) *host.Spec {
 // run runs the process step of the helper.
 func (h *helper) run(t *testing.T, settings map[string]any, items ...pipeline.Item) ([]pipeline.Item, error) {
 	t.Helper()
-	step, err := steps.New(h, abi.OpProcess, steps.Options{Step: "s", Settings: settings, MaxPriority: 9})
+	step, err := steps.New(h.Plugin, abi.OpProcess, steps.Options{Step: "s", Settings: settings, MaxPriority: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestHelpersServeDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := steps.Classifier(h, steps.Options{})
+		c, err := steps.Classifier(h.Plugin, steps.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,9 @@
-package host_test
+package steps_test
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,7 +159,7 @@ func TestTextsShareATimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls = 0
-	_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, benchItems(50))
+	_, err = step.Run(t.Context(), &pipeline.Query{Text: "q"}, slices.Repeat(twoItems(), 25))
 	perr := checkReason(t, err, abi.ReasonTimeout)
 	if calls > 8 || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(perr.Error(), "of 50 items within 200ms") {
 		t.Errorf("%d calls, error %v", calls, err)

@@ -1,0 +1,125 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
+)
+
+// words is a tokenizer.
+type words struct{}
+
+func (words) Name() string { return "words" }
+
+func (words) Count(_ context.Context, texts ...string) ([]int, error) {
+	counts := make([]int, len(texts))
+	for i, text := range texts {
+		counts[i] = len(strings.Fields(text))
+	}
+	return counts, nil
+}
+
+// testOperation is a process without a guest that may do everything.
+func testOperation(source string, ceiling, wish int) *Operation {
+	p := &Plugin{host: &Host{tokens: tokenizer{given: words{}}}, name: "p", log: slog.New(slog.DiscardHandler), spec: &Spec{},
+		account: fairness.NewQueue(clock, func() int { return 1 }).NewAccount()}
+	all, err := abi.ChangesOf(abi.AllChanges)
+	if err != nil {
+		panic(err)
+	}
+	spec := OperationSpec{Writes: all, MaxPriority: wish}
+	return &Operation{plugin: p, op: abi.OpProcess, grant: newGrant(abi.OpProcess, &spec, source, ceiling, &Limits{Items: 2, Tokens: 100})}
+}
+
+var threeRows = abi.ItemRows{
+	{Content: "text a", Source: "retrieval", Priority: 5, TokenCount: 2},
+	{Content: "text b", Source: "tool", Priority: 6, TokenCount: 2},
+	{Content: "text c", Source: "retrieval", Priority: 9, TokenCount: 2},
+}
+
+func number(n int) *int     { return &n }
+func text(s string) *string { return &s }
+
+// settled is what a check and allow make of changes.
+func settled(t *testing.T, o *Operation, c *abi.Changes) (*Answer, error) {
+	if err := o.grant.check(c, threeRows.Len()); err != nil {
+		return nil, err
+	}
+	a := &Answer{Changes: c, plugin: o.plugin}
+	a.receipt.until = clock() + time.Minute
+	return a, o.allow(t.Context(), threeRows, a)
+}
+
+func TestAnswersBeyondTheGrant(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		changes *abi.Changes
+		wish    int
+		reason  abi.Reason
+		want    string
+	}{
+		{"priority above the ceiling", &abi.Changes{Edits: []abi.Edit{{Row: 0, Priority: number(6)}}}, 0, abi.ReasonDenied,
+			"edits[0]: row 0: priority 6 is not granted (the step may state at most 5)"},
+		{"priority above that of the row", &abi.Changes{Edits: []abi.Edit{{Row: 2, Priority: number(10)}}}, 0, abi.ReasonDenied,
+			"edits[0]: row 2: priority 10 is not granted (the step may state at most 9)"},
+		{"priority above the manifest's wish", &abi.Changes{Items: []abi.NewItem{{Content: "x", Priority: 4}}}, 3, abi.ReasonDenied,
+			"items[0]: priority 4 is not granted (the step may state at most 3)"},
+		{"too many items", &abi.Changes{Items: []abi.NewItem{{Content: "x"}, {Content: "y"}, {Content: "z"}}}, 0, abi.ReasonOutputTooLarge,
+			"adds 3 items, allowed 2"},
+		{"too many tokens in new items", &abi.Changes{Items: []abi.NewItem{{Content: strings.Repeat("w ", 101)}}}, 0, abi.ReasonOutputTooLarge,
+			"adds 101 tokens, allowed 100"},
+		{"too many tokens in edits", &abi.Changes{Edits: []abi.Edit{{Row: 0, Content: text(strings.Repeat("w ", 103))}}}, 0, abi.ReasonOutputTooLarge,
+			"adds 101 tokens, allowed 100"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := settled(t, testOperation("", 0, tc.wish), tc.changes)
+			var f *fault
+			if !errors.As(err, &f) || f.code != tc.reason || f.Error() != tc.want {
+				t.Errorf("error %v (want %s: %s)", err, tc.reason, tc.want)
+			}
+		})
+	}
+}
+
+// New items have a source and a priority, and texts that are new are counted, in the order
+// of the edits and then of the items.
+func TestAnswersAreSettled(t *testing.T) {
+	for _, tc := range []struct {
+		source        string
+		ceiling, wish int
+		want          int
+	}{{"", 0, 0, 5}, {"memory", 0, 0, 8}, {"memory", 4, 0, 4}, {"memory", 9, 0, 8}, {"memory", 9, 3, 3}, {"tool", 0, 2, 2}} {
+		a, err := settled(t, testOperation(tc.source, tc.ceiling, tc.wish), &abi.Changes{
+			Edits: []abi.Edit{{Row: 0, Content: text("one two three")}, {Row: 1, Priority: number(2)}, {Row: 1, Content: text("text b")}},
+			Items: []abi.NewItem{{Content: "one two"}, {Content: "one", Priority: 1}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		it, stated := a.Changes.Items[0], a.Changes.Items[1]
+		if it.Source != cmp.Or(tc.source, "retrieval") || it.Priority != tc.want || stated.Priority != 1 {
+			t.Errorf("source %q, ceiling %d, wish %d: new items of %s with the priorities %d and %d, want %d and 1",
+				tc.source, tc.ceiling, tc.wish, it.Source, it.Priority, stated.Priority, tc.want)
+		}
+		if want := []int{3, 0, 0, 2, 1}; !slices.Equal(a.Tokens, want) {
+			t.Errorf("tokens %v, want %v", a.Tokens, want)
+		}
+	}
+}
+
+// A priority may be lowered from above the ceiling, or left there.
+func TestPrioritiesAreLowered(t *testing.T) {
+	for _, priority := range []int{8, 9} {
+		if _, err := settled(t, testOperation("", 0, 0), &abi.Changes{Edits: []abi.Edit{{Row: 2, Priority: number(priority)}}}); err != nil {
+			t.Errorf("priority %d: %v", priority, err)
+		}
+	}
+}
