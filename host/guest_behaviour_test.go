@@ -254,7 +254,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 // between; every good call has its own answer.
 func TestHostHammer(t *testing.T) {
 	h := newHost(t, host.Config{})
-	var steps []pipeline.Step
+	var made []pipeline.Step
 	for _, lane := range lanes {
 		p := loadAllops(t, h, host.PluginConfig{Name: "p-" + lane, Lane: lane, Limits: host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}})
 		good, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})
@@ -265,7 +265,7 @@ func TestHostHammer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps = append(steps, good, bad)
+		made = append(made, good, bad)
 	}
 	var wg sync.WaitGroup
 	for g := range 6 {
@@ -275,12 +275,12 @@ func TestHostHammer(t *testing.T) {
 			query := &pipeline.Query{Text: strings.Repeat("g", g+1)}
 			for i := range 12 {
 				if i%6 == 5 {
-					if _, err := steps[1+g%2*2].Run(t.Context(), query, nil); err == nil {
+					if _, err := made[1+g%2*2].Run(t.Context(), query, nil); err == nil {
 						t.Error("exit passed")
 					}
 					continue
 				}
-				out, err := steps[g%2*2].Run(t.Context(), query, nil)
+				out, err := made[g%2*2].Run(t.Context(), query, nil)
 				if err != nil || len(out) != 1 || out[0].Content != "hello "+query.Text+" 0" {
 					t.Errorf("items %v, error %v", out, err)
 				}
