@@ -1,7 +1,6 @@
 package steps_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -164,10 +163,9 @@ var buildCases = []struct {
 }
 
 func TestOperationsInBuilds(t *testing.T) {
-	h := newHost(t, host.Config{})
 	plugins := map[string]*host.Plugin{}
 	for _, lane := range lanes {
-		plugins[lane] = loadAllops(t, h, host.PluginConfig{Lane: lane})
+		plugins[lane] = loadAllops(t, host.PluginConfig{Lane: lane})
 	}
 	for _, tc := range buildCases {
 		for _, lane := range lanes {
@@ -182,8 +180,7 @@ func TestOperationsInBuilds(t *testing.T) {
 }
 
 func TestFormatterInBuild(t *testing.T) {
-	h := newHost(t, host.Config{})
-	p := loadAllops(t, h, host.PluginConfig{})
+	p := loadAllops(t, host.PluginConfig{})
 	f := must[pipeline.Formatter](t)(steps.Formatter(p, steps.Options{}))
 	r := build(t, pipeline.Config{Formatter: f, Steps: []pipeline.StepConfig{docs("one", "two")}}, "q")
 	if r.Output != "- one\n- two\n" || r.FormatType != "lines" {
@@ -192,24 +189,21 @@ func TestFormatterInBuild(t *testing.T) {
 }
 
 func TestCallbackInBuild(t *testing.T) {
-	var log bytes.Buffer
-	h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	p := loadAllops(t, h, host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1}})
+	p := loadAllops(t, host.PluginConfig{Name: "observer", State: host.StateKeep, Limits: host.Limits{Instances: 1}})
 	cb := must[pipeline.Callback](t)(steps.Callback(p, steps.Options{}))
 	build(t, pipeline.Config{Callbacks: []pipeline.Callback{cb}, Steps: []pipeline.StepConfig{docs("one")}}, "q")
 	for _, want := range []string{
-		`msg="event 1: pipeline_start  0" plugin=allops from=guest`, `msg="event 2: step_start docs 0"`,
+		`msg="event 1: pipeline_start  0" plugin=observer from=guest`, `msg="event 2: step_start docs 0"`,
 		`msg="event 3: step_end docs 1"`, `msg="event 4: pipeline_end  1"`,
 	} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("log lacks %s:\n%s", want, &log)
+		if !strings.Contains(logs.String(), want) {
+			t.Errorf("log lacks %s:\n%s", want, &logs)
 		}
 	}
 }
 
 func TestCompactorAndProvider(t *testing.T) {
-	h := newHost(t, host.Config{})
-	p := loadAllops(t, h, host.PluginConfig{Settings: map[string]any{"greeting": "hi"}})
+	p := loadAllops(t, host.PluginConfig{Settings: map[string]any{"greeting": "hi"}})
 	c := must[pipeline.Compactor](t)(steps.Compactor(p, steps.Options{}))
 	summary, err := c.Compact(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: "x"}}, "before")
 	if err != nil || summary != "before+1 turns" {

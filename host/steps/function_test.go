@@ -37,7 +37,7 @@ func callStep(t *testing.T, p *host.Plugin, function string, o steps.FunctionOpt
 }
 
 func TestFunctionStep(t *testing.T) {
-	p := load(t, newHost(t, host.Config{}), "foreign-step", host.PluginConfig{})
+	p := load(t, shared, "foreign-step", host.PluginConfig{})
 	if p.State() != host.StateKeep {
 		t.Errorf("state %q", p.State())
 	}
@@ -70,7 +70,7 @@ func TestFunctionStep(t *testing.T) {
 // A request has the query, the granted columns of the items of the scope, and
 // the settings.
 func TestFunctionStepRequest(t *testing.T) {
-	p := load(t, newHost(t, host.Config{}), "foreign", host.PluginConfig{})
+	p := load(t, shared, "foreign", host.PluginConfig{})
 	_, out, err := callStep(t, p, "echo", steps.FunctionOptions{Input: "request", Options: steps.Options{
 		Settings: map[string]any{"b": 1, "a": "x"}, Scope: []pipeline.Source{pipeline.SourceRetrieval}, Reads: []string{"id", "score"}, TopK: 3,
 	}})
@@ -82,7 +82,7 @@ func TestFunctionStepRequest(t *testing.T) {
 
 // What a function may not do, and what makes no sense.
 func TestFunctionStepFailures(t *testing.T) {
-	p := load(t, newHost(t, host.Config{}), "foreign-step", host.PluginConfig{})
+	p := load(t, shared, "foreign-step", host.PluginConfig{})
 	for _, tc := range []struct {
 		function, input, output string
 		code                    abi.Reason
@@ -102,7 +102,7 @@ func TestFunctionStepFailures(t *testing.T) {
 			t.Errorf("step %q, error %v\nwant  %s", perr.Step, err, tc.want)
 		}
 	}
-	limited := load(t, newHost(t, host.Config{}), "foreign-step", host.PluginConfig{Limits: host.Limits{Items: 1}})
+	limited := load(t, shared, "foreign-step", host.PluginConfig{Limits: host.Limits{Items: 1}})
 	_, _, err := callStep(t, limited, "items", steps.FunctionOptions{Output: "items"})
 	checkReason(t, err, abi.ReasonOutputTooLarge)
 	texts, _, err := callStep(t, p, "items", steps.FunctionOptions{Output: "items", Options: steps.Options{TopK: 1}})
@@ -120,8 +120,7 @@ func TestFunctionStepFailures(t *testing.T) {
 }
 
 func TestBadFunctionSteps(t *testing.T) {
-	h := newHost(t, host.Config{})
-	foreign, own := load(t, h, "foreign-step", host.PluginConfig{}), load(t, h, "no-change", host.PluginConfig{})
+	foreign, own := load(t, shared, "foreign-step", host.PluginConfig{}), load(t, shared, "no-change", host.PluginConfig{})
 	for _, tc := range []struct {
 		p        *host.Plugin
 		function string
@@ -147,12 +146,16 @@ func TestBadFunctionSteps(t *testing.T) {
 // All items of a step that is called once for each have the time of one call together.
 func TestTextsShareATimeout(t *testing.T) {
 	calls := 0
-	h := newHost(t, host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
+	h, err := host.New(t.Context(), config(host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
 		func(context.Context, []byte) ([]byte, error) {
 			calls++
 			time.Sleep(30 * time.Millisecond)
 			return nil, nil
-		})}})
+		})}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	p := load(t, h, "calls-in-start", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}})
 	step, err := steps.Function(p, "again", steps.FunctionOptions{Input: host.InputText, Options: steps.Options{Timeout: 200 * time.Millisecond}})
 	if err != nil {

@@ -1,11 +1,14 @@
 package steps_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -16,40 +19,84 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// shared is the host of most tests, so that each module is compiled once: a test binary
+// keeps no machine code on disk. logs is what it logs.
+var (
+	shared *host.Host
+	logs   lockedBuffer
+)
 
-// newHost makes a host that counts words and is closed with the test.
-func newHost(t testing.TB, cfg host.Config) *host.Host {
-	t.Helper()
+func TestMain(m *testing.M) {
+	var err error
+	if shared, err = host.New(context.Background(), config(host.Config{Logger: slog.New(slog.NewTextHandler(&logs, nil))})); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := shared.Close(context.Background()); err != nil {
+		panic(err)
+	}
+	if err := goleak.Find(); code == 0 && err != nil {
+		println("leaked:", err.Error())
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// lockedBuffer is a buffer for several writers.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String returns what was written.
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// config is cfg for a host that counts words.
+func config(cfg host.Config) host.Config {
 	cfg.CacheDir, cfg.Tokenizer = host.CacheOff, pipeline.WordTokenizer()
 	cfg.Portable = os.Getenv("ANCHOR_PORTABLE") != ""
 	cfg.DefaultLimits.RestAfter = -1 // plugins fail on purpose
-	h, err := host.New(t.Context(), cfg)
+	return cfg
+}
+
+// fixtures are the entries of testdata/wasm, read once.
+var fixtures = sync.OnceValues(func() ([]host.DirEntry, error) { return host.ReadDir(filepath.Join("..", "..", "testdata", "wasm")) })
+
+// load loads a fixture for the time of a test.
+func load(t testing.TB, h *host.Host, name string, cfg host.PluginConfig) *host.Plugin {
+	t.Helper()
+	entries, err := fixtures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(entries, func(e host.DirEntry) bool { return e.Name == name })
+	if i < 0 || entries[i].Err != nil {
+		t.Fatalf("no usable fixture %q", name)
+	}
+	return loadSpec(t, h, entries[i].Spec, cfg)
+}
+
+func loadSpec(t testing.TB, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *host.Plugin {
+	t.Helper()
+	p, err := h.Load(t.Context(), spec, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := h.Close(context.Background()); err != nil {
+		if err := p.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return h
-}
-
-// load loads a fixture.
-func load(t testing.TB, h *host.Host, name string, cfg host.PluginConfig) *host.Plugin {
-	t.Helper()
-	entries, err := host.ReadDir(filepath.Join("..", "..", "testdata", "wasm", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(entries) != 1 || entries[0].Err != nil {
-		t.Fatalf("%s: %+v", name, entries)
-	}
-	p, err := h.Load(t.Context(), entries[0].Spec, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return p
 }
 
@@ -87,14 +134,18 @@ func allopsSpec(t testing.TB) *host.Spec {
 	return spec
 }
 
-func loadAllops(t testing.TB, h *host.Host, cfg host.PluginConfig) *host.Plugin {
+func loadAllops(t testing.TB, cfg host.PluginConfig) *host.Plugin {
 	t.Helper()
-	p, err := h.Load(t.Context(), allopsSpec(t), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	compiled.Do(func() { // which lasts as long as the host
+		if _, err := shared.Load(t.Context(), allopsSpec(t), host.PluginConfig{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return loadSpec(t, shared, allopsSpec(t), cfg)
 }
+
+// compiled says that the machine code of the guest is there for all tests.
+var compiled sync.Once
 
 func checkReason(t *testing.T, err error, want abi.Reason) *host.PluginError {
 	t.Helper()

@@ -16,8 +16,7 @@ import (
 )
 
 func TestStepOptions(t *testing.T) {
-	h := newHost(t, host.Config{})
-	p := loadAllops(t, h, host.PluginConfig{})
+	p := loadAllops(t, host.PluginConfig{})
 	for _, tc := range []struct {
 		name string
 		op   abi.Operation
@@ -48,7 +47,7 @@ func TestStepOptions(t *testing.T) {
 			}
 		})
 	}
-	foreign := load(t, h, "foreign", host.PluginConfig{})
+	foreign := load(t, shared, "foreign", host.PluginConfig{})
 	if _, err := steps.New(foreign, abi.OpFilter, steps.Options{}); !errors.Is(err, host.ErrNoOperation) || !strings.Contains(err.Error(), "called by name") {
 		t.Errorf("step of a foreign module: error %v", err)
 	}
@@ -57,9 +56,8 @@ func TestStepOptions(t *testing.T) {
 // A guest reads what its manifest and the step name, in both lanes, and nothing
 // else.
 func TestReadsAreNarrowed(t *testing.T) {
-	h := newHost(t, host.Config{})
 	for _, lane := range lanes {
-		p := loadAllops(t, h, host.PluginConfig{Lane: lane})
+		p := loadAllops(t, host.PluginConfig{Lane: lane})
 		for _, tc := range []struct {
 			reads []string
 			want  string
@@ -84,7 +82,6 @@ func TestReadsAreNarrowed(t *testing.T) {
 
 // Whatever items hold, both lanes carry it to the guest and back alike.
 func TestLanesCarryOddItems(t *testing.T) {
-	h := newHost(t, host.Config{})
 	items := []pipeline.Item{
 		{ID: "\xff", Content: "caf\xe9 \x00 \U0001F600", Source: pipeline.SourceRetrieval, Score: 1, Priority: 5,
 			Metadata: map[string]any{"n": int64(1) << 60, "f": 0.1, "l": []any{"a", nil, true}, "": map[string]any{"x": int64(-1)}}},
@@ -93,7 +90,7 @@ func TestLanesCarryOddItems(t *testing.T) {
 	}
 	var results []string
 	for _, lane := range lanes {
-		p := loadAllops(t, h, host.PluginConfig{Lane: lane})
+		p := loadAllops(t, host.PluginConfig{Lane: lane})
 		s, err := steps.New(p, abi.OpProcess, steps.Options{})
 		if err != nil {
 			t.Fatal(err)

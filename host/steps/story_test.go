@@ -11,7 +11,7 @@ import (
 
 // Stories name the plugin and the module of every part of a build that a plugin is.
 func TestPartsTellTheirModule(t *testing.T) {
-	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Name: "mine"})
+	p := loadAllops(t, host.PluginConfig{Name: "mine"})
 	want := pipeline.ModuleInfo{Plugin: "mine", Module: allopsSpec(t).Digest}
 	check := func(name string, part any, err error) {
 		t.Helper()

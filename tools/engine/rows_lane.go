@@ -68,7 +68,7 @@ func (s *suite) laneSide(ctx context.Context, state string, size int) (side, err
 	if err != nil {
 		return side{}, err
 	}
-	step, err := steps.New(p, abi.OpProcess, steps.Options{})
+	step, err := steps.New(p.Plugin, abi.OpProcess, steps.Options{})
 	if err != nil {
 		return side{}, err
 	}

@@ -61,7 +61,7 @@ func (s *suite) filterStep(ctx context.Context, state string) (pipeline.ListWrit
 	if err != nil {
 		return nil, err
 	}
-	step, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min_score": 0.5}})
+	step, err := steps.New(p.Plugin, abi.OpFilter, steps.Options{Settings: map[string]any{"min_score": 0.5}})
 	if err != nil {
 		return nil, err
 	}
