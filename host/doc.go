@@ -121,7 +121,7 @@ package host
 //	compiling              runtime, module, move, circles, shell, codecache, codenote, prune, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange
-//	as the contract has it operation, grant, reply, foreigncall
+//	what is asked of it    operation, grant, reply, foreigncall
 //	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses

@@ -98,7 +98,7 @@ func TestAnswersAreSettled(t *testing.T) {
 		want          int
 	}{{"", 0, 0, 5}, {"memory", 0, 0, 8}, {"memory", 4, 0, 4}, {"memory", 9, 0, 8}, {"memory", 9, 3, 3}, {"tool", 0, 2, 2}} {
 		a, err := settled(t, testOperation(tc.source, tc.ceiling, tc.wish), &abi.Changes{
-			Edits: []abi.Edit{{Row: 0, Content: text("one two three")}, {Row: 1, Priority: number(2)}, {Row: 1, Content: text("text b")}},
+			Edits: []abi.Edit{{Row: 0, Content: text("one two three")}, {Row: 1, Priority: number(2), Content: text("text b")}, {Row: 2, Priority: number(1)}},
 			Items: []abi.NewItem{{Content: "one two"}, {Content: "one", Priority: 1}},
 		})
 		if err != nil {
