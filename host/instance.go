@@ -10,7 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -94,11 +93,6 @@ type instance struct {
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
 	calls   int
-	// watching follows the page faults of a call; quiet says that the last one had none.
-	watching linear.Watch
-	quiet    bool
-	// yielded is when the scheduler was last let run.
-	yielded time.Duration
 	// resetTook is how long a reset is expected to take, 0 before the first.
 	resetTook time.Duration
 	// start is the size of the memory that the guest uses after init, in bytes.
@@ -127,14 +121,9 @@ func (in *instance) observe() error {
 	return nil
 }
 
-// begin prepares the instance for a call.
+// begin prepares the instance, its links and its kernel for a call.
 func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	in.state.begin(ctx, limit, fuel)
-	in.prepare(fuel)
-}
-
-// prepare is the part of begin that writes to the guest, its links and its kernel.
-func (in *instance) prepare(fuel int64) {
 	in.kernel.Reset()
 	in.out.reset()
 	in.lin.Refused, in.crowded, in.futile = false, false, false
