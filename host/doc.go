@@ -125,4 +125,4 @@ package host
 //	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
-//	between calls          pool, shelves, spare, watch
+//	between calls          pool, spare

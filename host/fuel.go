@@ -45,9 +45,6 @@ func (c *callState) stopSpent() int64 {
 func tick(ctx context.Context, stack []uint64) {
 	c := stateOf(ctx)
 	c.stop()
-	if c.took() > watchMost {
-		c.inst.unwatch()
-	}
 	c.share()
 	if err := c.inst.observe(); err != nil {
 		panic(err)

@@ -74,7 +74,6 @@ func (c *callState) key(off uint64, what string) string {
 // after the call's deadline, the call is over.
 func slow(fn hostFunc) hostFunc {
 	return func(c *callState, s []uint64) {
-		c.inst.unwatch()
 		fn(c, s)
 		c.stop()
 	}

@@ -175,16 +175,14 @@ func (in *instance) reset() bool {
 	began := time.Now()
 	p := in.plugin
 	im := p.image
-	quiet := in.quiet
-	in.quiet = false
 	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() {
 		return false
 	}
-	if !in.restore(&im.partImage, p.engine.shrinks, quiet) {
+	if !in.restore(&im.partImage, p.engine.shrinks) {
 		return false
 	}
 	for i, m := range in.members {
-		if !m.restore(im.members[i], p.engine.shrinks, quiet) {
+		if !m.restore(im.members[i], p.engine.shrinks) {
 			return false
 		}
 	}

@@ -10,103 +10,135 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// instance is one guest with its memory. One goroutine owns it from checkout to
-// return, and only the owner closes it. What happens to its state between calls
-// is its plugin's; an instance whose call failed is reset or closed, never used
-// as it is.
+// instance is one guest with its memory. One goroutine owns it from the moment the pool
+// lends it until it is back, and only the owner closes it. An instance whose call failed
+// is reset or closed, never used as it is.
+//
+// Its state is grouped by what it is for. Each group says which file changes it.
 type instance struct {
 	plugin *Plugin
+	// ofSession says that it belongs to a session, not to the pool.
+	ofSession bool
+	// part is the guest itself, members are its links, in their order, and stubs the
+	// modules that close circles among them.
 	part
-	// foreign says that the memory is wazero's and lin only its account, seen how
-	// large it was last; denied is set by the guest when it gets no more.
+	members []*part
+	stubs   []api.Module
+
+	memoryUse
+	stackUse
+	wasiState
+	extismState
+	callData
+	pastCalls
+}
+
+// memoryUse is the memory that an instance was charged for, besides its linear memories
+// that account for themselves (places.go, instantiate.go).
+type memoryUse struct {
+	// foreign says that wazero allocated the memory, and lin only accounts for it. seen
+	// is the size that was last accounted for.
 	foreign bool
 	seen    uint64
-	denied  api.MutableGlobal
-	funcs   map[string]api.Function
-	// callStack is what they run on, nil where each has a stack of its own. stackHeld
-	// is what is accounted for it, or for one of those.
-	callStack *callstack.Stack
-	stackHeld int64
-	// stackLeast is what is held of it at least: all that calls can take, where they are
-	// interpreted.
-	stackLeast int64
-	// untended is the fuel used since somebody looked at the stacks.
-	untended int64
-	// files are its descriptors, nil if it cannot change them; blind says why
-	// they cannot be watched. live counts the files it has open.
-	files *descriptors
-	blind error
-	live  int
-	// errno is why a mount refused what the guest just asked for, if wazero has no
-	// name for that.
-	errno wasiErrno
-	// ofSession says that it is a session's.
-	ofSession bool
-	// tables is what is accounted for its tables.
+	// denied is a global that the guest sets when its memory cannot grow.
+	denied api.MutableGlobal
+	// room bounds the linear memories of guest and kernel, and what is decoded of an answer,
+	// together.
+	room room
+	// tables is what was charged for its tables, in bytes.
 	tables int64
-	// crowded says that the host had no room for memory that was asked for, overShare that
-	// the plugin had its share of it, futile that nothing idle could make room.
+	// crowded says that the host refused memory during the call. overShare says that it
+	// did so because the plugin has reached its share, futile that no idle instance is
+	// left to evict.
 	crowded, overShare, futile bool
-	// fixed replaces clock and random numbers, nil if they are real.
-	fixed *fixedSources
-	// kernel is the memory of the Extism functions; local is the same, where it
-	// is in Go and the guest reaches it through the host.
-	kernel kernel.Kernel
-	local  *kernel.Local
-	// kernelModule is what the guest is linked to, nil where the kernel is local.
-	kernelModule api.Module
-	// members are the instances of its links, in their order.
-	members []*part
-	// stubs are the modules that close circles among them.
-	stubs []api.Module
-	room  room
-	// decoded is what the answer of this call takes outside of the guest.
-	decoded int64
-	vars    vars
-	http    lastHTTP
-	out     capture
-	state   callState
-
-	// mailbox is the address of the mailbox, reserved the largest room asked
-	// for.
-	mailbox  uint32
-	hasBox   bool
-	batch    abi.BatchWriter
-	document []byte
-	stack    [2]uint64
-
-	// tenant is whom the calls of the instance served, "" if there were none; it is known
-	// where their state is kept.
-	tenant string
-	// halted says that the last call was stopped before the guest returned.
-	halted bool
-
-	// bare says that only the start section has run, and that this instance
-	// serves one call: a program's main, which may end with exit code 0.
-	bare bool
-	// outside says that it asked the network or the key-value store, or looked at a
-	// clock that another process may find elsewhere.
-	outside bool
-	// spoiled says that a call ended in a way after which only closing is safe.
-	spoiled bool
-	calls   int
-	// watching follows the page faults of a call; quiet says that the last one had none.
-	watching linear.Watch
-	quiet    bool
-	// yielded is when the scheduler was last let run.
-	yielded time.Duration
-	// resetTook is how long a reset is expected to take, 0 before the first.
-	resetTook time.Duration
 	// start is the size of the memory that the guest uses after init, in bytes.
 	start uint64
 }
 
-// observe accounts for the growth of a memory that is wazero's. A guest that is
-// metered draws fuel whenever its memory has grown, so nothing grows unseen.
+// stackUse is the stack that calls run on (stacks.go, tending.go).
+type stackUse struct {
+	// callStack is the stack that all calls share, nil where each has one of its own.
+	callStack *callstack.Stack
+	// stackHeld is what was charged for the stack, in bytes. It is at least stackLeast:
+	// all that calls can take, where they are interpreted.
+	stackHeld, stackLeast int64
+	// untended is the fuel used since the size of the stacks was last checked.
+	untended int64
+}
+
+// wasiState is what the guest sees through WASI (wasicalls.go, files.go, fixed.go).
+type wasiState struct {
+	// files are its file descriptors, nil if it cannot change them. blind says why they
+	// cannot be watched. live counts the files it has open.
+	files *descriptors
+	blind error
+	live  int
+	// errno is why a mount refused the guest's last request, where wazero has no name
+	// for the reason.
+	errno wasiErrno
+	// fixed replaces clock and random numbers, nil if they are real.
+	fixed *fixedSources
+	// out is what the guest wrote to stdout, stderr and the log.
+	out capture
+}
+
+// extismState is what the guest sees through Extism's functions (kernel.go, extism.go).
+type extismState struct {
+	// kernel is the memory of these functions.
+	kernel kernel.Kernel
+	// kernelModule is the module of the kernel that the guest is linked to, nil where the
+	// kernel is local: Go code that the guest calls in the host.
+	kernelModule api.Module
+	local        *kernel.Local
+	vars         vars
+	// http is the status and the headers of the last response.
+	http lastHTTP
+}
+
+// callData is the call that is running, and what calls exchange with the guest (call.go,
+// exchange.go).
+type callData struct {
+	state callState
+	// funcs are the handles of the exports that were called.
+	funcs map[string]api.Function
+	// stack holds the arguments and the result of an export.
+	stack [2]uint64
+	// mailbox is the address of the guest's mailbox, if it has one.
+	mailbox uint32
+	hasBox  bool
+	// batch and document are the buffers of the two lanes.
+	batch    abi.BatchWriter
+	document []byte
+	// decoded is the memory that the answer takes outside of the guest, in bytes.
+	decoded int64
+	// bare says that only the start section has run, and that the instance serves one
+	// call: a program's main, which may end with exit code 0.
+	bare bool
+}
+
+// pastCalls is what the calls so far say about the next use of the instance (lend.go,
+// image.go).
+type pastCalls struct {
+	calls int
+	// tenant is whom the calls served, "" if there were none. It is set where the state
+	// of calls is kept.
+	tenant string
+	// halted says that the last call was stopped before the guest returned.
+	halted bool
+	// spoiled says that a call ended in a way after which the instance must be closed.
+	spoiled bool
+	// outside says that the guest used the network or the key-value store, or read a
+	// clock that may show another time in the next process.
+	outside bool
+	// resetTook is how long a reset is expected to take, 0 before the first.
+	resetTook time.Duration
+}
+
+// observe accounts for the growth of a memory that wazero allocated. A metered guest draws
+// fuel whenever its memory has grown, so every growth is observed.
 func (in *instance) observe() error {
 	if !in.foreign || in.mem == nil {
 		return nil
@@ -127,21 +159,16 @@ func (in *instance) observe() error {
 	return nil
 }
 
-// begin prepares the instance for a call.
+// begin prepares the instance, its links and its kernel for a call.
 func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	in.state.begin(ctx, limit, fuel)
-	in.prepare(fuel)
-}
-
-// prepare is the part of begin that writes to the guest, its links and its kernel.
-func (in *instance) prepare(fuel int64) {
 	in.kernel.Reset()
 	in.out.reset()
 	in.lin.Refused, in.crowded, in.futile = false, false, false
 	if in.denied != nil {
 		in.denied.Set(0)
 	}
-	if in.fuel != nil { // the first slice, which the guest would come for at once
+	if in.fuel != nil { // the first slice, which the guest would ask for at once
 		in.state.drawn = min(wasmbin.DefaultSlice, fuel)
 		in.fuel.Set(uint64(in.state.drawn))
 	}
@@ -151,7 +178,7 @@ func (in *instance) prepare(fuel int64) {
 	}
 }
 
-// run calls an export with i32 arguments and leaves its result in in.stack.
+// run calls an export with i32 arguments. Its result is in in.stack.
 func (in *instance) run(name string, args ...uint64) error {
 	if err := in.enter(name, args...); err != nil {
 		return err
@@ -159,7 +186,7 @@ func (in *instance) run(name string, args ...uint64) error {
 	return in.late()
 }
 
-// enter is run for callers that ask themselves whether the call is late.
+// enter is run without checking whether the call is late.
 func (in *instance) enter(name string, args ...uint64) error {
 	fn, err := in.function(name)
 	if err != nil {
@@ -180,8 +207,7 @@ func (in *instance) late() error {
 	return nil
 }
 
-// function returns the handle of an export. Making one costs 12 KB, so each is
-// made once.
+// function returns the handle of an export. A handle takes 12 KB, so each is made once.
 func (in *instance) function(name string) (api.Function, error) {
 	if fn, ok := in.funcs[name]; ok {
 		return fn, nil
@@ -194,7 +220,7 @@ func (in *instance) function(name string) (api.Function, error) {
 	return fn, nil
 }
 
-// worn reports whether the instance should make way for a new one.
+// worn reports whether a new instance should replace this one.
 func (in *instance) worn() bool {
 	limit := float64(in.plugin.limits.Memory)
 	start := float64(in.start)

@@ -77,7 +77,7 @@ func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
 // makeInstance instantiates the module, on a memory of the image if that is not
 // nil, and has it prepared for calls. Its errors are errNoRoom where the host has none.
 func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, prepare func(*instance) error) (*instance, error) {
-	in := &instance{plugin: p, funcs: map[string]api.Function{}, ofSession: session}
+	in := &instance{plugin: p, ofSession: session, callData: callData{funcs: map[string]api.Function{}}}
 	if err := p.takePlace(in); err != nil {
 		return nil, p.failure(abi.OpInit, nil, err)
 	}

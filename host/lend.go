@@ -49,9 +49,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 // serve makes one call. The caller ends the state of the call.
 func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*instance) error) error {
 	fuel := in.plugin.limits.Fuel
-	in.state.begin(ctx, timeout, fuel)
-	in.watch()
-	in.prepare(fuel)
+	in.begin(ctx, timeout, fuel)
 	err := f(in)
 	used := in.fuelUsed()
 	in.tendStacks(used, err)
@@ -61,18 +59,13 @@ func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*in
 	return err
 }
 
-// takeBack takes an instance back after a call, and lets others run from time to time: after
-// a call that failed before whoever waits for the instance, which would run next here, as
-// calls that fail at once could otherwise go on among themselves.
+// takeBack takes an instance back after a call. After a failed call it lets other
+// goroutines run first: whoever waits for the instance runs next on this processor, and
+// calls that fail at once would keep the processor among themselves.
 func (p *Plugin) takeBack(in *instance, good bool) {
-	in.quiet = in.unwatch()
 	in.state.end()
-	due := in.due()
-	switch {
-	case !good || due && !in.quiet:
+	if !good {
 		runtime.Gosched()
-	case due:
-		defer runtime.Gosched() // when the instance is back
 	}
 	switch {
 	case p.state != StateKeep:

@@ -144,14 +144,14 @@ func (m *part) fill(im *partImage, of *module) error {
 }
 
 // restore puts the part back to the image, and reports whether it could; shrinks
-// says that memories can be made smaller, quiet that the call had no page fault.
-func (m *part) restore(im *partImage, shrinks, quiet bool) bool {
+// says that memories can be made smaller.
+func (m *part) restore(im *partImage, shrinks bool) bool {
 	if im.memory != nil {
 		size := uint32(im.memory.Size())
 		if m.mem.Size() != size && !shrinks {
 			return false
 		}
-		if !m.lin.Restore(im.memory, m.content(), quiet) {
+		if !m.lin.Restore(im.memory, m.content()) {
 			return false
 		}
 		if !linear.Shrink(m.mem, size) && m.mem.Size() != size {

@@ -11,18 +11,19 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// A loaded plugin has a place for one instance, whether it is made or not, which its pool
-// uses first. What its instances hold together is bounded as soon as there is more than
-// one.
+// Config.MaxInstances bounds the instances of a host. A loaded plugin always has one of
+// these places, even while it has no instance; its pool uses that place first. The memory
+// of a plugin's instances together is bounded as soon as there is more than one.
 
 // places counts the instances that a plugin has.
 type places struct {
 	mu sync.Mutex
-	// reserved says that one place is the plugin's, pooled how many instances its pool
-	// has: one in that place, the others in further ones.
+	// reserved says that the plugin has its place.
 	reserved bool
-	pooled   int
-	// all are all instances, those of sessions included.
+	// pooled is how many instances the pool has. One is in the plugin's place, each other
+	// one takes a further place of the host.
+	pooled int
+	// all is how many instances there are, with those of sessions.
 	all atomic.Int32
 }
 
@@ -40,7 +41,7 @@ func (h *Host) shareOfOne() int64 {
 	return saturate(h.cfg.Memory, h.cfg.PluginShare)
 }
 
-// reserve takes the plugin's place among the instances of the host.
+// reserve takes the plugin's place.
 func (p *Plugin) reserve(ctx context.Context) error {
 	h := p.host
 	return h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error {
@@ -54,7 +55,7 @@ func (p *Plugin) reserve(ctx context.Context) error {
 	})
 }
 
-// unreserve gives it back.
+// unreserve gives the plugin's place back.
 func (p *Plugin) unreserve() {
 	if p.places.reserved {
 		p.places.reserved = false
@@ -63,9 +64,9 @@ func (p *Plugin) unreserve() {
 	}
 }
 
-// takePlace gives an instance its place: that of the plugin, or another of the host, for
-// which an idle instance may have to go. One of a session leaves that of the plugin to
-// others.
+// takePlace takes a place for an instance: that of the plugin, or a further one of the host,
+// for which an idle instance may be evicted. A session's instance never takes the plugin's
+// place.
 func (p *Plugin) takePlace(in *instance) error {
 	for !p.tryPlace(in) {
 		if !p.host.reclaimer.evict(nil) {
@@ -91,7 +92,8 @@ func (p *Plugin) tryPlace(in *instance) bool {
 	return true
 }
 
-// leavePlace gives it back, after everything else that the instance held.
+// leavePlace gives the place of an instance back. It comes after everything else that the
+// instance held.
 func (in *instance) leavePlace() {
 	at, h := &in.plugin.places, in.plugin.host
 	at.all.Add(-1)
@@ -106,14 +108,15 @@ func (in *instance) leavePlace() {
 	h.reclaimer.returned.Add(1)
 }
 
-// hasPooled reports whether the pool has an instance, even if in the making.
+// hasPooled reports whether the pool has an instance, or is making one.
 func (at *places) hasPooled() bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	return at.pooled > 0
 }
 
-// pooled makes an instance for the pool. While somebody waits for room, only the first.
+// pooled makes an instance for the pool. While a caller waits for room, it makes only the
+// first.
 func (p *Plugin) pooled(ctx context.Context) (*instance, error) {
 	if p.host.reclaimer.waiting.Load() > 0 && p.places.hasPooled() {
 		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy, remedy: moreInstances,
@@ -122,9 +125,9 @@ func (p *Plugin) pooled(ctx context.Context) (*instance, error) {
 	return p.newInstance(ctx)
 }
 
-// account takes n bytes of the host's memory, or gives back what is negative, and
-// reports whether there was room. Idle instances make room, those of the plugin itself
-// where it has its share. A guest may be content with less than was refused.
+// account takes n bytes of the host's memory, or gives them back if n is negative, and
+// reports whether there was room. Idle instances are evicted to make room: only those of
+// the plugin itself where it has reached its share.
 func (in *instance) account(n int64) bool {
 	if n <= 0 {
 		in.charge(n)
@@ -137,7 +140,7 @@ func (in *instance) account(n int64) bool {
 			of = nil
 		}
 		if !in.plugin.host.reclaimer.evict(of) {
-			in.futile = true // a guest that asks again and again has nobody look again
+			in.futile = true // a guest that asks again in this call causes no further search
 			break
 		}
 		ok = in.charge(n)
@@ -146,7 +149,7 @@ func (in *instance) account(n int64) bool {
 	return ok
 }
 
-// charge is account without making room.
+// charge is account without evicting instances.
 func (in *instance) charge(n int64) bool {
 	p := in.plugin
 	if held := p.held.Add(n); n > 0 && held > p.share && p.places.all.Load() > 1 {
@@ -162,8 +165,8 @@ func (in *instance) charge(n int64) bool {
 	return false
 }
 
-// takeMemory takes n bytes that are no instance's, for which idle instances may have to
-// go.
+// takeMemory takes n bytes that belong to no instance. Idle instances may be evicted for
+// them.
 func (h *Host) takeMemory(n int64) bool {
 	for !h.memory.take(n) {
 		if !h.reclaimer.evict(nil) {
@@ -173,8 +176,8 @@ func (h *Host) takeMemory(n int64) bool {
 	return true
 }
 
-// noRoom says whose room there is no more of, for an instance that was refused memory by
-// the host, and what to do.
+// noRoom says whose memory is used up, after the host refused memory to the instance, and
+// what to do about it.
 func (in *instance) noRoom() (what, remedy string) {
 	if in.overShare {
 		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room", abi.FormatSize(in.plugin.share)), moreShare
@@ -182,5 +185,5 @@ func (in *instance) noRoom() (what, remedy string) {
 	return "the host has no room", moreMemory
 }
 
-// lastUsed is when the last call of the instance read the clock last.
+// lastUsed is when the instance's last call last read the clock.
 func (in *instance) lastUsed() time.Duration { return in.state.seen }

@@ -4,32 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // errBusy is the error of pool.get when no value came free in time.
 var errBusy = errors.New("no free instance in time")
 
-// pool lends at most max values of T, each to one borrower at a time. Whoever
-// waits longest is served first. A borrower returns a value with put, or gives
-// up its place with drop after it has closed the value itself: only the owner
-// of a value ever closes it.
+// pool lends at most max values of T, each to one borrower at a time. The value that came
+// back last is lent first. Waiting borrowers are served in the order in which they came.
+// A borrower owns its value until it returns it with put or giveBack, or closes it and
+// gives up its place with drop. Only the owner of a value closes it.
 //
-// When all values are lent, get has another one made and waits for whichever
-// comes first. Making does not end with the borrower's context: a value that
-// takes long to make serves the next one.
+// When all values are lent, get has another one made and waits for whichever comes first.
+// Making does not end with the borrower's context: a value that takes long to make serves
+// the next borrower.
 //
-// What a borrower puts back stays with its processor, which lends it again without
-// taking the lock, unless somebody waits for a value.
-//
-// Where values must be cleaned between borrowers, they come back with giveBack.
-// A cleaner does that while other values serve; a borrower that finds only used
-// values cleans one itself. Where that is quick, borrowers clean what they bring
-// back. What cannot be cleaned is closed and replaced. Such a pool keeps one value
-// more than are lent at a time, up to max, so that a borrower need not wait for the
-// cleaner.
+// Where values must be cleaned between borrowers, clean is set and they come back with
+// giveBack. A cleaner cleans them while other values serve. A borrower that finds only
+// used values cleans one itself. Where cleaning is quick, a borrower does it on return. A
+// value that cannot be cleaned is closed and replaced. Such a pool keeps one value more
+// than are lent at a time, up to max, so that a borrower need not wait for the cleaner.
 type pool[T comparable] struct {
 	max int
 	// min values are made ahead and kept, also while nobody asks for them.
@@ -38,31 +34,24 @@ type pool[T comparable] struct {
 	close func(T)
 	// clean makes a used value as good as new and reports whether it could.
 	clean func(T) bool
-	// quick reports whether cleaning a value takes so little that handing it to
-	// the cleaner would cost more. nil: never.
+	// quick reports whether cleaning a value takes less time than handing it to the
+	// cleaner. nil: never.
 	quick func(T) bool
-	// stamp is when a value was used last, to give back those that were not for longest.
+	// stamp is when a value was last used. Of the idle values that must go, the one that
+	// was used longest ago goes first.
 	stamp func(T) time.Duration
 
-	// near holds what processors put back, to be lent to them again. Such values count
-	// as lent.
-	near shelves[T]
-	// pressed says that a borrower waits or looks for a value, that the pool owes one, or
-	// that it is closed: then nothing is left on a shelf.
-	pressed atomic.Bool
-
-	_        [128]byte // what is above is in the caches of all processors
 	mu       sync.Mutex
-	idle     []T // the last one returned is lent first
-	used     []T // to be cleaned
+	idle     []T // clean; the last one is lent first
+	used     []T // wait for the cleaner
 	cleaning bool
-	total    int // idle, used, lent, being cleaned and in the making
-	making   int // in the making
-	lent     int // to borrowers, or near
-	owed     int // to be closed as they come back, as others need the room
-	leaving  int // being closed for others
+	total    int // all values: idle, used, lent, being cleaned, being made and being closed
+	making   int // being made
+	lent     int // owned by borrowers
+	owed     int // to be closed when they come back, as others need the room
+	leaving  int // being closed
 	waiters  []chan turn[T]
-	failed   error // why the last value could not be made, nil if it could
+	failed   error // why the last value could not be made, nil if it was made
 	closed   bool
 	// life ends the making of values when the pool is closed.
 	life    context.Context
@@ -70,8 +59,7 @@ type pool[T comparable] struct {
 	drained chan struct{}
 }
 
-// turn is what a waiter receives: a value, which may have to be cleaned, or why
-// there is none.
+// turn is what a waiter gets: a value, which it must clean if it is used, or an error.
 type turn[T any] struct {
 	value T
 	used  bool
@@ -79,15 +67,15 @@ type turn[T any] struct {
 }
 
 func newPool[T comparable](max int, make func(context.Context) (T, error), close func(T)) *pool[T] {
-	p := &pool[T]{max: max, make: make, close: close, near: newShelves[T](max), drained: newSignal()}
+	p := &pool[T]{max: max, make: make, close: close, drained: newSignal()}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p
 }
 
 func newSignal() chan struct{} { return make(chan struct{}) }
 
-// first makes the first value, within ctx, and shows it to see before anything
-// else is made.
+// first makes the first value within ctx and passes it to see, before any other value is
+// made.
 func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 	p.mu.Lock()
 	if p.closed {
@@ -98,7 +86,7 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 	p.mu.Unlock()
 	seen := false
 	defer func() {
-		if !seen { // also after a panic, or nobody could close the pool
+		if !seen { // also after a panic: else shutdown would wait for the value
 			p.mu.Lock()
 			p.abandon()
 			p.mu.Unlock()
@@ -113,7 +101,7 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 		return err
 	}
 	seen = true
-	p.ready(v)
+	p.add(v)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for range p.min {
@@ -122,17 +110,12 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 	return nil
 }
 
-// get lends a value, waiting at most wait for one. Errors: errBusy, also with why no
-// other value could be made, ErrClosed, the context's, and what make returns.
+// get lends a value and waits at most wait for one. It returns errBusy, which may wrap why
+// no other value could be made, ErrClosed, the error of the context, or that of make.
 func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 	var none T
-	var deadline time.Time // set by the first wait: most values are there
+	var deadline time.Time // set by the first wait: mostly there is none
 	for {
-		if !p.pressed.Load() {
-			if v, ok := p.near.take(); ok {
-				return v, nil
-			}
-		}
 		p.mu.Lock()
 		t, ch := p.take()
 		p.mu.Unlock()
@@ -152,39 +135,29 @@ func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 	}
 }
 
-// take lends a value that is there, or makes the borrower a waiter. p.mu is held.
+// take lends a value if there is one. If not, it returns the channel on which the borrower
+// waits for its turn. p.mu is held.
 func (p *pool[T]) take() (turn[T], chan turn[T]) {
 	if p.closed {
 		return turn[T]{err: ErrClosed}, nil
 	}
-	t := turn[T]{}
-	if len(p.idle) > 0 {
+	t, ch := turn[T]{}, chan turn[T](nil)
+	switch {
+	case len(p.idle) > 0:
 		t.value, p.idle = pop(p.idle)
 		p.lent++
 		return t, nil
-	}
-	// Set before the shelves are searched: what is put on one later is taken back.
-	p.pressed.Store(true)
-	defer p.press()
-	if v, ok := p.near.takeAny(); ok {
-		t.value = v
-		return t, nil
-	}
-	if len(p.used) > 0 {
+	case len(p.used) > 0:
 		t.value, p.used = pop(p.used)
 		t.used = true
 		p.lent++
-		p.grow()
-		return t, nil
+	default:
+		ch = make(chan turn[T], 1)
+		p.waiters = append(p.waiters, ch)
 	}
-	ch := make(chan turn[T], 1)
-	p.waiters = append(p.waiters, ch)
 	p.grow()
 	return t, ch
 }
-
-// press notes whether anybody is in need of values. p.mu is held.
-func (p *pool[T]) press() { p.pressed.Store(p.closed || p.owed > 0 || len(p.waiters) > 0) }
 
 // pop removes the last value.
 func pop[T any](s []T) (T, []T) {
@@ -195,7 +168,7 @@ func pop[T any](s []T) (T, []T) {
 	return v, s[:last]
 }
 
-// await waits for the turn of ch.
+// await waits for the turn that comes on ch.
 func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration) turn[T] {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -208,7 +181,7 @@ func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration
 	case <-timer.C:
 		t.err = p.busy()
 	}
-	if !p.forget(ch) { // the turn came at the same moment and must not be lost
+	if !p.forget(ch) { // the turn came at the same moment, and its value must not be lost
 		t = <-ch
 	}
 	return t
@@ -228,20 +201,18 @@ func (p *pool[T]) busy() error {
 func (p *pool[T]) forget(ch chan turn[T]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, w := range p.waiters {
-		if w == ch {
-			p.waiters = append(p.waiters[:i], p.waiters[i+1:]...)
-			p.press()
-			return true
-		}
+	i := slices.Index(p.waiters, ch)
+	if i < 0 {
+		return false
 	}
-	return false
+	p.waiters = slices.Delete(p.waiters, i, i+1)
+	return true
 }
 
-// grow has a value made if there is room and demand: a value for each borrower
-// and waiter, and a spare one where values must be cleaned. p.mu is held.
+// grow has a value made if the pool wants more and may have more. It wants one for each
+// borrower and waiter, and a spare one where values must be cleaned. p.mu is held.
 func (p *pool[T]) grow() {
-	wanted := p.out() + len(p.waiters)
+	wanted := p.lent + len(p.waiters)
 	if p.clean != nil {
 		wanted++
 	}
@@ -260,14 +231,14 @@ func (p *pool[T]) grow() {
 			p.fail(err)
 			return
 		}
-		p.ready(v)
+		p.add(v)
 	}()
 }
 
-// fail tells the first waiter that no value could be made, unless there are
-// values on the way for all who wait, or others that will come back, lent ones or such as
-// are being cleaned: then none is made before one of those has. Where room is all that was
-// missing, one that is on the way does for all.
+// fail gives up the place of a value that could not be made. The first waiter gets the
+// error, except in three cases: values are being made for all waiters; a value that is
+// lent or being cleaned will come back; or the host has no room and any value is left, for
+// which the waiters can wait.
 func (p *pool[T]) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,88 +253,49 @@ func (p *pool[T]) fail(err error) {
 	}
 }
 
-// put returns a lent value in working order.
-func (p *pool[T]) put(v T) {
-	if p.pressed.Load() {
-		p.offer(v, 1)
-		return
-	}
-	at := p.near.put(v)
-	if at == nil {
-		p.offer(v, 1)
-		return
-	}
-	if p.pressed.Load() { // by a borrower that may have looked before
-		if v, ok := at.take(); ok {
-			p.offer(v, 1)
-		}
-	}
-}
+// put returns a lent value that is clean.
+func (p *pool[T]) put(v T) { p.accept(turn[T]{value: v}, 1) }
 
-// ready gives a clean value that is not lent to the first waiter, or keeps it.
-func (p *pool[T]) ready(v T) { p.offer(v, 0) }
-
-// offer is ready for a value, and takes note of how many are lent no more.
-func (p *pool[T]) offer(v T, returned int) {
-	p.mu.Lock()
-	p.lent -= returned
-	switch {
-	case p.due():
-		p.mu.Unlock()
-		p.retire(v)
-		return
-	case len(p.waiters) > 0:
-		p.lend(turn[T]{value: v})
-		p.mu.Unlock()
-		return
-	case !p.closed:
-		p.idle = append(p.idle, v)
-		p.mu.Unlock()
-		return
-	}
-	p.mu.Unlock()
-	p.close(v)
-	p.vacate()
-}
-
-// lend gives a value to the first waiter. p.mu is held.
-func (p *pool[T]) lend(t turn[T]) {
-	p.lent++
-	p.shift() <- t
-}
+// add takes in a clean value that no borrower owned.
+func (p *pool[T]) add(v T) { p.accept(turn[T]{value: v}, 0) }
 
 // giveBack returns a lent value that must be cleaned before it is lent again.
 func (p *pool[T]) giveBack(v T) {
-	if p.quick != nil && p.quick(v) {
-		if p.clean(v) {
-			p.put(v)
-		} else {
-			p.discard(v)
-		}
-		return
-	}
-	p.mu.Lock()
-	p.lent--
 	switch {
-	case p.closed:
-		p.mu.Unlock()
-		p.close(v)
-		p.vacate()
-		return
-	case p.due():
-		p.mu.Unlock()
-		p.retire(v)
-		return
-	case len(p.waiters) > 0:
-		p.lend(turn[T]{value: v, used: true})
+	case p.quick == nil || !p.quick(v):
+		p.accept(turn[T]{value: v, used: true}, 1)
+	case p.clean(v):
+		p.put(v)
 	default:
-		p.used = append(p.used, v)
+		p.discard(v)
+	}
+}
+
+// accept lends a value to the first waiter, keeps it, or closes it where the pool is closed
+// or owes one. returned is how many values are lent no longer.
+func (p *pool[T]) accept(t turn[T], returned int) {
+	p.mu.Lock()
+	p.lent -= returned
+	leaves := p.closed || p.due()
+	switch {
+	case leaves:
+		p.leaving++
+	case len(p.waiters) > 0:
+		p.lent++
+		p.shift() <- t
+	case !t.used:
+		p.idle = append(p.idle, t.value)
+	default:
+		p.used = append(p.used, t.value)
 		if !p.cleaning {
 			p.cleaning = true
 			go p.cleanUp()
 		}
 	}
 	p.mu.Unlock()
+	if leaves {
+		p.retire(t.value)
+	}
 }
 
 // cleanUp cleans used values until there are none.
@@ -376,14 +308,14 @@ func (p *pool[T]) cleanUp() {
 			return
 		}
 		v := p.used[0]
-		p.used = append(p.used[:0], p.used[1:]...)
+		p.used = slices.Delete(p.used, 0, 1)
 		p.mu.Unlock()
 		if p.clean(v) {
-			p.ready(v)
+			p.add(v)
 			continue
 		}
 		p.close(v)
-		p.vacate()
+		p.vacate(0)
 	}
 }
 
@@ -394,30 +326,22 @@ func (p *pool[T]) discard(v T) {
 }
 
 // drop gives up the place of a lent value that its borrower has closed.
-func (p *pool[T]) drop() {
-	p.mu.Lock()
-	p.lent--
-	p.mu.Unlock()
-	p.vacate()
-}
+func (p *pool[T]) drop() { p.vacate(1) }
 
-// vacate gives up the place of a value that is closed and not lent.
-func (p *pool[T]) vacate() {
+// vacate gives up the place of a closed value, of which returned says how many were lent.
+// It has another value made for whoever waits, for the next borrower where values must be
+// clean, and where the pool has fewer than min.
+func (p *pool[T]) vacate(returned int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leave()
-}
-
-// leave gives up a place; whoever waits may have it, or the next borrower, for
-// whom a value is made ahead where values must be clean. p.mu is held.
-func (p *pool[T]) leave() {
+	p.lent -= returned
 	p.abandon()
-	if len(p.waiters) > 0 || p.clean != nil && len(p.idle)+p.near.count() == 0 || p.total < p.min {
+	if len(p.waiters) > 0 || p.clean != nil && len(p.idle) == 0 || p.total < p.min {
 		p.grow()
 	}
 }
 
-// abandon gives up a place for good. p.mu is held.
+// abandon gives up a place without having another value made. p.mu is held.
 func (p *pool[T]) abandon() {
 	p.total--
 	if p.closed && p.total == 0 {
@@ -429,7 +353,6 @@ func (p *pool[T]) abandon() {
 func (p *pool[T]) shift() chan turn[T] {
 	w := p.waiters[0]
 	p.waiters = p.waiters[1:]
-	p.press()
 	return w
 }
 
@@ -437,54 +360,36 @@ func (p *pool[T]) shift() chan turn[T] {
 func (p *pool[T]) exhausted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.out() >= p.max
-}
-
-// out is how many values borrowers have. While somebody waits, what lies on a shelf has
-// a borrower already, or is on its way to the first waiter. p.mu is held.
-func (p *pool[T]) out() int {
-	if len(p.waiters) > 0 {
-		return p.lent
-	}
-	return p.lent - p.near.count()
+	return p.lent >= p.max
 }
 
 // counts returns how many values there are and how many of them are idle.
 func (p *pool[T]) counts() (total, idle int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.total, len(p.idle) + p.near.count()
+	return p.total, len(p.idle)
 }
 
-// visit shows the idle values to see, while nobody can borrow one, and reports whether
-// those are all there are, or none will be idle again.
+// visit calls see for each idle value, while nobody can borrow one. It reports whether all
+// values were idle, or the pool is closed and none will be idle again.
 func (p *pool[T]) visit(see func(T)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, v := range p.idle {
 		see(v)
 	}
-	seen := len(p.idle)
-	if !p.pressed.Load() { // else whoever put a value on a shelf takes it back, and must find it there
-		seen += p.near.visit(see)
-	}
-	return p.closed || seen == p.total
+	return p.closed || len(p.idle) == p.total
 }
 
-// shutdown turns new borrowers and waiters away, closes what is idle, and waits
-// until the lent values are back or ctx ends. It may be called again.
+// shutdown refuses all borrowers, closes the values that nobody owns, and waits until the
+// lent ones are back or ctx ends. It may be called again.
 func (p *pool[T]) shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
-		p.press()
 		p.end()
 		for len(p.waiters) > 0 {
 			p.shift() <- turn[T]{err: ErrClosed}
-		}
-		for v, ok := p.near.takeAny(); ok; v, ok = p.near.takeAny() {
-			p.idle = append(p.idle, v)
-			p.lent--
 		}
 		if p.total == 0 {
 			close(p.drained)
@@ -495,13 +400,13 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 	p.mu.Unlock()
 	for _, v := range rest {
 		p.close(v)
-		p.vacate()
+		p.vacate(0)
 	}
 	return waitFor(ctx, p.drained)
 }
 
-// waitFor waits for a signal until ctx ends. Where the signal is there, a context that
-// has ended does not matter.
+// waitFor waits for a signal until ctx ends. A signal that is there counts even if ctx has
+// ended.
 func waitFor(ctx context.Context, signal <-chan struct{}) error {
 	select {
 	case <-signal:

@@ -186,7 +186,7 @@ func TestPoolShutdownBesideAnother(t *testing.T) {
 		closed.Add(1)
 	})
 	for range 2 {
-		p.ready(p.mustMake(t))
+		p.add(p.mustMake(t))
 	}
 	first := make(chan error)
 	go func() { first <- p.shutdown(t.Context()) }()
@@ -554,32 +554,72 @@ func TestPoolFirstPanics(t *testing.T) {
 	}
 }
 
-// A processor is lent what it put back last, though another value came back later.
-func TestPoolLendsWhatIsNear(t *testing.T) {
-	near := 0
-	for range 200 { // the test may move to another processor at any time
-		p, _, _ := counted(2)
-		first, err := p.get(t.Context(), longWait)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := p.get(t.Context(), longWait)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.put(first)
-		p.offer(other, 1) // as from elsewhere
-		if v, err := p.get(t.Context(), longWait); err == nil && v == first {
-			near++
-		}
+// The value that came back last is lent first.
+func TestPoolLendsTheLastReturned(t *testing.T) {
+	p, _, _ := counted(2)
+	a, errA := p.get(t.Context(), longWait)
+	b, errB := p.get(t.Context(), longWait)
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
 	}
-	if near < 50 { // the race detector has a sync.Pool forget at random
-		t.Errorf("lent what was near %d times of 200", near)
+	for _, order := range [][2]int64{{a, b}, {b, a}} {
+		p.put(order[0])
+		p.put(order[1])
+		for _, want := range []int64{order[1], order[0]} {
+			if v, err := p.get(t.Context(), longWait); err != nil || v != want {
+				t.Errorf("lent %d, %v, want %d", v, err, want)
+			}
+		}
 	}
 }
 
-// A visit sees what is idle and nothing else, and says so: what it missed will be idle
-// again, unless the pool is closed.
+// A value that comes back at the moment in which somebody begins to wait reaches a waiter.
+func TestReturnedValuesReachThoseWhoWait(t *testing.T) {
+	p, made, closed := counted(1)
+	for range 5000 {
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				v, err := p.get(t.Context(), longWait)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				p.put(v)
+			})
+		}
+		if all.Wait(); t.Failed() {
+			return
+		}
+	}
+	if total, idle := p.counts(); total != 1 || idle != 1 {
+		t.Errorf("%d values, %d idle", total, idle)
+	}
+	if err := p.shutdown(t.Context()); err != nil || made.Load() != 1 || closed.Load() != 1 {
+		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
+	}
+}
+
+// A value that comes back at the moment in which the pool is closed is closed.
+func TestReturnedValuesAreClosed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), longWait)
+	defer cancel()
+	for range 5000 {
+		p, made, closed := counted(2)
+		v, err := p.get(t.Context(), longWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go p.put(v)
+		runtime.Gosched()
+		if err := p.shutdown(ctx); err != nil || made.Load() != closed.Load() {
+			t.Fatalf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
+		}
+	}
+}
+
+// A visit sees the idle values alone, and says whether it missed any that will be idle
+// again.
 func TestPoolVisitsWhatIsIdle(t *testing.T) {
 	p, _, _ := counted(2)
 	visit := func() (n int, all bool) {

@@ -9,35 +9,34 @@ import (
 	"time"
 )
 
-// Instances that nobody uses are given back: after limits.idle_timeout, and before that
-// when somebody needs room that the host has not, those used longest ago first, whosever
-// they are. Each plugin keeps one, and as many as its min_instances says.
+// An idle instance is closed after limits.idle_timeout. It is evicted earlier when the host
+// has no room for something else: of all plugins' instances the one that was used longest
+// ago goes first. Each plugin keeps one instance, and as many as its min_instances says.
 //
-// Whoever needs room to have an instance at all, such as a plugin that is being loaded,
-// also waits for it. In the meantime no plugin makes further instances, and those that
-// have the most close what comes back from a call.
+// A plugin that has no instance at all, as while it is loaded, also waits for room. As long
+// as it waits, no plugin gets further instances, and the plugins that have the most close
+// the ones that come back from a call.
 
-// errNoRoom marks the failure to make an instance for which the host has no room now.
+// errNoRoom marks that an instance could not be made because the host has no room for it.
 var errNoRoom = errors.New("no room")
 
-// reclaimer gives back what instances hold, among all plugins of a host. Its lock is
-// taken before that of a pool. It is a part of nothing, as the runtime knows a timer for a
-// while after it was stopped.
+// reclaimer closes idle instances of all plugins of a host. Its lock is taken before that
+// of a pool. It is allocated on its own, because the runtime holds a timer, and what the
+// timer refers to, for a while after it was stopped.
 type reclaimer struct {
-	// waiting is how many wait for room, returned how often room was given back.
+	// waiting is how many callers wait for room, returned how often room was given back.
 	waiting  atomic.Int32
 	returned atomic.Int64
 
 	mu      sync.Mutex
 	plugins map[*Plugin]struct{}
-	// timer runs sweep at the time of due, of the clock; nil while there is nothing that
-	// can become idle.
+	// timer runs sweep when the clock reaches due; nil while no instance can become idle.
 	timer   *time.Timer
 	due     time.Duration
 	stopped bool
 }
 
-// add takes a plugin in, whose instances are reclaimed from now on, until remove.
+// add begins to reclaim the instances of a plugin, until remove.
 func (r *reclaimer) add(p *Plugin) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,7 @@ func (r *reclaimer) remove(p *Plugin) {
 	}
 }
 
-// stop ends the sweeping for good, and waits for one that is going on.
+// stop ends sweeping for good and waits for a sweep that is running.
 func (r *reclaimer) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +68,7 @@ func (r *reclaimer) disarm() {
 	}
 }
 
-// arm has instances looked at after so much time, if that is not to happen earlier.
+// arm has sweep run after some time at the latest.
 func (r *reclaimer) arm(after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,11 +85,11 @@ func (r *reclaimer) armLocked(after time.Duration) {
 	r.due, r.timer = due, time.AfterFunc(after, r.sweep)
 }
 
-// later is a time of the clock some time after another.
+// later adds a duration to a time of the clock, without overflow.
 func later(at, after time.Duration) time.Duration { return at + min(after, math.MaxInt64-at) }
 
-// sweep closes the instances that are idle for too long, and comes again when others can
-// be.
+// sweep closes the instances that were idle for too long. It runs again when the next one
+// can have been.
 func (r *reclaimer) sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +106,8 @@ func (r *reclaimer) sweep() {
 // sweepLeast is the least time between two sweeps.
 const sweepLeast = 10 * time.Millisecond
 
-// trim closes the instances of the plugin that are idle for too long, and returns when
-// another can be.
+// trim closes the instances of the plugin that were idle for too long, and returns when the
+// next one can have been.
 func (p *Plugin) trim(now time.Duration) (next time.Duration) {
 	idle := p.limits.IdleTimeout
 	for {
@@ -126,8 +125,8 @@ func (p *Plugin) trim(now time.Duration) (next time.Duration) {
 	}
 }
 
-// evict closes the idle instance that was used longest ago, of one plugin, or of any if
-// that is nil. It reports whether there was one.
+// evict closes the idle instance that was used longest ago: of one plugin, or of all if of
+// is nil. It reports whether there was one.
 func (r *reclaimer) evict(of *Plugin) bool {
 	for range evictTries {
 		var victim *Plugin
@@ -152,15 +151,15 @@ func (r *reclaimer) evict(of *Plugin) bool {
 	return false
 }
 
-// evictTries is how often evict looks for another instance where somebody borrowed the
-// one that it had found.
+// evictTries is how often evict looks again after somebody borrowed the instance that it
+// had found.
 const evictTries = 8
 
-// roomPoll is how long whoever waits for room waits until it looks, and asks for more.
+// roomPoll is the time between two attempts of a caller that waits for room.
 const roomPoll = 10 * time.Millisecond
 
-// inRoom calls try, again and again when room was given back, as long as it fails for
-// want of it, at most for as long as wait and ctx allow. The error is that of try.
+// inRoom calls try. As long as that fails with errNoRoom, it calls try again whenever room
+// was given back, until wait is over or ctx ends. The error is that of the last try.
 func (r *reclaimer) inRoom(ctx context.Context, wait time.Duration, try func() error) error {
 	seen := r.returned.Load()
 	err := try()
@@ -195,7 +194,7 @@ func (r *reclaimer) inRoom(ctx context.Context, wait time.Duration, try func() e
 }
 
 // demand has the plugin with the most instances close the next one that comes back. It
-// reports whether anything can be expected to come back.
+// reports whether any instance is expected to come back.
 func (r *reclaimer) demand() (expected bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,7 +213,7 @@ func (r *reclaimer) demand() (expected bool) {
 	return expected
 }
 
-// forgive takes back what was demanded.
+// forgive withdraws what demand asked for.
 func (r *reclaimer) forgive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

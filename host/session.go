@@ -137,7 +137,6 @@ func (s *Session) serve(ctx context.Context, function string, input []byte) (r *
 		return nil, outcome(nil, failed), failed
 	}
 	defer func() {
-		in.unwatch()
 		in.state.end()
 		in.tend()
 	}()

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 )
 
-// What a pool gives back of what it holds, and how a borrower gets another value than the
-// one that it was lent.
+// How a pool gives up values that others need the room of, and how a borrower exchanges
+// the value that it was lent for another.
 
-// surplus is how many values the pool has beyond those that it keeps; what is not made yet
-// is nothing that it has. p.mu is held.
+// surplus is how many values the pool has beyond those that it keeps. Values that are being
+// made do not count. p.mu is held.
 func (p *pool[T]) surplus() int {
 	if p.closed {
 		return 0
@@ -19,7 +20,19 @@ func (p *pool[T]) surplus() int {
 	return p.total - p.making - p.leaving - max(1, p.min)
 }
 
-// oldest returns when the idle value was used that was not for longest, math.MaxInt64
+// leastRecent returns the index of the idle value that was used longest ago, and when that
+// was; -1 and math.MaxInt64 where none is idle. p.mu is held.
+func (p *pool[T]) leastRecent() (index int, at time.Duration) {
+	index, at = -1, math.MaxInt64
+	for i, v := range p.idle {
+		if t := p.stamp(v); t < at {
+			index, at = i, t
+		}
+	}
+	return index, at
+}
+
+// oldest returns when the idle value was used that was used longest ago, math.MaxInt64
 // where none is idle. surplus is false where the pool keeps all that it has.
 func (p *pool[T]) oldest() (at time.Duration, surplus bool) {
 	p.mu.Lock()
@@ -27,30 +40,29 @@ func (p *pool[T]) oldest() (at time.Duration, surplus bool) {
 	if p.surplus() <= 0 {
 		return 0, false
 	}
-	at = math.MaxInt64
-	note := func(v T) { at = min(at, p.stamp(v)) }
-	for _, v := range p.idle {
-		note(v)
-	}
-	if !p.pressed.Load() { // as in visit
-		p.near.visit(note)
-	}
+	_, at = p.leastRecent()
 	return at, true
 }
 
-// reclaim closes the idle value that was not used for longest, if that was before a time
-// and the pool need not keep it. It reports whether it did.
+// reclaim closes the idle value that was used longest ago, if that was before a time and
+// the pool need not keep it. It reports whether it did.
 func (p *pool[T]) reclaim(before time.Duration) bool {
 	p.mu.Lock()
-	v, ok := p.leastRecent(before)
-	p.mu.Unlock()
-	if ok {
-		p.retire(v)
+	i, at := p.leastRecent()
+	if at >= before || p.surplus() <= 0 {
+		p.mu.Unlock()
+		return false
 	}
-	return ok
+	v := p.idle[i]
+	p.idle = slices.Delete(p.idle, i, i+1)
+	p.leaving++
+	p.mu.Unlock()
+	p.retire(v)
+	return true
 }
 
-// retire closes a value that was noted as leaving, and gives up its place.
+// retire closes a value that counts as leaving and gives up its place. Only a waiter gets
+// another in its stead.
 func (p *pool[T]) retire(v T) {
 	p.close(v)
 	p.mu.Lock()
@@ -62,80 +74,43 @@ func (p *pool[T]) retire(v T) {
 	}
 }
 
-// leastRecent removes a value for reclaim. p.mu is held.
-func (p *pool[T]) leastRecent(before time.Duration) (v T, ok bool) {
-	if p.surplus() <= 0 {
-		return v, false
-	}
-	at, where := before, -1
-	for i, v := range p.idle {
-		if t := p.stamp(v); t < at {
-			at, where = t, i
-		}
-	}
-	if !p.pressed.Load() {
-		older := func(v T) bool { return p.stamp(v) < at }
-		for i := range p.near.all {
-			if w, found := p.near.all[i].takeIf(older); found {
-				if ok { // the one found before was not the oldest
-					p.idle = append(p.idle, v)
-				}
-				v, ok, at = w, true, p.stamp(w)
-				p.lent--
-			}
-		}
-	}
-	if !ok && where >= 0 {
-		v, ok = p.idle[where], true
-		p.idle = append(p.idle[:where], p.idle[where+1:]...)
-	}
-	if ok {
-		p.leaving++
-	}
-	return v, ok
-}
-
-// payable is how many values the pool could still be asked to owe. busy says that others
-// may come back or be closed soon, as somebody uses one.
+// payable is how many more values the pool could be asked to owe. busy says that a value
+// may come back or be closed soon.
 func (p *pool[T]) payable() (n int, busy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n = p.surplus()
-	return n - p.owed, n > 0 || p.total > len(p.idle)+p.near.count()
+	return n - p.owed, n > 0 || p.total > len(p.idle)
 }
 
-// owe has the next value that comes back closed, unless the pool keeps all that it has.
+// owe has the pool close the next value that comes back, unless it keeps all that it has.
 func (p *pool[T]) owe() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owed++
-	p.press()
 }
 
-// forgive keeps what the pool owes.
+// forgive lets the pool keep what it owes.
 func (p *pool[T]) forgive() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owed = 0
-	p.press()
 }
 
-// due reports whether a value that comes back is to be retired, as the pool owes one, and
-// notes it as leaving. p.mu is held.
+// due reports whether a value that comes back must be closed, as the pool owes one, and
+// settles that. p.mu is held.
 func (p *pool[T]) due() bool {
 	if p.owed == 0 || p.surplus() <= 0 {
 		return false
 	}
 	p.owed--
-	p.leaving++
-	p.press()
 	return true
 }
 
-// exchange returns a value for one that was lent and does not suit the borrower: an idle
-// one that does, by the first of the tests that any passes, else a new one, in place of
-// the one that was lent only where there is no other place. After an error the borrower
-// has none.
+// exchange takes a lent value that does not suit the borrower and lends it another: an idle
+// value that passes one of the tests, of which earlier ones go first, else a new one. The
+// first value is closed only where the pool has no other place for the new one. After an
+// error the borrower owns no value.
 func (p *pool[T]) exchange(ctx context.Context, wait time.Duration, v T, suits ...func(T) bool) (T, error) {
 	deadline := time.Now().Add(wait)
 	for _, test := range suits {
@@ -161,11 +136,11 @@ func (p *pool[T]) exchange(ctx context.Context, wait time.Duration, v T, suits .
 	return p.renew(ctx, time.Until(deadline))
 }
 
-// trade puts a lent value in the place of an idle one that passes the test.
+// trade lends an idle value that passes the test in place of v, unless others wait.
 func (p *pool[T]) trade(v T, test func(T) bool) (w T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pressed.Load() { // others wait, and are not passed by
+	if p.pressed() {
 		return w, false
 	}
 	for i := len(p.idle) - 1; i >= 0; i-- {
@@ -174,20 +149,19 @@ func (p *pool[T]) trade(v T, test func(T) bool) (w T, ok bool) {
 			return w, true
 		}
 	}
-	for i := range p.near.all {
-		if w, ok := p.near.all[i].swapIf(v, test); ok {
-			return w, true
-		}
-	}
 	return w, false
 }
 
-// another gives a lent value back for the place of one that is yet to be made, if there
-// may be one more.
+// pressed reports whether the next value that comes back is claimed: by a waiter, by the
+// host, which the pool owes one, or by shutdown. p.mu is held.
+func (p *pool[T]) pressed() bool { return p.closed || p.owed > 0 || len(p.waiters) > 0 }
+
+// another returns a lent value and takes the place of a value that is yet to be made
+// instead, if there is such a place.
 func (p *pool[T]) another(v T) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pressed.Load() || p.total >= p.max {
+	if p.pressed() || p.total >= p.max {
 		return false
 	}
 	p.total++
@@ -196,7 +170,7 @@ func (p *pool[T]) another(v T) bool {
 }
 
 // renew makes the value of a place that is lent. Making it does not end with the context:
-// what comes too late for this borrower serves another.
+// a value that comes too late for this borrower serves another.
 func (p *pool[T]) renew(ctx context.Context, wait time.Duration) (T, error) {
 	type result struct {
 		v   T

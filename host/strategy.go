@@ -13,9 +13,6 @@ import (
 type Strategy struct {
 	// Finds says how what a call wrote is found.
 	Finds string
-	// Counted says that page faults are counted: after most calls without one the system
-	// need not be asked what was written. If not, it is asked after each call.
-	Counted bool
 	// Mapped says that linear memories are reserved mappings, which grow without
 	// being copied. If not, they are slices.
 	Mapped bool
@@ -38,10 +35,7 @@ type Strategy struct {
 
 // String describes the strategy in a line.
 func (s Strategy) String() string {
-	finds, memory, grown, functions, tables, stacks := s.Finds, "slices", "replaced", "calls of the host", "wazero", "grow"
-	if s.Counted {
-		finds += " (looked for after page faults only, as a rule)"
-	}
+	memory, grown, functions, tables, stacks := "slices", "replaced", "calls of the host", "wazero", "grow"
 	if s.Mapped {
 		memory = "reserved mappings"
 	}
@@ -61,7 +55,7 @@ func (s Strategy) String() string {
 		stacks = "hold " + abi.FormatSize(callstack.Whole)
 	}
 	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; tables are filled by %s; stacks %s",
-		finds, memory, grown, functions, tables, stacks)
+		s.Finds, memory, grown, functions, tables, stacks)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -77,7 +71,7 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	e.findKernel(ctx)
 	e.settling.Unlock()
 	return Strategy{
-		Finds: linear.Finds().String(), Counted: linear.Counts(), Mapped: linear.Maps(), Shared: linear.Shares(),
+		Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(),
 		Shrinks: e.shrinks, Linked: e.linked != nil, Fills: e.fills, Stacks: e.stacks,
 	}, e.close(ctx)
 }

@@ -16,7 +16,6 @@ func TestStrategyString(t *testing.T) {
 	}
 	for _, set := range []func(*host.Strategy){
 		func(s *host.Strategy) { s.Finds = "comparing pages that were written" },
-		func(s *host.Strategy) { s.Counted = true },
 		func(s *host.Strategy) { s.Mapped = true },
 		func(s *host.Strategy) { s.Shared = true },
 		func(s *host.Strategy) { s.Shrinks = true },

@@ -44,7 +44,6 @@ func (c *callState) share() {
 // returns the fault of a call whose time is over.
 func (c *callState) yield() *fault {
 	if c.turn.Due(c.seen) && c.turn.Yields(c.seen, c.work()) {
-		c.inst.unwatch()
 		c.turn.Wait(max(0, c.deadline-clock()), c.done, nil)
 		return c.check()
 	}
@@ -62,7 +61,6 @@ func (c *callState) work() time.Duration {
 
 // leave gives the processor back before something that may block.
 func (c *callState) leave() {
-	c.inst.unwatch()
 	c.turn.Pause(c.work())
 }
 
@@ -76,7 +74,6 @@ func (c *callState) rejoin() {
 
 // await waits for a processor, at most until the call's time is over: then the call ends.
 func (c *callState) await() {
-	c.inst.unwatch()
 	c.turn.Wait(max(0, c.deadline-clock()), c.done, nil)
 	c.stop()
 }

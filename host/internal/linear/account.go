@@ -1,65 +1,67 @@
 package linear
 
-// holding is what is accounted for a memory, in bytes.
-type holding struct {
-	// grown is the largest size it had, but for what it shares: what was touched stays
-	// with the process when it shrinks.
+// charges is what a memory is charged to its account for, in bytes.
+type charges struct {
+	// grown is the largest size the memory had, without the shared image. Shrinking
+	// does not lower it: pages that were touched stay with the process.
 	grown int64
-	// shared is the size of the image that it shares with others, 0 if it does not, and
-	// own what is its own of it.
+	// shared is the size of the image that the memory shares with others, 0 if it
+	// shares none. The image itself is not charged to the memory.
 	shared int
-	own    int64
-	// expects says that the memory is about to be taken to have as much of its own as any
-	// other of the image was found to have.
+	// private is how much of the shared image the memory holds private copies of.
+	private int64
+	// expects says that the next charge includes as many private copies as any other
+	// memory of the image was found to have.
 	expects bool
 }
 
-func (h holding) total() int64 { return h.grown + h.own }
+func (c charges) total() int64 { return c.grown + c.private }
 
-// hold makes sure that a size of n bytes is accounted for.
+// hold charges for a size of n bytes and reports whether there was room.
 func (m *Memory) hold(n int64) bool {
-	h := m.held
-	if h.expects && h.shared > 0 {
-		h.own = max(h.own, m.image.own.Load())
+	c := m.held
+	if c.expects && c.shared > 0 {
+		c.private = max(c.private, m.image.mostPrivate.Load())
 	}
-	h.expects = false
-	h.grown = max(h.grown, n-int64(h.shared))
-	if !m.settle(h) {
+	c.expects = false
+	c.grown = max(c.grown, n-int64(c.shared))
+	if !m.charge(c) {
 		m.Refused = true
 		return false
 	}
 	return true
 }
 
-// Expect has the memory counted from its beginning for as much of a shared image as any
-// other memory of it was found to have of its own.
+// Expect charges the memory, when it gets its size, for as many private copies of a
+// shared image as any other memory of that image was found to have.
 func (m *Memory) Expect() { m.held.expects = true }
 
-// settle accounts for h in place of what is held, and reports whether there was room.
-func (m *Memory) settle(h holding) bool {
-	if delta := h.total() - m.held.total(); delta != 0 && !m.account(delta) {
+// charge replaces the charges by c and reports whether there was room.
+func (m *Memory) charge(c charges) bool {
+	if delta := c.total() - m.held.total(); delta != 0 && !m.account(delta) {
 		return false
 	}
-	m.held = h
+	m.held = c
 	return true
 }
 
-// share gives back what is held of an image that is mapped now.
+// share gives back what was charged for the part of the memory that now maps im.
 func (m *Memory) share(im *Image) {
-	h := holding{grown: max(0, m.held.grown-int64(im.size)), shared: im.size, expects: m.held.expects}
-	m.settle(h) // it is not more than before
+	m.charge(charges{ // it is not more than before, so it is not refused
+		grown: max(0, m.held.grown-int64(im.size)), shared: im.size, expects: m.held.expects,
+	})
 }
 
-// owns accounts for n bytes of the image that were found to be the memory's own, and
-// reports whether there was room. That is found only after they were written: see Expect.
-func (m *Memory) owns(n int64) bool {
-	h := m.held
-	if n <= h.own || h.shared == 0 {
+// chargePrivate charges for n bytes of private copies of the image and reports whether
+// there was room. A reset finds the copies only after the guest wrote them: see Expect.
+func (m *Memory) chargePrivate(n int64) bool {
+	c := m.held
+	if n <= c.private || c.shared == 0 {
 		return true
 	}
-	for most := m.image.own.Load(); n > most && !m.image.own.CompareAndSwap(most, n); {
-		most = m.image.own.Load()
+	for most := m.image.mostPrivate.Load(); n > most && !m.image.mostPrivate.CompareAndSwap(most, n); {
+		most = m.image.mostPrivate.Load()
 	}
-	h.own = n
-	return m.settle(h)
+	c.private = n
+	return m.charge(c)
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// Memories that share an image count for what they were found to have of their own, and
-// further ones for as much from their beginning.
+// Memories that share an image are charged for the private copies that resets found, and
+// further memories for as many from their beginning.
 func TestSharedImageCountsOnce(t *testing.T) {
 	if Finds() == Compares {
-		t.Skip("this system does not tell what a memory has of its own")
+		t.Skip("this system does not tell which pages are private copies")
 	}
 	const pages, page = 100, PageSize
 	content := bytes.Repeat([]byte{1}, pages*page)
@@ -43,7 +43,7 @@ func TestSharedImageCountsOnce(t *testing.T) {
 		for i := range 4 {
 			mem[i*page] = byte(round)
 		}
-		if !m.Restore(im, mem, false) || !bytes.Equal(mem, content) {
+		if !m.Restore(im, mem) || !bytes.Equal(mem, content) {
 			t.Fatal("the image is not back")
 		}
 	}
@@ -54,7 +54,7 @@ func TestSharedImageCountsOnce(t *testing.T) {
 	for at := (pages - 1) * page; at < len(grown); at += grain {
 		grown[at]++
 	}
-	if !other.Restore(im, grown, false) {
+	if !other.Restore(im, grown) {
 		t.Error("no room for as much as it was taken to have")
 	}
 	expect("it grew, and wrote to what lies around the end", 4*grain+2*page)
@@ -63,7 +63,7 @@ func TestSharedImageCountsOnce(t *testing.T) {
 
 	mem = m.Reallocate((pages + 3) * page)
 	expect("growth", 4*grain+3*page)
-	if !m.Restore(im, mem, false) {
+	if !m.Restore(im, mem) {
 		t.Error("no room for what was written before")
 	}
 	m.Reallocate(pages * page)
@@ -72,7 +72,7 @@ func TestSharedImageCountsOnce(t *testing.T) {
 	for at := 0; at < len(mem); at += grain {
 		mem[at]++
 	}
-	if m.Restore(im, mem, false) {
+	if m.Restore(im, mem) {
 		t.Error("more of its own than there is room for, and nobody says so")
 	}
 	if !bytes.Equal(mem[:len(content)], content) {
@@ -95,10 +95,10 @@ func TestSharedImageCountsOnce(t *testing.T) {
 	expect("all freed", 0)
 }
 
-// What is zero in an image does not count as a memory's own, at no reset.
+// Zero parts of an image that were not written never count as private copies.
 func TestZerosOfASharedImageDoNotCount(t *testing.T) {
 	if Finds() == Compares {
-		t.Skip("this system does not tell what a memory has of its own")
+		t.Skip("this system does not tell which pages are private copies")
 	}
 	content := make([]byte, 200*PageSize)
 	content[50*PageSize] = 1
@@ -110,16 +110,16 @@ func TestZerosOfASharedImageDoNotCount(t *testing.T) {
 	mem := m.Reallocate(200 * PageSize)
 	for round := range 3 * trackAfter {
 		mem[100*PageSize] = 1
-		if !m.Restore(im, mem, false) || c.used != grain {
+		if !m.Restore(im, mem) || c.used != grain {
 			t.Errorf("reset %d: %d bytes accounted for, want %d", round, c.used, grain)
 		}
 	}
 }
 
-// A memory that comes to share the image taken of it gives back what it held of it.
+// A memory that begins to share its image gives back what it was charged for it.
 func TestMappingGivesBack(t *testing.T) {
 	if Finds() == Compares {
-		t.Skip("this system does not tell what a memory has of its own")
+		t.Skip("this system does not tell which pages are private copies")
 	}
 	for _, shared := range []bool{false, true} {
 		c := &counter{limit: 1 << 30}

@@ -16,11 +16,11 @@ const (
 	memfdCloseOnExec   = 1
 )
 
-// backing is an image as a file in memory, which any number of memories map
-// copy-on-write: what an instance does not write exists once.
+// backing is an image as a file in memory. Any number of memories map it copy-on-write,
+// so that pages that no guest wrote exist once.
 type backing struct {
 	file *os.File
-	view []byte // the whole of it, to read
+	view []byte // a mapping of the whole file, to read
 }
 
 func newBacking(im *Image) (*backing, error) {
@@ -50,7 +50,7 @@ func newBacking(im *Image) (*backing, error) {
 	return b, nil
 }
 
-// mapOver replaces the beginning of a reservation by the image.
+// mapOver maps the image over the beginning of a reservation.
 func (b *backing) mapOver(mapped []byte, size int) error {
 	_, _, e := syscall.Syscall6(syscall.SYS_MMAP, uintptr(unsafe.Pointer(&mapped[0])), uintptr(size),
 		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_FIXED|syscall.MAP_NORESERVE, b.file.Fd(), 0)
@@ -60,7 +60,7 @@ func (b *backing) mapOver(mapped []byte, size int) error {
 	return nil
 }
 
-// close lets go of the file and the view; the mappings of memories stay.
+// close closes the file and unmaps the view. The mappings of memories stay.
 func (b *backing) close() {
 	if b.view != nil {
 		release(b.view)

@@ -1,24 +1,23 @@
-// Package linear owns the linear memories of guests and puts them back.
+// Package linear owns the linear memories of guests and resets them.
 //
-// A [Memory] is the back end of one WebAssembly memory, given to wazero through
-// its experimental allocator. Where the system can, it is a mapping that reserves
-// the plugin's whole limit, so that growth neither copies nor moves; elsewhere
-// it is a slice that grows by doubling.
+// A [Memory] is the memory of one WebAssembly module. wazero gets it through its
+// experimental allocator. Where the system can, a Memory is a mapping that reserves the
+// plugin's whole limit, so that growing neither copies nor moves it. Elsewhere it is a
+// slice that grows by doubling.
 //
-// An [Image] is the content of a memory at one moment. On Linux new memories map
-// it copy-on-write, so that they cost next to nothing until they are written to;
-// elsewhere it is copied into them. [Memory.Restore] puts it back: what differs is
-// copied or zeroed, up to where the memory had grown. What may differ is found in
-// one of three ways, the best that the system has ([Finds]): the pages that the
-// kernel saw being written, the pages that the page map of the process shows not
-// to be the image's any more, or all of them. A page that was written once stays
-// in the memory and is compared at every reset, but is never protected or thrown
-// away again: the fault that brings it back would fall into the next call. Where all
-// that was written was written under a [Watch] that saw no page fault, the pages are
-// those of the time before, and the kernel need not be asked. They are then put back from
-// a copy of the memory's own, if it is small.
+// An [Image] is the content of a memory at one moment. On Linux new memories map the
+// image copy-on-write, so that they cost next to nothing until the guest writes to them.
+// Elsewhere each memory gets a copy.
 //
-// wazero cannot make a memory smaller. [Shrink] does it by setting a field of its
-// memory and growing by one page; [CanShrink] tries that out on a runtime. Where
-// it fails, a memory that grew cannot be restored and its instance must go.
+// [Memory.Restore] resets a memory to its image: it copies or zeroes what differs, up to
+// the size to which the memory grew. It looks for differences in one of three ways and
+// takes the best that the system has ([Finds]): in the pages that the kernel saw being
+// written, in the pages that the process's page map shows as private copies, or in the
+// whole memory. A page that was written once stays with the memory and is compared at
+// every reset. It is not protected or discarded again, because bringing it back would
+// cost the next call a page fault.
+//
+// wazero cannot make a memory smaller. [Shrink] does it by setting a field of wazero's
+// memory and growing by one page. [CanShrink] tries that out on a runtime. Where it does
+// not work, a memory that grew cannot be reset, and its instance must be closed.
 package linear

@@ -1,17 +1,16 @@
 package linear
 
-// Finder is how what differs from an image is found in a memory.
+// Finder is the way in which a reset finds the pages that differ from the image.
 type Finder int
 
 // The finders, each better than the one before.
 const (
-	// Compares compares all of the memory.
+	// Compares compares the whole memory.
 	Compares Finder = iota
-	// ReadsMap compares the pages that the page map of the process shows not to
-	// be shared with the image any more.
+	// ReadsMap compares the pages that the page map of the process shows as private
+	// copies.
 	ReadsMap
-	// Tracks compares the pages that were written at some time, which the system
-	// tracks.
+	// Tracks compares the pages that the system saw being written.
 	Tracks
 )
 

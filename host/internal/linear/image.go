@@ -15,8 +15,9 @@ type Image struct {
 	runs []run
 	// file is what memories map, nil where they cannot.
 	file *backing
-	// own is the most that one of them was found to have of its own, in bytes.
-	own atomic.Int64
+	// mostPrivate is the most bytes of it that one memory was found to have private
+	// copies of.
+	mostPrivate atomic.Int64
 }
 
 // run is a part of an image that is not zero.
@@ -28,12 +29,12 @@ type run struct {
 // end is where the run ends.
 func (r run) end() int { return r.at + len(r.bytes) }
 
-// grain is the size of the pieces that are zero or are not, that of a page of
-// most systems: a new mapping pays for every page it writes.
+// grain is the size of the pieces in which content is compared, in bytes. It is that of
+// a page on most systems: writing one byte of a shared page copies the whole page.
 const grain = 4 << 10
 
-// Capture copies the content of a memory, into a file in memory where the system
-// has such, else to the heap. The image must be freed.
+// Capture copies the content of a memory: into a file in memory where the system has
+// such files, else to the heap. The image must be freed.
 func Capture(mem []byte) *Image {
 	im := parts(mem)
 	im.file, _ = newBacking(im) // without one, the heap serves
@@ -55,7 +56,7 @@ type Part struct {
 }
 
 // Rebuild makes an image of a size of its parts, which must be in order and lie
-// within it. With shared it goes into a file in memory, where the system has such.
+// within it. shared asks for a file in memory, where the system has such files.
 func Rebuild(size int, parts []Part, shared bool) *Image {
 	im := &Image{size: size}
 	for _, p := range parts {
@@ -80,7 +81,7 @@ func (im *Image) Parts() iter.Seq2[int, []byte] {
 	}
 }
 
-// parts finds what is not zero, as views of the memory.
+// parts makes an image whose runs are views of the memory.
 func parts(mem []byte) *Image {
 	im := &Image{size: len(mem)}
 	for at := 0; at < len(mem); {
@@ -99,7 +100,7 @@ func parts(mem []byte) *Image {
 	return im
 }
 
-// hold makes the image independent of the memory it was taken of.
+// hold gives the image bytes of its own.
 func (im *Image) hold() {
 	for i := range im.runs {
 		r := &im.runs[i]
@@ -111,8 +112,8 @@ func (im *Image) hold() {
 	}
 }
 
-// Free gives up what the image holds. It must not be used afterwards; memories
-// that were made of it stay valid.
+// Free releases the image, which must not be used afterwards. Memories that map it stay
+// valid.
 func (im *Image) Free() {
 	if im.file != nil {
 		im.file.close()
@@ -128,8 +129,8 @@ func zero(b []byte) bool { return bytes.Equal(b, zeros[:len(b)]) }
 // Size is the size of the memory the image was taken of, in bytes.
 func (im *Image) Size() int { return im.size }
 
-// Held is what the image itself takes, in bytes, at most: of what memories map, a part that
-// is zero takes room as soon as one reads it.
+// Held is the most memory that the image takes, in bytes. In a file, zero parts take
+// memory too as soon as a guest reads them.
 func (im *Image) Held() int64 {
 	if im.file != nil {
 		return int64(im.size)
@@ -144,10 +145,9 @@ func (im *Image) Fill(mem []byte) {
 	}
 }
 
-// Restore puts the image back into a memory of at least its size and zeroes the
-// rest. Pieces that are as they should be are left alone: reading costs as much
-// as writing, but what was not written stays shared, with the image's mapping
-// and between the caches of processors.
+// Restore copies the image into a memory of at least its size and zeroes the rest.
+// Pieces that are equal already are not written: an unwritten page stays shared with the
+// image's file, and its cache lines stay shared between processors.
 func (im *Image) Restore(mem []byte) { im.restore(mem, 0, len(mem)) }
 
 // restore is Restore for the bytes from from to to.
@@ -195,7 +195,7 @@ func wipe(b []byte) {
 	}
 }
 
-// stride is the most that is copied at a time: larger copies pass by the caches
+// stride is the most that is copied at a time, in bytes. Larger copies bypass the caches
 // and take nearly twice as long.
 const stride = 128 << 10
 

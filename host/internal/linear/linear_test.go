@@ -163,14 +163,14 @@ func TestMemoriesOfAnImageAreSeparate(t *testing.T) {
 	}
 }
 
-// finders are the ways to find what differs from the image, best last.
+// finders set a memory up for each way to find the pages that differ.
 var finders = map[Finder]func(*Memory){
 	Compares: func(m *Memory) { m.image = nil },
 	ReadsMap: func(m *Memory) { m.resets = trackAfter },
 	Tracks:   func(m *Memory) { m.resets = trackAfter - 1 },
 }
 
-// However what was written is found, nothing of it is left.
+// A reset leaves nothing of what was written, however it finds the pages.
 func TestRestoreFindsAllThatWasWritten(t *testing.T) {
 	content := make([]byte, 40*PageSize)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -209,7 +209,7 @@ func TestRestoreFindsAllThatWasWritten(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				m.Restore(im, mem, false)
+				m.Restore(im, mem)
 				if !bytes.Equal(mem[:im.size], content) || !bytes.Equal(mem[im.size:], make([]byte, len(mem)-im.size)) {
 					t.Fatalf("round %d left something", round)
 				}
@@ -278,7 +278,7 @@ func BenchmarkRestore(b *testing.B) {
 				for at := 0; at < len(mem); at += 16 * grain {
 					mem[at]++
 				}
-				m.Restore(im, mem, false)
+				m.Restore(im, mem)
 			}
 		})
 	}

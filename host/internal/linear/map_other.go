@@ -4,7 +4,7 @@ package linear
 
 import "errors"
 
-// reserve says that this system has no reservations that this package uses.
+// reserve fails: this package has no reservations on this system.
 func reserve(uint64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func release([]byte) {}

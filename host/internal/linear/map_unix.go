@@ -10,8 +10,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/rlimit"
 )
 
-// reserve maps n bytes of zeros. Pages cost memory only once they are touched. Where
-// addresses are scarce there are no reservations.
+// reserve maps n bytes of zeros. A page takes memory only once it is touched. Where
+// addresses are scarce, reserve fails.
 func reserve(n uint64) ([]byte, error) {
 	if n == 0 || n > math.MaxInt {
 		return nil, errors.New("cannot map that many bytes")
@@ -23,5 +23,5 @@ func reserve(n uint64) ([]byte, error) {
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 }
 
-// release unmaps what reserve mapped. It fails only for what was never mapped.
+// release unmaps what reserve mapped.
 func release(b []byte) { _ = syscall.Munmap(b) }

@@ -11,29 +11,27 @@ import (
 // PageSize is the unit in which memories grow, in bytes.
 const PageSize = 64 << 10
 
-// Memory is one linear memory. It belongs to one goroutine at a time. Everything
-// beyond its current size is zero.
+// Memory is one linear memory. One goroutine owns it at a time. Everything beyond its
+// current size is zero.
 type Memory struct {
 	limit   uint64
 	account func(delta int64) bool
 	// mapped is the reservation, nil where the memory is an ordinary slice.
 	mapped []byte
 	buf    []byte
-	// held is what is accounted for the size, see account.go.
-	held holding
-	// image is what the beginning of the reservation maps, nil if nothing. resets
-	// counts how often it was put back, track follows the writes since.
+	// held is what was charged for the memory, see account.go.
+	held charges
+	// image is what the beginning of the reservation maps, nil if it maps none. resets
+	// counts the resets to it. track is nil until writes are tracked.
 	image  *Image
 	resets int
 	track  *track
-	// near is room for a copy of parts of the image, accounted for.
-	near []byte
-	// Refused notes that growth was refused since the flag was last cleared.
+	// Refused says that growth was refused since the caller last cleared the field.
 	Refused bool
 }
 
-// New makes a memory of at most limit bytes. account is told of every byte taken,
-// which it may refuse, and given back (negative), which it may not.
+// New makes a memory of at most limit bytes. account is called with the number of bytes
+// that the memory takes, which it may refuse, or gives back (negative), which it may not.
 func New(limit uint64, account func(delta int64) bool) *Memory {
 	m := &Memory{limit: limit, account: account}
 	if b, err := reserve(limit); err == nil {
@@ -42,8 +40,8 @@ func New(limit uint64, account func(delta int64) bool) *Memory {
 	return m
 }
 
-// NewForeign makes the account of a memory that is wazero's own and is not given
-// to it. What is refused must be prevented by other means; see [Memory.Observe].
+// NewForeign accounts for a memory that wazero allocated itself; see [Memory.Observe].
+// It cannot stop that memory from growing.
 func NewForeign(account func(delta int64) bool) *Memory {
 	return &Memory{account: account}
 }
@@ -52,18 +50,17 @@ func NewForeign(account func(delta int64) bool) *Memory {
 // whether there was room for it.
 func (m *Memory) Observe(size uint64) bool { return m.hold(int64(size)) }
 
-// NewFrom is like New for a memory that is to become im. filled says that it
-// maps the image copy-on-write and so holds its content already; if not, it is all
-// zeros. shared is that of Map.
+// NewFrom is like New for a memory that starts as im. filled says that it maps the image
+// copy-on-write and so has its content; if not, it is all zeros. shared is as in Map.
 func NewFrom(im *Image, limit uint64, account func(delta int64) bool, shared bool) (m *Memory, filled bool) {
 	m = New(limit, account)
 	return m, m.Map(im, shared)
 }
 
-// Map makes the memory map an image copy-on-write from its first byte, and
-// reports whether it does; if not, the memory is as it was. What lies beyond the
-// image stays. shared says that of the image is accounted for only what a Restore finds
-// to be the memory's own; one must follow each use then.
+// Map makes the memory map an image copy-on-write from its first byte, and reports
+// whether it does; if not, the memory is as it was. The content beyond the image stays.
+// With shared the memory is charged only for its private copies of the image's pages.
+// Restore counts them, so it must follow each use then.
 func (m *Memory) Map(im *Image, shared bool) bool {
 	if im.file == nil || im.size == 0 || len(m.mapped) < im.size || im.file.mapOver(m.mapped, im.size) != nil {
 		return false
@@ -75,24 +72,22 @@ func (m *Memory) Map(im *Image, shared bool) bool {
 	return true
 }
 
-// Restore puts the image back into the memory, of which content is all, at least
-// the size of the image, and zeroes the rest. A memory that maps the image is
-// asked which of its pages were written, where the system knows; elsewhere all of
-// it is compared. quiet says that all that wrote to the memory since the last Restore
-// did so while a [Watch] was on that saw no fault. It reports whether there was room for
-// what the memory has of its own; if not, it must be freed.
-func (m *Memory) Restore(im *Image, content []byte, quiet bool) bool {
+// Restore resets the memory to the image and zeroes the rest. content is the whole
+// memory, at least as large as the image. Where the memory maps the image and the system
+// knows which pages may differ, only those are compared. Restore reports whether there
+// was room for the memory's private copies; if not, the memory must be freed.
+func (m *Memory) Restore(im *Image, content []byte) bool {
 	if m.image == im && m.mapped != nil {
-		if own, ok := m.restoreOwn(content, quiet); ok {
-			return m.owns(own)
+		if private, ok := m.restoreMapped(content); ok {
+			return m.chargePrivate(private)
 		}
 	}
 	im.Restore(content)
-	return m.owns(int64(m.held.shared))
+	return m.chargePrivate(int64(m.held.shared))
 }
 
-// Bind returns a context under which wazero's InstantiateModule takes its memory
-// from m, a [Memory] or what stands before one.
+// Bind returns a context under which wazero's InstantiateModule takes the module's memory
+// from m, a [Memory] or a wrapper of one.
 func Bind(ctx context.Context, m experimental.LinearMemory) context.Context {
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(
 		func(_, _ uint64) experimental.LinearMemory { return m }))
@@ -118,7 +113,7 @@ func (m *Memory) Reallocate(size uint64) []byte {
 	return m.reallocate(size)
 }
 
-// reallocate moves a slice to a larger one.
+// reallocate copies the memory into a larger slice.
 func (m *Memory) reallocate(size uint64) []byte {
 	capacity := min(max(size, 2*uint64(cap(m.buf))), m.limit)
 	if !rlimit.Room(capacity+rlimit.ForNext) || !m.hold(int64(capacity)) {
@@ -138,14 +133,14 @@ func (m *Memory) reallocate(size uint64) []byte {
 	return buf
 }
 
-// Free implements experimental.LinearMemory. Every view of the memory is invalid
-// afterwards, even to read.
+// Free implements experimental.LinearMemory. No view of the memory may be used
+// afterwards, not even to read.
 func (m *Memory) Free() {
-	if n := m.held.total() + int64(len(m.near)); n > 0 {
+	if n := m.held.total(); n > 0 {
 		m.account(-n)
 	}
 	if m.mapped != nil {
 		release(m.mapped)
 	}
-	m.mapped, m.buf, m.near, m.held, m.limit, m.image, m.track = nil, nil, nil, holding{}, 0, nil, nil
+	m.mapped, m.buf, m.held, m.limit, m.image, m.track = nil, nil, charges{}, 0, nil, nil
 }

@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// pagemap tells which pages of a memory are its own. A memory that maps an image
-// copy-on-write shares with it every page it never wrote, so what has to be put
-// back is among the pages that are not part of the file any more. That needs no
-// privilege and, unlike protecting pages, slows no write down.
+// pagemap tells which pages of a memory are private copies. A memory that maps an image
+// copy-on-write shares every page that it never wrote with the image's file. So only
+// pages that are not part of the file can differ. Reading the page map needs no privilege
+// and, unlike protecting pages, slows no write down.
 type pagemap struct {
 	file *os.File
 	page int
@@ -28,7 +28,7 @@ const (
 	pageOfFile  = 1 << 61
 )
 
-// pages opens the page map of the process, which stays open with it.
+// pages opens the page map of the process, which stays open.
 var pages = sync.OnceValues(func() (*pagemap, error) {
 	page := os.Getpagesize()
 	if PageSize%page != 0 || page%grain != 0 {
@@ -46,7 +46,7 @@ var pages = sync.OnceValues(func() (*pagemap, error) {
 	return p, nil
 })
 
-// Finds says how this system finds what differs from an image, found out by
+// Finds says how this system finds the pages that differ from an image, found out by
 // trying.
 func Finds() Finder {
 	if _, err := pages(); err != nil {
@@ -58,16 +58,9 @@ func Finds() Finder {
 	return Tracks
 }
 
-// Counts says whether writes are tracked and page faults counted, so that a call without
-// one need not be asked about, found out by trying.
-func Counts() bool {
-	t, err := writes()
-	return err == nil && t.counts
-}
-
-// own calls f for each part of mem, which must begin on a page, that is not part
-// of a file. f must not write anywhere else.
-func (p *pagemap) own(mem []byte, f func(from, to int)) error {
+// private calls f for each part of mem that is not part of a file. mem must begin on a
+// page. f must write to nothing but that part.
+func (p *pagemap) private(mem []byte, f func(from, to int)) error {
 	var entries [512]uint64
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(&entries)), unsafe.Sizeof(entries))
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(mem))) / uintptr(p.page)
@@ -79,11 +72,11 @@ func (p *pagemap) own(mem []byte, f func(from, to int)) error {
 		}
 		begin := -1
 		for i, e := range entries[:n] {
-			own := e&(pagePresent|pageSwapped) != 0 && e&pageOfFile == 0
-			if own && begin < 0 {
+			private := e&(pagePresent|pageSwapped) != 0 && e&pageOfFile == 0
+			if private && begin < 0 {
 				begin = at + i
 			}
-			if !own && begin >= 0 {
+			if !private && begin >= 0 {
 				f(begin*p.page, (at+i)*p.page)
 				begin = -1
 			}

@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// trial is an image of a few pages, mapped, to try out what the system says of
-// them.
+// trial is a mapped image of a few pages, to try out what the system says of them.
 type trial struct {
 	page   int
 	mapped []byte
@@ -56,8 +55,8 @@ func (t *trial) touch() {
 	t.mapped[5*t.page] = sum
 }
 
-// collects returns what notes the first byte of each page of a part, and the
-// pages noted.
+// collects returns a function that notes the numbers of the pages of a part, and the
+// list that it fills.
 func (t *trial) collects() (note func(from, to int), noted *[]int) {
 	noted = new([]int)
 	return func(from, to int) {
@@ -67,7 +66,7 @@ func (t *trial) collects() (note func(from, to int), noted *[]int) {
 	}, noted
 }
 
-// try holds the page map to what is known of a trial.
+// try checks what the page map says of a trial.
 func (p *pagemap) try() error {
 	t, err := newTrial(p.page)
 	if err != nil {
@@ -76,18 +75,18 @@ func (p *pagemap) try() error {
 	defer t.close()
 	t.touch()
 	t.mapped[trialPages*t.page] = 1 // beyond the image
-	note, own := t.collects()
-	if err := p.own(t.mapped, note); err != nil {
+	note, private := t.collects()
+	if err := p.private(t.mapped, note); err != nil {
 		return err
 	}
-	if !slices.Equal(*own, []int{1, 5, trialPages}) {
+	if !slices.Equal(*private, []int{1, 5, trialPages}) {
 		return errTrial
 	}
 	return nil
 }
 
-// try holds the tracker to what is known of a trial: writes of this process, of
-// the kernel on its behalf, and none.
+// try checks what the tracker says of a trial: of pages that this process wrote, of one
+// that the kernel wrote in a system call, and of those that nobody wrote.
 func (t *tracker) try() error {
 	page := os.Getpagesize()
 	tr, err := newTrial(page)
@@ -100,7 +99,7 @@ func (t *tracker) try() error {
 	if err := t.protect(mem); err != nil {
 		return err
 	}
-	if err := t.release(mem[:page]); err != nil {
+	if err := t.unprotect(mem[:page]); err != nil {
 		return err
 	}
 	tr.touch()
@@ -117,41 +116,4 @@ func (t *tracker) try() error {
 		}
 	}
 	return nil
-}
-
-// counted reports whether threads count the faults by which the pages of a trial are
-// written, by this process and by the kernel on its behalf, and have none without cause.
-func (t *tracker) counted() bool {
-	page := os.Getpagesize()
-	tr, err := newTrial(page)
-	if err != nil {
-		return false
-	}
-	defer tr.close()
-	mem := tr.mapped[:trialPages*page]
-	if t.protect(mem) != nil {
-		return false
-	}
-	for at := 0; at < len(mem); at += page {
-		value := mem[at] // to read has a fault of its own
-		var w Watch      // which must not count that one
-		w.Begin(0)
-		if at/page%2 == 0 {
-			mem[at] = value + 1
-		} else {
-			_, err = syscall.Pread(int(tr.file.file.Fd()), mem[at:at+1], 0)
-		}
-		if w.End(0) || err != nil {
-			return false
-		}
-	}
-	var w Watch
-	for range 10 {
-		w.Begin(0)
-		mem[0]++
-		if w.End(0) {
-			return true
-		}
-	}
-	return false
 }

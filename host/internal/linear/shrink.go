@@ -8,13 +8,13 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// Shrink makes a memory as small as size bytes, whole pages and at least one,
-// and reports whether it did. What lies beyond must be zero: the memory may grow
-// again. The memory must come from a [Memory].
+// Shrink makes a memory as small as size bytes, whole pages and at least one, and reports
+// whether it did. The content beyond must be zero, because the memory may grow again. The
+// memory must come from a [Memory].
 //
-// wazero has no way to do this. Its memory is a struct with an exported field
-// Buffer; when that is one page shorter than wanted, growing by one page makes
-// wazero ask the allocator for the wanted size and tell its engine of the result.
+// wazero has no function for this. Its memory is a struct with an exported field Buffer.
+// Shrink makes Buffer one page shorter than wanted and grows the memory by one page. Then
+// wazero asks the allocator for the wanted size and passes the result to its engine.
 func Shrink(mem api.Memory, size uint32) (done bool) {
 	if size < PageSize || size%PageSize != 0 || size > mem.Size() {
 		return false
@@ -32,7 +32,7 @@ func Shrink(mem api.Memory, size uint32) (done bool) {
 	return ok && mem.Size() == size
 }
 
-// probe is a module that shows how large its code takes its memory to be:
+// probe is a module whose code returns the size of its memory and a byte of it:
 //
 //	(memory (export "m") 1 4)
 //	(func (export "s") (result i32) memory.size)
@@ -44,9 +44,8 @@ var probe = []byte("\x00asm\x01\x00\x00\x00" +
 	"\x07\x0d\x03\x01m\x02\x00\x01s\x00\x00\x01l\x00\x01" +
 	"\x0a\x0e\x02\x04\x00\x3f\x00\x0b\x07\x00\x20\x00\x2d\x00\x00\x0b")
 
-// CanShrink tries out on a runtime whether Shrink works: compiled code must see
-// the smaller size, must not reach beyond it, and must find zeros there when the
-// memory grows again.
+// CanShrink tries out whether Shrink works on a runtime. Compiled code must see the
+// smaller size, must trap beyond it, and must read zeros there when the memory grows again.
 func CanShrink(ctx context.Context, rt wazero.Runtime) (can bool) {
 	defer func() {
 		if recover() != nil {

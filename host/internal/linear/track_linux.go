@@ -4,30 +4,17 @@ package linear
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
 
-// tracker tells which pages of a memory were written since they were protected,
-// by userfaultfd's asynchronous write protection and PAGEMAP_SCAN (Linux 6.7 and
-// newer): the kernel lets the first write to a page through and remembers it.
-// Asking takes a tenth of what reading the page map does.
-type tracker struct {
-	faults uintptr
-	// counts says that threads count the faults by which pages are written.
-	counts bool
-	// maps are open page maps of the process. Memories take turns with them: each use
-	// counts in the file, and processors that count in the same one wait for each other.
-	maps []*os.File
-	next atomic.Uint32
-}
-
-// mostMaps is how many page maps are open at most.
-const mostMaps = 16
+// tracker asks the kernel which pages of a memory were written. It write-protects them
+// asynchronously by userfaultfd: the kernel lets the first write to a page through and
+// notes it. The ioctl PAGEMAP_SCAN returns the notes (Linux 6.7 and newer), in a tenth of
+// the time that reading the page map takes.
+type tracker struct{ userfault, pagemap uintptr }
 
 // Of <linux/userfaultfd.h> and <linux/fs.h>.
 const (
@@ -55,7 +42,7 @@ type scan struct {
 
 type region struct{ start, end, _ uint64 }
 
-// writes opens the tracker of the process, which stays open with it.
+// writes opens the tracker of the process, which stays open.
 var writes = sync.OnceValues(func() (*tracker, error) {
 	p, err := pages()
 	if err != nil {
@@ -69,25 +56,16 @@ var writes = sync.OnceValues(func() (*tracker, error) {
 	if e != 0 {
 		return nil, fmt.Errorf("userfaultfd: %w", e)
 	}
-	t := &tracker{faults: fd, maps: []*os.File{p.file}}
-	for range min(runtime.NumCPU(), mostMaps) - 1 {
-		if f, err := os.Open(pagemapPath); err == nil { // else fewer serve
-			t.maps = append(t.maps, f)
-		}
-	}
+	t := &tracker{userfault: fd, pagemap: p.file.Fd()}
 	api := [3]uint64{uffdAPI, uffdFeatureWPAsync}
-	err = ioctl(t.faults, uffdioAPI, unsafe.Pointer(&api))
+	err = ioctl(t.userfault, uffdioAPI, unsafe.Pointer(&api))
 	if err == nil {
 		err = t.try()
 	}
 	if err != nil {
 		_ = syscall.Close(int(fd))
-		for _, f := range t.maps[1:] {
-			_ = f.Close()
-		}
 		return nil, fmt.Errorf("userfaultfd: %w", err)
 	}
-	t.counts = t.counted()
 	return t, nil
 })
 
@@ -101,56 +79,46 @@ func ioctl(fd, request uintptr, arg unsafe.Pointer) error {
 // address is where b begins.
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// protect begins to track mem. All of it must map one file.
+// protect begins to track writes to mem. All of mem must map one file.
 func (t *tracker) protect(mem []byte) error {
 	reg := [4]uint64{address(mem), uint64(len(mem)), uffdModeWP}
-	if err := ioctl(t.faults, uffdioRegister, unsafe.Pointer(&reg)); err != nil {
+	if err := ioctl(t.userfault, uffdioRegister, unsafe.Pointer(&reg)); err != nil {
 		return err
 	}
 	return t.mark(mem, uffdProtect)
 }
 
-// release takes a part of mem as written from now on, so that writing to it
-// costs nothing.
-func (t *tracker) release(part []byte) error { return t.mark(part, uffdDontWake) }
+// unprotect marks a part of mem as written, so that no write to it costs a fault.
+func (t *tracker) unprotect(part []byte) error { return t.mark(part, uffdDontWake) }
 
 func (t *tracker) mark(mem []byte, mode uint64) error {
 	arg := [3]uint64{address(mem), uint64(len(mem)), mode}
-	return ioctl(t.faults, uffdioWriteProtect, unsafe.Pointer(&arg))
+	return ioctl(t.userfault, uffdioWriteProtect, unsafe.Pointer(&arg))
 }
 
-// track is the state of another memory.
-func (t *tracker) track() *track {
-	return &track{pagemap: t.maps[t.next.Add(1)%uint32(len(t.maps))], counts: t.counts}
-}
+// track makes the state of a memory whose writes are tracked.
+func (t *tracker) track() *track { return &track{pagemap: t.pagemap} }
 
-// track is the state of a memory that follows its writes.
+// track is the state of a memory whose writes are tracked.
 type track struct {
-	pagemap *os.File
-	counts  bool
-	// found is where the kernel writes to, which must not be a stack: those move. known
-	// are those of it that are all of the memory's, nil where that is not known. What was
-	// written once stays among them.
+	pagemap uintptr
+	// found is the buffer that the kernel writes its answer to. It must not lie on a
+	// goroutine's stack, which may move.
 	found [64]region
-	known []region
-	// source holds what the known parts are to become, nil until they are put back again:
-	// own, or the image.
-	source *Image
-	own    Image
 }
 
-// written calls f for each part of mem, all of it protected once, that may have
-// been written since.
+// written calls f for each part of mem that was written since protect, and for each that
+// unprotect marked. protect must have seen all of mem.
 func (t *track) written(mem []byte, f func(from, to int)) error {
-	fd, found, base := t.pagemap.Fd(), &t.found, address(mem)
-	t.known, t.source = nil, nil
+	found, base := &t.found, address(mem)
 	for at, end := base, base+uint64(len(mem)); at < end; {
 		s := scan{size: uint64(unsafe.Sizeof(scan{})), start: at, end: end,
 			vec: uint64(uintptr(unsafe.Pointer(found))), vecLen: uint64(len(found)), mask: pageIsWritten, result: pageIsWritten}
-		// Raw: this takes a few microseconds and, like a page fault, waits for no more than
-		// the memory map. During any other call the runtime may take the processor away,
-		// and its monitor, once it has, looks for more to take every 20 µs for a while.
-		n, _, e := syscall.RawSyscall(syscall.SYS_IOCTL, fd, pagemapScan, uintptr(unsafe.Pointer(&s)))
+		// RawSyscall does not announce the call to Go's runtime. The call takes a few
+		// microseconds and waits for nothing but the memory map, as a page fault does. The
+		// runtime takes the processor from a goroutine that it meets in an announced call,
+		// and its monitor then stays awake for a while, which slows all callers.
+		n, _, e := syscall.RawSyscall(syscall.SYS_IOCTL, t.pagemap, pagemapScan, uintptr(unsafe.Pointer(&s)))
 		if e != 0 {
 			return fmt.Errorf("page map: %w", e)
 		}
@@ -160,73 +128,68 @@ func (t *track) written(mem []byte, f func(from, to int)) error {
 		if s.walkEnd <= at {
 			return fmt.Errorf("page map: stopped at %#x of %#x", at, end)
 		}
-		if at == base && s.walkEnd == end {
-			t.known = found[:n]
-		}
 		at = s.walkEnd
 	}
 	return nil
 }
 
 const (
-	// trackAfter is the resets after which writes are tracked: preparing that
-	// takes as long as dozens of resets without.
+	// trackAfter is the number of resets after which writes are tracked. Preparing that
+	// takes as long as dozens of resets without it.
 	trackAfter = 2
-	// trackMost is the largest image whose writes are tracked, in bytes: each of
-	// its pages gets an entry in the page table of each memory.
+	// trackMost is the size of the largest image whose writes are tracked, in bytes. Each
+	// of its pages takes an entry in the page table of each memory.
 	trackMost = 32 << 20
 )
 
-// restoreOwn puts the image that m maps back by looking only at pages that are
-// not the image's any more. It reports how many bytes of the image those are, 0 if they
-// are those of the time before, and whether it could.
-func (m *Memory) restoreOwn(mem []byte, quiet bool) (own int64, ok bool) {
+// restoreMapped resets a memory that maps its image. It reads only the pages that may
+// differ. It returns how many bytes of the image the memory holds private copies of, and
+// whether the reset worked. mem is the content of the memory.
+func (m *Memory) restoreMapped(mem []byte) (private int64, ok bool) {
 	p, err := pages()
 	if err != nil {
 		return 0, false
 	}
 	im := m.image
 	restore := func(from, to int) {
-		own += int64(max(0, min(to, im.size)-from))
+		private += int64(max(0, min(to, im.size)-from))
 		im.restore(mem, from, to)
 	}
 	if m.track == nil {
-		err = p.own(mem, restore) // before writes are tracked: protection shows in the page map
+		err = p.private(mem, restore) // before tracking begins, which changes the page map
 		if m.resets++; m.resets == trackAfter && im.size <= trackMost {
 			m.follow(p)
 		}
-		return own, err == nil
+		return private, err == nil
 	}
-	if !quiet || !m.again(mem) {
-		if m.track.written(mem[:im.size], restore) != nil {
-			return 0, false
-		}
+	if m.track.written(mem[:im.size], restore) != nil {
+		return 0, false
 	}
 	if len(mem) == im.size {
-		return own, true
+		return private, true
 	}
-	return own, p.own(mem[im.size:], func(from, to int) { wipe(mem[im.size:][from:to]) }) == nil
+	beyond := mem[im.size:]
+	return private, p.private(beyond, func(from, to int) { wipe(beyond[from:to]) }) == nil
 }
 
-// follow begins to track the writes to m, which maps its image. The pages that
-// are its own already count as written: a call that writes them again, as most
-// do, is not slowed down.
+// follow begins to track the writes to m, which maps its image. Pages that are private
+// already count as written: most calls write them again and pay no fault for it.
 func (m *Memory) follow(p *pagemap) {
 	t, err := writes()
 	if err != nil {
 		return
 	}
 	mem := m.mapped[:m.image.size]
-	for _, r := range m.image.runs { // in one go, rather than at one fault each
+	for _, r := range m.image.runs { // at once, which is quicker than one fault a page
 		_ = syscall.Madvise(mem[r.at:r.end()], advisePopulateRead)
 	}
-	var own [][]byte // found out before: protection shows in the page map
-	err = p.own(mem, func(from, to int) { own = append(own, mem[from:to]) })
+	var private [][]byte // found before protect, which changes the page map
+	err = p.private(mem, func(from, to int) { private = append(private, mem[from:to]) })
 	if err != nil || t.protect(mem) != nil {
 		return
 	}
-	for _, part := range own {
-		if t.release(part) != nil {
+	for _, part := range private {
+		if t.unprotect(part) != nil {
 			return
 		}
 	}
