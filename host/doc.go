@@ -114,7 +114,7 @@ package host
 //	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust, trust_unix, trust_other, seal
 //	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
-//	checking               plugin, schema, schemabounds, schemawork, permissions, links
+//	checking               plugin, permissions, links
 //	compiling              runtime, module, move, circles, shell, codecache, codenote, prune, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange

@@ -4,7 +4,6 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"context"
-	"encoding/json"
 	"log/slog"
 	"reflect"
 	"runtime"
@@ -277,20 +276,6 @@ func KeyOf(t *testing.T, dir string) []byte {
 
 // Compiles reports whether wazero makes machine code on this platform.
 func Compiles() bool { return runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" }
-
-// SecretSettings reports whether settings hold what a schema marks as secret.
-func SecretSettings(t *testing.T, schema, settings string) bool {
-	t.Helper()
-	s, err := newSettingsSchema([]byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var given map[string]any
-	if err := json.Unmarshal([]byte(settings), &given); err != nil {
-		t.Fatal(err)
-	}
-	return s.secret(given)
-}
 
 // Sweep has a host look for instances that are idle for too long.
 func Sweep(h *Host) { h.reclaimer.sweep() }

@@ -120,7 +120,7 @@ func (o *operation) setReads(opts StepOptions) error {
 
 func (o *operation) setSettings(opts StepOptions) error {
 	schema := o.plugin.schemas[o.op]
-	canonical, full, err := schema.apply(opts.Settings)
+	canonical, full, err := checkSettings(schema, opts.Settings)
 	if err != nil {
 		return err
 	}
