@@ -111,11 +111,11 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust, trust_unix, trust_other, seal
-//	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, narrow, spec, facts
+//	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust
+//	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links
-//	compiling              runtime, module, move, circles, shell, codecache, codenote, prune, loading
+//	compiling              runtime, module, move, circles, shell, codecache, codenote, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange
 //	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo

@@ -4,7 +4,6 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"context"
-	"log/slog"
 	"reflect"
 	"runtime"
 	"testing"
@@ -216,9 +215,6 @@ func SettleFiles(t *testing.T, age time.Duration) {
 	t.Cleanup(func() { settledFile = old })
 }
 
-// Prune is prune.
-var Prune = prune
-
 // MakeInstance makes an instance of a plugin and closes it.
 func MakeInstance(p *Plugin) error {
 	in, err := p.newInstance(context.Background())
@@ -262,16 +258,6 @@ func CodeKey(spec *Spec, pages uint32, interpreted bool) []byte {
 	}
 	key := codeKey(spec, meterOptions(boundsOf(kind), pages))
 	return key[:]
-}
-
-// KeyOf is the key that a cache in a folder has.
-func KeyOf(t *testing.T, dir string) []byte {
-	root, err := openRoot(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Error(err)
-		return nil
-	}
-	return root.seal.key
 }
 
 // Compiles reports whether wazero makes machine code on this platform.
