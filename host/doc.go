@@ -119,7 +119,11 @@ package host
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange
 //	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo
-//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
+//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	between calls          pool, shelves, spare, watch
+//
+// What needs nothing of a host is in packages of its own, in the folder internal: settings
+// checks settings, egress holds HTTP requests to their grants, and codestore owns the folder
+// of what is kept between processes.
