@@ -13,6 +13,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/machinecode"
 )
 
@@ -61,15 +62,14 @@ const (
 	// staleAfter is the age at which folders of processes that are gone, and
 	// half-made entries, are removed.
 	staleAfter = 24 * time.Hour
-	// The beginnings of the names of folders that are no entries.
+	// runPrefix begins the names of the folders of processes.
 	runPrefix = "run-"
-	newPrefix = "new-"
 )
 
 // openCodeCache opens the cache in the folder of all that is kept.
 func openCodeCache(root *cacheRoot) (*codeCache, error) {
-	removeStale(root.dir)
-	run, err := os.MkdirTemp(root.dir, runPrefix)
+	removeStale(root.Dir)
+	run, err := os.MkdirTemp(root.Dir, runPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("compile cache: %w", err)
 	}
@@ -84,7 +84,7 @@ func openCodeCache(root *cacheRoot) (*codeCache, error) {
 	}
 	if err == nil { // the name tells versions, systems and processors apart
 		c.files = filepath.Join(run, made[0].Name())
-		c.dir, err = root.folder(made[0].Name())
+		c.dir, err = root.Folder(made[0].Name())
 	}
 	if err != nil {
 		_ = os.RemoveAll(run)
@@ -97,7 +97,7 @@ func openCodeCache(root *cacheRoot) (*codeCache, error) {
 // folders, and in the folders beside them entries that were being made.
 func removeStale(dir string) {
 	for _, name := range removeOld(dir, runPrefix) {
-		removeOld(filepath.Join(dir, name), newPrefix)
+		removeOld(filepath.Join(dir, name), codestore.NewPrefix)
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *codeCache) fetch(key string) *offer {
 	}
 	note, err := c.readNote(key)
 	if err != nil {
-		c.root.refuse(entry, err)
+		c.root.Refuse(entry, err)
 		return nil
 	}
 	name := note.File
@@ -174,7 +174,7 @@ func (c *codeCache) fetch(key string) *offer {
 	o := &offer{path: path}
 	if err := c.verify(key, note); err != nil {
 		c.takeBack(o)
-		c.root.refuse(entry, err)
+		c.root.Refuse(entry, err)
 		return nil
 	}
 	c.appear()
@@ -354,14 +354,14 @@ func (c *codeCache) nameOf(ctx context.Context, key string, shell []byte, compil
 // add moves a file into a new entry, all or nothing. Another process may have been
 // faster.
 func (c *codeCache) add(key, code, name string) {
-	dir, err := os.MkdirTemp(c.dir, newPrefix)
+	dir, err := os.MkdirTemp(c.dir, codestore.NewPrefix)
 	if err != nil {
 		return
 	}
 	defer os.RemoveAll(dir)
 	if c.writeNote(dir, key, code, name) == nil && os.Rename(code, filepath.Join(dir, name)) == nil &&
 		os.Rename(dir, filepath.Join(c.dir, key)) == nil {
-		prune(c.dir, codeCacheSize)
+		codestore.Prune(c.dir, codeCacheSize)
 	}
 }
 
@@ -381,7 +381,7 @@ func linkOrCopy(from, to string) error {
 	if os.Symlink(from, to) == nil || os.Link(from, to) == nil {
 		return nil
 	}
-	f, err := openOwn(from)
+	f, err := codestore.OpenOwn(from)
 	if err != nil {
 		return err
 	}

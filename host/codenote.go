@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 )
 
 // codeNote is what an entry of the code cache says of its machine code. It bears the
@@ -76,7 +78,7 @@ func (c *codeCache) nameEntry(key string) string {
 
 // writeNote writes the note on a file of machine code into a folder that becomes the entry.
 func (c *codeCache) writeNote(dir, entry, code, name string) error {
-	f, err := openOwn(code)
+	f, err := codestore.OpenOwn(code)
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (c *codeCache) writeNote(dir, entry, code, name string) error {
 	if err != nil {
 		return err
 	}
-	return c.root.seal.write(filepath.Join(dir, noteFile), noteLabel+entry, text)
+	return c.root.Write(filepath.Join(dir, noteFile), noteLabel+entry, text)
 }
 
 // readNote reads the note of an entry.
@@ -100,12 +102,12 @@ func (c *codeCache) readNote(entry string) (n codeNote, err error) {
 		err = errors.New("not a folder")
 	}
 	if err == nil {
-		err = checkOwn(dir, info)
+		err = codestore.CheckOwn(dir, info)
 	}
 	if err != nil {
 		return n, err
 	}
-	text, err := c.root.seal.read(filepath.Join(dir, noteFile), noteLabel+entry, maxNote)
+	text, err := c.root.Read(filepath.Join(dir, noteFile), noteLabel+entry, maxNote)
 	if err != nil {
 		return n, err
 	}
@@ -115,7 +117,7 @@ func (c *codeCache) readNote(entry string) (n codeNote, err error) {
 // verify checks the machine code of an entry. It is not read again where the system shows
 // that nobody has written to the file since it was.
 func (c *codeCache) verify(entry string, n codeNote) error {
-	f, err := openOwn(filepath.Join(c.dir, entry, n.File))
+	f, err := codestore.OpenOwn(filepath.Join(c.dir, entry, n.File))
 	if err != nil {
 		return err
 	}
@@ -127,7 +129,7 @@ func (c *codeCache) verify(entry string, n codeNote) error {
 	}
 	sum, err := hashOf(f)
 	if err == nil && sum != n.SHA256 {
-		err = errSeal
+		err = codestore.ErrSeal
 	}
 	if err == nil && key != nil && bytes.Equal(key, fileKey(f)) {
 		c.root.facts.put(kindSeen, []byte(entry), codeSeen{key})

@@ -114,11 +114,11 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust, trust_unix, trust_other, seal
-//	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, narrow, spec, facts
+//	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust
+//	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
-//	checking               plugin, schema, schemabounds, schemawork, permissions, links
-//	compiling              runtime, module, move, circles, shell, codecache, codenote, prune, loading
+//	checking               plugin, permissions, links
+//	compiling              runtime, module, move, circles, shell, codecache, codenote, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
@@ -126,3 +126,11 @@ package host
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	between calls          pool, spare
+//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, functions, nested
+//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
+//	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
+//	between calls          pool, spare
+//
+// What needs nothing of a host is in packages of its own, in the folder internal: settings
+// checks settings, egress holds HTTP requests to their grants, and codestore owns the folder
+// of what is kept between processes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -24,7 +25,7 @@ func parseManifest(text []byte) (m *abi.Manifest, doc []byte, err error) {
 	if m, err = abi.ParseManifest(doc); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
-	if err := checkSchemas(m); err != nil {
+	if err := settings.CheckManifest(m); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
 	if _, err := requestedLimits(m.Limits); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -36,23 +35,5 @@ func TestCodeOfAnotherEngine(t *testing.T) {
 	runs(t, dir)
 	if now := len(entriesOf(t, dir)); now != 2*n {
 		t.Errorf("%d entries, then %d", n, now)
-	}
-}
-
-// Processes that begin at once agree on one key.
-func TestOneKey(t *testing.T) {
-	config, dir := t.TempDir(), t.TempDir()
-	t.Setenv("XDG_CONFIG_HOME", config)
-	t.Setenv("HOME", config)
-	var wg sync.WaitGroup
-	keys := make([][]byte, 16)
-	for i := range keys {
-		wg.Go(func() { keys[i] = host.KeyOf(t, dir) })
-	}
-	wg.Wait()
-	for _, k := range keys {
-		if len(k) != 32 || !bytes.Equal(k, keys[0]) || bytes.Equal(k, make([]byte, 32)) {
-			t.Errorf("key %x, another is %x", k, keys[0])
-		}
 	}
 }

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // Errors that callers decide on.
@@ -105,40 +104,8 @@ func (e *PluginError) Reason() string { return string(e.Code) }
 // PluginName returns the name of the configured plugin.
 func (e *PluginError) PluginName() string { return e.Plugin }
 
-// maxErrorLine bounds one line of an error; guests write parts of it.
-const maxErrorLine = 1 << 10
-
-// oneLine makes a text of a guest safe to print: one line, no control
-// characters, bounded.
-func oneLine(s string) string {
-	clean := true
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] >= 0x7f {
-			clean = false
-			break
-		}
-	}
-	if clean && len(s) <= maxErrorLine {
-		return s
-	}
-	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
-	s = strings.Join(lines, "; ")
-	s = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || plain.Acts(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-	return clip(s, maxErrorLine)
-}
+// oneLine makes a text of a guest fit for one line of an error.
+func oneLine(s string) string { return guesttext.Line(s) }
 
 // clip cuts s at a rune boundary to at most n bytes and marks the cut.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return guesttext.Clip(s, n) }

@@ -29,18 +29,6 @@ func TestPluginErrorFormat(t *testing.T) {
 	}
 }
 
-func TestOneLine(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain": "plain", "a\r\nb\n\nc": "a; b; c", "right\u202Eleft": "right\uFFFDleft", "\xff": "\uFFFD", "naïve": "naïve",
-		"line\u2028paragraph\u2029end": "line\uFFFDparagraph\uFFFDend",
-		strings.Repeat("é", 600):       strings.Repeat("é", 512) + "…",
-	} {
-		if got := oneLine(in); got != want {
-			t.Errorf("oneLine(%q) = %q (want %q)", in, got, want)
-		}
-	}
-}
-
 func TestValidFormatType(t *testing.T) {
 	for in, want := range map[string]bool{
 		"": true, "markdown": true, "naïve": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a\nb": false, "\x1b[31m": false,

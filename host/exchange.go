@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
 // Exchange is the raw outcome of Plugin.Exchange. Nothing in Output has been
@@ -61,7 +62,7 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 // filled in: what travels with each call, and to init. nil means that nothing
 // does. Errors wrap ErrConfig or ErrNoOperation, or say what is wrong with the
 // schema.
-func (s *Spec) CheckSettings(op abi.Operation, settings map[string]any) (json.RawMessage, error) {
+func (s *Spec) CheckSettings(op abi.Operation, given map[string]any) (json.RawMessage, error) {
 	if s.Manifest == nil {
 		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", s.Name, op, ErrNoOperation, s.operationNames())
 	}
@@ -73,11 +74,11 @@ func (s *Spec) CheckSettings(op abi.Operation, settings map[string]any) (json.Ra
 		}
 		raw = o.Settings
 	}
-	schema, err := newSettingsSchema(raw)
+	schema, err := settings.Compile(raw)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %s: %w", s.Name, op, err)
 	}
-	canonical, full, err := schema.apply(settings)
+	canonical, full, err := checkSettings(schema, given)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %s: %w", s.Name, op, err)
 	}

@@ -4,8 +4,6 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"context"
-	"encoding/json"
-	"log/slog"
 	"reflect"
 	"runtime"
 	"testing"
@@ -217,9 +215,6 @@ func SettleFiles(t *testing.T, age time.Duration) {
 	t.Cleanup(func() { settledFile = old })
 }
 
-// Prune is prune.
-var Prune = prune
-
 // MakeInstance makes an instance of a plugin and closes it.
 func MakeInstance(p *Plugin) error {
 	in, err := p.newInstance(context.Background())
@@ -265,32 +260,8 @@ func CodeKey(spec *Spec, pages uint32, interpreted bool) []byte {
 	return key[:]
 }
 
-// KeyOf is the key that a cache in a folder has.
-func KeyOf(t *testing.T, dir string) []byte {
-	root, err := openRoot(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Error(err)
-		return nil
-	}
-	return root.seal.key
-}
-
 // Compiles reports whether wazero makes machine code on this platform.
 func Compiles() bool { return runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" }
-
-// SecretSettings reports whether settings hold what a schema marks as secret.
-func SecretSettings(t *testing.T, schema, settings string) bool {
-	t.Helper()
-	s, err := newSettingsSchema([]byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var given map[string]any
-	if err := json.Unmarshal([]byte(settings), &given); err != nil {
-		t.Fatal(err)
-	}
-	return s.secret(given)
-}
 
 // Sweep has a host look for instances that are idle for too long.
 func Sweep(h *Host) { h.reclaimer.sweep() }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -45,9 +46,9 @@ const (
 
 // openFacts returns the facts in a folder of what is kept, nil if there are none.
 func openFacts(root *cacheRoot) *factsCache {
-	dir, err := root.folder(factsFolder)
+	dir, err := root.Folder(factsFolder)
 	if err != nil {
-		root.log.Warn("nothing is kept about modules", "reason", err)
+		root.Log.Warn("nothing is kept about modules", "reason", err)
 		return nil
 	}
 	return &factsCache{root, dir}
@@ -68,7 +69,7 @@ func (c *factsCache) get(kind string, key []byte, into any) bool {
 		return false
 	}
 	path := c.path(kind, key)
-	content, err := c.root.seal.read(path, factsLabel(path), maxFacts)
+	content, err := c.root.Read(path, factsLabel(path), maxFacts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
@@ -76,7 +77,7 @@ func (c *factsCache) get(kind string, key []byte, into any) bool {
 		err = json.Unmarshal(content, into)
 	}
 	if err != nil {
-		c.root.refuse(path, err)
+		c.root.Refuse(path, err)
 		return false
 	}
 	now := time.Now()
@@ -94,8 +95,8 @@ func (c *factsCache) put(kind string, key []byte, what any) {
 		return
 	}
 	path := c.path(kind, key)
-	if c.root.seal.write(path, factsLabel(path), content) == nil {
-		prune(c.dir, factsSize)
+	if c.root.Write(path, factsLabel(path), content) == nil {
+		codestore.Prune(c.dir, factsSize)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
 
@@ -41,7 +42,7 @@ type imageHeader struct {
 }
 
 // writeImage writes an image so that the file is either whole or not there.
-func writeImage(path string, s *seal, im *image) error {
+func writeImage(path string, s *codestore.Store, im *image) error {
 	h := imageHeader{Size: im.memory.Size(), Globals: im.globals, Vectors: im.vectors, Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values}
 	var parts [][]byte
 	for at, b := range im.memory.Parts() {
@@ -54,11 +55,11 @@ func writeImage(path string, s *seal, im *image) error {
 	}
 	header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
 	body := append([][]byte{header}, parts...)
-	sum := s.mark(imageLabel(path))
+	sum := s.Mark(imageLabel(path))
 	for _, b := range body {
 		_, _ = sum.Write(b) // a hash takes everything
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), newPrefix)
+	f, err := os.CreateTemp(filepath.Dir(path), codestore.NewPrefix)
 	if err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
@@ -79,8 +80,8 @@ func writeImage(path string, s *seal, im *image) error {
 
 // readImage reads what writeImage wrote. The error wraps errImageFile or is that
 // of the system.
-func readImage(path string, s *seal, capture func(int, []linear.Part) *linear.Image) (*image, error) {
-	f, err := openOwn(path)
+func readImage(path string, s *codestore.Store, capture func(int, []linear.Part) *linear.Image) (*image, error) {
+	f, err := codestore.OpenOwn(path)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
@@ -101,7 +102,7 @@ func readImage(path string, s *seal, capture func(int, []linear.Part) *linear.Im
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	return decodeImage(b, s.mark(imageLabel(path)), capture)
+	return decodeImage(b, s.Mark(imageLabel(path)), capture)
 }
 
 // imageLabel is what an image is sealed for.
@@ -128,7 +129,7 @@ func decodeImage(b []byte, mark hash.Hash, capture func(int, []linear.Part) *lin
 	}
 	_, _ = mark.Write(b[bodyAt:])
 	if !hmac.Equal(mark.Sum(nil), b[sumAt:bodyAt]) {
-		return nil, fmt.Errorf("image: %w", errSeal)
+		return nil, fmt.Errorf("image: %w", codestore.ErrSeal)
 	}
 	n, rest := binary.LittleEndian.Uint64(b[bodyAt:]), b[bodyAt+8:]
 	var h imageHeader

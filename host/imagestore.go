@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 )
 
@@ -89,8 +90,8 @@ func fingerprint(mounts []mount) (sum string, ok bool) {
 			if t := info.ModTime(); t.After(newest) {
 				newest = t
 			}
-			s := stampOf(info)
-			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode(), s.inode, s.changed})
+			s := codestore.StampOf(info)
+			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode(), s.Inode, s.Changed})
 		})
 		if err != nil {
 			return "", false
@@ -105,14 +106,14 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	if name == "" {
 		return false
 	}
-	im, err := readImage(name, p.host.root.seal, p.rebuild)
+	im, err := readImage(name, p.host.root.Store, p.rebuild)
 	if err == nil && !p.fits(im) {
 		im.memory.Free()
 		err = errImageFile
 	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			p.host.root.refuse(name, err)
+			p.host.root.Refuse(name, err)
 		}
 		return false
 	}
@@ -173,11 +174,11 @@ func (p *Plugin) preserve(name string, took time.Duration) {
 		p.imageName() != name {
 		return
 	}
-	if err := writeImage(name, p.host.root.seal, p.image); err != nil {
+	if err := writeImage(name, p.host.root.Store, p.image); err != nil {
 		p.log.Debug("image not kept", "error", err)
 		return
 	}
-	prune(filepath.Dir(name), p.host.cfg.ImageCache)
+	codestore.Prune(filepath.Dir(name), p.host.cfg.ImageCache)
 }
 
 // openImages returns the folder of images of at most size bytes, "" if none is to be
@@ -186,9 +187,9 @@ func openImages(root *cacheRoot, size int64) string {
 	if size <= 0 {
 		return ""
 	}
-	dir, err := root.folder(imageFolder)
+	dir, err := root.Folder(imageFolder)
 	if err != nil {
-		root.log.Warn("images are not kept", "reason", err)
+		root.Log.Warn("images are not kept", "reason", err)
 		return ""
 	}
 	return dir

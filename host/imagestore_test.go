@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -274,33 +273,6 @@ func TestImagesOfSeveralProcesses(t *testing.T) {
 	}
 }
 
-func TestPruneRemovesWhatWasUnusedLongest(t *testing.T) {
-	dir := t.TempDir()
-	now := time.Now()
-	for i := range 5 {
-		path := filepath.Join(dir, fmt.Sprint(i))
-		file := path
-		if i%2 == 0 { // entries may be folders
-			file = filepath.Join(path, "content")
-			if err := os.Mkdir(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(file, make([]byte, 100), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		used := now.Add(-time.Duration(i*3%5) * time.Minute)
-		if err := os.Chtimes(path, used, used); err != nil {
-			t.Fatal(err)
-		}
-	}
-	host.Prune(dir, 250)
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || !slices.Equal(left, []string{filepath.Join(dir, "0"), filepath.Join(dir, "2")}) {
-		t.Errorf("left %v, error %v", left, err)
-	}
-}
-
 // No secret gets to the disk, neither with the image nor otherwise.
 func TestSecretsStayOffTheDisk(t *testing.T) {
 	dir := t.TempDir()
@@ -349,33 +321,6 @@ func TestImagesEndWithTheSystem(t *testing.T) {
 	for range 2 {
 		if inits, _ := started(t, hc, pc); inits != 1 {
 			t.Errorf("unknown start of the system: init ran %d times", inits)
-		}
-	}
-}
-
-func TestSecretSettings(t *testing.T) {
-	for _, tc := range []struct {
-		schema, settings string
-		secret           bool
-	}{
-		{`{"properties": {"a": {"writeOnly": true}}}`, `{"a": "x"}`, true},
-		{`{"properties": {"a": {"writeOnly": true, "default": "x"}}}`, `{}`, false},
-		{`{"properties": {"a": {"writeOnly": true}, "b": {}}}`, `{"b": 1}`, false},
-		{`{"properties": {"a": {"writeOnly": false}}}`, `{"a": "x"}`, false},
-		{`{"properties": {"a": {"properties": {"b": {"writeOnly": true}}}}}`, `{"a": {"b": 1}}`, true},
-		{`{"properties": {"a": {"properties": {"b": {"writeOnly": true}}}}}`, `{"a": {}}`, false},
-		{`{"properties": {"a": {"type": "array", "items": {"writeOnly": true}}}}`, `{"a": []}`, true},
-		{`{"properties": {"a": {"items": {"properties": {"b": {"writeOnly": true}}}}}}`, `{"a": [{}, {"b": 1}]}`, true},
-		{`{"properties": {"a": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"writeOnly": true}}}`, `{"a": "x"}`, true},
-		{`{"properties": {"a": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"writeOnly": true}}}`, `{}`, false},
-		{`{"properties": {"a": {"anyOf": [{"type": "null"}, {"writeOnly": true}]}}}`, `{"a": "x"}`, true},
-		{`{"properties": {"a": {}}, "allOf": [{"properties": {"a": {"writeOnly": true}}}]}`, `{"a": "x"}`, true},
-		{`{"patternProperties": {"_key$": {"writeOnly": true}}}`, `{"api_key": "x"}`, true},
-		{`{"properties": {"properties": {"properties": {"a": {"writeOnly": true}}}}}`, `{"properties": {"a": 1}}`, true},
-		{`{"properties": {"writeOnly": {}}}`, `{"writeOnly": true}`, false},
-	} {
-		if got := host.SecretSettings(t, tc.schema, tc.settings); got != tc.secret {
-			t.Errorf("%s with %s: secret %t", tc.schema, tc.settings, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
 // Where a manifest was found.
@@ -72,7 +73,7 @@ func (r *specReader) accept(m *abi.Manifest, from string) error {
 	if r.spec.Name != "" && r.spec.Name != m.Name {
 		return as(ErrManifest, fmt.Errorf("the manifest names it %q, its file or folder %q (give both one name)", m.Name, r.spec.Name))
 	}
-	if err := checkSchemas(m); err != nil {
+	if err := settings.CheckManifest(m); err != nil {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	if _, err := requestedLimits(m.Limits); err != nil {

@@ -156,20 +156,7 @@ func within(p, o abi.Permission) bool {
 func withinHTTP(p, o abi.Permission) bool {
 	asked, err := newHTTPServers(p.Hosts, p.Methods)
 	own, ownErr := newHTTPServers(o.Hosts, o.Methods)
-	if err != nil || ownErr != nil {
-		return false
-	}
-	for _, h := range asked.hosts {
-		if !slices.ContainsFunc(own.hosts, func(pattern abi.HostPattern) bool { return pattern.Covers(h) }) {
-			return false
-		}
-	}
-	for _, m := range asked.methods {
-		if !own.method(m) {
-			return false
-		}
-	}
-	return true
+	return err == nil && ownErr == nil && own.Cover(asked)
 }
 
 // quotaOf is the number of bytes a kv permission asks for; manifests that do

@@ -124,7 +124,7 @@ func (o *Operation) setReads(opts OperationOptions) error {
 
 func (o *Operation) setSettings(opts OperationOptions) error {
 	schema := o.plugin.schemas[o.op]
-	canonical, full, err := schema.apply(opts.Settings)
+	canonical, full, err := checkSettings(schema, opts.Settings)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 			out.http = newHTTPRule(g.HTTP, false)
 		}
 		wish, err := newHTTPServers(p.Hosts, p.Methods)
-		out.http.wishes = append(out.http.wishes, wish)
+		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
 	case permFiles:
 		for _, f := range g.Files {

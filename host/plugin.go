@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -48,7 +49,7 @@ type Plugin struct {
 	initRequest []byte
 	// secret says that a setting is marked as one that is not to be shown.
 	secret  bool
-	schemas map[abi.Operation]*settingsSchema
+	schemas map[abi.Operation]*settings.Schema
 
 	// state is StateReset, StateKeep or StateFresh; both it and image are
 	// settled when the first instance is made.
@@ -153,12 +154,12 @@ func (p *Plugin) configure() error {
 
 // settle checks the init settings and prepares what the guest sees of them.
 func (p *Plugin) settle() error {
-	p.schemas = map[abi.Operation]*settingsSchema{}
+	p.schemas = map[abi.Operation]*settings.Schema{}
 	var raw json.RawMessage
 	if m := p.spec.Manifest; m != nil {
 		raw = m.Settings
 		for op, o := range m.Operations {
-			s, err := newSettingsSchema(o.Settings)
+			s, err := settings.Compile(o.Settings)
 			if err != nil {
 				return err
 			}
@@ -167,21 +168,30 @@ func (p *Plugin) settle() error {
 	} else if len(p.cfg.Settings) > 0 {
 		return fmt.Errorf("settings: %w (a foreign module has none; use config)", ErrConfig)
 	}
-	schema, err := newSettingsSchema(raw)
+	schema, err := settings.Compile(raw)
 	if err != nil {
 		return err
 	}
-	canonical, full, err := schema.apply(p.cfg.Settings)
+	canonical, full, err := checkSettings(schema, p.cfg.Settings)
 	if err != nil {
 		return err
 	}
-	p.secret = schema.secret(p.cfg.Settings)
-	p.values = scalars(full)
+	p.secret = schema.Secret(p.cfg.Settings)
+	p.values = settings.Scalars(full)
 	for k, v := range p.cfg.Config {
 		p.values[k] = v
 	}
 	p.initRequest, err = json.Marshal(abi.InitRequest{Settings: canonical})
 	return err
+}
+
+// checkSettings is the Check of a schema. Its errors name the settings and wrap ErrConfig.
+func checkSettings(schema *settings.Schema, given map[string]any) (json.RawMessage, map[string]any, error) {
+	canonical, full, err := schema.Check(given)
+	if err != nil {
+		return nil, nil, fmt.Errorf("settings: %w: %w", ErrConfig, err)
+	}
+	return canonical, full, nil
 }
 
 // open takes the resources of the plugin and starts its first instance. From the

@@ -92,7 +92,7 @@ func (e *engine) openCache(root *cacheRoot) bool {
 	}
 	cache, err := openCodeCache(root)
 	if err != nil {
-		root.log.Warn("machine code is not kept", "reason", err)
+		root.Log.Warn("machine code is not kept", "reason", err)
 		return false
 	}
 	var once sync.Once
@@ -118,7 +118,7 @@ func (e *engine) identify(ctx context.Context) {
 		}
 	}
 	if err = errors.Join(err, e.cache.identify()); err != nil {
-		e.cache.root.log.Info("machine code is not kept", "reason", err)
+		e.cache.root.Log.Info("machine code is not kept", "reason", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -110,8 +111,8 @@ func fileKey(f *os.File) []byte {
 	if err != nil {
 		return nil
 	}
-	s := stampOf(info)
-	if s == (stamp{}) || time.Since(time.Unix(0, s.changed)) < settledFile || time.Since(info.ModTime()) < settledFile {
+	s := codestore.StampOf(info)
+	if s == (codestore.Stamp{}) || time.Since(time.Unix(0, s.Changed)) < settledFile || time.Since(info.ModTime()) < settledFile {
 		return nil
 	}
 	return fmt.Append(nil, s, info.Size(), info.ModTime().UnixNano())

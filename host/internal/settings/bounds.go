@@ -1,4 +1,4 @@
-package host
+package settings
 
 import (
 	"encoding/json"
@@ -21,30 +21,30 @@ const (
 
 // What one value has at most.
 const (
-	maxPattern       = 1 << 10   // bytes of one regular expression
-	maxProgram       = 2 << 10   // instructions of one regular expression
-	maxSchemaDepth   = 64        // objects and lists in one another, in a schema
-	maxSettingsDepth = 32        // the same, in settings
-	maxSettingsBytes = 256 << 10 // of settings as JSON, with defaults
-	maxNumberText    = 64        // characters of a number
-	maxExponent      = 400       // of a number: more than a 64-bit float has
+	maxPattern     = 1 << 10   // bytes of one regular expression
+	maxProgram     = 2 << 10   // instructions of one regular expression
+	maxSchemaDepth = 64        // objects and lists in one another, in a schema
+	maxDepth       = 32        // the same, in settings
+	maxBytes       = 256 << 10 // of settings as JSON, without defaults
+	maxNumberText  = 64        // characters of a number
+	maxExponent    = 400       // of a number: more than a 64-bit float has
 )
 
-// schemaCount adds up what the schemas of a manifest cost to compile. It counts before
+// complexity adds up what the schemas of a manifest cost to compile. It counts before
 // anything is compiled.
-type schemaCount struct {
+type complexity struct {
 	bytes, parts, paths, patterns, program int
 	refused                                error // what is wrong with a pattern, once something is
 }
 
 // text counts the JSON of a schema.
-func (c *schemaCount) text(raw json.RawMessage) error {
+func (c *complexity) text(raw json.RawMessage) error {
 	c.bytes += len(raw)
 	return tooMany("bytes of schemas", c.bytes, maxSchemaBytes)
 }
 
 // value counts a part of a schema. at is where it stands, as a JSON pointer.
-func (c *schemaCount) value(v any, at string, depth int) error {
+func (c *complexity) value(v any, at string, depth int) error {
 	if depth > maxSchemaDepth {
 		return fmt.Errorf("%.100s: is too deep (want at most %d objects and lists in one another)", at, maxSchemaDepth)
 	}
@@ -66,7 +66,7 @@ func (c *schemaCount) value(v any, at string, depth int) error {
 }
 
 // part counts what may be a subschema.
-func (c *schemaCount) part(at string) error {
+func (c *complexity) part(at string) error {
 	c.parts++
 	c.paths += len(at)
 	if err := tooMany("subschemas", c.parts, maxSchemaParts); err != nil {
@@ -78,7 +78,7 @@ func (c *schemaCount) part(at string) error {
 	return nil
 }
 
-func (c *schemaCount) object(v map[string]any, at string, depth int) error {
+func (c *complexity) object(v map[string]any, at string, depth int) error {
 	if err := c.part(at); err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func (c *schemaCount) object(v map[string]any, at string, depth int) error {
 
 // pattern counts a regular expression before it is compiled. Once one is refused, all
 // are: the schema is.
-func (c *schemaCount) pattern(text string) error {
+func (c *complexity) pattern(text string) error {
 	if c.refused == nil {
 		c.refused = c.addPattern(text)
 	}
 	return c.refused
 }
 
-func (c *schemaCount) addPattern(text string) error {
+func (c *complexity) addPattern(text string) error {
 	size, err := patternSize(text)
 	if err != nil {
 		return fmt.Errorf("pattern %.100q: %w", text, err)
@@ -134,8 +134,8 @@ func checkNumber(n json.Number, at string) error {
 
 // checkDepth holds settings against the bounds of one value.
 func checkDepth(v any, at string, depth int) error {
-	if depth > maxSettingsDepth {
-		return fmt.Errorf("%.100s: is too deep (want at most %d objects and lists in one another)", at, maxSettingsDepth)
+	if depth > maxDepth {
+		return fmt.Errorf("%.100s: is too deep (want at most %d objects and lists in one another)", at, maxDepth)
 	}
 	switch v := v.(type) {
 	case json.Number:

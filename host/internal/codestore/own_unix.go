@@ -1,6 +1,6 @@
 //go:build unix
 
-package host
+package codestore
 
 import (
 	"errors"
@@ -96,9 +96,9 @@ func checkAbove(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkOwn checks that a file or folder is the user's, and that nobody else can write to
+// CheckOwn checks that a file or folder is the user's, and that nobody else can write to
 // it.
-func checkOwn(path string, info fs.FileInfo) error {
+func CheckOwn(path string, info fs.FileInfo) error {
 	if owner := ownerOf(info); owner != os.Geteuid() {
 		return notOwned(path, owner)
 	}

@@ -1,6 +1,7 @@
-package host
+package egress
 
 import (
+	"errors"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -9,7 +10,21 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-func TestPublicAddress(t *testing.T) {
+// servers reads patterns of hosts.
+func servers(t *testing.T, hosts []string, methods ...string) Servers {
+	t.Helper()
+	patterns := make([]abi.HostPattern, len(hosts))
+	for i, h := range hosts {
+		p, err := abi.ParseHostPattern(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patterns[i] = p
+	}
+	return NewServers(patterns, methods)
+}
+
+func TestPublicAddresses(t *testing.T) {
 	for address, want := range map[string]bool{
 		"93.184.216.34": true, "2606:2800:220:1::1": true,
 		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false,
@@ -18,8 +33,8 @@ func TestPublicAddress(t *testing.T) {
 		"2002:a00:1::": false, "168.63.129.16": false, "168.63.129.17": true, "fec0::1": false, "feff::1": false,
 		"::8.8.8.8": false, "::10.0.0.1": false,
 	} {
-		if got := publicAddress(netip.MustParseAddr(address).Unmap()); got != want {
-			t.Errorf("publicAddress(%s) = %t", address, got)
+		if got := public(netip.MustParseAddr(address).Unmap()); got != want {
+			t.Errorf("public(%s) = %t", address, got)
 		}
 	}
 }
@@ -28,14 +43,8 @@ func TestPublicAddress(t *testing.T) {
 // addresses are allowed, in every form that leads to them, unless grant and manifest
 // name them.
 func TestGuardedAddresses(t *testing.T) {
-	rule := func(private bool, asked string, hosts ...string) *httpRule {
-		wish, err := newHTTPServers(strings.Fields(asked), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := newHTTPRule(&HTTPGrant{Hosts: hosts, Private: private}, false)
-		r.wishes = []httpServers{wish}
-		return r
+	rule := func(private bool, asked string, hosts ...string) *Rule {
+		return &Rule{Grant: servers(t, hosts), Wishes: []Servers{servers(t, strings.Fields(asked))}, Private: private}
 	}
 	loose := rule(true, "*.example.com http://10.0.0.1", "*.example.com", "http://10.0.0.1")
 	for address, want := range map[string]string{
@@ -48,18 +57,18 @@ func TestGuardedAddresses(t *testing.T) {
 		"[64:ff9b::a9fe:a9fe]:80": "64:ff9b::a9fe:a9fe", "[2002:a9fe:a9fe::1]:80": "2002:a9fe:a9fe::1",
 		"[2001:0:1:1:1:1:5601:5601]:80": "2001:0:1:1:1:1:5601:5601", "[2600::5efe:a9fe:a9fe]:80": "2600::5efe:a9fe:a9fe",
 	} {
-		err := loose.checkAddress("tcp", address, nil)
+		err := loose.CheckAddress(address)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "http to guarded address "+want+" is not permitted")) {
 			t.Errorf("%s: %v", address, err)
 		}
-		if strict := rule(false, "*.example.com", "*.example.com"); want != "" && strict.checkAddress("tcp", address, nil) == nil {
+		if strict := rule(false, "*.example.com", "*.example.com"); want != "" && strict.CheckAddress(address) == nil {
 			t.Errorf("%s: reached without private", address)
 		}
 	}
 	const metadata = "http://169.254.169.254"
 	for _, tc := range []struct {
 		name string
-		rule *httpRule
+		rule *Rule
 		to   string
 		ok   bool
 	}{
@@ -70,7 +79,7 @@ func TestGuardedAddresses(t *testing.T) {
 		{"named, not private", rule(false, metadata, metadata), "169.254.169.254:80", false},
 		{"another is named", rule(true, metadata, metadata), "169.254.170.2:80", false},
 	} {
-		if err := tc.rule.checkAddress("tcp", tc.to, nil); (err == nil) != tc.ok {
+		if err := tc.rule.CheckAddress(tc.to); (err == nil) != tc.ok {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
@@ -78,18 +87,11 @@ func TestGuardedAddresses(t *testing.T) {
 
 // A request is held to scheme, host and port of the grant and of one wish, which must
 // also have its method.
-func TestHTTPRule(t *testing.T) {
-	r := newHTTPRule(&HTTPGrant{Hosts: []string{"api.example.com", "http://localhost:*", "*.example.org:8443"}, Methods: []string{"get", "POST"}}, false)
-	for _, p := range []abi.Permission{
-		{Hosts: []string{"api.example.com", "api.example.com:8443", "*.example.org:*"}},
-		{Hosts: []string{"http://localhost:8080"}, Methods: []string{"POST"}},
-	} {
-		wish, err := newHTTPServers(p.Hosts, p.Methods)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.wishes = append(r.wishes, wish)
-	}
+func TestRule(t *testing.T) {
+	r := &Rule{Grant: servers(t, []string{"api.example.com", "http://localhost:*", "*.example.org:8443"}, "get", "POST"), Wishes: []Servers{
+		servers(t, []string{"api.example.com", "api.example.com:8443", "*.example.org:*"}),
+		servers(t, []string{"http://localhost:8080"}, "POST"),
+	}}
 	for request, want := range map[string]string{
 		"GET https://api.example.com/x":          "",
 		"GET https://API.example.com.:443/x":     "",
@@ -121,9 +123,52 @@ func TestHTTPRule(t *testing.T) {
 			}
 			continue
 		}
-		err = r.check(method, u)
+		err = r.Check(method, u)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v (want %s)", request, err, want)
+		}
+	}
+}
+
+// A refusal names the grant that permits the request, and says whether a manifest has to
+// ask for it.
+func TestRefusal(t *testing.T) {
+	foreign := &Rule{Grant: servers(t, []string{"a.test"}), Foreign: true}
+	asks := &Rule{Grant: servers(t, []string{"a.test"}), Wishes: []Servers{servers(t, []string{"a.test"})}, Private: true}
+	for _, tc := range []struct {
+		err  error
+		want Refusal
+	}{
+		{foreign.Check("GET", &url.URL{Scheme: "https", Host: "b.test"}), Refusal{What: `http to "https://b.test"`, Grant: "grants.http.hosts"}},
+		{asks.Check("GET", &url.URL{Scheme: "https", Host: "b.test"}), Refusal{What: `http to "https://b.test"`, Grant: "grants.http.hosts", Wish: true}},
+		{asks.Check("PUT", &url.URL{Scheme: "https", Host: "a.test"}), Refusal{What: `http method PUT to "https://a.test"`, Grant: "grants.http.methods", Wish: true}},
+		{asks.Check("GET", &url.URL{Scheme: "ftp", Host: "a.test"}), Refusal{What: "http to ftp://a.test", Remedy: "only http and https can be granted"}},
+		{foreign.CheckAddress("10.0.0.1:80"), Refusal{What: "http to private address 10.0.0.1", Grant: "grants.http.private"}},
+		{foreign.CheckAddress("10.0.0.1"), Refusal{What: "http to address 10.0.0.1", Grant: "grants.http.private"}},
+		{asks.CheckAddress("169.254.169.254:80"), Refusal{What: "http to guarded address 169.254.169.254", Grant: "this address itself in grants.http.hosts", Wish: true}},
+	} {
+		var got *Refusal
+		if !errors.As(tc.err, &got) || *got != tc.want || tc.err.Error() != tc.want.What+" is not permitted" {
+			t.Errorf("%+v (want %+v)", tc.err, tc.want)
+		}
+	}
+}
+
+func TestCover(t *testing.T) {
+	own := servers(t, []string{"*.example.com", "http://localhost:*"}, "GET", "POST")
+	for _, tc := range []struct {
+		asked Servers
+		want  bool
+	}{
+		{servers(t, []string{"a.example.com", "http://localhost:80"}, "post"), true},
+		{servers(t, nil, "GET"), true},
+		{servers(t, []string{"a.example.com"}), false}, // HEAD is not among them
+		{servers(t, []string{"a.example.com"}, "PUT"), false},
+		{servers(t, []string{"a.example.com", "example.org"}, "GET"), false},
+		{servers(t, []string{"localhost"}, "GET"), false},
+	} {
+		if got := own.Cover(tc.asked); got != tc.want {
+			t.Errorf("%v: %t", tc.asked, got)
 		}
 	}
 }

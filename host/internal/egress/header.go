@@ -1,4 +1,4 @@
-package host
+package egress
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // connectionHeaders are the headers that the host's client sets itself, as they are
@@ -21,23 +21,26 @@ var connectionHeaders = map[string]bool{
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 }
 
-// setHeaders gives a request the headers that a guest states, except for those of
-// the connection. A malformed one ends the call: no library makes one, and what it
+// maxName bounds the name of a header in an error, in bytes.
+const maxName = 160
+
+// SetHeaders adds the headers that a guest states to those of a request, except for those
+// of the connection. A malformed one is an error: no library makes one, and what it
 // smuggles in is nothing to guess about. Of names that differ in case only, the same
 // one wins every time.
-func setHeaders(req *http.Request, headers map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
+func SetHeaders(to http.Header, stated map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(stated)) {
 		if !headerName(name) {
-			return faultf(abi.ReasonTrap, "http_request: header %q: the name is malformed", clip(name, maxWords))
+			return fmt.Errorf("header %q: the name is malformed", guesttext.Clip(name, maxName))
 		}
-		if !headerValue(headers[name]) { // which may be a secret
-			return faultf(abi.ReasonTrap, "http_request: header %q: the value has a line break or another control character", clip(name, maxWords))
+		if !headerValue(stated[name]) { // which may be a secret
+			return fmt.Errorf("header %q: the value has a line break or another control character", guesttext.Clip(name, maxName))
 		}
 		key := http.CanonicalHeaderKey(name)
 		if connectionHeaders[key] || strings.HasPrefix(key, "Proxy-") {
 			continue
 		}
-		req.Header.Set(key, headers[name])
+		to.Set(key, stated[name])
 	}
 	return nil
 }
@@ -63,18 +66,19 @@ var harmlessHeaders = map[string]bool{
 	"Content-Encoding": true, "Content-Language": true, "Content-Type": true, "User-Agent": true,
 }
 
-// leaveOrigin takes what a guest shows to one server out of a request by which a
+// LeaveOrigin takes what a guest shows to one server out of a request by which a
 // redirect leads to another scheme, host or port, and out of all that follow: each hop
 // begins with the headers of the first request. A redirect from https to http is not
-// followed: all could read what was meant for one.
+// followed: all could read what was meant for one. The error is a [Refusal].
 //
 // net/http leaves out Authorization and Cookie only, goes by the host alone, and
 // trusts all hosts below it.
-func leaveOrigin(req *http.Request, via []*http.Request) error {
+func LeaveOrigin(req *http.Request, via []*http.Request) error {
 	if last := via[len(via)-1].URL; last.Scheme == "https" && req.URL.Scheme != "https" {
-		f := denied(fmt.Sprintf("http redirect from https to %q", oneLine(req.URL.Scheme+"://"+req.URL.Host)), "")
-		f.remedy = "have the server redirect to https"
-		return f
+		return &Refusal{
+			What:   fmt.Sprintf("http redirect from https to %q", guesttext.Line(req.URL.Scheme+"://"+req.URL.Host)),
+			Remedy: "have the server redirect to https",
+		}
 	}
 	first := via[0].URL
 	other := func(u *url.URL) bool { return u.Scheme != first.Scheme || !strings.EqualFold(u.Host, first.Host) }

@@ -1,4 +1,4 @@
-package host
+package codestore
 
 import (
 	"io/fs"
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// prune removes the entries of a folder, files or folders, that were not used for
+// Prune removes the entries of a folder, files or folders, that were not used for
 // the longest time, until the others take at most limit bytes. Entries being made
 // are left alone, and so are errors: another process may be doing the same.
-func prune(dir string, limit int64) {
+func Prune(dir string, limit int64) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -26,7 +26,7 @@ func prune(dir string, limit int64) {
 	total := int64(0)
 	for _, e := range list {
 		info, err := e.Info()
-		if err != nil || strings.HasPrefix(e.Name(), newPrefix) {
+		if err != nil || strings.HasPrefix(e.Name(), NewPrefix) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())

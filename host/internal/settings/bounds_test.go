@@ -1,4 +1,4 @@
-package host
+package settings
 
 import (
 	"encoding/json"
@@ -69,7 +69,7 @@ func TestDearSchemasAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			took, alloc := spent(func() { _, err = newSettingsSchema(json.RawMessage(tc.schema)) })
+			took, alloc := spent(func() { _, err = Compile(json.RawMessage(tc.schema)) })
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %.300v, want one line with %q", err, tc.want)
 			}
@@ -85,11 +85,11 @@ func TestDearSchemasAreRefused(t *testing.T) {
 func TestSchemasOfOneManifest(t *testing.T) {
 	third := json.RawMessage(`{"properties":{` + joined(400, `"a%d":{}`) + `}}`)
 	m := &abi.Manifest{Name: "dear", Settings: third, Operations: map[abi.Operation]abi.OperationSpec{abi.OpFilter: {Settings: third}}}
-	if err := checkSchemas(m); err != nil {
+	if err := CheckManifest(m); err != nil {
 		t.Fatal(err)
 	}
 	m.Operations[abi.OpRerank] = abi.OperationSpec{Settings: third}
-	if err := checkSchemas(m); err == nil || !strings.Contains(err.Error(), `operation "rerank": settings schema: `) {
+	if err := CheckManifest(m); err == nil || !strings.Contains(err.Error(), `operation "rerank": settings schema: `) {
 		t.Errorf("error %v (want one that names the operation)", err)
 	}
 }
@@ -111,15 +111,15 @@ func TestDearSettingsAreStopped(t *testing.T) {
 		"long enum":     {`{"properties":{"a":{"items":{"enum":[` + joined(500, `[%d,1]`) + `]}}}}`, map[string]any{"a": many}},
 		"many items":    {`{"properties":{"a":{"items":{"items":{"$ref":"#/$defs/d0"}}}},` + strings.TrimPrefix(doubling(6, "anyOf", `{"type":"string"}`), `"$ref":"#/$defs/d0",`) + `}`, map[string]any{"a": many}},
 		"names":         {`{"patternProperties":{` + joined(100, `"(a{5}){7}b%d":{}`) + `}}`, map[string]any{long[:5000]: 1}},
-		"bytes":         {`{"additionalProperties":true}`, map[string]any{"a": strings.Repeat("a", maxSettingsBytes)}},
+		"bytes":         {`{"additionalProperties":true}`, map[string]any{"a": strings.Repeat("a", maxBytes)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := newSettingsSchema(json.RawMessage(tc.schema))
+			s, err := Compile(json.RawMessage(tc.schema))
 			if err != nil {
 				t.Fatal(err)
 			}
-			took, alloc := spent(func() { _, _, err = s.apply(tc.settings) })
-			if err == nil || !strings.Contains(err.Error(), errSettingsWork.Error()) && !strings.Contains(err.Error(), "at most") {
+			took, alloc := spent(func() { _, _, err = s.Check(tc.settings) })
+			if err == nil || !strings.Contains(err.Error(), errWork.Error()) && !strings.Contains(err.Error(), "at most") {
 				t.Errorf("error %.300v", err)
 			}
 			if took > checkTime || alloc > checkAlloc {
@@ -133,15 +133,15 @@ func TestDearSettingsAreStopped(t *testing.T) {
 // Settings that are too deep or hold a huge number are refused before they are checked.
 func TestSettingsBounds(t *testing.T) {
 	deep := any(1)
-	for range maxSettingsDepth {
+	for range maxDepth {
 		deep = []any{deep}
 	}
-	s, err := newSettingsSchema(json.RawMessage(`{"additionalProperties":true}`))
+	s, err := Compile(json.RawMessage(`{"additionalProperties":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, v := range map[string]any{"too deep": deep, "too many digits": json.Number("1e100000")} {
-		if _, _, err := s.apply(map[string]any{"a": v}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.Check(map[string]any{"a": v}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -150,7 +150,7 @@ func TestSettingsBounds(t *testing.T) {
 // A schema of usual size, with long settings, is checked as before.
 func TestUsualSettingsPass(t *testing.T) {
 	languages := joined(200, `"lang-%d"`)
-	s, err := newSettingsSchema(json.RawMessage(`{"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string","pattern":"^[\\p{L}\\p{N} ]{1,64}$"},
+	s, err := Compile(json.RawMessage(`{"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string","pattern":"^[\\p{L}\\p{N} ]{1,64}$"},
 		"kids":{"type":"array","items":{"$ref":"#/$defs/tree"}}},"additionalProperties":false}},
 		"properties":{"prompt":{"type":"string","minLength":1},"langs":{"items":{"enum":[` + languages + `]}},"tree":{"$ref":"#/$defs/tree"},
 		"email":{"pattern":"(?i)^[a-z0-9._%+-]+@[a-z0-9.-]+\\.[a-z]{2,10}$"},"max":{"type":"number","default":1.7976931348623157e308},` + joined(100, `"p%d":{"type":"integer","default":%d}`) + `}}`))
@@ -165,19 +165,8 @@ func TestUsualSettingsPass(t *testing.T) {
 	for i := range langs {
 		langs[i] = "lang-150"
 	}
-	if _, _, err := s.apply(map[string]any{"prompt": strings.Repeat("word ", 20_000), "langs": langs, "tree": tree, "email": "Me@example.com"}); err != nil {
+	if _, _, err := s.Check(map[string]any{"prompt": strings.Repeat("word ", 20_000), "langs": langs, "tree": tree, "email": "Me@example.com"}); err != nil {
 		t.Error(err)
-	}
-}
-
-// A manifest beside the module is bounded before it is read as YAML, which is slow.
-func TestLongManifestBeside(t *testing.T) {
-	long := `{"abi":1,"name":"x","version":"0.1.0","operations":{"filter":{}},"description":"` + strings.Repeat("a", maxYAML) + `"}`
-	if _, err := yamlToJSON([]byte(long)); err != nil {
-		t.Errorf("as JSON: %v", err)
-	}
-	if _, err := yamlToJSON([]byte(long + "\n# a comment")); err == nil || !strings.Contains(err.Error(), "write it as JSON") {
-		t.Errorf("as YAML: error %.200v", err)
 	}
 }
 
@@ -244,8 +233,8 @@ func TestRandomHostileSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var s *settingsSchema
-		took, alloc := spent(func() { s, err = newSettingsSchema(raw) })
+		var s *Schema
+		took, alloc := spent(func() { s, err = Compile(raw) })
 		slowest = max(slowest, took)
 		if took > checkTime || alloc > checkAlloc {
 			t.Fatalf("compiling took %v and %d MiB: %s", took, alloc>>20, raw)
@@ -255,12 +244,12 @@ func TestRandomHostileSchemas(t *testing.T) {
 			continue
 		}
 		compiled++
-		took, alloc = spent(func() { _, _, err = s.apply(settings) })
+		took, alloc = spent(func() { _, _, err = s.Check(settings) })
 		apply = max(apply, took)
 		if took > checkTime || alloc > checkAlloc {
 			t.Fatalf("checking took %v and %d MiB: %s", took, alloc>>20, raw)
 		}
-		if err != nil && strings.Contains(err.Error(), errSettingsWork.Error()) {
+		if err != nil && strings.Contains(err.Error(), errWork.Error()) {
 			stopped++
 		} else if err != nil && strings.Contains(err.Error(), "bytes as JSON") {
 			t.Fatal(err)

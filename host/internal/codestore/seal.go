@@ -1,4 +1,4 @@
-package host
+package codestore
 
 import (
 	"bytes"
@@ -14,32 +14,39 @@ import (
 	"path/filepath"
 )
 
-// seal marks files with an HMAC-SHA-256 under a key that only the user can read: what
-// others wrote, and what got damaged or lies in another's place, is told from what this
-// user's processes wrote.
-type seal struct{ key []byte }
+// A mark is an HMAC-SHA-256 under a key that only the user can read: it tells what this
+// user's processes wrote from what others wrote, and from what got damaged or lies in the
+// place of another file.
 
 // keySize is the size of the key, in bytes.
 const keySize = 32
 
-// errSeal marks a file that does not bear the mark.
-var errSeal = errors.New("damaged, or written by somebody without the key of this user")
+const (
+	// keyFolder and keyFile are where the key is, below the user's folder of
+	// configuration: who gets hold of a copy of the store has no key with it.
+	keyFolder, keyFile = "anchor-host", "cache.key"
+	// ownKeyFile is its name in the store, where there is no such folder.
+	ownKeyFile = "key"
+)
 
-// openSeal takes the key from the user's folder of configuration, or, where there is none
-// that is the user's alone, from the cache. It is made if it is not there.
-func openSeal(cache string) (*seal, error) {
+// ErrSeal marks a file that does not bear the mark.
+var ErrSeal = errors.New("damaged, or written by somebody without the key of this user")
+
+// openKey takes the key from the user's folder of configuration, or, where there is none
+// that is the user's alone, from the store. It is made if it is not there.
+func openKey(store string) ([]byte, error) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		if dir, err = ownFolder(filepath.Join(dir, keyFolder)); err == nil {
-			if s, err := sealOf(filepath.Join(dir, keyFile)); err == nil {
-				return s, nil
+			if key, err := keyOf(filepath.Join(dir, keyFile)); err == nil {
+				return key, nil
 			}
 		}
 	}
-	return sealOf(filepath.Join(cache, ownKeyFile))
+	return keyOf(filepath.Join(store, ownKeyFile))
 }
 
-// sealOf reads a key, or makes one.
-func sealOf(path string) (*seal, error) {
+// keyOf reads a key, or makes one.
+func keyOf(path string) ([]byte, error) {
 	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeKey(path); err == nil {
@@ -49,12 +56,12 @@ func sealOf(path string) (*seal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key: %w (remove it, and another is made)", err)
 	}
-	return &seal{key}, nil
+	return key, nil
 }
 
 // readKey reads a key that nobody else can read.
 func readKey(path string) ([]byte, error) {
-	f, err := openOwn(path)
+	f, err := OpenOwn(path)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +82,7 @@ func readKey(path string) ([]byte, error) {
 
 // makeKey makes a key, whole or not at all, unless there is one.
 func makeKey(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), newPrefix)
+	f, err := os.CreateTemp(filepath.Dir(path), NewPrefix)
 	if err != nil {
 		return err
 	}
@@ -92,22 +99,22 @@ func makeKey(path string) error {
 	return os.Rename(f.Name(), path) // a file system without links: the last one counts
 }
 
-// mark begins the mark of a file: it is that of its content, which is to be written to
-// it, in the place that a label names.
-func (s *seal) mark(label string) hash.Hash {
+// Mark begins the mark of a file in the place that a label names. The caller writes the
+// content of the file to it; the sum is the mark.
+func (s *Store) Mark(label string) hash.Hash {
 	h := hmac.New(sha256.New, s.key)
 	fmt.Fprintf(h, "%d %s ", len(label), label)
 	return h
 }
 
-// write writes a small file, all or nothing: its mark and its content.
-func (s *seal) write(path, label string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), newPrefix)
+// Write writes a small file with its mark, all or nothing.
+func (s *Store) Write(path, label string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), NewPrefix)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // unless it was renamed
-	m := s.mark(label)
+	m := s.Mark(label)
 	_, _ = m.Write(content)
 	_, err = f.WriteString(hex.EncodeToString(m.Sum(nil)) + " " + string(content) + "\n")
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -116,18 +123,18 @@ func (s *seal) write(path, label string, content []byte) error {
 	return err
 }
 
-// read reads what write wrote. The error is fs.ErrNotExist if there is no file; any other
-// says why it is not to be trusted.
-func (s *seal) read(path, label string, limit int64) ([]byte, error) {
+// Read reads the content of what Write wrote, with its mark at most limit bytes. The error
+// is fs.ErrNotExist if there is no file; any other says why it is not to be trusted.
+func (s *Store) Read(path, label string, limit int64) ([]byte, error) {
 	text, err := readOwn(path, limit)
 	if err != nil {
 		return nil, err
 	}
 	sum, content, _ := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte(" "))
-	m := s.mark(label)
+	m := s.Mark(label)
 	_, _ = m.Write(content)
 	if !hmac.Equal(sum, []byte(hex.EncodeToString(m.Sum(nil)))) {
-		return nil, errSeal
+		return nil, ErrSeal
 	}
 	return content, nil
 }

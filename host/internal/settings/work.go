@@ -1,4 +1,4 @@
-package host
+package settings
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxSettingsWork bounds the checking of settings against a schema, in units of about 50
+// maxWork bounds the checking of settings against a schema, in units of about 50
 // nanoseconds: a tenth of a second.
-const maxSettingsWork = 2_000_000
+const maxWork = 2_000_000
 
 // What checking costs, in units.
 const (
@@ -27,17 +27,17 @@ const (
 // maxApplied bounds how many subschemas in one another apply to the same value.
 const maxApplied = 64
 
-var errSettingsWork = errors.New("checking them against the schema of the plugin takes too long (state fewer or shorter values, or ask its author for a simpler schema)")
+var errWork = errors.New("checking them against the schema of the plugin takes too long (state fewer or shorter values, or ask its author for a simpler schema)")
 
-// settingsMeter counts the work of one check at a time. When the budget is spent, every
+// meter counts the work of one check at a time. When the budget is spent, every
 // subschema fails at once, and the check ends.
-type settingsMeter struct {
+type meter struct {
 	mu   sync.Mutex
 	left int
 }
 
 // spend reports whether there is work left after n units.
-func (m *settingsMeter) spend(n int) bool {
+func (m *meter) spend(n int) bool {
 	if m.left >= 0 {
 		m.left -= n
 	}
@@ -45,13 +45,13 @@ func (m *settingsMeter) spend(n int) bool {
 }
 
 // validate checks v within the budget.
-func (m *settingsMeter) validate(s *jsonschema.Schema, v any) error {
+func (m *meter) validate(s *jsonschema.Schema, v any) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left = maxSettingsWork
+	m.left = maxWork
 	err := s.Validate(v)
 	if m.left < 0 {
-		return errSettingsWork
+		return errWork
 	}
 	return err
 }
@@ -60,7 +60,7 @@ func (m *settingsMeter) validate(s *jsonschema.Schema, v any) error {
 type meteredPattern struct {
 	*regexp.Regexp
 	size  int
-	meter *settingsMeter
+	meter *meter
 }
 
 // MatchString matches nothing when the budget is spent.
@@ -69,13 +69,13 @@ func (p *meteredPattern) MatchString(s string) bool {
 }
 
 // engine compiles the patterns of schemas: each is counted before.
-func (m *settingsMeter) engine(count *schemaCount) jsonschema.RegexpEngine {
+func (m *meter) engine(c *complexity) jsonschema.RegexpEngine {
 	compiled := map[string]*meteredPattern{}
 	return func(text string) (jsonschema.Regexp, error) {
 		if p := compiled[text]; p != nil {
 			return p, nil
 		}
-		if err := count.pattern(text); err != nil {
+		if err := c.pattern(text); err != nil {
 			return nil, err
 		}
 		re, err := regexp.Compile(text)
@@ -88,27 +88,27 @@ func (m *settingsMeter) engine(count *schemaCount) jsonschema.RegexpEngine {
 	}
 }
 
-// watch makes every subschema that s leads to pay for its own work before it does any.
+// install makes every subschema that s leads to pay for its own work before it does any.
 // It refuses what cannot be counted.
-func (m *settingsMeter) watch(s *jsonschema.Schema) error {
-	w := schemaWatch{meter: m, depths: map[*jsonschema.Schema]int{}, watched: map[*jsonschema.Schema]bool{}}
+func (m *meter) install(s *jsonschema.Schema) error {
+	w := walk{meter: m, depths: map[*jsonschema.Schema]int{}, visited: map[*jsonschema.Schema]bool{}}
 	return w.schema(s)
 }
 
-type schemaWatch struct {
-	meter   *settingsMeter
+type walk struct {
+	meter   *meter
 	depths  map[*jsonschema.Schema]int // see applied
-	watched map[*jsonschema.Schema]bool
+	visited map[*jsonschema.Schema]bool
 }
 
-func (w *schemaWatch) schema(first *jsonschema.Schema) error {
+func (w *walk) schema(first *jsonschema.Schema) error {
 	for todo := []*jsonschema.Schema{first}; len(todo) > 0; {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if s == nil || w.watched[s] {
+		if s == nil || w.visited[s] {
 			continue
 		}
-		w.watched[s] = true
+		w.visited[s] = true
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
 			return fmt.Errorf("%s: refers dynamically (use $ref)", s.Location)
 		}
@@ -123,7 +123,7 @@ func (w *schemaWatch) schema(first *jsonschema.Schema) error {
 
 // applied returns how many subschemas in one another apply to the value of s. above is
 // how many lead to it; a loop ends at the bound.
-func (w *schemaWatch) applied(s *jsonschema.Schema, above int) (int, error) {
+func (w *walk) applied(s *jsonschema.Schema, above int) (int, error) {
 	if d := w.depths[s]; d > 0 && above+d <= maxApplied {
 		return d, nil
 	}
@@ -144,7 +144,7 @@ func (w *schemaWatch) applied(s *jsonschema.Schema, above int) (int, error) {
 
 // charge sets the format of s, which is checked before any of its subschemas, to one
 // that pays.
-func (m *settingsMeter) charge(s *jsonschema.Schema) {
+func (m *meter) charge(s *jsonschema.Schema) {
 	once, perElement, format := costVisit, 0, s.Format
 	for _, c := range onSame(s) {
 		once += costVisit + compared(c)
@@ -175,7 +175,7 @@ func (m *settingsMeter) charge(s *jsonschema.Schema) {
 		}
 		switch {
 		case !m.spend(n):
-			return errSettingsWork
+			return errWork
 		case format == nil:
 			return nil
 		case format.Name == "regex":
