@@ -114,6 +114,10 @@ race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race ./pipeline/...
 	$(GO) test -race -short -timeout 30m ./host ./host/internal/fairness ./host/internal/linear ./host/internal/machinecode ./host/internal/tables
 
+.PHONY: house
+house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json')
+	@$(GO) -C tools run ./house $(HOUSE)
+
 .PHONY: lint
 lint: build/tools/golangci-lint ## vet and lint, the import diagram included
 	build/tools/golangci-lint run ./...
