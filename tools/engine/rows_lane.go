@@ -54,7 +54,7 @@ func (s *suite) documentSide(ctx context.Context, size int) (side, error) {
 	if err != nil {
 		return side{}, err
 	}
-	p, err := s.load(ctx, "documents", wasm, manifest, host.PluginConfig{State: host.StateKeep})
+	p, err := s.load(ctx, "", wasm, manifest, host.PluginConfig{State: host.StateKeep})
 	if err != nil {
 		return side{}, err
 	}
