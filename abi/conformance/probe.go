@@ -38,8 +38,8 @@ type probe struct {
 	op       *Operation
 	lane     string
 	settings json.RawMessage
-	// guest is reset between calls as in production, kept keeps its state. kept is loaded
-	// when it is first needed.
+	// guest does between calls what a host does in production, kept keeps its
+	// state. kept is loaded when it is first needed.
 	guest, kept Guest
 	// plain are the answers to ordinary requests, first is the first fault in them.
 	first *trouble
@@ -263,7 +263,7 @@ func trySame(p *probe) outcome {
 	return passed
 }
 
-// lost reports whether a case of this operation and lane has failed.
+// lost says whether a case of this operation and lane has failed.
 func (p *probe) lost(id string) bool {
 	for _, r := range p.s.report.Results {
 		if r.Case == id && r.Verdict == Fail && r.Operation == p.op.Operation && (r.Lane == p.lane || r.Lane == "") {

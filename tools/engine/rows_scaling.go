@@ -16,7 +16,7 @@ import (
 func (s *suite) scalingRows() []row {
 	return []row{{
 		name: "scaling", what: "two callers on two cores, score filter", state: host.StateReset, lane: laneBatch,
-		against: "a plain Go loop's scaling", target: atLeast(share, 0.90, 0), needs: needCores,
+		against: "a plain Go loop's scaling", target: atLeast(share, 0.90, 0.95), needs: needCores,
 		run: func(ctx context.Context) (reading, error) {
 			step, err := s.filterStep(ctx, host.StateReset)
 			if err != nil {
