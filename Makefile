@@ -95,7 +95,8 @@ bench-build: ## what a build costs, beside Eino and LangChain JS, and by item co
 .PHONY: bench-engine
 bench-engine: build plugins ## the engine beside its peers, target by target (a quarter of an hour; ENGINE=-short: a minute)
 	@mkdir -p build/engine
-	$(GO) -C tools/engine run . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
+	@peers=; $(GO) -C tools/engine list -deps . >/dev/null || peers="-tags nopeers"; \
+		$(GO) -C tools/engine run $$peers . -o json $(CURDIR)/build/engine/report.json $(ENGINE)
 
 .PHONY: attacks
 attacks: ## what hostile plugins can do to memory, to loading and to their neighbours (a quarter of an hour; ATTACKS=-short: a minute)
@@ -113,6 +114,10 @@ test: ## run all tests
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race ./pipeline/...
 	$(GO) test -race -short -timeout 30m ./host ./host/internal/fairness ./host/internal/linear ./host/internal/machinecode ./host/internal/tables
+
+.PHONY: house
+house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json')
+	@$(GO) -C tools run ./house $(HOUSE)
 
 .PHONY: lint
 lint: build/tools/golangci-lint ## vet and lint, the import diagram included

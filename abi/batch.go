@@ -41,8 +41,8 @@ func OpenBatch(b []byte) (*Batch, error) {
 	return v, nil
 }
 
-// OpenBatchInto is OpenBatch for a Batch that is used again. After an error v
-// must not be read.
+// OpenBatchInto does what OpenBatch does with a Batch that is used again. After an error
+// v must not be read.
 func OpenBatchInto(v *Batch, b []byte) error {
 	d, err := openDirectory(b, BatchMagic)
 	if err != nil {
@@ -122,7 +122,7 @@ func (d *directory) scalar(id Section, sec []byte) (uint32, error) {
 // Len returns the number of rows.
 func (b *Batch) Len() int { return b.rows }
 
-// Columns returns the columns that are there.
+// Columns returns the columns that the batch has.
 func (b *Batch) Columns() ColumnSet { return b.cols }
 
 // ID returns the id of row i.
@@ -193,10 +193,10 @@ func (b *Batch) QueryText() string { return b.queryText }
 // Embedding returns the embedding of the query, nil when there is none.
 func (b *Batch) Embedding() []float32 { return b.embedding }
 
-// TopK returns the most items to return, 0 when there is no such bound.
+// TopK returns the largest number of items to return, 0 when there is no such bound.
 func (b *Batch) TopK() int { return int(b.topK) }
 
-// TokensLeft returns the room in the window when the step begins.
+// TokensLeft returns how many tokens still fit into the window when the step begins.
 func (b *Batch) TokensLeft() int { return int(b.left) }
 
 // Settings returns the JSON of the step settings, nil when there are none.

@@ -66,8 +66,8 @@ func (w *BatchWriter) putField(id Section, dst []byte) {
 	}
 }
 
-// clampU32 keeps bounds that no batch comes near within 31 bits, since guests
-// hold them in an int of 32.
+// clampU32 limits a bound to 31 bits, because guests keep it in an int of 32 bits. No
+// batch is large enough for the difference to matter.
 func clampU32(n int) uint32 { return uint32(min(n, math.MaxInt32)) }
 
 // appendTurns appends a conversation as JSON.

@@ -21,8 +21,8 @@ func (b *Batch) Metadata(i int) Metadata {
 	return m
 }
 
-// decode returns v as decoders do: nil, bool, int64, float64, string, []any or
-// map[string]any, none of which aliases the container.
+// decode returns v as nil, bool, int64, float64, string, []any or map[string]any, the
+// types of all decoders. None of them aliases the container.
 func (v Value) decode() (any, error) {
 	switch v.kind {
 	case KindBool:
@@ -40,8 +40,8 @@ func (v Value) decode() (any, error) {
 	return nil, nil
 }
 
-// decodeWithin is decode of what a guest wrote: its texts are UTF-8, its JSON is strict,
-// and what it takes is accounted for.
+// decodeWithin decodes a value that a guest wrote. It requires UTF-8 and strict JSON, and
+// accounts for the memory of the result.
 func (v Value) decodeWithin(budget *meter) (any, error) {
 	switch v.kind {
 	case KindInt, KindFloat:

@@ -25,16 +25,15 @@ func (e *RowError) Error() string {
 // Unwrap returns what is wrong with the value.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// stringsPlan is what Plan finds out about a strings column.
+// stringsPlan holds what Plan has measured of a strings column.
 type stringsPlan struct {
 	off    []uint32
 	repair bool
 }
 
 // BatchWriter writes batches in two steps: Plan says how many bytes are needed,
-// Write fills them. The zero value is ready. A writer keeps its scratch space,
-// so that one that is used again allocates nothing; it is not safe for
-// concurrent use.
+// Write fills them. The zero value is ready. A writer keeps its scratch space, so its
+// next batch allocates nothing. It is not safe for concurrent use.
 type BatchWriter struct {
 	layout  layout
 	rows    Rows
@@ -49,9 +48,9 @@ type BatchWriter struct {
 }
 
 // Plan works out the length of the batch for the given columns of rows, which
-// may be nil. Text that is not UTF-8 counts as repaired. Errors: *[RowError]
-// for a value that has no place in a batch, errors that wrap [ErrTooLarge], and
-// metadata of the query that has none. Rows and env must stay as they are until
+// may be nil. Text that is not UTF-8 is measured as it will be repaired. The error is a
+// *[RowError] for a value of a row that a batch cannot hold, wraps [ErrTooLarge], or
+// says which metadata of the query a batch cannot hold. Rows and env must not change until
 // Write returns.
 func (w *BatchWriter) Plan(rows Rows, cols ColumnSet, env *Envelope) (size int, err error) {
 	w.release()
@@ -160,9 +159,9 @@ func (w *BatchWriter) planMetadata() (int, error) {
 }
 
 // Write writes the planned batch to dst, whose length is the planned size, and
-// lets go of the rows. Values of fixed size are checked here: a score that is
-// not finite, a number below 0 or beyond 32 bits and a time that does not fit
-// are a *[RowError].
+// lets go of the rows. It checks the values of fixed size: the error is a *[RowError] for
+// a score that is not finite, for a number below 0 or above 32 bits, and for a time that
+// does not fit.
 func (w *BatchWriter) Write(dst []byte) error {
 	defer w.release()
 	if w.size == 0 || len(dst) != w.size {
@@ -239,8 +238,9 @@ func (w *BatchWriter) putScores(dst []byte) error {
 	return nil
 }
 
-// checkScores names the first score that is not finite. A finite number less itself is 0,
-// any other is not a number, and neither is a sum with one: so four share a test.
+// checkScores names the first score that is not finite. A finite number minus itself is 0,
+// and any other number minus itself is NaN. A sum that contains a NaN is NaN, so one test
+// covers four scores.
 func checkScores(scores []float64) error {
 	rest := scores
 	for ; len(rest) >= 4; rest = rest[4:] {

@@ -5,50 +5,50 @@ import (
 	"strconv"
 )
 
-// The most that an answer of n bytes may take when it is decoded: 4 times its bytes,
-// and for the small ones, whose parts are mostly overhead, a little more.
+// These limit the memory that an answer of n bytes may take when it is decoded: 4 times
+// its bytes, and a little more for small answers, which are mostly overhead.
 const (
 	unfoldFactor = 4
-	// unfoldFloor is what every answer may take beyond that, within smallFactor
+	// unfoldFloor is added for every answer, as long as the sum stays within smallFactor
 	// times its bytes.
 	unfoldFloor = 1 << 20
 	smallFactor = 60
-	// unfoldRow is what each row of the request may add: an edit of its metadata, with
-	// a few keys.
+	// unfoldRow is added for each row of the request. It suffices for an edit of the
+	// metadata with a few keys.
 	unfoldRow = 512
-	// keyFactor bounds the work with keys of metadata, which the rows of a batch
-	// share: written out for each row they have at most as many times the bytes of the
-	// answer, and those of the floor.
+	// keyFactor bounds the work with keys of metadata, which the rows of a batch share.
+	// Written out for each row, the keys may have keyFactor times the bytes of the answer,
+	// and the bytes of the floor.
 	keyFactor = 16
-	// takeSize is how much is decoded before a Meter is asked, and between two times.
+	// takeSize is how many bytes are decoded between two questions to a Meter.
 	takeSize = 64 << 10
 )
 
-// Meter is asked for the memory of what is decoded.
+// Meter decides whether decoding may take more memory, and whether it may go on.
 type Meter interface {
-	// Take is called before about 64 KiB are allocated, with the number of bytes, and
-	// with 0 where so much is only read: there is time to stop. An error ends the
-	// decoding, and is its error.
+	// Take is called with n before the decoder allocates n bytes, about 64 KiB. It is
+	// called with 0 after as much has been read without allocating, so that decoding can
+	// be stopped there too. An error ends the decoding, which returns it.
 	Take(bytes int64) error
 }
 
-// Bounds are what an answer is held to before anything is allocated for it: what is
-// more than they allow is refused by counting. An answer that would take more than
-// 4 times its bytes, 1 MiB, and 512 bytes for each of Rows is refused, too. An answer
-// of less than 17 KiB has 60 times its bytes in place of the MiB.
+// Bounds limit an answer. They are checked by counting, before memory is allocated for
+// the answer. An answer is also refused if decoding it would take more than 4 times its
+// bytes, plus 1 MiB, plus 512 bytes for each of Rows. For an answer below 17 KiB, 60 times
+// its bytes replace the MiB.
 type Bounds struct {
 	// Rows is the number of rows, messages or texts of the request.
 	Rows int
 	// Writes are the changes that are granted.
 	Writes ChangeSet
-	// MaxItems is the most new items.
+	// MaxItems is the largest number of new items.
 	MaxItems int
-	// Meter is asked for memory as it is needed; nil: nobody is.
+	// Meter is asked before memory is allocated; nil allows all of it.
 	Meter Meter
 }
 
-// WidestBounds are those of the contract: every change is granted, and there are as many
-// rows as a batch can have.
+// WidestBounds are the bounds of the contract itself: every change is granted, and there
+// are as many rows as a batch can have.
 func WidestBounds() Bounds {
 	return Bounds{Rows: MaxRows, Writes: everyChange, MaxItems: MaxRows}
 }
@@ -62,7 +62,7 @@ var everyChange = func() (all ChangeSet) {
 
 // meter returns the meter of an answer of n bytes; rows may add to what it may take.
 func (b *Bounds) meter(n, rows int) meter {
-	if rows >= MaxRows { // nobody has said
+	if rows >= MaxRows { // the caller has not said how many there are
 		rows = 0
 	}
 	size := int64(n)
@@ -73,13 +73,13 @@ func (b *Bounds) meter(n, rows int) meter {
 // meter counts what one answer takes.
 type meter struct {
 	size, most int64
-	// left is what the answer may take still, free how much of it the host need not be
-	// asked for, work what its keys may come to still.
+	// left is how many more bytes the answer may take. free of them may be taken without
+	// asking the Meter. work is how many more bytes of keys may be handled.
 	left, free, work int64
 	host             Meter
 }
 
-// charge accounts for n bytes that are about to be allocated.
+// charge accounts for n bytes before they are allocated.
 func (m *meter) charge(n int64) error {
 	m.left -= n
 	m.free -= n
@@ -89,7 +89,7 @@ func (m *meter) charge(n int64) error {
 	return m.take()
 }
 
-// take asks for what charge has used up.
+// take asks the Meter for what charge has used up.
 func (m *meter) take() error {
 	if m.left < 0 {
 		return unfolds("of " + strconv.FormatInt(m.size, 10) + " bytes takes more than " + strconv.FormatInt(m.most, 10) +
@@ -103,10 +103,11 @@ func (m *meter) take() error {
 	return m.host.Take(more)
 }
 
-// lookAfter is how many elements are read before a Meter is asked whether to go on.
+// lookAfter is how many elements are read before the Meter is asked whether to go on.
 const lookAfter = 1 << 14
 
-// look asks whether to go on, once for so many elements; i is the number of this one.
+// look asks the Meter whether to go on, once for every lookAfter elements; i is the index
+// of the current one.
 func (m *meter) look(i int) error {
 	if m == nil || m.host == nil || i%lookAfter != lookAfter-1 {
 		return nil
@@ -122,7 +123,7 @@ func (m *meter) handle(n int) error {
 	return nil
 }
 
-// unfolds is the error about an answer that is larger than its bytes.
+// unfolds is the error about an answer that takes too much memory for its length.
 type unfolds string
 
 func (e unfolds) Error() string { return "answer " + string(e) }
@@ -156,9 +157,9 @@ func mapBytes(n int) int64 {
 	return 48 + 512 + 80*int64(n)
 }
 
-// admit refuses changes of a part that are not granted, or are more than there are
-// rows for. n is how many there are; far beyond the most they are not worth reading, and
-// up to that reading tells which one is wrong.
+// admit refuses n changes of a part if they are not granted or far more than there are
+// rows. If there are only somewhat more, they are read, so that the error can name the
+// wrong one.
 func (b *Bounds) admit(part string, change Change, n, most int) error {
 	if !b.Writes.Has(change) {
 		return notGranted(part, change, b.Writes)
@@ -184,8 +185,8 @@ func (b *Bounds) admitItems(n int) error {
 	return nil
 }
 
-// refused turns an error of decoding into the one type of this package for change
-// sets. What a Meter said stays as it is.
+// refused turns an error of decoding into a *[ChangeError]. An error of a Meter stays as
+// it is.
 func refused(err error) error {
 	var change *ChangeError
 	var format formatError

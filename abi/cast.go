@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// This file is the only one that uses unsafe. Numbers are read and written in
-// place where the machine is little-endian and the bytes are aligned, else one
-// by one. Callers have checked lengths: b holds a multiple of the element.
+// This file is the only one that uses unsafe. Numbers are read and written in place if the
+// machine is little-endian and the bytes are aligned; otherwise they are copied one by one.
+// Callers have checked that the length of b is a multiple of the element's size.
 
-// littleEndian says that numbers in memory have the byte order of the layout.
+// littleEndian reports whether numbers in memory have the byte order of the layout.
 var littleEndian = func() bool {
 	x := uint16(1)
 	return *(*byte)(unsafe.Pointer(&x)) == 1
@@ -106,7 +106,7 @@ func copyU64s(b []byte) []uint64 {
 	return v
 }
 
-// sizeOf is the size of a T in bytes, without what it refers to.
+// sizeOf is the size of a T in bytes. Memory that it points to does not count.
 func sizeOf[T any]() int64 {
 	var v T
 	return int64(unsafe.Sizeof(v))

@@ -28,15 +28,15 @@ func DefaultPriority(source string) int {
 	return 5
 }
 
-// ErrNotGranted says that a change set is sound, but does more than its step
-// may: errors.Is finds it in a *[ChangeError].
+// ErrNotGranted says that a change set is well-formed, but makes a change that its step
+// may not make. errors.Is finds it in a *[ChangeError].
 var ErrNotGranted error = valueError("not granted")
 
 // Grant is what one step may change. The zero value allows nothing.
 type Grant struct {
 	// Writes are the changes granted.
 	Writes ChangeSet
-	// MaxItems is the most new items.
+	// MaxItems is the largest number of new items.
 	MaxItems int
 	// MaxPriority is the highest priority that new items and edits may state;
 	// above 10 means 10.
@@ -44,15 +44,15 @@ type Grant struct {
 	// Sources are the sources that new items may state. An item that states
 	// none gets the step's; system is never allowed.
 	Sources []string
-	// MaxTextBytes is the most bytes of text that edits and new items carry
-	// together; 0 means that only the output limit bounds them.
+	// MaxTextBytes bounds the text of edits and new items together, in bytes; 0 means
+	// that only the output limit bounds it.
 	MaxTextBytes int64
-	// Decoded says that the change set is as [DecodeChanges] or [DecodeChangesJSON]
-	// returned it, so that its texts and metadata are known to be sound.
+	// Decoded says that the change set has not been modified since [DecodeChanges] or
+	// [DecodeChangesJSON] returned it. Its texts and metadata are not checked again.
 	Decoded bool
 }
 
-// ChangeError is what is wrong with a change set: the first thing found.
+// ChangeError describes the first mistake found in a change set.
 type ChangeError struct {
 	// Part is keep, edits, scores, items or order; empty when the error
 	// concerns the whole.
@@ -70,9 +70,8 @@ type ChangeError struct {
 // Unwrap returns Err.
 func (e *ChangeError) Unwrap() error { return e.Err }
 
-// Check checks c against the rows that the call was given and the grant of the
-// step. After a nil error it can be applied without further checks. The error
-// is a *[ChangeError].
+// Check checks c against the number of rows in the call and the grant of the step. If the
+// error is nil, c can be applied without further checks. The error is a *[ChangeError].
 func (c *Changes) Check(rows int, g Grant) error {
 	k := checker{c: c, rows: rows, g: g}
 	for _, f := range []func() *ChangeError{
@@ -185,7 +184,7 @@ func (k *checker) keep() *ChangeError {
 		return k.unsound()
 	}
 	k.left = len(k.c.Keep)
-	if len(k.c.Edits)+len(k.c.Scores)+len(k.c.Order) > 0 { // else nobody asks
+	if len(k.c.Edits)+len(k.c.Scores)+len(k.c.Order) > 0 { // otherwise the set is not used
 		k.dropped = newRowSet(k.rows)
 		for i := range k.dropped {
 			k.dropped[i] = math.MaxUint64
@@ -197,8 +196,8 @@ func (k *checker) keep() *ChangeError {
 	return nil
 }
 
-// ascending reports whether keep names rows that exist, each once and in their order.
-// Of numbers that only rise, the last is the one to hold to the number of rows.
+// ascending reports whether keep names rows that exist, each once and in ascending order.
+// Since the numbers rise, only the last one is compared with the number of rows.
 func ascending(keep []uint32, rows int) bool {
 	next := int64(0)
 	for _, r := range keep {
@@ -210,7 +209,7 @@ func ascending(keep []uint32, rows int) bool {
 	return next <= int64(rows)
 }
 
-// unsound names the first row of keep that breaks what ascending asks for.
+// unsound names the first row of keep that is out of range or out of order.
 func (k *checker) unsound() *ChangeError {
 	last := int64(-1)
 	for i, r := range k.c.Keep {
@@ -272,7 +271,8 @@ func (k *checker) content(part string, i int, row int64, s string) *ChangeError 
 	return nil
 }
 
-// metadata checks what decoders see to already.
+// metadata checks what decoders have checked already, for change sets that do not come
+// from one.
 func (k *checker) metadata(m Metadata) error {
 	if k.g.Decoded {
 		return nil
@@ -280,8 +280,8 @@ func (k *checker) metadata(m Metadata) error {
 	return checkMetadata(m)
 }
 
-// unprintable reports whether a character of an id could do more to a terminal or a log
-// than show itself: end a line, move the cursor, turn the direction of writing.
+// unprintable reports whether a character of an id could disturb a terminal or a log: it
+// ends a line, moves the cursor or changes the direction of writing.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
@@ -374,8 +374,8 @@ func sourceHint(sources []string) string {
 	return " (state none, or one of " + strings.Join(sources, ", ") + ")"
 }
 
-// order checks for a permutation of the rows that are left and the new ones,
-// which are numbered on from the last input row.
+// order checks that Order is a permutation of the kept rows and the new ones. The new
+// rows have the numbers after the last input row.
 func (k *checker) order() *ChangeError {
 	if k.c.Order == nil {
 		return nil

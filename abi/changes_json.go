@@ -2,8 +2,8 @@ package abi
 
 import "strconv"
 
-// DecodeChangesJSON reads a change set of the JSON lane, strictly: members are known,
-// each there once and of their type. It yields what DecodeChanges yields for the same
+// DecodeChangesJSON reads a change set of the JSON lane. It refuses members that are
+// unknown, repeated or of another type. The result is that of DecodeChanges for the same
 // changes. The error is a *[ChangeError].
 func DecodeChangesJSON(b []byte) (*Changes, error) {
 	c := new(Changes)
@@ -13,14 +13,15 @@ func DecodeChangesJSON(b []byte) (*Changes, error) {
 	return c, nil
 }
 
-// DecodeJSONWithin is [DecodeChangesJSON] into c, whatever was in it, within narrower
-// bounds. The error is a *[ChangeError], which may wrap [ErrNotGranted], or the Meter's;
-// then there are no changes in c.
+// DecodeJSONWithin does what [DecodeChangesJSON] does, within narrower bounds. The result
+// replaces what was in c. The error is a *[ChangeError], which may wrap [ErrNotGranted],
+// or that of the Meter. After an error c is empty.
 func (c *Changes) DecodeJSONWithin(b []byte, within Bounds) error {
 	return c.readJSON(b, within, '{', errNoObject, func(r *jsonReader) { r.changes(c, &within) })
 }
 
-// DecodeItemsWithin is DecodeJSONWithin of a list of new items alone.
+// DecodeItemsWithin does what DecodeJSONWithin does with a document that is only a list of
+// new items.
 func (c *Changes) DecodeItemsWithin(b []byte, within Bounds) error {
 	return c.readJSON(b, within, '[', errNoList, func(r *jsonReader) { c.Items = r.items(&within) })
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // AppendChangesJSON appends c to dst as a JSON document, with the number rules
-// of [Metadata]. It refuses what AppendChanges refuses, and text that is not
-// UTF-8, which JSON cannot hold.
+// of [Metadata]. It refuses what AppendChanges refuses, and text that is not UTF-8, since
+// JSON cannot represent it.
 func AppendChangesJSON(dst []byte, c *Changes) ([]byte, error) {
 	w := jsonChanges{dst: append(dst, '{')}
 	if c.Keep != nil {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// changesReader holds the sections of a change set until all are read, in place: only
-// then is memory taken for what is in them.
+// changesReader holds the sections of a change set in place until all have been checked.
+// Memory for their content is allocated only then.
 type changesReader struct {
 	d      directory
 	c      *Changes
@@ -38,10 +38,9 @@ type changesReader struct {
 	hasPriority, hasRowScore bool
 }
 
-// DecodeChanges reads a change set of the batch lane. Nothing in the result
-// aliases b. It checks the layout, and that texts and metadata are sound; whether the
-// rows exist and the step may do all this is for [Changes.Check]. The error is a
-// *[ChangeError].
+// DecodeChanges reads a change set of the batch lane. Nothing in the result aliases b. It
+// checks the layout, texts and metadata. [Changes.Check] checks whether the rows exist and
+// whether the step may make the changes. The error is a *[ChangeError].
 func DecodeChanges(b []byte) (*Changes, error) {
 	c := new(Changes)
 	if err := c.Decode(b); err != nil {
@@ -50,12 +49,12 @@ func DecodeChanges(b []byte) (*Changes, error) {
 	return c, nil
 }
 
-// Decode is [DecodeChanges] into c, whatever was in it; Keep and Order take the place of
-// those before. After an error there are no changes in c.
+// Decode does what [DecodeChanges] does. The result replaces what was in c, and reuses the
+// memory of Keep and Order. After an error c is empty.
 func (c *Changes) Decode(b []byte) error { return c.DecodeWithin(b, WidestBounds()) }
 
-// DecodeWithin is Decode within narrower bounds. The error is a *[ChangeError], which may
-// wrap [ErrNotGranted], or the Meter's.
+// DecodeWithin does what Decode does, within narrower bounds. The error is a
+// *[ChangeError], which may wrap [ErrNotGranted], or that of the Meter.
 func (c *Changes) DecodeWithin(b []byte, within Bounds) error {
 	keep, order := c.Keep[:0], c.Order[:0]
 	*c = Changes{}
@@ -71,7 +70,7 @@ func (c *Changes) DecodeWithin(b []byte, within Bounds) error {
 	return nil
 }
 
-// read looks at all sections.
+// read checks all sections.
 func (r *changesReader) read(b []byte) (err error) {
 	if r.d, err = openDirectory(b, ChangesMagic); err != nil {
 		return err
@@ -119,7 +118,8 @@ func (r *changesReader) column(id Section, sec []byte) (err error) {
 	return err
 }
 
-// openMeta checks a metadata section. Few change sets have one, and a view is large.
+// openMeta checks a metadata section. Its view is allocated only here, because it is
+// large and few change sets need one.
 func (r *changesReader) openMeta(id Section, sec []byte, n int) (*metaView, error) {
 	v, err := r.d.openMeta(id, sec, n)
 	return &v, err
@@ -160,8 +160,8 @@ func (r *changesReader) part(id Section, sec []byte) (err error) {
 	return err
 }
 
-// rowList looks at a list of at most so many rows. An empty one is a change only where it
-// says what stays.
+// rowList checks a list of at most the given number of rows. An empty list is a change
+// only in keep, where it drops every row.
 func (r *changesReader) rowList(id Section, sec []byte, part string, change Change, most int) ([]uint32, error) {
 	if err := r.d.size(id, sec, len(sec)&^3); err != nil {
 		return nil, err
@@ -196,7 +196,8 @@ func (r *changesReader) complete() error {
 	return nil
 }
 
-// build makes the change set; keep and order are memory for the lists of that name.
+// build makes the change set. It may reuse the memory of keep and order for the lists of
+// these names.
 func (r *changesReader) build(keep, order []uint32) (err error) {
 	if r.hasKeep {
 		if r.c.Keep, err = r.copyRows(r.keep, keep); err != nil {
@@ -224,7 +225,8 @@ func (r *changesReader) build(keep, order []uint32) (err error) {
 	return nil
 }
 
-// copyRows copies a list of rows, into room if there is enough; an empty one is not nil.
+// copyRows copies a list of rows, into room if it is large enough. The result is never
+// nil.
 func (r *changesReader) copyRows(rows, room []uint32) ([]uint32, error) {
 	if room == nil || cap(room) < len(rows) {
 		if err := r.meter.charge(4 * int64(len(rows))); err != nil {
@@ -275,7 +277,7 @@ func (r *changesReader) buildEdits(n int) error {
 	return nil
 }
 
-// text copies a text that is to be UTF-8.
+// text copies a text and requires it to be UTF-8.
 func (r *changesReader) text(s, part string, i int, row int64) (string, error) {
 	if err := r.meter.charge(textBytes(len(s))); err != nil {
 		return "", err
@@ -287,12 +289,12 @@ func (r *changesReader) text(s, part string, i int, row int64) (string, error) {
 	return clone, nil
 }
 
-// intOf keeps a u32 within 31 bits, so that it is never negative where int has
-// 32; Check refuses either.
+// intOf limits a u32 to 31 bits, so that it is never negative where int has 32 bits. Check
+// refuses the limited value as it would the original.
 func intOf(v uint32) int { return int(min(v, math.MaxInt32)) }
 
-// mergeEdits sorts edits by row and joins those of one row that do not name the
-// same part; Check refuses a row that is left twice.
+// mergeEdits sorts edits by row and joins the edits of a row unless they name the same
+// part. Check refuses a row that still has two edits.
 func mergeEdits(edits []Edit) []Edit {
 	slices.SortStableFunc(edits, func(a, b Edit) int {
 		return cmp.Compare(a.Row, b.Row)
@@ -324,7 +326,7 @@ func (e *Edit) join(o Edit) bool {
 	return true
 }
 
-// buildItems makes the new items; the text is the only column they need.
+// buildItems makes the new items. Only their text is required.
 func (r *changesReader) buildItems() (err error) {
 	if err := r.meter.charge(sizeOf[NewItem]() * int64(r.d.rows)); err != nil {
 		return err

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// ChangesWriter writes change sets. It keeps its storage from one to the next.
-// The zero value is ready; it is not safe for concurrent use.
+// ChangesWriter writes change sets and reuses its storage for the next one. The zero value
+// is ready. It is not safe for concurrent use.
 type ChangesWriter struct{ w changesWriter }
 
-// Append is AppendChanges with the storage of w.
+// Append does what AppendChanges does, with the storage of w.
 func (w *ChangesWriter) Append(dst []byte, c *Changes) ([]byte, error) {
 	w.w.reset(c)
 	dst, err := w.w.append(dst)
@@ -29,11 +29,11 @@ type changesWriter struct {
 	itemMeta metaTable
 }
 
-// AppendChanges appends c to dst in the layout of the batch lane. Errors name
-// the part that has no place in it: metadata of unsupported types, a time or a
-// priority out of range, a score that is not finite; and errors that wrap
-// [ErrTooLarge]. An edit that names nothing to change is left out. Whether the
-// rows exist and the step may do all this is for [Changes.Check].
+// AppendChanges appends c to dst in the layout of the batch lane. An error names the part
+// that the layout cannot hold: metadata of an unsupported type, a time or a priority out
+// of range, a score that is not finite; or it wraps [ErrTooLarge]. An edit without any
+// change is left out. [Changes.Check] checks whether the rows exist and whether the step
+// may make the changes.
 func AppendChanges(dst []byte, c *Changes) ([]byte, error) {
 	var w ChangesWriter
 	return w.Append(dst, c)

@@ -23,12 +23,12 @@ const (
 	ColumnEmbedding
 )
 
-// Columns are the columns a manifest may read, in the order of their ids.
+// Columns are the columns that a manifest may ask to read, in the order of their ids.
 var Columns = []Column{
 	ColumnID, ColumnScore, ColumnText, ColumnMetadata, ColumnSource, ColumnPriority, ColumnTokenCount, ColumnCreatedAt,
 }
 
-// ErrUnknownName is what errors about names of columns and changes wrap.
+// ErrUnknownName is wrapped by errors about unknown names of columns and changes.
 var ErrUnknownName = errors.New("unknown name")
 
 // String returns the name a manifest uses.
@@ -179,7 +179,7 @@ func changeNames(cs []Change) []string {
 	return names
 }
 
-// unknownName is the error about a name that is none of the valid ones.
+// unknownName is the error about a name that is not one of the valid ones.
 type unknownName struct {
 	kind, name string
 	valid      []string

@@ -28,8 +28,8 @@ const (
 	HeaderSize = 32
 	// EntrySize is the length of a directory entry in bytes.
 	EntrySize = 16
-	// FlagRequired in a directory entry forbids to skip the section: a reader
-	// that does not know its id refuses the container.
+	// FlagRequired in a directory entry means that the section must not be skipped: a
+	// reader that does not know its id refuses the container.
 	FlagRequired uint32 = 1
 )
 
@@ -49,8 +49,8 @@ type section struct {
 	n   uint32
 }
 
-// layout plans a container: sections are added in ascending order of their
-// ids, finish places them.
+// layout plans a container. Sections are added in ascending order of their ids; finish
+// places them.
 type layout struct {
 	secs  [len(Sections)]section
 	count int
@@ -150,8 +150,8 @@ func openDirectory(b []byte, magic uint32) (directory, error) {
 	return d, nil
 }
 
-// next returns the next section of which the id is known, with its bytes; id 0
-// says that there is none.
+// next returns the next section with a known id, and its bytes. Id 0 means that there is
+// none left.
 func (d *directory) next() (Section, []byte, error) {
 	le := binary.LittleEndian
 	for d.left > 0 {

@@ -18,14 +18,14 @@ func DecodeItemsRequest(b []byte) (*ItemsRequest, error) {
 	return req, nil
 }
 
-// DecodeReply reads the answer of a guest into one of the documents, strictly: the
-// bytes are UTF-8, members are known, each there once and of their type, and nothing
-// follows. Errors wrap [ErrMalformed], or [ErrTooLarge] where the answer would take many
+// DecodeReply reads the answer of a guest into one of the documents. It refuses bytes that
+// are not UTF-8, bytes after the document, and members that are unknown, repeated or of
+// another type. Errors wrap [ErrMalformed], or [ErrTooLarge] if the answer would take many
 // times its bytes. Nothing in the document aliases b.
 func DecodeReply(b []byte, reply any) error { return DecodeReplyWithin(b, reply, WidestBounds()) }
 
-// DecodeReplyWithin is [DecodeReply] within narrower bounds. Errors may also wrap
-// [ErrNotGranted], or be those of the Meter.
+// DecodeReplyWithin does what [DecodeReply] does, within narrower bounds. Errors may also
+// wrap [ErrNotGranted], or be those of the Meter.
 func DecodeReplyWithin(b []byte, reply any, within Bounds) error {
 	if t, ok := reply.(*Changes); ok {
 		return t.DecodeJSONWithin(b, within)
@@ -33,7 +33,7 @@ func DecodeReplyWithin(b []byte, reply any, within Bounds) error {
 	return readJSON(b, '{', errNoObject, within.meter(len(b), 0), func(r *jsonReader) { r.reply(reply, &within) })
 }
 
-// replyError is the error about an answer in JSON; the text goes on after "answer".
+// replyError is the error about an answer in JSON. Its text follows the word "answer".
 type replyError string
 
 func (e replyError) Error() string { return "answer " + string(e) }

@@ -19,14 +19,14 @@
 //
 // # Ownership
 //
-// A [Batch] reads its buffer in place: its strings and slices alias it. What
-// the decoders of change sets and documents return never does.
+// A [Batch] reads its buffer in place: its strings and slices alias the buffer. The
+// results of the decoders of change sets and documents never alias their input.
 //
 // # Guests are hostile
 //
 // Every decoder returns a value or an error, allocates in proportion to its
-// input, and never panics. [Changes.Check] is the one place where the meaning of
-// a change set is checked; after it a change set can be applied.
+// input, and never panics. Decoders check the form of a change set, and [Changes.Check]
+// alone checks its meaning. A change set that passes both can be applied.
 //
 // The package imports the standard library only, since guests compile it too;
 // reading batches and writing change sets uses neither encoding/json nor

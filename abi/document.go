@@ -36,25 +36,27 @@ type Item struct {
 	CreatedAt  time.Time `json:"created_at,omitzero"`
 }
 
-// NewItem is an item that a guest adds. The host makes the id, counts the
-// tokens, and refuses what the step is not granted.
+// NewItem is an item that a guest adds. The host makes the id, counts the tokens, and
+// refuses values that the step is not granted.
 type NewItem struct {
-	// Key tells items of one plugin apart: the same key makes the same id. When
-	// empty, the content is the key.
+	// Key identifies the item among those of the plugin: the same key makes the same id.
+	// If it is empty, the content is the key.
 	Key string `json:"key,omitempty"`
 	// Content is the text. Required.
 	Content string `json:"content"`
-	// Source is the source the step is granted when empty.
+	// Source is the source of the item. If it is empty, the host takes the source that the
+	// step is granted.
 	Source string `json:"source,omitempty"`
 	// Score is 0 to 1.
 	Score float64 `json:"score"`
-	// Priority is the source's default, capped by the grant, when 0.
+	// Priority is 1 to 10. If it is 0, the host takes the default of the source, or the
+	// highest priority that the step is granted if that is lower.
 	Priority  int       `json:"priority,omitempty"`
 	Metadata  Metadata  `json:"metadata,omitempty"`
 	CreatedAt time.Time `json:"created_at,omitzero"`
 }
 
-// Edit replaces parts of one row; what is nil stays.
+// Edit replaces parts of one row. Parts that are nil stay as they are.
 type Edit struct {
 	Row      uint32   `json:"row"`
 	Content  *string  `json:"content,omitempty"`
@@ -76,7 +78,7 @@ type Changes struct {
 	Keep   []uint32   `json:"keep,omitzero"`
 	Edits  []Edit     `json:"edits,omitempty"`
 	Scores []RowScore `json:"scores,omitempty"`
-	// Items are new rows; they are numbered on from the last input row.
+	// Items are new rows. Their numbers follow the last input row.
 	Items []NewItem `json:"items,omitempty"`
 	// Order is a permutation of the surviving rows, old and new. nil keeps the
 	// order. Without Scores the existing scores are redistributed along it.
@@ -84,15 +86,15 @@ type Changes struct {
 }
 
 // ItemsRequest is the input document of retrieve, process, filter, rerank,
-// enrich_query and memory. Fields an operation has no use for are absent.
+// enrich_query and memory. Fields that an operation does not use are absent.
 type ItemsRequest struct {
 	Query Query `json:"query"`
 	// Columns names the columns that the items have.
 	Columns []string `json:"columns,omitzero"`
 	Items   []Item   `json:"items,omitzero"`
-	// TopK is the most items to return, for retrieve and rerank.
+	// TopK is the largest number of items to return, for retrieve and rerank.
 	TopK int `json:"top_k,omitempty"`
-	// TokensLeft is the room in the window when the step begins.
+	// TokensLeft is how many tokens still fit into the window when the step begins.
 	TokensLeft int             `json:"tokens_left,omitempty"`
 	Settings   json.RawMessage `json:"settings,omitempty"`
 }
@@ -159,7 +161,7 @@ type AgentState struct {
 	Data         Metadata  `json:"data,omitempty"`
 }
 
-// ProviderBudget is the room a provider chain has. Phase is "llm" or
+// ProviderBudget is the number of tokens that a provider chain may use. Phase is "llm" or
 // "synthesize".
 type ProviderBudget struct {
 	MaxTokens   int    `json:"max_tokens"`
@@ -175,8 +177,8 @@ type ProvideRequest struct {
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
 
-// ProvideReply is the answer to provide. Messages nil means no change; State
-// replaces the parts of the state it names (observations, reflection, data).
+// ProvideReply is the answer to provide. If Messages is nil, the messages do not change.
+// State replaces those parts of the state that it names (observations, reflection, data).
 type ProvideReply struct {
 	Messages []Message   `json:"messages,omitzero"`
 	State    *AgentState `json:"state,omitempty"`

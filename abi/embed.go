@@ -4,8 +4,8 @@ package abi
 
 import "embed"
 
-// Sources are the Go files of this package, for projects that are written with
-// a copy of it. Guests, which compile this package too, go without.
+// Sources are the Go files of this package. New projects get a copy of them. Guests compile
+// this package without its sources.
 //
 //go:embed *.go
 var Sources embed.FS

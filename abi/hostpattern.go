@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// HostPattern is one of the servers that a permission of the kind http names: a
-// scheme, a host and a port.
+// HostPattern names servers in a permission of the kind http: a scheme, a host and a
+// port.
 //
 //	api.example.com          https, port 443
 //	api.example.com:8443     https, that port
@@ -22,11 +22,11 @@ import (
 type HostPattern struct {
 	// Scheme is "https" or "http".
 	Scheme string
-	// Name is the host in lower case without a dot at the end, "" where Addr is set.
+	// Name is the host in lower case without a dot at the end. It is empty if Addr is set.
 	Name string
-	// Below says that the names below Name are meant, and Name itself is not.
+	// Below means that the pattern matches the names below Name, but not Name itself.
 	Below bool
-	// Addr is the host if that is an IP address.
+	// Addr is the host if it is an IP address.
 	Addr netip.Addr
 	// Port is the port, 0 for every port.
 	Port uint16
@@ -35,7 +35,7 @@ type HostPattern struct {
 var errHostPattern = errors.New("want a host, with http:// before it for plain http and with its port after it unless that is the usual one: " +
 	"api.example.com, *.example.com, localhost:8443, http://127.0.0.1:8080, or https://[::1]:* for every port")
 
-// ParseHostPattern reads a pattern. The error says what is wanted.
+// ParseHostPattern reads a pattern. The error describes the valid forms.
 func ParseHostPattern(s string) (HostPattern, error) {
 	p := HostPattern{Scheme: "https", Port: 443}
 	rest := s
@@ -62,7 +62,7 @@ func ParseHostPattern(s string) (HostPattern, error) {
 	return p.withHost(host)
 }
 
-// parsePort reads a port; "*" is every port, as which it returns 0.
+// parsePort reads a port. It returns 0 for "*", which is every port.
 func parsePort(s string) (uint16, bool) {
 	if s == "*" {
 		return 0, true
@@ -71,7 +71,8 @@ func parsePort(s string) (uint16, bool) {
 	return uint16(n), err == nil && n > 0 && s[0] != '+'
 }
 
-// withHost is p for a host name, "*." and a name, or an IP address.
+// withHost returns p with the host that s names: a name, "*." and a name, or an IP
+// address.
 func (p HostPattern) withHost(host string) (HostPattern, error) {
 	if a, ok := HostAddress(host); ok {
 		p.Addr = a.Unmap()
@@ -85,19 +86,19 @@ func (p HostPattern) withHost(host string) (HostPattern, error) {
 	return p, nil
 }
 
-// plainName is the one form of a name that has several: case and a dot at the end
-// mean nothing.
+// plainName returns the canonical form of a host name: lower case, without a dot at the
+// end.
 func plainName(s string) string { return strings.ToLower(strings.TrimSuffix(s, ".")) }
 
-// validName checks a host name as it stands in the DNS: one of other letters has its
-// form in ASCII there.
+// validName checks that a host name has the form of the DNS. An internationalized name must
+// be in its ASCII form.
 func validName(s string) bool {
 	return s != "" && len(s) <= 253 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-_") == "" &&
 		!strings.HasPrefix(s, ".") && !strings.HasSuffix(s, ".") && !strings.Contains(s, "..")
 }
 
-// Matches reports whether a URL leads to a server of the pattern. An address is the
-// same in whatever notation; a name never matches the address it has.
+// Matches reports whether a URL leads to a server of the pattern. All notations of an
+// address match it. A name never matches an address, even if it resolves to it.
 func (p HostPattern) Matches(u *url.URL) bool {
 	port, ok := portOf(u)
 	if !ok || p.Scheme == "" || u.Scheme != p.Scheme || p.Port != 0 && p.Port != port {
@@ -116,7 +117,7 @@ func (p HostPattern) matchesName(name string) bool {
 	return name == p.Name
 }
 
-// portOf is the port of a URL, that of its scheme where it states none.
+// portOf is the port of a URL, or the default port of its scheme.
 func portOf(u *url.URL) (uint16, bool) {
 	switch u.Port() {
 	case "":
@@ -140,8 +141,8 @@ func (p HostPattern) Covers(q HostPattern) bool {
 	return p.Addr.IsValid() || p.matchesName(q.Name)
 }
 
-// HostAddress reads a host that is an IP address, IPv6 with or without the
-// brackets it has in a URL. It is false for names, and for addresses with a zone.
+// HostAddress reads a host that is an IP address. An IPv6 address may have the brackets of
+// a URL. It returns false for names and for addresses with a zone.
 func HostAddress(s string) (netip.Addr, bool) {
 	inner, open := strings.CutPrefix(s, "[")
 	inner, closed := strings.CutSuffix(inner, "]")

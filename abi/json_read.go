@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// jsonReader reads a document that a scan has found sound, so that it can skip what stands
-// between values, and knows how many there are. After an error it reads nothing more. What
-// it returns does not alias the document.
+// jsonReader reads a document that scanJSON has checked. It can therefore skip the
+// characters between values, and it knows how many elements each list and object has. After
+// an error it reads nothing more. Its results do not alias the document.
 type jsonReader struct {
 	b  []byte
 	at int
-	// counts are those of the lists and objects that have not begun.
+	// counts are the numbers of elements of the lists and objects that have not begun.
 	counts []uint32
 	meter  *meter
-	// in are the members that the one being read lies in.
+	// in are the names of the members that enclose the current value.
 	in  []string
 	err error
 }
@@ -37,8 +37,8 @@ func (r *jsonReader) charge(n int64) bool {
 	return r.err == nil
 }
 
-// next returns the first character of the next value or name, or the end of what is
-// being read.
+// next returns the first character of the next value or name, or the character that ends
+// the list or object.
 func (r *jsonReader) next() byte {
 	for {
 		switch c := r.b[r.at]; c {
@@ -50,7 +50,7 @@ func (r *jsonReader) next() byte {
 	}
 }
 
-// wrong is the error about a value that is not what is wanted.
+// wrong is the error about a value of the wrong type.
 func (r *jsonReader) wrong(what, want string) {
 	where := strings.Join(r.in, ".")
 	if where == "" {
@@ -59,7 +59,7 @@ func (r *jsonReader) wrong(what, want string) {
 	r.fail(replyError("has a JSON " + what + " at " + where + " (want " + want + ")"))
 }
 
-// is refuses a value that does not begin as it should.
+// is refuses a value that does not begin with the expected character.
 func (r *jsonReader) is(first byte, want string) bool {
 	if r.err != nil {
 		return false
@@ -177,7 +177,7 @@ func (r *jsonReader) scalar() string {
 	return text(r.b[from:r.at])
 }
 
-// digits reads a number for parse; want says what it has to be.
+// digits reads a number with parse. The error says that it must be what want describes.
 func digits[T any](r *jsonReader, want string, parse func(string) (T, error)) (v T) {
 	if r.err != nil {
 		return v
@@ -239,7 +239,8 @@ func (r *jsonReader) raw() json.RawMessage {
 	return bytes.Clone(value)
 }
 
-// skip passes a value, and returns it and how many lists and objects begin in it.
+// skip passes over a value. It returns the value and how many lists and objects it
+// contains.
 func (r *jsonReader) skip() (value []byte, begun int) {
 	r.next()
 	from := r.at
@@ -293,8 +294,8 @@ func (r *jsonReader) values(depth int) map[string]any {
 	return m
 }
 
-// value reads any value; depth is the number of lists and objects of the metadata value
-// that it lies in.
+// value reads any value. depth is the number of lists and objects of the metadata value
+// that enclose it.
 func (r *jsonReader) value(depth int) any {
 	if r.err != nil {
 		return nil
@@ -351,7 +352,8 @@ func (r *jsonReader) simple(s string) any {
 	return v
 }
 
-// elements reads a list of n elements, for which there is room; one reads each of them.
+// elements reads a list and charges its memory before it allocates it. one reads each
+// element.
 func elements[T any](r *jsonReader, one func(*T)) []T {
 	if !r.is('[', "a list") {
 		return nil
@@ -381,8 +383,9 @@ func (r *jsonReader) ahead() int {
 	return int(r.counts[0])
 }
 
-// readJSON scans b, which begins with first, and has read decode it. Errors are
-// otherwise, a replyError, a *ChangeError, wrap ErrTooLarge or are the Meter's.
+// readJSON scans b, which must begin with first, and has read decode it. If b begins
+// otherwise, the error is otherwise. Other errors are a replyError, a *ChangeError or that
+// of the Meter, or wrap ErrTooLarge.
 func readJSON(b []byte, first byte, otherwise error, m meter, read func(*jsonReader)) error {
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != first {
 		return otherwise

@@ -2,8 +2,8 @@ package abi
 
 import "fmt"
 
-// The members of the documents that guests answer with. The functions that read them
-// name them by their place.
+// The members of the documents that guests answer with. The functions that read them refer
+// to a member by its index here.
 var (
 	changesMembers = []string{"keep", "edits", "scores", "items", "order"}
 	editMembers    = []string{"row", "content", "metadata", "priority"}
@@ -17,7 +17,7 @@ var (
 	formatMembers  = []string{"format_type", "output"}
 )
 
-// MaxQueries is the most queries that transform_query may answer.
+// MaxQueries is the largest number of queries in an answer to transform_query.
 const MaxQueries = 32
 
 // reply reads the document that doc points to.
@@ -165,7 +165,7 @@ func (r *jsonReader) changes(c *Changes, within *Bounds) {
 	})
 }
 
-// admit fails where Bounds.admit does.
+// admit fails if Bounds.admit does.
 func (r *jsonReader) admit(err error) {
 	if err != nil {
 		r.fail(err)
@@ -188,7 +188,8 @@ func (r *jsonReader) rows(part string, change Change, within *Bounds, most int) 
 	})
 }
 
-// edits reads the edits that change something, sorted by row, those of one row joined.
+// edits reads the edits. It drops those that change nothing, sorts the others by row, and
+// joins the edits of a row.
 func (r *jsonReader) edits(within *Bounds) []Edit {
 	i := 0
 	list := elements(r, func(e *Edit) {
@@ -266,7 +267,7 @@ func (r *jsonReader) score(s *RowScore, index int) {
 	}
 }
 
-// items reads new items, nil for none.
+// items reads new items. The result is nil if there are none.
 func (r *jsonReader) items(within *Bounds) []NewItem {
 	r.admit(within.admitItems(r.ahead()))
 	list := elements(r, r.item)

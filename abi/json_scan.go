@@ -12,23 +12,24 @@ import (
 // maxNesting is how deep lists and objects of a document may nest.
 const maxNesting = 10_000
 
-// jsonScan looks at a document before anything of it is decoded: it is one JSON value in
-// UTF-8, no object has two members of one name, no escape is half of a character. It
-// counts the elements of every list and object, so that room for them can be made, or
-// refused, at once.
+// jsonScan checks a document before any of it is decoded. The document must be one JSON
+// value in UTF-8, without repeated names in an object and without escapes for half a
+// character. The scan counts the elements of every list and object, so that the reader can
+// allocate or refuse them at once.
 type jsonScan struct {
 	b []byte
-	// meter is asked whether to go on, unless it is nil; seen are the elements so far.
+	// meter, unless it is nil, is asked whether to go on. seen counts the elements so far.
 	meter *meter
 	seen  int
-	// counts are the elements of each list and object, in the order of their beginnings.
+	// counts are the numbers of elements of each list and object, in the order in which
+	// they begin.
 	counts []uint32
 	open   []container
-	// names are those of the members of open objects, unescaped the text of those that
-	// are not written as they are.
+	// names are the names of the members of open objects. unescaped holds the text of the
+	// names that contain escapes.
 	names     []memberName
 	unescaped []byte
-	// repeated says which name the first object has twice that has one, "" for none.
+	// repeated describes the first repeated name of an object, "" if there is none.
 	repeated replyError
 }
 
@@ -39,13 +40,13 @@ type container struct {
 	end   byte
 }
 
-// memberName is where a name stands: in the document, or in unescaped where to has the
-// bit isUnescaped.
+// memberName is the place of a name: in unescaped if to has the bit isUnescaped, otherwise
+// in the document.
 type memberName struct{ from, to uint32 }
 
 const isUnescaped = 1 << 31
 
-// scanJSON looks at b. Errors are a replyError or wrap ErrTooLarge.
+// scanJSON checks b. The error is a replyError or wraps ErrTooLarge.
 func scanJSON(b []byte, s *jsonScan) error {
 	if err := s.run(b); err != nil {
 		return err
@@ -56,7 +57,7 @@ func scanJSON(b []byte, s *jsonScan) error {
 	return nil
 }
 
-// run is scanJSON that leaves it to the caller to look at repeated.
+// run does what scanJSON does, but its caller must check repeated.
 func (s *jsonScan) run(b []byte) error {
 	if len(b) > MaxBytes {
 		return unfolds("has " + strconv.Itoa(len(b)) + " bytes (want at most " + strconv.Itoa(MaxBytes) + ")")
@@ -81,8 +82,8 @@ func (s *jsonScan) run(b []byte) error {
 	}
 }
 
-// begin reads what stands at the beginning of a value. Of a list or object with elements
-// it returns where the first of them begins, else where the value ends.
+// begin reads the beginning of a value. For a list or object with elements it returns where
+// the first element begins, for other values where the value ends.
 func (s *jsonScan) begin(at int) (opened bool, next int, err error) {
 	if at >= len(s.b) {
 		return false, 0, errJSONEnd
@@ -114,7 +115,8 @@ func (s *jsonScan) enter(at int, end byte) (opened bool, next int, err error) {
 	return true, next, err
 }
 
-// element counts an element of what was opened last, and returns where its value begins.
+// element counts an element of the innermost open list or object. It returns where the
+// value of the element begins.
 func (s *jsonScan) element(at int) (int, error) {
 	if s.seen++; s.seen%lookAfter == 0 {
 		if err := s.meter.look(s.seen - 1); err != nil {
@@ -152,8 +154,8 @@ func (s *jsonScan) element(at int) (int, error) {
 	return s.space(at + 1), nil
 }
 
-// unwind reads what follows a value: ends of lists and objects, then a comma. It returns
-// where the next value begins, -1 at the end of the document.
+// unwind reads the ends of lists and objects after a value, and the comma after them. It
+// returns where the next value begins, or -1 at the end of the document.
 func (s *jsonScan) unwind(at int) (int, error) {
 	for len(s.open) > 0 {
 		if at = s.space(at); at >= len(s.b) {
@@ -179,9 +181,9 @@ func (s *jsonScan) unwind(at int) (int, error) {
 	return -1, nil
 }
 
-// distinct says which member an object names twice, "" for none.
+// distinct describes a member that an object names twice, "" if there is none.
 func (s *jsonScan) distinct(names []memberName) replyError {
-	const few = 8 // to look each up among the others is faster than sorting them
+	const few = 8 // up to here comparing each name with the others is faster than sorting
 	if len(names) <= few {
 		for i := range names {
 			for j := range i {
@@ -221,8 +223,8 @@ func (s *jsonScan) space(at int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// text reads a string from its opening quote on, and returns where it ends and whether
-// there are escapes in it.
+// text reads a string from its opening quote on. It returns where the string ends and
+// whether it contains escapes.
 func (s *jsonScan) text(at int) (end int, escaped bool, err error) {
 	b := s.b
 	for i := at + 1; i < len(b); i++ {
@@ -242,7 +244,8 @@ func (s *jsonScan) text(at int) (end int, escaped bool, err error) {
 	return 0, false, errJSONEnd
 }
 
-// escape returns the length of the escape at at, of both where two make a character.
+// escape returns the length of the escape at index at. If two escapes make one character,
+// it returns their length together.
 func (s *jsonScan) escape(at int) (int, error) {
 	rest := s.b[at:]
 	if len(rest) < 2 {
@@ -324,7 +327,7 @@ func (s *jsonScan) fraction(at int) (int, error) {
 	return at, nil
 }
 
-// digits returns the end of the digits at at, and whether there are any.
+// digits returns where the digits from index at on end, and whether there are any.
 func (s *jsonScan) digits(at int) (int, bool) {
 	from := at
 	for at < len(s.b) && s.b[at] >= '0' && s.b[at] <= '9' {
@@ -352,7 +355,7 @@ const (
 	errTrailing replyError = "is not usable: data follows the JSON value (want one value only)"
 )
 
-// unexpected is the error about the character at at.
+// unexpected is the error about the character at index at.
 func (s *jsonScan) unexpected(at int, want string) error {
 	if at >= len(s.b) {
 		return errJSONEnd
@@ -361,8 +364,7 @@ func (s *jsonScan) unexpected(at int, want string) error {
 	return replyError("is not JSON at byte " + strconv.Itoa(at+1) + ": " + strconv.QuoteRune(r) + " (want " + want + ")")
 }
 
-// appendUnescaped appends the text of a string, of which a scan has seen that its escapes
-// are sound.
+// appendUnescaped appends the text of a string. A scan must have checked its escapes.
 func appendUnescaped(dst, src []byte) []byte {
 	for len(src) > 0 {
 		n := bytes.IndexByte(src, '\\')
@@ -385,5 +387,5 @@ func appendUnescaped(dst, src []byte) []byte {
 	return dst
 }
 
-// unescape are the characters that stand for themselves or for others after a backslash.
+// unescape maps a character after a backslash to the character that the escape means.
 var unescape = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

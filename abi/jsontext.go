@@ -13,8 +13,8 @@ import (
 // MaxDepth is how deep lists and objects in a metadata value may nest.
 const MaxDepth = 64
 
-// ErrUnsupported is what errors about values that have no place in a batch or
-// a document wrap.
+// ErrUnsupported is wrapped by errors about values that a batch or a document cannot
+// hold.
 var ErrUnsupported = errors.New("unsupported value")
 
 // valueError says why a value is unsupported.

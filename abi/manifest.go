@@ -2,8 +2,8 @@ package abi
 
 import "encoding/json"
 
-// Manifest is what a plugin says of itself: the JSON of the custom section
-// ManifestSection, or the same keys as YAML in plugin.yaml beside the module.
+// Manifest describes a plugin. It is the JSON of the custom section ManifestSection, or
+// plugin.yaml beside the module, which has the same keys in YAML.
 type Manifest struct {
 	// ABI is the version the plugin speaks. Required.
 	ABI int `json:"abi"`
@@ -21,14 +21,14 @@ type Manifest struct {
 	// Settings is the JSON Schema (2020-12) of the init settings. Without it
 	// there are none.
 	Settings json.RawMessage `json:"settings,omitempty"`
-	// SelfTest are calls with known answers. A host makes them when it loads the
-	// plugin, and does not use one that answers otherwise.
+	// SelfTest are calls with known answers. A host makes them when it loads the plugin,
+	// and refuses a plugin that answers otherwise.
 	SelfTest []SelfTest `json:"self_test,omitzero"`
 }
 
 // SelfTest is one call with a known answer.
 type SelfTest struct {
-	// Operation is one of the manifest's, other than init.
+	// Operation is one of the operations of the manifest, except init.
 	Operation Operation `json:"operation"`
 	// Input is the request document of the operation.
 	Input json.RawMessage `json:"input"`
@@ -42,19 +42,19 @@ type OperationSpec struct {
 	Reads []string `json:"reads,omitzero"`
 	// Writes are names of changes. nil means the operation's default, an empty list none.
 	Writes []Change `json:"writes,omitzero"`
-	// MaxPriority is the highest priority new items and edits ask for; 0 means
+	// MaxPriority is the highest priority that new items and edits may ask for; 0 means
 	// the default priority of the source.
 	MaxPriority int `json:"max_priority,omitempty"`
 	// Settings is the JSON Schema (2020-12) of the step settings.
 	Settings json.RawMessage `json:"settings,omitempty"`
 	Defaults StepDefaults    `json:"defaults,omitzero"`
-	// Timeless is for init: nothing that the guest keeps of it depends on the time of
-	// day. A host may then keep the state after init on disk, although the guest read
-	// the wall clock, as runtimes do when they collect garbage.
+	// Timeless is for init. It promises that the state after init does not depend on the
+	// time of day. A host may then keep that state on disk even if the guest read the wall
+	// clock, as language runtimes do when they collect garbage.
 	Timeless bool `json:"timeless,omitempty"`
 }
 
-// StepDefaults hold for a step that does not state them.
+// StepDefaults are the values for a step that does not state its own.
 type StepDefaults struct {
 	Priority int    `json:"priority,omitempty"`
 	TopK     int    `json:"top_k,omitempty"`
@@ -81,8 +81,8 @@ type Permission struct {
 	Service string `json:"service,omitempty"`
 }
 
-// LimitRequest is what a plugin asks for; the operator's limit wins. Sizes are
-// "64MiB", durations "2s".
+// LimitRequest holds the limits that a plugin asks for. A limit of the operator replaces
+// them. Sizes have the form "64MiB", durations "2s".
 type LimitRequest struct {
 	Timeout     string `json:"timeout,omitempty"`
 	InitTimeout string `json:"init_timeout,omitempty"`

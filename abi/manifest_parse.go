@@ -11,19 +11,20 @@ import (
 
 // Errors about manifests, for errors.Is.
 var (
-	// ErrManifest is what every error about a manifest wraps.
+	// ErrManifest is wrapped by every error about a manifest.
 	ErrManifest = errors.New("invalid manifest")
 	// ErrABIVersion says that a plugin speaks another version.
 	ErrABIVersion = errors.New("unsupported abi version")
 )
 
-// ManifestError is one thing wrong with a manifest.
+// ManifestError describes one mistake in a manifest.
 type ManifestError struct {
-	// Path is the key, such as "operations.filter.reads[1]"; empty for the whole.
+	// Path is the key, such as "operations.filter.reads[1]"; empty for the whole
+	// manifest.
 	Path string
 	// Msg says what is wrong and what is allowed.
 	Msg string
-	// Err is a more special sentinel, nil when there is none.
+	// Err is a more specific sentinel, nil when there is none.
 	Err error
 }
 
@@ -45,16 +46,16 @@ func manifestErr(path, format string, args ...any) *ManifestError {
 	return &ManifestError{Path: path, Msg: fmt.Sprintf(format, args...)}
 }
 
-// The bounds of a manifest: more than any plugin has to say.
+// The bounds of a manifest. They are larger than any plugin needs.
 const (
 	maxManifest = 1 << 20
 	maxEntries  = 1000
 )
 
-// ParseManifest reads a manifest from JSON, strictly, and validates it: unknown
-// and repeated keys are errors that name the path and the nearest valid key. A manifest
-// has at most 1 MiB, its lists at most 1000 entries. The error is a *[ManifestError], the
-// first in the order of the document.
+// ParseManifest reads a manifest from JSON and validates it. Unknown and repeated keys are
+// errors, which name the path and the nearest valid key. A manifest has at most 1 MiB, and
+// its lists have at most 1000 entries. The error is the first *[ManifestError] in the order
+// of the document.
 func ParseManifest(b []byte) (*Manifest, error) {
 	if len(b) > maxManifest {
 		return nil, manifestErr("", "has %d bytes (want at most %d)", len(b), maxManifest)
@@ -78,7 +79,7 @@ func ParseManifest(b []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// field is one key of an object and what reads its value.
+// field is one key of an object and the function that reads its value.
 type field struct {
 	name string
 	read func(path string, raw json.RawMessage) *ManifestError
@@ -318,7 +319,7 @@ func schemaInto(dst *json.RawMessage) func(string, json.RawMessage) *ManifestErr
 	}
 }
 
-// join adds a key to a path; keys that are no names stand in quotes.
+// join adds a key to a path. A key that is not a name is quoted.
 func join(path, key string) string {
 	if key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || len(key) > longestQuote {
 		key = quote(key)

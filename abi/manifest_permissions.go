@@ -9,8 +9,8 @@ import (
 // Services are the host services that a plugin can ask for.
 var Services = []string{"count_tokens"}
 
-// permissionFields are the keys beside kind and reason that belong to a kind of
-// permission.
+// permissionFields are the keys that a kind of permission has in addition to kind and
+// reason.
 var permissionFields = []struct {
 	kind string
 	keys []string
@@ -37,7 +37,7 @@ func (m *Manifest) checkPermissions() *ManifestError {
 	return nil
 }
 
-// checkKeys checks the kind and that no key of another kind is there.
+// checkKeys checks the kind, and refuses keys of other kinds.
 func (p *Permission) checkKeys(at string) *ManifestError {
 	var kinds, own []string
 	for _, f := range permissionFields {

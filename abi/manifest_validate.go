@@ -9,9 +9,9 @@ import (
 
 // The bounds of what a manifest may ask for.
 const (
-	// maxName keeps names usable as file names and in ids of items.
+	// maxName is short enough for file names and for ids of items.
 	maxName = 64
-	// minMemory and maxMemory are one page and all that 32 bits address.
+	// minMemory is one page, maxMemory is the address space of 32 bits.
 	minMemory = 64 << 10
 	maxMemory = 4 << 30
 )
@@ -206,7 +206,7 @@ func (m *Manifest) checkLimits() *ManifestError {
 	return nil
 }
 
-// maxSelfTest is the most calls that loading a plugin may make.
+// maxSelfTest is the largest number of calls in a self test.
 const maxSelfTest = 16
 
 func (m *Manifest) checkSelfTest() *ManifestError {
@@ -248,14 +248,14 @@ func checkSize(at, s string, least, most int64) *ManifestError {
 	return nil
 }
 
-// Reads returns the columns that op reads, none when m does not have op.
+// Reads returns the columns that op reads. It returns none if m does not have op.
 func (m *Manifest) Reads(op Operation) ColumnSet {
 	set, _ := ColumnsOf(m.Operations[op].Reads)
 	return set
 }
 
-// Writes returns the changes that op makes: those stated, else the default of
-// the operation; none when m does not have op.
+// Writes returns the changes that op makes: those that m states, or else the defaults of the
+// operation. It returns none if m does not have op.
 func (m *Manifest) Writes(op Operation) ChangeSet {
 	spec, ok := m.Operations[op]
 	info, known := LookupOperation(op)
@@ -269,8 +269,8 @@ func isObject(raw json.RawMessage) bool {
 	return json.Valid(raw) && strings.HasPrefix(strings.TrimLeft(string(raw), " \t\r\n"), "{")
 }
 
-// ValidName reports whether a plugin may have a name: lower-case letters, digits
-// and single hyphens, a letter first, at most 64 bytes.
+// ValidName reports whether a plugin may have this name: at most 64 bytes of lower-case
+// letters, digits and single hyphens, beginning with a letter.
 func ValidName(s string) bool {
 	if s == "" || len(s) > maxName || s[0] < 'a' || s[0] > 'z' || strings.HasSuffix(s, "-") || strings.Contains(s, "--") {
 		return false

@@ -14,7 +14,7 @@ type metaView struct {
 	kinds    []byte
 	keys     stringsView
 	values   []byte
-	// names is a copy of the text of the keys, if it has been needed.
+	// names is a copy of the text of the keys. It is made when it is first needed.
 	names string
 }
 
@@ -47,8 +47,8 @@ func (d *directory) openMeta(id Section, sec []byte, n int) (metaView, error) {
 	return v, v.check(d, id)
 }
 
-// check makes the accessors safe: offsets rise, keys of a row rise and exist,
-// the bytes of the values follow one another.
+// check checks what the accessors rely on: offsets rise, the keys of a row exist and rise,
+// and the bytes of the values follow one another.
 func (v *metaView) check(d *directory, id Section) error {
 	if !rising(v.rowOff, len(v.cells)) {
 		return d.fail("has section " + id.String() + " with row offsets that do not rise from 0 to the number of entries")
@@ -75,8 +75,8 @@ func (v *metaView) check(d *directory, id Section) error {
 	return nil
 }
 
-// keysRise reports whether the keys of each row exist and rise: wherever a key
-// does not rise above the one before, a row begins.
+// keysRise reports whether the keys of each row exist and rise. A key that is not above the
+// key before it must be the first of a row.
 func (v *metaView) keysRise() bool {
 	nkeys := uint32(len(v.keys.off) - 1)
 	falls, last, highest := 0, uint32(0), uint32(0)
@@ -151,7 +151,7 @@ func (d *directory) entryError(id Section, row int, msg string) error {
 	return d.fail("has section " + id.String() + " whose row " + strconv.Itoa(row) + " " + msg)
 }
 
-// rising reports whether offsets begin with 0, never fall and end with end.
+// rising reports whether offsets begin with 0, never decrease, and end with end.
 func rising(off []uint32, end int) bool {
 	last := uint32(0)
 	for _, o := range off {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// metaHead is the length of what a metadata section begins with: the number of
-// keys, of entries, of key bytes and of value bytes, u32 each.
+// metaHead is the length of the head of a metadata section: the numbers of keys, entries,
+// key bytes and value bytes, u32 each.
 const metaHead = 16
 
-// metaTable collects the metadata of rows. The dictionary is in order of first
-// appearance, the new keys of one row sorted, so that equal rows make equal
-// bytes. The zero value is ready; reset makes it ready again.
+// metaTable collects the metadata of rows. The dictionary has the keys in the order of
+// the rows that first use them, and the new keys of one row sorted, so that equal rows make
+// equal bytes. The zero value is ready; reset makes it ready again.
 type metaTable struct {
 	keys     []string
 	index    map[string]uint32
@@ -38,9 +38,9 @@ func (t *metaTable) reset() {
 	t.cells, t.entryKey, t.kinds, t.values = t.cells[:0], t.entryKey[:0], t.kinds[:0], t.values[:0]
 }
 
-// add adds the metadata of the next row. It looks the dictionary's keys up in
-// m, since rows mostly share their keys; a row with many others takes the way
-// over its own keys, to the same result.
+// add adds the metadata of the next row. Rows mostly share their keys, so it looks the keys
+// of the dictionary up in m. For a row with many other keys addByKeys does the rest, with
+// the same result.
 func (t *metaTable) add(m map[string]any) error {
 	found := 0
 	limit := min(len(t.keys), 2*len(m)+8)
@@ -143,14 +143,13 @@ func (t *metaTable) push(k uint32, kind ValueKind, cell uint64) {
 	t.kinds = append(t.kinds, byte(kind))
 }
 
-// valid reports whether the value bytes are UTF-8 as a whole, and then each
-// string is. Otherwise the caller resets t, sets strict and adds the rows anew,
-// so that each string is repaired by itself.
+// valid reports whether the value bytes are UTF-8 as a whole. If they are, so is each
+// string. If not, the caller resets t, sets strict and adds the rows again, so that each
+// string is repaired on its own.
 func (t *metaTable) valid() bool { return utf8.Valid(t.values) }
 
-// plainEnds reports whether s begins and ends with ASCII, or is empty. Such
-// strings can be checked for UTF-8 all at once: what is invalid in one cannot
-// be made valid by its neighbours.
+// plainEnds reports whether s is empty, or begins and ends with ASCII. Such strings can be
+// checked for UTF-8 together, because a neighbour cannot complete an invalid one.
 func plainEnds(s string) bool {
 	return s == "" || s[0] < utf8.RuneSelf && s[len(s)-1] < utf8.RuneSelf
 }

@@ -10,13 +10,13 @@ import (
 )
 
 // Metadata is a set of named values: nil, bool, int64, float64, string, and
-// []any and map[string]any of them. As JSON, whole numbers without fraction or
-// exponent decode as int64 (beyond its range as float64) and floats always
-// carry a fraction or an exponent, so that both survive the way there and back.
+// []any and map[string]any of them. In JSON a number without fraction or exponent decodes
+// as int64, or as float64 if it is out of range. A float is always written with a fraction
+// or an exponent. So both keep their type when they are encoded and decoded.
 type Metadata map[string]any
 
-// MarshalJSON writes m with sorted keys. Values of other types than those of
-// [Metadata] are errors that wrap [ErrUnsupported].
+// MarshalJSON writes m with sorted keys. The error for a value of a type that [Metadata]
+// does not allow wraps [ErrUnsupported].
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	if m == nil {
 		return []byte("null"), nil
@@ -104,8 +104,8 @@ func numberValue(s string) (any, error) {
 	return math.Float64frombits(bits), nil
 }
 
-// checkMetadata checks what a guest put into metadata: the types that decoders
-// yield, finite numbers, UTF-8 in keys and strings, bounded depth.
+// checkMetadata checks metadata of a guest: types that decoders return, finite numbers,
+// UTF-8 in keys and strings, and a bounded depth.
 func checkMetadata(m map[string]any) error { return checkObject(m, 0) }
 
 func checkObject(m map[string]any, depth int) error {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the valid name closest to a misspelt one, or "" when none is
-// close: about a third of its letters may differ, and something of the misspelt
-// name must remain.
+// Nearest returns the valid name closest to a misspelt one, or "" if none is close. About
+// a third of the letters may differ, and at least one must be the same.
 func Nearest(name string, valid []string) string {
 	best, bestDist := "", 0
 	for _, v := range valid {
@@ -19,7 +18,7 @@ func Nearest(name string, valid []string) string {
 	return best
 }
 
-// hint says which name was meant, if one is near, or which names there are.
+// hint names the valid name that was probably meant, or else all valid names.
 func hint(name string, valid []string) string {
 	if n := Nearest(name, valid); n != "" {
 		return " (did you mean \"" + n + "\"?)"
@@ -30,8 +29,8 @@ func hint(name string, valid []string) string {
 	return " (want one of " + strings.Join(valid, ", ") + ")"
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of
-// neighbours. Names longer than any valid one are cut, they match nothing.
+// editDistance counts insertions, deletions, replacements and swaps of neighbours. Names
+// that are longer than any valid one are cut first: they match none anyway.
 func editDistance(a, b string) int {
 	const longest = 64
 	if len(a) > longest || len(b) > longest {
@@ -59,10 +58,10 @@ func editDistance(a, b string) int {
 	return prev[len(b)]
 }
 
-// longestQuote bounds what messages repeat of a name that they were given.
+// longestQuote bounds how much of a given name a message repeats.
 const longestQuote = 64
 
-// quote quotes a name for a message, cut to a bearable length.
+// quote quotes a name for a message and cuts it to longestQuote.
 func quote(s string) string {
 	if len(s) > longestQuote {
 		return strconv.Quote(s[:longestQuote]) + "…"

@@ -29,7 +29,7 @@ func (op Operation) JSONExport() string { return "anchor_" + string(op) }
 // (ptr, len i32) -> i32.
 func (op Operation) BatchExport() string {
 	const prefix = "anchor_batch_"
-	switch op { // those that have one, without making a text for each call
+	switch op { // constants for the operations of the batch lane: no allocation per call
 	case OpRetrieve:
 		return string(prefix + OpRetrieve)
 	case OpProcess:
@@ -55,9 +55,9 @@ type OperationInfo struct {
 	Batch bool
 	// Step says that the operation can be a step of a build.
 	Step bool
-	// TopK says that the request carries the most items to return.
+	// TopK says that the request carries the largest number of items to return.
 	TopK bool
-	// Answer says that status 0 comes with an output, never an empty one.
+	// Answer says that status 0 requires an output that is not empty.
 	Answer bool
 	// Request and Reply are the names of the documents of the JSON lane; Reply
 	// is empty when there is no answer.
@@ -66,7 +66,7 @@ type OperationInfo struct {
 	Reads []Column
 	// Writes are the changes the operation may make.
 	Writes []Change
-	// DefaultWrites hold when the manifest states no writes.
+	// DefaultWrites are the changes if the manifest states none.
 	DefaultWrites []Change
 }
 

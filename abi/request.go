@@ -6,8 +6,8 @@ import (
 )
 
 // AppendItemsRequest appends the document [ItemsRequest] to dst, with the given
-// columns of rows and no others. rows nil makes a document without items.
-// Errors are those of [BatchWriter]; both lanes refuse and repair the same.
+// columns of rows and no others. If rows is nil, the document has no items. Errors are
+// those of [BatchWriter]: both lanes refuse and repair the same values.
 func AppendItemsRequest(dst []byte, rows Rows, cols ColumnSet, env *Envelope) ([]byte, error) {
 	if env == nil {
 		env = &Envelope{}
@@ -144,10 +144,9 @@ func appendCell(dst []byte, rows Rows, i int, c Column) ([]byte, error) {
 	return dst, nil
 }
 
-// BatchOf returns a request of the JSON lane as the view of the batch lane, so
-// that one function serves both. The columns are those that req.Columns names;
-// nil means every column of which an item has a value. Nothing in the view
-// aliases req.
+// BatchOf returns a request of the JSON lane in the form of the batch lane, so that one
+// function serves both. It has the columns that req.Columns names; nil means every column
+// in which an item has a value. The result does not alias req.
 func BatchOf(req *ItemsRequest) (*Batch, error) {
 	cols, err := ColumnsOf(req.Columns)
 	if err != nil {
@@ -173,7 +172,7 @@ func BatchOf(req *ItemsRequest) (*Batch, error) {
 	return OpenBatch(buf)
 }
 
-// usedColumns returns the columns of which some item has a value.
+// usedColumns returns the columns in which an item has a value.
 func usedColumns(items []Item) ColumnSet {
 	var s ColumnSet
 	for i := range items {

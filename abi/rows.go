@@ -17,12 +17,12 @@ type Rows interface {
 	CreatedAt(i int) time.Time
 }
 
-// ScoreCopier is what [Rows] may be too, where scores are at hand without a call for
-// each of them. The writer of batches then asks once; what it checks stays the same. A
-// type that embeds another and has a Score of its own needs this of its own as well.
+// ScoreCopier is an optional interface of [Rows] that can copy all scores in one call. The
+// writer of batches then calls it instead of Score; its checks stay the same. A type that
+// embeds a ScoreCopier and overrides Score must override CopyScores too.
 type ScoreCopier interface {
-	// CopyScores sets dst[i] to the score of row i. dst has Len elements, all of which are
-	// to be set, and must not be kept.
+	// CopyScores sets dst[i] to the score of row i, for all Len elements of dst. It must not
+	// keep dst.
 	CopyScores(dst []float64)
 }
 
@@ -63,13 +63,13 @@ func (r ItemRows) TokenCount(i int) int { return r[i].TokenCount }
 // CreatedAt returns the time of row i.
 func (r ItemRows) CreatedAt(i int) time.Time { return r[i].CreatedAt }
 
-// Envelope is what a request carries beside its rows.
+// Envelope holds the parts of a request other than its rows.
 type Envelope struct {
 	// Query is what the build is about; nil is an empty query.
 	Query *Query
-	// TopK is the most items to return; 0 when the operation has no such bound.
+	// TopK is the largest number of items to return; 0 if the operation has no such bound.
 	TopK int
-	// TokensLeft is the room in the window when the step begins.
+	// TokensLeft is how many tokens still fit into the window when the step begins.
 	TokensLeft int
 	// Settings is the JSON of the step settings; empty when there are none.
 	Settings []byte

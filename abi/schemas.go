@@ -17,10 +17,10 @@ var schemaFiles embed.FS
 var SchemaDocuments = schemaDocuments()
 
 // Schema returns the JSON Schema (2020-12) of a document, such as Changes. It
-// is made from the Go types of this package. Requests allow members that are
-// not named, which a guest must skip; answers and the manifest do not. Where
-// members depend on one another, or on the request, the text of ABI.md says
-// more than a schema can.
+// is made from the Go types of this package. Requests may have members that the schema does
+// not name, and a guest must skip them; answers and the manifest may not. ABI.md states the
+// rules that a schema cannot express, such as members that depend on each other or on the
+// request.
 func Schema(document string) ([]byte, error) {
 	b, err := schemaFiles.ReadFile("schemas/" + document + ".json")
 	if err != nil {

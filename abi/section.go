@@ -17,8 +17,8 @@ const (
 	SectionTokensLeft
 )
 
-// The parts of a change set beside the columns of its new items. Of each pair,
-// the rows come first and the values have as many elements.
+// The parts of a change set other than the columns of its new items. In each pair the rows
+// come first, and the values have as many elements as the rows.
 const (
 	SectionKeep Section = 512 + iota
 	SectionTextRows
@@ -52,7 +52,7 @@ type SectionInfo struct {
 	ID   Section
 	Name string
 	Type SectionType
-	// Batch and Changes say where the section may stand.
+	// Batch and Changes say whether the section may be in a batch and in a change set.
 	Batch, Changes bool
 }
 

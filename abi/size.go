@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrUnit is what errors about sizes and durations wrap.
+// ErrUnit is wrapped by errors about sizes and durations.
 var ErrUnit = errors.New("not a size or duration")
 
 var sizeUnits = [...]struct {

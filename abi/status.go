@@ -35,11 +35,11 @@ type Reason string
 const (
 	// ReasonTimeout says that the call did not end within its time.
 	ReasonTimeout Reason = "timeout"
-	// ReasonFuel says that the call executed more than it may.
+	// ReasonFuel says that the call used up its fuel.
 	ReasonFuel Reason = "fuel"
 	// ReasonMemory says that the guest asked for more memory than it may have.
 	ReasonMemory Reason = "memory"
-	// ReasonTrap says that the guest trapped or misused a host function.
+	// ReasonTrap says that the guest trapped, or called a host function wrongly.
 	ReasonTrap Reason = "trap"
 	// ReasonExit says that the guest ended itself.
 	ReasonExit Reason = "exit"
@@ -51,9 +51,9 @@ const (
 	ReasonOutputTooLarge Reason = "output_too_large"
 	// ReasonInputTooLarge says that the request does not fit.
 	ReasonInputTooLarge Reason = "input_too_large"
-	// ReasonDenied says that the guest used what it is not granted.
+	// ReasonDenied says that the guest attempted something that it is not granted.
 	ReasonDenied Reason = "denied"
-	// ReasonBusy says that no instance came free in time.
+	// ReasonBusy says that no instance became free in time.
 	ReasonBusy Reason = "busy"
 	// ReasonRested says that the plugin failed again and again and is not called for a
 	// time.

@@ -5,20 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// Texts are copied in pieces. From a MiB on, copying in one go writes past the
-// caches of the processor, which pays where nobody soon reads the copy. What crosses
-// the border of a guest is read as soon as it is on the other side, and would have
-// to come back from main memory: that takes several times as long as the copying.
+// Texts are copied in pieces. A copy of a MiB or more in one piece bypasses the caches of
+// the processor. That is faster only if the copy is not read soon. A text that enters or
+// leaves a guest is read at once, and fetching it from main memory would take several times
+// as long as the copy.
 
 const (
-	// pieceSize is the most that is copied at a time.
+	// pieceSize is the largest piece, in bytes.
 	pieceSize = 128 << 10
-	// textSize is the most where the copy is read as well: it is still in the
-	// nearest cache then.
+	// textSize is the largest piece if it is checked too: it is then still in the nearest
+	// cache.
 	textSize = 32 << 10
 )
 
-// copyText is copy.
+// copyText copies as copy does, in pieces.
 func copyText(dst []byte, src string) {
 	n := min(len(dst), len(src))
 	for at := 0; at < n; at += pieceSize {
@@ -26,10 +26,10 @@ func copyText(dst []byte, src string) {
 	}
 }
 
-// cloneText is strings.Clone for text that is to be UTF-8; ok says whether it is.
+// cloneText clones s in pieces. ok reports whether it is UTF-8.
 func cloneText(s string) (clone string, ok bool) {
 	var b strings.Builder
-	b.Grow(len(s)) // zeroes nothing, unlike make
+	b.Grow(len(s)) // unlike make, it does not zero the memory
 	for at, end := 0, 0; at < len(s); at = end {
 		end = textEnd(s, at)
 		b.WriteString(s[at:end])
@@ -40,8 +40,8 @@ func cloneText(s string) (clone string, ok bool) {
 	return b.String(), true
 }
 
-// textEnd is where the piece ends that begins at at: before a character, in text
-// that is UTF-8.
+// textEnd is where the piece that begins at index at ends. In UTF-8 that is between two
+// characters.
 func textEnd(s string, at int) int {
 	end := at + textSize
 	if end >= len(s) {

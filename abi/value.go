@@ -29,8 +29,7 @@ func (k ValueKind) String() string {
 	return "kind " + strconv.Itoa(int(k))
 }
 
-// Value is one metadata value as it stands in a batch. Its text aliases the
-// batch.
+// Value is one metadata value of a batch. Its text aliases the batch.
 type Value struct {
 	kind ValueKind
 	bits uint64
@@ -93,12 +92,12 @@ func (v Value) String() string {
 	return "null"
 }
 
-// errNested says that a value is no scalar: a list, an object or nothing that
-// metadata can hold.
+// errNested says that a value is not a scalar: it is a list, an object or of a type that
+// metadata cannot hold.
 const errNested valueError = "value is nested"
 
-// number is what encoding/json's Number is; naming it here keeps that package
-// out of the batch lane.
+// number is implemented by encoding/json's Number. The interface keeps that package out of
+// the batch lane.
 type number interface {
 	String() string
 	Float64() (float64, error)
@@ -129,7 +128,7 @@ func scalar(v any) (kind ValueKind, bits uint64, text string, err error) {
 	return otherScalar(v)
 }
 
-// otherScalar classifies the numeric types that JSON never yields.
+// otherScalar classifies the numeric types that decoding JSON never returns.
 func otherScalar(v any) (kind ValueKind, bits uint64, text string, err error) {
 	switch v := v.(type) {
 	case int8:
@@ -209,7 +208,7 @@ func nanoseconds(t time.Time) (int64, error) {
 	return ns, nil
 }
 
-// timeOf is the opposite of nanoseconds.
+// timeOf is the inverse of nanoseconds.
 func timeOf(ns int64) time.Time {
 	if ns == NoTime {
 		return time.Time{}

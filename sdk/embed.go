@@ -1,6 +1,6 @@
 // Package sdk holds the helper libraries for authors of plugins, one folder per
-// language, and carries their sources for projects that "anchor-host plugin new"
-// writes.
+// language. It embeds their sources, which "anchor-host plugin new" copies into new
+// projects.
 package sdk
 
 import "embed"

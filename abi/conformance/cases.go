@@ -58,7 +58,7 @@ const (
 	ordinaryRequests = 3
 )
 
-// Case is one rule and how the kit looks at it.
+// Case is one rule and how the kit checks it.
 type Case struct {
 	// ID is stable, such as "filter/subset".
 	ID string `json:"id"`
@@ -66,13 +66,13 @@ type Case struct {
 	Rule string `json:"rule"`
 	// Remedy says what an author does about a failure.
 	Remedy string `json:"remedy"`
-	// Operations are those it applies to; nil stands for all but init, an empty
-	// list for the plugin as a whole.
+	// Operations are the operations that the case applies to. nil means all except init,
+	// an empty list means the plugin as a whole.
 	Operations []abi.Operation `json:"operations,omitzero"`
 	// Lane is JSON or Batch when it applies to one lane, and empty for both.
 	Lane string `json:"lane,omitempty"`
 
-	// run looks at the case; nil: the answers to ordinary requests tell.
+	// run checks the case. If it is nil, the answers to ordinary requests decide it.
 	run func(p *probe) outcome
 	// pair says that it compares the lanes.
 	pair bool
@@ -111,7 +111,7 @@ func wholeCases() []Case {
 	}
 }
 
-// answerCases are told by the answers to ordinary requests.
+// answerCases are decided by the answers to ordinary requests.
 func answerCases() []Case {
 	return []Case{
 		{ID: caseAnswers, Rule: "An ordinary request is answered: done or no change, in time, without an error.",
@@ -165,7 +165,7 @@ func operationCases() []Case {
 	}
 }
 
-// inputCases send what is uncommon.
+// inputCases send uncommon requests.
 func inputCases() []Case {
 	const careful = "take every request as it comes: nothing in it is promised but its form"
 	send := func(id string, ops []abi.Operation, rule, remedy string, shapes ...shape) Case {

@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// canonical writes a reply so that replies that mean the same are the same text.
-// Scores are rounded: a clock that goes on by a millisecond is no difference.
+// canonical writes a reply so that replies with the same meaning have the same text. It
+// rounds scores, so that a clock that advances by a millisecond makes no difference.
 func (rep *reply) canonical(rows int) string {
 	v := rep.doc
 	if rep.doc == nil {
@@ -46,7 +46,7 @@ func canonicalChanges(c *abi.Changes, rows int) *abi.Changes {
 
 func rounded(f float64) float64 { return math.Round(f*1e6) / 1e6 }
 
-// difference shows where two texts part.
+// difference shows where two texts begin to differ.
 func difference(a, b string) string {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {

@@ -1,15 +1,14 @@
-// Package conformance says whether a guest keeps to the contract, and which
-// rule it breaks where it does not.
+// Package conformance checks whether a guest keeps the contract, and names each rule that
+// it breaks.
 //
-// [Run] puts a guest through the [Cases]: for each of its operations, in each
-// lane, ordinary requests and uncommon ones (nothing, one item, thousands, ten
-// megabytes, every script, control characters, members of a later version), the
-// same request again, a cancelled one and ten thousand in a row. Every answer is
-// held against the rules of ABI.md. A fault shows as the case that names it: a
-// filter that adds an item fails filter/subset and nothing else.
+// [Run] runs the [Cases]. For each operation and lane of a guest they send ordinary requests
+// and uncommon ones (nothing, one item, thousands, ten megabytes, every script, control
+// characters, members of a later version). They repeat a request, cancel one, and make ten
+// thousand in a row. Every answer is checked against the rules of ABI.md. Each fault fails
+// the case of its rule: a filter that adds an item fails filter/subset and no other case.
 //
-// The kit knows no host and no test framework. What it needs of a host is the
-// interface [Target]; package host/conform has the one of anchor-host.
+// The kit depends on no host and no test framework. A host implements the interface
+// [Target]; package host/conform does so for anchor-host.
 //
 // The answers of a guest are data: nothing in them makes the kit panic or
 // block.

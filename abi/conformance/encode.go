@@ -8,7 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// encode puts a request into the bytes of a lane.
+// encode encodes a request for a lane.
 func (req *request) encode(lane string) ([]byte, error) {
 	if lane == Batch {
 		return req.encodeBatch()
@@ -55,8 +55,8 @@ func (req *request) encodeBatch() ([]byte, error) {
 // laterMember is what laterDocument adds to every object.
 const laterMember = "a_later_member"
 
-// laterDocument adds a member that no version has yet to the document and to
-// the objects in it, but not to those whose keys are the author's own.
+// laterDocument adds a member that no version defines to the document and to the objects in
+// it. It leaves out objects whose keys the author chooses.
 func laterDocument(b []byte) ([]byte, error) {
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(b, &doc); err != nil {
@@ -84,7 +84,7 @@ func laterDocument(b []byte) ([]byte, error) {
 	return withLater(whole), nil
 }
 
-// withLater adds the member at the begin of an object.
+// withLater adds the member at the beginning of an object.
 func withLater(v json.RawMessage) json.RawMessage {
 	const member = `{"` + laterMember + `":{"list":[1,"two",null,{"deep":true}]}`
 	if len(v) < 2 || v[0] != '{' {
@@ -100,8 +100,7 @@ func withLater(v json.RawMessage) json.RawMessage {
 // those of a batch, so that the directory stays ascending.
 const laterSection = 400
 
-// laterBatch adds a section that no version has yet, and raises the minor
-// version.
+// laterBatch adds a section that no version defines, and raises the minor version.
 func laterBatch(b []byte) []byte {
 	le := binary.LittleEndian
 	sections := int(le.Uint32(b[20:]))

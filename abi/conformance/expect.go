@@ -13,15 +13,15 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// final is an item of the list that comes of a change set: row is its number,
-// new items being numbered on from the last row.
+// final is an item of the list that results from a change set. row is its number; the
+// numbers of new items follow the last row.
 type final struct {
 	row   uint32
 	text  string
 	score float64
 }
 
-// finals applies a change set as ABI.md says, without the cut to top_k.
+// finals applies a change set as ABI.md says, but does not cut the list to top_k.
 func finals(op abi.Operation, rows abi.ItemRows, c *abi.Changes) []final {
 	if c == nil {
 		c = &abi.Changes{}
@@ -63,7 +63,7 @@ func finals(op abi.Operation, rows abi.ItemRows, c *abi.Changes) []final {
 	return list
 }
 
-// deal hands the scores of a list out along it, highest first.
+// deal redistributes the scores of a list in its order, highest first.
 func deal(list []final) {
 	scores := make([]float64, len(list))
 	for i, f := range list {
@@ -75,7 +75,7 @@ func deal(list []final) {
 	}
 }
 
-// compare holds an answer against what is expected.
+// compare compares an answer with the expected one.
 func (e *Expect) compare(rep *reply, req *request) outcome {
 	if e.NoChange {
 		if c := rep.canonical(len(req.rows)); c != "{}" {
@@ -125,7 +125,7 @@ func (e *Expect) compareList(list []final, rows int) outcome {
 	return passed
 }
 
-// unexpected says what was expected and what came.
+// unexpected is the message about an answer other than the expected one.
 func unexpected(what string, want, got any) outcome {
 	w, g := text(want), text(got)
 	if len(w)+len(g) > 200 {
@@ -192,8 +192,8 @@ func plainJSON(v any) (out any) {
 	return out
 }
 
-// covers reports whether got has what is wanted: of objects the members named,
-// of lists and other values all. Numbers may differ by one millionth.
+// covers reports whether got matches want. An object matches if it has the members that want
+// names; lists and other values match as a whole. Numbers may differ by one millionth.
 func covers(want, got any) bool {
 	switch w := want.(type) {
 	case map[string]any:

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// How often tryGrowth calls, and when it looks at the memory.
+// How often tryGrowth calls, and when it reads the size of the memory.
 const (
 	growthCalls      = 10_000
 	growthCallsShort = 2_000
@@ -15,11 +15,11 @@ const (
 	// growthTime bounds the calls of one operation and lane: a slow guest is
 	// judged by the calls it has made by then.
 	growthTime = 20 * time.Second
-	// growthJump is what an allocator may take at once in the second half.
+	// growthJump is how many bytes an allocator may take at once in the second half.
 	growthJump = 8 << 20
 )
 
-// tryGrowth calls one instance again and again, until its memory has settled.
+// tryGrowth calls one instance until its memory stops growing.
 func tryGrowth(p *probe) outcome {
 	if p.lost(caseAgain) {
 		return skipped("see %s", caseAgain)
@@ -78,8 +78,8 @@ func (p *probe) grow(g Guest, c Call, calls int) outcome {
 	}
 }
 
-// grown judges the sizes of a memory over time. A guest grows that takes more
-// memory in most parts of the second half of its calls, or a lot at once.
+// grown judges the sizes of a memory over time. A guest grows if it takes more memory in most
+// parts of the second half of its calls, or a lot at once.
 func grown(samples []int64, calls int) outcome {
 	if samples[0] == 0 {
 		return skipped("the host cannot tell the size of the memory")

@@ -10,12 +10,11 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// trouble is what is wrong with a call or an answer, under the case that names
-// it.
+// trouble is a fault of a call or an answer, with the id of the case that it fails.
 type trouble struct {
 	id     string
 	detail string
-	// reason is that of a call that failed; empty for an answer.
+	// reason is the reason of a failed call; empty for an answer.
 	reason abi.Reason
 }
 
@@ -32,7 +31,7 @@ func reasonOf(err error) abi.Reason {
 	return abi.ReasonTrap
 }
 
-// callTrouble says which case names the failure of a call.
+// callTrouble returns the case that the failure of a call belongs to.
 func callTrouble(lane string, err error) *trouble {
 	t := &trouble{id: caseAnswers, detail: err.Error(), reason: reasonOf(err)}
 	switch t.reason {
@@ -55,8 +54,8 @@ func callTrouble(lane string, err error) *trouble {
 	return t
 }
 
-// reply is an answer that has been read. changes is set for operations that
-// answer with changes, doc for the others; both are nil for no change.
+// reply is a decoded answer. changes is set for operations that answer with changes, doc for
+// the others. If both are nil, there is no change.
 type reply struct {
 	changes *abi.Changes
 	doc     any
@@ -64,8 +63,8 @@ type reply struct {
 	micros  float64
 }
 
-// read reads an answer and holds it against every rule. The trouble is the first
-// breach.
+// read decodes an answer and checks every rule. The trouble is the first rule that it
+// breaks.
 func read(ctx context.Context, d *Description, op *Operation, req *request, lane string, a *Answer) (*reply, *trouble) {
 	rep := &reply{memory: a.Memory, micros: float64(a.Time.Nanoseconds()) / 1e3}
 	info, _ := abi.LookupOperation(op.Operation)
@@ -89,7 +88,7 @@ func read(ctx context.Context, d *Description, op *Operation, req *request, lane
 	return rep, rep.readDocument(ctx, d, op, req, a.Output)
 }
 
-// mustAnswer refuses no change where there is nothing that could stay.
+// mustAnswer refuses "no change" from an operation that must produce an answer.
 func mustAnswer(op abi.Operation) *trouble {
 	switch op {
 	case abi.OpFormat:

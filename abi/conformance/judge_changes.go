@@ -9,8 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// judge holds one change set against the rules, one rule at a time so that
-// each breach has a name.
+// judge checks one change set, one rule at a time, so that the case of each broken rule is
+// known.
 type judge struct {
 	d   *Description
 	op  *Operation
@@ -25,13 +25,13 @@ func (j *judge) highest() int {
 	return j.op.MaxPriority
 }
 
-// grant allows what the rules before Check have looked at already.
+// grant allows everything that was checked before Check is called.
 func (j *judge) grant() abi.Grant {
 	return abi.Grant{Writes: j.op.Writes, MaxItems: abi.MaxRows, MaxPriority: abi.MaxPriority, Sources: j.op.Sources}
 }
 
-// kinds says which kinds of change an operation may make, and which this plugin
-// declares.
+// kinds checks that the operation may make each kind of change, and that the plugin declares
+// it.
 func (j *judge) kinds() *trouble {
 	info, _ := abi.LookupOperation(j.op.Operation)
 	possible, _ := abi.ChangesOf(info.Writes) // the table has known changes
@@ -55,7 +55,7 @@ func nothing(list string) string {
 	return list
 }
 
-// kindCases name a change that an operation can never make.
+// kindCases are the cases for a change that an operation can never make.
 var kindCases = map[abi.Operation]string{
 	abi.OpFilter: caseFilter, abi.OpRerank: caseRerank, abi.OpRetrieve: caseRetrieve, abi.OpProcess: caseDeclared,
 }
@@ -99,7 +99,7 @@ func (j *judge) keep() *trouble {
 	return nil
 }
 
-// named refuses rows that are not there, are dropped, or were named before.
+// named refuses rows that do not exist, are dropped, or were named before.
 func (j *judge) named(part string, rows func(i int) uint32, n int) *trouble {
 	dropped := j.dropped()
 	seen := make(map[uint32]bool, n)
@@ -194,7 +194,7 @@ func (j *judge) newItem(i int, it *abi.NewItem) *trouble {
 	return troublef(caseSource, "items[%d]: source %q, allowed is none or one of %s", i, it.Source, nothing(strings.Join(j.op.Sources, ", ")))
 }
 
-// unprintable reports whether a character would do more than show itself.
+// unprintable reports whether a character could disturb a terminal or a log.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
@@ -238,7 +238,7 @@ func (j *judge) topK() *trouble {
 	return nil
 }
 
-// limits holds what is added against the bounds of the host.
+// limits checks the added items and text against the bounds of the host.
 func (j *judge) limits(ctx context.Context) *trouble {
 	if j.d.MaxItems > 0 && len(j.c.Items) > j.d.MaxItems {
 		return troublef(caseLimits, "%d new items, allowed are %d", len(j.c.Items), j.d.MaxItems)
@@ -261,8 +261,8 @@ func (j *judge) limits(ctx context.Context) *trouble {
 	return nil
 }
 
-// added returns new texts, each followed by the one it replaces, and the bytes
-// that are more than before.
+// added returns the new texts, each followed by the text that it replaces, and by how many
+// bytes they are longer.
 func (j *judge) added() (texts []string, bytes int) {
 	for _, it := range j.c.Items {
 		texts, bytes = append(texts, it.Content, ""), bytes+len(it.Content)

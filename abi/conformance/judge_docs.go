@@ -15,8 +15,7 @@ const (
 	maxFormatType = 64
 )
 
-// readDocument reads the answer of an operation that answers with a document of
-// its own.
+// readDocument reads the answer of an operation whose answer is not a change set.
 func (rep *reply) readDocument(ctx context.Context, d *Description, op *Operation, req *request, out []byte) *trouble {
 	switch op.Operation {
 	case abi.OpTransformQuery:
@@ -68,7 +67,7 @@ func decodeInto[R any](rep *reply, out []byte, judge func(*R) *trouble) *trouble
 	return judge(doc)
 }
 
-// utf8Trouble is for texts that JSON escapes can spoil.
+// utf8Trouble refuses texts that are not UTF-8 after their JSON escapes are decoded.
 func utf8Trouble(what, s string) *trouble {
 	if strings.ToValidUTF8(s, "") != s {
 		return troublef(caseUTF8, "%s is not UTF-8", what)
@@ -124,7 +123,7 @@ func judgeCounts(r *abi.CountReply, want int) *trouble {
 	return nil
 }
 
-// clip shortens what a report quotes of a guest's text.
+// clip shortens a text of a guest for a report.
 func clip(s string) string {
 	const most = 80
 	if len(s) <= most {

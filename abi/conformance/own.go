@@ -15,15 +15,15 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// OwnCase is a case of a plugin's author: a request and what is expected of it,
-// in every lane of the operation.
+// OwnCase is a case of a plugin's author: a request and the expected answer, in every lane
+// of the operation.
 type OwnCase struct {
-	// Name says what is looked at; the case's id is "own/" and the name.
+	// Name says what the case checks. The id of the case is "own/" and the name.
 	Name string `json:"name"`
-	// Operation may be left out when the plugin has one only.
+	// Operation may be empty if the plugin has only one.
 	Operation abi.Operation `json:"operation,omitempty"`
-	// Init are the init settings and Settings those of the step; nil stands for
-	// those given to the run.
+	// Init are the init settings, Settings the step settings. nil means the settings of
+	// the run.
 	Init     map[string]any `json:"init,omitempty"`
 	Settings map[string]any `json:"settings,omitempty"`
 	// Query, Items, TopK and TokensLeft make the request of an operation on
@@ -32,12 +32,12 @@ type OwnCase struct {
 	Items      []OwnItem `json:"items,omitempty"`
 	TopK       int       `json:"top_k,omitempty"`
 	TokensLeft int       `json:"tokens_left,omitempty"`
-	// Request is the whole document instead, without settings.
+	// Request is the whole document in place of these fields, without settings.
 	Request json.RawMessage `json:"request,omitempty"`
-	// Expect is what must come of it.
+	// Expect is what the answer must be.
 	Expect Expect `json:"expect"`
 
-	// File is where the case stands, for messages.
+	// File is the file of the case, for messages.
 	File string `json:"-"`
 }
 
@@ -52,21 +52,19 @@ func (it *OwnItem) UnmarshalJSON(b []byte) error {
 	return strictly(b, (*abi.Item)(it))
 }
 
-// Expect is what a case expects. What is left out is not looked at; at least
-// one member is required. Keep, Order, Scores, Texts and Items are about the
-// list that comes of the changes.
+// Expect is what a case expects. Members that are absent are not checked; at least one is
+// required. Keep, Order, Scores, Texts and Items describe the list after the changes.
 type Expect struct {
 	// Keep are the rows that stay, in any order.
 	Keep []uint32 `json:"keep,omitzero"`
-	// Order are the rows in their final order; new items are numbered on from
-	// the last row.
+	// Order are the rows in their final order. The numbers of new items follow the last
+	// row.
 	Order []uint32 `json:"order,omitzero"`
-	// Scores are those of the final list, within one millionth.
+	// Scores are the scores of the final list, within one millionth.
 	Scores []float64 `json:"scores,omitzero"`
-	// Texts are those of the final list.
+	// Texts are the texts of the final list.
 	Texts []string `json:"texts,omitzero"`
-	// Items are the new items: texts, or objects of which the members named are
-	// compared.
+	// Items are the new items: texts, or objects whose members are compared.
 	Items []json.RawMessage `json:"items,omitzero"`
 	// NoChange expects status 1, or changes that change nothing.
 	NoChange bool `json:"no_change,omitempty"`
@@ -132,7 +130,7 @@ func (c *OwnCase) check() error {
 	return nil
 }
 
-// list says that something of the final list is expected.
+// list reports whether the case expects anything of the final list.
 func (e *Expect) list() bool {
 	return e.Keep != nil || e.Order != nil || e.Scores != nil || e.Texts != nil
 }

@@ -31,7 +31,7 @@ var passed = outcome{verdict: Pass}
 func skipped(format string, args ...any) outcome { return outcome{Skip, fmt.Sprintf(format, args...)} }
 func failed(format string, args ...any) outcome  { return outcome{Fail, fmt.Sprintf(format, args...)} }
 
-// probe is what the cases of one operation in one lane share.
+// probe holds what the cases of one operation in one lane share.
 type probe struct {
 	ctx      context.Context
 	s        *session
@@ -41,8 +41,7 @@ type probe struct {
 	// guest does between calls what a host does in production, kept keeps its
 	// state. kept is loaded when it is first needed.
 	guest, kept Guest
-	// first is what is wrong with the answers to ordinary requests, plain those
-	// answers.
+	// plain are the answers to ordinary requests, first is the first fault in them.
 	first *trouble
 	plain []*reply
 }
@@ -71,7 +70,7 @@ func (p *probe) build(s shape) *request {
 // plainShape is the i-th ordinary request.
 func plainShape(i int) shape { return shape{n: []int{8, 3, 20, 5, 1}[i], variant: i} }
 
-// askPlain makes the ordinary requests, which tell the answer cases.
+// askPlain makes the ordinary requests, which decide the answer cases.
 func (p *probe) askPlain() {
 	n := ordinaryRequests
 	if p.op.Operation == abi.OpObserve {
@@ -87,7 +86,7 @@ func (p *probe) askPlain() {
 	}
 }
 
-// judged is the outcome of a case that the ordinary answers tell.
+// judged is the outcome of a case that the ordinary answers decide.
 func (p *probe) judged(id string) outcome {
 	info, _ := abi.LookupOperation(p.op.Operation)
 	switch {
@@ -103,16 +102,15 @@ func (p *probe) judged(id string) outcome {
 	return skipped("see %s", p.first.id)
 }
 
-// useless says that no other case can be looked at.
+// useless reports whether no other case can be checked.
 func (p *probe) useless() bool { return p.first != nil && p.first.reason != "" }
 
-// verdictOf turns what is wrong with an answer into the outcome of the case that
-// asked for it.
+// verdictOf turns the fault of an answer into the outcome of the case that asked for it.
 func (p *probe) verdictOf(id string, t *trouble) outcome {
 	switch {
 	case t == nil:
 		return passed
-	case p.first != nil && (p.first.id == t.id || t.reason == ""): // unsound answers are known of
+	case p.first != nil && (p.first.id == t.id || t.reason == ""): // this fault is reported already
 		return skipped("see %s", p.first.id)
 	case t.id == caseAnswers || t.id == id:
 		return failed("%s", t.detail)
@@ -130,8 +128,7 @@ func (p *probe) try(shapes ...shape) outcome {
 	return passed
 }
 
-// tryLarge sends an item of 10 MB. A refusal is an answer too, as long as the
-// guest survives it.
+// tryLarge sends an item of 10 MB. The guest may refuse it, as long as it survives.
 func tryLarge(p *probe) outcome {
 	s := shape{n: 3, text: func(r *rand.Rand, i int) string {
 		if i == 1 {
@@ -157,8 +154,8 @@ func tryLarge(p *probe) outcome {
 	return outcome{Pass, "refused: " + t.detail}
 }
 
-// tryTopK asks a retriever for one item: by an ordinary query, and by one that is
-// made of what it has found, so that it has more than one to give.
+// tryTopK asks a retriever for one item, by an ordinary query and by a query made of the
+// texts that it has found, so that it has more than one item to return.
 func tryTopK(p *probe) outcome {
 	if o := p.try(shape{n: 1, variant: 1}); o.verdict != Pass {
 		return o
@@ -179,7 +176,8 @@ func tryTopK(p *probe) outcome {
 	return p.try(shape{n: 1, query: &query})
 }
 
-// tryLater sends what a later host might and wants the answer of today.
+// tryLater sends a request of a later version and expects the same answer as without the
+// additions.
 func tryLater(p *probe) outcome {
 	today, t := p.ask(p.ctx, p.guest, p.build(plainShape(0)))
 	if t != nil {
@@ -295,8 +293,8 @@ func tryCancelled(p *probe) outcome {
 	return passed
 }
 
-// cancelHalfway makes a call, cancels it after a while, and returns how long it
-// went on when that is longer than it may.
+// cancelHalfway makes a call and cancels it after a while. If the call continues for too
+// long, it returns how long.
 func (p *probe) cancelHalfway(b []byte, after time.Duration) time.Duration {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
@@ -328,13 +326,13 @@ func fromList(list []string) func(*rand.Rand, int) string {
 	return func(_ *rand.Rand, i int) string { return list[i%len(list)] }
 }
 
-// The requests of input cases whose answers the lanes are compared by.
+// The requests of input cases whose answers are compared between the lanes.
 func scriptsShape() shape  { return shape{n: len(scripts), text: fromList(scripts)} }
 func controlShape() shape  { return shape{n: len(oddities), text: fromList(oddities)} }
 func metadataShape() shape { return shape{n: 4, metadata: everyKind()} }
 func bareShape() shape     { return shape{n: 6, bare: true} }
 
-// everyKind is metadata of every kind.
+// everyKind is metadata with a value of every kind.
 func everyKind() abi.Metadata {
 	deep := any("bottom")
 	for range 20 {

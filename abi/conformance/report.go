@@ -10,8 +10,8 @@ import (
 // Verdict is the outcome of a case.
 type Verdict string
 
-// The verdicts. Skip says that a case does not apply, or that nothing can be
-// said because of another failure.
+// The verdicts. Skip means that a case does not apply, or that another failure makes it
+// impossible to check.
 const (
 	Pass Verdict = "pass"
 	Fail Verdict = "fail"
@@ -29,7 +29,7 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	// Rule is the rule in one sentence.
 	Rule string `json:"rule"`
-	// Detail says what was seen, or why the case was skipped.
+	// Detail says what was found, or why the case was skipped.
 	Detail string `json:"detail,omitempty"`
 	// Remedy says what to do about a failure.
 	Remedy string `json:"remedy,omitempty"`
@@ -63,7 +63,8 @@ type Report struct {
 	Skipped int `json:"skipped"`
 	// Results are in the order of the operations and of the cases.
 	Results []Result `json:"results"`
-	// Notes say what the verdicts do not: that a guest never changed anything.
+	// Notes say what the verdicts do not show, such as that a guest never changed
+	// anything.
 	Notes []string `json:"notes,omitempty"`
 	// Costs are measured for operations that work on items.
 	Costs []Cost `json:"costs,omitempty"`

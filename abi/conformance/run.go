@@ -14,15 +14,14 @@ import (
 // DefaultGrace is how long a cancelled call may take to end.
 const DefaultGrace = 5 * time.Second
 
-// Options say what Run looks at. The zero value looks at everything.
+// Options say what Run checks. The zero value checks everything.
 type Options struct {
-	// Operations and Lanes narrow the run; empty is all there are.
+	// Operations and Lanes narrow the run. Empty means all of them.
 	Operations []abi.Operation
 	Lanes      []string
-	// Short makes 2,000 calls where there would be 10,000.
+	// Short makes 2,000 calls instead of 10,000.
 	Short bool
-	// Seed makes other texts and numbers; the same seed makes the same
-	// requests.
+	// Seed selects the texts and numbers. The same seed makes the same requests.
 	Seed uint64
 	// Init are the init settings, Steps those of the operations.
 	Init  map[string]any
@@ -31,12 +30,12 @@ type Options struct {
 	Own []OwnCase
 	// Grace is how long a cancelled call may take to end. 0: DefaultGrace.
 	Grace time.Duration
-	// OnCase is told of each case before it is run. nil: nobody is.
+	// OnCase is called before each case is run, unless it is nil.
 	OnCase func(id string, op abi.Operation, lane string)
 }
 
-// Run puts a guest through the cases. The error is about the options or the
-// end of ctx; what is wrong with the guest is in the report.
+// Run runs the cases against a guest. The error is about the options or the end of ctx. The
+// faults of the guest are in the report.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
@@ -130,7 +129,7 @@ func (s *session) operation(ctx context.Context, guest Guest, op *Operation) {
 		p := &probe{ctx: ctx, s: s, op: op, lane: lane, settings: settings, guest: guest}
 		s.lane(p, lane == lanes[len(lanes)-1] && len(lanes) > 1)
 		if p.kept != nil {
-			_ = p.kept.Close(context.WithoutCancel(ctx)) // nothing is left to learn from it
+			_ = p.kept.Close(context.WithoutCancel(ctx)) // its error says nothing about the guest
 		}
 	}
 }
@@ -170,8 +169,8 @@ func (s *session) lane(p *probe, both bool) {
 	}
 }
 
-// idle says that the guest changed nothing in ordinary requests, so that little
-// has been seen of it.
+// idle reports whether the guest changed nothing in ordinary requests. Then the cases have
+// checked little of it.
 func (p *probe) idle() bool {
 	info, _ := abi.LookupOperation(p.op.Operation)
 	if info.Reply != "Changes" || len(p.plain) == 0 || p.first != nil {
@@ -200,7 +199,7 @@ func (p *probe) run(c *Case) outcome {
 	return o
 }
 
-// trimOwnID takes a case's own id off its detail.
+// trimOwnID removes the id of a case from its detail.
 func trimOwnID(detail, id string) string {
 	if n := len(id) + 2; len(detail) > n && detail[:n] == id+": " {
 		return detail[n:]
@@ -208,8 +207,8 @@ func trimOwnID(detail, id string) string {
 	return detail
 }
 
-// tryLanes compares the answers of the lanes to ordinary requests, and to those
-// that a lane may read wrongly without breaking a rule.
+// tryLanes compares the answers of the lanes to ordinary requests, and to requests that a
+// lane could misread without breaking a rule.
 func tryLanes(p *probe) outcome {
 	op := string(p.op.Operation)
 	for _, lane := range []string{JSON, Batch} {
@@ -239,8 +238,8 @@ func tryLanes(p *probe) outcome {
 
 const betweenLanes = "between the lanes json and batch"
 
-// sameInBoth asks in both lanes and compares. An answer that breaks a rule is
-// told of by the case id, which sends the same.
+// sameInBoth asks in both lanes and compares. An answer that breaks a rule is reported by the
+// case id, which sends the same request.
 func (p *probe) sameInBoth(s shape, id string) outcome {
 	one, other := *p, *p
 	one.lane, other.lane = JSON, Batch

@@ -8,7 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// defaults wants the schema to accept what it fills in by itself.
+// defaults checks that the schema accepts the defaults that it fills in.
 func (s *session) defaults(op abi.Operation, given map[string]any) outcome {
 	_, err := s.t.Settings(op, nil)
 	if err == nil {
@@ -23,7 +23,7 @@ func (s *session) defaults(op abi.Operation, given map[string]any) outcome {
 	return skipped("settings are required, and were given")
 }
 
-// with returns the given settings with one more.
+// with returns the given settings and one more.
 func with(given map[string]any, key string, value any) map[string]any {
 	out := maps.Clone(given)
 	if out == nil {
@@ -44,7 +44,7 @@ func (s *session) unknownRefused(op abi.Operation, given map[string]any) outcome
 	return passed
 }
 
-// strays are values of every type, one of which every sensible setting refuses.
+// strays are values of every type. A sensible setting refuses at least one of them.
 var strays = []any{
 	nil, true, -1234567.5, "\x00 no sensible text", []any{map[string]any{"a_stray": []any{}}}, map[string]any{"a_stray": []any{nil}},
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// shape describes a request without saying of which operation.
+// shape describes a request of any operation.
 type shape struct {
-	// n is the number of rows, turns, messages or texts, or for retrieve of
+	// n is the number of rows, turns, messages or texts. For retrieve it is the number of
 	// items asked for.
 	n int
 	// query replaces the ordinary query.
 	query *string
-	// text makes the text of row i; nil stands for ordinary ones.
+	// text makes the text of row i; nil means ordinary texts.
 	text func(r *rand.Rand, i int) string
 	// bare leaves out every value that a row may lack.
 	bare bool
-	// metadata replaces that of every row.
+	// metadata replaces the metadata of every row.
 	metadata abi.Metadata
 	// alike gives all rows the same id and text.
 	alike bool
-	// tokens is the room in the window, 0 for 4000.
+	// tokens is how many tokens still fit into the window, 0 for 4000.
 	tokens int
 	// later adds members and sections that a later version might have.
 	later bool
-	// variant tells ordinary requests apart.
+	// variant distinguishes ordinary requests.
 	variant int
 }
 
@@ -36,7 +36,7 @@ const defaultTokens = 4000
 
 var epoch = time.Date(2021, 11, 5, 9, 30, 0, 0, time.UTC)
 
-// request is a request of one operation, before it is put into bytes.
+// request is a request of one operation, before it is encoded.
 type request struct {
 	op abi.Operation
 	// doc is the document of an operation that has no rows; it is nil for those
@@ -44,7 +44,7 @@ type request struct {
 	doc  any
 	rows abi.ItemRows
 	cols abi.ColumnSet
-	// items says that the operation is sent rows, be it none.
+	// items says that the operation receives rows, possibly none.
 	items bool
 	env   abi.Envelope
 	later bool
@@ -79,8 +79,8 @@ func build(op *Operation, s shape, seed uint64, settings json.RawMessage) *reque
 	return req
 }
 
-// itemsRequest fills in what retrieve, process, filter, rerank, enrich_query
-// and memory are sent.
+// itemsRequest fills in a request of retrieve, process, filter, rerank, enrich_query or
+// memory.
 func (s shape) itemsRequest(req *request, op *Operation, r *rand.Rand, q *abi.Query, settings json.RawMessage) {
 	info, _ := abi.LookupOperation(op.Operation)
 	req.env = abi.Envelope{Query: q, TokensLeft: s.room(), Settings: settings}
@@ -142,7 +142,7 @@ func (s shape) items(r *rand.Rand) []abi.Item {
 	return items
 }
 
-// narrowed leaves in items the columns that are read.
+// narrowed removes from items the columns that are not read.
 func narrowed(items []abi.Item, reads abi.ColumnSet) []abi.Item {
 	for i, it := range items {
 		var out abi.Item
@@ -211,7 +211,7 @@ func (s shape) provide(r *rand.Rand, settings json.RawMessage) abi.ProvideReques
 	return req
 }
 
-// eventTypes are the events that observe is told of.
+// eventTypes are the events that observe receives.
 var eventTypes = []string{"pipeline_start", "step_start", "step_end", "step_error", "pipeline_end"}
 
 func (s shape) event(r *rand.Rand, settings json.RawMessage) abi.Event {

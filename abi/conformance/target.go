@@ -17,11 +17,11 @@ const (
 // Target is a guest to be tested and the host that runs it. The kit calls it
 // from one goroutine.
 type Target interface {
-	// Describe says what is known of the guest without running it.
+	// Describe describes the guest without running it.
 	Describe() Description
-	// Settings checks settings against the schema of an operation, or of
-	// abi.OpInit, as the host does before it uses them, and returns them with
-	// defaults filled in; nil when nothing is sent.
+	// Settings checks settings against the schema of an operation, or of abi.OpInit, as
+	// the host does before it uses them. It returns them with defaults filled in, or nil
+	// if the host sends none.
 	Settings(op abi.Operation, settings map[string]any) (json.RawMessage, error)
 	// Load starts the guest and runs its init. Clock and random numbers should
 	// be fixed, so that answers can be compared.
@@ -32,8 +32,8 @@ type Target interface {
 type LoadOptions struct {
 	// Settings are the init settings.
 	Settings map[string]any
-	// Keep asks for one instance that serves every call and keeps its state.
-	// Otherwise a host does between calls what it does in production.
+	// Keep asks for one instance that serves every call and keeps its state. Otherwise the
+	// host treats the state between calls as in production.
 	Keep bool
 }
 
@@ -62,8 +62,8 @@ type Answer struct {
 	Status abi.Status
 	// Output is the document or the change set.
 	Output []byte
-	// Memory is the size of the linear memory after the call in bytes, 0 when
-	// the host cannot tell.
+	// Memory is the size of the linear memory after the call in bytes, 0 if the host does
+	// not know it.
 	Memory int64
 	// Time is how long the call took.
 	Time time.Duration
@@ -71,22 +71,21 @@ type Answer struct {
 
 // Description is what is known of a guest without running it.
 type Description struct {
-	// Manifest is what the plugin says of itself. Required.
+	// Manifest is the manifest of the plugin. Required.
 	Manifest *abi.Manifest
-	// Digest and Size are those of the module.
+	// Digest and Size are the digest and the size of the module.
 	Digest string
 	Size   int64
-	// Operations are the operations with what the host grants them, without
-	// init.
+	// Operations are the operations except init, each with what the host grants it.
 	Operations []Operation
-	// MaxItems, MaxTokens and MaxOutput bound what one call may add: new items,
-	// tokens of new text, and bytes of its answer. 0 is no bound.
+	// MaxItems, MaxTokens and MaxOutput bound one call: its new items, the tokens of its
+	// new text, and the bytes of its answer. 0 means no bound.
 	MaxItems, MaxTokens int
 	MaxOutput           int64
-	// CountTokens counts the tokens of texts. nil: MaxTokens is not checked.
+	// CountTokens counts the tokens of texts. If it is nil, MaxTokens is not checked.
 	CountTokens func(ctx context.Context, texts ...string) ([]int, error)
-	// Remembers says that the guest is granted something that outlives its
-	// calls, such as a store, so that answers may differ for the same request.
+	// Remembers says that the guest has a grant that outlives its calls, such as a store.
+	// Its answers to the same request may then differ.
 	Remembers bool
 }
 
@@ -95,11 +94,11 @@ type Operation struct {
 	Operation abi.Operation
 	// Lanes are JSON, Batch or both.
 	Lanes []string
-	// Reads are the columns it is sent, Writes the changes it may make.
+	// Reads are the columns that it receives, Writes the changes that it may make.
 	Reads  abi.ColumnSet
 	Writes abi.ChangeSet
-	// Sources are the sources that new items may state; none means that they
-	// may state none.
+	// Sources are the sources that new items may state. If it is empty, they may state
+	// none.
 	Sources []string
 	// MaxPriority is the highest priority that new items and edits may state.
 	// 0: 10.

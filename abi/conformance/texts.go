@@ -18,8 +18,8 @@ var scripts = []string{
 	"ཝ་མོ་མགྱོགས་པོ།", "မြန်ဆန်သော မြေခွေး", "ᚠᚢᚦᚨᚱᚲ", "𐌰𐌱𐌲𐌳", "𝔣𝔬𝔵 𝟘𝟙𝟚", "👩‍👩‍👧‍👦🏳️‍🌈🇨🇭", "ﬁne ＦＵＬＬｗｉｄｔｈ", "İstanbul ıssız", "ǅ ß ẞ ſ",
 }
 
-// oddities are control characters, marks without a letter, and other text that
-// is UTF-8 and yet surprises.
+// oddities are control characters, marks without a letter, and other unusual text in valid
+// UTF-8.
 var oddities = []string{
 	"\x00", "a\x00b", "\x01\x02\x1b[31mred\x1b[0m\x7f", "\r\n\t\v\f", "\u0085\u2028\u2029", "\u0301", "\u0301\u0301\u0301a\u0323",
 	"\u202eright\u202c\u2066left\u2069", "\ufeffmark", "\ufffd\ufffe\uffff", "\u200b\u200d\u00ad", "\ue000\U0010ffff",

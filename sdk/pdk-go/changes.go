@@ -6,22 +6,21 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// Row is how a handler may number rows in a list it returns.
+// Row is a type in which a handler may return row numbers.
 type Row interface{ int | uint32 }
 
-// Changes collects what a handler wants done to the rows of its request. The
-// host applies them in this order, all or nothing: Keep and Drop, edits, scores,
-// new items, Order. What is not mentioned stays as it is.
+// Changes collects the changes that a handler makes to the rows of its request. The host
+// applies them in this order, all or nothing: Keep and Drop, edits, scores, new items,
+// Order. Rows and parts without a change stay as they are.
 //
-// Rows are named by their number. A row that does not exist, text that is not
-// UTF-8 and a score outside 0..1 fail the call, as does a change that the
-// manifest does not list under writes.
+// Rows are named by their number. The call fails if a row does not exist, a text is not
+// UTF-8, a score is outside 0..1, or the manifest does not list the change under writes.
 type Changes struct {
 	rows int
 	set  abi.Changes
 	err  error
 
-	// Storage that outlives Reset.
+	// Reset keeps this storage.
 	keep   []uint32
 	order  []uint32
 	scores []abi.RowScore
@@ -35,15 +34,15 @@ type Changes struct {
 	keeps, drops, orders bool
 }
 
-// NewChanges returns an empty set for a request of so many rows. Handlers
-// receive theirs; this is for tests of plugin logic.
+// NewChanges returns an empty set for a request with the given number of rows. Handlers
+// receive a set as an argument; NewChanges is for tests of plugin logic.
 func NewChanges(rows int) *Changes {
 	c := new(Changes)
 	c.Reset(rows)
 	return c
 }
 
-// Reset empties c for a request of so many rows and keeps its storage.
+// Reset empties c for a request with the given number of rows and keeps its storage.
 func (c *Changes) Reset(rows int) {
 	clear(c.edits)
 	clear(c.items)
@@ -53,27 +52,27 @@ func (c *Changes) Reset(rows int) {
 	}
 }
 
-// Grow makes room for keeping, scoring and ordering so many rows, which then takes
-// no memory in a call.
+// Grow allocates what keeping, scoring and ordering the given number of rows needs, so that
+// a call does not have to.
 func (c *Changes) Grow(rows int) {
 	c.keep = slices.Grow(c.keep, rows)
 	c.order = slices.Grow(c.order, rows)
 	c.scores = slices.Grow(c.scores, rows)
 }
 
-// Keep says that only these rows stay, ascending and each once. Further calls
-// add rows. Keep without rows drops everything.
+// Keep keeps these rows and drops all others. The rows must be ascending, each once.
+// Further calls add rows. Keep without rows drops everything.
 func (c *Changes) Keep(rows ...int) {
 	KeepRows(c, rows)
 }
 
-// KeepRows is [Changes.Keep] for a list of either kind of numbers.
+// KeepRows does what [Changes.Keep] does, for a list of int or uint32.
 func KeepRows[R Row](c *Changes, rows []R) {
 	c.keeps = true
 	c.keep = number(c, c.keep, "keep", rows, c.rows)
 }
 
-// Drop says that these rows go. A handler uses either Keep or Drop.
+// Drop drops these rows. A handler uses either Keep or Drop.
 func (c *Changes) Drop(rows ...int) {
 	c.drops = true
 	c.gone = grow(c.gone, c.rows)
@@ -84,15 +83,15 @@ func (c *Changes) Drop(rows ...int) {
 	}
 }
 
-// SetText replaces the text of a row. The host counts its tokens anew.
+// SetText replaces the text of a row. The host counts its tokens again.
 func (c *Changes) SetText(row int, text string) {
 	if e := c.edit("set text", row); e != nil {
 		e.Content = &text
 	}
 }
 
-// SetMetadata replaces the metadata of a row. To change one key, change a copy
-// from [Item.Metadata] and set that.
+// SetMetadata replaces all metadata of a row. To change one key, change the copy that
+// [Item.Metadata] returns, and pass that.
 func (c *Changes) SetMetadata(row int, metadata Metadata) {
 	if metadata == nil {
 		metadata = Metadata{}
@@ -102,15 +101,15 @@ func (c *Changes) SetMetadata(row int, metadata Metadata) {
 	}
 }
 
-// SetPriority replaces the priority of a row, 1 to 10 and not above what the
-// step is granted.
+// SetPriority replaces the priority of a row. It is 1 to 10, and not above the priority
+// that the step is granted.
 func (c *Changes) SetPriority(row, priority int) {
 	if e := c.edit("set priority", row); e != nil {
 		e.Priority = &priority
 	}
 }
 
-// SetScore replaces the score of a row, 0 to 1. Once per row.
+// SetScore replaces the score of a row, 0 to 1. It may be called once per row.
 func (c *Changes) SetScore(row int, score float64) {
 	if c.valid("set score", row, c.rows) {
 		c.scores = append(c.scores, abi.RowScore{Row: uint32(row), Score: score})
@@ -134,14 +133,14 @@ func (c *Changes) Add(item NewItem) int {
 	return c.rows + len(c.items) - 1
 }
 
-// Order says in which order the rows that stay come, new ones included, each
-// once. Further calls add rows. Without scores, the existing scores are dealt
-// out along the order.
+// Order sets the order of the rows that stay and the new ones, each once. Further calls add
+// rows. If no scores are set, the existing scores are redistributed in this order: the
+// first row gets the highest.
 func (c *Changes) Order(rows ...int) {
 	OrderRows(c, rows)
 }
 
-// OrderRows is [Changes.Order] for a list of either kind of numbers.
+// OrderRows does what [Changes.Order] does, for a list of int or uint32.
 func OrderRows[R Row](c *Changes, rows []R) {
 	c.orders = true
 	c.order = number(c, c.order, "order", rows, c.rows+len(c.items))
@@ -165,8 +164,9 @@ func number[R Row](c *Changes, dst []uint32, what string, rows []R, limit int) [
 	return dst
 }
 
-// highest is the highest of rows, and of negative ones more than any number of rows. It
-// looks at several in a turn: in Wasm, stock Go jumps back through a table.
+// highest returns the highest of rows. A negative row counts as higher than any valid one.
+// Each turn of the loop reads several rows, because stock Go compiles the jump back to a
+// slow table lookup in Wasm.
 func highest[R Row](rows []R) (h uint) {
 	for ; len(rows) >= 8; rows = rows[8:] {
 		h = max(h, uint(rows[0]), uint(rows[1]), uint(rows[2]), uint(rows[3]), uint(rows[4]), uint(rows[5]), uint(rows[6]), uint(rows[7]))
@@ -177,7 +177,7 @@ func highest[R Row](rows []R) (h uint) {
 	return h
 }
 
-// edit returns the edit of a row, or nil when there is no such row.
+// edit returns the edit of a row, or nil if there is no such row.
 func (c *Changes) edit(what string, row int) *abi.Edit {
 	if !c.valid(what, row, c.rows) {
 		return nil
@@ -190,7 +190,8 @@ func (c *Changes) edit(what string, row int) *abi.Edit {
 	return &c.edits[c.editOf[row]-1]
 }
 
-// valid reports whether row is below limit, and keeps the first error.
+// valid reports whether row is below limit. If it is not, valid keeps the error, unless there
+// is one already.
 func (c *Changes) valid(what string, row, limit int) bool {
 	if uint(row) < uint(limit) {
 		return true
@@ -205,7 +206,7 @@ func (c *Changes) missing(what string, row, limit int) {
 	}
 }
 
-// grow returns s with n zeroed elements, unless it has them already.
+// grow returns s if it has n elements, or else n zeroed elements.
 func grow[T any](s []T, n int) []T {
 	if len(s) == n {
 		return s

@@ -8,10 +8,11 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 )
 
-// Result returns the change set, or the first mistake in it. nil without an
-// error means that there is nothing to change. The set is valid until Reset.
+// Result returns the change set, or the first mistake in it. If both are nil, there is
+// nothing to change. The set is valid until Reset.
 //
-// Both lanes carry the same set, so a mistake has the same message in both.
+// Mistakes are found here and not when the set is encoded, so that their messages are the
+// same in both lanes.
 func (c *Changes) Result() (*abi.Changes, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -33,8 +34,8 @@ func (c *Changes) Result() (*abi.Changes, error) {
 	return &c.set, nil
 }
 
-// assembleKeep turns drops into rows to keep, and leaves Keep nil where every
-// row stays.
+// assembleKeep turns the dropped rows into a list of rows to keep. It leaves Keep nil if
+// every row stays.
 func (c *Changes) assembleKeep() {
 	if c.drops {
 		for row, gone := range c.gone {
@@ -66,8 +67,8 @@ func everyRow(keep []uint32, rows int) bool {
 	return true
 }
 
-// check looks for what only one of the lanes could express: JSON has neither
-// NaN nor broken UTF-8.
+// check refuses values that only one of the lanes could carry: JSON has neither NaN nor
+// invalid UTF-8.
 func (c *Changes) check() error {
 	for i := range c.scores {
 		if s := &c.scores[i]; !(s.Score >= 0 && s.Score <= 1) {
@@ -107,9 +108,9 @@ func checkItem(it *NewItem) error {
 	return checkMetadata(it.Metadata)
 }
 
-// validText reports whether s is UTF-8. The texts of a request are, so what is cut
-// out of one is as long as it was not cut within a character. The host looks at all
-// of it in any case: this is for the better message.
+// validText reports whether s is UTF-8. The texts of the request are UTF-8, so of a part of
+// one only the ends are checked. The host checks every text; this check gives the better
+// message.
 func validText(s string) bool {
 	if !mem.Holds(s) {
 		return utf8.ValidString(s)
@@ -120,8 +121,7 @@ func validText(s string) bool {
 
 var errUTF8 = errors.New("text is not UTF-8 (repair it with strings.ToValidUTF8)")
 
-// checkMetadata looks at names and plain strings; what is nested travels as
-// JSON in both lanes.
+// checkMetadata checks names and plain strings. Nested values are JSON in both lanes.
 func checkMetadata(m Metadata) error {
 	for k, v := range m {
 		if s, ok := v.(string); !utf8.ValidString(k) || ok && !utf8.ValidString(s) {

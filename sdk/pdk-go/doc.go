@@ -1,6 +1,6 @@
 // Package pdk is for authors of anchor-host plugins in Go. A plugin is a
-// package main that registers one function per operation; the SDK does the
-// rest: exports, both lanes, settings, errors.
+// package main that registers one function per operation. The SDK provides the exports,
+// both lanes, settings and errors.
 //
 //	package main
 //
@@ -25,9 +25,9 @@
 //
 // # Exports
 //
-// Importing a sub-package makes its exports appear, so that a plugin has only
-// those it serves. Every plugin has anchor_abi_1, anchor_mailbox and
-// anchor_reserve from this package.
+// Importing a sub-package adds its exports to the module. So a plugin has only the exports
+// that it serves. This package adds anchor_abi_1, anchor_mailbox and anchor_reserve to every
+// plugin.
 //
 //	retrieve     anchor_retrieve, anchor_batch_retrieve
 //	process      anchor_process, anchor_batch_process
@@ -46,34 +46,33 @@
 //
 // # Settings
 //
-// Each handler names its settings type S. The step's settings are decoded into
-// it once and kept while they are the same, so a handler may keep what it
-// derives from them, such as a compiled pattern, in unexported fields. S may
-// have the methods Defaults(), run before decoding, and Validate() error, run
-// after; both on *S. The host has checked the settings against the schema in
-// the manifest already. Settings of the configured plugin, as opposed to those
-// of a step, arrive through package setup.
+// Each handler names its settings type S. The SDK decodes the step's settings into an S once,
+// and passes the same S until the settings change. A handler may therefore keep derived
+// values, such as a compiled pattern, in unexported fields of S. *S may have two methods:
+// Defaults() runs before decoding, and Validate() error runs after it. The host has already
+// checked the settings against the schema in the manifest. The settings of the configured
+// plugin, which are not those of a step, arrive through package setup.
 //
 // # Errors
 //
-// An error that a handler returns is shown to the operator with the names of
-// plugin and step; [Errorf] makes one. [ErrNoChange] is no failure: the host
-// goes on as if the plugin had not been called. A panic becomes a
-// [*PanicError] and the instance stays usable; under TinyGo it traps.
+// The host shows the error of a handler to the operator, with the names of the plugin and
+// the step; [Errorf] makes such an error. [ErrNoChange] is not a failure: the host continues
+// as if the plugin had not been called. A panic becomes a [*PanicError], and the instance
+// stays usable. Under TinyGo a panic traps.
 //
 // # Ownership
 //
-// Rows, and strings read from them, are views of memory that the next call
-// overwrites: they are valid until the handler returns. Clone what must stay.
-// An instance serves one call at a time, and goroutines started in a call only
-// run while a call runs. By default the host resets an instance after each call
-// to what init left, so package variables are no place for a state.
+// Rows, and strings read from them, are views of memory that the next call overwrites. They
+// are valid until the handler returns; clone a string that must live longer. An instance
+// serves one call at a time, and goroutines started in a call run only while a call runs. By
+// default the host resets an instance after each call to its state after init, so package
+// variables cannot carry state from call to call.
 //
 // # Services
 //
-// [Log], [Config], [HTTP], [KVGet] and its siblings, and [CountTokens] call the
-// host. Only what a plugin uses is linked: one that uses neither the key-value
-// store nor CountTokens runs on any Extism host.
+// [Log], [Config], [HTTP], the functions of the key-value store and [CountTokens] call the
+// host. Only the functions that a plugin uses are linked. A plugin that uses neither the
+// key-value store nor CountTokens runs on any Extism host.
 //
 // # Tests
 //

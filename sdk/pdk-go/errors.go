@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// ErrNoChange is what a handler returns to tell the host to go on as if the
-// plugin had not been called. It is not a failure.
+// ErrNoChange tells the host to continue as if the plugin had not been called. A handler
+// returns it; it is not a failure.
 var ErrNoChange = errors.New("no change")
 
 // ErrNotFound says that a key has no value.
 var ErrNotFound = errors.New("not found")
 
-// ErrQuota says that a value does not fit into what is granted.
+// ErrQuota says that a value does not fit into the quota of the store.
 var ErrQuota = errors.New("quota exceeded")
 
 // Error is a failure that a plugin reports. The host shows its text to the
@@ -37,8 +37,8 @@ func (e *Error) Error() string { return e.text }
 // Unwrap returns the error that %w named, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// PanicError is what a panic in a handler is turned into. Stock Go recovers
-// and the instance stays usable; TinyGo traps instead.
+// PanicError is the error of a handler that panicked. With stock Go the SDK recovers, and the
+// instance stays usable; with TinyGo a panic traps.
 type PanicError struct {
 	// Value is what panic was called with.
 	Value any

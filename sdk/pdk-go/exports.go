@@ -2,9 +2,8 @@ package pdk
 
 import "github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 
-// These exports appear in every plugin: the marker of the contract's version,
-// which is never called, and the two functions by which the host finds the
-// memory that the batch lane works in.
+// Every plugin has these exports: the marker of the contract's version, which is never
+// called, and the two functions by which the host finds the memory for the batch lane.
 
 //go:wasmexport anchor_abi_1
 func marker() {}

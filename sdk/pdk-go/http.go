@@ -12,8 +12,8 @@ type HTTPRequest struct {
 	Method string
 	// URL is absolute; its host must be granted.
 	URL string
-	// Header has one value per name. The host sets those of the connection itself,
-	// such as Host and Content-Length; a malformed one ends the call.
+	// Header has one value per name. The host sets the headers of the connection, such as
+	// Host and Content-Length. A malformed header ends the call.
 	Header map[string]string
 	Body   []byte
 }
@@ -26,11 +26,10 @@ type HTTPResponse struct {
 	Body   []byte
 }
 
-// HTTP sends a request through the host. It needs the permission http; the host
-// checks method, host name and address of the request and of every redirect,
-// and a request that is not granted ends the call. When no server answers, the
-// error says so and the host's log says why. An answer of any status is not an
-// error.
+// HTTP sends a request through the host. It needs the permission http. The host checks the
+// method, host name and address of the request and of every redirect. A request that is not
+// granted ends the call. If no server answers, HTTP returns an error, and the host logs the
+// cause. An answer is never an error, whatever its status.
 func HTTP(r HTTPRequest) (*HTTPResponse, error) {
 	if r.Method == "" {
 		r.Method = "GET"

@@ -7,8 +7,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// Items are the rows of a request, read in place. Rows are numbered from 0;
-// ids need not be unique, so changes name rows.
+// Items are the rows of a request, read in place. Rows are numbered from 0. Changes name rows
+// by number, since ids need not be unique.
 //
 //	for i := range r.Items.Len() {
 //		total += r.Items.Score(i)
@@ -107,10 +107,10 @@ func (it Item) Priority() int { return it.batch.Priority(it.row) }
 // TokenCount returns the number of tokens of the content.
 func (it Item) TokenCount() int { return it.batch.TokenCount(it.row) }
 
-// CreatedAt returns when the item came into being; zero when unknown.
+// CreatedAt returns when the item was created; the zero time if that is not known.
 func (it Item) CreatedAt() time.Time { return it.batch.CreatedAt(it.row) }
 
-// Metadata returns a copy of the metadata, free to be changed.
+// Metadata returns a copy of the metadata, which the caller may change.
 func (it Item) Metadata() Metadata { return it.batch.Metadata(it.row) }
 
 // MetaString returns the metadata value of key if it is a string.

@@ -2,11 +2,10 @@ package pdk
 
 import "github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 
-// The store of a plugin: keys and values that the host keeps, per configured
-// plugin and tenant, across calls and instances. It needs the permission kv,
-// whose quota bounds the bytes of each tenant; using it without ends the call, and
-// the host reports denied. Init is run for no tenant: what it stores is found by
-// calls that name none.
+// The host keeps a store of keys and values for each configured plugin and tenant, across
+// calls and instances. The store needs the permission kv, whose quota bounds the bytes of
+// each tenant. Without the permission, using the store ends the call with the reason denied.
+// Init runs for no tenant: calls that name no tenant find what it stores.
 
 // kvQuota is the status of a value that does not fit.
 const kvQuota = 1
@@ -20,8 +19,8 @@ func KVGet(key string) ([]byte, error) {
 	return v, nil
 }
 
-// KVSet stores a value under key. The value must not be empty: the host would
-// take that as a deletion. Errors: [ErrQuota].
+// KVSet stores a value under key. The value must not be empty, because the host deletes the
+// key of an empty value. Errors: [ErrQuota].
 func KVSet(key string, value []byte) error {
 	if len(value) == 0 {
 		return Errorf("kv: set %q: value is empty (use KVDelete to remove a key)", key)
@@ -29,7 +28,7 @@ func KVSet(key string, value []byte) error {
 	return kvResult("set", key, imports.KVSet(key, value))
 }
 
-// KVDelete removes key. A key that is not there is no error.
+// KVDelete removes key. It is not an error if the key has no value.
 func KVDelete(key string) error {
 	return kvResult("delete", key, imports.KVSet(key, nil))
 }

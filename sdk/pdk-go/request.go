@@ -2,40 +2,39 @@ package pdk
 
 import "github.com/anchor-host/anchor-host/abi"
 
-// Request is what the host asks: the query, the rows and how much is wanted.
+// Request is the request of the host: the query, the rows and the number of items to return.
 //
-// A Request, its rows and their strings are views of memory that the host
-// reuses: they are valid until the handler returns. Clone what must outlive it
-// ([strings.Clone]).
+// A Request, its rows and their strings are views of memory that the host reuses. They are
+// valid until the handler returns. Clone a string that must live longer ([strings.Clone]).
 type Request struct {
-	// Items are the rows the step sees; empty for retrieve. Only the columns
-	// named under reads in the manifest are filled.
+	// Items are the rows of the step, none for retrieve. They have only the columns that
+	// the manifest lists under reads.
 	Items Items
-	// TopK is the most items to return, for retrieve and rerank; 0 when the
+	// TopK is the largest number of items to return, for retrieve and rerank; 0 if the
 	// step sets no bound.
 	TopK int
-	// TokensLeft is the room in the window when the step begins, in tokens.
+	// TokensLeft is how many tokens still fit into the window when the step begins.
 	TokensLeft int
 
 	query *Query
 	err   error
 }
 
-// NewRequest returns the request that b holds. Handlers receive theirs; a test
-// of plugin logic makes one of [abi.BatchOf].
+// NewRequest returns the request in b. Handlers receive a request as an argument; a test of
+// plugin logic makes one from [abi.BatchOf].
 func NewRequest(b *abi.Batch) *Request {
 	r := new(Request)
 	r.Reset(b)
 	return r
 }
 
-// Reset makes r the request that b holds.
+// Reset makes r the request in b.
 func (r *Request) Reset(b *abi.Batch) {
 	*r = Request{Items: Items{b}, TopK: b.TopK(), TokensLeft: b.TokensLeft()}
 }
 
-// Query returns the query, decoded at the first call. It is never nil: a query
-// that cannot be decoded is empty, and fails the call through [Request.Err].
+// Query returns the query. The first call decodes it. It is never nil: if the query cannot be
+// decoded, it is empty, and [Request.Err] fails the call.
 func (r *Request) Query() *Query {
 	if r.query == nil {
 		r.query, r.err = r.Items.Query()
@@ -46,6 +45,6 @@ func (r *Request) Query() *Query {
 	return r.query
 }
 
-// Err returns the error met while decoding the query. The SDK asks after each
-// call, so handlers need not.
+// Err returns the error of decoding the query. The SDK checks it after each call, so handlers
+// need not.
 func (r *Request) Err() error { return r.err }

@@ -2,12 +2,12 @@ package pdk
 
 import "github.com/anchor-host/anchor-host/abi"
 
-// The documents of the contract, under the name an author imports anyway.
+// The documents of the contract, in the package that an author imports anyway.
 type (
 	// Query is what a build is about: text, metadata, chat history, embedding.
 	Query = abi.Query
-	// NewItem is an item a plugin adds. Content is required; the host makes the
-	// id and counts the tokens.
+	// NewItem is an item that a plugin adds. Content is required. The host makes the id and
+	// counts the tokens.
 	NewItem = abi.NewItem
 	// Metadata are named values: nil, bool, int64, float64, string, and []any and
 	// map[string]any of them. Handlers may also set other integers and floats.

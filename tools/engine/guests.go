@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -21,7 +22,7 @@ type guests struct {
 
 // goGuest builds a package of the repository with stock Go.
 func (g *guests) goGuest(ctx context.Context, pkg string) ([]byte, error) {
-	out := filepath.Join(g.root, "build", "engine", filepath.Base(pkg)+".wasm")
+	out := filepath.Join(g.root, "build", "engine", strings.ReplaceAll(pkg, "/", "-")+".wasm")
 	return g.once(pkg, func() ([]byte, error) {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, "./"+pkg)
 		cmd.Dir = g.root
@@ -33,34 +34,52 @@ func (g *guests) goGuest(ctx context.Context, pkg string) ([]byte, error) {
 	})
 }
 
+// plugin builds the plugin of a folder, and reads its manifest.
+func (g *guests) plugin(ctx context.Context, folder string) (wasm, manifest []byte, err error) {
+	if wasm, err = g.goGuest(ctx, folder); err == nil {
+		manifest, err = os.ReadFile(filepath.Join(g.root, folder, "plugin.yaml"))
+	}
+	return wasm, manifest, err
+}
+
 // committed reads a module of testdata/engine.
 func (g *guests) committed(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(g.root, "testdata", "engine", name))
 }
 
-// javaScript links a script with the QuickJS engine. It needs node, and the packages
-// that tools/toolchains/js.sh installs. What an earlier run built is taken while it is
-// newer than its sources.
+// javaScript links a script with the QuickJS engine, by node and the packages that
+// tools/toolchains/js.sh installs. What an earlier run linked is taken while it is newer
+// than its sources.
 func (g *guests) javaScript(ctx context.Context) ([]byte, error) {
-	from := filepath.Join(g.root, "testdata", "engine", "programs", "js")
-	out := filepath.Join(g.root, "build", "engine", "programs.js.wasm")
+	out := g.programsJS()
 	return g.once(out, func() ([]byte, error) {
-		if newer(out, filepath.Join(from, "build.mjs"), filepath.Join(from, "programs.js")) {
+		if g.linkedJavaScript() {
 			return os.ReadFile(out)
 		}
-		packages := filepath.Join(g.root, "build", "_toolchains", "npm", "node_modules")
-		if _, err := os.Stat(filepath.Join(packages, "quickjs-wasi")); err != nil {
-			return nil, fmt.Errorf("%w: no QuickJS (run tools/toolchains/js.sh)", errAbsent)
-		}
-		if _, err := exec.LookPath("node"); err != nil {
-			return nil, fmt.Errorf("%w: no node", errAbsent)
-		}
-		cmd := exec.CommandContext(ctx, "node", filepath.Join(from, "build.mjs"), packages, out)
+		cmd := exec.CommandContext(ctx, "node", g.sourceJS("build.mjs"), filepath.Dir(g.quickJS()), out)
 		if msg, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("link programs.js with QuickJS: %w\n%s", err, msg)
 		}
 		return os.ReadFile(out)
 	})
+}
+
+// linkedJavaScript reports whether an earlier run has linked the script as it is now.
+func (g *guests) linkedJavaScript() bool {
+	return newer(g.programsJS(), g.sourceJS("build.mjs"), g.sourceJS("programs.js"))
+}
+
+func (g *guests) programsJS() string {
+	return filepath.Join(g.root, "build", "engine", "programs.js.wasm")
+}
+
+func (g *guests) sourceJS(name string) string {
+	return filepath.Join(g.root, "testdata", "engine", "programs", "js", name)
+}
+
+// quickJS is the package of the engine.
+func (g *guests) quickJS() string {
+	return filepath.Join(g.root, "build", "_toolchains", "npm", "node_modules", "quickjs-wasi")
 }
 
 // newer reports whether a file is there and newer than its sources.

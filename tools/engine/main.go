@@ -5,8 +5,9 @@
 //	go -C tools/engine run . [-short] [-only REGEXP] [-o json FILE] [-profiles DIR] [-list]
 //
 // It prints one row per target: the state and the lane that were measured, the
-// figure, the gate, and the stretch figure. A missed gate, or a row that could not
-// be measured, is exit status 1. With -short every row runs once, in a
+// figure, the gate, and the stretch figure. A missed gate is exit status 1. What cannot
+// be measured, as a toolchain is missing, is said at the start, with the remedy; the
+// other rows are judged. With -short every row runs once, in a
 // minute at most, and no figure is judged: what fails then is wrong, not slow.
 //
 // Both sides of a comparison take turns, so that other work on the machine falls on
@@ -81,8 +82,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, nil
 }
 
-// run returns the exit status: 0, 1 for a failure, a missed gate or a row that was
-// not measured, and 2 for flags that make no sense.
+// run returns the exit status: 0, 1 for a failure, a missed gate or a run that measured
+// nothing, and 2 for flags that make no sense.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if err != nil {
@@ -103,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	}
-	report := s.measureAll(ctx)
+	report := s.measureAll(ctx, s.selected())
 	report.write(stdout)
 	if o.json {
 		if err := report.writeJSON(o.file); err != nil {
@@ -111,8 +112,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return 1
 		}
 	}
-	if n := report.failures(); n > 0 {
-		fmt.Fprintf(stderr, "engine: %d rows missed their gate, failed or were not measured\n", n)
+	failed, absent := report.counts()
+	if failed+absent > 0 {
+		fmt.Fprintf(stderr, "engine: of %d rows %d missed their gate or failed, and %d could not be measured\n", len(report.Rows), failed, absent)
+	}
+	if failed > 0 || absent == len(report.Rows) {
 		return 1
 	}
 	return 0

@@ -1,3 +1,5 @@
+//go:build !nopeers
+
 package main
 
 import (
@@ -8,12 +10,8 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// goSDK is how the rows name extism/go-sdk.
-const goSDK = "extism/go-sdk"
-
-// sdkTimeout is the timeout of the peer, the one that this host has by default. With
-// it, wazero closes modules when the context ends: without it nothing stops a guest.
-const sdkTimeout = 2000
+// peersBuiltIn says that the suite was built with the modules of its peers.
+const peersBuiltIn = true
 
 // sdkPlugin is an instance of a plugin on extism/go-sdk.
 type sdkPlugin struct{ *extism.Plugin }

@@ -1,3 +1,5 @@
+//go:build !nopeers
+
 package main
 
 import (
@@ -11,9 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
-
-// subprocess is how the rows name a plugin of hashicorp/go-plugin.
-const subprocess = "subprocess over gRPC (hashicorp/go-plugin)"
 
 // echoMethod is the one method of the subprocess's service. Its messages are the
 // BytesValue that protobuf brings along, so that no code is generated.

@@ -93,24 +93,18 @@ func (r *report) add(w *row, got reading, err error) line {
 	return l
 }
 
-// failures counts the rows that make the exit status 1. In a short run an absent
-// toolchain is no failure.
-func (r *report) failures() int {
-	n := 0
+// counts returns how many rows missed their gate or failed, and how many could not be
+// measured.
+func (r *report) counts() (failed, absent int) {
 	for i := range r.Rows {
 		switch r.Rows[i].Verdict {
 		case verdictMiss, verdictError:
-			n++
+			failed++
 		case verdictAbsent:
-			if !r.Short {
-				n++
-			}
+			absent++
 		}
 	}
-	if len(r.Rows) == 0 {
-		n++
-	}
-	return n
+	return failed, absent
 }
 
 // write prints the table, and below it what stands behind the figures.
@@ -163,7 +157,7 @@ func moduleVersion(path string) string {
 			}
 		}
 	}
-	return "(unknown version)"
+	return "(not built in)"
 }
 
 // loadAverage returns the load of the last minute as the system words it, or

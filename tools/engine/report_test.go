@@ -41,16 +41,10 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
-	all := []line{{Verdict: verdictPass}, {Verdict: verdictMiss}, {Verdict: verdictError}, {Verdict: verdictAbsent}, {Verdict: verdictRan}}
-	for short, want := range map[bool]int{false: 3, true: 2} {
-		r := &report{Short: short, Rows: all}
-		if got := r.failures(); got != want {
-			t.Errorf("short %v: %d failures, want %d", short, got, want)
-		}
-	}
-	if r := (&report{}); r.failures() == 0 {
-		t.Error("a run without rows is no failure")
+func TestCounts(t *testing.T) {
+	r := &report{Rows: []line{{Verdict: verdictPass}, {Verdict: verdictMiss}, {Verdict: verdictError}, {Verdict: verdictAbsent}, {Verdict: verdictRan}}}
+	if failed, absent := r.counts(); failed != 2 || absent != 1 {
+		t.Errorf("%d failed and %d absent, want 2 and 1", failed, absent)
 	}
 }
 
@@ -94,7 +88,7 @@ func TestFlags(t *testing.T) {
 		args string
 		want int
 	}{
-		{"-list", 0}, {"-short -o json", 2}, {"-o text f", 2}, {"-only (", 2}, {"-deadlines 0", 2}, {"what", 2}, {"-h", 0},
+		{"-list", 0}, {"-only no-such-row", 1}, {"-short -o json", 2}, {"-o text f", 2}, {"-only (", 2}, {"-deadlines 0", 2}, {"what", 2}, {"-h", 0},
 	} {
 		var out, msg bytes.Buffer
 		if got := run(context.Background(), strings.Fields(c.args), &out, &msg); got != c.want {

@@ -15,7 +15,7 @@ import (
 func (s *suite) enduranceRows() []row {
 	lasting := func(name, role, what, against string, j job) row {
 		return row{
-			name: name, what: what, state: host.StateReset, lane: laneExtism, against: against, target: atMost(percent, 5, 0),
+			name: name, what: what, state: host.StateReset, lane: laneExtism, against: against, target: atMost(percent, 5, 0), needs: needMappings,
 			run: func(ctx context.Context) (reading, error) {
 				use, err := s.child(ctx, role, j)
 				if err != nil {

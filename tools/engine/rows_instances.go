@@ -14,11 +14,11 @@ import (
 func (s *suite) instanceRows() []row {
 	return []row{{
 		name: "instance/time", what: "next instance and first call, stock Go", state: host.StateKeep, lane: laneExtism,
-		against: goSDK + " instance and first call", target: atLeast(times, 10, 20),
+		against: goSDK + " instance and first call", target: atLeast(times, 6, 20), needs: needPeers,
 		run: s.nextInstance,
 	}, {
 		name: "instance/memory", what: "private memory of an instance in its first call", state: host.StateReset, lane: laneExtism,
-		target: atMost(kibibytes, 300, 0),
+		target: atMost(kibibytes, 300, 0), needs: needMappings,
 		run: func(ctx context.Context) (reading, error) {
 			n := pick(s, 64, 9)
 			use, err := s.child(ctx, "instances", job{Count: n})

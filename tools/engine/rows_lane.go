@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
@@ -12,35 +10,67 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// laneRows echo in the SDK's own lane: a whole step of a build, one item whose text the
-// guest gives back as a new text, but for its first byte. The peer moves the same bytes through the imports of
-// Extism, the only way it has.
+// laneRows echo in the lanes of the ABI: a whole step of a build, with one item whose
+// text the guest gives back without its first byte, and a document that the guest gives
+// back without reading it. The peer moves the same bytes through the imports of Extism, the
+// only way it has.
 func (s *suite) laneRows() []row {
-	const size = 1 << 20
+	const against = goSDK + " with timeout"
 	return []row{{
 		name: "lane/1MiB", what: "echo 1MiB, stock Go, whole step", state: host.StateKeep, lane: laneBatch,
-		against: goSDK + " with timeout", target: atLeast(times, 100, 200),
-		run: func(ctx context.Context) (reading, error) {
-			own, err := s.laneSide(ctx, host.StateKeep, size)
-			if err != nil {
-				return reading{}, err
-			}
-			wasm, err := s.guests.goGuest(ctx, "testdata/engine/echo")
-			if err != nil {
-				return reading{}, err
-			}
-			peer, err := s.loadSDK(ctx, wasm)
-			if err != nil {
-				return reading{}, err
-			}
-			other, err := echoSide(ctx, goSDK, peer, size)
-			if err != nil {
-				return reading{}, err
-			}
-			t, err := s.inTurns(ctx, own, other)
-			return s.compared(t, goSDK, err)
-		},
+		against: against, target: atLeast(times, 100, 200), needs: needPeers,
+		run: func(ctx context.Context) (reading, error) { return s.againstSDK(ctx, s.laneSide, 1<<20) },
+	}, {
+		name: "json/64KiB", what: "echo 64KiB, stock Go", state: host.StateKeep, lane: laneJSON,
+		against: against, target: atLeast(times, 30, 0), needs: needPeers,
+		run: func(ctx context.Context) (reading, error) { return s.againstSDK(ctx, s.documentSide, 64<<10) },
 	}}
+}
+
+// againstSDK compares a side with an echo of as many bytes on the peer.
+func (s *suite) againstSDK(ctx context.Context, sideOf func(context.Context, int) (side, error), size int) (reading, error) {
+	own, err := sideOf(ctx, size)
+	if err != nil {
+		return reading{}, err
+	}
+	wasm, err := s.guests.goGuest(ctx, "testdata/engine/echo")
+	if err != nil {
+		return reading{}, err
+	}
+	peer, err := s.loadSDK(ctx, wasm)
+	if err != nil {
+		return reading{}, err
+	}
+	other, err := echoSide(ctx, goSDK, peer, size)
+	if err != nil {
+		return reading{}, err
+	}
+	t, err := s.inTurns(ctx, own, other)
+	return s.compared(t, goSDK, err)
+}
+
+// documentSide sends a document of that size to a plugin that answers with it.
+func (s *suite) documentSide(ctx context.Context, size int) (side, error) {
+	wasm, manifest, err := s.guests.plugin(ctx, "sdk/pdk-go/testdata/echo")
+	if err != nil {
+		return side{}, err
+	}
+	p, err := s.load(ctx, "", wasm, manifest, host.PluginConfig{State: host.StateKeep})
+	if err != nil {
+		return side{}, err
+	}
+	return echoSide(ctx, "anchor-host", documents{p.Plugin}, size)
+}
+
+// documents is a plugin that is called in the JSON lane.
+type documents struct{ *host.Plugin }
+
+func (d documents) call(ctx context.Context, _ string, input []byte) ([]byte, error) {
+	x, err := d.Exchange(ctx, abi.OpProvide, host.LaneJSON, input)
+	if err != nil {
+		return nil, err
+	}
+	return x.Output, nil
 }
 
 // loadSteps loads the guest that is made with the SDK.
@@ -54,17 +84,13 @@ func (s *suite) loadSteps(ctx context.Context, h *host.Host, cfg host.PluginConf
 
 // steps is that guest.
 func (g *guests) steps(ctx context.Context) (wasm, manifest []byte, err error) {
-	const pkg = "testdata/engine/steps"
-	if wasm, err = g.goGuest(ctx, pkg); err == nil {
-		manifest, err = os.ReadFile(filepath.Join(g.root, pkg, "plugin.yaml"))
-	}
-	return wasm, manifest, err
+	return g.plugin(ctx, "testdata/engine/steps")
 }
 
 // laneSide runs a step over one item of that size, of which all but a first byte comes
 // back. It compares the whole text once, and its length and number of tokens each time.
-func (s *suite) laneSide(ctx context.Context, state string, size int) (side, error) {
-	p, err := s.loadSteps(ctx, s.host, host.PluginConfig{State: state, Lane: host.LaneBatch})
+func (s *suite) laneSide(ctx context.Context, size int) (side, error) {
+	p, err := s.loadSteps(ctx, s.host, host.PluginConfig{State: host.StateKeep, Lane: host.LaneBatch})
 	if err != nil {
 		return side{}, err
 	}

@@ -18,14 +18,24 @@ type program struct {
 	size           uint64
 }
 
-// programs are what metering is measured with. Those in JavaScript have their sizes
+// allPrograms are what metering is measured with. Those in JavaScript have their sizes
 // in their source.
-var programs = []program{
+var allPrograms = []program{
 	{"C", "hash", 256}, {"C", "sort", 30_000}, {"C", "matrix", 160}, {"C", "recursion", 11}, {"C", "search", 256},
 	{"Rust", "sort", 50_000}, {"Rust", "tree", 20_000}, {"Rust", "words", 5000}, {"Rust", "json", 3000},
 	{"Go", "json", 100}, {"Go", "regex", 300}, {"Go", "sort", 20_000}, {"Go", "map", 50_000}, {"Go", "search", 256},
 	{"AssemblyScript", "hash", 512}, {"AssemblyScript", "sort", 10_000}, {"AssemblyScript", "recursion", 27}, {"AssemblyScript", "strings", 3000},
-	{"JavaScript", "recursion", 0}, {"JavaScript", "sort", 0}, {"JavaScript", "json", 0}, {"JavaScript", "regex", 0},
+	{javaScript, "recursion", 0}, {javaScript, "sort", 0}, {javaScript, "json", 0}, {javaScript, "regex", 0},
+}
+
+const javaScript = "JavaScript"
+
+// programs are those that can be measured here.
+func (s *suite) programs() []program {
+	if needQuickJS.there(s) {
+		return allPrograms
+	}
+	return slices.DeleteFunc(slices.Clone(allPrograms), func(p program) bool { return p.language == javaScript })
 }
 
 // overhead is what metering adds to a program, in parts of a hundred.
@@ -42,13 +52,18 @@ func percentMore(a, b time.Duration) float64 { return (float64(a)/float64(b) - 1
 // meteringRows run programs on this host, with every limit on, and on wazero alone.
 // Both rows are of one measurement.
 func (s *suite) meteringRows() []row {
+	programs := s.programs()
+	words := fmt.Sprintf("metering, %d programs", len(programs))
+	if len(programs) < len(allPrograms) {
+		words = fmt.Sprintf("metering, %d of %d programs", len(programs), len(allPrograms))
+	}
 	measured := map[string]func() ([]overhead, error){}
 	overall := func(name, what string, gate, stretch float64, of func([]float64) float64) row {
 		return row{
 			name: "metering/" + name, what: what, state: host.StateKeep, lane: laneExtism,
-			against: plainWazero, target: atMost(percent, gate, stretch),
+			against: plainWazero, target: atMost(percent, gate, stretch), partly: needQuickJS,
 			run: func(ctx context.Context) (reading, error) {
-				all, err := s.overheads(ctx, measured)
+				all, err := s.overheads(ctx, programs, measured)
 				if err != nil {
 					return reading{}, err
 				}
@@ -57,8 +72,8 @@ func (s *suite) meteringRows() []row {
 		}
 	}
 	return []row{
-		overall("median", fmt.Sprintf("metering, %d programs: median", len(programs)), 12, 8, func(xs []float64) float64 { return quantile(xs, 0.5) }),
-		overall("worst", fmt.Sprintf("metering, %d programs: worst", len(programs)), 45, 25, slices.Max[[]float64]),
+		overall("median", words+": median", 12, 8, func(xs []float64) float64 { return quantile(xs, 0.5) }),
+		overall("worst", words+": worst", 45, 25, slices.Max[[]float64]),
 	}
 }
 
@@ -81,8 +96,8 @@ func overheadReading(all []overhead, listed bool, of func([]float64) float64) re
 	return r
 }
 
-// overheads measures all programs, once per run of the suite.
-func (s *suite) overheads(ctx context.Context, measured map[string]func() ([]overhead, error)) ([]overhead, error) {
+// overheads measures the programs, once per run of the suite.
+func (s *suite) overheads(ctx context.Context, programs []program, measured map[string]func() ([]overhead, error)) ([]overhead, error) {
 	if done, ok := measured["all"]; ok {
 		return done()
 	}
@@ -150,7 +165,7 @@ func (g *guests) language(ctx context.Context, name string) ([]byte, error) {
 	switch name {
 	case "Go":
 		return g.goGuest(ctx, "testdata/engine/programs/go")
-	case "JavaScript":
+	case javaScript:
 		return g.javaScript(ctx)
 	case "C":
 		return g.committed("programs.c.wasm")

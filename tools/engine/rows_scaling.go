@@ -16,11 +16,8 @@ import (
 func (s *suite) scalingRows() []row {
 	return []row{{
 		name: "scaling", what: "two callers on two cores, score filter", state: host.StateReset, lane: laneBatch,
-		against: "a plain Go loop's scaling", target: atLeast(share, 0.90, 0.95),
+		against: "a plain Go loop's scaling", target: atLeast(share, 0.90, 0.95), needs: needCores,
 		run: func(ctx context.Context) (reading, error) {
-			if runtime.NumCPU() < 2 {
-				return reading{}, fmt.Errorf("%w: one core", errAbsent)
-			}
 			step, err := s.filterStep(ctx, host.StateReset)
 			if err != nil {
 				return reading{}, err

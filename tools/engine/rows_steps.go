@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -49,11 +47,7 @@ func (s *suite) filterSide(ctx context.Context, state string) (side, error) {
 // filterStep loads the plugin.
 func (s *suite) filterStep(ctx context.Context, state string) (pipeline.ListWriter, error) {
 	const pkg = "plugins/examples/score-filter"
-	wasm, err := s.guests.goGuest(ctx, pkg)
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := os.ReadFile(filepath.Join(s.opts.root, pkg, "plugin.yaml"))
+	wasm, manifest, err := s.guests.plugin(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}

@@ -6,15 +6,18 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
+// subprocess is how the rows name a plugin of hashicorp/go-plugin.
+const subprocess = "subprocess over gRPC (hashicorp/go-plugin)"
+
 // subprocessRows echo 4 KiB in a plugin and in another process, as programs with
 // plugins in Go mostly do it.
 func (s *suite) subprocessRows() []row {
 	const size = 4 << 10
 	return []row{{
 		name: "grpc/batch", what: "echo 4KiB, stock Go", state: host.StateKeep, lane: laneBatch,
-		against: subprocess, target: atLeast(times, 20, 0),
+		against: subprocess, target: atLeast(times, 20, 0), needs: needPeers,
 		run: func(ctx context.Context) (reading, error) {
-			own, err := s.laneSide(ctx, host.StateKeep, size)
+			own, err := s.laneSide(ctx, size)
 			if err != nil {
 				return reading{}, err
 			}
@@ -22,7 +25,7 @@ func (s *suite) subprocessRows() []row {
 		},
 	}, {
 		name: "grpc/extism", what: "echo 4KiB, stock Go", state: host.StateKeep, lane: laneExtism,
-		against: subprocess, target: shown(times),
+		against: subprocess, target: shown(times), needs: needPeers,
 		run: func(ctx context.Context) (reading, error) {
 			own, _, err := s.echoSides(ctx, host.StateKeep, size)
 			if err != nil {

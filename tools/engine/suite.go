@@ -38,7 +38,10 @@ type row struct {
 	state, lane string
 	against     string
 	target      target
-	run         func(ctx context.Context) (reading, error)
+	// needs is what the row cannot be measured without, partly what a part of it cannot:
+	// nil for nothing that a clone with Go may lack.
+	needs, partly *need
+	run           func(ctx context.Context) (reading, error)
 }
 
 // reading is what a row measured.
@@ -105,13 +108,23 @@ func (s *suite) rows() []row {
 	)
 }
 
-// measureAll measures the rows asked for. A row that fails stops no other.
-func (s *suite) measureAll(ctx context.Context) *report {
-	rows := s.rows()
+// selected are the rows asked for.
+func (s *suite) selected() []row {
+	return slices.DeleteFunc(s.rows(), func(r row) bool { return s.opts.only != nil && !s.opts.only.MatchString(r.name) })
+}
+
+// measureAll measures rows, once it has said which it cannot measure. A row that fails
+// stops no other.
+func (s *suite) measureAll(ctx context.Context, rows []row) *report {
+	s.announce(rows)
 	rep := newReport(ctx, s.opts.short)
 	for i := range rows {
 		r := &rows[i]
-		if s.opts.only != nil && !s.opts.only.MatchString(r.name) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			break
+		}
+		if err := r.needs.absent(s); err != nil {
+			rep.add(r, reading{}, err)
 			continue
 		}
 		s.progress("%s ...", r.name)

@@ -1,6 +1,5 @@
 // Package classify makes a plugin a query classifier: its label decides which
-// retriever a classified step uses. Importing it makes the export
-// anchor_classify appear.
+// retriever a classified step uses. Importing it adds the export anchor_classify.
 //
 //	type Settings struct {
 //		Code []string `json:"code_words"`
@@ -30,8 +29,8 @@ var lane = serve.NewDocument(abi.OpClassify)
 
 func init() { lane.Export(onJSON) }
 
-// Handle registers f, which returns the label of the query. A label that the
-// step does not route takes the default route.
+// Handle registers f, which returns the label of the query. If the step has no route for
+// the label, the query takes the default route.
 func Handle[S any](f func(q *pdk.Query, s *S) (label string, err error)) {
 	serve.HandleDocument(lane, settingsOf, func(req *abi.QueryRequest, s *S) (abi.ClassifyReply, error) {
 		label, err := f(&req.Query, s)

@@ -1,6 +1,5 @@
 // Package compact makes a plugin a compactor: it condenses turns that leave a
-// conversation into a summary. Importing it makes the export anchor_compact
-// appear.
+// conversation into a summary. Importing it adds the export anchor_compact.
 //
 //	type Settings struct {
 //		Width int `json:"width"`
@@ -29,9 +28,8 @@ var lane = serve.NewDocument(abi.OpCompact)
 
 func init() { lane.Export(onJSON) }
 
-// Handle registers f, which returns the new summary. previous is the summary so
-// far, empty at first; what the new one leaves out is forgotten. Return
-// [pdk.ErrNoChange] to leave it as it is.
+// Handle registers f, which returns the new summary. previous is the summary so far, empty
+// at first. The new summary replaces it. Return [pdk.ErrNoChange] to keep the old one.
 func Handle[S any](f func(turns []pdk.Turn, previous string, s *S) (summary string, err error)) {
 	serve.HandleDocument(lane, settingsOf, func(req *abi.CompactRequest, s *S) (abi.CompactReply, error) {
 		summary, err := f(req.Turns, req.Summary, s)

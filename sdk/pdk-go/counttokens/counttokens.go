@@ -1,5 +1,4 @@
-// Package counttokens makes a plugin a tokenizer. Importing it makes the export
-// anchor_count_tokens appear.
+// Package counttokens makes a plugin a tokenizer. Importing it adds the export anchor_count_tokens.
 //
 //	type Settings struct {
 //		BytesPerToken int `json:"bytes_per_token"`

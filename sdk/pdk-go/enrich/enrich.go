@@ -1,6 +1,6 @@
-// Package enrich makes a plugin a query enricher: it rewrites the query text
-// with the memory items at hand, before any step runs. Importing it makes the
-// export anchor_enrich_query appear.
+// Package enrich makes a plugin a query enricher: it rewrites the query text with the help
+// of the memory items, before any step runs. Importing it adds the export
+// anchor_enrich_query.
 //
 //	type Settings struct {
 //		Max int `json:"max_items"`

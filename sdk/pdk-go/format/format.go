@@ -1,6 +1,5 @@
 // Package format makes a plugin a formatter: it turns the finished window into
-// the document that a model receives. Importing it makes the export
-// anchor_format appear.
+// the document that a model receives. Importing it adds the export anchor_format.
 //
 //	type Settings struct {
 //		Title string `json:"title"`
@@ -25,16 +24,16 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
 )
 
-// Window is the finished window: its items in order, and the tokens they take
-// of those there are.
+// Window is the finished window: its items in order, the tokens that they take, and the
+// tokens that fit.
 type Window = abi.FormatRequest
 
 var lane = serve.NewDocument(abi.OpFormat)
 
 func init() { lane.Export(onJSON) }
 
-// Handle registers f under the format type that results carry, such as
-// "markdown". f returns a string, or any value that encodes as JSON.
+// Handle registers f. formatType, such as "markdown", is the format type of the results. f
+// returns a string, or any value that encodes as JSON.
 func Handle[S any](formatType string, f func(w *Window, s *S) (output any, err error)) {
 	serve.HandleDocument(lane, settingsOf, func(w *Window, s *S) (abi.FormatReply, error) {
 		output, err := f(w, s)

@@ -1,5 +1,5 @@
-// Package memory makes a plugin a memory provider: it offers what is remembered
-// before any step runs. Importing it makes the export anchor_memory appear.
+// Package memory makes a plugin a memory provider: it adds remembered items before any step
+// runs. Importing it adds the export anchor_memory.
 //
 //	type Settings struct {
 //		User string `json:"user"`
@@ -26,8 +26,8 @@ var lane = serve.NewDocument(abi.OpMemory)
 
 func init() { lane.Export(onJSON) }
 
-// Handle registers f, which returns items of source memory or conversation.
-// None is fine.
+// Handle registers f, which returns items of source memory or conversation. It may return
+// none.
 func Handle[S any](f func(r *pdk.Request, s *S) ([]pdk.NewItem, error)) {
 	serve.HandleRequest(lane, func(r *pdk.Request, s *S) (abi.MemoryReply, error) {
 		items, err := f(r, s)

@@ -1,6 +1,5 @@
-// Package observe makes a plugin an observer of builds: it is told when a build
-// and its steps begin and end. Importing it makes the export anchor_observe
-// appear.
+// Package observe makes a plugin an observer of builds: the host calls it when a build and
+// its steps begin and end. Importing it adds the export anchor_observe.
 //
 //	type Settings struct {
 //		SlowMS float64 `json:"slow_ms"`
@@ -28,8 +27,7 @@ var lane = serve.NewDocument(abi.OpObserve)
 
 func init() { lane.Export(onJSON) }
 
-// Handle registers f. Its errors are logged by the host and never break a
-// build.
+// Handle registers f. The host logs its errors; they never fail a build.
 func Handle[S any](f func(e *pdk.Event, s *S) error) {
 	serve.HandleDocument(lane, settingsOf, func(e *pdk.Event, s *S) (any, error) {
 		return nil, f(e, s)

@@ -12,10 +12,10 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/settings"
 )
 
-// Document calls the handler of an operation that works on one JSON document:
-// request is one of the request types of package abi, Reply the matching reply
-// type. The error is what the handler reported. A nil reply without an error is
-// no change, or no answer where the operation has none.
+// Document calls the handler of an operation that works on one JSON document. request is one
+// of the request types of package abi, Reply the matching reply type. The error is that of
+// the handler. If reply and error are nil, there is no change, or the operation has no
+// answer.
 //
 //	reply, err := pdktest.Document[abi.ClassifyReply]("classify",
 //		abi.QueryRequest{Query: abi.Query{Text: "go test"}})
@@ -50,8 +50,8 @@ func Init(initSettings any) error {
 	return err
 }
 
-// Isolate forgets all handlers and init settings, and brings the handlers back
-// when the test ends. It is for tests that register handlers of their own.
+// Isolate removes all handlers and init settings, and restores the handlers when the test
+// ends. It is for tests that register handlers of their own.
 func Isolate(tb testing.TB) {
 	tb.Helper()
 	restore := serve.Reset()

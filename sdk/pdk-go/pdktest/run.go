@@ -14,7 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
 )
 
-// Lane is one of the two ways by which rows travel.
+// Lane is one of the two forms in which rows are sent to a plugin.
 type Lane string
 
 // The lanes.
@@ -23,23 +23,23 @@ const (
 	Batch Lane = "batch"
 )
 
-// maxItems is how many new items Run lets pass.
+// maxItems is the largest number of new items that Run allows.
 const maxItems = 10_000
 
 // Call is one call of retrieve, process, filter or rerank.
 type Call struct {
 	Op      abi.Operation
 	Request *abi.ItemsRequest
-	// Reads are the columns that the manifest lists; the handler sees nothing
-	// else. nil stands for every column the operation may read.
+	// Reads are the columns that the manifest lists; the handler sees no others. nil means
+	// every column that the operation may read.
 	Reads []string
-	// Writes are the changes that the manifest lists. nil stands for every
-	// change the operation may make.
+	// Writes are the changes that the manifest lists. nil means every change that the
+	// operation may make.
 	Writes []abi.Change
 }
 
-// Run calls the handler of op in both lanes, with all columns, and returns the
-// changes; empty ones for no change. It fails the test when the handler fails.
+// Run calls the handler of op in both lanes, with all columns, and returns the changes. If
+// there are none, the set is empty. Run fails the test if the handler fails.
 func Run(tb testing.TB, op abi.Operation, req *abi.ItemsRequest) *abi.Changes {
 	tb.Helper()
 	return Call{Op: op, Request: req}.Run(tb)
@@ -67,8 +67,8 @@ func (c Call) Run(tb testing.TB) *abi.Changes {
 	return got
 }
 
-// In makes the call in one lane. The error is what the handler reported. No
-// change is an empty set.
+// In makes the call in one lane. The error is that of the handler. If there are no changes,
+// the set is empty.
 func (c Call) In(lane Lane) (*abi.Changes, error) {
 	exports, ok := serve.Lookup(c.Op)
 	if !ok || exports.Batch == nil {
@@ -116,8 +116,8 @@ func inBatch(e serve.Exports, rows abi.Rows, cols abi.ColumnSet, env *abi.Envelo
 	return abi.DecodeChanges(mem.Answer())
 }
 
-// call runs an export of the JSON lane. nil output without an error is no
-// change, or no answer.
+// call runs an export of the JSON lane. If output and error are nil, there is no change or
+// no answer.
 func call(export func() int32, in []byte) ([]byte, error) {
 	imports.Host.In, imports.Host.Out, imports.Host.Err = in, nil, ""
 	if err := result(export()); err != nil {
@@ -167,7 +167,7 @@ func (c Call) check(got *abi.Changes) error {
 	})
 }
 
-// canonical returns c in a form that compares.
+// canonical returns c in a form that can be compared.
 func canonical(c *abi.Changes) string {
 	b, err := json.Marshal(c)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package process makes a plugin a postprocessor: it may change items in any
-// way that its manifest lists under writes. Importing it makes the exports
-// anchor_process and anchor_batch_process appear.
+// way that its manifest lists under writes. Importing it adds the exports
+// anchor_process and anchor_batch_process.
 //
 //	type Settings struct {
 //		MaxAge float64 `json:"max_age_days"`
@@ -29,14 +29,14 @@ var lanes = serve.NewItems(abi.OpProcess)
 
 func init() { lanes.Export(onJSON, onBatch) }
 
-// Handle registers f, which writes what it wants changed into c. Nothing
-// written is no change.
+// Handle registers f, which writes its changes into c. If it writes none, the items stay as
+// they are.
 func Handle[S any](f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
 	serve.HandleItems(lanes, f)
 }
 
-// Texts registers f, which returns the new text of each item; the same text
-// again is no change.
+// Texts registers f, which returns the new text of each item. The same text means no
+// change.
 //
 //	process.Texts(func(it pdk.Item, s *Settings) (string, error) {
 //		return phone.ReplaceAllString(it.Text(), s.Mask), nil

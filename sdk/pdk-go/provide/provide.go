@@ -1,6 +1,6 @@
 // Package provide makes a plugin a context provider of an agent loop: it
-// changes the message list before a model call. Importing it makes the exports
-// anchor_provide and anchor_estimate_tokens appear.
+// changes the message list before a model call. Importing it adds the exports
+// anchor_provide and anchor_estimate_tokens.
 //
 //	type Settings struct {
 //		Note string `json:"note"`
@@ -22,8 +22,8 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
 )
 
-// Request is the state of the agent, the messages so far, and the room there
-// is. Budget.Phase is "llm" or "synthesize".
+// Request is the state of the agent, the messages so far, and the budget in tokens.
+// Budget.Phase is "llm" or "synthesize".
 type Request = abi.ProvideRequest
 
 // Reply is the new message list, nil for no change, and in State the parts of
@@ -40,8 +40,7 @@ func init() {
 	estimate.Export(onEstimate)
 }
 
-// Handle registers f, which returns the new message list. The zero Reply is no
-// change.
+// Handle registers f, which returns the new message list. The zero Reply means no change.
 func Handle[S any](f func(r *Request, s *S) (Reply, error)) {
 	serve.HandleDocument(lane, settingsOf, func(r *Request, s *S) (Reply, error) {
 		reply, err := f(r, s)
@@ -52,8 +51,7 @@ func Handle[S any](f func(r *Request, s *S) (Reply, error)) {
 	})
 }
 
-// Estimate registers f, which returns how many tokens Handle's function would
-// add. A plugin that lists estimate_tokens in its manifest needs it.
+// Estimate registers f, which returns how many tokens the function of Handle would add. A plugin that lists estimate_tokens in its manifest needs it.
 func Estimate[S any](f func(r *Request, s *S) (tokens int, err error)) {
 	serve.HandleDocument(estimate, settingsOf, func(r *Request, s *S) (abi.EstimateReply, error) {
 		tokens, err := f(r, s)

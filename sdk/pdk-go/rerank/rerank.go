@@ -1,6 +1,6 @@
 // Package rerank makes a plugin a reranker: it gives items new scores, a new
-// order, or both. Importing it makes the exports anchor_rerank and
-// anchor_batch_rerank appear.
+// order, or both. Importing it adds the exports anchor_rerank and
+// anchor_batch_rerank.
 //
 //	type Settings struct {
 //		HalfLifeDays float64 `json:"half_life_days"`
@@ -31,15 +31,15 @@ var lanes = serve.NewItems(abi.OpRerank)
 
 func init() { lanes.Export(onJSON, onBatch) }
 
-// Handle registers f, which writes scores and order into c. Scores without an
-// order: the host sorts by score, ties in the old order. An order without
-// scores: the existing scores are dealt out along it.
+// Handle registers f, which writes scores and order into c. If it sets no order, the host
+// sorts by score and keeps the old order among equal scores. If it sets no scores, the host
+// redistributes the existing scores in the new order.
 func Handle[S any](f func(r *pdk.Request, s *S, c *pdk.Changes) error) {
 	serve.HandleItems(lanes, f)
 }
 
-// Scores registers f, which overwrites scores, one per row, 0 to 1. They come
-// filled with the present scores when the manifest reads score, else with 0.
+// Scores registers f, which overwrites scores, one per row, 0 to 1. Before, they hold the
+// current scores if the manifest reads score, or else 0.
 func Scores[S any](f func(r *pdk.Request, s *S, scores []float64) error) {
 	var scores []float64
 	mem.Warm(func() { scores = make([]float64, 0, mem.WarmRows) })

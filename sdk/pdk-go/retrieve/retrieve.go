@@ -1,6 +1,6 @@
 // Package retrieve makes a plugin a retriever: it answers a query with new
-// items. Importing it makes the exports anchor_retrieve and
-// anchor_batch_retrieve appear.
+// items. Importing it adds the exports anchor_retrieve and
+// anchor_batch_retrieve.
 //
 //	type Settings struct {
 //		MinScore float64 `json:"min_score"`
@@ -28,9 +28,9 @@ var lanes = serve.NewItems(abi.OpRetrieve)
 
 func init() { lanes.Export(onJSON, onBatch) }
 
-// Handle registers f. It returns new items, best first, at most r.TopK of them
-// when that is not 0; the host cuts the rest. Scores are 0 to 1. An item with
-// the same Key gets the same id each time.
+// Handle registers f, which returns new items, best first. If r.TopK is not 0, the host drops
+// the items after the first r.TopK. Scores are 0 to 1. The same Key gives an item the same
+// id each time.
 func Handle[S any](f func(r *pdk.Request, s *S) ([]pdk.NewItem, error)) {
 	serve.HandleItems(lanes, func(r *pdk.Request, s *S, c *pdk.Changes) error {
 		items, err := f(r, s)

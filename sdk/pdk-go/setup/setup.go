@@ -1,6 +1,5 @@
-// Package setup runs code once, before the first call: the place to check
-// settings and to build an index. Importing it makes the export anchor_init
-// appear.
+// Package setup runs code once, before the first call, for example to check settings or to
+// build an index. Importing it adds the export anchor_init.
 //
 //	type Settings struct {
 //		Folder string `json:"folder"`
@@ -16,8 +15,8 @@
 //		})
 //	}
 //
-// What it leaves in package variables is there in every call. A plugin that
-// only wants [pdk.InitSettings] imports the package for its side effect.
+// Every call finds the package variables as setup left them. A plugin that only needs
+// [pdk.InitSettings] imports the package for its side effect.
 package setup
 
 import (
@@ -36,8 +35,8 @@ func init() {
 	lane.Default(keep)
 }
 
-// Handle registers f, which receives the settings the plugin was configured
-// with. An error keeps the plugin from being used, and the operator reads why.
+// Handle registers f, which receives the settings that the plugin was configured with. If it
+// returns an error, the host does not use the plugin and shows the error to the operator.
 func Handle[S any](f func(s *S) error) {
 	lane.Handle(func(in []byte) (any, error) {
 		if _, err := keep(in); err != nil {

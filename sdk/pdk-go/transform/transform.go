@@ -1,6 +1,6 @@
-// Package transform makes a plugin a query transformer: it turns a query into
-// the variants to retrieve with, whose results the host fuses. Importing it
-// makes the export anchor_transform_query appear.
+// Package transform makes a plugin a query transformer: it turns a query into variants. The
+// host retrieves with each variant and fuses the results. Importing it adds the export
+// anchor_transform_query.
 //
 //	type Settings struct {
 //		Synonyms map[string]string `json:"synonyms"`
@@ -31,8 +31,8 @@ var lane = serve.NewDocument(abi.OpTransformQuery)
 
 func init() { lane.Export(onJSON) }
 
-// Handle registers f, which returns 1 to 32 queries. To search with the
-// original as well, return it among them. None is no change.
+// Handle registers f, which returns up to 32 queries. To search with the original too, return
+// it as one of them. No query means no change.
 func Handle[S any](f func(q *pdk.Query, s *S) ([]pdk.Query, error)) {
 	serve.HandleDocument(lane, settingsOf, func(req *abi.QueryRequest, s *S) (abi.TransformReply, error) {
 		queries, err := f(&req.Query, s)

@@ -1,7 +1,6 @@
-// Package imports is the SDK's way to the host: the functions of Extism through
-// go-pdk, and the host services of anchor-host beside them. Outside Wasm, where
-// there is no host, [Stub] stands in, so that everything compiles and tests
-// under plain Go.
+// Package imports calls the host: the functions of Extism through go-pdk, and the host
+// services of anchor-host. Outside Wasm there is no host, and [Stub] takes its place, so
+// that plugins compile and can be tested with plain Go.
 package imports
 
 // Level is a log level as Extism numbers them.

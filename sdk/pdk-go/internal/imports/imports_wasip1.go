@@ -25,8 +25,8 @@ func logTrace(msg uint64)
 // Enabled reports whether the host wants messages of that level.
 func Enabled(level Level) bool { return int32(level) >= getLogLevel() }
 
-// Log sends a message to the host's log. Trace goes around go-pdk, which binds
-// it to the error level.
+// Log sends a message to the host's log. It does not use go-pdk for trace messages, because
+// go-pdk logs them as errors.
 func Log(level Level, msg string) {
 	if !Enabled(level) {
 		return

@@ -14,10 +14,10 @@ import (
 	"unsafe"
 )
 
-// A guest whose memory is put back after every call decodes its settings in each
-// of them, and they are small, flat and written by the host without blanks. What
-// encoding/json needs most of the time for is being general, so documents of that
-// kind are read here; at anything else flat gives up and encoding/json decides.
+// A guest whose memory is reset after every call decodes its settings in every call. Most
+// settings are small and flat, and the host writes them without blanks. encoding/json spends
+// most of its time on being general, so flat reads such documents itself. For any other
+// document it gives up, and encoding/json reads it.
 
 // field is a field of a settings struct that flat can set.
 type field struct {
@@ -27,12 +27,12 @@ type field struct {
 	kind   reflect.Kind
 }
 
-// plans holds the fields of each struct type, nil for types that flat must leave
-// alone.
+// plans holds the fields of each struct type. It is nil for a type that flat does not
+// support.
 var plans sync.Map
 
-// fieldsOf returns the fields that flat can set in what s points to, nil where it
-// must be left alone.
+// fieldsOf returns the fields that flat can set in the struct that s points to. It returns
+// nil if flat does not support the type.
 func fieldsOf(s any) []field {
 	t := reflect.TypeOf(s).Elem()
 	if p, ok := plans.Load(t); ok {
@@ -72,7 +72,7 @@ func plan(t reflect.Type) (fields []field) {
 	return fields
 }
 
-// plainName reports whether a name is one that encoding/json takes from a tag.
+// plainName reports whether encoding/json accepts a name in a tag.
 func plainName(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool {
 		return r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -83,8 +83,8 @@ func scalar(k reflect.Kind) bool {
 	return k == reflect.String || k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-// decodesItself reports whether encoding/json would call a method of the type, or knows
-// it by name.
+// decodesItself reports whether encoding/json would call a method of the type, or treats
+// the type specially.
 func decodesItself(t reflect.Type) bool {
 	if t == reflect.TypeOf(json.Number("")) {
 		return true
@@ -96,8 +96,8 @@ func decodesItself(t reflect.Type) bool {
 	return false
 }
 
-// flat decodes raw into the struct at s, which has these fields, as json.Unmarshal
-// does, and reports whether it could. If not, s may be set in part.
+// flat decodes raw into the struct at s, which has these fields, with the result of
+// json.Unmarshal. It reports whether it could; if not, some fields of s may be set.
 func flat(raw []byte, s unsafe.Pointer, fields []field) bool {
 	if fields == nil || len(raw) < 2 || raw[0] != '{' {
 		return false
@@ -183,7 +183,7 @@ func (f *field) setNumber(p unsafe.Pointer, n literal) bool {
 	return err == nil
 }
 
-// setInteger sets the integer of so many bytes at p, with a sign or without.
+// setInteger sets the signed or unsigned integer of the given number of bytes at p.
 func setInteger(p unsafe.Pointer, size uintptr, v uint64) {
 	switch size {
 	case 1:
@@ -197,8 +197,8 @@ func setInteger(p unsafe.Pointer, size uintptr, v uint64) {
 	}
 }
 
-// text returns the string that b begins with, if nothing is escaped in it, and what
-// follows. It may not be UTF-8.
+// text returns the string that b begins with, if it has no escapes, and the bytes after it.
+// It does not check for UTF-8.
 func text(b []byte) (s, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, false

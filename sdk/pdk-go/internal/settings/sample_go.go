@@ -8,8 +8,9 @@ import (
 	"reflect"
 )
 
-// Warm has encoding/json meet the type T and what it holds, which takes longer than
-// decoding or encoding it: a document with one of everything goes forth and back.
+// Warm makes encoding/json analyze the type T and the types of its fields. That takes longer
+// than decoding or encoding a value. Warm encodes and decodes a value in which every field
+// is set.
 func Warm[T any]() {
 	s := new(T)
 	fill(reflect.ValueOf(s).Elem(), map[reflect.Type]bool{})
@@ -18,8 +19,8 @@ func Warm[T any]() {
 	}
 }
 
-// fill sets v to a value that is not empty. What encodes itself, what the type of v says
-// nothing about, and structs of a type that was met stay as they are.
+// fill sets v to a value that is not empty. It leaves out types that encode themselves,
+// interfaces, and structs of a type that it has filled before.
 func fill(v reflect.Value, met map[reflect.Type]bool) {
 	if !v.CanSet() || met[v.Type()] || encodesItself(v) {
 		return

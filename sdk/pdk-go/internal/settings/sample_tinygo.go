@@ -4,5 +4,5 @@ package settings
 
 import "encoding/json"
 
-// Warm has encoding/json meet the type T.
+// Warm makes encoding/json analyze the type T.
 func Warm[T any]() { _ = json.Unmarshal([]byte("{}"), new(T)) }

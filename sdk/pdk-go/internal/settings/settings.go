@@ -1,5 +1,5 @@
-// Package settings decodes settings into the struct the author declares, once
-// for as long as the bytes stay the same.
+// Package settings decodes settings into the struct that the author declares. It decodes
+// them again only when their bytes change.
 package settings
 
 import (
@@ -13,14 +13,14 @@ import (
 type Cache[S any] struct {
 	raw   []byte
 	value *S
-	// spare is made ahead by Warm.
+	// spare is allocated in advance by Warm.
 	spare *target[S]
 }
 
-// warmRaw is the size of the settings for which room is made ahead, in bytes.
+// warmRaw is how many bytes are allocated in advance for a copy of the settings.
 const warmRaw = 512
 
-// Warm does ahead what the first Get would have to do before it decodes.
+// Warm does in advance the work that the first Get does before it decodes.
 func (c *Cache[S]) Warm() {
 	if c.value != nil {
 		return
@@ -31,8 +31,8 @@ func (c *Cache[S]) Warm() {
 	c.raw, c.spare = make([]byte, 0, warmRaw), newTarget[S]()
 }
 
-// Get returns raw decoded. The pointer is the same from call to call while raw
-// is, so an author may keep derived values in unexported fields of S.
+// Get decodes raw. It returns the same pointer as long as raw stays the same, so an author
+// may keep derived values in unexported fields of S.
 func (c *Cache[S]) Get(raw []byte) (*S, error) {
 	if c.value != nil && bytes.Equal(raw, c.raw) {
 		return c.value, nil
@@ -49,12 +49,11 @@ func (c *Cache[S]) Get(raw []byte) (*S, error) {
 	return s, nil
 }
 
-// Decode returns raw as an S. Empty settings and null are the zero S. A
-// Defaults method runs before decoding and a Validate method after it, where *S
-// has them.
+// Decode returns raw as an S. Empty settings and null are the zero S. If *S has a Defaults
+// method, it runs before decoding; if it has a Validate method, that runs after decoding.
 func Decode[S any](raw []byte) (*S, error) { return newTarget[S]().decode(raw) }
 
-// target is a zero S to decode into, and what is known of its type.
+// target is a zero S to decode into, and the fields of its type that flat can set.
 type target[S any] struct {
 	s        *S
 	fields   []field
@@ -87,7 +86,7 @@ func (t *target[S]) decode(raw []byte) (*S, error) {
 	return t.s, nil
 }
 
-// initial holds what init brought.
+// initial holds the settings that came with init.
 var initial struct {
 	raw   []byte
 	value any
@@ -98,7 +97,8 @@ func SetInit(raw []byte) {
 	initial.raw, initial.value = append([]byte(nil), raw...), nil
 }
 
-// Init returns the init settings, decoded once per type in a row.
+// Init returns the init settings as an S. It decodes them again only if S differs from the
+// type of the last call.
 func Init[S any]() (*S, error) {
 	if s, ok := initial.value.(*S); ok {
 		return s, nil

@@ -1,0 +1,34 @@
+//go:build nopeers
+
+package main
+
+import "context"
+
+// Where the modules of the peers cannot be had, the suite is built without them. It asks
+// for needPeers first, so that nothing here is called by a row.
+
+const peersBuiltIn = false
+
+type sdkCompiled struct{}
+
+type sdkPlugin struct{}
+
+func (sdkPlugin) call(context.Context, string, []byte) ([]byte, error) { return nil, errAbsent }
+
+func (sdkPlugin) Close(context.Context) error { return errAbsent }
+
+func (*suite) compileSDK(context.Context, []byte, uint64) (*sdkCompiled, error) {
+	return nil, errAbsent
+}
+
+func sdkInstance(context.Context, *sdkCompiled) (sdkPlugin, error) { return sdkPlugin{}, errAbsent }
+
+func (*suite) loadSDK(context.Context, []byte) (sdkPlugin, error) { return sdkPlugin{}, errAbsent }
+
+type grpcCaller struct{}
+
+func (grpcCaller) call(context.Context, string, []byte) ([]byte, error) { return nil, errAbsent }
+
+func (*suite) startSubprocess() (grpcCaller, error) { return grpcCaller{}, errAbsent }
+
+func serveGRPC() {}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"go/ast"
+	"slices"
+)
+
+// cycles returns the groups of files of a package in which each uses each other,
+// directly or by way of others: the strongly connected components with two files or
+// more, the largest first. A file uses another one where it names what the other declares at
+// package level. Methods are not followed: which type they are called on is not known here.
+func cycles(sources []source) [][]string {
+	uses := arrows(sources)
+	reached := make([]map[int]bool, len(sources))
+	for i := range sources {
+		reached[i] = reachable(uses, i)
+	}
+	var groups [][]string
+	grouped := map[int]bool{}
+	for i := range sources {
+		if grouped[i] {
+			continue
+		}
+		var group []string
+		for j := range sources {
+			if j == i || reached[i][j] && reached[j][i] {
+				grouped[j] = true
+				group = append(group, sources[j].name)
+			}
+		}
+		if len(group) > 1 {
+			groups = append(groups, group)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b []string) int { return cmp.Compare(len(b), len(a)) })
+	return groups
+}
+
+// reachable are the files that a file uses, directly or by way of others.
+func reachable(uses []map[int]bool, from int) map[int]bool {
+	seen := map[int]bool{}
+	for next := []int{from}; len(next) > 0; {
+		last := next[len(next)-1]
+		next = next[:len(next)-1]
+		for to := range uses[last] {
+			if !seen[to] {
+				seen[to] = true
+				next = append(next, to)
+			}
+		}
+	}
+	return seen
+}
+
+// arrows are the files that each file uses, by index. A name that several files declare,
+// each for other platforms, leads to all of them.
+func arrows(sources []source) []map[int]bool {
+	declaredIn := map[string][]int{}
+	for i, s := range sources {
+		for _, name := range declared(s.file) {
+			declaredIn[name] = append(declaredIn[name], i)
+		}
+	}
+	uses := make([]map[int]bool, len(sources))
+	for i, s := range sources {
+		uses[i] = map[int]bool{}
+		for _, name := range used(s.file) {
+			for _, j := range declaredIn[name] {
+				if j != i {
+					uses[i][j] = true
+				}
+			}
+		}
+	}
+	return uses
+}
+
+// declared are the names that a file declares at package level.
+func declared(file *ast.File) []string {
+	var names []string
+	add := func(ids ...*ast.Ident) {
+		for _, id := range ids {
+			if id.Name != "_" {
+				names = append(names, id.Name)
+			}
+		}
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil && d.Name.Name != "init" {
+				add(d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.ValueSpec:
+					add(s.Names...)
+				case *ast.TypeSpec:
+					add(s.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// used are the names of a file that the file itself does not declare in any scope. The
+// parser finds them without types; it leaves out the keys of composite literals, which
+// may be fields. Keys of maps and arrays are no fields.
+func used(file *ast.File) []string {
+	var names []string
+	for _, id := range file.Unresolved {
+		names = append(names, id.Name)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		literal, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		switch literal.Type.(type) {
+		case *ast.MapType, *ast.ArrayType:
+			for _, e := range literal.Elts {
+				if kv, ok := e.(*ast.KeyValueExpr); ok {
+					if id, ok := kv.Key.(*ast.Ident); ok && id.Obj == nil {
+						names = append(names, id.Name)
+					}
+				}
+			}
+		}
+		return true
+	})
+	return names
+}

@@ -1,0 +1,87 @@
+// Command house reports how large the repository's Go packages are and what they
+// export: lines, files, exported symbols, doc comments, the longest function, and files
+// that use each other in a circle. Tests are not counted.
+//
+//	go -C tools run ./house [-root DIR] [-only REGEXP] [-max-lines N] [-max-files N] [-o json]
+//
+// It judges nothing: a package that is too large is marked, and the exit status is 0.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// options are the flags.
+type options struct {
+	root     string
+	only     *regexp.Regexp
+	maxLines int
+	maxFiles int
+	json     bool
+}
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("house", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.root, "root", "..", "`folder` of the repository")
+	flags.Func("only", "report the packages whose folder matches `regexp`", func(s string) (err error) {
+		o.only, err = regexp.Compile(s)
+		return err
+	})
+	flags.IntVar(&o.maxLines, "max-lines", 5000, "mark packages with more lines than `N`")
+	flags.IntVar(&o.maxFiles, "max-files", 30, "mark packages with more files than `N`")
+	flags.Func("o", "`format` of the report: json; a table without it", func(s string) error {
+		if o.json = s == "json"; !o.json {
+			return errors.New("want json")
+		}
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		err := errors.New("arguments: want none (to narrow the report use -only REGEXP)")
+		fmt.Fprintln(stderr, "house:", err)
+		return nil, err
+	}
+	return o, nil
+}
+
+// run returns the exit status: 0, 1 for a repository that cannot be read, and 2 for
+// flags that make no sense.
+func run(args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	packages, err := readPackages(o.root, o.only)
+	if err == nil && len(packages) == 0 {
+		err = fmt.Errorf("packages: none in %s that -only matches", o.root)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "house:", err)
+		return 1
+	}
+	r := newReport(packages, o.maxLines, o.maxFiles)
+	if o.json {
+		err = r.writeJSON(stdout)
+	} else {
+		err = r.writeTable(stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "house: write the report:", err)
+		return 1
+	}
+	return 0
+}

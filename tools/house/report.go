@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// areas are the folders that the table lists first, in this order.
+var areas = []string{"host", "pipeline", "abi", "cmd", "internal", "sdk"}
+
+// report is what a run prints.
+type report struct {
+	Packages []*pkg  `json:"packages"`
+	Areas    []*area `json:"areas"`
+}
+
+// area is a folder with everything below it.
+type area struct {
+	Folder   string `json:"folder"`
+	Packages int    `json:"packages"`
+	TooLarge int    `json:"too_large"`
+	figures
+}
+
+// newReport marks the packages that are too large and adds up the areas.
+func newReport(packages []*pkg, maxLines, maxFiles int) *report {
+	r := &report{Packages: packages}
+	sums := map[string]*area{}
+	for _, p := range packages {
+		if p.Lines > maxLines {
+			p.TooLarge = append(p.TooLarge, fmt.Sprintf("more than %d lines", maxLines))
+		}
+		if p.Files > maxFiles {
+			p.TooLarge = append(p.TooLarge, fmt.Sprintf("more than %d files", maxFiles))
+		}
+		a := sums[p.area()]
+		if a == nil {
+			a = &area{Folder: p.area()}
+			sums[a.Folder] = a
+			r.Areas = append(r.Areas, a)
+		}
+		a.Packages++
+		a.TooLarge += min(1, len(p.TooLarge))
+		f := p.figures
+		f.Longest.Name = p.Folder + "." + f.Longest.Name // in an area nothing else says which package it is in
+		a.add(&f)
+	}
+	slices.SortFunc(r.Areas, func(a, b *area) int {
+		return cmp.Or(cmp.Compare(place(a.Folder), place(b.Folder)), cmp.Compare(a.Folder, b.Folder))
+	})
+	return r
+}
+
+// place is where an area stands in the table.
+func place(folder string) int {
+	if i := slices.Index(areas, folder); i >= 0 {
+		return i
+	}
+	return len(areas)
+}
+
+func (r *report) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// columns are the headings of the figures.
+const columns = "lines\tfiles\tfunc\ttype\tmethod\tconst\tvar\tfield\tdocumented\tin cycles\tlongest function\t"
+
+func (r *report) writeTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "package\t%s\n", columns)
+	for _, p := range r.Packages {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", p.Folder, p.cells(), strings.Join(p.TooLarge, ", "))
+	}
+	fmt.Fprintf(t, "\narea, everything below\t%s\n", columns)
+	for _, a := range r.Areas {
+		note := ""
+		if a.TooLarge > 0 {
+			note = fmt.Sprintf("%d of %d packages too large", a.TooLarge, a.Packages)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", a.Folder, a.cells(), note)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return r.writeWazero(w)
+}
+
+// cells are the figures as cells of the table.
+func (f *figures) cells() string {
+	documented := "-"
+	if all := f.exported() + f.Fields; all > 0 {
+		documented = fmt.Sprintf("%d %%", 100*f.Documented/all)
+	}
+	longest := "-"
+	if f.Longest.Lines > 0 {
+		longest = fmt.Sprintf("%s %d", f.Longest.Name, f.Longest.Lines)
+	}
+	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s", f.Lines, f.Files, f.Functions, f.Types, f.Methods,
+		f.Constants, f.Variables, f.Fields, documented, f.InCycles, longest)
+}
+
+// writeWazero lists the packages below host that go beyond what wazero promises.
+func (r *report) writeWazero(w io.Writer) error {
+	var b strings.Builder
+	for _, p := range r.Packages {
+		if p.area() == "host" && len(p.Experimental)+len(p.Unsafe) > 0 {
+			fmt.Fprintf(&b, "%s: experimental in %s, unsafe in %s\n", p.Folder, list(p.Experimental), list(p.Unsafe))
+		}
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nPackages that import wazero's experimental packages, or \"unsafe\" beside wazero:\n%s", b.String())
+	return err
+}
+
+// list names files, and says how many they are.
+func list(files []string) string {
+	if len(files) == 0 {
+		return "no file"
+	}
+	return fmt.Sprintf("%d (%s)", len(files), strings.Join(files, ", "))
+}
