@@ -115,7 +115,7 @@ package host
 //	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, schema, schemabounds, schemawork, permissions, links
-//	compiling              runtime, module, move, circles, shell, codecache, codenote, prune, loading
+//	compiling              runtime, module, circles, shell, codecache, codenote, prune, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange
 //	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo

@@ -8,23 +8,16 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-// byteRows call plugins in C that store 650,000 bytes one by one. Where they lie behind
-// each other, the host has eight of them stored by one call; the others are for
-// comparison.
+// byteRows call a plugin in C that stores 650,000 bytes one by one.
 func (s *suite) byteRows() []row {
 	return []row{{
 		name: "bytes", what: "650,000 byte stores, C", state: host.StateKeep, lane: laneExtism,
-		against: goSDK + " with timeout", target: atLeast(times, 1000, 0),
-		run: func(ctx context.Context) (reading, error) { return s.stores(ctx, "stores") },
-	}, {
-		name: "bytes/scattered", what: "the same, scattered", state: host.StateKeep, lane: laneExtism,
-		against: goSDK + " with timeout", target: shown(times),
-		run: func(ctx context.Context) (reading, error) { return s.stores(ctx, "scattered") },
+		against: goSDK + " with timeout", target: shown(times), run: s.stores,
 	}}
 }
 
 // stores measures an export of the plugin.
-func (s *suite) stores(ctx context.Context, export string) (reading, error) {
+func (s *suite) stores(ctx context.Context) (reading, error) {
 	wasm, err := s.guests.committed("bytes.c.wasm")
 	if err != nil {
 		return reading{}, err
@@ -43,16 +36,16 @@ func (s *suite) stores(ctx context.Context, export string) (reading, error) {
 		return reading{}, err
 	}
 	n := pick(s, 650_000, 10_000)
-	t, err := s.inTurns(ctx, storesSide(ctx, "anchor-host", own, export, n), storesSide(ctx, goSDK, peer, export, n))
+	t, err := s.inTurns(ctx, storesSide(ctx, "anchor-host", own, n), storesSide(ctx, goSDK, peer, n))
 	return s.compared(t, goSDK, err)
 }
 
 // storesSide stores n bytes, and holds the answer to the last of them.
-func storesSide(ctx context.Context, name string, c caller, export string, n int) side {
+func storesSide(ctx context.Context, name string, c caller, n int) side {
 	input := binary.LittleEndian.AppendUint64(nil, uint64(n))
 	want := byte((n-1)*7 + 3)
 	return side{name, func() error {
-		out, err := c.call(ctx, export, input)
+		out, err := c.call(ctx, "stores", input)
 		if err == nil && (len(out) != 8 || binary.LittleEndian.Uint64(out) != uint64(want)) {
 			err = fmt.Errorf("last byte %x, want %x", out, want)
 		}
