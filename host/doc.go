@@ -56,8 +56,8 @@
 // # Lanes
 //
 // An operation is called in the batch lane, columns written straight into the
-// guest's memory, or in the JSON lane, one document each way through Extism's
-// functions. Both mean the same.
+// guest's memory, or in the JSON lane, one document each way: through Extism's
+// functions, or in the guest's memory if it takes documents there. All mean the same.
 //
 // # State
 //
@@ -117,7 +117,7 @@ package host
 //	checking               plugin, schema, schemabounds, schemawork, permissions, links
 //	compiling              runtime, module, circles, shell, codecache, codenote, prune, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
-//	calling                plugincall, session, lend, state, call, receipt, mem, exchange
+//	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo
 //	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit

@@ -90,14 +90,7 @@ func (s *Spec) CheckSettings(op abi.Operation, settings map[string]any) (json.Ra
 // exchangeBatch is batchChanges with a finished batch, and without reading the
 // answer.
 func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {
-	if limit := in.plugin.limits.Input; int64(len(batch)) > limit {
-		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", len(batch), limit)
-	}
-	addr, err := in.reserve(len(batch))
-	if err != nil {
-		return 0, nil, err
-	}
-	dst, err := view(in.mem, addr, uint32(len(batch)))
+	addr, dst, err := in.lend(len(batch))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -109,13 +102,6 @@ func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
 		return status, nil, err
 	}
-	box, err := readMailbox(in.mem, in.mailbox)
-	if err != nil {
-		return status, nil, err
-	}
-	if int64(box.OutLen) > in.plugin.limits.Output {
-		return status, nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, in.plugin.limits.Output)
-	}
-	b, err := view(in.mem, box.OutAddr, box.OutLen)
+	b, err := in.boxOutput()
 	return status, append([]byte(nil), b...), err
 }

@@ -1,0 +1,16 @@
+// Command echo is a plugin that answers each document with itself, to measure what
+// the way of a document to a guest and back costs.
+package main
+
+import (
+	"github.com/anchor-host/anchor-host/abi"
+	_ "github.com/anchor-host/anchor-host/sdk/pdk-go"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
+)
+
+//go:wasmexport anchor_provide
+func provide() int32 {
+	return serve.JSON(abi.OpProvide, func(in []byte) ([]byte, error) { return in, nil })
+}
+
+func main() {}
