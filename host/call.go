@@ -11,7 +11,11 @@ import (
 // callDocument is enterDocument with an output that is a copy, for callers that do not
 // decode it.
 func (in *instance) callDocument(export string, input []byte) (abi.Status, []byte, error) {
-	status, out, err := in.enterDocument(export, input)
+	return in.copied(in.enterDocument(export, input))
+}
+
+// copied is the outcome of a call with an output that is a copy.
+func (in *instance) copied(status abi.Status, out []byte, err error) (abi.Status, []byte, error) {
 	if err == nil {
 		out = append([]byte(nil), out...)
 	}
@@ -27,9 +31,7 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 // memory that the next call uses again. The caller asks whether the call is late when it
 // has read it.
 func (in *instance) enterDocument(export string, input []byte) (abi.Status, []byte, error) {
-	field := in.documentField(export)
-	clear(field) // a call before may have left its document there
-	if field == nil || len(input) == 0 {
+	if len(input) == 0 || in.documentField(export) == nil {
 		return in.enterExtism(export, input)
 	}
 	if err := in.putDocument(input); err != nil {
@@ -49,6 +51,7 @@ func (in *instance) enterExtism(export string, input []byte) (abi.Status, []byte
 	if err := in.checkInput(len(input)); err != nil {
 		return 0, nil, err
 	}
+	clear(in.documentField(export)) // a call before may have left its document there
 	if !in.kernel.SetInput(input) {
 		return 0, nil, in.noInput(len(input))
 	}

@@ -26,6 +26,10 @@ type Exchange struct {
 	Time time.Duration
 }
 
+// LaneExtism is LaneJSON, for [Plugin.Exchange] alone, as every Extism host calls it: the
+// document is the Extism input, though the guest takes documents through its mailbox.
+const LaneExtism = "extism"
+
 // Exchange calls an operation in one lane with a request as it is, a document
 // in LaneJSON and a batch in LaneBatch, and returns the answer as it is. It is
 // for tools that test or measure plugins: a build uses [Plugin.Step]. Errors
@@ -35,16 +39,19 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 	if !ok {
 		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", p.name, op, ErrNoOperation, p.spec.operationNames())
 	}
-	if !spec.HasLane(lane) {
+	if !spec.HasLane(lane) && !(lane == LaneExtism && spec.HasLane(LaneJSON)) {
 		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
 	err := p.with(ctx, op, "", p.limits.Timeout, func(in *instance) (err error) {
 		began := time.Now()
 		out = &Exchange{}
-		if lane == LaneBatch {
+		switch lane {
+		case LaneBatch:
 			out.Status, out.Output, err = in.exchangeBatch(op, request)
-		} else {
+		case LaneExtism:
+			out.Status, out.Output, err = in.copied(in.enterExtism(op.JSONExport(), request))
+		default:
 			out.Status, out.Output, err = in.callDocument(op.JSONExport(), request)
 		}
 		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.out.tail(), in.fuelUsed(), int64(in.size())
