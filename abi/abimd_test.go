@@ -108,6 +108,7 @@ func TestABITables(t *testing.T) {
 	})
 	compareTable(t, doc, "mailbox", [][]string{
 		{"0", "size u32"}, {"4", "in_addr u32"}, {"8", "in_cap u32"}, {"12", "out_addr u32"}, {"16", "out_len u32"}, {"20", "reserved u32"},
+		{"24", "document u32"},
 	})
 }
 
@@ -128,8 +129,8 @@ func TestABIOffsets(t *testing.T) {
 	checkFields(t, table(t, doc, "entry"), b[HeaderSize:], map[string]uint64{
 		"id": uint64(SectionTopK), "type": uint64(TypeU32), "flags": 0, "offset": 48, "length": 4,
 	})
-	checkFields(t, table(t, doc, "mailbox"), AppendMailbox(nil, Mailbox{1, 2, 3, 4, 5, 6}), map[string]uint64{
-		"size": 1, "in_addr": 2, "in_cap": 3, "out_addr": 4, "out_len": 5, "reserved": 6,
+	checkFields(t, table(t, doc, "mailbox"), AppendMailbox(nil, Mailbox{MailboxDocumentSize, 2, 3, 4, 5, 6, 7}), map[string]uint64{
+		"size": MailboxDocumentSize, "in_addr": 2, "in_cap": 3, "out_addr": 4, "out_len": 5, "reserved": 6, "document": 7,
 	})
 }
 

@@ -6,18 +6,23 @@ import (
 	"strconv"
 )
 
-// MailboxSize is the length in bytes of the mailbox of ABI 1.
-const MailboxSize = 24
+// The lengths in bytes of a mailbox: of the fields that each one has, and of one that
+// takes the documents of the JSON lane too.
+const (
+	MailboxSize         = 24
+	MailboxDocumentSize = 28
+)
 
 // ErrMailbox is what every error about a mailbox wraps.
 var ErrMailbox = errors.New("mailbox is malformed")
 
 // Mailbox is the struct of little-endian u32 at the address that the export
-// [MailboxExport] returns. The guest writes it, the host only reads it, and
-// checks it anew on each use. Addresses are unsigned and relative to the
-// guest's memory.
+// [MailboxExport] returns. The guest writes it, the host reads it, and checks it
+// anew on each use. Of its fields the host writes Document alone. Addresses are
+// unsigned and relative to the guest's memory.
 type Mailbox struct {
-	// Size is the length of the struct in bytes, at least MailboxSize.
+	// Size is the length of the struct in bytes, at least MailboxSize. From
+	// MailboxDocumentSize on the guest takes documents.
 	Size uint32
 	// InAddr and InCap are the room lent for input, 8-aligned; 0 when none.
 	InAddr, InCap uint32
@@ -25,6 +30,9 @@ type Mailbox struct {
 	OutAddr, OutLen uint32
 	// Reserved is 0.
 	Reserved uint32
+	// Document is the length of the document that the host wrote to InAddr, 0 when
+	// there is none or the guest took it. A smaller mailbox does not have it.
+	Document uint32
 }
 
 // DecodeMailbox reads a mailbox from the first bytes of b and checks what can
@@ -41,17 +49,23 @@ func DecodeMailbox(b []byte) (Mailbox, error) {
 	if m.Size < MailboxSize {
 		return Mailbox{}, mailboxError("states size " + utoa(m.Size) + " (want " + strconv.Itoa(MailboxSize) + " or more)")
 	}
+	if m.Size >= MailboxDocumentSize && len(b) >= MailboxDocumentSize {
+		m.Document = le.Uint32(b[MailboxSize:])
+	}
 	if m.InAddr%8 != 0 {
 		return Mailbox{}, mailboxError("lends input room at " + utoa(m.InAddr) + ", which is not 8-aligned")
 	}
 	return m, nil
 }
 
-// AppendMailbox appends the 24 bytes of m to dst.
+// AppendMailbox appends m to dst: 24 bytes, and Document where m has it.
 func AppendMailbox(dst []byte, m Mailbox) []byte {
 	le := binary.LittleEndian
 	for _, v := range [...]uint32{m.Size, m.InAddr, m.InCap, m.OutAddr, m.OutLen, m.Reserved} {
 		dst = le.AppendUint32(dst, v)
+	}
+	if m.Size >= MailboxDocumentSize {
+		dst = le.AppendUint32(dst, m.Document)
 	}
 	return dst
 }

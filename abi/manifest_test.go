@@ -224,6 +224,14 @@ func TestMailbox(t *testing.T) {
 	if err := got.Check(8208); err != nil {
 		t.Error(err)
 	}
+	want.Size, want.Document = MailboxDocumentSize, 77
+	taking := AppendMailbox(nil, want)
+	if got, err := DecodeMailbox(taking); err != nil || got != want || len(taking) != MailboxDocumentSize {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := DecodeMailbox(taking[:MailboxSize]); err != nil || got.Document != 0 || got.Size != want.Size {
+		t.Errorf("of its first bytes: %+v, %v", got, err)
+	}
 	cases := []struct {
 		m    Mailbox
 		want string

@@ -11,7 +11,11 @@ import (
 // callDocument is enterDocument with an output that is a copy, for callers that do not
 // decode it.
 func (in *instance) callDocument(export string, input []byte) (abi.Status, []byte, error) {
-	status, out, err := in.enterDocument(export, input)
+	return in.copied(in.enterDocument(export, input))
+}
+
+// copied is the outcome of a call with an output that is a copy.
+func (in *instance) copied(status abi.Status, out []byte, err error) (abi.Status, []byte, error) {
 	if err == nil {
 		out = append([]byte(nil), out...)
 	}
@@ -21,32 +25,61 @@ func (in *instance) callDocument(export string, input []byte) (abi.Status, []byt
 	return status, out, err
 }
 
-// enterDocument calls an export by the Extism convention: the input document is
-// read through the Extism functions, the output set through them. A message of
-// the guest is an error whatever the status. The output lies in memory that the next
-// call uses again. The caller asks whether the call is late when it has read it.
+// enterDocument calls an export of the JSON lane, or a foreign one, with a document:
+// through the guest's mailbox if it takes documents there, otherwise through the Extism
+// functions. A message of the guest is an error whatever the status. The output lies in
+// memory that the next call uses again. The caller asks whether the call is late when it
+// has read it.
 func (in *instance) enterDocument(export string, input []byte) (abi.Status, []byte, error) {
-	if limit := in.plugin.limits.Input; int64(len(input)) > limit {
-		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", len(input), limit)
+	if len(input) == 0 || in.documentField(export) == nil {
+		return in.enterExtism(export, input)
 	}
-	if !in.kernel.SetInput(input) {
-		return 0, nil, in.noInput(len(input))
-	}
-	in.stack[0] = 0
-	if err := in.enter(export); err != nil && (!in.bare || !exitedWell(err)) {
+	if err := in.putDocument(input); err != nil {
 		return 0, nil, err
 	}
-	status := abi.Status(int32(uint32(in.stack[0])))
-	out, err := in.answer(status)
+	status, err := in.enterExport(export)
+	if err != nil {
+		return 0, nil, err
+	}
+	out, err := in.documentOutput()
 	return status, out, err
 }
 
-// answer is what the guest left: its output, or its error.
-func (in *instance) answer(status abi.Status) ([]byte, error) {
-	if err := in.guestError(status); err != nil {
-		return nil, err
+// enterExtism is enterDocument by the Extism convention: the guest reads the document
+// through the Extism functions, and sets its output through them.
+func (in *instance) enterExtism(export string, input []byte) (abi.Status, []byte, error) {
+	if err := in.checkInput(len(input)); err != nil {
+		return 0, nil, err
 	}
-	return in.output()
+	clear(in.documentField(export)) // a call before may have left its document there
+	if !in.kernel.SetInput(input) {
+		return 0, nil, in.noInput(len(input))
+	}
+	status, err := in.enterExport(export)
+	if err != nil {
+		return 0, nil, err
+	}
+	out, err := in.output()
+	return status, out, err
+}
+
+// enterExport calls an export without parameters, and returns its status or the error
+// that the guest reported.
+func (in *instance) enterExport(export string) (abi.Status, error) {
+	in.stack[0] = 0
+	if err := in.enter(export); err != nil && (!in.bare || !exitedWell(err)) {
+		return 0, err
+	}
+	status := abi.Status(int32(uint32(in.stack[0])))
+	return status, in.guestError(status)
+}
+
+// checkInput holds the size of a request against the limit.
+func (in *instance) checkInput(n int) error {
+	if limit := in.plugin.limits.Input; int64(n) > limit {
+		return faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", n, limit)
+	}
+	return nil
 }
 
 // guestError is the error a guest reported: a message it set, or a status that
@@ -179,14 +212,7 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
 	}
-	if limit := in.plugin.limits.Input; int64(size) > limit {
-		return nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", size, limit)
-	}
-	addr, err := in.reserve(size)
-	if err != nil {
-		return nil, err
-	}
-	dst, err := view(in.mem, addr, uint32(size))
+	addr, dst, err := in.lend(size)
 	if err != nil {
 		return nil, err
 	}
@@ -207,46 +233,14 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	return c, err
 }
 
-// reserve returns the address of room for n bytes in the guest's memory, asking
-// the guest for more when it lends less.
-func (in *instance) reserve(n int) (uint32, error) {
-	box, err := readMailbox(in.mem, in.mailbox)
-	if err != nil {
-		return 0, err
-	}
-	if uint64(box.InCap) >= uint64(n) && box.InAddr != 0 {
-		return box.InAddr, nil
-	}
-	if err := in.run(abi.ReserveExport, uint64(uint32(n))); err != nil {
-		return 0, err
-	}
-	if err := in.guestError(abi.StatusDone); err != nil {
-		return 0, err
-	}
-	if box, err = readMailbox(in.mem, in.mailbox); err != nil {
-		return 0, err
-	}
-	if uint64(box.InCap) < uint64(n) || box.InAddr == 0 {
-		return 0, faultf(abi.ReasonInputTooLarge, "the guest lends room for %d bytes, needed are %d", box.InCap, n)
-	}
-	return box.InAddr, nil
-}
-
 // readChanges decodes the change set the mailbox points to.
 func (in *instance) readChanges(within abi.Bounds) (*abi.Changes, error) {
-	box, err := readMailbox(in.mem, in.mailbox)
+	b, err := in.boxOutput()
 	if err != nil {
 		return nil, err
 	}
-	if int64(box.OutLen) > in.plugin.limits.Output {
-		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, in.plugin.limits.Output)
-	}
-	if box.OutLen == 0 {
+	if len(b) == 0 {
 		return nil, errNoOutput()
-	}
-	b, err := view(in.mem, box.OutAddr, box.OutLen)
-	if err != nil {
-		return nil, err
 	}
 	c := changeSets.Get().(*abi.Changes)
 	if err := c.DecodeWithin(b, within); err != nil {

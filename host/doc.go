@@ -59,8 +59,8 @@
 // # Lanes
 //
 // An operation is called in the batch lane, columns written straight into the
-// guest's memory, or in the JSON lane, one document each way through Extism's
-// functions. Both mean the same.
+// guest's memory, or in the JSON lane, one document each way: through Extism's
+// functions, or in the guest's memory if it takes documents there. All mean the same.
 //
 // # State
 //
@@ -118,14 +118,10 @@ package host
 //	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links
-//	compiling              runtime, module, move, circles, shell, codecache, codenote, loading
+//	compiling              runtime, module, circles, shell, codecache, codenote, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
-//	calling                plugincall, session, lend, state, call, receipt, mem, exchange
+//	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
-//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
-//	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
-//	between calls          pool, spare
 //	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses

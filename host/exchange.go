@@ -27,6 +27,10 @@ type Exchange struct {
 	Time time.Duration
 }
 
+// LaneExtism is LaneJSON, for [Plugin.Exchange] alone, as every Extism host calls it: the
+// document is the Extism input, though the guest takes documents through its mailbox.
+const LaneExtism = "extism"
+
 // Exchange calls an operation in one lane with a request as it is, a document
 // in LaneJSON and a batch in LaneBatch, and returns the answer as it is. It is
 // for tools that test or measure plugins: others use [Plugin.Operation]. Errors
@@ -36,16 +40,19 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 	if !ok {
 		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", p.name, op, ErrNoOperation, p.spec.operationNames())
 	}
-	if !spec.HasLane(lane) {
+	if !spec.HasLane(lane) && !(lane == LaneExtism && spec.HasLane(LaneJSON)) {
 		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
 	err := p.with(ctx, op, "", p.limits.Timeout, func(in *instance) (err error) {
 		began := time.Now()
 		out = &Exchange{}
-		if lane == LaneBatch {
+		switch lane {
+		case LaneBatch:
 			out.Status, out.Output, err = in.exchangeBatch(op, request)
-		} else {
+		case LaneExtism:
+			out.Status, out.Output, err = in.copied(in.enterExtism(op.JSONExport(), request))
+		default:
 			out.Status, out.Output, err = in.callDocument(op.JSONExport(), request)
 		}
 		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.out.tail(), in.fuelUsed(), int64(in.size())
@@ -91,14 +98,7 @@ func (s *Spec) CheckSettings(op abi.Operation, given map[string]any) (json.RawMe
 // exchangeBatch is batchChanges with a finished batch, and without reading the
 // answer.
 func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {
-	if limit := in.plugin.limits.Input; int64(len(batch)) > limit {
-		return 0, nil, faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", len(batch), limit)
-	}
-	addr, err := in.reserve(len(batch))
-	if err != nil {
-		return 0, nil, err
-	}
-	dst, err := view(in.mem, addr, uint32(len(batch)))
+	addr, dst, err := in.lend(len(batch))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -110,13 +110,6 @@ func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
 		return status, nil, err
 	}
-	box, err := readMailbox(in.mem, in.mailbox)
-	if err != nil {
-		return status, nil, err
-	}
-	if int64(box.OutLen) > in.plugin.limits.Output {
-		return status, nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, in.plugin.limits.Output)
-	}
-	b, err := view(in.mem, box.OutAddr, box.OutLen)
+	b, err := in.boxOutput()
 	return status, append([]byte(nil), b...), err
 }

@@ -17,8 +17,12 @@ import (
 
 // goGuest builds a guest of testdata/guests with stock Go, once.
 func goGuest(name string) func() (*host.Spec, error) {
+	return goGuestIn(filepath.Join("..", "testdata", "guests", name), name)
+}
+
+// goGuestIn builds the guest in a folder with stock Go, once.
+func goGuestIn(dir, name string) func() (*host.Spec, error) {
 	return sync.OnceValues(func() (*host.Spec, error) {
-		dir := filepath.Join("..", "testdata", "guests", name)
 		out := filepath.Join(cacheDir, name+".wasm")
 		cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
 		cmd.Dir = dir

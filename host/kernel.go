@@ -11,7 +11,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
 // room is what one instance may hold in linear memory: that of the guest and
@@ -103,22 +102,6 @@ func lightImport(module, name string) bool {
 // inertImport says which of them call nothing of the guest: those of a module whose
 // name no link can take.
 func inertImport(module, _ string) bool { return module == abi.EnvModule }
-
-// transfers are the functions of the kernel that move bytes of it.
-var transfers = map[string]wasmbin.Transfer{
-	"load_u8": wasmbin.LoadU8, "load_u64": wasmbin.LoadU64,
-	"input_load_u8": wasmbin.InputLoadU8, "input_load_u64": wasmbin.InputLoadU64,
-	"store_u8": wasmbin.StoreU8, "store_u64": wasmbin.StoreU64,
-}
-
-// transferImport says how an import moves bytes of the kernel, which move does as
-// well. As in inertImport, no link can be in its place.
-func transferImport(module, name string) wasmbin.Transfer {
-	if module != abi.EnvModule {
-		return wasmbin.NoTransfer
-	}
-	return transfers[name]
-}
 
 // localFunc is a function of the kernel in Go, nil if the kernel has none of
 // that name.

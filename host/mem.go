@@ -1,6 +1,8 @@
 package host
 
 import (
+	"encoding/binary"
+
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -35,4 +37,14 @@ func readMailbox(mem api.Memory, addr uint32) (abi.Mailbox, error) {
 		return box, &fault{code: abi.ReasonInvalidOutput, err: err}
 	}
 	return box, nil
+}
+
+// documentField is the field of the mailbox at addr for the length of a document, as a
+// view, nil where the mailbox has none.
+func documentField(mem api.Memory, addr uint32) []byte {
+	b, ok := mem.Read(addr, abi.MailboxDocumentSize)
+	if !ok || binary.LittleEndian.Uint32(b) < abi.MailboxDocumentSize {
+		return nil
+	}
+	return b[abi.MailboxSize:]
 }

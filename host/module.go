@@ -169,8 +169,7 @@ func codeKey(spec *Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
 	fmt.Fprintf(h, "%s %s %s\n", codeFormat, wasmbin.Revision(), spec.Digest)
 	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
 	for _, im := range spec.imports {
-		fmt.Fprintf(h, "%q %q %t %t %d\n", im.Module, im.Name,
-			o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name), o.Transfers(im.Module, im.Name))
+		fmt.Fprintf(h, "%q %q %t %t\n", im.Module, im.Name, o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name))
 	}
 	h.Sum(key[:0])
 	return key

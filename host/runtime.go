@@ -170,12 +170,9 @@ func (e *engine) offer(ctx context.Context, functions []Function) error {
 
 // offerMeter instantiates what the rewritten code of guests calls.
 func offerMeter(ctx context.Context, rt wazero.Runtime) error {
-	const i32, i64 = api.ValueTypeI32, api.ValueTypeI64
-	b := rt.NewHostModuleBuilder(wasmbin.TickModule)
-	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(tick), nil, []api.ValueType{i64}).Export(wasmbin.TickName)
-	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(move),
-		[]api.ValueType{i32, i64, i64, i64, i64, i64}, []api.ValueType{i64}).Export(wasmbin.MoveName)
-	_, err := b.Instantiate(ctx)
+	_, err := rt.NewHostModuleBuilder(wasmbin.TickModule).NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(tick), nil, []api.ValueType{api.ValueTypeI64}).
+		Export(wasmbin.TickName).Instantiate(ctx)
 	return err
 }
 
@@ -260,6 +257,6 @@ func (e *engine) close(ctx context.Context) error {
 func meterOptions(b wasmbin.Bounds, pages uint32) wasmbin.MeterOptions {
 	return wasmbin.MeterOptions{
 		MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b,
-		Light: lightImport, Inert: inertImport, Transfers: transferImport,
+		Light: lightImport, Inert: inertImport,
 	}
 }

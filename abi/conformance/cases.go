@@ -50,6 +50,7 @@ const (
 	caseNoRoom       = "input/no-room"
 	caseSame         = "answer/same"
 	caseLanes        = "lanes/same"
+	caseExtism       = "json/extism"
 	caseAgain        = "call/again"
 	caseCancelled    = "call/cancelled"
 	caseGrowth       = "call/no-growth"
@@ -195,6 +196,8 @@ func repeatCases() []Case {
 		{ID: caseSame, Rule: "The same request gets the same answer, whatever was asked before.",
 			Remedy: "keep nothing from call to call, initialise what you read, and take clock and random numbers from the request", run: trySame},
 		{ID: caseLanes, Operations: changes, Rule: "Both lanes give the same answer.", Remedy: "write one function and serve both lanes from it", pair: true, run: tryLanes},
+		{ID: caseExtism, Lane: JSON, Rule: "A request in the Extism input gets the same answer as one in the mailbox.",
+			Remedy: "where document of the mailbox is 0, read the Extism input and set the Extism output, see section 5 of ABI.md", run: tryExtism},
 		{ID: caseCancelled, Rule: "A call that is cancelled in the middle ends soon, and the next call works.",
 			Remedy: "leave nothing half done outside of the guest's memory", run: tryCancelled},
 		{ID: caseGrowth, Rule: "Many calls of one instance do not make its memory grow.",

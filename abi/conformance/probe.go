@@ -38,6 +38,8 @@ type probe struct {
 	op       *Operation
 	lane     string
 	settings json.RawMessage
+	// extism asks as every Extism host does, see Call.
+	extism bool
 	// guest does between calls what a host does in production, kept keeps its
 	// state. kept is loaded when it is first needed.
 	guest, kept Guest
@@ -56,7 +58,7 @@ func (p *probe) ask(ctx context.Context, g Guest, req *request) (*reply, *troubl
 }
 
 func (p *probe) send(ctx context.Context, g Guest, req *request, b []byte) (*reply, *trouble) {
-	a, err := g.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Request: b})
+	a, err := g.Call(ctx, Call{Operation: p.op.Operation, Lane: p.lane, Extism: p.extism, Request: b})
 	if err != nil {
 		return nil, callTrouble(p.lane, err)
 	}
@@ -258,6 +260,26 @@ func trySame(p *probe) outcome {
 			if o := p.compare(first, again, len(req.rows), "for the same request"); o.verdict != Pass {
 				return o
 			}
+		}
+	}
+	return passed
+}
+
+// tryExtism makes the ordinary requests as every Extism host does.
+func tryExtism(p *probe) outcome {
+	if p.lost(caseSame) {
+		return skipped("see %s", caseSame)
+	}
+	other := *p
+	other.extism = true
+	for i, want := range p.plain {
+		req := p.build(plainShape(i))
+		got, t := other.ask(p.ctx, p.guest, req)
+		if t != nil {
+			return failed("%s", t.detail)
+		}
+		if o := p.compare(want, got, len(req.rows), "between the mailbox and the Extism input"); o.verdict != Pass {
+			return o
 		}
 	}
 	return passed

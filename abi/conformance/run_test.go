@@ -50,6 +50,7 @@ func TestFaultsOfHostAndStart(t *testing.T) {
 		"second start": {func(f *fake) { f.secondStart = true }, "init/same"},
 		"deaf":         {func(f *fake) { f.deaf = true }, "call/cancelled"},
 		"escapes":      {func(f *fake) { f.escapes = true }, "lanes/same"},
+		"boxed only":   {func(f *fake) { f.boxedOnly = true }, "json/extism"},
 		"plain error":  {func(f *fake) { f.fail = errors.New("broken") }, "call/answers"},
 		"denied":       {func(f *fake) { f.fail = reasonError("denied") }, "call/permitted"},
 		"remembers":    {func(f *fake) { f.secondStart, f.remembers = true, true }, ""},

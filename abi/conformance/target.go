@@ -52,6 +52,10 @@ type Call struct {
 	Operation abi.Operation
 	// Lane is JSON or Batch.
 	Lane string
+	// Extism asks that a call in the lane JSON be made as every Extism host makes it:
+	// the request is the Extism input, though the guest takes documents through its
+	// mailbox. Hosts that never write documents there need not look at it.
+	Extism bool
 	// Request is the document or the batch.
 	Request []byte
 }

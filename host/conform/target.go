@@ -128,7 +128,11 @@ type guest struct{ plugin *host.Plugin }
 
 // Call implements conformance.Guest.
 func (g guest) Call(ctx context.Context, c conformance.Call) (*conformance.Answer, error) {
-	x, err := g.plugin.Exchange(ctx, c.Operation, c.Lane, c.Request)
+	lane := c.Lane
+	if c.Extism {
+		lane = host.LaneExtism
+	}
+	x, err := g.plugin.Exchange(ctx, c.Operation, lane, c.Request)
 	if err != nil {
 		return nil, err
 	}

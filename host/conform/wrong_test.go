@@ -42,6 +42,7 @@ var wrong = map[string]string{
 	"label-twice":              "answer/decodes",
 	"lanes-differ":             "lanes/same",
 	"leaks":                    "call/no-growth",
+	"mailbox-only":             "json/extism",
 	"memory-of-tools":          "items/source",
 	"minor-zero-only":          "input/unknown-members",
 	"more-than-top-k":          "retrieve/top-k",

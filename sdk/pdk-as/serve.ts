@@ -18,8 +18,9 @@ const answer = new Buffer();
 const request = new Request();
 const changes = new Changes();
 
-// The mailbox: its length, the room lent, its length, the answer, its length, 0.
-const box = memory.data(24, 8);
+// The mailbox: its length, the room lent, its length, the answer, its length, 0, the
+// length of a document in the room.
+const box = memory.data(28, 8);
 const smallest: u32 = 64 << 10;
 const largest: u32 = 256 << 20;
 
@@ -37,16 +38,38 @@ export function inBatch(handler: (request: Request, changes: Changes) => i32, at
   return DONE;
 }
 
+// Whether the document of the call was in the room lent.
+let boxed: bool = false;
+
+// Fetches the document of a call: from the room lent, if the host wrote it there, or
+// the input of Extism.
+function takeDocument(): void {
+  const n = load<u32>(box, 24);
+  store<u32>(box, 0, 24);
+  store<u32>(box, 0, 16);
+  boxed = n > 0 && n <= lent.room;
+  if (!boxed) return input(document);
+  document.clear();
+  document.addBytes(lent.start, n);
+}
+
+// Sets the answer of a call where the document came from.
+function giveAnswer(): void {
+  if (!boxed) return output(answer);
+  store<u32>(box, <u32>answer.start, 12);
+  store<u32>(box, answer.length, 16);
+}
+
 /** Serves a call of the JSON lane. */
 export function inJSON(handler: (request: Request, changes: Changes) => i32): i32 {
-  input(document);
+  takeDocument();
   const problem = readDocument(request, document);
   if (problem !== null) return fail(problem);
   changes.reset(request.length);
   const status = handler(request, changes);
   if (status != DONE) return status;
   writeDocument(answer, changes);
-  output(answer);
+  giveAnswer();
   return DONE;
 }
 
@@ -56,12 +79,12 @@ export function inJSON(handler: (request: Request, changes: Changes) => i32): i3
  * for no change. After fail(…) its result is not read.
  */
 export function inDocument(handler: (request: Value) => string | null): i32 {
-  input(document);
+  takeDocument();
   const reply = handler(new Value(document.start, document.start + document.length));
   if (reply === null) return 1;
   answer.clear();
   answer.addText(reply);
-  output(answer);
+  giveAnswer();
   return DONE;
 }
 
@@ -70,11 +93,11 @@ export function anchor_abi_1(): void {}
 
 /** Where the host finds the mailbox. */
 export function anchor_mailbox(): usize {
-  store<u32>(box, 24);
+  store<u32>(box, 28);
   return box;
 }
 
-/** Lends the host room for a batch of n bytes. */
+/** Lends the host room for a request of n bytes. */
 export function anchor_reserve(n: u32): usize {
   if (n > largest) return 0;
   lent.reserve(max(n, smallest));

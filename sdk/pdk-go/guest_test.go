@@ -121,6 +121,22 @@ func (g *guest) batch(op abi.Operation, req *abi.ItemsRequest, cols abi.ColumnSe
 	return status, g.answer()
 }
 
+// boxed makes a call of the JSON lane with the document in the mailbox.
+func (g *guest) boxed(op abi.Operation, in []byte) (status int32, out []byte) {
+	g.tb.Helper()
+	g.reset(nil)
+	mem, ptr := g.mod.Memory(), uint32(g.call(abi.ReserveExport, uint64(len(in))))
+	at := uint32(g.call(abi.MailboxExport))
+	if size, _ := mem.ReadUint32Le(at); size != abi.MailboxDocumentSize || !mem.Write(ptr, in) || !mem.WriteUint32Le(at+abi.MailboxSize, uint32(len(in))) {
+		g.tb.Fatalf("the mailbox at %d has %d bytes, the room is at %d", at, size, ptr)
+	}
+	status = g.call(op.JSONExport())
+	if n, _ := mem.ReadUint32Le(at + abi.MailboxSize); n != 0 {
+		g.tb.Errorf("the document of %d bytes is not taken", n)
+	}
+	return status, g.answer()
+}
+
 // answer reads the output that the mailbox names.
 func (g *guest) answer() []byte {
 	g.tb.Helper()

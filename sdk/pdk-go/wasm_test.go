@@ -67,6 +67,28 @@ func TestFilterAnswersAlikeInBothLanes(t *testing.T) {
 	if status != 0 || err != nil || !slices.Equal(got.Keep, want) {
 		t.Errorf("JSON lane: status %d, %v, %v %s", status, got, err, g.err)
 	}
+	status, boxed := g.boxed(abi.OpFilter, in)
+	if status != 0 || string(boxed) != doc || g.out != "" {
+		t.Errorf("in the mailbox: status %d, %s and %q through Extism, want %s %s", status, boxed, g.out, doc, g.err)
+	}
+}
+
+// A call that fails leaves nothing of the last answer.
+func TestDocumentWithoutAnAnswer(t *testing.T) {
+	g := newGuest(t, "keepbest")
+	for _, call := range []struct {
+		in     string
+		status abi.Status
+		out    bool
+	}{
+		{`{"items":[{"score":0},{"score":1}],"columns":["score"],"settings":{"min":0.5}}`, abi.StatusDone, true},
+		{`{"items":[{"score":`, abi.StatusError, false},
+	} {
+		status, out := g.boxed(abi.OpFilter, []byte(call.in))
+		if status != int32(call.status) || (len(out) > 0) != call.out || (g.err != "") != (call.status == abi.StatusError) {
+			t.Errorf("%s: status %d, %q, %s", call.in, status, out, g.err)
+		}
+	}
 }
 
 // slack is what a heap that has not settled may still grow by: less than 30

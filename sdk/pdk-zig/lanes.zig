@@ -72,9 +72,7 @@ fn inBatch(f: Handler, at: u32, len: u32) Error!void {
     const data = memory.lent(at, len) orelse return fail("batch: is not in the room lent");
     const r = batches.open(data) catch return fail("batch: breaks the layout");
     const c = try run(f, &r);
-    const out = write.container(&c);
-    memory.mailbox[memory.out_addr] = @intCast(@intFromPtr(out.ptr));
-    memory.mailbox[memory.out_len] = @intCast(out.len);
+    _ = memory.publish(write.container(&c));
 }
 
 const DocumentHandler = *const fn (Json, *Text) Error!void;

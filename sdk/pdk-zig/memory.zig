@@ -5,12 +5,16 @@ const std = @import("std");
 
 extern var __heap_base: u8;
 
-/// The mailbox, by words: size, in_addr, in_cap, out_addr, out_len, reserved.
-pub var mailbox = [6]u32{ 24, 0, 0, 0, 0, 0 };
+/// The mailbox, by words: size, in_addr, in_cap, out_addr, out_len, reserved, document.
+pub var mailbox = [7]u32{ 28, 0, 0, 0, 0, 0, 0 };
 pub const in_addr = 1;
 pub const in_cap = 2;
-pub const out_addr = 3;
-pub const out_len = 4;
+const out_addr = 3;
+const out_len = 4;
+const document = 6;
+
+/// Whether the request of the call was taken from the room lent.
+var boxed = false;
 
 const page = 64 << 10;
 const max_batch = 256 << 20;
@@ -76,6 +80,25 @@ pub fn lent(at: u32, len: u32) ?[]align(8) const u8 {
     if (at == 0 or at != mailbox[in_addr] or len > mailbox[in_cap]) return null;
     const bytes: [*]align(8) const u8 = @ptrFromInt(at);
     return bytes[0..len];
+}
+
+/// Takes the document that the host wrote into the room lent, or null when it wrote
+/// none. The host alone writes lengths there, which no compiler knows.
+pub fn takeDocument() ?[]const u8 {
+    const field: *volatile u32 = &mailbox[document];
+    const len = field.*;
+    field.* = 0;
+    boxed = len > 0 and len <= mailbox[in_cap];
+    if (!boxed) return null;
+    const bytes: [*]const u8 = @ptrFromInt(mailbox[in_addr]);
+    return bytes[0..len];
+}
+
+/// States the output of the call, and reports whether the host reads it there.
+pub fn publish(out: []const u8) bool {
+    mailbox[out_addr] = @intCast(@intFromPtr(out.ptr));
+    mailbox[out_len] = @intCast(out.len);
+    return boxed;
 }
 
 pub const allocator: std.mem.Allocator = .{ .ptr = undefined, .vtable = &.{

@@ -17,13 +17,6 @@ type Kernel interface {
 	// Bytes returns the content of a live block, as a view that is valid until
 	// the next block is made.
 	Bytes(off uint64) ([]byte, bool)
-	// Window returns a view of what the guest may load and store at off, valid until
-	// the next block is made: n bytes, or fewer where the memory ends, and none
-	// outside of it.
-	Window(off, n uint64) []byte
-	// Input is a Window of the input, which the guest only reads: off counts from
-	// its first byte. The input of a guest that has freed it is empty.
-	Input(off, n uint64) []byte
 	// Output returns where the guest says its output is, and a view of it; nil
 	// if it lies outside of the memory.
 	Output() (off, n uint64, view []byte)

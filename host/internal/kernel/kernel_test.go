@@ -3,7 +3,6 @@ package kernel
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"math"
 	"testing"
 
@@ -231,90 +230,6 @@ func TestWildAccess(t *testing.T) {
 		}
 		if g.Failure() != nil {
 			t.Errorf("failure %q", g.Failure())
-		}
-	})
-}
-
-// wildOffsets are offsets around all that bounds what a guest may load and store,
-// whose end is end.
-func wildOffsets(end uint64) (out []uint64) {
-	for _, edge := range []uint64{0, blocks, first, end, PageSize, 1 << 31, 1 << 32, 1<<32 + blocks, 1<<32 + end, 1 << 63, 1<<63 + end} {
-		for d := range uint64(19) {
-			out = append(out, edge+d-9) // those of 0 wrap around to 2^64
-		}
-	}
-	return out
-}
-
-// wildSizes are sizes of which most reach beyond the end, or wrap around.
-var wildSizes = []uint64{0, 1, 7, 8, 9, 24, PageSize, 1 << 32, math.MaxUint64 - blocks, math.MaxUint64 - 7, math.MaxUint64}
-
-// A window is what the functions of the kernel reach one by one, from its first byte
-// to the first that they do not.
-func TestWindowIsWhatFunctionsReach(t *testing.T) {
-	both(t, 1<<20, func(t *testing.T, g guest) {
-		if b := g.Window(blocks, math.MaxUint64); len(b) > header {
-			t.Errorf("%d bytes of a memory that was not used", len(b))
-		}
-		end := put(g, bytes.Repeat([]byte("x"), 40)) + 64
-		for _, off := range wildOffsets(end) {
-			reach := uint64(0)
-			for old := uint64(0); ; reach++ {
-				old = g.do("load_u8", off+reach)
-				g.do("store_u8", off+reach, old^0x55)
-				if g.do("load_u8", off+reach) != old^0x55 {
-					break
-				}
-				g.do("store_u8", off+reach, old)
-			}
-			for _, n := range wildSizes {
-				b := g.Window(off, n)
-				if uint64(len(b)) != min(reach, n) || cap(b) != len(b) {
-					t.Fatalf("window(%d, %d): %d bytes with room for %d (want %d)", off, n, len(b), cap(b), min(reach, n))
-				}
-				if len(b) < 8 {
-					continue
-				}
-				b[7] ^= 0x11
-				if got := g.do("load_u64", off); got != binary.LittleEndian.Uint64(b) {
-					t.Fatalf("window(%d, %d) = %x, load_u64 %x", off, n, b, got)
-				}
-				b[7] ^= 0x11
-			}
-		}
-	})
-}
-
-// So is one of the input.
-func TestInputIsWhatFunctionsReach(t *testing.T) {
-	both(t, 1<<20, func(t *testing.T, g guest) {
-		const size = 21
-		if b := g.Input(0, math.MaxUint64); len(b) != 0 {
-			t.Errorf("%d bytes of no input", len(b))
-		}
-		g.do("alloc", 5)
-		if !g.SetInput([]byte("abcdefghijklmnopqrstu")) {
-			t.Fatal("the input does not fit")
-		}
-		g.do("alloc", 5)
-		for _, off := range append(wildOffsets(size), 12, 13, 14, 20, 21, 22, math.MaxUint64-size) {
-			reach := uint64(0)
-			for g.do("input_load_u8", off+reach) != 0 {
-				reach++
-			}
-			for _, n := range wildSizes {
-				b := g.Input(off, n)
-				if uint64(len(b)) != min(reach, n) || cap(b) != len(b) {
-					t.Fatalf("input(%d, %d): %d bytes with room for %d (want %d)", off, n, len(b), cap(b), min(reach, n))
-				}
-				if got := g.do("input_load_u64", off); n == 8 && (len(b) == 8) != (got != 0) {
-					t.Fatalf("input(%d, 8) = %q, input_load_u64 %x", off, b, got)
-				}
-			}
-		}
-		g.do("free", g.do("input_offset"))
-		if b := g.Input(0, size); len(b) != 0 {
-			t.Errorf("%q of an input that was freed", b)
 		}
 	})
 }

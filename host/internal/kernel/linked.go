@@ -127,19 +127,6 @@ func (k *Linked) Bytes(off uint64) ([]byte, bool) {
 	return b, b != nil
 }
 
-// Window implements Kernel.
-func (k *Linked) Window(off, n uint64) []byte {
-	if off < blocks {
-		return nil
-	}
-	return window(k.view(k.globals[gPos].Get()), off, n)
-}
-
-// Input implements Kernel.
-func (k *Linked) Input(off, n uint64) []byte {
-	return window(part(k.view(k.globals[gPos].Get()), k.globals[gInOff].Get(), k.globals[gInLen].Get()), off, n)
-}
-
 // Output implements Kernel.
 func (k *Linked) Output() (off, n uint64, view []byte) {
 	off, n = k.globals[gOutOff].Get(), k.globals[gOutLen].Get()

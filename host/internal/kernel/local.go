@@ -225,29 +225,6 @@ func (k *Local) Bytes(off uint64) ([]byte, bool) {
 	return k.data[off : off+n : off+n], true
 }
 
-// Window implements Kernel.
-func (k *Local) Window(off, n uint64) []byte {
-	if off < blocks {
-		return nil
-	}
-	return window(k.data, off, n)
-}
-
-// Input implements Kernel.
-func (k *Local) Input(off, n uint64) []byte {
-	return window(part(k.data, k.inOff, k.inLen), off, n)
-}
-
-// window is a view of n bytes at off, fewer where data ends.
-func window(data []byte, off, n uint64) []byte {
-	size := uint64(len(data))
-	if off >= size {
-		return nil
-	}
-	end := off + min(n, size-off)
-	return data[off:end:end]
-}
-
 // within reports whether n bytes at off are the guest's to read and write.
 func (k *Local) within(off, n uint64) bool {
 	return k.size > 0 && off-blocks <= k.pos()-blocks-n

@@ -92,11 +92,7 @@ func (w *rewriter) openLoop(b *body, in *instr) bool {
 		s = &w.leave
 	}
 	c.flush(b, b.r.pos)
-	m := w.openMover(b, in)
 	at := c.append(s)
-	if m != nil {
-		m.paid = append(m.paid, at)
-	}
 	if c.opening == opensWithLoop && c.first.head < 0 {
 		c.first.head = at
 	}
@@ -168,7 +164,6 @@ func (w *rewriter) finishFunction(b *body, first int) {
 	own.end = first
 	w.locals = c.declare(w.locals[:0], own)
 	entry := w.entry(b, c.regions[0].charge())
-	c.setMovers()
 	w.out.u32(uint32(len(w.locals) + len(entry) + len(c.code)))
 	w.out.bytes(w.locals)
 	w.out.bytes(entry)

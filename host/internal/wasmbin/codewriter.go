@@ -37,13 +37,6 @@ type codeWriter struct {
 	// the leaf at hand lie.
 	extra  []ValueType
 	places []uint32
-	// reserved are the first of extra, which are not for leaves.
-	reserved int
-	// moves tells that a loop has bytes moved; turns are those loops of the body that
-	// are understood, movers the code for them so far.
-	moves  bool
-	turns  map[int]*turns
-	movers []mover
 	// added is the number of blocks around the code at hand that the module does
 	// not have.
 	added int
@@ -82,29 +75,16 @@ func (w *rewriter) codes(r *reader) error {
 	return nil
 }
 
-// function rewrites one body: once more where loops in it are found to have bytes moved
-// that can be moved at once.
+// function rewrites one body.
 func (w *rewriter) function(b *body) error {
 	if err := w.o.Bounds.checkBody(b); err != nil {
 		return err
 	}
-	first, inlined := b.r.pos, w.inlined
-	if err := w.body(b, nil); err != nil {
+	first := b.r.pos
+	if err := w.body(b); err != nil {
 		return err
 	}
-	if w.code.moves && w.moved < movesPerModule && w.traceSteps > 0 {
-		if found := w.findTurns(b, first); len(found) > 0 {
-			w.moved += len(found)
-			w.inlined = inlined
-			b.r.pos = first
-			if err := w.body(b, found); err != nil {
-				return err
-			}
-		}
-	}
-	// What moves bytes does not count: there is little of it, and neither what is accepted
-	// nor what is paid is to depend on it.
-	if err := w.o.Bounds.checkCost(b, &w.code.shape, len(w.code.extra)-w.code.reserved, &w.cost); err != nil {
+	if err := w.o.Bounds.checkCost(b, &w.code.shape, len(w.code.extra), &w.cost); err != nil {
 		return err
 	}
 	w.code.flush(b, b.r.end)
@@ -113,13 +93,10 @@ func (w *rewriter) function(b *body) error {
 }
 
 // body writes the instructions of a body.
-func (w *rewriter) body(b *body, found map[int]*turns) error {
+func (w *rewriter) body(b *body) error {
 	c := &w.code
 	*c = codeWriter{code: c.code[:0], labels: c.labels, frames: c.frames[:0], regions: c.regions[:0], shape: shape{open: c.shape.open[:0]},
-		extra: c.extra[:0], places: c.places, copied: b.r.pos, opening: w.m.opening(b), first: site{-1, -1}, turns: found, movers: c.movers[:0]}
-	if len(found) > 0 {
-		c.extra, c.reserved = append(c.extra, I32, I64, I64, I64), moveLocals
-	}
+		extra: c.extra[:0], places: c.places, copied: b.r.pos, opening: w.m.opening(b), first: site{-1, -1}}
 	c.frames = append(c.frames, frame{lowest: noWindow})
 	c.regions = append(c.regions, newRegion(-1))
 	c.regions[0].weight = localsWeight(b.locals) + len(w.m.funcType(b.index).Results)/valuesPerWeight
@@ -166,7 +143,6 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 		c.relabelTable(b, in)
 		c.regions[len(c.regions)-1].dispatched()
 	case immFunc:
-		w.noteCall(in, l)
 		if l != nil {
 			w.writeOut(b, in, l)
 		} else {
@@ -184,18 +160,6 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 			Remedy: "build without threads"}
 	}
 	return nil
-}
-
-// noteCall notes a call that moves bytes in a loop, or that is not written out.
-func (w *rewriter) noteCall(in *instr, l *leaf) {
-	c := &w.code
-	if in.op != opCall {
-		return
-	}
-	c.moves = c.moves || len(c.regions) > 1 && w.moves(in.x)
-	if l == nil && w.leaves[in.x] != nil {
-		c.breakMovers(in.at)
-	}
 }
 
 // plain handles the instructions without immediates, of which few matter.
@@ -226,7 +190,6 @@ func (w *rewriter) pay(b *body, at, weight int) {
 			s, g.unchecked = &w.check, 0
 		}
 		g.open(c.append(s))
-		c.notePaid(at, g.patch)
 	}
 	g.weight += weight
 }

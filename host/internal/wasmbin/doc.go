@@ -54,10 +54,6 @@
 // written out where they are called, see inline.go: the caller pays for them, and a trap
 // in them names it.
 //
-// Loops that move bytes by imports, see [MeterOptions] Transfers, are given code that
-// does many of their turns at once, see moves.go: it pays what they would have paid, and
-// does no more of them than the counter suffices for.
-//
 // Charges are taken in advance, for the region that follows: a function's body
 // without its loops at its entry, a loop's body without inner loops at each
 // iteration. It is an upper bound: a branch past some instructions does not give

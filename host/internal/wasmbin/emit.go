@@ -10,9 +10,7 @@ func appendU32(b []byte, v uint32) []byte {
 	return append(b, byte(v))
 }
 
-func appendS32(b []byte, v int32) []byte { return appendS64(b, int64(v)) }
-
-func appendS64(b []byte, v int64) []byte {
+func appendS32(b []byte, v int32) []byte {
 	for {
 		c := byte(v & 0x7f)
 		v >>= 7
@@ -46,9 +44,9 @@ func sizeU32(v uint32) int {
 // it, so that one decoder serves reading and rewriting.
 type output struct {
 	buf []byte
-	// host is the number of imported functions before the rewrite, added how many are
-	// added to them: by so many the functions behind them move.
-	host, added uint32
+	// host is the number of imported functions before the rewrite: functions
+	// behind it move by one for the tick import.
+	host uint32
 }
 
 func (o *output) byte(c byte) {
@@ -78,7 +76,7 @@ func (o *output) function(i uint32) {
 
 func (o *output) moved(i uint32) uint32 {
 	if i >= o.host {
-		return i + o.added
+		return i + 1
 	}
 	return i
 }

@@ -19,7 +19,7 @@ func seeds(tb testing.TB) [][]byte {
 		out = append(out, fixture(tb, name))
 	}
 	for seed := range uint64(4) {
-		out = append(out, randomProgram(seed), leafProgram(seed), understoodProgram(tb, 9*seed))
+		out = append(out, randomProgram(seed), leafProgram(seed))
 	}
 	return append(out, []byte(header), code("\x0b"), []byte("(module)"), nil)
 }
@@ -111,13 +111,11 @@ func checkMeter(t *testing.T, rt wazero.Runtime, bin []byte) {
 	if (plain == nil) != (metered == nil) && !strings.Contains(fmt.Sprint(plain), "custom") {
 		t.Errorf("plain: %v\nmetered: %v", plain, metered)
 	}
-	for _, o := range []MeterOptions{inert(), moving()} {
-		short, err := Meter(bin, o)
-		if err != nil || (compiles(rt, short) == nil) != (metered == nil) {
-			t.Errorf("metered: %v; with inert imports, of which some move bytes (%t): %v, %v", metered, o.Transfers != nil, err, compiles(rt, short))
-		}
+	short, err := Meter(bin, inert())
+	if err != nil || (compiles(rt, short) == nil) != (metered == nil) {
+		t.Errorf("metered: %v; with inert imports: %v, %v", metered, err, compiles(rt, short))
 	}
-	p, err := Prepare(bin, moving())
+	p, err := Prepare(bin, inert())
 	switch {
 	case errors.Is(err, ErrReserved):
 	case err != nil:

@@ -163,10 +163,7 @@ func goGuest(tb testing.TB) []byte {
 	return b
 }
 
-var (
-	buildGoGuest  = sync.OnceValues(func() ([]byte, error) { return buildGo(fixtureDir + "/goguest") })
-	buildEchoOfGo = sync.OnceValues(func() ([]byte, error) { return buildGo("../../../testdata/engine/echo") })
-)
+var buildGoGuest = sync.OnceValues(func() ([]byte, error) { return buildGo(fixtureDir + "/goguest") })
 
 // buildGo builds the package in a folder with stock Go.
 func buildGo(folder string) ([]byte, error) {

@@ -12,7 +12,6 @@ const (
 	typeBulk             // i32 i32 i32 -> ()
 	typeGetVector        // () -> i64 i64
 	typeSetVector        // i64 i64 -> ()
-	typeMove             // i32 i64 i64 i64 i64 i64 -> i64
 )
 
 var helperTypes = [][]byte{
@@ -24,7 +23,6 @@ var helperTypes = [][]byte{
 	{0x60, 3, byte(I32), byte(I32), byte(I32), 0},
 	{0x60, 0, 2, byte(I64), byte(I64)},
 	{0x60, 2, byte(I64), byte(I64), 0},
-	{0x60, 6, byte(I32), byte(I64), byte(I64), byte(I64), byte(I64), byte(I64), 1, byte(I64)},
 }
 
 // typeIndex is the index of an added type.

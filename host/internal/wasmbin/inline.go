@@ -32,8 +32,7 @@ type leaf struct {
 	locals []ValueType
 	params int
 	unset  []uint32
-	weight int  // of a run
-	moves  bool // it calls a transfer
+	weight int // of a run
 	// inert and others are how many calls of inert imports and of functions of the module
 	// it has.
 	inert, others int
@@ -104,7 +103,6 @@ func (l *leaf) count(m *module, f uint32) {
 	} else {
 		l.others++
 	}
-	l.moves = l.moves || m.transferOf(f) != NoTransfer
 }
 
 // worthIt tells whether the function is written out, given its calls and its weight.
@@ -114,6 +112,12 @@ func (l *leaf) worthIt() bool {
 		return l.others == 0
 	}
 	return l.others <= 1 && l.weight <= inlineOther && !l.mayTrap
+}
+
+// mayTrap tells whether an operation on numbers traps on some of them: divisions, and
+// truncations of floats.
+func mayTrap(op byte) bool {
+	return op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82 || op >= 0xa8 && op <= 0xab || op >= 0xae && op <= 0xb1
 }
 
 // room is how many bytes of the module may be written out while calls of the function
@@ -166,7 +170,7 @@ func (w *rewriter) leafAt(b *body, in *instr) *leaf {
 		return nil
 	}
 	l, c := w.leaves[in.x], &w.code
-	if l == nil || w.inlined > l.room() || b.locals > MaxLocals-inlineAdded-moveLocals || c.shape.cost(b.locals) > outsideCost || !c.place(b, l) {
+	if l == nil || w.inlined > l.room() || b.locals > MaxLocals-inlineAdded || c.shape.cost(b.locals) > outsideCost || !c.place(b, l) {
 		return nil
 	}
 	return l
@@ -178,7 +182,7 @@ func (c *codeWriter) place(b *body, l *leaf) bool {
 	c.places = c.places[:0]
 	extra := c.extra
 	for _, t := range l.locals {
-		i := c.reserved
+		i := 0
 		for i < len(extra) && (extra[i] != t || slices.Contains(c.places, uint32(b.locals)+uint32(i))) {
 			i++
 		}
@@ -187,7 +191,7 @@ func (c *codeWriter) place(b *body, l *leaf) bool {
 		}
 		c.places = append(c.places, uint32(b.locals)+uint32(i))
 	}
-	if len(extra) > inlineAdded+c.reserved {
+	if len(extra) > inlineAdded {
 		return false
 	}
 	c.extra = extra

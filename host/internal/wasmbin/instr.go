@@ -35,10 +35,7 @@ const (
 	opI32Ne        = 0x47
 	opI32GtU       = 0x4b
 	opI32LeU       = 0x4d
-	opI64Ne        = 0x52
 	opI64LtS       = 0x53
-	opI64LtU       = 0x54
-	opI64GtU       = 0x56
 	opI64LeU       = 0x58
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b

@@ -8,16 +8,6 @@ const (
 	// module asks for fuel: () -> i64, the next slice.
 	TickModule = "anchor:meter"
 	TickName   = "tick"
-	// MoveName is the name of the import of that module through which a metered
-	// module has many iterations of a loop done at once:
-	// (kind i32, at i64, off i64, n i64, low i64, high i64) -> i64. It moves n
-	// bytes, a multiple of the width of the [Transfer] kind, between the caller's
-	// memory at the address at and the host's at off, and returns how many it
-	// moved: fewer, still a multiple, where the rest does not lie within both. It
-	// moves nothing where those n bytes of the caller's touch [low, high), in which
-	// the loop has its variables, and may always do so: then the loop runs as it is.
-	// Of the kind [Reach] it only returns how many of n bytes at off can be stored.
-	MoveName = "move"
 	// FuelExport is the default export name of the fuel counter, a mutable i64 global.
 	FuelExport = "anchor:fuel"
 	// DefaultSlice is a good slice for tick to return: small enough that a
@@ -53,10 +43,6 @@ type MeterOptions struct {
 	// Inert says which of those call nothing of the guest, whatever it is linked
 	// to. A short function that calls few others does without a check. nil: none.
 	Inert func(module, name string) bool
-	// Transfers says which imported functions move the bytes at an offset of a
-	// memory of the host's; loops of them are done at once by a call of MoveName.
-	// nil: none.
-	Transfers func(module, name string) Transfer
 }
 
 func (o MeterOptions) withDefaults() MeterOptions {

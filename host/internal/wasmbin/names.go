@@ -56,7 +56,7 @@ func (w *rewriter) names(s section) []byte {
 // nil when it is not well formed.
 func (w *rewriter) functionNames(r *reader) []byte {
 	n := r.count(2, "the function names")
-	out := output{host: w.out.host, added: w.out.added, buf: make([]byte, 0, r.end-r.pos+128)}
+	out := output{host: w.out.host, buf: make([]byte, 0, r.end-r.pos+128)}
 	out.u32(uint32(n + len(helperNames)))
 	last := int64(-1)
 	for ; n > 0; n-- {

@@ -36,7 +36,6 @@ type stubs struct {
 	blocks map[uint64]uint64
 	out    []byte
 	failed bool
-	moved  uint64
 }
 
 func newStubs() *stubs {
@@ -100,32 +99,6 @@ func (k *stubs) answer(name string, s []uint64) uint64 {
 	return 0
 }
 
-// move is the function of [MoveName].
-func (k *stubs) move(_ context.Context, mod api.Module, s []uint64) {
-	t, at, off, n, low, high := Transfer(s[0]), s[1], s[2], s[3], s[4], s[5]
-	if t.Input() {
-		off += 16
-	}
-	theirs := k.mem[min(off, uint64(len(k.mem))):]
-	theirs = theirs[:min(n, uint64(len(theirs)))]
-	s[0] = uint64(len(theirs))
-	if t == Reach {
-		return
-	}
-	size := uint64(mod.Memory().Size())
-	if s[0] = 0; at >= size || at < high && low < at+n {
-		return
-	}
-	s[0] = min(uint64(len(theirs)), size-at) / t.Width() * t.Width()
-	ours, _ := mod.Memory().Read(uint32(at), uint32(s[0]))
-	k.moved += s[0]
-	if t.Store() {
-		copy(theirs, ours)
-	} else {
-		copy(ours, theirs)
-	}
-}
-
 // instantiateStubs defines every function that a module imports.
 func instantiateStubs(t *testing.T, rt wazero.Runtime, info *Info, k *stubs) {
 	t.Helper()
@@ -163,34 +136,24 @@ func valueTypes(types []ValueType) []api.ValueType {
 // observe runs a module, each export once, and tells what could be seen from
 // outside. It ends when the fuel does, or after so many lines.
 func observe(t *testing.T, engine string, bin []byte, shown *revealed, info *Info, limit int64, lines int) []string {
-	seen, _, _ := observeFuel(t, engine, bin, shown, info, limit, lines)
-	return seen
-}
-
-// observeFuel is observe, and tells the fuel that is used at the end and how many bytes
-// were moved.
-func observeFuel(t *testing.T, engine string, bin []byte, shown *revealed, info *Info, limit int64, lines int) (seen []string, used int64, moved uint64) {
 	t.Helper()
 	ctx := context.Background()
 	rt := wazero.NewRuntimeWithConfig(ctx, engines[engine]().WithCoreFeatures(features))
 	defer rt.Close(ctx)
 	k, fuel := newStubs(), &tank{slice: DefaultSlice, limit: limit}
 	instantiateStubs(t, rt, info, k)
-	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
-	_, err := rt.NewHostModuleBuilder(TickModule).
-		NewFunctionBuilder().WithGoFunction(api.GoFunc(fuel.tick), nil, []api.ValueType{i64}).Export(TickName).
-		NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(k.move), []api.ValueType{i32, i64, i64, i64, i64, i64}, []api.ValueType{i64}).
-		Export(MoveName).Instantiate(ctx)
+	_, err := rt.NewHostModuleBuilder(TickModule).NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(fuel.tick), nil, []api.ValueType{api.ValueTypeI64}).Export(TickName).Instantiate(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mod, err := rt.InstantiateWithConfig(ctx, bin, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
 	if errors.Is(err, errSpent) {
-		return nil, 0, 0
+		return nil
 	}
-	seen = []string{startFunction.ReplaceAllString(firstLine(err), "")}
+	seen := []string{startFunction.ReplaceAllString(firstLine(err), "")}
 	if mod == nil {
-		return seen, 0, 0
+		return seen
 	}
 	for _, e := range info.Exports {
 		if e.Kind != KindFunc || e.Name == "_initialize" || len(seen) == lines {
@@ -204,10 +167,7 @@ func observeFuel(t *testing.T, engine string, bin []byte, shown *revealed, info 
 			e.Name, res, firstLine(err), k.out, k.failed, digestOf(mod, info), shown.values(t, mod)))
 		k.out, k.failed = nil, false
 	}
-	if g := mod.ExportedGlobal(FuelExport); g != nil {
-		used = fuel.granted - int64(g.Get())
-	}
-	return seen, used, k.moved
+	return seen
 }
 
 func digestOf(mod api.Module, info *Info) [sha256.Size]byte {
@@ -249,38 +209,7 @@ func compareObserved(t *testing.T, name, engine string, bin []byte, limit int64)
 // kernelOptions are those of a host that has Extism's functions.
 func kernelOptions() MeterOptions {
 	kernel := func(module, _ string) bool { return module == "extism:host/env" }
-	return MeterOptions{Light: kernel, Inert: kernel, Transfers: func(module, name string) Transfer {
-		if kernel(module, name) {
-			return transferNames[name]
-		}
-		return NoTransfer
-	}}
-}
-
-// TestEchoOfGoKeepsItsMeaning compares a guest of stock Go, metered, with the same whose
-// bytes are moved at once: all that can be seen, and the fuel.
-func TestEchoOfGoKeepsItsMeaning(t *testing.T) {
-	bin, err := buildEchoOfGo()
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := Inspect(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := reveal(t, bin)
-	for engine := range engines {
-		o := kernelOptions()
-		moving, used, moved := observeFuel(t, engine, mustMeter(t, shown.bin, o), shown, info, 3_000_000, -1)
-		o.Transfers = nil
-		still, want, _ := observeFuel(t, engine, mustMeter(t, shown.bin, o), shown, info, 3_000_000, -1)
-		if !slices.Equal(moving, still) || used != want {
-			t.Errorf("%s: %d fuel, without moves %d\n%.500s\n%.500s", engine, used, want, moving, still)
-		}
-		if moved < uint64(len(request)) || len(still) < 3 {
-			t.Errorf("%s: %d bytes are moved, %d calls were compared", engine, moved, len(still)-1)
-		}
-	}
+	return MeterOptions{Light: kernel, Inert: kernel}
 }
 
 // fixtureGlobs are where the repository has modules, without those that it builds.

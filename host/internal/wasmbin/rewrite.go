@@ -1,9 +1,6 @@
 package wasmbin
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // rewriter holds the state of one Meter or Prepare call.
 type rewriter struct {
@@ -17,18 +14,14 @@ type rewriter struct {
 	fuel   uint32 // global: the counter
 	denied uint32 // global: see DeniedExport
 	tick   uint32 // function, imported
-	move   uint32 // function, imported where the module moves bytes by imports
-	// storeU64 is an import of the module that is this transfer; valid if wordwise is set.
-	storeU64 uint32
-	wordwise bool
-	refill   uint32 // function: see helpers
-	bytes    uint32
-	elems    uint32
-	pages    uint32
-	slots    uint32
-	undo     uint32
-	fill     uint32
-	copy     uint32
+	refill uint32 // function: see helpers
+	bytes  uint32
+	elems  uint32
+	pages  uint32
+	slots  uint32
+	undo   uint32
+	fill   uint32
+	copy   uint32
 	// vectors are the mutable globals of type v128 that are opened to the host.
 	vectors []uint32
 	check   sequence // charges, and asks when the counter is negative
@@ -38,14 +31,11 @@ type rewriter struct {
 	spend   sequence // charges
 	code    codeWriter
 	leaves  map[uint32]*leaf // what is written out where it is called
-	moved   int              // loops that have their bytes moved at once, so far
-	// traceSteps is how many instructions may still be followed to find those.
-	traceSteps int
-	inlined    int    // bytes of that so far
-	locals     []byte // declarations of the body at hand
-	front      []byte // of the body at hand
-	cost       int    // estimate of the compile time of the bodies so far
-	named      bool   // a name section has been written
+	inlined int              // bytes of that so far
+	locals  []byte           // declarations of the body at hand
+	front   []byte           // of the body at hand
+	cost    int              // estimate of the compile time of the bodies so far
+	named   bool             // a name section has been written
 	// open is set when the module's state is opened to the host.
 	open *Prepared
 	// shell leaves out the code.
@@ -53,19 +43,12 @@ type rewriter struct {
 }
 
 func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
-	w := &rewriter{m: m, o: o, window: window, straight: straight, traceSteps: traceSteps}
+	w := &rewriter{m: m, o: o, window: window, straight: straight}
 	w.fuel = uint32(len(m.globals))
 	w.denied = w.fuel + 1
 	w.tick = uint32(m.imported[KindFunc])
-	w.move = w.tick + 1
-	w.out.host, w.out.added = w.tick, 1
-	if m.transfers != nil {
-		w.out.added = 2
-	}
-	if i := slices.Index(m.transfers, StoreU64); i >= 0 {
-		w.storeU64, w.wordwise = uint32(i), true
-	}
-	w.refill = uint32(len(m.funcs)) + w.out.added
+	w.out.host = w.tick
+	w.refill = uint32(len(m.funcs)) + 1
 	w.bytes, w.elems, w.pages, w.slots, w.undo = w.refill+1, w.refill+2, w.refill+3, w.refill+4, w.refill+5
 	w.fill, w.copy = w.refill+6, w.refill+7
 	w.sequences()
@@ -145,7 +128,8 @@ func (w *rewriter) content(id byte, r *reader) error {
 	case secType:
 		w.extend(r, helperTypes)
 	case secImport:
-		w.extend(r, w.hostImports())
+		im := appendName(appendName(nil, w.o.TickModule), w.o.TickName)
+		w.extend(r, [][]byte{appendU32(append(im, byte(KindFunc)), w.typeIndex(typeTick))})
 	case secFunction:
 		w.extend(r, w.helperDeclarations())
 	case secTable:
@@ -184,19 +168,6 @@ func (w *rewriter) extend(r *reader, elems [][]byte) {
 	for _, e := range elems {
 		w.out.bytes(e)
 	}
-}
-
-// hostImports are the functions of the host that the module is given.
-func (w *rewriter) hostImports() [][]byte {
-	of := func(name string, t uint32) []byte {
-		im := appendName(appendName(nil, w.o.TickModule), name)
-		return appendU32(append(im, byte(KindFunc)), w.typeIndex(t))
-	}
-	imports := [][]byte{of(w.o.TickName, typeTick)}
-	if w.m.transfers != nil {
-		imports = append(imports, of(MoveName, typeMove))
-	}
-	return imports
 }
 
 // length reads the length of a vector, zero for a new section.

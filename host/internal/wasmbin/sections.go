@@ -61,8 +61,6 @@ type module struct {
 	// light says which imported functions weigh little, inert which of them call
 	// nothing of the module.
 	light, inert []bool
-	// transfers are how they move bytes, nil if none does.
-	transfers []Transfer
 }
 
 // parse decodes everything but the code. The counts it finds are bounded by the

@@ -83,7 +83,6 @@ func (m *module) inertAt(f uint32) bool { return int(f) < len(m.inert) && m.iner
 
 // findLight notes which imported functions are light, and which of them are inert.
 func (m *module) findLight(o *MeterOptions) {
-	m.findTransfers(o)
 	if o.Light == nil {
 		return
 	}

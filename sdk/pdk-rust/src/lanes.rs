@@ -16,10 +16,11 @@ const IN_ADDR: usize = 1;
 const IN_CAP: usize = 2;
 const OUT_ADDR: usize = 3;
 const OUT_LEN: usize = 4;
+const DOCUMENT: usize = 6;
 
 /// What the host is lent. The words of the input begin at a multiple of 8.
 struct Lent {
-    mailbox: [u32; 6],
+    mailbox: [u32; 7],
     input: Vec<u64>,
     output: Vec<u8>,
     hooked: bool,
@@ -31,7 +32,7 @@ struct Shared(UnsafeCell<Lent>);
 unsafe impl Sync for Shared {}
 
 static LENT: Shared = Shared(UnsafeCell::new(Lent {
-    mailbox: [24, 0, 0, 0, 0, 0],
+    mailbox: [28, 0, 0, 0, 0, 0, 0],
     input: Vec::new(),
     output: Vec::new(),
     hooked: false,
@@ -100,20 +101,57 @@ fn run(f: Handler, r: &Request) -> Result<Changes> {
     Ok(c)
 }
 
-fn input() -> Result<Json> {
-    let text = String::from_utf8(kernel::input()).map_err(|_| "request: is not UTF-8")?;
-    Ok(Json::parse(&text).ok_or("request: is not JSON")?)
+/// Takes the document that the host wrote into the room lent, if it did.
+fn take() -> Option<&'static [u8]> {
+    let lent = lent();
+    // The host alone writes lengths here, which no compiler knows.
+    let size = unsafe { std::ptr::read_volatile(&lent.mailbox[DOCUMENT]) };
+    lent.mailbox[DOCUMENT] = 0;
+    if size == 0 || size > lent.mailbox[IN_CAP] {
+        return None;
+    }
+    let words: &'static [u64] = &lent.input;
+    // Any words are sound bytes.
+    Some(unsafe { std::slice::from_raw_parts(words.as_ptr() as *const u8, size as usize) })
+}
+
+/// Answers a document with a text, where it came from: the room lent, or the input of
+/// Extism. An empty text is no answer.
+fn exchange(f: impl FnOnce(&Json) -> Result<String>) -> i32 {
+    hook();
+    let taken = take();
+    lent().mailbox[OUT_LEN] = 0;
+    status((|| {
+        let read;
+        let bytes = match taken {
+            Some(bytes) => bytes,
+            None => {
+                read = kernel::input();
+                &read
+            }
+        };
+        let text = std::str::from_utf8(bytes).map_err(|_| "request: is not UTF-8")?;
+        let reply = f(&Json::parse(text).ok_or("request: is not JSON")?)?;
+        if taken.is_some() {
+            publish(reply.into_bytes());
+        } else if !reply.is_empty() {
+            kernel::output(reply.as_bytes());
+        }
+        Ok(())
+    })())
+}
+
+/// States the output in the mailbox, and keeps it for the host to read.
+fn publish(output: Vec<u8>) {
+    let lent = lent();
+    lent.output = output;
+    lent.mailbox[OUT_ADDR] = lent.output.as_ptr() as usize as u32;
+    lent.mailbox[OUT_LEN] = lent.output.len() as u32;
 }
 
 /// Serves a call of the JSON lane.
 pub fn json(f: Handler) -> i32 {
-    hook();
-    status((|| {
-        let doc = input()?;
-        let changes = run(f, &Request::of_document(&doc))?;
-        kernel::output(write::document(&changes).as_bytes());
-        Ok(())
-    })())
+    exchange(|doc| Ok(write::document(&run(f, &Request::of_document(doc))?)))
 }
 
 /// Serves a call of the batch lane.
@@ -140,14 +178,12 @@ fn answer(f: Handler, address: u32, length: u32) -> Result<()> {
 
 /// Serves a call of an operation that has the JSON lane alone.
 pub fn document(f: &mut dyn FnMut(&Json) -> Result<Json>) -> i32 {
-    hook();
-    status((|| {
-        let reply = f(&input()?)?;
+    exchange(|doc| {
+        let reply = f(doc)?;
+        let mut text = String::new();
         if reply != Json::Null {
-            let mut text = String::new();
             reply.write(&mut text);
-            kernel::output(text.as_bytes());
         }
-        Ok(())
-    })())
+        Ok(text)
+    })
 }

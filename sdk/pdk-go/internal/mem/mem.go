@@ -1,5 +1,6 @@
 // Package mem owns the memory a guest lends to the host: the mailbox, the
-// buffer the host writes a batch into, and the buffer it reads the answer from.
+// buffer the host writes a batch or a document into, and the buffer it reads the
+// answer from.
 // It is the only package of the SDK that turns addresses into numbers.
 //
 // Everything handed out lives in package variables, so the garbage collector
@@ -29,7 +30,7 @@ var state = struct {
 	box abi.Mailbox
 	in  []uint64
 	out []byte
-}{box: abi.Mailbox{Size: abi.MailboxSize}}
+}{box: abi.Mailbox{Size: abi.MailboxDocumentSize}}
 
 // Mailbox returns the address of the mailbox.
 func Mailbox() uint32 { return address(unsafe.Pointer(&state.box)) }
@@ -97,6 +98,17 @@ func Input(ptr, n uint32) ([]byte, error) {
 		return nil, ErrInput
 	}
 	return Buffer()[:n:n], nil
+}
+
+// Document takes the document that the host wrote into the buffer. It is nil if the
+// host wrote none, as one that does not know that it may.
+func Document() []byte {
+	n := state.box.Document
+	state.box.Document = 0
+	if n == 0 || n > state.box.InCap {
+		return nil
+	}
+	return Buffer()[:n:n]
 }
 
 // Buffer returns the whole reserved buffer. A test writes here what the host

@@ -5,7 +5,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/settings"
 )
@@ -90,28 +89,23 @@ func HandleRequest[S, Reply any](d *Document, f func(r *pdk.Request, s *S) (Repl
 }
 
 // JSON serves a call.
-func (d *Document) JSON() (status int32) {
-	mem.Collect()
-	defer report(d.op, &status)
-	return answer(d.op, d.json())
-}
+func (d *Document) JSON() int32 { return JSON(d.op, d.answer) }
 
-func (d *Document) json() error {
+func (d *Document) answer(in []byte) ([]byte, error) {
 	handler := d.handler
 	if handler == nil {
 		handler = d.fallback
 	}
 	if handler == nil {
-		return unhandled(d.op)
+		return nil, unhandled(d.op)
 	}
-	reply, err := handler(imports.Input())
+	reply, err := handler(in)
 	if err != nil || reply == nil {
-		return err
+		return nil, err
 	}
 	out, err := json.Marshal(reply)
 	if err != nil {
-		return pdk.Errorf("%s: encode reply: %w", d.op, err)
+		return nil, pdk.Errorf("%s: encode reply: %w", d.op, err)
 	}
-	imports.Output(out)
-	return nil
+	return out, nil
 }

@@ -3,7 +3,6 @@ package serve
 import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/settings"
 )
@@ -17,7 +16,6 @@ type Items struct {
 	changes pdk.Changes
 	input   abi.Batch
 	writer  abi.ChangesWriter
-	out     []byte
 }
 
 // NewItems returns the lanes of op, without a handler.
@@ -53,30 +51,22 @@ func HandleItems[S any](l *Items, f func(r *pdk.Request, s *S, c *pdk.Changes) e
 }
 
 // JSON serves a call of the JSON lane.
-func (l *Items) JSON() (status int32) {
-	mem.Collect()
-	defer report(l.op, &status)
-	return answer(l.op, l.json())
-}
+func (l *Items) JSON() int32 { return JSON(l.op, l.document) }
 
-func (l *Items) json() error {
-	req, err := abi.DecodeItemsRequest(imports.Input())
+func (l *Items) document(in []byte) ([]byte, error) {
+	req, err := abi.DecodeItemsRequest(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b, err := abi.BatchOf(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	set, err := l.run(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if l.out, err = abi.AppendChangesJSON(l.out[:0], set); err != nil {
-		return err
-	}
-	imports.Output(l.out)
-	return nil
+	return abi.AppendChangesJSON(mem.Output(), set)
 }
 
 // Batch serves a call of the batch lane: n bytes at ptr.

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/mem"
 )
 
 // Exports are the exports of one operation. Batch is nil where the operation
@@ -44,6 +45,32 @@ func Reset() (restore func()) {
 			f()
 		}
 	}
+}
+
+// JSON serves a call of the JSON lane: f answers a document with another, nil for none.
+func JSON(op abi.Operation, f func(in []byte) (out []byte, err error)) (status int32) {
+	mem.Collect()
+	defer report(op, &status)
+	return answer(op, exchange(f))
+}
+
+// exchange answers where the request came from: in the mailbox, or through Extism.
+func exchange(f func(in []byte) (out []byte, err error)) error {
+	in := mem.Document()
+	boxed := in != nil
+	if !boxed {
+		in = imports.Input()
+	}
+	mem.SetOutput(mem.Output())
+	out, err := f(in)
+	if err != nil || out == nil {
+		return err
+	}
+	mem.SetOutput(out) // in any case: the buffer serves the next call
+	if !boxed {
+		imports.Output(out)
+	}
+	return nil
 }
 
 // report turns a panic in a handler into an error. It must be deferred itself.

@@ -3,14 +3,14 @@
 package main
 
 import (
+	"github.com/anchor-host/anchor-host/abi"
 	_ "github.com/anchor-host/anchor-host/sdk/pdk-go"
-	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/internal/serve"
 )
 
 //go:wasmexport anchor_provide
 func provide() int32 {
-	imports.Output(imports.Input())
-	return 0
+	return serve.JSON(abi.OpProvide, func(in []byte) ([]byte, error) { return in, nil })
 }
 
 func main() {}

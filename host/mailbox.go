@@ -1,0 +1,104 @@
+package host
+
+import (
+	"encoding/binary"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// What the host and a guest hand each other in the guest's memory: the requests and
+// answers of the batch lane, and the documents of guests that take them there.
+
+// lend returns room for a request of n bytes in the guest's memory, as its address and
+// as a view. It may run the guest.
+func (in *instance) lend(n int) (uint32, []byte, error) {
+	if err := in.checkInput(n); err != nil {
+		return 0, nil, err
+	}
+	addr, err := in.reserve(n)
+	if err != nil {
+		return 0, nil, err
+	}
+	dst, err := view(in.mem, addr, uint32(n))
+	return addr, dst, err
+}
+
+// reserve returns the address of room for n bytes in the guest's memory, asking
+// the guest for more when it lends less.
+func (in *instance) reserve(n int) (uint32, error) {
+	box, err := readMailbox(in.mem, in.mailbox)
+	if err != nil {
+		return 0, err
+	}
+	if uint64(box.InCap) >= uint64(n) && box.InAddr != 0 {
+		return box.InAddr, nil
+	}
+	if err := in.run(abi.ReserveExport, uint64(uint32(n))); err != nil {
+		return 0, err
+	}
+	if err := in.guestError(abi.StatusDone); err != nil {
+		return 0, err
+	}
+	if box, err = readMailbox(in.mem, in.mailbox); err != nil {
+		return 0, err
+	}
+	if uint64(box.InCap) < uint64(n) || box.InAddr == 0 {
+		return 0, faultf(abi.ReasonInputTooLarge, "the guest lends room for %d bytes, needed are %d", box.InCap, n)
+	}
+	return box.InAddr, nil
+}
+
+// boxOutput is the output that the mailbox states, where it lies.
+func (in *instance) boxOutput() ([]byte, error) {
+	box, err := readMailbox(in.mem, in.mailbox)
+	if err != nil {
+		return nil, err
+	}
+	if limit := in.plugin.limits.Output; int64(box.OutLen) > limit {
+		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, limit)
+	}
+	return view(in.mem, box.OutAddr, box.OutLen)
+}
+
+// documentExports are the exports of the JSON lane.
+var documentExports = func() map[string]bool {
+	names := map[string]bool{}
+	for _, info := range abi.Operations {
+		names[info.Op.JSONExport()] = true
+	}
+	return names
+}()
+
+// documentField is the field of the guest's mailbox for the length of a document, as a
+// view, nil where the guest does not take the requests of an export there.
+func (in *instance) documentField(export string) []byte {
+	if !in.hasBox || !documentExports[export] || !in.plugin.spec.exports[abi.ReserveExport] {
+		return nil
+	}
+	return documentField(in.mem, in.mailbox)
+}
+
+// putDocument writes a document, which is not empty, into the mailbox.
+func (in *instance) putDocument(doc []byte) error {
+	_, dst, err := in.lend(len(doc))
+	if err != nil {
+		return err
+	}
+	copy(dst, doc)
+	field := documentField(in.mem, in.mailbox)
+	if field == nil {
+		return faultf(abi.ReasonInvalidOutput, "the mailbox lost its field document when room was reserved")
+	}
+	binary.LittleEndian.PutUint32(field, uint32(len(doc)))
+	return nil
+}
+
+// documentOutput is the output of a call that putDocument prepared: in the mailbox if
+// the guest took the document, otherwise that of Extism.
+func (in *instance) documentOutput() ([]byte, error) {
+	field := documentField(in.mem, in.mailbox)
+	if field == nil || binary.LittleEndian.Uint32(field) != 0 {
+		return in.output()
+	}
+	return in.boxOutput()
+}
