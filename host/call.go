@@ -32,6 +32,7 @@ func (in *instance) enterDocument(export string, input []byte) (abi.Status, []by
 	if !in.kernel.SetInput(input) {
 		return 0, nil, in.noInput(len(input))
 	}
+	in.state.sends(LaneJSON, len(input))
 	in.stack[0] = 0
 	if err := in.enter(export); err != nil && (!in.bare || !exitedWell(err)) {
 		return 0, nil, err
@@ -73,6 +74,7 @@ func (in *instance) output() ([]byte, error) {
 	case n > uint64(in.plugin.limits.Output):
 		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.plugin.limits.Output)
 	}
+	in.state.returned = int64(n)
 	return b, nil
 }
 
@@ -193,6 +195,7 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err := in.batch.Write(dst); err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
 	}
+	in.state.sends(LaneBatch, size)
 	if err := in.enter(op.BatchExport(), uint64(addr), uint64(size)); err != nil {
 		return nil, err
 	}
@@ -248,6 +251,7 @@ func (in *instance) readChanges(within abi.Bounds) (*abi.Changes, error) {
 	if err != nil {
 		return nil, err
 	}
+	in.state.returned = int64(len(b))
 	c := changeSets.Get().(*abi.Changes)
 	if err := c.DecodeWithin(b, within); err != nil {
 		return nil, undecoded(err)

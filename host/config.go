@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -91,6 +92,12 @@ type Config struct {
 	// done true and the time it took afterwards. It may be called from several
 	// goroutines. nil: not called.
 	OnCompile func(plugin string, done bool, took time.Duration)
+	// OnCall is called after each call of a plugin that was made or refused, on the
+	// goroutine of its caller and under its context: with operations of steps, exports,
+	// sessions, and calls that functions of the embedder make within others. It holds up
+	// its caller, so it must not block. The instance is back by then; a panic of OnCall is
+	// the caller's. nil: not called, and nothing is measured for it.
+	OnCall func(ctx context.Context, call CallInfo)
 }
 
 // CacheOff as Config.CacheDir switches the disk cache off.

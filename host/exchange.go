@@ -102,6 +102,7 @@ func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 		return 0, nil, err
 	}
 	copy(dst, batch)
+	in.state.sends(LaneBatch, len(batch))
 	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
 		return 0, nil, err
 	}
@@ -117,5 +118,6 @@ func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 		return status, nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, in.plugin.limits.Output)
 	}
 	b, err := view(in.mem, box.OutAddr, box.OutLen)
+	in.state.returned = int64(len(b))
 	return status, append([]byte(nil), b...), err
 }

@@ -26,6 +26,7 @@ type Host struct {
 	tokens    tokenizer
 	// turns shares the processors between plugins.
 	turns   *fairness.Queue
+	counts  counters
 	kv      kvStores
 	folders folders
 

@@ -121,6 +121,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		return false
 	}
 	p.image = im
+	p.imageHeld.Store(im.held())
 	if err := p.pool.first(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
@@ -164,6 +165,7 @@ func (p *Plugin) forget() {
 	p.host.memory.give(p.image.held())
 	p.image.free()
 	p.image = nil
+	p.imageHeld.Store(0)
 }
 
 // preserve keeps the image on disk under the name it had before init, if that took

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -94,6 +95,9 @@ type instance struct {
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
 	calls   int
+	// tally is what it counted, counted says that it is among the instances made.
+	tally   tally
+	counted bool
 	// watching follows the page faults of a call; quiet says that the last one had none.
 	watching linear.Watch
 	quiet    bool
@@ -203,6 +207,10 @@ func (in *instance) worn() bool {
 
 // close frees the instance. Only its owner calls it, once.
 func (in *instance) close() {
+	in.handIn()
+	if in.counted {
+		in.plugin.count(func(c *counters) *atomic.Int64 { return &c.closed })
+	}
 	if in.mod != nil {
 		if err := in.mod.Close(context.Background()); err != nil {
 			in.plugin.log.Warn("close instance", "error", err)

@@ -110,6 +110,13 @@ func (s *kvStores) forget(tenant string) {
 	}
 }
 
+// size is what all stores hold.
+func (s *kvStores) size() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
 // drop takes a store out. s.mu is held.
 func (s *kvStores) drop(key kvKey, st *kvStore) {
 	delete(s.stores, key)

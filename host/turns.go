@@ -44,8 +44,7 @@ func (c *callState) share() {
 // returns the fault of a call whose time is over.
 func (c *callState) yield() *fault {
 	if c.turn.Due(c.seen) && c.turn.Yields(c.seen, c.work()) {
-		c.inst.unwatch()
-		c.turn.Wait(max(0, c.deadline-clock()), c.done, nil)
+		c.awaitTurn()
 		return c.check()
 	}
 	return nil
@@ -76,7 +75,13 @@ func (c *callState) rejoin() {
 
 // await waits for a processor, at most until the call's time is over: then the call ends.
 func (c *callState) await() {
-	c.inst.unwatch()
-	c.turn.Wait(max(0, c.deadline-clock()), c.done, nil)
+	c.awaitTurn()
 	c.stop()
+}
+
+func (c *callState) awaitTurn() {
+	c.inst.unwatch()
+	began := clock()
+	c.turn.Wait(max(0, c.deadline-began), c.done, nil)
+	c.waited += clock() - began
 }
