@@ -75,6 +75,8 @@ type Plugin struct {
 	account *fairness.Account
 	rests   *fairness.Rest
 
+	// leftBehind is how many calls of the embedder's code went on after their time.
+	leftBehind atomic.Int32
 	// counts are what Stats tells, imageHeld what the image holds in bytes.
 	counts    *counters
 	imageHeld atomic.Int64
@@ -206,7 +208,7 @@ func (p *Plugin) open(ctx context.Context) error {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}
 	}
-	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody, p.files)
+	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody, p.files, h.cfg.HTTPTransport)
 	kind := h.engineKind(p.cfg.Engine)
 	if p.module, err = h.module(ctx, p.name, p.spec, kind, p.limits); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)

@@ -55,7 +55,7 @@ func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
 // outcome says what a failed call means for the rest of its plugin. in is nil if the call
 // did not begin.
 func outcome(in *instance, failed *PluginError) fairness.Outcome {
-	if errors.Is(failed, errNoRoom) { // others have it, and the plugin did nothing
+	if errors.Is(failed, errNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin did nothing
 		return fairness.Neutral
 	}
 	switch failed.Code {
