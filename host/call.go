@@ -55,6 +55,7 @@ func (in *instance) enterExtism(export string, input []byte) (abi.Status, []byte
 	if !in.kernel.SetInput(input) {
 		return 0, nil, in.noInput(len(input))
 	}
+	in.state.sends(LaneJSON, len(input))
 	status, err := in.enterExport(export)
 	if err != nil {
 		return 0, nil, err
@@ -106,6 +107,7 @@ func (in *instance) output() ([]byte, error) {
 	case n > uint64(in.plugin.limits.Output):
 		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.plugin.limits.Output)
 	}
+	in.state.returned = int64(n)
 	return b, nil
 }
 
@@ -219,6 +221,7 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err := in.batch.Write(dst); err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
 	}
+	in.state.sends(LaneBatch, size)
 	if err := in.enter(op.BatchExport(), uint64(addr), uint64(size)); err != nil {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
 package host
 
 import (
+	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -71,8 +74,24 @@ type Config struct {
 	// KVMemory bounds what the key-value stores of all plugins and tenants hold
 	// together, in bytes, each store counted as 512 bytes and its names more. A
 	// value beyond it is refused like one beyond the quota, with a line in the
-	// guest's log. 0: DefaultKVMemory. See [Host.ForgetTenant].
+	// guest's log. 0: DefaultKVMemory. See [Host.ForgetTenant]. It is not held against what
+	// a KVStore keeps.
 	KVMemory int64
+	// KVStore keeps what plugins store in place of the memory of the host, so that it
+	// lasts. nil: it is kept in memory, as long as the host lives.
+	KVStore KVStore
+	// HTTPTransport sends the requests of plugins in place of the host's own transport, for
+	// a proxy, certificates of one's own, or an audit. Grants are held against every request
+	// and redirect before it, with hosts, ports, methods and headers, and so are bodies and
+	// an address that is stated as such. To which addresses a name leads is its matter:
+	// HTTPGrant.Private and what the host says of the addresses of clouds are not held
+	// against them, and its connections do not count among the files of a plugin.
+	//
+	// Its RoundTrip, and the reading of bodies, run on goroutines of the host, within the
+	// time of the guest's call, at whose end their context ends. One that goes on
+	// nevertheless is left behind. An error, or a panic, is a failure of the network. It
+	// must not call plugins. nil: the host's own, which uses no proxy.
+	HTTPTransport http.RoundTripper
 	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
 	// whose configuration states none.
 	Engine string
@@ -89,6 +108,12 @@ type Config struct {
 	// done true and the time it took afterwards. It may be called from several
 	// goroutines. nil: not called.
 	OnCompile func(plugin string, done bool, took time.Duration)
+	// OnCall is called after each call of a plugin that was made or refused, on the
+	// goroutine of its caller and under its context: with operations of steps, exports,
+	// sessions, and calls that functions of the embedder make within others. It holds up
+	// its caller, so it must not block. The instance is back by then; a panic of OnCall is
+	// the caller's. nil: not called, and nothing is measured for it.
+	OnCall func(ctx context.Context, call CallInfo)
 }
 
 // CacheOff as Config.CacheDir switches the disk cache off.
@@ -198,10 +223,21 @@ type HTTPGrant struct {
 	Private bool
 }
 
-// FileGrant mounts a directory of the host.
+// FileGrant mounts a directory of the host, or a file system of the embedder.
 type FileGrant struct {
 	// Host is the directory outside.
 	Host string
+	// FS is mounted in place of a directory, read-only. It must be safe for concurrent use,
+	// as the guests of several calls read it at the same time, and so are files and
+	// directories, but each of them by one at a time. A directory that it opens is an
+	// fs.ReadDirFile; a file is an io.Seeker and an io.ReaderAt where guests are to move in
+	// it. What is neither a directory nor a regular file is refused.
+	//
+	// It is called on goroutines of the host, within the time of the guest's call. A method
+	// that goes on nevertheless is left behind, and its file is closed when it returns. A
+	// panic is an error of the file, EIO. It must not call plugins. A plugin with one has
+	// no image on disk; see Config.ImageCache. nil: Host is mounted.
+	FS fs.FS
 	// Guest is the absolute path inside, such as "/docs".
 	Guest string
 	// Mode is ModeRO (also when empty) or ModeRW.

@@ -68,7 +68,7 @@
 // memory, globals, the size of the memory, Extism variables and the last HTTP
 // response are what they were after init. What must outlive a call belongs into
 // the key-value store, of which each plugin has one for each tenant ([WithTenant])
-// as long as the host lives. The image also freezes what init drew from chance: hash
+// as long as the host lives, or as long as Config.KVStore keeps it. The image also freezes what init drew from chance: hash
 // seeds, map order and the sequence of math/rand are the same in every call.
 // Clocks and the random numbers of WASI are live, unless the plugin is
 // deterministic; then they too are the same in every call.
@@ -103,6 +103,16 @@
 // answer that breaks the contract, is rested: its calls fail at once with the reason rested,
 // until one that is made as a trial ends well. See Limits.RestAfter and [Plugin.Stats].
 //
+// # What the embedder gives
+//
+// An embedder can give a store of its own for keys and values (Config.KVStore), a transport
+// for HTTP (Config.HTTPTransport) and file systems to be read (FileGrant.FS). Grants and
+// quotas are held by the host as without. Such code runs within the time of the guest's call
+// and without a processor's turn. It may hang or panic: the call ends, and the instance
+// serves on. At most 64 calls of it are left behind for each plugin.
+//
+// What goes on is seen by [Host.Stats], [Plugin.Stats] and Config.OnCall.
+//
 // # Ownership
 //
 // A [Host] and a [Plugin] are safe for concurrent use, and so is everything
@@ -122,10 +132,11 @@ package host
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, functions, nested
-//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
+//	what guests import     extism, kernel, link, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
+//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	between calls          pool, spare
+//	for the embedder       stats, hooks
 //
 // What needs nothing of a host is in packages of its own, in the folder internal: settings
 // checks settings, egress holds HTTP requests to their grants, and codestore owns the folder

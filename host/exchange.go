@@ -103,6 +103,7 @@ func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 		return 0, nil, err
 	}
 	copy(dst, batch)
+	in.state.sends(LaneBatch, len(batch))
 	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
 		return 0, nil, err
 	}

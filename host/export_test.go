@@ -95,7 +95,7 @@ func WithManifest(t *testing.T, wasm []byte, manifest string) []byte {
 }
 
 // Made is how many instances a plugin has made so far.
-func Made(p *Plugin) int64 { return p.made.Load() }
+func Made(p *Plugin) int64 { return p.counts.made.Load() }
 
 // CallEach calls a function once in each of several instances of a plugin that resets
 // them, all of them lent at a time, and returns the outputs.

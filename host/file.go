@@ -102,13 +102,19 @@ func (f *mountedFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.
 	if !f.dir {
 		return nil, experimentalsys.EBADF
 	}
+	out, err := listEntries(f.file, n)
+	return out, errno(err)
+}
+
+// listEntries is Readdir of a directory.
+func listEntries(dir fs.ReadDirFile, n int) ([]experimentalsys.Dirent, error) {
 	var out []experimentalsys.Dirent
 	for {
 		want := n
 		if n > 0 {
 			want = n - len(out)
 		}
-		entries, err := f.file.ReadDir(want)
+		entries, err := dir.ReadDir(want)
 		for _, e := range entries {
 			if t := e.Type(); t == 0 || t == fs.ModeDir || t == fs.ModeSymlink {
 				out = append(out, experimentalsys.Dirent{Name: e.Name(), Type: t})
@@ -116,9 +122,9 @@ func (f *mountedFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.
 		}
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
-			return nil, errno(err)
+			return nil, err
 		case n <= 0 || len(out) == n || len(entries) == 0:
-			return out, 0
+			return out, nil
 		}
 	}
 }

@@ -46,6 +46,10 @@ func (p *Plugin) openMounts(ctx context.Context) error {
 func (p *Plugin) openMount(ctx context.Context, g FileGrant, key string) (mount, error) {
 	m := mount{guest: cleanGuest(g.Guest), key: key, writable: g.Mode == ModeRW, open: p.files,
 		quota: pick(g.Quota, DefaultFolderQuota), most: int64(pick(g.MaxFiles, DefaultFolderFiles))}
+	if g.FS != nil {
+		m.given = g.FS
+		return m, p.checkGiven(ctx, g.FS, key)
+	}
 	var err error
 	if m.path, err = filepath.Abs(g.Host); err != nil {
 		return m, as(ErrFolder, fmt.Errorf("%s.host: %w", key, err))
@@ -64,6 +68,22 @@ func (p *Plugin) openMount(ctx context.Context, g FileGrant, key string) (mount,
 		return m, as(ErrFolder, folderError(key, g.Host, cause(err)))
 	}
 	return m, nil
+}
+
+// checkGiven reports what is wrong with a file system of the embedder.
+func (p *Plugin) checkGiven(ctx context.Context, files fs.FS, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, p.limits.InitTimeout)
+	_, err := besideFor(ctx, cancel, p, givenName, func(context.Context) (bool, error) {
+		info, err := fs.Stat(files, ".")
+		if err == nil && !info.IsDir() {
+			err = errors.New("its root is not a directory")
+		}
+		return true, err
+	}, nil)
+	if err != nil {
+		return as(ErrFolder, fmt.Errorf("%s.fs: open the root: %w", key, err))
+	}
+	return nil
 }
 
 // openFolder opens a directory as a root. The dot at the end makes the system refuse
@@ -102,6 +122,9 @@ func folderError(key, name string, err error) error {
 func (p *Plugin) checkFolders() error {
 	for i := range p.mounts {
 		m := &p.mounts[i]
+		if m.given != nil {
+			continue
+		}
 		info, err := os.Stat(m.path)
 		if err == nil && os.SameFile(info, m.info) {
 			continue
@@ -123,6 +146,9 @@ func (p *Plugin) closeMounts() {
 }
 
 func (p *Plugin) closeMount(m mount) {
+	if m.given != nil {
+		return
+	}
 	p.files.whole.give(1)
 	if m.folder != nil {
 		p.host.folders.leave(m.folder)
@@ -136,6 +162,10 @@ func (p *Plugin) closeMount(m mount) {
 func fsConfig(mounts []mount, in *instance) wazero.FSConfig {
 	cfg := wazero.NewFSConfig()
 	for _, m := range mounts {
+		if m.given != nil {
+			cfg = cfg.(sysfs.FSConfig).WithSysFSMount(&givenMount{files: m.given, in: in, open: m.open}, m.guest)
+			continue
+		}
 		m.in = in
 		cfg = cfg.(sysfs.FSConfig).WithSysFSMount(&m, m.guest)
 	}
@@ -166,6 +196,8 @@ type mount struct {
 	experimentalsys.UnimplementedFS
 	root  *os.Root
 	guest string
+	// given is a file system of the embedder in place of a directory; see givenMount.
+	given fs.FS
 	// key is where the grant stands, path and info the folder it named when the plugin
 	// was loaded.
 	key, path string

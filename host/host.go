@@ -25,6 +25,8 @@ type Host struct {
 	tokens    tokenizer
 	// turns shares the processors between plugins.
 	turns   *fairness.Queue
+	counts  counters
+	owners  owners
 	kv      kvStores
 	folders folders
 
@@ -77,7 +79,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	h.life, h.end = context.WithCancel(context.Background())
 	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
 	h.reclaimer = &reclaimer{plugins: map[*Plugin]struct{}{}}
-	h.kv.stores, h.kv.limit = map[kvKey]*kvStore{}, cfg.KVMemory
+	h.kv.stores, h.kv.limit = map[KVOwner]*kvStore{}, cfg.KVMemory
 	h.tokens.given = cfg.Tokenizer
 	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
 	if h.root, err = openRoot(cfg.CacheDir, cfg.Logger); err != nil {

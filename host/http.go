@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -77,19 +76,16 @@ type httpClient struct {
 	client *http.Client
 }
 
-// newHTTPClient returns a client that holds every hop to the rule, and every
-// address it connects to, and counts its connections among files.
-func newHTTPClient(rule *httpRule, limit int64, files *fileBudget) *httpClient {
+// newHTTPClient returns a client that holds every hop to the rule. Without a transport of
+// the embedder it holds every address to it that it connects to, too, and counts its
+// connections among files.
+func newHTTPClient(rule *httpRule, limit int64, files *fileBudget, given http.RoundTripper) *httpClient {
 	h := &httpClient{rule: rule, limit: limit}
 	if rule == nil {
 		return h
 	}
-	dialer := &net.Dialer{Control: rule.checkAddress, KeepAlive: 30 * time.Second}
 	h.client = &http.Client{
-		Transport: &http.Transport{
-			DialContext: countedDial(files, dialer.DialContext), ForceAttemptHTTP2: true,
-			MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 1 << 20,
-		},
+		Transport: newTransport(rule, files, given),
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) >= maxRedirects {
 				return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -101,6 +97,18 @@ func newHTTPClient(rule *httpRule, limit int64, files *fileBudget) *httpClient {
 		},
 	}
 	return h
+}
+
+// newTransport returns the embedder's transport, or one of the host's own.
+func newTransport(rule *httpRule, files *fileBudget, given http.RoundTripper) http.RoundTripper {
+	if given != nil {
+		return givenTransport{given, rule}
+	}
+	dialer := &net.Dialer{Control: rule.checkAddress, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		DialContext: countedDial(files, dialer.DialContext), ForceAttemptHTTP2: true,
+		MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxHTTPHeader,
+	}
 }
 
 // countedConn is a connection that gives its descriptor back when it is closed.
@@ -160,19 +168,17 @@ func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	if err != nil {
 		return httpAnswer{}, err
 	}
-	resp, err := h.client.Do(req)
-	if err != nil {
-		return httpAnswer{}, networkError(c, req, err)
+	got, err := h.fetch(c, req)
+	if got.Response != nil {
+		req = got.Request // the last hop's
 	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, max(h.limit, h.limit+1))) // which may wrap around
 	switch {
 	case err != nil:
-		return httpAnswer{}, networkError(c, resp.Request, err)
-	case int64(len(content)) > h.limit:
+		return httpAnswer{}, networkError(c, req, err)
+	case int64(len(got.content)) > h.limit:
 		return httpAnswer{}, tooMuchHTTP("http response of more than %d bytes", h.limit)
 	}
-	return httpAnswer{lastHTTP{resp.StatusCode, headerDocument(resp.Header)}, content}, nil
+	return httpAnswer{lastHTTP{got.StatusCode, headerDocument(got.Header)}, got.content}, nil
 }
 
 // tooMuchHTTP is the fault of a body above the limit.

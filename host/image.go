@@ -66,6 +66,7 @@ func (p *Plugin) capture(in *instance) error {
 	}
 	in.share(im)
 	p.image, p.outside = im, in.outside
+	p.imageHeld.Store(im.held())
 	return nil
 }
 
@@ -175,23 +176,31 @@ func (in *instance) reset() bool {
 	began := time.Now()
 	p := in.plugin
 	im := p.image
-	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() {
+	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() || !in.putBack(im) {
+		in.countLost()
 		return false
-	}
-	if !in.restore(&im.partImage, p.engine.shrinks) {
-		return false
-	}
-	for i, m := range in.members {
-		if !m.restore(im.members[i], p.engine.shrinks) {
-			return false
-		}
 	}
 	in.become(im)
 	took := time.Since(began)
+	in.tally.resets++
 	if took > quickReset {
 		p.account.Charge(took)
+		in.handIn()
 	}
 	in.resetTook = expect(in.resetTook, took)
+	return true
+}
+
+// putBack puts the memories and globals back to an image.
+func (in *instance) putBack(im *image) bool {
+	if !in.restore(&im.partImage, in.plugin.engine.shrinks) {
+		return false
+	}
+	for i, m := range in.members {
+		if !m.restore(im.members[i], in.plugin.engine.shrinks) {
+			return false
+		}
+	}
 	return true
 }
 

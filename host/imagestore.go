@@ -78,6 +78,9 @@ func fingerprint(mounts []mount) (sum string, ok bool) {
 	seen := 0
 	var newest time.Time
 	for _, m := range mounts {
+		if m.given != nil { // whose changes do not show
+			return "", false
+		}
 		_ = enc.Encode([]any{m.guest, m.writable})
 		err := fs.WalkDir(m.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 			if seen++; err != nil || seen > maxFingerprint {
@@ -122,6 +125,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		return false
 	}
 	p.image = im
+	p.imageHeld.Store(im.held())
 	if err := p.pool.first(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
@@ -165,6 +169,7 @@ func (p *Plugin) forget() {
 	p.host.memory.give(p.image.held())
 	p.image.free()
 	p.image = nil
+	p.imageHeld.Store(0)
 }
 
 // preserve keeps the image on disk under the name it had before init, if that took

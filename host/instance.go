@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -123,6 +124,10 @@ type callData struct {
 // image.go).
 type pastCalls struct {
 	calls int
+	// tally is what the instance counted since it last handed it in (stats.go). counted
+	// says that it is among the instances made.
+	tally   tally
+	counted bool
 	// tenant is whom the calls served, "" if there were none. It is set where the state
 	// of calls is kept.
 	tenant string
@@ -229,6 +234,10 @@ func (in *instance) worn() bool {
 
 // close frees the instance. Only its owner calls it, once.
 func (in *instance) close() {
+	in.handIn()
+	if in.counted {
+		in.plugin.count(func(c *counters) *atomic.Int64 { return &c.closed })
+	}
 	if in.mod != nil {
 		if err := in.mod.Close(context.Background()); err != nil {
 			in.plugin.log.Warn("close instance", "error", err)

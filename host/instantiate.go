@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -118,7 +119,9 @@ func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, pr
 	if from != nil { // else the guest's own work is most of it, and on the account
 		p.account.Charge(took)
 	}
-	p.log.Debug("instance made", "number", p.made.Add(1), "from_image", from != nil, "took", took)
+	in.counted = true
+	p.count(func(c *counters) *atomic.Int64 { return &c.made })
+	p.log.Debug("instance made", "number", p.counts.made.Load(), "from_image", from != nil, "took", took)
 	return in, nil
 }
 

@@ -7,18 +7,15 @@ import (
 	"sync"
 )
 
-// kvStores are the key-value stores of a host. They lie outside of instances and
+// kvStores are the key-value stores of a host, where the embedder gives none. They lie outside of instances and
 // plugins, and outlive both. Safe for concurrent use.
 type kvStores struct {
 	mu sync.Mutex
 	// stores are those that hold something.
-	stores map[kvKey]*kvStore
+	stores map[KVOwner]*kvStore
 	// used is what they hold together, of limit.
 	used, limit int64
 }
-
-// kvKey names a store. Both names come from the embedder, none from a guest.
-type kvKey struct{ plugin, tenant string }
 
 // kvStore is what one plugin stored for one tenant.
 type kvStore struct {
@@ -33,7 +30,7 @@ var (
 )
 
 // get returns a value that nobody changes.
-func (s *kvStores) get(key kvKey, name string) ([]byte, bool) {
+func (s *kvStores) get(key KVOwner, name string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, there := s.stores[key]
@@ -46,7 +43,7 @@ func (s *kvStores) get(key kvKey, name string) ([]byte, bool) {
 
 // set stores a copy of value, or deletes the name when value is empty. A value
 // that has no room leaves everything as it was.
-func (s *kvStores) set(key kvKey, quota int64, name string, value []byte) error {
+func (s *kvStores) set(key KVOwner, quota int64, name string, value []byte) error {
 	if len(value) == 0 {
 		s.remove(key, name)
 		return nil
@@ -76,13 +73,13 @@ func (s *kvStores) set(key kvKey, quota int64, name string, value []byte) error 
 	s.used += more + own
 	if !there {
 		// The name of a tenant may be a part of a longer text, which is not kept.
-		s.stores[kvKey{key.plugin, strings.Clone(key.tenant)}] = st
+		s.stores[KVOwner{Plugin: key.Plugin, Tenant: strings.Clone(key.Tenant)}] = st
 	}
 	return nil
 }
 
 // remove deletes a name, and the store when nothing is left in it.
-func (s *kvStores) remove(key kvKey, name string) {
+func (s *kvStores) remove(key KVOwner, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, there := s.stores[key]
@@ -104,14 +101,21 @@ func (s *kvStores) forget(tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, st := range s.stores {
-		if key.tenant == tenant {
+		if key.Tenant == tenant {
 			s.drop(key, st)
 		}
 	}
 }
 
+// size is what all stores hold.
+func (s *kvStores) size() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
 // drop takes a store out. s.mu is held.
-func (s *kvStores) drop(key kvKey, st *kvStore) {
+func (s *kvStores) drop(key KVOwner, st *kvStore) {
 	delete(s.stores, key)
 	s.used -= st.used + storeSize(key)
 }
@@ -129,4 +133,4 @@ func entrySize(name string, value []byte) int64 {
 	return int64(len(name)+len(value)) + entryOverhead
 }
 
-func storeSize(key kvKey) int64 { return int64(len(key.plugin)+len(key.tenant)) + storeOverhead }
+func storeSize(key KVOwner) int64 { return int64(len(key.Plugin)+len(key.Tenant)) + storeOverhead }

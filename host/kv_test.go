@@ -7,11 +7,11 @@ import (
 )
 
 func newStores(limit int64) *kvStores {
-	return &kvStores{stores: map[kvKey]*kvStore{}, limit: limit}
+	return &kvStores{stores: map[KVOwner]*kvStore{}, limit: limit}
 }
 
 func TestKVQuota(t *testing.T) {
-	s, key := newStores(DefaultKVMemory), kvKey{"p", "t"}
+	s, key := newStores(DefaultKVMemory), KVOwner{"p", "t"}
 	fits := func(name string, n int, quota int64) bool {
 		err := s.set(key, quota, name, make([]byte, n))
 		if err != nil && !errors.Is(err, errKVQuota) {
@@ -39,7 +39,7 @@ func TestKVQuota(t *testing.T) {
 // No two pairs of names are the same store, however they are spelled.
 func TestKVKeysAreApart(t *testing.T) {
 	s := newStores(DefaultKVMemory)
-	keys := []kvKey{{"p", "a"}, {"p", "b"}, {"q", "a"}, {"p/a", "b"}, {"p", "a/b"}, {"pa", "b"}, {"p", "ab"}, {"p", "a\x00b"}, {"", "pa"}, {"pa", ""}, {"p", "A"}}
+	keys := []KVOwner{{"p", "a"}, {"p", "b"}, {"q", "a"}, {"p/a", "b"}, {"p", "a/b"}, {"pa", "b"}, {"p", "ab"}, {"p", "a\x00b"}, {"", "pa"}, {"pa", ""}, {"p", "A"}}
 	for i, key := range keys {
 		if err := s.set(key, DefaultKVQuota, "k", []byte{byte(i)}); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestKVKeysAreApart(t *testing.T) {
 // All stores together have a bound, for which those that are empty do not count.
 func TestKVMemory(t *testing.T) {
 	s := newStores(10_000)
-	tenant := func(n int) kvKey { return kvKey{"p", fmt.Sprintf("tenant %02d", n)} }
+	tenant := func(n int) KVOwner { return KVOwner{"p", fmt.Sprintf("tenant %02d", n)} }
 	put := func(n, size int) error { return s.set(tenant(n), DefaultKVQuota, "k", make([]byte, size)) }
 	full := 0
 	for full < 100 && put(full, 1) == nil {
@@ -70,7 +70,7 @@ func TestKVMemory(t *testing.T) {
 			t.Errorf("error %v, %d stores, %d bytes in use, before %d", err, len(s.stores), s.used, before)
 		}
 	}
-	s.forget(tenant(0).tenant)
+	s.forget(tenant(0).Tenant)
 	if _, ok := s.get(tenant(0), "k"); ok {
 		t.Error("a tenant that is forgotten has its value")
 	}
@@ -78,7 +78,7 @@ func TestKVMemory(t *testing.T) {
 		t.Errorf("in the place of the one that is forgotten: %v, %d bytes in use, before %d", err, s.used, before)
 	}
 	for n := range full + 1 {
-		s.forget(tenant(n).tenant)
+		s.forget(tenant(n).Tenant)
 	}
 	if len(s.stores) != 0 || s.used != 0 {
 		t.Errorf("%d stores, %d bytes are left", len(s.stores), s.used)

@@ -16,31 +16,46 @@ import (
 // whose call failed is closed; so is one that is worn out. Otherwise it is reset
 // or replaced before the next call.
 func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*instance) error) error {
+	o := p.observe()
+	if failed := p.lend(ctx, op, timeout, f, o); failed != nil {
+		err := p.inStep(failed, step)
+		p.ended(ctx, o, op, step, err)
+		return err
+	}
+	p.ended(ctx, o, op, step, nil)
+	return nil
+}
+
+// lend is with for a call that is observed.
+func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Duration, f func(*instance) error, o *observed) (failed *PluginError) {
 	probe, err := p.admit()
 	if err != nil {
-		return p.inStep(p.failure(op, nil, err), step)
+		return p.failure(op, nil, err)
 	}
 	ended := fairness.Neutral
-	var failed *PluginError
 	defer func() { p.judge(probe, ended, failed) }()
 	in, err := p.borrow(ctx)
+	o.borrowed()
 	if err == nil {
 		if err = in.queue(ctx); err != nil {
 			p.pool.put(in)
 		}
+		o.queued()
 	}
 	if err != nil {
 		failed = p.failure(op, nil, err)
 		ended = outcome(nil, failed)
-		return p.inStep(failed, step)
+		return failed
 	}
 	in.spoiled = true // until the call is seen to end well
 	good := false
-	defer func() { p.takeBack(in, good) }()
-	if err = in.serve(ctx, timeout, f); err != nil {
+	defer func() { p.takeBack(in, good, o) }()
+	err = in.serve(ctx, timeout, f)
+	o.ran(in)
+	if err != nil {
 		failed = p.failure(op, in, err)
 		ended = outcome(in, failed)
-		return p.inStep(failed, step)
+		return failed
 	}
 	good, ended = true, fairness.Good
 	return nil
@@ -56,23 +71,27 @@ func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*in
 	account(ctx, used)
 	in.calls++
 	in.spoiled = !in.resettable(err)
+	in.countCall(used, err)
 	return err
 }
 
 // takeBack takes an instance back after a call. After a failed call it lets other
 // goroutines run first: whoever waits for the instance runs next on this processor, and
 // calls that fail at once would keep the processor among themselves.
-func (p *Plugin) takeBack(in *instance, good bool) {
+func (p *Plugin) takeBack(in *instance, good bool, o *observed) {
 	in.state.end()
 	if !good {
 		runtime.Gosched()
 	}
+	o.handsBack()
+	defer o.returned()
 	switch {
 	case p.state != StateKeep:
 		p.pool.giveBack(in)
 	case good && !in.worn():
 		p.pool.put(in)
 	default:
+		in.countLost()
 		p.pool.discard(in)
 	}
 }

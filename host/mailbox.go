@@ -57,6 +57,7 @@ func (in *instance) boxOutput() ([]byte, error) {
 	if limit := in.plugin.limits.Output; int64(box.OutLen) > limit {
 		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, limit)
 	}
+	in.state.returned = int64(box.OutLen)
 	return view(in.mem, box.OutAddr, box.OutLen)
 }
 
@@ -90,6 +91,7 @@ func (in *instance) putDocument(doc []byte) error {
 		return faultf(abi.ReasonInvalidOutput, "the mailbox lost its field document when room was reserved")
 	}
 	binary.LittleEndian.PutUint32(field, uint32(len(doc)))
+	in.state.sends(LaneJSON, len(doc))
 	return nil
 }
 

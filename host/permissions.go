@@ -184,7 +184,9 @@ func (f FileGrant) check() error {
 	switch {
 	case f.Mode != "" && f.Mode != ModeRO && f.Mode != ModeRW:
 		return fmt.Errorf("mode %q: %w (want ro or rw)", f.Mode, ErrConfig)
-	case f.Host == "" || !path.IsAbs(f.Guest):
+	case f.FS != nil && (f.Host != "" || f.Mode == ModeRW || f.Quota != 0 || f.MaxFiles != 0):
+		return fmt.Errorf("guest %q: a file system: %w (it takes the place of host, and is read-only)", f.Guest, ErrConfig)
+	case f.FS == nil && f.Host == "" || !path.IsAbs(f.Guest):
 		return fmt.Errorf("host %q, guest %q: %w (want a directory and an absolute path inside the guest)", f.Host, f.Guest, ErrConfig)
 	case f.Quota < 0 || f.MaxFiles < 0:
 		return fmt.Errorf("quota %d, max_files %d: %w (want 0 for the default, or more)", f.Quota, f.MaxFiles, ErrConfig)

@@ -76,10 +76,14 @@ type Plugin struct {
 	account *fairness.Account
 	rests   *fairness.Rest
 
+	// leftBehind is how many calls of the embedder's code went on after their time.
+	leftBehind atomic.Int32
+	// counts are what Stats tells, imageHeld what the image holds in bytes.
+	counts    *counters
+	imageHeld atomic.Int64
+
 	// recycleAfter is how many calls an instance serves: recycleCalls, but in tests.
 	recycleAfter int
-	// made counts the instances made so far.
-	made atomic.Int64
 	// tending says that the stacks of idle instances are about to be looked at, by a
 	// timer that has timed.
 	tending atomic.Bool
@@ -104,7 +108,7 @@ type Plugin struct {
 // for at most Limits.QueueTimeout where others can give it back. When ctx ends Load returns,
 // and a compilation that goes on is kept for the next Load of the module.
 func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
-	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls,
+	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls, counts: new(counters),
 		timed: new(tended), opened: make(chan struct{}), files: newFileBudget(processFiles())}
 	p.timed.plugin.Store(p)
 	if p.name == "" {
@@ -214,7 +218,7 @@ func (p *Plugin) open(ctx context.Context) error {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}
 	}
-	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody, p.files)
+	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody, p.files, h.cfg.HTTPTransport)
 	kind := h.engineKind(p.cfg.Engine)
 	if p.module, err = h.module(ctx, p.name, p.spec, kind, p.limits); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)

@@ -50,6 +50,14 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 // which nothing has run yet. It borrows one of the pool's for the time, so that
 // such calls are as many at a time as others, and Close waits for them.
 func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
+	o := p.observe()
+	r, err := p.bareCall(ctx, function, input, o)
+	p.ended(ctx, o, abi.Operation(function), "", err)
+	return r, err
+}
+
+// bareCall is callBare for a call that is observed.
+func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
 	op := abi.Operation(function)
 	probe, err := p.admit()
 	if err != nil {
@@ -73,7 +81,10 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 		return fail(nil, err)
 	}
 	defer in.close()
-	if err := in.queue(ctx); err != nil {
+	o.borrowed()
+	err = in.queue(ctx)
+	o.queued()
+	if err != nil {
 		return fail(nil, err)
 	}
 	in.bare = true
@@ -81,6 +92,8 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 	defer in.state.end()
 	r, err := in.call(function, input)
 	account(ctx, in.fuelUsed())
+	in.countCall(in.fuelUsed(), err)
+	o.ran(in)
 	if err != nil {
 		return fail(in, err)
 	}

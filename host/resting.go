@@ -23,32 +23,6 @@ const (
 	RestHalfOpen = RestState(fairness.HalfOpen)
 )
 
-// Stats are figures of a plugin at one moment.
-type Stats struct {
-	// Rest says whether the plugin is rested, after Limits.RestAfter failures in a row.
-	Rest RestState
-	// Failures is how many calls failed in a row, as Limits.RestAfter counts them.
-	Failures int
-	// Rests is how often a rest has begun.
-	Rests int
-	// RestedUntil is when the next call is made, the zero time where nothing holds it up.
-	RestedUntil time.Time
-	// Used is what the plugin used of the processors lately: what it used counts for half
-	// after a quarter of a second. It decides who is next where plugins wait for one.
-	// Calls shorter than a tenth of a millisecond only count while others wait.
-	Used time.Duration
-}
-
-// Stats returns figures of the plugin.
-func (p *Plugin) Stats() Stats {
-	r := p.rests.Status()
-	s := Stats{Rest: RestState(r.State), Failures: r.Failures, Rests: r.Times, Used: p.account.Used()}
-	if r.Left > 0 {
-		s.RestedUntil = time.Now().Add(r.Left)
-	}
-	return s
-}
-
 // admit refuses a call of a plugin that is rested, and says whether one is a probe. judge
 // must be told how a call ended that is not refused.
 func (p *Plugin) admit() (probe bool, err error) {
@@ -81,7 +55,7 @@ func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
 // outcome says what a failed call means for the rest of its plugin. in is nil if the call
 // did not begin.
 func outcome(in *instance, failed *PluginError) fairness.Outcome {
-	if errors.Is(failed, errNoRoom) { // others have it, and the plugin did nothing
+	if errors.Is(failed, errNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin did nothing
 		return fairness.Neutral
 	}
 	switch failed.Code {

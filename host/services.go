@@ -19,7 +19,7 @@ func kvGet(c *callState, s []uint64) {
 		return
 	}
 	key := c.key(s[0], "anchor_kv_get: the key")
-	value, ok := c.inst.plugin.host.kv.get(store, key)
+	value, ok := c.stored(store, key)
 	s[0] = 0
 	if !ok {
 		return
@@ -42,7 +42,7 @@ func kvSet(c *callState, s []uint64) {
 	key := c.key(s[0], "anchor_kv_set: the key")
 	value, _ := c.inst.kernel.Bytes(s[1])
 	c.spend(min(int64(len(value)), p.granted.kvQuota))
-	err := p.host.kv.set(store, p.granted.kvQuota, key, value)
+	err := c.keep(store, key, value)
 	s[0] = kvDone
 	if err != nil {
 		s[0] = kvQuota
@@ -54,13 +54,13 @@ func kvSet(c *callState, s []uint64) {
 
 // store names the key-value store of the plugin and the call's tenant; without a
 // grant the call ends.
-func (c *callState) store() kvKey {
+func (c *callState) store() KVOwner {
 	p := c.inst.plugin
 	if p.granted.kvQuota == 0 {
 		panic(denied("kv", asked("grants.kv", p.spec.Foreign)))
 	}
 	c.inst.outside = true
-	return kvKey{plugin: p.name, tenant: tenantOf(c.Context)}
+	return KVOwner{Plugin: p.name, Tenant: tenantOf(c.Context)}
 }
 
 // countTokens counts the tokens of a block by the host's tokenizer. A text that

@@ -63,6 +63,17 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 // reason busy while another call runs, denied under a context of another tenant, and
 // trap once the session is over.
 func (s *Session) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
+	o := s.plugin.observe()
+	r, err := s.call(ctx, function, input, o)
+	if errors.Is(err, ErrNoExport) {
+		return nil, err // nothing was called
+	}
+	s.plugin.ended(ctx, o, abi.Operation(function), "", err)
+	return r, err
+}
+
+// call is Call for a call that is observed.
+func (s *Session) call(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
 	p, op := s.plugin, abi.Operation(function)
 	if err := s.admit(ctx, function); err != nil {
 		return nil, err
@@ -81,12 +92,13 @@ func (s *Session) Call(ctx context.Context, function string, input []byte) (*Cal
 	if err != nil {
 		return nil, p.failure(op, nil, err)
 	}
-	return s.judged(ctx, probe, function, input)
+	o.borrowed()
+	return s.judged(ctx, probe, function, input, o)
 }
 
 // judged makes a call, and draws the consequences, also where a function of the embedder
 // ends the goroutine.
-func (s *Session) judged(ctx context.Context, probe bool, function string, input []byte) (*CallResult, error) {
+func (s *Session) judged(ctx context.Context, probe bool, function string, input []byte, o *observed) (*CallResult, error) {
 	var r *CallResult
 	ended, failed := fairness.Neutral, (*PluginError)(nil)
 	defer func() {
@@ -101,7 +113,7 @@ func (s *Session) judged(ctx context.Context, probe bool, function string, input
 		s.end(&fault{code: abi.ReasonTrap, remedy: "make another session",
 			err: fmt.Errorf("the session is over since a call ended with %s", how)})
 	}()
-	if r, ended, failed = s.serve(ctx, function, input); failed != nil {
+	if r, ended, failed = s.serve(ctx, function, input, o); failed != nil {
 		return nil, failed
 	}
 	return r, nil
@@ -129,10 +141,12 @@ func (s *Session) admit(ctx context.Context, function string) error {
 }
 
 // serve makes a call in the instance, and says what it means for the rest of the plugin.
-func (s *Session) serve(ctx context.Context, function string, input []byte) (r *CallResult, ended fairness.Outcome, failed *PluginError) {
+func (s *Session) serve(ctx context.Context, function string, input []byte, o *observed) (r *CallResult, ended fairness.Outcome, failed *PluginError) {
 	p, in, op := s.plugin, s.in, abi.Operation(function)
 	in.halted = false
-	if err := in.queue(ctx); err != nil {
+	err := in.queue(ctx)
+	o.queued()
+	if err != nil {
 		failed = p.failure(op, nil, err)
 		return nil, outcome(nil, failed), failed
 	}
@@ -140,10 +154,11 @@ func (s *Session) serve(ctx context.Context, function string, input []byte) (r *
 		in.state.end()
 		in.tend()
 	}()
-	err := in.serve(ctx, p.limits.Timeout, func(in *instance) (err error) {
+	err = in.serve(ctx, p.limits.Timeout, func(in *instance) (err error) {
 		r, err = in.call(function, input)
 		return err
 	})
+	o.ran(in)
 	if err != nil {
 		failed = p.failure(op, in, err)
 		return nil, outcome(in, failed), failed

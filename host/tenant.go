@@ -45,7 +45,3 @@ func tenantOf(ctx context.Context) string {
 
 // Tenant returns the tenant that the guest's call is for; see [WithTenant].
 func (g *Guest) Tenant() string { return tenantOf(g.call.Context) }
-
-// ForgetTenant empties the key-value stores of a tenant, those of all plugins.
-// Otherwise they last as long as the host.
-func (h *Host) ForgetTenant(tenant string) { h.kv.forget(cmp.Or(tenant, store.DefaultTenant)) }

@@ -216,7 +216,9 @@ func TestForgetTenant(t *testing.T) {
 				kvDo(t, p, tenant, "set", "key=value")
 			}
 		}
-		h.ForgetTenant(forgotten)
+		if err := h.ForgetTenant(t.Context(), forgotten); err != nil {
+			t.Error(err)
+		}
 		for _, p := range plugins {
 			for tenant, want := range map[string]string{forgotten: "", "b": "value"} {
 				if got := kvDo(t, p, tenant, "get", "key"); got != want {
@@ -236,7 +238,9 @@ func TestKVMemoryIsBounded(t *testing.T) {
 	if perr := checkReason(t, err, abi.ReasonGuestError); !strings.Contains(perr.Log, "raise its KVMemory") {
 		t.Errorf("error %v, log %q", perr, perr.Log)
 	}
-	h.ForgetTenant("a")
+	if err := h.ForgetTenant(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
 	kvDo(t, p, "b", "set", "key="+strings.Repeat(".", 900))
 }
 
@@ -264,7 +268,9 @@ func TestTenantsAtOnce(t *testing.T) {
 					return
 				}
 				if before = text; n == 0 {
-					h.ForgetTenant(tenant)
+					if err := h.ForgetTenant(t.Context(), tenant); err != nil {
+						t.Error(err)
+					}
 					before = "nothing"
 				}
 			}

@@ -44,7 +44,7 @@ func (c *callState) share() {
 // returns the fault of a call whose time is over.
 func (c *callState) yield() *fault {
 	if c.turn.Due(c.seen) && c.turn.Yields(c.seen, c.work()) {
-		c.turn.Wait(max(0, c.deadline-clock()), c.done, nil)
+		c.awaitTurn()
 		return c.check()
 	}
 	return nil
@@ -74,6 +74,12 @@ func (c *callState) rejoin() {
 
 // await waits for a processor, at most until the call's time is over: then the call ends.
 func (c *callState) await() {
-	c.turn.Wait(max(0, c.deadline-clock()), c.done, nil)
+	c.awaitTurn()
 	c.stop()
+}
+
+func (c *callState) awaitTurn() {
+	began := clock()
+	c.turn.Wait(max(0, c.deadline-began), c.done, nil)
+	c.waited += clock() - began
 }

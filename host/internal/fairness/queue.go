@@ -119,6 +119,13 @@ func (a *Account) Used() time.Duration {
 	return time.Duration(a.used(a.queue.now()) * float64(time.Second))
 }
 
+// Waiting is how many turns of the account wait for a slot.
+func (a *Account) Waiting() int {
+	a.queue.mu.Lock()
+	defer a.queue.mu.Unlock()
+	return len(a.turns)
+}
+
 // Charge adds work that was done outside of a turn.
 func (a *Account) Charge(took time.Duration) {
 	a.queue.mu.Lock()

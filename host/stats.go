@@ -1,0 +1,257 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// Counters add up what happened since a plugin was loaded, or a host made. They only grow.
+// A call is counted when it has ended; what an instance in use did in the millisecond before
+// its running call may be missing until that ends.
+type Counters struct {
+	// OK is how many calls ended well, Failed how many did not, by each of abi.Reasons.
+	// Calls that functions of the embedder make within a call count, too. What is run to
+	// load a plugin is no call.
+	OK     int64
+	Failed map[abi.Reason]int64
+	// Resets is how often an instance was put back to the image. Recycled is how many
+	// instances were closed as they had served many calls or grown too large, and Replaced
+	// how many as they could not be used again after a call: after an exit, say, or each
+	// one under StateFresh.
+	Resets, Recycled, Replaced int64
+	// Made is how many instances were made, Closed how many of them were closed, for
+	// whatever reason.
+	Made, Closed int64
+	// Fuel and Time are what calls used: units, and the time in which they ran or blocked,
+	// without what they waited for an instance or a processor. Those of a call include the
+	// calls within it.
+	Fuel int64
+	Time time.Duration
+	// BytesIn are the bytes of the requests that guests received, BytesOut those of their
+	// answers.
+	BytesIn, BytesOut int64
+}
+
+// Calls is how many calls ended.
+func (c *Counters) Calls() int64 {
+	n := c.OK
+	for _, failed := range c.Failed {
+		n += failed
+	}
+	return n
+}
+
+// Stats are figures of a plugin at one moment.
+type Stats struct {
+	// Plugin is the name of the configured plugin, State what happens to its instances
+	// between calls: StateFresh where they could not be captured; see [Plugin.Notes].
+	Plugin, State string
+	Counters
+	// InUse is how many instances serve calls, Idle how many others the plugin has, those
+	// that are being reset included, and Sessions how many are those of a [Session].
+	InUse, Idle, Sessions int
+	// Waiting is how many calls wait for an instance, Queued how many for a processor.
+	Waiting, Queued int
+	// Memory is what the plugin holds of Config.Memory, in bytes, the image that its
+	// instances share included. MaxMemory is the most that instances may hold without
+	// the image, as soon as there are several; see Config.PluginShare.
+	Memory, MaxMemory int64
+	// Rest says whether the plugin is rested, after Limits.RestAfter failures in a row.
+	Rest RestState
+	// Failures is how many calls failed in a row, as Limits.RestAfter counts them.
+	Failures int
+	// Rests is how often a rest has begun.
+	Rests int
+	// RestedUntil is when the next call is made, the zero time where nothing holds it up.
+	RestedUntil time.Time
+	// Used is what the plugin used of the processors lately: what it used counts for half
+	// after a quarter of a second. It decides who is next where plugins wait for one.
+	// Calls shorter than a tenth of a millisecond only count while others wait.
+	Used time.Duration
+}
+
+// HostStats are figures of a host at one moment.
+type HostStats struct {
+	// Counters are those of all plugins since New, of plugins that are closed, too.
+	Counters
+	// Plugins are those that are loaded, in the order of their names.
+	Plugins []Stats
+	// Instances is how many places for instances are taken, that which each loaded plugin
+	// has included, and MaxInstances how many there are.
+	Instances, MaxInstances int
+	// Waiting is how many calls and loads wait for a place or for memory.
+	Waiting int
+	// Memory is what is taken of Config.Memory, in bytes, MaxMemory what there is.
+	Memory, MaxMemory int64
+	// KV is what the key-value stores in memory hold, MaxKV the most they may; see
+	// Config.KVMemory. Of a Config.KVStore nothing is known.
+	KV, MaxKV int64
+}
+
+// Stats returns figures of the plugin. It costs a few microseconds, and calls next to
+// nothing.
+func (p *Plugin) Stats() Stats {
+	r := p.rests.Status()
+	s := Stats{
+		Plugin: p.name, State: p.state, Sessions: p.sessions.count(), Queued: p.account.Waiting(),
+		Memory: p.held.Load() + p.imageHeld.Load(), MaxMemory: min(p.share, p.host.cfg.Memory),
+		Rest: RestState(r.State), Failures: r.Failures, Rests: r.Times, Used: p.account.Used(),
+	}
+	if r.Left > 0 {
+		s.RestedUntil = time.Now().Add(r.Left)
+	}
+	s.InUse, s.Idle, s.Waiting = p.pool.figures()
+	p.collect()
+	s.Counters = p.counts.read()
+	return s
+}
+
+// Stats returns figures of the host and of its plugins.
+func (h *Host) Stats() HostStats {
+	s := HostStats{
+		Instances: int(h.instances.used.Load()), MaxInstances: h.cfg.MaxInstances, Waiting: int(h.reclaimer.waiting.Load()),
+		Memory: h.memory.used.Load(), MaxMemory: h.cfg.Memory, KV: h.kv.size(), MaxKV: h.cfg.KVMemory,
+	}
+	for _, p := range h.loaded() {
+		s.Plugins = append(s.Plugins, p.Stats())
+	}
+	slices.SortFunc(s.Plugins, func(a, b Stats) int { return cmp.Compare(a.Plugin, b.Plugin) })
+	s.Counters = h.counts.read()
+	return s
+}
+
+// loaded are the plugins that have been loaded and are not closed.
+func (h *Host) loaded() (all []*Plugin) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p := range h.plugins {
+		select {
+		case <-p.opened:
+			all = append(all, p)
+		default:
+		}
+	}
+	return all
+}
+
+// counters are the Counters of a plugin or of a host.
+type counters struct {
+	ok, fuel, took, in, out    atomic.Int64
+	resets, recycled, replaced atomic.Int64
+	made, closed               atomic.Int64
+	failed                     [maxReasons]atomic.Int64
+}
+
+// maxReasons is room for each of abi.Reasons.
+const maxReasons = 16
+
+// read returns what was counted.
+func (c *counters) read() Counters {
+	out := Counters{
+		OK: c.ok.Load(), Failed: make(map[abi.Reason]int64, len(abi.Reasons)),
+		Resets: c.resets.Load(), Recycled: c.recycled.Load(), Replaced: c.replaced.Load(), Closed: c.closed.Load(),
+		Fuel: c.fuel.Load(), Time: time.Duration(c.took.Load()), BytesIn: c.in.Load(), BytesOut: c.out.Load(),
+	}
+	out.Made = c.made.Load() // after those that are closed, of which it is more
+	for i, r := range abi.Reasons {
+		out.Failed[r] = c.failed[i].Load()
+	}
+	return out
+}
+
+// take adds what an instance counted.
+func (c *counters) take(t *tally) {
+	c.ok.Add(t.ok)
+	c.fuel.Add(t.fuel)
+	c.took.Add(int64(t.took))
+	c.in.Add(t.in)
+	c.out.Add(t.out)
+	c.resets.Add(t.resets)
+}
+
+// count adds one to a counter of the plugin and of its host.
+func (p *Plugin) count(which func(*counters) *atomic.Int64) {
+	which(p.counts).Add(1)
+	which(&p.host.counts).Add(1)
+}
+
+// countFailure counts a call that failed. Another error than that of a call is none.
+func (p *Plugin) countFailure(err error) {
+	var failed *PluginError
+	if !errors.As(err, &failed) {
+		return
+	}
+	if i := slices.Index(abi.Reasons, failed.Code); i >= 0 {
+		p.count(func(c *counters) *atomic.Int64 { return &c.failed[i] })
+	}
+}
+
+// countLost counts an instance that does not serve again after a call.
+func (in *instance) countLost() {
+	if !in.spoiled && in.worn() {
+		in.plugin.count(func(c *counters) *atomic.Int64 { return &c.recycled })
+		return
+	}
+	in.plugin.count(func(c *counters) *atomic.Int64 { return &c.replaced })
+}
+
+// tally is what an instance counted that its plugin does not know yet. The owner of the
+// instance adds to it as to any other field; to add to what all processors share costs more
+// than a short call may.
+type tally struct {
+	ok, fuel, in, out, resets int64
+	took                      time.Duration
+	// handed is when the plugin was last given what there was.
+	handed time.Duration
+}
+
+// tallyFor is for how long an instance keeps what it counted to itself while it is called.
+const tallyFor = time.Millisecond
+
+// countCall counts a call that ended, with err if it failed.
+func (in *instance) countCall(used int64, err error) {
+	c, t := &in.state, &in.tally
+	if err == nil {
+		t.ok++
+	} else {
+		c.seen = clock() // nobody looked when the guest stopped
+	}
+	t.fuel += used
+	t.took += c.took() - c.waited
+	t.in += c.received
+	t.out += c.returned
+	if err != nil || in.ofSession || c.seen-t.handed >= tallyFor {
+		in.handIn()
+	}
+}
+
+// handIn gives the plugin and its host what the instance counted.
+func (in *instance) handIn() {
+	t := &in.tally
+	in.plugin.counts.take(t)
+	in.plugin.host.counts.take(t)
+	*t = tally{handed: in.state.seen}
+}
+
+// collect has instances that nobody uses hand in what they counted.
+func (p *Plugin) collect() { p.pool.visit((*instance).handIn) }
+
+// figures returns how many values borrowers have, how many there are beside those, and how
+// many borrowers wait.
+func (p *pool[T]) figures() (lent, idle, waiting int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lent, max(0, p.total-p.making-p.leaving-p.lent), len(p.waiters)
+}
+
+// count is how many sessions are open.
+func (a *sessions) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.open)
+}

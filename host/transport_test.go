@@ -1,0 +1,163 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// tripper is a transport of an embedder.
+type tripper func(req *http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// CloseIdleConnections is for the embedder to call.
+func (tripper) CloseIdleConnections() { panic("the host closes connections that are not its own") }
+
+func reply(body string) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// getter loads the foreign guest that sends requests, and returns what has it send one.
+func getter(t *testing.T, rt http.RoundTripper, grant host.HTTPGrant, limits host.Limits) (*host.Plugin, func(url string) (string, error)) {
+	t.Helper()
+	p := load(t, newHost(t, host.Config{HTTPTransport: rt}), "foreign-http", host.PluginConfig{Grants: host.Grants{HTTP: &grant}, Limits: limits})
+	return p, func(url string) (string, error) {
+		r, err := p.Call(host.WithTenant(t.Context(), "acme"), "get", fmt.Appendf(nil, `{"url":%q,"headers":{"Authorization":"secret","Host":"evil"}}`, url))
+		if err != nil {
+			return "", err
+		}
+		return string(r.Output), nil
+	}
+}
+
+// The grant holds with a transport of the embedder, hop by hop; the transport sees no
+// request that is not granted, and no credential that must stay behind.
+func TestHTTPTransportKeepsGrants(t *testing.T) {
+	var sent []string
+	rt := tripper(func(req *http.Request) (*http.Response, error) {
+		sent = append(sent, req.URL.String())
+		if _, ok := req.Context().Deadline(); !ok {
+			t.Error("no deadline")
+		}
+		if req.Header.Get("Host") != "" || (req.URL.Host == "other.test") == (req.Header.Get("Authorization") == "secret") {
+			t.Errorf("%s: headers %v", req.URL, req.Header)
+		}
+		resp := reply("from " + req.URL.Host)
+		if to, ok := strings.CutPrefix(req.URL.Path, "/to/"); ok {
+			resp.StatusCode, resp.Header = http.StatusFound, http.Header{"Location": {"https://" + to}}
+		}
+		return resp, nil
+	})
+	_, get := getter(t, rt, host.HTTPGrant{Hosts: []string{"api.test", "other.test", "10.0.0.1", "169.254.169.254"}}, host.Limits{HTTPBody: 100})
+	for _, tt := range []struct {
+		url, want string
+		sent      int
+	}{
+		{"https://api.test/", "from api.test", 1},
+		{"https://api.test/to/other.test/", "from other.test", 2},
+		{"https://api.test:8443/", "denied: http to", 0},
+		{"http://api.test/", "denied: http to", 0},
+		{"https://evil.test/", "denied: http to", 0},
+		{"https://api.test/to/evil.test/", "denied: http to", 1},
+		{"https://10.0.0.1/", "denied: http to private address", 0},
+		{"https://169.254.169.254/", "denied: http to private address", 0},
+		{"https://api.test/to/10.0.0.1/", "denied: http to private address", 1},
+	} {
+		sent = nil
+		got, err := get(tt.url)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, tt.want) || len(sent) != tt.sent {
+			t.Errorf("%s: %q, requests %q", tt.url, got, sent)
+		}
+	}
+}
+
+// Bodies and headers of a transport are bounded, and what it does wrong ends the call, in
+// time, and nothing else.
+func TestHostileHTTPTransport(t *testing.T) {
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	broken := errors.New("no proxy")
+	var do atomic.Value
+	good := tripper(func(*http.Request) (*http.Response, error) { return reply("good"), nil })
+	rt := tripper(func(req *http.Request) (*http.Response, error) { return do.Load().(tripper)(req) })
+	p, get := getter(t, rt, host.HTTPGrant{Hosts: []string{"api.test"}}, host.Limits{HTTPBody: 100, Instances: 1, Timeout: 100 * time.Millisecond, RestAfter: -1})
+	for _, tt := range []struct {
+		name   string
+		do     tripper
+		reason abi.Reason
+		text   string
+	}{
+		{"error", func(*http.Request) (*http.Response, error) { return nil, broken }, abi.ReasonTrap, "no proxy"},
+		{"panic", func(*http.Request) (*http.Response, error) { panic("transport") }, abi.ReasonTrap, "panicked: transport"},
+		{"goexit", func(*http.Request) (*http.Response, error) { runtime.Goexit(); return nil, nil }, abi.ReasonTrap, "ended its goroutine"},
+		{"nothing", func(*http.Request) (*http.Response, error) { return nil, nil }, abi.ReasonTrap, "nil"},
+		{"large body", func(*http.Request) (*http.Response, error) { return reply(strings.Repeat("x", 101)), nil }, abi.ReasonInputTooLarge, "more than 100 bytes"},
+		{"large header", func(*http.Request) (*http.Response, error) {
+			r := reply("")
+			r.Header.Set("X-Large", strings.Repeat("x", 1<<20))
+			return r, nil
+		}, abi.ReasonTrap, "headers of"},
+		{"broken body", func(*http.Request) (*http.Response, error) {
+			r := reply("")
+			r.Body = io.NopCloser(iotest.ErrReader(broken))
+			return r, nil
+		}, abi.ReasonTrap, "no proxy"},
+		{"slow", func(*http.Request) (*http.Response, error) { <-release; return nil, broken }, abi.ReasonTimeout, "not done within 100ms"},
+		{"slow body", func(*http.Request) (*http.Response, error) {
+			r := reply("")
+			r.Body = io.NopCloser(readerFunc(func([]byte) (int, error) { <-release; return 0, io.EOF }))
+			return r, nil
+		}, abi.ReasonTimeout, "not done within 100ms"},
+	} {
+		do.Store(tt.do)
+		began := time.Now()
+		_, err := get("https://api.test/")
+		if perr := checkReason(t, err, tt.reason); !strings.Contains(perr.Error(), tt.text) || time.Since(began) > 5*time.Second {
+			t.Errorf("%s: %v after %v", tt.name, perr, time.Since(began))
+		}
+		do.Store(good)
+		if got, err := get("https://api.test/"); got != "good" {
+			t.Errorf("after %s: %q, error %v", tt.name, got, err)
+		}
+	}
+	if s := p.Stats(); s.InUse != 0 || s.OK != 9 {
+		t.Errorf("%+v", s)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// A transport reaches private addresses behind names, which is the embedder's matter.
+func TestHTTPTransportResolves(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Host) }))
+	t.Cleanup(s.Close)
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(base.CloseIdleConnections)
+	rt := tripper(func(req *http.Request) (*http.Response, error) {
+		req = req.Clone(context.WithoutCancel(req.Context()))
+		req.Host, req.URL.Scheme, req.URL.Host = req.URL.Host, "http", strings.TrimPrefix(s.URL, "http://")
+		return base.RoundTrip(req)
+	})
+	_, get := getter(t, rt, host.HTTPGrant{Hosts: []string{"internal.test"}}, host.Limits{})
+	if got, err := get("https://internal.test/"); err != nil || got != "internal.test" {
+		t.Errorf("%q, error %v", got, err)
+	}
+}
