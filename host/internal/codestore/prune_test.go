@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// The entries that were unused for longest go. What is being made stays, and does not count.
 func TestPruneRemovesWhatWasUnusedLongest(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
@@ -29,9 +30,16 @@ func TestPruneRemovesWhatWasUnusedLongest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	made := filepath.Join(dir, NewPrefix+"entry")
+	if err := os.WriteFile(made, make([]byte, 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(made, now.Add(-time.Hour), now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	Prune(dir, 250)
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || !slices.Equal(left, []string{filepath.Join(dir, "0"), filepath.Join(dir, "2")}) {
+	if err != nil || !slices.Equal(left, []string{filepath.Join(dir, "0"), filepath.Join(dir, "2"), made}) {
 		t.Errorf("left %v, error %v", left, err)
 	}
 }
