@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
-
-	"github.com/anchor-host/anchor-host/host/internal/machinecode"
 )
 
 // codeCache keeps machine code on disk between processes. What lies there is
@@ -40,8 +38,6 @@ type codeCache struct {
 
 	// making is held to load entries, and alone to try out what wazero does.
 	making sync.RWMutex
-	// discards says that the memory of machine code can be given back.
-	discards bool
 	// trial tries out what is trusted of wazero.
 	trial func(context.Context) bool
 
@@ -287,12 +283,7 @@ func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) 
 		return false
 	}
 	defer os.Remove(code)
-	if c.discards {
-		err = machinecode.Close(ctx, compiled)
-	} else {
-		err = compiled.Close(ctx)
-	}
-	if err != nil {
+	if err = compiled.Close(ctx); err != nil {
 		return false
 	}
 	if shell != nil {

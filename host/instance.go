@@ -207,7 +207,6 @@ func (in *instance) close() {
 		if err := in.mod.Close(context.Background()); err != nil {
 			in.plugin.log.Warn("close instance", "error", err)
 		}
-		in.plugin.module.instances.Add(-1)
 	}
 	in.closeLinks()
 	in.kernel.Close()

@@ -209,22 +209,14 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	return in.late()
 }
 
-// instantiateModule asks wazero for an instance, and fills its tables. wazero's own
-// panics, such as that of a memory the host's budget has no room for, become errors.
+// instantiateModule asks wazero for an instance. wazero's own panics, such as that of a memory the host's budget has no room for, become errors.
 func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			mod, err = nil, in.noStart(r)
 		}
 	}()
-	if mod, err = in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig()); err != nil {
-		return nil, err
-	}
-	if err := m.elements.Fill(mod); err != nil {
-		return nil, errors.Join(err, mod.Close(context.Background()))
-	}
-	m.instances.Add(1)
-	return mod, nil
+	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig())
 }
 
 // noStart is the fault of an instance that wazero could not make, with what it says.

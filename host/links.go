@@ -409,10 +409,9 @@ func (in *instance) refused() bool {
 
 // closeLinks closes the instances of the links.
 func (in *instance) closeLinks() {
-	for i, m := range in.members {
+	for _, m := range in.members {
 		if m.mod != nil {
 			_ = m.mod.Close(context.Background()) // its files are the plugin's
-			in.plugin.links[i].module.instances.Add(-1)
 		}
 		m.lin.Free()
 	}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -254,10 +253,7 @@ func (h *Host) prepare(ctx context.Context, name string, spec *Spec, key moduleK
 	if m, err = h.compile(ctx, e, name, spec, key); err != nil {
 		return nil, err
 	}
-	m.engine, m.discards = e, e.discards
-	if e.fills {
-		m.elements = tables.Take(m.compiled)
-	}
+	m.engine = e
 	return m, nil
 }
 

@@ -15,8 +15,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
-	"github.com/anchor-host/anchor-host/host/internal/machinecode"
-	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -27,12 +25,8 @@ type engine struct {
 	cache *codeCache
 	// shrinks says that memories that grew can be made smaller again.
 	shrinks bool
-	// fills says that the host fills the tables of instances.
-	fills bool
 	// stacks says that calls can run on stacks of a fixed size.
 	stacks bool
-	// discards says that the memory of machine code can be given back.
-	discards bool
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
@@ -65,14 +59,10 @@ func newEngine(ctx context.Context, kind string, root *cacheRoot, portable bool,
 	}
 	e.alone(func() {
 		if !portable {
-			e.shrinks, e.fills, e.stacks = linear.CanShrink(ctx, e.rt), tables.Works(ctx, e.rt), callstack.Works(ctx, e.rt)
-			e.discards = machinecode.Works(ctx, e.rt)
+			e.shrinks, e.stacks = linear.CanShrink(ctx, e.rt), callstack.Works(ctx, e.rt)
 		}
 		e.identify(ctx)
 	})
-	if e.cache != nil {
-		e.cache.discards = e.discards
-	}
 	return e, nil
 }
 

@@ -28,9 +28,6 @@ type Strategy struct {
 	// Linked says that compiled guests are linked to a module with Extism's
 	// functions. If not, each of them is a call of the host.
 	Linked bool
-	// Fills says that the host fills the tables of further instances. If not,
-	// wazero does, which takes longer.
-	Fills bool
 	// Stacks says that the calls of compiled guests run on stacks of a fixed size. If
 	// not, stacks grow with the depth of calls, during which nothing stops a guest.
 	Stacks bool
@@ -38,7 +35,7 @@ type Strategy struct {
 
 // String describes the strategy in a line.
 func (s Strategy) String() string {
-	finds, memory, grown, functions, tables, stacks := s.Finds, "slices", "replaced", "calls of the host", "wazero", "grow"
+	finds, memory, grown, functions, stacks := s.Finds, "slices", "replaced", "calls of the host", "grow"
 	if s.Counted {
 		finds += " (looked for after page faults only, as a rule)"
 	}
@@ -54,14 +51,11 @@ func (s Strategy) String() string {
 	if s.Linked {
 		functions = "linked to guests"
 	}
-	if s.Fills {
-		tables = "the host"
-	}
 	if s.Stacks {
 		stacks = "hold " + abi.FormatSize(callstack.Whole)
 	}
-	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; tables are filled by %s; stacks %s",
-		finds, memory, grown, functions, tables, stacks)
+	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; stacks %s",
+		finds, memory, grown, functions, stacks)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -78,6 +72,6 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	e.settling.Unlock()
 	return Strategy{
 		Finds: linear.Finds().String(), Counted: linear.Counts(), Mapped: linear.Maps(), Shared: linear.Shares(),
-		Shrinks: e.shrinks, Linked: e.linked != nil, Fills: e.fills, Stacks: e.stacks,
+		Shrinks: e.shrinks, Linked: e.linked != nil, Stacks: e.stacks,
 	}, e.close(ctx)
 }
