@@ -111,7 +111,7 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust, trust_unix, trust_other, seal
+//	the host itself        host, config, features, limits, budget, places, reclaim, errors, faults, trust, trust_unix, trust_other, seal
 //	reading a plugin       dir, source, stamp, stamp_linux, stamp_other, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, schema, schemabounds, schemawork, permissions, links

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // PoolCounts shows black-box tests how many instances a plugin has.
@@ -29,7 +30,7 @@ func Borrowable(p *Plugin) bool {
 var NetworkRemedy = networkRemedy
 
 // FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
-func FixedStacks(p *Plugin) bool { return p.engine.stacks }
+func FixedStacks(p *Plugin) bool { return p.engine.features.On(wazerox.Stacks) }
 
 // StackHeld is the memory that the stack of an instance holds, if it is of a fixed size.
 func StackHeld(t *testing.T, p *Plugin) int64 {
@@ -49,7 +50,7 @@ func StackHeld(t *testing.T, p *Plugin) int64 {
 func StackMemory(t *testing.T, p *Plugin) int64 {
 	t.Helper()
 	_, used := StackSizes(t, p, p.spec.Functions[0])
-	if p.engine.stacks {
+	if p.engine.features.On(wazerox.Stacks) {
 		return StackHeld(t, p)
 	}
 	n := 0

@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // fault is an error that already knows its reason: host functions panic with
@@ -136,7 +137,7 @@ func (in *instance) resettable(err error) bool {
 		return false
 	case errors.As(err, &f):
 		return true
-	case overflowed(err):
+	case wazerox.Overflowed(err):
 		return in.callStack != nil
 	}
 	return strings.HasPrefix(err.Error(), "wasm error: ")
@@ -154,7 +155,7 @@ func (in *instance) faultOf(err error) *fault {
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
 	case in != nil && in.refused():
 		return in.needsMore()
-	case in != nil && overflowed(err):
+	case in != nil && wazerox.Overflowed(err):
 		return in.tooDeep(err)
 	}
 	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}

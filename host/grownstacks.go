@@ -5,7 +5,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // wazero gives each handle of an export a stack that grows with the depth of calls up to
@@ -13,7 +13,7 @@ import (
 // the guest. Of those that have grown an instance keeps the largest, if the host has room.
 
 // keptStack is the size in bytes up to which a stack does not count as grown.
-const keptStack = callstack.Kept
+const keptStack = wazerox.StackKept
 
 // shedGrown lets go of the handles whose stacks have grown, but for one.
 func (in *instance) shedGrown() {

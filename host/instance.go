@@ -8,10 +8,10 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // instance is one guest with its memory. One goroutine owns it from checkout to
@@ -29,7 +29,7 @@ type instance struct {
 	funcs   map[string]api.Function
 	// callStack is what they run on, nil where each has a stack of its own. stackHeld
 	// is what is accounted for it, or for one of those.
-	callStack *callstack.Stack
+	callStack *wazerox.Stack
 	stackHeld int64
 	// stackLeast is what is held of it at least: all that calls can take, where they are
 	// interpreted.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/bits"
 	"slices"
@@ -50,7 +51,7 @@ var movers = []struct {
 
 func newMover(tb testing.TB, kind string, portable bool) *mover {
 	tb.Helper()
-	e, err := newEngine(context.Background(), kind, nil, portable, nil)
+	e, err := newEngine(context.Background(), &Config{Portable: portable, Logger: slog.New(slog.DiscardHandler)}, kind, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // engine is one wazero runtime with the host functions in it. A host has at
@@ -25,8 +25,8 @@ type engine struct {
 	cache *codeCache
 	// shrinks says that memories that grew can be made smaller again.
 	shrinks bool
-	// stacks says that calls can run on stacks of a fixed size.
-	stacks bool
+	// features are what it takes from wazero without a promise.
+	features wazerox.States
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
@@ -42,8 +42,9 @@ type engine struct {
 // newEngine makes a runtime. Guests are stopped by their own meter, never by
 // wazero's WithCloseOnContextDone: that costs several times the guest's speed
 // and does not stop recursion.
-func newEngine(ctx context.Context, kind string, root *cacheRoot, portable bool, functions []Function) (*engine, error) {
-	e := &engine{kind: kind, portable: portable}
+func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*engine, error) {
+	e := &engine{kind: kind, portable: hc.Portable, features: hc.featuresOf(kind)}
+	logFeatures(hc.Logger, e.features)
 	cfg := compilerConfig()
 	switch kind {
 	case EngineInterpreter:
@@ -54,12 +55,12 @@ func newEngine(ctx context.Context, kind string, root *cacheRoot, portable bool,
 		}
 	}
 	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg)
-	if err := e.offer(ctx, functions); err != nil {
+	if err := e.offer(ctx, hc.Functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
 	e.alone(func() {
-		if !portable {
-			e.shrinks, e.stacks = linear.CanShrink(ctx, e.rt), callstack.Works(ctx, e.rt)
+		if !e.portable {
+			e.shrinks = linear.CanShrink(ctx, e.rt)
 		}
 		e.identify(ctx)
 	})
@@ -100,12 +101,9 @@ func (e *engine) identify(ctx context.Context) {
 	if e.cache == nil {
 		return
 	}
-	var err error
-	if e.portable { // nothing was tried out before
-		var compiled wazero.CompiledModule
-		if compiled, err = e.compileModule(ctx, []byte(probe)); err == nil {
-			err = compiled.Close(ctx)
-		}
+	compiled, err := e.compileModule(ctx, []byte(probe))
+	if err == nil {
+		err = compiled.Close(ctx)
 	}
 	if err = errors.Join(err, e.cache.identify()); err != nil {
 		e.cache.root.log.Info("machine code is not kept", "reason", err)

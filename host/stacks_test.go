@@ -11,7 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // fixedStacks reports whether compiled guests have stacks of a fixed size.
@@ -121,14 +121,14 @@ func TestDocumentsNameTheStack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{fmt.Sprintf("%d MiB", callstack.Whole>>20), "2,000 calls"} {
+		for _, want := range []string{fmt.Sprintf("%d MiB", wazerox.StackSize>>20), "2,000 calls"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s does not say %q", path, want)
 			}
 		}
 	}
 	s, err := host.ProbeStrategy(t.Context())
-	if want := "stacks hold " + abi.FormatSize(callstack.Whole); err != nil || s.Stacks != strings.HasSuffix(s.String(), want) {
+	if want := "stacks hold " + abi.FormatSize(wazerox.StackSize); err != nil || s.Stacks != strings.HasSuffix(s.String(), want) {
 		t.Errorf("strategy %q, error %v (want %q)", s, err, want)
 	}
 }

@@ -3,10 +3,11 @@ package host
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Strategy is how instances are kept clean on this system, found out by trying.
@@ -52,7 +53,7 @@ func (s Strategy) String() string {
 		functions = "linked to guests"
 	}
 	if s.Stacks {
-		stacks = "hold " + abi.FormatSize(callstack.Whole)
+		stacks = "hold " + abi.FormatSize(wazerox.StackSize)
 	}
 	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; stacks %s",
 		finds, memory, grown, functions, stacks)
@@ -63,7 +64,7 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if _, err := boundMemory(0); err != nil {
 		return Strategy{}, err
 	}
-	e, err := newEngine(ctx, EngineAuto, nil, false, nil)
+	e, err := newEngine(ctx, &Config{Logger: slog.New(slog.DiscardHandler)}, EngineAuto, nil)
 	if err != nil {
 		return Strategy{}, err
 	}
@@ -72,6 +73,6 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	e.settling.Unlock()
 	return Strategy{
 		Finds: linear.Finds().String(), Counted: linear.Counts(), Mapped: linear.Maps(), Shared: linear.Shares(),
-		Shrinks: e.shrinks, Linked: e.linked != nil, Stacks: e.stacks,
+		Shrinks: e.shrinks, Linked: e.linked != nil, Stacks: e.features.On(wazerox.Stacks),
 	}, e.close(ctx)
 }
