@@ -72,9 +72,9 @@ func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []in
 	}
 	defer p.pool.put(in)
 	for _, fn := range in.funcs {
-		used = append(used, stackSize(fn))
+		used = append(used, wazerox.StackOf(fn))
 	}
-	return stackSize(in.handle(in.mod, function)), used
+	return wazerox.StackOf(in.handle(in.mod, function)), used
 }
 
 // Usage shows what a host holds: instances, and bytes of linear memory.

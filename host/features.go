@@ -13,6 +13,9 @@ type Features struct {
 	// NoStacks (stacks) has the stacks of compiled guests grow with the depth of calls.
 	// Growing one takes up to 40 ms, in which nothing stops a guest.
 	NoStacks bool
+	// NoStackSizes (stack-sizes) has stacks that grow be let go whenever they are looked
+	// at: how large they are is not known.
+	NoStackSizes bool
 }
 
 // off are the features that are switched off.
@@ -21,7 +24,7 @@ func (f Features) off() (off []wazerox.Feature) {
 		off     bool
 		feature wazerox.Feature
 	}{
-		{f.NoStacks, wazerox.Stacks},
+		{f.NoStacks, wazerox.Stacks}, {f.NoStackSizes, wazerox.StackSizes},
 	} {
 		if s.off {
 			off = append(off, s.feature)
@@ -31,7 +34,7 @@ func (f Features) off() (off []wazerox.Feature) {
 }
 
 // portable are the features that Config.Portable switches off.
-var portable = Features{NoStacks: true}
+var portable = Features{NoStacks: true, NoStackSizes: true}
 
 // Feature is one thing that the host takes from wazero without a promise of wazero's.
 type Feature struct {

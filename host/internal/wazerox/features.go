@@ -16,6 +16,8 @@ type Feature int
 const (
 	// Stacks has calls run on stacks of a fixed size, see [Stack].
 	Stacks Feature = iota
+	// StackSizes tells the size of a stack that is wazero's, see [StackOf].
+	StackSizes
 	features
 )
 
@@ -35,7 +37,8 @@ type feature struct {
 var both = []string{"v1.12.0", "v1.11.0"}
 
 var table = [features]feature{
-	Stacks: {"stacks", "stacks grow with the depth of calls, during which nothing stops a guest", both, noStacks, probeStacks},
+	Stacks:     {"stacks", "stacks grow with the depth of calls, during which nothing stops a guest", both, noStacks, probeStacks},
+	StackSizes: {"stack-sizes", "the stacks that are wazero's are let go whenever they are looked at", both, nil, probeStackSizes},
 }
 
 // String is the name of the feature.
