@@ -129,7 +129,7 @@ func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }
 // made smaller. It must be called before anything is loaded from them again.
 func NoShrinking(h *Host) {
 	for _, e := range h.engines {
-		e.shrinks = false
+		e.features.Off("by the test", wazerox.Shrinking)
 	}
 }
 

@@ -16,6 +16,12 @@ type Features struct {
 	// NoStackSizes (stack-sizes) has stacks that grow be let go whenever they are looked
 	// at: how large they are is not known.
 	NoStackSizes bool
+	// NoMemories (memories) leaves linear memories to wazero. They move when they grow, and
+	// are compared with the image as a whole. No instances share an image, and none is
+	// made smaller.
+	NoMemories bool
+	// NoShrinking (shrinking) has instances be replaced whose memory grew.
+	NoShrinking bool
 }
 
 // off are the features that are switched off.
@@ -25,6 +31,7 @@ func (f Features) off() (off []wazerox.Feature) {
 		feature wazerox.Feature
 	}{
 		{f.NoStacks, wazerox.Stacks}, {f.NoStackSizes, wazerox.StackSizes},
+		{f.NoMemories, wazerox.Memories}, {f.NoShrinking, wazerox.Shrinking},
 	} {
 		if s.off {
 			off = append(off, s.feature)
@@ -34,7 +41,7 @@ func (f Features) off() (off []wazerox.Feature) {
 }
 
 // portable are the features that Config.Portable switches off.
-var portable = Features{NoStacks: true, NoStackSizes: true}
+var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true}
 
 // Feature is one thing that the host takes from wazero without a promise of wazero's.
 type Feature struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // image is the state of a plugin after its init: all that an instance is beside
@@ -53,7 +54,7 @@ func (p *Plugin) capture(in *instance) error {
 		return nil
 	}
 	memory := linear.Capture
-	if p.engine.portable {
+	if !p.engine.features.On(wazerox.Memories) {
 		memory = linear.Copy
 	}
 	im, err := in.image(memory)
@@ -180,11 +181,11 @@ func (in *instance) reset() bool {
 	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() {
 		return false
 	}
-	if !in.restore(&im.partImage, p.engine.shrinks, quiet) {
+	if !in.restore(&im.partImage, p.engine.features.On(wazerox.Shrinking), quiet) {
 		return false
 	}
 	for i, m := range in.members {
-		if !m.restore(im.members[i], p.engine.shrinks, quiet) {
+		if !m.restore(im.members[i], p.engine.features.On(wazerox.Shrinking), quiet) {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // newInstance makes an instance, from the image if there is one. Otherwise it
@@ -140,7 +141,7 @@ func (in *instance) takeTables() error {
 func (in *instance) newMemory(from *image) {
 	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
 	switch {
-	case in.plugin.engine.portable:
+	case !in.plugin.engine.features.On(wazerox.Memories):
 		in.lin, in.foreign = linear.NewForeign(in.account), true
 	case from == nil || from.memory == nil:
 		in.lin = in.newLinear(in.plugin.spec)
@@ -163,7 +164,7 @@ func (in *instance) bind(ctx context.Context) context.Context {
 	if in.foreign {
 		return ctx
 	}
-	return linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room})
+	return wazerox.WithMemory(ctx, &countedMemory{Memory: in.lin, room: &in.room})
 }
 
 // begun writes the data segments that are left to the host and runs the start

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // room is what one instance may hold in linear memory: that of the guest and
@@ -35,7 +36,7 @@ type countedMemory struct {
 	size uint64
 }
 
-// Reallocate implements experimental.LinearMemory.
+// Reallocate implements wazerox.Memory.
 func (m *countedMemory) Reallocate(size uint64) []byte {
 	delta := int64(size) - int64(m.size)
 	if !m.room.change(delta) {
@@ -61,7 +62,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 		return ctx, nil
 	}
 	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := p.engine.linked.open(linear.Bind(ctx, &countedMemory{Memory: lin, room: &in.room}))
+	mod, k, err := p.engine.linked.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room}))
 	if err != nil {
 		lin.Free()
 		if in.crowded { // wazero's words for it say nothing
@@ -174,8 +175,8 @@ func (e *engine) findKernel(ctx context.Context) {
 		return
 	}
 	k := &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
-	if e.shrinks {
-		k.shrink = linear.Shrink
+	if e.features.On(wazerox.Shrinking) {
+		k.shrink = wazerox.Shrink
 	}
 	e.alone(func() { e.links = k.works(ctx) })
 	if e.links && e.kind != EngineInterpreter {

@@ -9,8 +9,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Link is a module that another imports from.
@@ -369,7 +369,7 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 		m.lin = in.newLinear(l.Spec)
 	}
 	in.members = append(in.members, m)
-	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: m.lin, room: &in.room})
+	in.state.Context = wazerox.WithMemory(ctx, &countedMemory{Memory: m.lin, room: &in.room})
 	var err error
 	if m.mod, err = in.instantiateModule(l.module); err != nil {
 		return nil, err

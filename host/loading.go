@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Making a module ready is work that its author causes and the host pays for, before any
@@ -164,7 +165,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 		return nil, err
 	}
 	key := moduleKey{digest: spec.source.digest, engine: kind}
-	if h.cfg.Portable {
+	if features := h.cfg.featuresOf(kind); !features.On(wazerox.Memories) {
 		key.pages = uint32(l.Memory / wasmPage)
 	}
 	h.mu.Lock()

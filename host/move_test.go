@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // movingModule imports move and has a memory of one page. Its function one calls move
@@ -62,7 +63,7 @@ func newMover(tb testing.TB, kind string, portable bool) *mover {
 	m.in.kernel = m.in.local
 	if e.findKernel(context.Background()); e.linked != nil {
 		lin := linear.New(1<<20, func(int64) bool { return true })
-		if m.in.kernelModule, m.in.kernel, err = e.linked.open(linear.Bind(&m.in.state, lin)); err != nil {
+		if m.in.kernelModule, m.in.kernel, err = e.linked.open(wazerox.WithMemory(&m.in.state, lin)); err != nil {
 			tb.Fatal(err)
 		}
 	} else if kind == EngineCompiler && !portable {

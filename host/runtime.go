@@ -13,7 +13,6 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -23,8 +22,6 @@ import (
 type engine struct {
 	rt    wazero.Runtime
 	cache *codeCache
-	// shrinks says that memories that grew can be made smaller again.
-	shrinks bool
 	// features are what it takes from wazero without a promise.
 	features wazerox.States
 	// linked is how instances get a kernel that they are linked to, nil where
@@ -58,12 +55,7 @@ func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*
 	if err := e.offer(ctx, hc.Functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
-	e.alone(func() {
-		if !e.portable {
-			e.shrinks = linear.CanShrink(ctx, e.rt)
-		}
-		e.identify(ctx)
-	})
+	e.alone(func() { e.identify(ctx) })
 	return e, nil
 }
 

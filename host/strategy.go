@@ -73,6 +73,6 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	e.settling.Unlock()
 	return Strategy{
 		Finds: linear.Finds().String(), Counted: linear.Counts(), Mapped: linear.Maps(), Shared: linear.Shares(),
-		Shrinks: e.shrinks, Linked: e.linked != nil, Stacks: e.features.On(wazerox.Stacks),
+		Shrinks: e.features.On(wazerox.Shrinking), Linked: e.linked != nil, Stacks: e.features.On(wazerox.Stacks),
 	}, e.close(ctx)
 }

@@ -1,7 +1,7 @@
 // Package linear owns the linear memories of guests and puts them back.
 //
-// A [Memory] is the back end of one WebAssembly memory, given to wazero through
-// its experimental allocator. Where the system can, it is a mapping that reserves
+// A [Memory] is the back end of one WebAssembly memory, given to wazero by
+// package wazerox. Where the system can, it is a mapping that reserves
 // the plugin's whole limit, so that growth neither copies nor moves; elsewhere
 // it is a slice that grows by doubling.
 //
@@ -17,8 +17,4 @@
 // that was written was written under a [Watch] that saw no page fault, the pages are
 // those of the time before, and the kernel need not be asked. They are then put back from
 // a copy of the memory's own, if it is small.
-//
-// wazero cannot make a memory smaller. [Shrink] does it by setting a field of its
-// memory and growing by one page; [CanShrink] tries that out on a runtime. Where
-// it fails, a memory that grew cannot be restored and its instance must go.
 package linear

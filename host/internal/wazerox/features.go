@@ -18,6 +18,10 @@ const (
 	Stacks Feature = iota
 	// StackSizes tells the size of a stack that is wazero's, see [StackOf].
 	StackSizes
+	// Memories has guests use memories of the host's, see [WithMemory].
+	Memories
+	// Shrinking makes memories that grew smaller again, see [Shrink].
+	Shrinking
 	features
 )
 
@@ -39,6 +43,8 @@ var both = []string{"v1.12.0", "v1.11.0"}
 var table = [features]feature{
 	Stacks:     {"stacks", "stacks grow with the depth of calls, during which nothing stops a guest", both, noStacks, probeStacks},
 	StackSizes: {"stack-sizes", "the stacks that are wazero's are let go whenever they are looked at", both, nil, probeStackSizes},
+	Memories:   {"memories", "memories are wazero's, which moves them when they grow, and which are compared as a whole to put them back", both, nil, probeMemories},
+	Shrinking:  {"shrinking", "an instance whose memory grew is replaced", both, nil, probeShrinking},
 }
 
 // String is the name of the feature.
@@ -64,12 +70,20 @@ type States [features]State
 // On reports whether a feature is on.
 func (s *States) On(f Feature) bool { return s[f].On }
 
-// Off switches features off.
+// Off switches features off, and those that need them.
 func (s *States) Off(why string, off ...Feature) {
 	for _, f := range off {
 		s[f] = State{Feature: f, Why: why}
 	}
+	for f, needed := range needs {
+		if s.On(f) && !s.On(needed) {
+			s[f] = State{Feature: f, Why: "needs " + needed.String()}
+		}
+	}
 }
+
+// needs says which feature needs which.
+var needs = map[Feature]Feature{Shrinking: Memories}
 
 // looked is what was found, by whether guests are interpreted.
 var looked [2]struct {
@@ -98,6 +112,7 @@ func look(interpreted bool, version string) (states States) {
 		states[f] = is.state(interpreted, version, lab, err)
 		states[f].Feature = Feature(f)
 	}
+	states.Off("")
 	return states
 }
 

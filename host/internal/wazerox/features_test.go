@@ -60,6 +60,10 @@ func TestOff(t *testing.T) {
 	}
 	states := Look(false)
 	states.Off("switched off", Stacks)
+	states.Off("no memories", Memories)
+	if s := states[Shrinking]; s.On || s.Unexpected || s.Why != "needs memories" {
+		t.Errorf("%+v", s)
+	}
 	if s := states[Stacks]; states.On(Stacks) || s.Unexpected || s.Why != "switched off" || s.Feature != Stacks {
 		t.Errorf("%+v", s)
 	}
