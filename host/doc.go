@@ -119,7 +119,7 @@ package host
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mem, exchange
 //	as a step of a build   operation, step, rows, changes, functionstep, adapters, adapters_chain, moduleinfo
-//	what guests import     extism, kernel, link, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
+//	what guests import     extism, kernel, hostcall, services, kv, tenant, http, httprule, httpheader, functions, nested
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	between calls          pool, shelves, spare, watch

@@ -22,6 +22,12 @@ type Features struct {
 	NoMemories bool
 	// NoShrinking (shrinking) has instances be replaced whose memory grew.
 	NoShrinking bool
+	// NoLinking (linking) has Extism's functions be calls of the host, and refuses
+	// PluginConfig.Links.
+	NoLinking bool
+	// NoTrapTexts (trap-texts) has instances be closed after each trap, as what ended the
+	// call is not known.
+	NoTrapTexts bool
 }
 
 // off are the features that are switched off.
@@ -32,6 +38,7 @@ func (f Features) off() (off []wazerox.Feature) {
 	}{
 		{f.NoStacks, wazerox.Stacks}, {f.NoStackSizes, wazerox.StackSizes},
 		{f.NoMemories, wazerox.Memories}, {f.NoShrinking, wazerox.Shrinking},
+		{f.NoLinking, wazerox.Linking}, {f.NoTrapTexts, wazerox.TrapTexts},
 	} {
 		if s.off {
 			off = append(off, s.feature)
@@ -41,7 +48,7 @@ func (f Features) off() (off []wazerox.Feature) {
 }
 
 // portable are the features that Config.Portable switches off.
-var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true}
+var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true, NoLinking: true, NoTrapTexts: true}
 
 // Feature is one thing that the host takes from wazero without a promise of wazero's.
 type Feature struct {

@@ -72,7 +72,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 		return ctx, err
 	}
 	in.kernel, in.kernelModule, in.local = k, mod, nil
-	return resolving(ctx, func(module string) api.Module {
+	return wazerox.Resolving(ctx, func(module string) api.Module {
 		if module == abi.EnvModule || module == oldEnvModule {
 			return mod
 		}
@@ -153,15 +153,15 @@ type linkedKernel struct {
 	shrink   func(api.Memory, uint32) bool
 }
 
-// findKernel settles whether guests are linked to their kernels, by trying. The
-// caller holds settling. Interpreted, a call of the host costs less than the kernel
+// findKernel settles whether guests are linked to their kernels. The caller holds
+// settling. Interpreted, a call of the host costs less than the kernel
 // would.
 func (e *engine) findKernel(ctx context.Context) {
 	if e.settled {
 		return
 	}
 	e.settled = true
-	if e.portable {
+	if e.kind == EngineInterpreter || !e.features.On(wazerox.Linking) {
 		return
 	}
 	var env []abi.Signature
@@ -174,13 +174,9 @@ func (e *engine) findKernel(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	k := &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
+	e.linked = &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
 	if e.features.On(wazerox.Shrinking) {
-		k.shrink = wazerox.Shrink
-	}
-	e.alone(func() { e.links = k.works(ctx) })
-	if e.links && e.kind != EngineInterpreter {
-		e.linked = k
+		e.linked.shrink = wazerox.Shrink
 	}
 }
 

@@ -290,7 +290,7 @@ func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
-	if len(p.links) > 0 && !p.engine.links {
+	if len(p.links) > 0 && !p.engine.features.On(wazerox.Linking) {
 		return fmt.Errorf("links: %w (linking modules is experimental in wazero, and this host does without)", ErrConfig)
 	}
 	for _, l := range p.links {
@@ -313,7 +313,7 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 	}
 	made, stubs := map[string]api.Module{}, map[string]api.Module{}
 	kernels := in.kernelModule
-	ctx = resolving(ctx, func(module string) api.Module {
+	ctx = wazerox.Resolving(ctx, func(module string) api.Module {
 		if m := made[module]; m != nil {
 			return m
 		}

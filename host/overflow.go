@@ -24,5 +24,5 @@ func (in *instance) tooDeep(err error) *fault {
 	case in.callStack != nil:
 		bound = fmt.Sprintf("its calls nest too deep for %s of stack", abi.FormatSize(wazerox.StackSize))
 	}
-	return &fault{abi.ReasonTrap, fmt.Errorf("%s: %s", trapText(err), bound), remedy + also}
+	return &fault{abi.ReasonTrap, fmt.Errorf("%s: %s", wazerox.TrapText(err), bound), remedy + also}
 }

@@ -27,12 +27,10 @@ type engine struct {
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
-	// links says that modules can be linked to each other, settled likewise.
-	links bool
-	// settled says that they are; portable, kind and nothing else decide it.
-	settled, portable bool
-	kind              string
-	// settling is held to settle them.
+	// settled says that it is; features, kind and nothing else decide it.
+	settled bool
+	kind    string
+	// settling is held to settle it.
 	settling sync.Mutex
 }
 
@@ -40,7 +38,7 @@ type engine struct {
 // wazero's WithCloseOnContextDone: that costs several times the guest's speed
 // and does not stop recursion.
 func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*engine, error) {
-	e := &engine{kind: kind, portable: hc.Portable, features: hc.featuresOf(kind)}
+	e := &engine{kind: kind, features: hc.featuresOf(kind)}
 	logFeatures(hc.Logger, e.features)
 	cfg := compilerConfig()
 	switch kind {

@@ -22,6 +22,10 @@ const (
 	Memories
 	// Shrinking makes memories that grew smaller again, see [Shrink].
 	Shrinking
+	// Linking links modules to instances that have no name, see [Resolving].
+	Linking
+	// TrapTexts tells traps that WebAssembly defines from other errors, see [Trapped].
+	TrapTexts
 	features
 )
 
@@ -45,6 +49,8 @@ var table = [features]feature{
 	StackSizes: {"stack-sizes", "the stacks that are wazero's are let go whenever they are looked at", both, nil, probeStackSizes},
 	Memories:   {"memories", "memories are wazero's, which moves them when they grow, and which are compared as a whole to put them back", both, nil, probeMemories},
 	Shrinking:  {"shrinking", "an instance whose memory grew is replaced", both, nil, probeShrinking},
+	Linking:    {"linking", "Extism's functions are calls of the host, and modules cannot be linked to each other", both, nil, probeLinking},
+	TrapTexts:  {"trap-texts", "an instance is closed after a trap", both, nil, probeTrapTexts},
 }
 
 // String is the name of the feature.
@@ -83,7 +89,7 @@ func (s *States) Off(why string, off ...Feature) {
 }
 
 // needs says which feature needs which.
-var needs = map[Feature]Feature{Shrinking: Memories}
+var needs = map[Feature]Feature{Shrinking: Memories, Linking: Memories}
 
 // looked is what was found, by whether guests are interpreted.
 var looked [2]struct {
