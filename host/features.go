@@ -28,6 +28,11 @@ type Features struct {
 	// NoTrapTexts (trap-texts) has instances be closed after each trap, as what ended the
 	// call is not known.
 	NoTrapTexts bool
+	// NoOpenFiles (open-files) has an instance be replaced after a call that may have
+	// changed its file descriptors, and made afresh for each call where init may have.
+	NoOpenFiles bool
+	// NoMounts (mounts) has grants of files be refused.
+	NoMounts bool
 }
 
 // off are the features that are switched off.
@@ -39,6 +44,7 @@ func (f Features) off() (off []wazerox.Feature) {
 		{f.NoStacks, wazerox.Stacks}, {f.NoStackSizes, wazerox.StackSizes},
 		{f.NoMemories, wazerox.Memories}, {f.NoShrinking, wazerox.Shrinking},
 		{f.NoLinking, wazerox.Linking}, {f.NoTrapTexts, wazerox.TrapTexts},
+		{f.NoOpenFiles, wazerox.OpenFiles}, {f.NoMounts, wazerox.Mounts},
 	} {
 		if s.off {
 			off = append(off, s.feature)
@@ -48,7 +54,7 @@ func (f Features) off() (off []wazerox.Feature) {
 }
 
 // portable are the features that Config.Portable switches off.
-var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true, NoLinking: true, NoTrapTexts: true}
+var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true, NoLinking: true, NoTrapTexts: true, NoOpenFiles: true}
 
 // Feature is one thing that the host takes from wazero without a promise of wazero's.
 type Feature struct {

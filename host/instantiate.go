@@ -201,7 +201,7 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 		return err
 	}
 	if p.spec.descriptors {
-		in.files, in.blind = watchDescriptors(in.mod, len(p.mounts), &in.live)
+		in.files, in.blind = watchDescriptors(p.engine, in.mod, len(p.mounts), &in.live)
 		if in.errno != wasiOK { // it may go better later, so nothing follows from it
 			in.errno = wasiOK
 			return &fault{code: abi.ReasonBusy, err: errors.New("no file descriptor is left for its mounts"), remedy: moreFiles}

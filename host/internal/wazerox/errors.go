@@ -30,8 +30,8 @@ func Trapped(err error) bool { return strings.HasPrefix(err.Error(), trapPrefix)
 
 // TrapText is the first line of what wazero says of a trap, without its decoration.
 func TrapText(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimSuffix(strings.Replace(line, trapPrefix, "", 1), recovered) // a link's name comes before it
+	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	return strings.TrimSuffix(strings.Replace(strings.TrimSpace(line), trapPrefix, "", 1), recovered) // a link's name comes before it
 }
 
 // TrapStack is the call stack that wazero adds to a trap, "" if there is none.
@@ -40,8 +40,8 @@ func TrapStack(err error) string {
 	return stack
 }
 
-// probeTrapTexts tries out whether traps, stack overflows and panics of the host are told
-// from each other.
+// probeTrapTexts tries out whether traps and panics of the host are told from each other.
+// Stack overflows count only where stacks are of a fixed size, whose probe makes some.
 func probeTrapTexts(l *lab) error {
 	mod, err := l.guest(l.ctx)
 	if err != nil {
@@ -49,13 +49,10 @@ func probeTrapTexts(l *lab) error {
 	}
 	defer mod.Close(l.ctx)
 	_, trap := mod.ExportedFunction("trap").Call(l.ctx)
-	_, over := mod.ExportedFunction("deep").Call(l.ctx, 1<<40)
 	_, panicked := mod.ExportedFunction("host").Call(l.ctx, 0)
 	switch {
 	case trap == nil || !Trapped(trap) || Overflowed(trap) || TrapText(trap) != "unreachable" || TrapStack(trap) == "":
 		return fmt.Errorf("a trap is: %v", trap)
-	case !Overflowed(over) || !Trapped(over) || TrapText(over) != overflow:
-		return fmt.Errorf("a stack overflow is: %v", over)
 	case !errors.Is(panicked, errStop) || Trapped(panicked) || Overflowed(panicked) || TrapText(panicked) != errStop.Error():
 		return fmt.Errorf("a panic of the host is: %v", panicked)
 	}

@@ -26,6 +26,11 @@ const (
 	Linking
 	// TrapTexts tells traps that WebAssembly defines from other errors, see [Trapped].
 	TrapTexts
+	// OpenFiles tells whether an instance has the files open that it started with, see
+	// [NoteDescriptors].
+	OpenFiles
+	// Mounts shows folders of the host to guests, see [Mount].
+	Mounts
 	features
 )
 
@@ -51,6 +56,8 @@ var table = [features]feature{
 	Shrinking:  {"shrinking", "an instance whose memory grew is replaced", both, nil, probeShrinking},
 	Linking:    {"linking", "Extism's functions are calls of the host, and modules cannot be linked to each other", both, nil, probeLinking},
 	TrapTexts:  {"trap-texts", "an instance is closed after a trap", both, nil, probeTrapTexts},
+	OpenFiles:  {"open-files", "an instance that called a function that may change its descriptors is replaced", both, nil, probeDescriptors},
+	Mounts:     {"mounts", "grants of files are refused", both, nil, probeMounts},
 }
 
 // String is the name of the feature.
