@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 )
 
 // codeCache keeps machine code on disk between processes. What lies there is
@@ -38,6 +39,8 @@ type codeCache struct {
 
 	// making is held to load entries, and alone to try out what wazero does.
 	making sync.RWMutex
+	// features are those of WebAssembly that modules may use.
+	features api.CoreFeatures
 	// trial tries out what is trusted of wazero.
 	trial func(context.Context) bool
 
@@ -272,7 +275,7 @@ func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) 
 		return false
 	}
 	defer apart.close()
-	rt := wazero.NewRuntimeWithConfig(ctx, compilerConfig().WithCompilationCache(apart.wazero))
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(c.features).WithCompilationCache(apart.wazero))
 	defer apart.wazero.Close(ctx)
 	defer rt.Close(ctx)
 	compile := func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {

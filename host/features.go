@@ -33,6 +33,9 @@ type Features struct {
 	NoOpenFiles bool
 	// NoMounts (mounts) has grants of files be refused.
 	NoMounts bool
+	// NoTailCalls (tail-calls) and NoExtendedConst (extended-const) have modules be refused
+	// that use what WebAssembly 2.0 has not.
+	NoTailCalls, NoExtendedConst bool
 }
 
 // off are the features that are switched off.
@@ -45,6 +48,7 @@ func (f Features) off() (off []wazerox.Feature) {
 		{f.NoMemories, wazerox.Memories}, {f.NoShrinking, wazerox.Shrinking},
 		{f.NoLinking, wazerox.Linking}, {f.NoTrapTexts, wazerox.TrapTexts},
 		{f.NoOpenFiles, wazerox.OpenFiles}, {f.NoMounts, wazerox.Mounts},
+		{f.NoTailCalls, wazerox.TailCalls}, {f.NoExtendedConst, wazerox.ExtendedConst},
 	} {
 		if s.off {
 			off = append(off, s.feature)

@@ -86,7 +86,7 @@ func (s *Spec) checkFrames(engine string, l Limits) error {
 
 // interpretedStack is what calls of an interpreted instance take at most, in bytes.
 func (s *Spec) interpretedStack() int64 {
-	return int64(min(s.facts.Frame, math.MaxInt64/interpretedCalls)) * interpretedCalls
+	return int64(min(s.facts.Frame, math.MaxInt64/wazerox.InterpretedCalls)) * wazerox.InterpretedCalls
 }
 
 // sizeText rounds a size up to whole MiB.

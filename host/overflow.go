@@ -10,9 +10,6 @@ import (
 // A guest whose calls nest too deep ends with a stack overflow. How deep that is depends
 // on what its calls run on.
 
-// interpretedCalls is how many calls wazero's interpreter nests.
-const interpretedCalls = 2000
-
 // tooDeep is the fault of a stack overflow. Of stacks that grow it names no bound: where
 // one ends depends on the frames that made it grow.
 func (in *instance) tooDeep(err error) *fault {
@@ -20,7 +17,7 @@ func (in *instance) tooDeep(err error) *fault {
 	bound, also := "its calls nest too deep for its stack", ""
 	switch {
 	case in.plugin.engine.kind == EngineInterpreter:
-		bound, also = fmt.Sprintf("its calls nest more than %d deep", interpretedCalls), "; the compiler has room for more"
+		bound, also = fmt.Sprintf("its calls nest more than %d deep", wazerox.InterpretedCalls), "; the compiler has room for more"
 	case in.callStack != nil:
 		bound = fmt.Sprintf("its calls nest too deep for %s of stack", abi.FormatSize(wazerox.StackSize))
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -40,29 +39,21 @@ type engine struct {
 func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*engine, error) {
 	e := &engine{kind: kind, features: hc.featuresOf(kind)}
 	logFeatures(hc.Logger, e.features)
-	cfg := compilerConfig()
+	cfg := wazero.NewRuntimeConfig()
 	switch kind {
 	case EngineInterpreter:
-		cfg = wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features)
+		cfg = wazero.NewRuntimeConfigInterpreter()
 	default:
 		if e.openCache(root) {
 			cfg = cfg.WithCompilationCache(e.cache.wazero)
 		}
 	}
-	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg)
+	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg.WithCoreFeatures(e.features.CoreFeatures()))
 	if err := e.offer(ctx, hc.Functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
 	e.alone(func() { e.identify(ctx) })
 	return e, nil
-}
-
-// features are what the meter can rewrite: WebAssembly 2.0, and what is named here.
-const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
-
-// compilerConfig is that of a runtime that compiles where wazero can.
-func compilerConfig() wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfig().WithCoreFeatures(features)
 }
 
 // openCache opens the disk cache; without one, modules are compiled on every
@@ -78,6 +69,7 @@ func (e *engine) openCache(root *cacheRoot) bool {
 	}
 	var once sync.Once
 	var seen bool
+	cache.features = e.features.CoreFeatures()
 	cache.trial = func(ctx context.Context) bool {
 		once.Do(func() { seen = e.try(ctx) })
 		return seen
@@ -217,7 +209,7 @@ func compileModule(ctx context.Context, rt wazero.Runtime, wasm []byte) (compile
 			compiled, err = nil, fmt.Errorf("compile: %w: wazero panicked: %v", ErrNotWasm, r)
 		}
 	}()
-	return compileWasm(experimental.WithCompilationWorkers(ctx, 1), rt, wasm)
+	return compileWasm(wazerox.OneWorker(ctx), rt, wasm)
 }
 
 func (e *engine) compileModule(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {

@@ -31,6 +31,9 @@ const (
 	OpenFiles
 	// Mounts shows folders of the host to guests, see [Mount].
 	Mounts
+	// TailCalls and ExtendedConst let guests use what WebAssembly 2.0 has not.
+	TailCalls
+	ExtendedConst
 	features
 )
 
@@ -50,14 +53,16 @@ type feature struct {
 var both = []string{"v1.12.0", "v1.11.0"}
 
 var table = [features]feature{
-	Stacks:     {"stacks", "stacks grow with the depth of calls, during which nothing stops a guest", both, noStacks, probeStacks},
-	StackSizes: {"stack-sizes", "the stacks that are wazero's are let go whenever they are looked at", both, nil, probeStackSizes},
-	Memories:   {"memories", "memories are wazero's, which moves them when they grow, and which are compared as a whole to put them back", both, nil, probeMemories},
-	Shrinking:  {"shrinking", "an instance whose memory grew is replaced", both, nil, probeShrinking},
-	Linking:    {"linking", "Extism's functions are calls of the host, and modules cannot be linked to each other", both, nil, probeLinking},
-	TrapTexts:  {"trap-texts", "an instance is closed after a trap", both, nil, probeTrapTexts},
-	OpenFiles:  {"open-files", "an instance that called a function that may change its descriptors is replaced", both, nil, probeDescriptors},
-	Mounts:     {"mounts", "grants of files are refused", both, nil, probeMounts},
+	Stacks:        {"stacks", "stacks grow with the depth of calls, during which nothing stops a guest", both, noStacks, probeStacks},
+	StackSizes:    {"stack-sizes", "the stacks that are wazero's are let go whenever they are looked at", both, nil, probeStackSizes},
+	Memories:      {"memories", "memories are wazero's, which moves them when they grow, and which are compared as a whole to put them back", both, nil, probeMemories},
+	Shrinking:     {"shrinking", "an instance whose memory grew is replaced", both, nil, probeShrinking},
+	Linking:       {"linking", "Extism's functions are calls of the host, and modules cannot be linked to each other", both, nil, probeLinking},
+	TrapTexts:     {"trap-texts", "an instance is closed after a trap", both, nil, probeTrapTexts},
+	OpenFiles:     {"open-files", "an instance that called a function that may change its descriptors is replaced", both, nil, probeDescriptors},
+	Mounts:        {"mounts", "grants of files are refused", both, nil, probeMounts},
+	TailCalls:     {"tail-calls", "modules with tail calls are refused", both, nil, probeTailCalls},
+	ExtendedConst: {"extended-const", "modules with extended constant expressions are refused", both[:1], nil, probeExtendedConst},
 }
 
 // String is the name of the feature.

@@ -53,6 +53,7 @@ func newLab(ctx context.Context, interpreted bool) (*lab, error) {
 	if interpreted {
 		cfg = wazero.NewRuntimeConfigInterpreter()
 	}
+	cfg = cfg.WithCoreFeatures(api.CoreFeaturesV2 | tailCall | extendedConst)
 	l := &lab{ctx: ctx, rt: wazero.NewRuntimeWithConfig(ctx, cfg)}
 	_, err := l.rt.NewHostModuleBuilder("probe").NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(call), []api.ValueType{api.ValueTypeI32}, []api.ValueType{api.ValueTypeI32}).

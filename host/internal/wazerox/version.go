@@ -1,8 +1,8 @@
 package wazerox
 
 import (
-	"flag"
 	"runtime/debug"
+	"testing"
 )
 
 // Path is the module path of wazero.
@@ -36,7 +36,7 @@ func version() string {
 	switch {
 	case known:
 		return m.Version
-	case flag.Lookup("test.v") != nil:
+	case testing.Testing():
 		return inTest
 	}
 	return ""
