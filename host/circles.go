@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // circle is how a link is imported by modules that are made before it: they are
@@ -64,7 +65,7 @@ func (in *instance) openStub(ctx context.Context, c *circle) (api.Module, error)
 
 // closeCircle puts the functions of a link into the table of its stub.
 func (in *instance) closeCircle(ctx context.Context, c *circle, stub, link api.Module) error {
-	_, err := in.instantiateOwn(resolving(ctx, func(module string) api.Module {
+	_, err := in.instantiateOwn(wazerox.Resolving(ctx, func(module string) api.Module {
 		if module == kernel.FillModule {
 			return stub
 		}

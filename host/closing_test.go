@@ -94,8 +94,8 @@ func closedPlugin(t *testing.T, h *host.Host, state string) weak.Pointer[host.Pl
 }
 
 // Nothing refers to a plugin once it is closed: its machine code lies outside of Go's
-// heap, which a plugin makes grow too little to be collected for it, and where the host
-// does not give it back it goes with the first collection. A goroutine that is about to end may still know the plugin, but not
+// heap, which a plugin makes grow too little to be collected for it, and goes with the
+// first collection. A goroutine that is about to end may still know the plugin, but not
 // each time.
 func TestClosedPluginsAreGarbage(t *testing.T) {
 	h := newHost(t, host.Config{})

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
-	"github.com/anchor-host/anchor-host/host/internal/machinecode"
 )
 
 // codeCache keeps machine code on disk between processes. What lies there is
@@ -41,8 +41,8 @@ type codeCache struct {
 
 	// making is held to load entries, and alone to try out what wazero does.
 	making sync.RWMutex
-	// discards says that the memory of machine code can be given back.
-	discards bool
+	// features are those of WebAssembly that modules may use.
+	features api.CoreFeatures
 	// trial tries out what is trusted of wazero.
 	trial func(context.Context) bool
 
@@ -276,7 +276,7 @@ func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) 
 		return false
 	}
 	defer apart.close()
-	rt := wazero.NewRuntimeWithConfig(ctx, compilerConfig().WithCompilationCache(apart.wazero))
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(c.features).WithCompilationCache(apart.wazero))
 	defer apart.wazero.Close(ctx)
 	defer rt.Close(ctx)
 	compile := func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
@@ -287,12 +287,7 @@ func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) 
 		return false
 	}
 	defer os.Remove(code)
-	if c.discards {
-		err = machinecode.Close(ctx, compiled)
-	} else {
-		err = compiled.Close(ctx)
-	}
-	if err != nil {
+	if err = compiled.Close(ctx); err != nil {
 		return false
 	}
 	if shell != nil {

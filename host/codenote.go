@@ -37,7 +37,7 @@ const (
 )
 
 // identify settles what compiles: the sources of the engine, and the machine code that it
-// makes of the modules compiled so far, which depends on the processor too.
+// makes of the module compiled so far, which depends on the processor too.
 func (c *codeCache) identify() error {
 	build, err := engineBuild()
 	if err != nil {

@@ -101,6 +101,8 @@ type Config struct {
 	// takes from there are the flags for tail calls and extended constants, and the
 	// mounts of granted folders.
 	Portable bool
+	// Features switches single features off that wazero does not promise.
+	Features Features
 	// Functions are functions of the embedder that plugins can import when they
 	// are granted them; see [NewFunction].
 	Functions []Function

@@ -124,7 +124,7 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, limits, budget, places, reclaim, errors, faults, trust
+//	the host itself        host, config, features, limits, budget, places, reclaim, errors, faults, trust
 //	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links
@@ -132,7 +132,7 @@ package host
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, link, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
+//	what guests import     extism, kernel, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	between calls          pool, spare

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // PoolCounts shows black-box tests how many instances a plugin has.
@@ -27,7 +28,7 @@ func Borrowable(p *Plugin) bool {
 var NetworkRemedy = networkRemedy
 
 // FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
-func FixedStacks(p *Plugin) bool { return p.engine.stacks }
+func FixedStacks(p *Plugin) bool { return p.engine.features.On(wazerox.Stacks) }
 
 // StackHeld is the memory that the stack of an instance holds, if it is of a fixed size.
 func StackHeld(t *testing.T, p *Plugin) int64 {
@@ -47,7 +48,7 @@ func StackHeld(t *testing.T, p *Plugin) int64 {
 func StackMemory(t *testing.T, p *Plugin) int64 {
 	t.Helper()
 	_, used := StackSizes(t, p, p.spec.Functions[0])
-	if p.engine.stacks {
+	if p.engine.features.On(wazerox.Stacks) {
 		return StackHeld(t, p)
 	}
 	n := 0
@@ -69,9 +70,9 @@ func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []in
 	}
 	defer p.pool.put(in)
 	for _, fn := range in.funcs {
-		used = append(used, stackSize(fn))
+		used = append(used, wazerox.StackOf(fn))
 	}
-	return stackSize(in.handle(in.mod, function)), used
+	return wazerox.StackOf(in.handle(in.mod, function)), used
 }
 
 // Usage shows what a host holds: instances, and bytes of linear memory.
@@ -126,7 +127,7 @@ func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }
 // made smaller. It must be called before anything is loaded from them again.
 func NoShrinking(h *Host) {
 	for _, e := range h.engines {
-		e.shrinks = false
+		e.features.Off("by the test", wazerox.Shrinking)
 	}
 }
 

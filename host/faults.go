@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // fault is an error that already knows its reason: host functions panic with
@@ -100,30 +101,15 @@ func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError
 		e.Remedy = ""
 	}
 	if in != nil {
-		e.Log, e.Stack = in.out.tail(), trapStack(err)
+		e.Log, e.Stack = in.out.tail(), clip(wazerox.TrapStack(err), maxErrorLog)
 	}
 	return e
-}
-
-// trapText is the first line of a trap, without wazero's decoration.
-func trapText(err error) string {
-	s := strings.Replace(firstLine(err.Error()), "wasm error: ", "", 1) // a link's name comes before it
-	return strings.TrimSuffix(s, " (recovered by wazero)")
-}
-
-// trapStack is the call stack that wazero adds to a trap.
-func trapStack(err error) string {
-	_, stack, ok := strings.Cut(err.Error(), "wasm stack trace:\n")
-	if !ok {
-		return ""
-	}
-	return clip(stack, maxErrorLog)
 }
 
 // resettable reports whether an instance is sound after a call that ended with
 // err: the guest was stopped by this package or by a trap that WebAssembly
 // defines, so that memory and globals are all that is left of the call. An
-// exit closes the instance, a stack overflow that is wazero's own leaves its stack
+// exit closes the instance, a stack overflow on a stack of wazero's leaves that
 // behind, and after anything else nothing is known.
 func (in *instance) resettable(err error) bool {
 	if err == nil {
@@ -136,10 +122,12 @@ func (in *instance) resettable(err error) bool {
 		return false
 	case errors.As(err, &f):
 		return true
-	case overflowed(err):
+	case !in.plugin.engine.features.On(wazerox.TrapTexts):
+		return false
+	case wazerox.Overflowed(err):
 		return in.callStack != nil
 	}
-	return strings.HasPrefix(err.Error(), "wasm error: ")
+	return wazerox.Trapped(err)
 }
 
 // faultOf classifies the error of a call. The remedy is empty where the
@@ -154,10 +142,10 @@ func (in *instance) faultOf(err error) *fault {
 		return &fault{abi.ReasonExit, fmt.Errorf("the guest ended itself with exit code %d", exit.ExitCode()), in.lastWords()}
 	case in != nil && in.refused():
 		return in.needsMore()
-	case in != nil && overflowed(err):
+	case in != nil && wazerox.Overflowed(err):
 		return in.tooDeep(err)
 	}
-	return &fault{abi.ReasonTrap, errors.New(trapText(err)), in.lastWords()}
+	return &fault{abi.ReasonTrap, errors.New(wazerox.TrapText(err)), in.lastWords()}
 }
 
 // explain points to the memory where a guest that was refused more of it used up

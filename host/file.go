@@ -7,8 +7,9 @@ import (
 	"math"
 	"os"
 
-	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
 // mountedFile is a regular file or directory that a guest has opened. It

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
-	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
-	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
 // ErrFolder marks a granted folder that cannot be opened: it may be there the next
@@ -29,8 +29,8 @@ var ErrFolder = errors.New("folder cannot be opened")
 // os.Root, so neither ".." nor a link leads out of them. They must be closed
 // with the plugin.
 func (p *Plugin) openMounts(ctx context.Context) error {
-	if _, ok := wazero.NewFSConfig().(sysfs.FSConfig); !ok && len(p.granted.files) > 0 {
-		return errors.New("grants.files: this build of wazero cannot mount directories")
+	if features := p.host.cfg.featuresOf(p.host.engineKind(p.cfg.Engine)); !features.On(wazerox.Mounts) && len(p.granted.files) > 0 {
+		return errors.New("grants.files: this host cannot mount directories (its feature mounts is off, see doctor)")
 	}
 	for _, g := range p.granted.files {
 		at := slices.IndexFunc(p.cfg.Grants.Files, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
@@ -163,11 +163,11 @@ func fsConfig(mounts []mount, in *instance) wazero.FSConfig {
 	cfg := wazero.NewFSConfig()
 	for _, m := range mounts {
 		if m.given != nil {
-			cfg = cfg.(sysfs.FSConfig).WithSysFSMount(&givenMount{files: m.given, in: in, open: m.open}, m.guest)
+			cfg = wazerox.Mount(cfg, &givenMount{files: m.given, in: in, open: m.open}, m.guest)
 			continue
 		}
 		m.in = in
-		cfg = cfg.(sysfs.FSConfig).WithSysFSMount(&m, m.guest)
+		cfg = wazerox.Mount(cfg, &m, m.guest)
 	}
 	return cfg
 }

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
 // mounted is a mount of a folder as one instance of a plugin sees it.

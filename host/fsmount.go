@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"time"
 
-	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
 // givenMount is a file system of the embedder as a guest sees it: regular files and

@@ -161,7 +161,7 @@ func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
 	h.engines[kind] = s
 	h.mu.Unlock()
 	defer close(s.done)
-	s.engine, s.err = newEngine(ctx, kind, h.root, h.cfg.Portable, h.cfg.Functions)
+	s.engine, s.err = newEngine(ctx, &h.cfg, kind, h.root)
 	if s.err != nil {
 		h.mu.Lock()
 		delete(h.engines, kind) // the next one tries again

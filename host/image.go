@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // image is the state of a plugin after its init: all that an instance is beside
@@ -53,7 +54,7 @@ func (p *Plugin) capture(in *instance) error {
 		return nil
 	}
 	memory := linear.Capture
-	if p.engine.portable {
+	if !p.engine.features.On(wazerox.Memories) {
 		memory = linear.Copy
 	}
 	im, err := in.image(memory)
@@ -193,11 +194,11 @@ func (in *instance) reset() bool {
 
 // putBack puts the memories and globals back to an image.
 func (in *instance) putBack(im *image) bool {
-	if !in.restore(&im.partImage, in.plugin.engine.shrinks) {
+	if !in.restore(&im.partImage, in.plugin.engine.features.On(wazerox.Shrinking)) {
 		return false
 	}
 	for i, m := range in.members {
-		if !m.restore(im.members[i], in.plugin.engine.shrinks) {
+		if !m.restore(im.members[i], in.plugin.engine.features.On(wazerox.Shrinking)) {
 			return false
 		}
 	}

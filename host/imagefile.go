@@ -16,6 +16,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // An image on disk is a file: a magic text, the mark of the user on all that follows, the
@@ -25,7 +26,7 @@ const imageMagic = "ANCHOR-IMAGE-3\n\x00"
 
 // maxImageFile is more than any image takes: all the memory there can be, and
 // variables and globals with their encoding.
-const maxImageFile = maxMemory + 64<<20
+const maxImageFile = wazerox.MaxMemory + 64<<20
 
 // errImageFile marks a file that is not an image, or a damaged one.
 var errImageFile = errors.New("not an image, or a damaged one")
@@ -150,7 +151,7 @@ func decodeImage(b []byte, mark hash.Hash, capture func(int, []linear.Part) *lin
 
 // parts cuts the bytes into the parts of the memory.
 func (h *imageHeader) parts(b []byte) ([]linear.Part, bool) {
-	if h.Size < 0 || h.Size > maxMemory || h.Size%wasmPage != 0 {
+	if h.Size < 0 || h.Size > wazerox.MaxMemory || h.Size%wasmPage != 0 {
 		return nil, false
 	}
 	var parts []linear.Part

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Images that took long to make are kept on disk, so that another process, or a
@@ -146,7 +147,7 @@ func (p *Plugin) fits(im *image) bool {
 
 // rebuild makes the memory of an image of its parts.
 func (p *Plugin) rebuild(size int, parts []linear.Part) *linear.Image {
-	return linear.Rebuild(size, parts, !p.engine.portable)
+	return linear.Rebuild(size, parts, p.engine.features.On(wazerox.Memories))
 }
 
 // accept checks the first instance that was made from an image of disk.

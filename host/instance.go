@@ -9,9 +9,9 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // instance is one guest with its memory. One goroutine owns it from the moment the pool
@@ -62,7 +62,7 @@ type memoryUse struct {
 // stackUse is the stack that calls run on (stacks.go, tending.go).
 type stackUse struct {
 	// callStack is the stack that all calls share, nil where each has one of its own.
-	callStack *callstack.Stack
+	callStack *wazerox.Stack
 	// stackHeld is what was charged for the stack, in bytes. It is at least stackLeast:
 	// all that calls can take, where they are interpreted.
 	stackHeld, stackLeast int64
@@ -242,7 +242,6 @@ func (in *instance) close() {
 		if err := in.mod.Close(context.Background()); err != nil {
 			in.plugin.log.Warn("close instance", "error", err)
 		}
-		in.plugin.module.instances.Add(-1)
 	}
 	in.closeLinks()
 	in.kernel.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // newInstance makes an instance, from the image if there is one. Otherwise it
@@ -143,7 +144,7 @@ func (in *instance) takeTables() error {
 func (in *instance) newMemory(from *image) {
 	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
 	switch {
-	case in.plugin.engine.portable:
+	case !in.plugin.engine.features.On(wazerox.Memories):
 		in.lin, in.foreign = linear.NewForeign(in.account), true
 	case from == nil || from.memory == nil:
 		in.lin = in.newLinear(in.plugin.spec)
@@ -166,7 +167,7 @@ func (in *instance) bind(ctx context.Context) context.Context {
 	if in.foreign {
 		return ctx
 	}
-	return linear.Bind(ctx, &countedMemory{Memory: in.lin, room: &in.room})
+	return wazerox.WithMemory(ctx, &countedMemory{Memory: in.lin, room: &in.room})
 }
 
 // begun writes the data segments that are left to the host and runs the start
@@ -203,7 +204,7 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 		return err
 	}
 	if p.spec.descriptors {
-		in.files, in.blind = watchDescriptors(in.mod, len(p.mounts), &in.live)
+		in.files, in.blind = watchDescriptors(p.engine, in.mod, len(p.mounts), &in.live)
 		if in.errno != wasiOK { // it may go better later, so nothing follows from it
 			in.errno = wasiOK
 			return &fault{code: abi.ReasonBusy, err: errors.New("no file descriptor is left for its mounts"), remedy: moreFiles}
@@ -212,22 +213,14 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	return in.late()
 }
 
-// instantiateModule asks wazero for an instance, and fills its tables. wazero's own
-// panics, such as that of a memory the host's budget has no room for, become errors.
+// instantiateModule asks wazero for an instance. wazero's own panics, such as that of a memory the host's budget has no room for, become errors.
 func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			mod, err = nil, in.noStart(r)
 		}
 	}()
-	if mod, err = in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig()); err != nil {
-		return nil, err
-	}
-	if err := m.elements.Fill(mod); err != nil {
-		return nil, errors.Join(err, mod.Close(context.Background()))
-	}
-	m.instances.Add(1)
-	return mod, nil
+	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig())
 }
 
 // noStart is the fault of an instance that wazero could not make, with what it says.

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // room is what one instance may hold in linear memory: that of the guest and
@@ -34,7 +35,7 @@ type countedMemory struct {
 	size uint64
 }
 
-// Reallocate implements experimental.LinearMemory.
+// Reallocate implements wazerox.Memory.
 func (m *countedMemory) Reallocate(size uint64) []byte {
 	delta := int64(size) - int64(m.size)
 	if !m.room.change(delta) {
@@ -60,7 +61,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 		return ctx, nil
 	}
 	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := p.engine.linked.open(linear.Bind(ctx, &countedMemory{Memory: lin, room: &in.room}))
+	mod, k, err := p.engine.linked.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room}))
 	if err != nil {
 		lin.Free()
 		if in.crowded { // wazero's words for it say nothing
@@ -70,7 +71,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 		return ctx, err
 	}
 	in.kernel, in.kernelModule, in.local = k, mod, nil
-	return resolving(ctx, func(module string) api.Module {
+	return wazerox.Resolving(ctx, func(module string) api.Module {
 		if module == abi.EnvModule || module == oldEnvModule {
 			return mod
 		}
@@ -135,15 +136,15 @@ type linkedKernel struct {
 	shrink   func(api.Memory, uint32) bool
 }
 
-// findKernel settles whether guests are linked to their kernels, by trying. The
-// caller holds settling. Interpreted, a call of the host costs less than the kernel
+// findKernel settles whether guests are linked to their kernels. The caller holds
+// settling. Interpreted, a call of the host costs less than the kernel
 // would.
 func (e *engine) findKernel(ctx context.Context) {
 	if e.settled {
 		return
 	}
 	e.settled = true
-	if e.portable {
+	if e.kind == EngineInterpreter || !e.features.On(wazerox.Linking) {
 		return
 	}
 	var env []abi.Signature
@@ -156,13 +157,9 @@ func (e *engine) findKernel(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	k := &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
-	if e.shrinks {
-		k.shrink = linear.Shrink
-	}
-	e.alone(func() { e.links = k.works(ctx) })
-	if e.links && e.kind != EngineInterpreter {
-		e.linked = k
+	e.linked = &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
+	if e.features.On(wazerox.Shrinking) {
+		e.linked.shrink = wazerox.Shrink
 	}
 }
 

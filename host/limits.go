@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // The default limits, each with its reason.
@@ -81,9 +82,6 @@ const (
 
 const (
 	wasmPage = 64 << 10
-	// maxMemory is what 32-bit addresses reach, without the last page: wazero
-	// reports the size of a full memory as 0.
-	maxMemory = 4<<30 - wasmPage
 	// varQuota bounds the Extism variables of one instance, as other Extism
 	// hosts do.
 	varQuota = 1 << 20
@@ -93,8 +91,6 @@ const (
 	// memory, on the account of the host's. wazero has no limit, and the largest real
 	// table seen has 50,000 elements.
 	maxTableSize = 1 << 20
-	// tableElement is what wazero takes for an element of a table, in bytes.
-	tableElement = 8
 	// recycleCalls retires an instance so that slow leaks in guests end; memory
 	// growth retires it much earlier.
 	recycleCalls = 100_000
@@ -219,7 +215,7 @@ func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, 
 	wish.Output = capWish(&cut, "output", wish.Output, host.Output, operator.Output)
 	l := operator.or(wish).or(host)
 	l.MinInstances = min(l.MinInstances, l.Instances)
-	l.Memory = min(l.Memory-l.Memory%wasmPage, maxMemory)
+	l.Memory = min(l.Memory-l.Memory%wasmPage, wazerox.MaxMemory)
 	return l, cut, nil
 }
 

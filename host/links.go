@@ -9,8 +9,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Link is a module that another imports from.
@@ -290,7 +290,7 @@ func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
-	if len(p.links) > 0 && !p.engine.links {
+	if len(p.links) > 0 && !p.engine.features.On(wazerox.Linking) {
 		return fmt.Errorf("links: %w (linking modules is experimental in wazero, and this host does without)", ErrConfig)
 	}
 	for _, l := range p.links {
@@ -313,7 +313,7 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 	}
 	made, stubs := map[string]api.Module{}, map[string]api.Module{}
 	kernels := in.kernelModule
-	ctx = resolving(ctx, func(module string) api.Module {
+	ctx = wazerox.Resolving(ctx, func(module string) api.Module {
 		if m := made[module]; m != nil {
 			return m
 		}
@@ -369,7 +369,7 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 		m.lin = in.newLinear(l.Spec)
 	}
 	in.members = append(in.members, m)
-	in.state.Context = linear.Bind(ctx, &countedMemory{Memory: m.lin, room: &in.room})
+	in.state.Context = wazerox.WithMemory(ctx, &countedMemory{Memory: m.lin, room: &in.room})
 	var err error
 	if m.mod, err = in.instantiateModule(l.module); err != nil {
 		return nil, err
@@ -409,10 +409,9 @@ func (in *instance) refused() bool {
 
 // closeLinks closes the instances of the links.
 func (in *instance) closeLinks() {
-	for i, m := range in.members {
+	for _, m := range in.members {
 		if m.mod != nil {
 			_ = m.mod.Close(context.Background()) // its files are the plugin's
-			in.plugin.links[i].module.instances.Add(-1)
 		}
 		m.lin.Free()
 	}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Making a module ready is work that its author causes and the host pays for, before any
@@ -86,7 +86,7 @@ func (s *Spec) checkFrames(engine string, l Limits) error {
 
 // interpretedStack is what calls of an interpreted instance take at most, in bytes.
 func (s *Spec) interpretedStack() int64 {
-	return int64(min(s.facts.Frame, math.MaxInt64/interpretedCalls)) * interpretedCalls
+	return int64(min(s.facts.Frame, math.MaxInt64/wazerox.InterpretedCalls)) * wazerox.InterpretedCalls
 }
 
 // sizeText rounds a size up to whole MiB.
@@ -165,7 +165,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 		return nil, err
 	}
 	key := moduleKey{digest: spec.source.digest, engine: kind}
-	if h.cfg.Portable {
+	if features := h.cfg.featuresOf(kind); !features.On(wazerox.Memories) {
 		key.pages = uint32(l.Memory / wasmPage)
 	}
 	h.mu.Lock()
@@ -254,10 +254,7 @@ func (h *Host) prepare(ctx context.Context, name string, spec *Spec, key moduleK
 	if m, err = h.compile(ctx, e, name, spec, key); err != nil {
 		return nil, err
 	}
-	m.engine, m.discards = e, e.discards
-	if e.fills {
-		m.elements = tables.Take(m.compiled)
-	}
+	m.engine = e
 	return m, nil
 }
 

@@ -7,13 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/anchor-host/anchor-host/host/internal/machinecode"
-	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -40,14 +37,8 @@ type module struct {
 	segments func() (wasmbin.Data, error)
 	// memory says that it has a memory of its own.
 	memory bool
-	// elements are those of its tables, nil where wazero fills them.
-	elements *tables.Elements
 	// users is guarded by Host.mu.
 	users int
-	// discards says that its machine code can be given back, instances how many there
-	// are that could run it.
-	discards  bool
-	instances atomic.Int64
 }
 
 // compile makes a module of what the cache has, or meters and compiles it, and tells
@@ -152,14 +143,10 @@ func (h *Host) release(ctx context.Context, m *module) error {
 		delete(h.modules, m.key)
 	}
 	h.mu.Unlock()
-	switch {
-	case !last:
+	if !last {
 		return nil
-	case m.discards && m.instances.Load() == 0:
-		return machinecode.Close(ctx, m.compiled)
-	default:
-		return m.compiled.Close(ctx)
 	}
+	return m.compiled.Close(ctx)
 }
 
 // codeKey names the machine code of a module: all that it depends on but wazero and

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // part is one module of an instance, the guest or a link of it, with the state it
@@ -44,7 +44,7 @@ type partImage struct {
 
 // find finds memory, fuel counter and mutable globals of the module.
 func (m *part) find(of *module) error {
-	if mem := m.mod.Memory(); mem != nil && !reflect.ValueOf(mem).IsNil() { // wazero's is a nil pointer where there is none
+	if mem := wazerox.MemoryOf(m.mod); mem != nil {
 		m.mem, m.borrowed = mem, !of.memory
 	}
 	var ok bool
@@ -154,7 +154,7 @@ func (m *part) restore(im *partImage, shrinks bool) bool {
 		if !m.lin.Restore(im.memory, m.content()) {
 			return false
 		}
-		if !linear.Shrink(m.mem, size) && m.mem.Size() != size {
+		if !wazerox.Shrink(m.mem, size) && m.mem.Size() != size {
 			return false
 		}
 	}

@@ -10,24 +10,22 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Whatever a guest and the host write into its memory, and however it ends, a
 // reset leaves memory, size and globals as the image has them.
 func TestResetUndoesAllWrites(t *testing.T) {
-	for name, cfg := range map[string]struct {
-		Config
-		shrinks bool
-	}{
-		"compiler":    {Config{Engine: EngineCompiler}, true},
-		"interpreter": {Config{Engine: EngineInterpreter}, true},
-		"growing":     {Config{Engine: EngineCompiler}, false},
-		"portable":    {Config{Portable: true}, false},
+	for name, cfg := range map[string]Config{
+		"compiler":    {Engine: EngineCompiler},
+		"interpreter": {Engine: EngineInterpreter},
+		"growing":     {Engine: EngineCompiler, Features: Features{NoShrinking: true}},
+		"moving":      {Engine: EngineCompiler, Features: Features{NoMemories: true}},
+		"portable":    {Portable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.CacheDir = CacheOff
-			p := loadScribbles(t, cfg.Config)
-			p.engine.shrinks = p.engine.shrinks && cfg.shrinks
+			p := loadScribbles(t, cfg)
 			want := make([]byte, p.image.memory.Size())
 			p.image.memory.Fill(want)
 			r := rand.New(rand.NewPCG(1, 2))
@@ -101,7 +99,7 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 			t.Fatalf("round %d: nothing was written", round)
 		}
 		if !in.reset() {
-			if in.mem.Size() == uint32(len(want)) || p.engine.shrinks && !in.worn() {
+			if in.mem.Size() == uint32(len(want)) || p.engine.features.On(wazerox.Shrinking) && !in.worn() {
 				t.Fatalf("round %d: cannot be reset", round)
 			}
 			in.close()

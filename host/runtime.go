@@ -10,14 +10,10 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
-	"github.com/anchor-host/anchor-host/host/internal/machinecode"
-	"github.com/anchor-host/anchor-host/host/internal/tables"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // engine is one wazero runtime with the host functions in it. A host has at
@@ -25,63 +21,39 @@ import (
 type engine struct {
 	rt    wazero.Runtime
 	cache *codeCache
-	// shrinks says that memories that grew can be made smaller again.
-	shrinks bool
-	// fills says that the host fills the tables of instances.
-	fills bool
-	// stacks says that calls can run on stacks of a fixed size.
-	stacks bool
-	// discards says that the memory of machine code can be given back.
-	discards bool
+	// features are what it takes from wazero without a promise.
+	features wazerox.States
 	// linked is how instances get a kernel that they are linked to, nil where
 	// the host's functions are the kernel. It is settled by findKernel.
 	linked *linkedKernel
-	// links says that modules can be linked to each other, settled likewise.
-	links bool
-	// settled says that they are; portable, kind and nothing else decide it.
-	settled, portable bool
-	kind              string
-	// settling is held to settle them.
+	// settled says that it is; features, kind and nothing else decide it.
+	settled bool
+	kind    string
+	// settling is held to settle it.
 	settling sync.Mutex
 }
 
 // newEngine makes a runtime. Guests are stopped by their own meter, never by
 // wazero's WithCloseOnContextDone: that costs several times the guest's speed
 // and does not stop recursion.
-func newEngine(ctx context.Context, kind string, root *cacheRoot, portable bool, functions []Function) (*engine, error) {
-	e := &engine{kind: kind, portable: portable}
-	cfg := compilerConfig()
+func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*engine, error) {
+	e := &engine{kind: kind, features: hc.featuresOf(kind)}
+	logFeatures(hc.Logger, e.features)
+	cfg := wazero.NewRuntimeConfig()
 	switch kind {
 	case EngineInterpreter:
-		cfg = wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features)
+		cfg = wazero.NewRuntimeConfigInterpreter()
 	default:
 		if e.openCache(root) {
 			cfg = cfg.WithCompilationCache(e.cache.wazero)
 		}
 	}
-	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg)
-	if err := e.offer(ctx, functions); err != nil {
+	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg.WithCoreFeatures(e.features.CoreFeatures()))
+	if err := e.offer(ctx, hc.Functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
-	e.alone(func() {
-		if !portable {
-			e.shrinks, e.fills, e.stacks = linear.CanShrink(ctx, e.rt), tables.Works(ctx, e.rt), callstack.Works(ctx, e.rt)
-			e.discards = machinecode.Works(ctx, e.rt)
-		}
-		e.identify(ctx)
-	})
-	if e.cache != nil {
-		e.cache.discards = e.discards
-	}
+	e.alone(func() { e.identify(ctx) })
 	return e, nil
-}
-
-// features are what the meter can rewrite: WebAssembly 2.0, and what is named here.
-const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
-
-// compilerConfig is that of a runtime that compiles where wazero can.
-func compilerConfig() wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfig().WithCoreFeatures(features)
 }
 
 // openCache opens the disk cache; without one, modules are compiled on every
@@ -97,6 +69,7 @@ func (e *engine) openCache(root *cacheRoot) bool {
 	}
 	var once sync.Once
 	var seen bool
+	cache.features = e.features.CoreFeatures()
 	cache.trial = func(ctx context.Context) bool {
 		once.Do(func() { seen = e.try(ctx) })
 		return seen
@@ -110,12 +83,9 @@ func (e *engine) identify(ctx context.Context) {
 	if e.cache == nil {
 		return
 	}
-	var err error
-	if e.portable { // nothing was tried out before
-		var compiled wazero.CompiledModule
-		if compiled, err = e.compileModule(ctx, []byte(probe)); err == nil {
-			err = compiled.Close(ctx)
-		}
+	compiled, err := e.compileModule(ctx, []byte(probe))
+	if err == nil {
+		err = compiled.Close(ctx)
 	}
 	if err = errors.Join(err, e.cache.identify()); err != nil {
 		e.cache.root.Log.Info("machine code is not kept", "reason", err)
@@ -236,7 +206,7 @@ func compileModule(ctx context.Context, rt wazero.Runtime, wasm []byte) (compile
 			compiled, err = nil, fmt.Errorf("compile: %w: wazero panicked: %v", ErrNotWasm, r)
 		}
 	}()
-	return compileWasm(experimental.WithCompilationWorkers(ctx, 1), rt, wasm)
+	return compileWasm(wazerox.OneWorker(ctx), rt, wasm)
 }
 
 func (e *engine) compileModule(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Spec is what is known of a module without running it. It is plain data, the
@@ -204,7 +205,7 @@ func (r *specReader) read(sideManifest []byte) error {
 		s.ManifestDigest = "sha256:" + hex.EncodeToString(sum[:])
 	}
 	s.facts, s.code, s.Uncaptured = r.info.Facts(), r.info.CodeSize, r.info.Uncaptured()
-	s.tables = int64(r.info.TableElements(maxTableSize)) * tableElement
+	s.tables = int64(r.info.TableElements(maxTableSize)) * wazerox.TableElement
 	for _, step := range []func() error{
 		r.version, r.exports, r.imports, r.memory,
 		func() error { return r.manifest(sideManifest) },

@@ -6,7 +6,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // The calls of a guest have a stack that lies outside of its memory. Where it can be
@@ -18,10 +18,10 @@ import (
 // openStack makes the stack of the instance. Without one, stacks are wazero's.
 func (in *instance) openStack() {
 	in.stackLeast = in.plugin.interpretedStack()
-	if !in.plugin.engine.stacks {
+	if !in.plugin.engine.features.On(wazerox.Stacks) {
 		return
 	}
-	if s, err := callstack.New(); err == nil {
+	if s, err := wazerox.NewStack(); err == nil {
 		in.callStack = s
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // fixedStacks reports whether compiled guests have stacks of a fixed size.
@@ -121,14 +121,14 @@ func TestDocumentsNameTheStack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{fmt.Sprintf("%d MiB", callstack.Whole>>20), "2,000 calls"} {
+		for _, want := range []string{fmt.Sprintf("%d MiB", wazerox.StackSize>>20), "2,000 calls"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s does not say %q", path, want)
 			}
 		}
 	}
 	s, err := host.ProbeStrategy(t.Context())
-	if want := "stacks hold " + abi.FormatSize(callstack.Whole); err != nil || s.Stacks != strings.HasSuffix(s.String(), want) {
+	if want := "stacks hold " + abi.FormatSize(wazerox.StackSize); err != nil || s.Stacks != strings.HasSuffix(s.String(), want) {
 		t.Errorf("strategy %q, error %v (want %q)", s, err, want)
 	}
 }
@@ -183,16 +183,17 @@ const deepModule = "\x00asm\x01\x00\x00\x00" +
 // An instance keeps one stack that deep calls made large, however many of its functions
 // called deep, and only where the host has room for it.
 func TestStacksAreGivenBack(t *testing.T) {
+	stackSizes(t)
 	spec, err := host.ReadSpec("deep", []byte(deepModule), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const one = 11 << 20
 	for _, tc := range []struct {
-		portable     bool
+		grow         bool
 		budget, most int64
 	}{{true, 0, one}, {true, 4 << 20, 0}, {false, 0, one}, {false, 4 << 20, 0}} {
-		h := newHost(t, host.Config{Memory: tc.budget, Portable: tc.portable})
+		h := newHost(t, host.Config{Memory: tc.budget, Features: host.Features{NoStacks: tc.grow}})
 		for _, state := range []string{host.StateKeep, host.StateReset} {
 			p, err := h.Load(t.Context(), spec, host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
 			if err != nil {
@@ -239,12 +240,13 @@ func TestFullStacksAreAccountedFor(t *testing.T) {
 // Calls that end well fill stacks for little fuel, too. What those of idle instances hold
 // is accounted for soon after, or given back.
 func TestStacksOfIdleInstancesAreAccountedFor(t *testing.T) {
+	stackSizes(t)
 	const many = 4
 	for _, tc := range []struct {
-		portable bool
-		budget   int64
+		grow   bool
+		budget int64
 	}{{false, 0}, {false, 16 << 20}, {true, 0}, {true, 16 << 20}} {
-		h := newHost(t, host.Config{Memory: tc.budget, Portable: tc.portable})
+		h := newHost(t, host.Config{Memory: tc.budget, Features: host.Features{NoStacks: tc.grow}})
 		var ps []*host.Plugin
 		for i := range many {
 			state := []string{host.StateKeep, host.StateReset}[i%2]
@@ -310,13 +312,43 @@ func held(t *testing.T, p *host.Plugin) int64 {
 	return int64(m.HeapAlloc) + host.StackHeld(t, p)
 }
 
+// stackSizes skips a test that needs to know how large stacks are that grow.
+func stackSizes(t *testing.T) {
+	t.Helper()
+	if portable() {
+		t.Skip("the sizes of stacks are not known")
+	}
+}
+
 // Handles whose stacks are wazero's are made once: the stack of a call that was not deep
 // is recognised as such.
 func TestHandlesAreKept(t *testing.T) {
-	p := load(t, newHost(t, host.Config{Portable: true}), "foreign", host.PluginConfig{State: host.StateKeep})
+	p := load(t, newHost(t, host.Config{Features: host.Features{NoStacks: true}}), "foreign", host.PluginConfig{State: host.StateKeep})
 	for _, function := range p.Spec().Functions {
 		if size, _ := host.StackSizes(t, p, function); size < 1<<10 || size > 64<<10 {
 			t.Errorf("the stack of %s has %d bytes", function, size)
+		}
+	}
+}
+
+// Where the sizes of stacks that grow are not known, none is kept, however it came by its
+// size.
+func TestStacksOfUnknownSizeAreLetGo(t *testing.T) {
+	h := newHost(t, host.Config{Features: host.Features{NoStacks: true, NoStackSizes: true}})
+	p := load(t, h, "recursions", host.PluginConfig{State: host.StateKeep, Limits: host.Limits{Instances: 1, Timeout: time.Minute}})
+	for _, function := range []string{"fills", "ends"} {
+		if _, err := p.Call(t.Context(), function, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, used := host.StackSizes(t, p, "ends")
+		if len(used) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Errorf("stacks of %d bytes are kept", used)
+			break
 		}
 	}
 }

@@ -3,10 +3,11 @@ package host
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/callstack"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Strategy is how instances are kept clean on this system, found out by trying.
@@ -25,9 +26,6 @@ type Strategy struct {
 	// Linked says that compiled guests are linked to a module with Extism's
 	// functions. If not, each of them is a call of the host.
 	Linked bool
-	// Fills says that the host fills the tables of further instances. If not,
-	// wazero does, which takes longer.
-	Fills bool
 	// Stacks says that the calls of compiled guests run on stacks of a fixed size. If
 	// not, stacks grow with the depth of calls, during which nothing stops a guest.
 	Stacks bool
@@ -35,7 +33,7 @@ type Strategy struct {
 
 // String describes the strategy in a line.
 func (s Strategy) String() string {
-	memory, grown, functions, tables, stacks := "slices", "replaced", "calls of the host", "wazero", "grow"
+	memory, grown, functions, stacks := "slices", "replaced", "calls of the host", "grow"
 	if s.Mapped {
 		memory = "reserved mappings"
 	}
@@ -48,14 +46,11 @@ func (s Strategy) String() string {
 	if s.Linked {
 		functions = "linked to guests"
 	}
-	if s.Fills {
-		tables = "the host"
-	}
 	if s.Stacks {
-		stacks = "hold " + abi.FormatSize(callstack.Whole)
+		stacks = "hold " + abi.FormatSize(wazerox.StackSize)
 	}
-	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; tables are filled by %s; stacks %s",
-		s.Finds, memory, grown, functions, tables, stacks)
+	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; stacks %s",
+		s.Finds, memory, grown, functions, stacks)
 }
 
 // ProbeStrategy finds out how instances are kept clean on this system.
@@ -63,7 +58,7 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if _, err := boundMemory(0); err != nil {
 		return Strategy{}, err
 	}
-	e, err := newEngine(ctx, EngineAuto, nil, false, nil)
+	e, err := newEngine(ctx, &Config{Logger: slog.New(slog.DiscardHandler)}, EngineAuto, nil)
 	if err != nil {
 		return Strategy{}, err
 	}
@@ -72,6 +67,6 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	e.settling.Unlock()
 	return Strategy{
 		Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(),
-		Shrinks: e.shrinks, Linked: e.linked != nil, Fills: e.fills, Stacks: e.stacks,
+		Shrinks: e.features.On(wazerox.Shrinking), Linked: e.linked != nil, Stacks: e.features.On(wazerox.Stacks),
 	}, e.close(ctx)
 }

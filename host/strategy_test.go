@@ -20,7 +20,6 @@ func TestStrategyString(t *testing.T) {
 		func(s *host.Strategy) { s.Shared = true },
 		func(s *host.Strategy) { s.Shrinks = true },
 		func(s *host.Strategy) { s.Linked = true },
-		func(s *host.Strategy) { s.Fills = true },
 		func(s *host.Strategy) { s.Stacks = true },
 	} {
 		s := plain

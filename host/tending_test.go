@@ -8,7 +8,7 @@ import (
 // The stacks are looked at after calls that failed or used much, and after others when
 // they used enough together.
 func TestStacksAreLookedAt(t *testing.T) {
-	in := &instance{plugin: &Plugin{host: &Host{}}}
+	in := &instance{plugin: &Plugin{host: &Host{}, engine: &engine{}}}
 	in.plugin.tending.Store(true) // no timer
 	for i, c := range []struct {
 		used int64

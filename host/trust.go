@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // cacheRoot is the folder of what is kept between processes. That is trusted: machine code
@@ -60,11 +60,8 @@ func defaultCacheDir() string {
 	return filepath.Join(dir, "anchor-host", "compiled")
 }
 
-// enginePath is the module that compiles.
-const enginePath = "github.com/tetratelabs/wazero"
-
 // errUnknownEngine says why machine code is not kept.
-var errUnknownEngine = errors.New("this program does not say which version of " + enginePath + " is in it, as those made by go test and by a replace with a folder do not")
+var errUnknownEngine = errors.New("this program does not say which version of " + wazerox.Path + " is in it, as those made by go test and by a replace with a folder do not")
 
 // engineBuild is readEngineBuild, but in tests.
 var engineBuild = readEngineBuild
@@ -72,21 +69,9 @@ var engineBuild = readEngineBuild
 // readEngineBuild names the sources of the engine in this program, and the compiler that
 // they were compiled with. Machine code fits no others.
 func readEngineBuild() (string, error) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	m, known := wazerox.Source()
+	if !known {
 		return "", errUnknownEngine
 	}
-	for _, d := range info.Deps {
-		if d.Path != enginePath {
-			continue
-		}
-		if d.Replace != nil {
-			d = d.Replace
-		}
-		if d.Version == "" || d.Version == "(devel)" {
-			break
-		}
-		return fmt.Sprint(d.Path, " ", d.Version, " ", d.Sum, " ", runtime.Version()), nil
-	}
-	return "", errUnknownEngine
+	return fmt.Sprint(m.Path, " ", m.Version, " ", m.Sum, " ", runtime.Version()), nil
 }

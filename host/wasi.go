@@ -1,20 +1,17 @@
 package host
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 const (
-	wasiModule = wasi_snapshot_preview1.ModuleName
+	wasiModule = wazerox.WASIModule
 	// oldEnvModule and oldEnvPrefix are how plugins from before Extism 1.0
 	// import its functions.
 	oldEnvModule = "env"
@@ -23,18 +20,6 @@ const (
 
 // wasiRemedy is the remedy where a module imports functions that it is not offered.
 const wasiRemedy = "offer them: wasi: true of the instance, or --wasi of plugin call"
-
-// wasiFunctions are the WASI functions of wazero by name.
-var wasiFunctions = sync.OnceValue(func() map[string]api.FunctionDefinition {
-	ctx := context.Background()
-	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
-	defer rt.Close(ctx)
-	compiled, err := wasi_snapshot_preview1.NewBuilder(rt).Compile(ctx)
-	if err != nil {
-		return nil // no WASI: every module that needs it is refused by name
-	}
-	return compiled.ExportedFunctions()
-})
 
 func typeNames(ts []api.ValueType) string {
 	names := make([]string, len(ts))
@@ -53,7 +38,7 @@ func (s signature) String() string { return string(s) }
 func offered(module, name string) (signature, bool) {
 	switch module {
 	case wasiModule:
-		def, ok := wasiFunctions()[name]
+		def, ok := wazerox.WASIFunctions()[name]
 		if !ok {
 			return "", false
 		}

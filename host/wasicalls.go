@@ -3,10 +3,11 @@ package host
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // This file stands between guests and wazero's WASI functions: it charges for
@@ -89,10 +90,10 @@ var instantWASI = map[string]bool{
 // offerWASI instantiates the WASI functions.
 func offerWASI(ctx context.Context, rt wazero.Runtime) error {
 	b := rt.NewHostModuleBuilder(wasiModule)
-	for name, def := range wasiFunctions() {
-		fn, ok := def.GoFunction().(api.GoModuleFunction)
-		if !ok {
-			return fmt.Errorf("WASI function %s is a %T (this build of wazero cannot serve it)", name, def.GoFunction())
+	for name, def := range wazerox.WASIFunctions() {
+		fn, err := wazerox.GoFunction(def)
+		if err != nil {
+			return err
 		}
 		b.NewFunctionBuilder().WithGoModuleFunction(guardWASI(name, fn), def.ParamTypes(), def.ResultTypes()).Export(name)
 	}

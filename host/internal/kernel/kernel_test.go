@@ -8,10 +8,10 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // guest is a kernel as guests see it.
@@ -89,13 +89,12 @@ func linked(t testing.TB, limit int64, settled *int64) linkedGuest {
 	}
 	r := &room{limit: limit}
 	lin := linear.New(uint64(limit), r.resize)
-	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(
-		func(_, _ uint64) experimental.LinearMemory { return lin }))
+	ctx = wazerox.WithMemory(ctx, lin)
 	mod, err := rt.InstantiateWithConfig(ctx, Module(ownImports(), "extism_"), wazero.NewModuleConfig().WithName(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k, err = Open(mod, linear.Shrink); err != nil {
+	if k, err = Open(mod, wazerox.Shrink); err != nil {
 		t.Fatal(err)
 	}
 	return linkedGuest{k, t, map[string]api.Function{}}

@@ -216,15 +216,3 @@ func errorBody() (*code, []abi.ValueType) {
 	c.get(off).op(opI32Wrap).i32(header).op(opI32Sub).at(opI32Load, 0).op(opI64Extend).tee(n).op(opI64Eqz).when().op(opReturn).end()
 	return c.get(off).gset(gErrOff).get(n).gset(gErrLen), []abi.ValueType{abi.I64}
 }
-
-// Probe is a module that imports alloc and length, and whose export "probe"
-// returns the length of a new block of 40 bytes.
-func Probe() []byte {
-	var m builder
-	alloc, _ := abi.LookupImport(abi.EnvModule, "alloc")
-	length, _ := abi.LookupImport(abi.EnvModule, "length")
-	a, l := m.importFunc(abi.EnvModule, alloc), m.importFunc(abi.EnvModule, length)
-	body := new(code).i64(40).call(uint64(a)).call(uint64(l))
-	m.exports = append(m.exports, named("probe", indexed(kindFunc, m.add(function{sig: signature(0, abi.I64), body: body}))...))
-	return m.encode()
-}

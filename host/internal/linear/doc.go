@@ -1,7 +1,7 @@
 // Package linear owns the linear memories of guests and resets them.
 //
-// A [Memory] is the memory of one WebAssembly module. wazero gets it through its
-// experimental allocator. Where the system can, a Memory is a mapping that reserves the
+// A [Memory] is the memory of one WebAssembly module, which package wazerox gives to
+// wazero. Where the system can, a Memory is a mapping that reserves the
 // plugin's whole limit, so that growing neither copies nor moves it. Elsewhere it is a
 // slice that grows by doubling.
 //
@@ -16,8 +16,4 @@
 // whole memory. A page that was written once stays with the memory and is compared at
 // every reset. It is not protected or discarded again, because bringing it back would
 // cost the next call a page fault.
-//
-// wazero cannot make a memory smaller. [Shrink] does it by setting a field of wazero's
-// memory and growing by one page. [CanShrink] tries that out on a runtime. Where it does
-// not work, a memory that grew cannot be reset, and its instance must be closed.
 package linear

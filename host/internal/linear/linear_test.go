@@ -2,14 +2,11 @@ package linear
 
 import (
 	"bytes"
-	"context"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/tetratelabs/wazero"
 )
 
 // counter is an account with a limit.
@@ -224,34 +221,6 @@ func TestRestoreFindsAllThatWasWritten(t *testing.T) {
 func TestFindsOnKnownSystems(t *testing.T) {
 	if !Shares() && Finds() != Compares {
 		t.Errorf("finds by %v, without images that are shared", Finds())
-	}
-}
-
-func TestShrink(t *testing.T) {
-	ctx := context.Background()
-	for name, cfg := range map[string]wazero.RuntimeConfig{
-		"default": wazero.NewRuntimeConfig(), "interpreter": wazero.NewRuntimeConfigInterpreter(),
-	} {
-		rt := wazero.NewRuntimeWithConfig(ctx, cfg)
-		defer rt.Close(ctx)
-		if !CanShrink(ctx, rt) {
-			t.Errorf("%s: memories cannot shrink", name)
-		}
-		mod, err := rt.InstantiateWithConfig(Bind(ctx, New(4*PageSize, (&counter{limit: 1 << 30}).account)), probe,
-			wazero.NewModuleConfig().WithName(""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mem := mod.Memory()
-		for _, size := range []uint32{0, 1, PageSize + 1, 2 * PageSize} {
-			if Shrink(mem, size) {
-				t.Errorf("%s: shrank to %d bytes", name, size)
-			}
-		}
-		if !Shrink(mem, PageSize) || mem.Size() != PageSize {
-			t.Errorf("%s: the same size is refused", name)
-		}
-		mod.Close(ctx)
 	}
 }
 

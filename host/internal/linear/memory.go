@@ -1,10 +1,6 @@
 package linear
 
 import (
-	"context"
-
-	"github.com/tetratelabs/wazero/experimental"
-
 	"github.com/anchor-host/anchor-host/internal/rlimit"
 )
 
@@ -86,14 +82,7 @@ func (m *Memory) Restore(im *Image, content []byte) bool {
 	return m.chargePrivate(int64(m.held.shared))
 }
 
-// Bind returns a context under which wazero's InstantiateModule takes the module's memory
-// from m, a [Memory] or a wrapper of one.
-func Bind(ctx context.Context, m experimental.LinearMemory) context.Context {
-	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(
-		func(_, _ uint64) experimental.LinearMemory { return m }))
-}
-
-// Reallocate implements experimental.LinearMemory. nil makes memory.grow fail.
+// Reallocate makes the memory of a size and returns all of it. nil makes memory.grow fail.
 func (m *Memory) Reallocate(size uint64) []byte {
 	if size > m.limit {
 		m.Refused = true
@@ -133,8 +122,8 @@ func (m *Memory) reallocate(size uint64) []byte {
 	return buf
 }
 
-// Free implements experimental.LinearMemory. No view of the memory may be used
-// afterwards, not even to read.
+// Free gives the memory back. Every view of the memory is invalid
+// afterwards, even to read.
 func (m *Memory) Free() {
 	if n := m.held.total(); n > 0 {
 		m.account(-n)

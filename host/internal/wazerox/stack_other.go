@@ -1,6 +1,6 @@
 //go:build !linux
 
-package callstack
+package wazerox
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package callstack
+package wazerox
 
 import (
 	"reflect"
@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// Whole is how large a stack is, 9 MiB: nine times what browsers give, and twice what
-	// stock Go needs for JSON that is nested 10,000 deep.
-	Whole = small + huge
-	// Size is how many of its bytes calls may use together.
-	Size = Whole - margin
-	// Kept is how many bytes of memory a stack keeps when it is shed. It is not told from
-	// one that is empty.
-	Kept = 256 << 10
+	// StackSize is how large a stack is, 9 MiB: nine times what browsers give, and twice
+	// what stock Go needs for JSON that is nested 10,000 deep.
+	StackSize = small + huge
+	// StackKept is how many bytes of memory a stack keeps when it is shed. It is not told
+	// from one that is empty.
+	StackKept = 256 << 10
+	// usable is how many of its bytes calls may use together.
+	usable = StackSize - margin
 )
 
 const (
@@ -29,7 +29,18 @@ const (
 	unmoved = 48 << 20
 )
 
-// Stack is a stack for the calls of one guest, one call at a time.
+// Stack is a stack of a fixed size for the calls of one guest, one call at a time.
+//
+// wazero gives each handle of a function a stack of 10 KB and doubles it whenever
+// calls need more, up to 80 MB. Each time it clears the new one and copies the old one,
+// which takes 40 ms in the end, and nothing stops the guest meanwhile. A Stack is a
+// mapping instead. Its pages come into being as calls reach them, it never moves, and
+// where it is full wazero ends the call with a stack overflow.
+//
+// wazero has no interface for this. Its handle is a struct with fields that say where
+// its stack lies. [Stack.Lend] sets them, provided that they hold what those of a new
+// handle hold. A stack of more than 50,000,000 bytes wazero does not make larger, so the
+// mapping is; but what lies beyond what calls may use cannot be touched.
 type Stack struct {
 	// mapped is the whole mapping, mem the stack as wazero sees it.
 	mapped, mem []byte
@@ -37,8 +48,8 @@ type Stack struct {
 	limit int
 }
 
-// New reserves a stack. It takes no memory until it is used.
-func New() (*Stack, error) { return reserve(small, huge) }
+// NewStack reserves a stack. It takes no memory until it is used.
+func NewStack() (*Stack, error) { return reserve(small, huge) }
 
 // reserve makes a stack of two parts.
 func reserve(small, huge int) (*Stack, error) {
@@ -60,11 +71,11 @@ func (s *Stack) Lend(fn api.Function) bool {
 	return true
 }
 
-// Held is how many bytes of memory the stack holds at most, 0 for no more than Kept.
+// Held is how many bytes of memory the stack holds at most, 0 for no more than StackKept.
 func (s *Stack) Held() int {
-	below := s.mem[len(s.mem)-s.limit-margin : len(s.mem)-Kept]
+	below := s.mem[len(s.mem)-s.limit-margin : len(s.mem)-StackKept]
 	if at := touched(below); at < len(below) {
-		return len(below) - at + Kept
+		return len(below) - at + StackKept
 	}
 	return 0
 }
@@ -73,7 +84,7 @@ func (s *Stack) Held() int {
 // may be running. The margin goes with it: of a huge page that is given back in part,
 // nothing is.
 func (s *Stack) Shed() {
-	discard(s.mem[len(s.mem)-s.limit-margin : len(s.mem)-Kept])
+	discard(s.mem[len(s.mem)-s.limit-margin : len(s.mem)-StackKept])
 }
 
 // Free gives the stack back.

@@ -1,4 +1,4 @@
-package callstack
+package wazerox
 
 import (
 	"bytes"

@@ -1,0 +1,108 @@
+package host
+
+import (
+	"log/slog"
+
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+)
+
+// Features switches off what the host takes from wazero without a promise of wazero's,
+// one by one. The zero value leaves everything on that was tested with the wazero in the
+// program and that works when it is tried out; [Host.Features] says what that is.
+type Features struct {
+	// NoStacks (stacks) has the stacks of compiled guests grow with the depth of calls.
+	// Growing one takes up to 40 ms, in which nothing stops a guest.
+	NoStacks bool
+	// NoStackSizes (stack-sizes) has stacks that grow be let go whenever they are looked
+	// at: how large they are is not known.
+	NoStackSizes bool
+	// NoMemories (memories) leaves linear memories to wazero. They move when they grow, and
+	// are compared with the image as a whole. No instances share an image, and none is
+	// made smaller.
+	NoMemories bool
+	// NoShrinking (shrinking) has instances be replaced whose memory grew.
+	NoShrinking bool
+	// NoLinking (linking) has Extism's functions be calls of the host, and refuses
+	// PluginConfig.Links.
+	NoLinking bool
+	// NoTrapTexts (trap-texts) has instances be closed after each trap, as what ended the
+	// call is not known.
+	NoTrapTexts bool
+	// NoOpenFiles (open-files) has an instance be replaced after a call that may have
+	// changed its file descriptors, and made afresh for each call where init may have.
+	NoOpenFiles bool
+	// NoMounts (mounts) has grants of files be refused.
+	NoMounts bool
+	// NoTailCalls (tail-calls) and NoExtendedConst (extended-const) have modules be refused
+	// that use what WebAssembly 2.0 has not.
+	NoTailCalls, NoExtendedConst bool
+}
+
+// off are the features that are switched off.
+func (f Features) off() (off []wazerox.Feature) {
+	for _, s := range []struct {
+		off     bool
+		feature wazerox.Feature
+	}{
+		{f.NoStacks, wazerox.Stacks}, {f.NoStackSizes, wazerox.StackSizes},
+		{f.NoMemories, wazerox.Memories}, {f.NoShrinking, wazerox.Shrinking},
+		{f.NoLinking, wazerox.Linking}, {f.NoTrapTexts, wazerox.TrapTexts},
+		{f.NoOpenFiles, wazerox.OpenFiles}, {f.NoMounts, wazerox.Mounts},
+		{f.NoTailCalls, wazerox.TailCalls}, {f.NoExtendedConst, wazerox.ExtendedConst},
+	} {
+		if s.off {
+			off = append(off, s.feature)
+		}
+	}
+	return off
+}
+
+// portable are the features that Config.Portable switches off.
+var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true, NoLinking: true, NoTrapTexts: true, NoOpenFiles: true}
+
+// Feature is one thing that the host takes from wazero without a promise of wazero's.
+type Feature struct {
+	// Name names it; it stands with each field of [Features].
+	Name string
+	// On says that it is used.
+	On bool
+	// Why says why it is not, and Without what the host does instead. Both are empty
+	// where it is used.
+	Why, Without string
+	// Unexpected says that it is off though nobody switched it off and the system has
+	// what it needs: the wazero in the program is another one than it was tested with.
+	Unexpected bool
+}
+
+// Features says what the host takes from wazero without a promise of wazero's, for plugins
+// whose configuration states no engine. What was not tried out yet is tried out.
+func (h *Host) Features() []Feature {
+	var all []Feature
+	for _, s := range h.cfg.featuresOf(h.engineKind(EngineAuto)) {
+		f := Feature{Name: s.Feature.String(), On: s.On, Why: s.Why, Unexpected: s.Unexpected}
+		if !s.On {
+			f.Without = s.Feature.Without()
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// featuresOf are the features of an engine of the host.
+func (c *Config) featuresOf(engine string) wazerox.States {
+	states := wazerox.Look(engine == EngineInterpreter)
+	if c.Portable {
+		states.Off("Config.Portable", portable.off()...)
+	}
+	states.Off("switched off by Config.Features", c.Features.off()...)
+	return states
+}
+
+// logFeatures says what the host does without though nobody asked it to.
+func logFeatures(log *slog.Logger, states wazerox.States) {
+	for _, s := range states {
+		if s.Unexpected {
+			log.Warn("does without a part of wazero", "feature", s.Feature, "why", s.Why, "instead", s.Feature.Without())
+		}
+	}
+}

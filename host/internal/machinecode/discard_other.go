@@ -1,8 +1,0 @@
-//go:build !linux
-
-package machinecode
-
-// discards says that discard does anything.
-const discards = false
-
-func discard([]byte) {}

@@ -1,0 +1,47 @@
+// Package experimentalsys names what the file systems of the host take from wazero's
+// package of experimental file systems.
+package experimentalsys
+
+import "github.com/tetratelabs/wazero/experimental/sys"
+
+// File systems, their files, and what these are made of.
+type (
+	FS                = sys.FS
+	File              = sys.File
+	Dirent            = sys.Dirent
+	Oflag             = sys.Oflag
+	Errno             = sys.Errno
+	UnimplementedFS   = sys.UnimplementedFS
+	UnimplementedFile = sys.UnimplementedFile
+)
+
+// How files are opened.
+const (
+	O_RDONLY    = sys.O_RDONLY
+	O_RDWR      = sys.O_RDWR
+	O_WRONLY    = sys.O_WRONLY
+	O_APPEND    = sys.O_APPEND
+	O_CREAT     = sys.O_CREAT
+	O_DIRECTORY = sys.O_DIRECTORY
+	O_EXCL      = sys.O_EXCL
+	O_NOFOLLOW  = sys.O_NOFOLLOW
+	O_SYNC      = sys.O_SYNC
+	O_TRUNC     = sys.O_TRUNC
+)
+
+// UTIME_OMIT leaves a time of a file as it is.
+const UTIME_OMIT = sys.UTIME_OMIT
+
+// The errors that the host returns.
+const (
+	EBADF  = sys.EBADF
+	EINVAL = sys.EINVAL
+	EIO    = sys.EIO
+	EISDIR = sys.EISDIR
+	ELOOP  = sys.ELOOP
+	EPERM  = sys.EPERM
+	EROFS  = sys.EROFS
+)
+
+// UnwrapOSError is the number of an error of the system.
+func UnwrapOSError(err error) Errno { return sys.UnwrapOSError(err) }

@@ -1,0 +1,175 @@
+package wazerox
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Feature is one thing that the host takes from wazero without a promise of wazero's.
+type Feature int
+
+// The features.
+const (
+	// Stacks has calls run on stacks of a fixed size, see [Stack].
+	Stacks Feature = iota
+	// StackSizes tells the size of a stack that is wazero's, see [StackOf].
+	StackSizes
+	// Memories has guests use memories of the host's, see [WithMemory].
+	Memories
+	// Shrinking makes memories that grew smaller again, see [Shrink].
+	Shrinking
+	// Linking links modules to instances that have no name, see [Resolving].
+	Linking
+	// TrapTexts tells traps that WebAssembly defines from other errors, see [Trapped].
+	TrapTexts
+	// OpenFiles tells whether an instance has the files open that it started with, see
+	// [NoteDescriptors].
+	OpenFiles
+	// Mounts shows folders of the host to guests, see [Mount].
+	Mounts
+	// TailCalls and ExtendedConst let guests use what WebAssembly 2.0 has not.
+	TailCalls
+	ExtendedConst
+	features
+)
+
+// feature describes a Feature.
+type feature struct {
+	// name is what operators read, without what the host does where it is off.
+	name, without string
+	// tested are the versions of wazero with which the tests ran.
+	tested []string
+	// missing says why this system or this engine has it not, "" where they have. nil: they have.
+	missing func(interpreted bool) string
+	// probe tries it out.
+	probe func(*lab) error
+}
+
+// both are the version in go.mod and the one before.
+var both = []string{"v1.12.0", "v1.11.0"}
+
+var table = [features]feature{
+	Stacks:        {"stacks", "stacks grow with the depth of calls, during which nothing stops a guest", both, noStacks, probeStacks},
+	StackSizes:    {"stack-sizes", "the stacks that are wazero's are let go whenever they are looked at", both, nil, probeStackSizes},
+	Memories:      {"memories", "memories are wazero's, which moves them when they grow, and which are compared as a whole to put them back", both, nil, probeMemories},
+	Shrinking:     {"shrinking", "an instance whose memory grew is replaced", both, nil, probeShrinking},
+	Linking:       {"linking", "Extism's functions are calls of the host, and modules cannot be linked to each other", both, nil, probeLinking},
+	TrapTexts:     {"trap-texts", "an instance is closed after a trap", both, nil, probeTrapTexts},
+	OpenFiles:     {"open-files", "an instance that called a function that may change its descriptors is replaced", both, nil, probeDescriptors},
+	Mounts:        {"mounts", "grants of files are refused", both, nil, probeMounts},
+	TailCalls:     {"tail-calls", "modules with tail calls are refused", both, nil, probeTailCalls},
+	ExtendedConst: {"extended-const", "modules with extended constant expressions are refused", both[:1], nil, probeExtendedConst},
+}
+
+// String is the name of the feature.
+func (f Feature) String() string { return table[f].name }
+
+// Without says what the host does where the feature is off.
+func (f Feature) Without() string { return table[f].without }
+
+// State says whether a feature is on.
+type State struct {
+	Feature Feature
+	On      bool
+	// Why says why it is off, "" where it is on.
+	Why string
+	// Unexpected says that it is off although the system and the engine have what it
+	// needs: wazero is another one than the tests know.
+	Unexpected bool
+}
+
+// States are those of all features with one engine.
+type States [features]State
+
+// On reports whether a feature is on.
+func (s *States) On(f Feature) bool { return s[f].On }
+
+// Off switches features off, and those that need them.
+func (s *States) Off(why string, off ...Feature) {
+	for _, f := range off {
+		s[f] = State{Feature: f, Why: why}
+	}
+	for f, needed := range needs {
+		if s.On(f) && !s.On(needed) {
+			s[f] = State{Feature: f, Why: "needs " + needed.String()}
+		}
+	}
+}
+
+// needs says which feature needs which.
+var needs = map[Feature]Feature{Shrinking: Memories, Linking: Memories}
+
+// looked is what was found, by whether guests are interpreted.
+var looked [2]struct {
+	once   sync.Once
+	states States
+}
+
+// Look says which features are on with one of the engines. It tries them out when it is
+// called for the first time in a process.
+func Look(interpreted bool) States {
+	l := &looked[0]
+	if interpreted {
+		l = &looked[1]
+	}
+	l.once.Do(func() { l.states = look(interpreted, version()) })
+	return l.states
+}
+
+// look tries out all features that were tested with a version of wazero.
+func look(interpreted bool, version string) (states States) {
+	lab, err := newLab(context.Background(), interpreted)
+	if err == nil {
+		defer lab.close()
+	}
+	for f, is := range table {
+		states[f] = is.state(interpreted, version, lab, err)
+		states[f].Feature = Feature(f)
+	}
+	states.Off("")
+	return states
+}
+
+// state tries a feature out in a lab, unless there is none, which err says.
+func (f *feature) state(interpreted bool, version string, lab *lab, err error) State {
+	if f.missing != nil {
+		if why := f.missing(interpreted); why != "" {
+			return State{Why: why}
+		}
+	}
+	if version != inTest && !slices.Contains(f.tested, version) {
+		return State{Why: untested(version, f.tested), Unexpected: true}
+	}
+	if err == nil {
+		err = f.try(lab)
+	}
+	if err != nil {
+		return State{Why: "tried out in vain: " + strings.SplitN(err.Error(), "\n", 2)[0], Unexpected: true}
+	}
+	return State{On: true}
+}
+
+// try runs the probe of a feature.
+func (f *feature) try(lab *lab) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it panics: %v", r)
+		}
+	}()
+	return f.probe(lab)
+}
+
+// untested says which versions of wazero would do.
+func untested(version string, tested []string) string {
+	if version == "" {
+		version = "a wazero whose version the program does not say"
+	}
+	return fmt.Sprintf("not tested with %s (tested with %s)", version, strings.Join(tested, " and "))
+}
+
+// platform is the system and the processor.
+const platform = runtime.GOOS + "/" + runtime.GOARCH

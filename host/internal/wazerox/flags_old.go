@@ -1,0 +1,6 @@
+//go:build wazero_1_11
+
+package wazerox
+
+// extendedConst is no feature: wazero 1.11 has no flag for extended constant expressions.
+const extendedConst = 0

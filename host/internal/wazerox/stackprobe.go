@@ -1,0 +1,87 @@
+package wazerox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+const (
+	// tried is the size of the stack on which calls are tried out.
+	tried = 128<<10 + margin
+	// shallow and deep are depths of calls that fit onto it and that do not, with
+	// frames of 16 to 500 bytes.
+	shallow, deep = 200, 10_000
+)
+
+// noStacks says why there are no stacks of a fixed size.
+func noStacks(interpreted bool) string {
+	switch {
+	case interpreted:
+		return "the interpreter has other stacks"
+	case runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
+		return "not on " + platform
+	}
+	return ""
+}
+
+// probeStacks tries out whether a stack can be lent: calls must use it, across the host
+// and the growth of a memory, must end with a stack overflow where it ends, must reach
+// nothing beyond, and must work after that and after a panic of the host as before.
+func probeStacks(l *lab) error {
+	s, err := reserve(tried, 0)
+	if err != nil {
+		return err
+	}
+	defer s.Free()
+	mod, err := l.guest(l.ctx)
+	if err != nil {
+		return err
+	}
+	defer mod.Close(l.ctx)
+	handles := map[string]api.Function{}
+	for _, name := range []string{"deep", "calls", "host"} {
+		handles[name] = mod.ExportedFunction(name)
+		if !s.Lend(handles[name]) {
+			return errors.New("a handle has other fields")
+		}
+	}
+	for pages := uint64(2); pages <= 3; pages++ {
+		if err := check(l.ctx, handles["deep"], shallow, shallow); err != nil {
+			return err
+		}
+		if err := check(l.ctx, handles["calls"], shallow+2*pages, shallow); err != nil {
+			return err
+		}
+		if err := s.ends(l.ctx, handles["deep"]); err != nil {
+			return err
+		}
+		if _, err := handles["host"].Call(l.ctx, 0); !errors.Is(err, errStop) {
+			return fmt.Errorf("a panic of the host becomes: %v", err)
+		}
+	}
+	return nil
+}
+
+// ends reports whether a deep call of the probe ends with the stack.
+func (s *Stack) ends(ctx context.Context, f api.Function) error {
+	if _, err := f.Call(ctx, deep); !Overflowed(err) {
+		return fmt.Errorf("a call that is too deep ends with: %v", err)
+	}
+	h, ok := placeOf(f)
+	end := len(s.mem) - s.limit
+	zero := make([]byte, margin)
+	switch {
+	case !ok || &(*h.stack)[0] != &s.mem[0] || *h.bottom != &s.mem[end]:
+		return errors.New("the stack moved")
+	case !bytes.Equal(s.mem[end-margin:end], zero):
+		return errors.New("a call went beyond the end of the stack")
+	case bytes.Equal(s.mem[end:end+margin/16], zero[:margin/16]):
+		return errors.New("calls do not use the stack to its end")
+	}
+	return nil
+}
