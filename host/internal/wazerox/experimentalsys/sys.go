@@ -34,13 +34,17 @@ const UTIME_OMIT = sys.UTIME_OMIT
 
 // The errors that the host returns.
 const (
-	EBADF  = sys.EBADF
-	EINVAL = sys.EINVAL
-	EIO    = sys.EIO
-	EISDIR = sys.EISDIR
-	ELOOP  = sys.ELOOP
-	EPERM  = sys.EPERM
-	EROFS  = sys.EROFS
+	EACCES  = sys.EACCES
+	EBADF   = sys.EBADF
+	EINVAL  = sys.EINVAL
+	EIO     = sys.EIO
+	EISDIR  = sys.EISDIR
+	ELOOP   = sys.ELOOP
+	ENOENT  = sys.ENOENT
+	ENOSYS  = sys.ENOSYS
+	ENOTDIR = sys.ENOTDIR
+	EPERM   = sys.EPERM
+	EROFS   = sys.EROFS
 )
 
 // UnwrapOSError is the number of an error of the system.
