@@ -95,13 +95,13 @@ type Config struct {
 	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
 	// whose configuration states none.
 	Engine string
-	// Portable does without everything that wazero calls experimental and this
-	// host can do without, as on a system where the probes for it fail. It is
-	// slower, refuses PluginConfig.Links, and is otherwise the same. What it still
-	// takes from there are the flags for tail calls and extended constants, and the
-	// mounts of granted folders.
+	// Portable does without everything that wazero does not promise and this host can do
+	// without, as on a system where the probes for it fail. It is slower, refuses
+	// PluginConfig.Links, and is otherwise the same. What it still takes are the flags for
+	// tail calls and extended constants, the mounts of granted folders, and files of
+	// machine code, which CacheDir is for; Features switches these off, too.
 	Portable bool
-	// Features switches single features off that wazero does not promise.
+	// Features switches features off one by one; see [Host.Features].
 	Features Features
 	// Functions are functions of the embedder that plugins can import when they
 	// are granted them; see [NewFunction].
