@@ -40,7 +40,7 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 	if !ok {
 		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", p.name, op, ErrNoOperation, p.spec.operationNames())
 	}
-	if !spec.HasLane(lane) && !(lane == LaneExtism && spec.HasLane(LaneJSON)) {
+	if !spec.HasLane(lane) && (lane != LaneExtism || !spec.HasLane(LaneJSON)) {
 		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
