@@ -89,11 +89,11 @@ type Config struct {
 	KVStore KVStore
 	// HTTPTransport sends the requests of plugins instead of the host's own transport:
 	// through a proxy, with other certificates, or to audit them. The host checks every
-	// request and redirect against the grants first: host, port, method, headers, body, and
-	// an address if the URL states one. It does not check the addresses that names resolve
-	// to. So for names HTTPGrant.Private has no effect, and the addresses by which clouds
-	// tell credentials are not refused: the transport has to see to them. Connections of
-	// the transport do not count as open files of a plugin.
+	// request and redirect against the grants first: scheme, host, port, method, and an
+	// address if the URL states one. It also checks headers and the size of bodies. It does
+	// not check the addresses that names resolve to. So for names HTTPGrant.Private has no
+	// effect, and the transport itself must refuse the addresses by which clouds tell
+	// credentials. Connections of the transport do not count as open files of a plugin.
 	//
 	// Its RoundTrip, and the reading of bodies, run on goroutines of the host within the
 	// time of the guest's call. Their context ends with that time. One that goes on
@@ -214,8 +214,8 @@ type Grants struct {
 
 // HTTPGrant lets a plugin send HTTP requests through the host. The host checks every
 // request and redirect against it, and every address that it connects to; see
-// Config.HTTPTransport for addresses when there is one. It refuses a redirect from https to
-// http.
+// Config.HTTPTransport for addresses if there is one. A redirect from https to http is
+// refused.
 //
 // A plugin sets the headers of its requests. The host leaves out those of the connection:
 // Connection, Content-Length, Expect, Host, HTTP2-Settings, Keep-Alive, TE, Trailer,
