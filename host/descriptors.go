@@ -31,8 +31,8 @@ func changesDescriptors(name string) bool {
 	return false
 }
 
-// watchDescriptors notes the descriptors of a new instance. It fails if the instance has
-// changed them already.
+// watchDescriptors notes the descriptors of a new instance. The error says why they cannot
+// be watched.
 func watchDescriptors(e *engine, mod api.Module, mounts int, live *int) (d *descriptors, err error) {
 	d = &descriptors{live: live}
 	if e.features.On(wazerox.OpenFiles) {
