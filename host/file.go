@@ -179,9 +179,10 @@ func (f *mountedFile) Truncate(size int64) experimentalsys.Errno {
 	return f.resize(func(int64) (int64, error) { return size, nil }, func() error { return f.file.Truncate(size) })
 }
 
-// resize runs op, which makes a file that is shorter than end says as long as that, if the
-// folder has room. It accounts for the difference of the sizes before and after, as other
-// handles may write to the file too.
+// resize runs op, which writes to the file or truncates it, if the folder has room. end
+// returns the size to which op may make the file grow, from its size before. The folder is
+// charged for the difference of the sizes before and after, as other handles may write to
+// the file too.
 func (f *mountedFile) resize(end func(size int64) (int64, error), op func() error) experimentalsys.Errno {
 	if !f.writable {
 		return experimentalsys.EBADF
