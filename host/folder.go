@@ -20,7 +20,7 @@ import (
 var errFolderFull = errors.New("the quota of the folder is used up")
 
 // folders are the folders of a host to which plugins may write. All mounts of one folder
-// share one account of it, so that two plugins cannot exceed their quotas together.
+// share one account of it, so that what one plugin adds counts for the others.
 type folders struct {
 	mu   sync.Mutex
 	list []*folder
