@@ -25,7 +25,7 @@ func (b *budget) take(n int64) bool {
 	}
 }
 
-// give returns n.
+// give gives n back.
 func (b *budget) give(n int64) { b.used.Add(-n) }
 
 // change takes n, or gives back -n if n is negative, and reports whether there was room.

@@ -86,8 +86,9 @@
 //
 // A module cannot be captured if it writes to its tables, drops segments, has mutable
 // globals that are references, or leaves files open in its init. It gets [StateFresh]: a
-// new instance, with an init of its own, for every call. With [StateKeep] an instance keeps
-// what a call leaves behind for its next call. Such an instance serves one tenant only.
+// new instance, with an init of its own, for every call, unless the operator states
+// [StateKeep]. Under StateKeep an instance keeps what a call leaves behind for its next call,
+// and serves one tenant only.
 //
 // # Fairness
 //

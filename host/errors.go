@@ -56,7 +56,7 @@ type PluginError struct {
 	// Log is the end of what the guest wrote to stderr, stdout and the log during the call,
 	// at most 8 KiB.
 	Log string
-	// Stack is the call stack inside the guest after a trap.
+	// Stack is the call stack inside the guest after a trap, at most 8 KiB.
 	Stack string
 }
 

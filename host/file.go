@@ -12,8 +12,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
-// mountedFile is a regular file or directory that a guest has opened. It
-// belongs to one instance, so to one goroutine at a time.
+// mountedFile is a regular file or directory that a guest has opened. It belongs to one
+// instance, so one goroutine at a time uses it.
 type mountedFile struct {
 	experimentalsys.UnimplementedFile
 	mount *mount

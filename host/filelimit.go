@@ -64,7 +64,7 @@ func (b *fileBudget) take() error {
 	return nil
 }
 
-// give returns a descriptor.
+// give gives a descriptor back.
 func (b *fileBudget) give() {
 	b.own.give(1)
 	b.whole.give(1)

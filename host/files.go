@@ -21,8 +21,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
-// ErrFolder marks a granted folder that cannot be opened. Unlike other errors of a
-// configuration, it may be gone the next time.
+// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
+// ErrConfig, it may be gone the next time.
 var ErrFolder = errors.New("folder cannot be opened")
 
 // openMounts opens the directories of the grants. Every access goes through os.Root, so

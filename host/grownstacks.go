@@ -9,8 +9,8 @@ import "github.com/anchor-host/anchor-host/host/internal/wazerox"
 // keptStack is the size in bytes up to which a stack does not count as grown.
 const keptStack = wazerox.StackKept
 
-// shedGrown discards the handles whose stacks have grown, except for the largest. It
-// discards all handles if their sizes are not known.
+// shedGrown discards the handles whose stacks have grown, except for the largest, which it
+// discards if the host has no room. It discards all handles if their sizes are not known.
 func (in *instance) shedGrown() {
 	if !in.plugin.engine.features.On(wazerox.StackSizes) {
 		clear(in.funcs)

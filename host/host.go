@@ -49,8 +49,8 @@ type Host struct {
 	closed  bool
 	engines map[string]*startedEngine
 	modules map[moduleKey]*module
-	// making are the modules that are being made. spare is one that nobody waited for any
-	// longer when it was made.
+	// making are the modules that are being made. spare is one that was made after all its
+	// Loads had left.
 	making  map[moduleKey]*making
 	spare   *module
 	plugins map[*Plugin]bool
