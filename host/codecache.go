@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // codeCache keeps machine code on disk between processes. The host executes it, so every
@@ -75,17 +76,8 @@ func openCodeCache(root *cacheRoot) (*codeCache, error) {
 		return nil, fmt.Errorf("compile cache: %w", err)
 	}
 	c := &codeCache{root: root, run: run, lent: map[string]bool{}, spoiled: map[string]bool{}}
-	c.wazero, err = wazero.NewCompilationCacheWithDir(run)
-	var made []os.DirEntry
-	if err == nil {
-		made, err = os.ReadDir(run)
-	}
-	if err == nil && len(made) != 1 {
-		err = errors.New("wazero keeps its files elsewhere")
-	}
-	if err == nil { // wazero's name tells versions, systems and processors apart
-		c.files = filepath.Join(run, made[0].Name())
-		c.dir, err = root.Folder(made[0].Name())
+	if c.wazero, c.files, err = wazerox.OpenCode(run); err == nil {
+		c.dir, err = root.Folder(filepath.Base(c.files))
 	}
 	if err != nil {
 		_ = os.RemoveAll(run)
@@ -222,7 +214,7 @@ func (c *codeCache) made() ([]string, error) {
 	list, err := os.ReadDir(c.files)
 	var names []string
 	for _, e := range list {
-		if name := e.Name(); !c.lent[name] && !strings.HasSuffix(name, ".tmp") {
+		if name := e.Name(); !c.lent[name] && !wazerox.Unfinished(name) {
 			names = append(names, name)
 		}
 	}

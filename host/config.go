@@ -104,14 +104,13 @@ type Config struct {
 	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins whose
 	// configuration states none.
 	Engine string
-	// Portable switches off everything experimental in wazero that the host can do without,
-	// as if the probes for it failed. The host is then slower and refuses
-	// PluginConfig.Links, and is otherwise the same. It still uses the experimental flags
-	// for tail calls and extended constants, and the experimental mounts of granted
-	// folders.
+	// Portable switches off what the host takes from wazero without a promise that it lasts,
+	// as far as the host can do without it, as if the probes for it failed. The host is then
+	// slower and refuses PluginConfig.Links, and is otherwise the same. It still uses the
+	// flags for tail calls and extended constants, the mounts of granted folders, and files
+	// of machine code, which CacheDir switches off. Features can also switch off all of these.
 	Portable bool
-	// Features switches off single features that the host takes from wazero without a
-	// promise that they last.
+	// Features switches features off one by one; see [Host.Features].
 	Features Features
 	// Functions are functions of the embedder that plugins can import if they are granted
 	// them; see [NewFunction].

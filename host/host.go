@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
 
 // randomSource provides the random numbers of guests.

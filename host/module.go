@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // moduleKey names a compiled module: the same one serves every plugin that is
@@ -53,7 +54,7 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 	options := meterOptions(bounds, key.pages)
 	code := codeKey(spec, options)
 	var shell []byte
-	if e.cache != nil { // what is wrong with the module, Prepare says
+	if e.cache != nil && e.features.On(wazerox.Shells) { // what is wrong with the module, Prepare says
 		if open, err := h.shell(spec, options, code); err == nil {
 			shell, open.Wasm = open.Wasm, nil
 			if compiled := e.load(ctx, code, shell); compiled != nil {
@@ -126,7 +127,12 @@ func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin
 	case err != nil:
 		return nil, as(ErrNotWasm, err)
 	}
-	compiled, err := e.build(ctx, code, open.Wasm, shell)
+	var compiled wazero.CompiledModule
+	if e.features.On(wazerox.Shells) {
+		compiled, err = e.build(ctx, code, open.Wasm, shell)
+	} else {
+		compiled, err = e.compile(ctx, open.Wasm)
+	}
 	if err != nil {
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}

@@ -44,7 +44,7 @@ func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*
 	case EngineInterpreter:
 		cfg = wazero.NewRuntimeConfigInterpreter()
 	default:
-		if e.openCache(root) {
+		if e.features.On(wazerox.CodeFiles) && e.openCache(root) {
 			cfg = cfg.WithCompilationCache(e.cache.wazero)
 		}
 	}
@@ -71,7 +71,12 @@ func (e *engine) openCache(root *cacheRoot) bool {
 	var seen bool
 	cache.features = e.features.CoreFeatures()
 	cache.trial = func(ctx context.Context) bool {
-		once.Do(func() { seen = e.try(ctx) })
+		once.Do(func() {
+			if seen = e.try(ctx); !seen {
+				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
+				logFeature(root.Log, wazerox.Look(false)[wazerox.Shells])
+			}
+		})
 		return seen
 	}
 	e.cache = cache
@@ -165,7 +170,7 @@ func valueTypes[T ~byte](ts []T) []api.ValueType {
 	return out
 }
 
-// compile compiles a module of the host's own, or takes it from the cache.
+// compile compiles a module that is its own shell, or takes it from the cache.
 func (e *engine) compile(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
 	key := sha256.Sum256(wasm)
 	if compiled := e.load(ctx, key, wasm); compiled != nil {
