@@ -58,13 +58,13 @@ func writeImage(path string, s *codestore.Store, im *image) error {
 	body := append([][]byte{header}, parts...)
 	sum := s.Mark(imageLabel(path))
 	for _, b := range body {
-		_, _ = sum.Write(b) // a hash takes everything
+		_, _ = sum.Write(b) // writing to a hash never fails
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), codestore.NewPrefix)
 	if err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
-	defer os.Remove(f.Name()) // unless it was renamed
+	defer os.Remove(f.Name()) // fails if the file was renamed, as it should be
 	for _, b := range append([][]byte{[]byte(imageMagic), sum.Sum(nil)}, body...) {
 		if err == nil {
 			_, err = f.Write(b)

@@ -55,7 +55,7 @@ type memoryUse struct {
 	// because the plugin has reached its share. futile says that no idle instance is left to
 	// evict.
 	crowded, overShare, futile bool
-	// start is the size of the memory that the guest uses after init, in bytes.
+	// start is the size of the guest's memory after init, in bytes.
 	start uint64
 }
 
@@ -106,7 +106,7 @@ type callData struct {
 	funcs map[string]api.Function
 	// stack holds the arguments and the result of an export.
 	stack [2]uint64
-	// mailbox is the address of the guest's mailbox, if it has one.
+	// mailbox is the address of the guest's mailbox, valid if hasBox is true.
 	mailbox uint32
 	hasBox  bool
 	// batch and document are the buffers of the two lanes.
@@ -137,7 +137,7 @@ type pastCalls struct {
 	// outside says that the guest used the network or the key-value store, or read a clock
 	// that may show another time in the next process.
 	outside bool
-	// resetTook is how long a reset is expected to take, 0 before the first.
+	// resetTook is the estimate for the next reset, 0 before the first.
 	resetTook time.Duration
 }
 
@@ -232,7 +232,7 @@ func (in *instance) worn() bool {
 	return in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
 }
 
-// close frees the instance. Only its owner calls it, once.
+// close frees the instance. Only its owner calls it, and only once.
 func (in *instance) close() {
 	in.handIn()
 	if in.counted {

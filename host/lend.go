@@ -150,7 +150,7 @@ func (p *Plugin) notLent(ctx context.Context, err error) error {
 	return err
 }
 
-// errPluginClosed is the fault of a call after Close.
+// errPluginClosed is the fault of a call after [Plugin.Close].
 func errPluginClosed() *fault {
 	return &fault{code: abi.ReasonBusy, err: as(ErrClosed, errors.New("the plugin is closed and takes no more calls")), remedy: noRemedy}
 }

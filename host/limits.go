@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// The default limits, each with its reason.
+// The default limits, and the reason for each.
 const (
 	// DefaultTimeout bounds one call. It is several times what a slow rerank takes, and short
 	// enough that a user still waits for a build that skips the step.
@@ -33,7 +33,8 @@ const (
 	DefaultInput = 32 << 20
 	// DefaultOutput is more text than the window of any model takes.
 	DefaultOutput = 8 << 20
-	// DefaultLogBytes is what one call may write to stdout, stderr and the log.
+	// DefaultLogBytes is what one call may write to stdout, stderr and the log together, in
+	// bytes.
 	DefaultLogBytes = 64 << 10
 	// DefaultHTTPBody bounds the body of a request and of a response.
 	DefaultHTTPBody = 8 << 20

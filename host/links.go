@@ -142,7 +142,7 @@ func mostPages(l wasmbin.Limits) uint64 {
 	return wasmbin.MaxPages
 }
 
-// pages describes the limits of a memory.
+// pages describes the limits of a memory for an error.
 func pages(l wasmbin.Limits) string {
 	if l.HasMax {
 		return fmt.Sprintf("%d to %d pages", l.Min, l.Max)
@@ -375,7 +375,7 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 	if err := m.find(l.module); err != nil {
 		return nil, err
 	}
-	if from != nil { // whoever imports the memory may have data in what it grew by
+	if from != nil { // now: modules that import the memory may have data in the grown part
 		return m, m.grow(from)
 	}
 	return m, m.writeData(l.module)
@@ -409,7 +409,7 @@ func (in *instance) refused() bool {
 func (in *instance) closeLinks() {
 	for _, m := range in.members {
 		if m.mod != nil {
-			_ = m.mod.Close(context.Background()) // its files are the plugin's
+			_ = m.mod.Close(context.Background()) // the plugin closes the mounts
 		}
 		m.lin.Free()
 	}

@@ -130,7 +130,7 @@ func (r *loadRoom) enter(ctx context.Context, n int64) (leave func(), err error)
 		r.waiters = slices.Delete(r.waiters, i, i+1)
 	}
 	r.mu.Unlock()
-	if i < 0 { // it came in meanwhile
+	if i < 0 { // leave has admitted it meanwhile
 		r.leave(n)
 	}
 	return nil, fmt.Errorf("wait for other modules that are being loaded: %w", context.Cause(ctx))
@@ -195,7 +195,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
-	case <-k.done: // it is ours already
+	case <-k.done: // make has counted this user already
 		return k.module, k.err
 	default:
 		k.waiting--

@@ -13,7 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
-// Where a manifest was found.
+// The places of a manifest.
 const (
 	fromModule = "module"
 	fromSide   = "plugin.yaml"
@@ -114,7 +114,7 @@ func yamlToJSON(doc []byte) ([]byte, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("the file is empty")
 		}
-		var each *yaml.TypeError // has a line for each mistake
+		var each *yaml.TypeError // lists every mistake; one is enough
 		if errors.As(err, &each) && len(each.Errors) > 0 {
 			return nil, errors.New(each.Errors[0])
 		}

@@ -88,7 +88,7 @@ func (m *part) content() []byte {
 // writeData writes the data segments that were taken out of the module.
 func (m *part) writeData(of *module) error {
 	data, err := of.segments()
-	if err != nil || data.Len() == 0 { // a module without a memory has none
+	if err != nil || data.Len() == 0 { // a module without a memory has no data
 		return err
 	}
 	mem := m.content()

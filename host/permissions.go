@@ -110,7 +110,7 @@ func (out *granted) mount(f FileGrant, asked string) {
 	}
 }
 
-// unasked names the grants that no request of the manifest matches.
+// unasked names the grants that the manifest does not ask for.
 func unasked(m *abi.Manifest, g Grants) []string {
 	asks := func(match func(abi.Permission) bool) bool { return slices.ContainsFunc(m.Permissions, match) }
 	var notes []string

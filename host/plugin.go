@@ -119,7 +119,7 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 		return nil, fmt.Errorf("plugin %q: %w", p.name, err)
 	}
 	if err := p.open(WithTenant(ctx, store.DefaultTenant)); err != nil {
-		// No call runs, so this does not take long; the error that led here says more.
+		// No call runs, so closing does not take long. Its error would hide the first one.
 		_ = p.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (p *Plugin) open(ctx context.Context) error {
 		return fmt.Errorf("plugin %q: %w", p.name, as(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
-		// The first count loads a vocabulary, which takes longer than a call may.
+		// The first count loads a vocabulary, which takes longer than a call is allowed to.
 		if _, err = h.countTokens(ctx, p.name); err != nil {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}

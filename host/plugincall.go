@@ -13,9 +13,9 @@ import (
 
 // CallResult is the result of [Plugin.Call].
 type CallResult struct {
-	// Output is what the guest set as output.
+	// Output is the output that the guest set.
 	Output []byte
-	// Log is what the guest wrote to stdout, stderr and the log.
+	// Log is the end of what the guest wrote to stdout, stderr and the log.
 	Log string
 	// Fuel is the fuel that the call used.
 	Fuel int64
@@ -57,7 +57,7 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 	return r, err
 }
 
-// bareCall is callBare for a call that is observed.
+// bareCall is callBare for a call that o observes.
 func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
 	op := abi.Operation(function)
 	probe, err := p.admit()

@@ -55,11 +55,11 @@ func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did
 // not begin.
 func outcome(in *instance, failed *PluginError) fairness.Outcome {
-	if errors.Is(failed, errNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin did nothing
+	if errors.Is(failed, errNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin is not the cause
 		return fairness.Neutral
 	}
 	switch failed.Code {
-	case abi.ReasonGuestError, abi.ReasonDenied: // the guest did what it should, or may not
+	case abi.ReasonGuestError, abi.ReasonDenied: // the guest works, and reported an error or lacks a grant
 		if in != nil {
 			return fairness.Good
 		}
@@ -69,11 +69,11 @@ func outcome(in *instance, failed *PluginError) fairness.Outcome {
 		}
 	case abi.ReasonInitFailed:
 		return fairness.Bad
-	case abi.ReasonFuel: // that of a call within a call may be what its caller left
+	case abi.ReasonFuel: // a call within a call may have had only what its caller had left
 		if in != nil && in.state.fuel == in.plugin.limits.Fuel {
 			return fairness.Bad
 		}
-	case abi.ReasonTimeout: // a caller may give up sooner
+	case abi.ReasonTimeout: // the caller may have given up before the call's own timeout
 		if in != nil && clock()-in.state.began >= in.state.limit/10*9 {
 			return fairness.Bad
 		}

@@ -47,7 +47,7 @@ func kvSet(c *callState, s []uint64) {
 	if err != nil {
 		s[0] = kvQuota
 	}
-	if errors.Is(err, errKVFull) { // which the guest cannot know from its quota
+	if errors.Is(err, errKVFull) { // the status alone would blame the quota
 		c.inst.out.line("warn", "anchor_kv_set: "+err.Error())
 	}
 }
@@ -91,7 +91,7 @@ func countTokens(c *callState, s []uint64) {
 type Tokenizer interface {
 	// Name identifies the vocabulary: tokenizers of the same name count the same.
 	Name() string
-	// Count returns the number of tokens of each text.
+	// Count returns the number of tokens of each text, in order.
 	Count(ctx context.Context, texts ...string) ([]int, error)
 }
 

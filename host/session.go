@@ -44,7 +44,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 		return nil, p.failure(abi.OpInit, nil, err)
 	}
 	s := &Session{plugin: p, tenant: tenantOf(ctx), turn: make(chan struct{}, 1)}
-	s.turn <- struct{}{} // Close waits until it is made
+	s.turn <- struct{}{} // so that Close waits until the instance is made
 	defer s.leave()
 	if !p.sessions.add(s) {
 		return nil, p.failure(abi.OpInit, nil, errPluginClosed())
@@ -72,7 +72,7 @@ func (s *Session) Call(ctx context.Context, function string, input []byte) (*Cal
 	return r, err
 }
 
-// call is Call for a call that is observed.
+// call is Call for a call that o observes.
 func (s *Session) call(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
 	p, op := s.plugin, abi.Operation(function)
 	if err := s.admit(ctx, function); err != nil {
@@ -171,7 +171,7 @@ func (s *Session) serve(ctx context.Context, function string, input []byte, o *o
 // again. Closing the plugin closes its sessions.
 func (s *Session) Close(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}: // also where ctx has ended: there is nothing to wait for
+	case s.turn <- struct{}{}: // without waiting, even if ctx has ended
 	default:
 		select {
 		case s.turn <- struct{}{}:

@@ -72,7 +72,7 @@ func openSource(root *os.Root, file string, kept *factsCache) (s *source, key []
 	if err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Equal(key, fileKey(f)) { // it was changed while it was read
+	if !bytes.Equal(key, fileKey(f)) { // the file changed while it was read
 		key = nil
 	}
 	return &source{wasm: wasm, digest: sha256.Sum256(wasm)}, key, nil

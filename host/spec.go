@@ -96,7 +96,7 @@ type OperationSpec struct {
 	Defaults    abi.StepDefaults
 }
 
-// Operation returns the operation, if the plugin has it.
+// Operation returns an operation, and false if the plugin does not have it.
 func (s *Spec) Operation(op abi.Operation) (OperationSpec, bool) {
 	for _, o := range s.Operations {
 		if o.Operation == op {
@@ -357,7 +357,7 @@ func (r *specReader) memory() error {
 	}
 	_, exported := r.spec.memories["memory"]
 	switch {
-	case r.spec.Foreign: // Extism's functions need none
+	case r.spec.Foreign: // Extism's functions do not use the guest's memory
 		return nil
 	case !r.spec.memory:
 		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\")", ErrNoExport)

@@ -70,7 +70,7 @@ func (in *instance) takeStack() error {
 // not, the charge is stackLeast at most.
 func (in *instance) holdStack(n int64) bool {
 	n = max(n, in.stackLeast)
-	if n == in.stackHeld { // as almost always
+	if n == in.stackHeld { // almost always
 		return true
 	}
 	if in.charge(n - in.stackHeld) {

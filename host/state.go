@@ -29,7 +29,7 @@ type callState struct {
 	// size of the request in bytes, and returned that of the answer.
 	lane               string
 	received, returned int64
-	// waited is how long the call waited for a processor since it began.
+	// waited is how long the call has waited for a processor since it began.
 	waited time.Duration
 	// depth is the number of calls that this one lies in.
 	depth int
@@ -92,8 +92,8 @@ func contextFault(ctx context.Context) *fault {
 	return &fault{code: abi.ReasonCancelled, err: as(err, errors.New("the build was canceled")), remedy: noRemedy}
 }
 
-// stop panics with the fault of a call that must not go on. wazero turns the
-// panic into the error of the call.
+// stop panics with the fault of a call that must not go on. wazero returns it as the error of
+// the call.
 func (c *callState) stop() {
 	if f := c.check(); f != nil {
 		panic(f)

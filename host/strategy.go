@@ -53,7 +53,9 @@ func (s Strategy) String() string {
 		s.Finds, memory, grown, functions, stacks)
 }
 
-// ProbeStrategy finds out how instances are kept clean on this system.
+// ProbeStrategy finds out by trying how this system keeps instances clean. It makes an engine
+// for that and closes it. Errors are those of making or closing the engine, or wrap
+// ErrAddressSpace.
 func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if _, err := boundMemory(0); err != nil {
 		return Strategy{}, err

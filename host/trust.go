@@ -17,7 +17,7 @@ import (
 // skipped.
 type cacheRoot struct {
 	*codestore.Store
-	// facts are what was found out about modules, nil if that is not kept.
+	// facts keeps what was found out about modules, nil if that is not kept.
 	facts *factsCache
 }
 

@@ -13,21 +13,21 @@ import (
 // This file stands between guests and wazero's WASI functions. It charges fuel for what they
 // do, refuses sizes that no honest guest needs, and ends calls whose time is over.
 
-// Costs in fuel, see hostcall.go.
+// Costs in fuel; see hostcall.go.
 const (
-	// costSystem is a system call of the host.
+	// costSystem is for a system call of the host.
 	costSystem = 2_000
-	// costPathByte is a byte of a path: each element of a path may take a system call.
+	// costPathByte is for a byte of a path: each element of a path may take a system call.
 	costPathByte = 500
-	// costVector is an element of a scattered read or write.
+	// costVector is for an element of a scattered read or write.
 	costVector = 64
-	// costEntryByte is a byte of a listing of a directory.
+	// costEntryByte is for a byte of a listing of a directory.
 	costEntryByte = 16
 )
 
 const (
-	// maxVectors is the most elements of a scattered read or write, and of
-	// events waited for: IOV_MAX of Linux.
+	// maxVectors is the most elements of a scattered read or write, and the most events to
+	// wait for: IOV_MAX of Linux.
 	maxVectors = 1024
 	// maxTransfer is the most bytes that one call reads from a file or writes to one. More is
 	// done in part, as POSIX allows.
