@@ -73,7 +73,7 @@ func (s *kvStores) set(key KVOwner, quota int64, name string, value []byte) erro
 	st.used += more
 	s.used += more + own
 	if !there {
-		// The clone keeps no longer text in memory that the tenant's name is a part of.
+		// The tenant's name may be part of a longer text, which must not stay in memory.
 		s.stores[KVOwner{Plugin: key.Plugin, Tenant: strings.Clone(key.Tenant)}] = st
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// The default limits, and the reason for each.
+// The default limits, and the reason for each. Sizes are in bytes.
 const (
 	// DefaultTimeout bounds one call. It is several times what a slow rerank takes, and short
 	// enough that a user still waits for a build that skips the step.
@@ -33,8 +33,7 @@ const (
 	DefaultInput = 32 << 20
 	// DefaultOutput is more text than the window of any model takes.
 	DefaultOutput = 8 << 20
-	// DefaultLogBytes is what one call may write to stdout, stderr and the log together, in
-	// bytes.
+	// DefaultLogBytes is what one call may write to stdout, stderr and the log together.
 	DefaultLogBytes = 64 << 10
 	// DefaultHTTPBody bounds the body of a request and of a response.
 	DefaultHTTPBody = 8 << 20
@@ -51,31 +50,30 @@ const (
 	// plugin and is gone, the plugin serves again within a minute.
 	DefaultRestMost = time.Minute
 
-	// DefaultKVQuota is the space for keys and values that a plugin has for each tenant, in
-	// bytes, if its grant states none.
+	// DefaultKVQuota is the space for keys and values that a plugin has for each tenant, if
+	// its grant states none.
 	DefaultKVQuota = 1 << 20
-	// DefaultKVMemory bounds the key-value stores of a host together, in bytes. A thousand
-	// stores of DefaultKVQuota fit into it.
+	// DefaultKVMemory bounds the key-value stores of a host together. A thousand stores of
+	// DefaultKVQuota fit into it.
 	DefaultKVMemory = 1 << 30
 	// DefaultFolderQuota bounds the bytes in a folder that a plugin may write to, and
 	// DefaultFolderFiles the files and folders in it, if the grant states no bounds.
 	DefaultFolderQuota = 64 << 20
 	DefaultFolderFiles = 10_000
-	// DefaultMaxInstances bounds the instances of a host. An idle stock Go guest takes about 4
-	// MiB.
+	// DefaultMaxInstances bounds the instances of a host. An idle stock Go guest takes 4 MiB
+	// or so.
 	DefaultMaxInstances = 256
-	// DefaultHostMemory bounds the memory of all instances of a host, in bytes. It is less
-	// where the control groups of the process allow less than twice as much; see
-	// [MemoryDefault].
+	// DefaultHostMemory bounds the memory of all instances of a host. It is less where the
+	// control groups of the process allow less than twice as much; see [MemoryDefault].
 	DefaultHostMemory = 2 << 30
-	// DefaultLoadMemory bounds what compilations at the same time take, in bytes: three times
-	// what a small module is allowed.
+	// DefaultLoadMemory bounds what compilations at the same time take. Three modules that
+	// take as much as a small module may fit into it.
 	DefaultLoadMemory = 1 << 30
 	// DefaultPluginShare is the part of the host's memory that the instances of one plugin may
 	// take together. Two such plugins can fill the host, one cannot.
 	DefaultPluginShare = 0.5
-	// DefaultImageCache is the space that the command gives to images on disk, in bytes:
-	// enough for a few large indexes.
+	// DefaultImageCache is the space that the command gives to images on disk: enough for a
+	// few large indexes.
 	DefaultImageCache = 1 << 30
 	// RequestFactor is how many times a default the manifest of a plugin may ask for. Only the
 	// operator's own configuration can go further.
@@ -125,8 +123,8 @@ type Limits struct {
 	// Instances is the most calls that run at the same time. 0: one for each processor.
 	Instances int
 	// MinInstances is how many instances are made ahead and kept, so that as many calls at
-	// once need not wait for a new one. It is at most Instances. 0: instances are made when
-	// they are needed.
+	// once need not wait for a new one. More than Instances counts as Instances. 0: instances
+	// are made when they are needed.
 	MinInstances int
 	// RestAfter is how many calls must fail in a row before the plugin is rested. The failures
 	// that count are timeout, fuel, memory, trap, exit, an output that is invalid or too

@@ -227,7 +227,7 @@ func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.
 	})
 }
 
-// remember asks the guest for items of its memory.
+// remember calls the operation memory and returns its items as changes.
 func (o *Operation) remember(ctx context.Context, env *abi.Envelope, a *Answer) error {
 	var reply abi.MemoryReply
 	changed, err := o.askItems(ctx, &a.receipt, nil, env, &reply)

@@ -59,8 +59,9 @@ type Plugin struct {
 	// cold says that the guest failed at its warm-up, so instances are not warmed up before
 	// the image is made.
 	cold bool
-	// outside says that init used the network, the key-value store or a clock, so that its
-	// image serves this process only. It is set when the first instance is made.
+	// outside says that init used the network or the key-value store, or read a clock that may
+	// show another time in the next process, so that its image serves this process only. It is
+	// set when the first instance is made.
 	outside bool
 
 	// places counts the plugin's instances. held is the memory charged for them, in bytes, and
@@ -100,13 +101,14 @@ type Plugin struct {
 }
 
 // Load makes a plugin from a spec: it checks the configuration, compiles the module (or finds
-// it in the cache), starts one instance and runs its init.
+// it in the cache), starts one instance, runs its init and makes its self-tests.
 //
-// Errors wrap ErrConfig, ErrNotWasm, ErrTooLarge or ErrClosed. If the guest cannot start, the
-// error is a *PluginError with the reason init_failed. If the host has no place for another
-// instance, its reason is busy. Load waits for a place and for memory for at most
-// Limits.QueueTimeout, if others can give them back. When ctx ends, Load returns; a running
-// compilation goes on, and its result is kept for the next Load of the module.
+// Errors wrap ErrConfig, ErrImport, ErrSignature, ErrNotWasm, ErrTooLarge or ErrClosed. If the
+// guest cannot start, the error is a *PluginError with the reason init_failed. If the host has
+// no place for another instance, it is one with the reason busy. Load waits for a place and
+// for memory for at most Limits.QueueTimeout, if others can give them back. When ctx ends,
+// Load returns; a running compilation goes on, and its result is kept for the next Load of the
+// module.
 func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
 	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls, counts: new(counters),
 		timed: new(tended), opened: make(chan struct{}), files: newFileBudget(processFiles())}

@@ -59,9 +59,9 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 }
 
 // Call calls an export as [Plugin.Call] does, in the instance of the session. It refuses
-// _start and _initialize, because they begin a guest. Errors are those of Plugin.Call, with
-// the reason busy while another call runs, denied under a context of another tenant, and trap
-// after the session has ended.
+// _start and _initialize, because they begin a guest. Errors are those of Plugin.Call. The
+// reason is busy while another call runs and after Close, denied under a context of another
+// tenant, and trap after a stopped call has ended the session.
 func (s *Session) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
 	o := s.plugin.observe()
 	r, err := s.call(ctx, function, input, o)

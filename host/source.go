@@ -25,8 +25,8 @@ type source struct {
 	info *wasmbin.Info
 }
 
-// bytes returns the module. If the file has another content by now, it returns an error, so
-// that what is known of one module is never used with the code of another.
+// bytes returns the module. If the file has changed, it returns an error, so that what is
+// known of one module is never used with the code of another.
 func (s *source) bytes() ([]byte, error) {
 	if s.wasm != nil {
 		return s.wasm, nil
@@ -53,7 +53,7 @@ type outline struct {
 }
 
 // openSource opens the file of a module. It reads the module only if the cache has no outline
-// of it. key identifies the content of the file, nil if nothing does.
+// of it. key identifies the content of the file, nil if the content cannot be identified.
 func openSource(root *os.Root, file string, kept *factsCache) (s *source, key []byte, err error) {
 	f, err := openRegular(root, file)
 	if err != nil {

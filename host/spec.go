@@ -44,7 +44,7 @@ type Spec struct {
 	// Imports are the imported functions, and the memory if it is imported, as "module.name",
 	// sorted.
 	Imports []string
-	// Portable says that any Extism host offers every import.
+	// Portable says that every Extism host offers all of its imports.
 	Portable bool
 	// WASI says that the module imports WASI functions.
 	WASI bool

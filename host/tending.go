@@ -17,8 +17,8 @@ const (
 	tendFuel = 1 << 22
 	// tendLeast is the least that a call counts.
 	tendLeast = 1 << 10
-	// tendIdleAfter is how long after a call the stacks of idle instances are checked. What a
-	// call left on the stack of an idle instance is not charged for longer than that.
+	// tendIdleAfter is how long after a call the stacks of idle instances are checked. For at
+	// most that long nothing is charged for what a call left on the stack of an idle instance.
 	tendIdleAfter = 50 * time.Millisecond
 )
 

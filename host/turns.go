@@ -9,11 +9,11 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// At most as many guests run at once as there are processors. A call that runs longer than a
-// moment takes a processor. When it draws fuel from the host, it hands its processor to a
-// plugin that used less lately, if one waits; see package fairness. While it blocks it has no
-// processor, so nobody waits for a server, a disk or a function of the embedder, and calls
-// within calls need no other call's processor.
+// At most as many guests run at once as there are processors. A call that runs longer than
+// fairness.Grace takes a processor. When it draws fuel from the host, it hands its processor
+// to a plugin that used less lately, if one waits; see package fairness. While it blocks it
+// has no processor, so nobody waits for a server, a disk or a function of the embedder, and
+// calls within calls need no other call's processor.
 
 // queue waits for a processor before a call begins, if none is free. As with the wait for an
 // instance, that time does not count for the call. A plugin whose last call failed always
@@ -52,8 +52,8 @@ func (c *callState) yield() *fault {
 	return nil
 }
 
-// unitTime is more time than a unit of fuel takes, even if the kernel must provide a page for
-// it.
+// unitTime is more time than a unit of fuel takes, even if the operating system must provide a
+// page for it.
 const unitTime = 50 * time.Nanosecond
 
 // work is the most processor time that the call can have used so far.
