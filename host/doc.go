@@ -137,9 +137,8 @@ package host
 //	what guests import     extism, kernel, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
-//	between calls          pool, spare
 //	for the embedder       stats, hooks
 //
 // Code that does not need a host is in packages of the folder internal: settings checks
-// settings, egress checks HTTP requests against their grants, and codestore owns the cache
-// folder, which lasts between processes.
+// settings, egress checks HTTP requests against their grants, pool lends instances, and
+// codestore owns the cache folder, which lasts between processes.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
 // Errors that callers can test for with errors.Is.
@@ -35,7 +36,7 @@ var (
 	// [LeastAddressSpace].
 	ErrAddressSpace = errors.New("too few addresses")
 	// ErrClosed marks the use of a closed host or plugin.
-	ErrClosed = errors.New("closed")
+	ErrClosed = pool.ErrClosed
 )
 
 // PluginError is the error of every failed call of a guest. Error returns one line. The

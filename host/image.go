@@ -117,7 +117,7 @@ func (p *Plugin) sharesImage() bool { return p.state == StateReset }
 func (in *instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
 	p := in.plugin
 	m, filled = linear.NewFrom(of, uint64(p.limits.Memory), in.account, p.sharesImage() && !in.ofSession)
-	if n, _ := p.pool.counts(); n > 1 {
+	if n, _ := p.pool.Counts(); n > 1 {
 		m.Expect()
 	}
 	return m, filled

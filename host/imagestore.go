@@ -129,7 +129,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	}
 	p.image = im
 	p.imageHeld.Store(im.held())
-	if err := p.pool.first(ctx, p.accept); err != nil {
+	if err := p.pool.First(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
 		return false

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
 // with lends an instance to f for one call of op. Under StateKeep the instance is closed
@@ -38,7 +39,7 @@ func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Durati
 	o.borrowed()
 	if err == nil {
 		if err = in.queue(ctx); err != nil {
-			p.pool.put(in)
+			p.pool.Put(in)
 		}
 		o.queued()
 	}
@@ -87,12 +88,12 @@ func (p *Plugin) takeBack(in *instance, good bool, o *observed) {
 	defer o.returned()
 	switch {
 	case p.state != StateKeep:
-		p.pool.giveBack(in)
+		p.pool.GiveBack(in)
 	case good && !in.worn():
-		p.pool.put(in)
+		p.pool.Put(in)
 	default:
 		in.countLost()
-		p.pool.discard(in)
+		p.pool.Discard(in)
 	}
 }
 
@@ -120,9 +121,9 @@ func (p *Plugin) lent(ctx context.Context) (*instance, error) {
 	if n := nestOf(ctx); n != nil {
 		return n.lend(ctx, p)
 	}
-	in, err := p.pool.get(ctx, p.limits.QueueTimeout)
-	if errors.Is(err, errNoRoom) && !errors.Is(err, errBusy) { // not even for the first one
-		return p.makeInRoom(ctx, func() (*instance, error) { return p.pool.get(ctx, p.limits.QueueTimeout) })
+	in, err := p.pool.Get(ctx, p.limits.QueueTimeout)
+	if errors.Is(err, errNoRoom) && !errors.Is(err, pool.ErrBusy) { // not even for the first one
+		return p.makeInRoom(ctx, func() (*instance, error) { return p.pool.Get(ctx, p.limits.QueueTimeout) })
 	}
 	return in, err
 }
@@ -140,7 +141,7 @@ func (p *Plugin) makeInRoom(ctx context.Context, make func() (*instance, error))
 // notLent is the fault of a call that got no instance.
 func (p *Plugin) notLent(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, pool.ErrBusy):
 		return p.busy(err)
 	case errors.Is(err, ErrClosed):
 		return errPluginClosed()
@@ -163,7 +164,7 @@ func (p *Plugin) ownedBy(ctx context.Context, in *instance) (*instance, error) {
 		own := func(in *instance) bool { return in.tenant == tenant }
 		fresh := func(in *instance) bool { return in.tenant == "" }
 		var err error
-		if in, err = p.pool.exchange(ctx, p.limits.QueueTimeout, in, own, fresh); err != nil {
+		if in, err = p.pool.Exchange(ctx, p.limits.QueueTimeout, in, own, fresh); err != nil {
 			return nil, p.notLent(ctx, err)
 		}
 	}

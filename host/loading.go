@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -271,7 +272,7 @@ func (h *Host) stopMaking(ctx context.Context) error {
 		if k == nil {
 			return nil
 		}
-		if err := waitFor(ctx, k.done); err != nil {
+		if err := pool.WaitFor(ctx, k.done); err != nil {
 			return fmt.Errorf("host: close: wait for a module that is being compiled: %w", err)
 		}
 	}

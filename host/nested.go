@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 )
 
@@ -52,9 +53,9 @@ func (n *nest) lend(ctx context.Context, p *Plugin) (*instance, error) {
 	if n.depth > maxNested {
 		return nil, n.tooDeep()
 	}
-	for began := clock(); !p.pool.exhausted(); {
-		in, err := p.pool.get(ctx, min(nestedWait, p.limits.QueueTimeout))
-		if !errors.Is(err, errBusy) || clock()-began >= p.limits.QueueTimeout {
+	for began := clock(); !p.pool.Exhausted(); {
+		in, err := p.pool.Get(ctx, min(nestedWait, p.limits.QueueTimeout))
+		if !errors.Is(err, pool.ErrBusy) || clock()-began >= p.limits.QueueTimeout {
 			return in, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -40,7 +41,7 @@ type Plugin struct {
 
 	engine *engine
 	module *module
-	pool   *pool[*instance]
+	pool   *pool.Pool[*instance]
 	// links are the modules that the plugin imports from. Each comes after those it imports
 	// from.
 	links []*linked
@@ -242,7 +243,7 @@ func (p *Plugin) open(ctx context.Context) error {
 		return p.selfTest(ctx)
 	}
 	began := time.Now()
-	if err := h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error { return p.pool.first(ctx, p.capture) }); err != nil {
+	if err := h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	p.preserve(name, time.Since(began))
@@ -252,21 +253,22 @@ func (p *Plugin) open(ctx context.Context) error {
 // openPool makes an empty pool and takes the plugin's place among the host's instances.
 func (p *Plugin) openPool(ctx context.Context) error {
 	p.share = p.host.shareOfOne()
-	p.pool = newPool(p.limits.Instances, p.pooled, (*instance).close)
-	p.pool.min, p.pool.stamp = p.limits.MinInstances, (*instance).lastUsed
+	o := pool.Options[*instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
+		Make: p.pooled, Close: (*instance).close, Stamp: (*instance).lastUsed}
 	if p.state != StateKeep {
-		p.pool.clean, p.pool.quick = (*instance).reset, (*instance).quickToReset
+		o.Clean, o.Quick = (*instance).reset, (*instance).quickToReset
 	}
+	p.pool = pool.New(o)
 	return p.reserve(ctx)
 }
 
 // Close closes the plugin and its sessions. It waits for running calls until ctx ends, and may
 // be called again.
 func (p *Plugin) Close(ctx context.Context) error {
-	if err := errors.Join(p.pool.shutdown(ctx), p.sessions.close(ctx)); err != nil {
+	if err := errors.Join(p.pool.Shutdown(ctx), p.sessions.close(ctx)); err != nil {
 		return fmt.Errorf("plugin %q: close: wait for running calls: %w", p.name, err)
 	}
-	if err := waitFor(ctx, p.opened); err != nil {
+	if err := pool.WaitFor(ctx, p.opened); err != nil {
 		return fmt.Errorf("plugin %q: close: wait until it is loaded: %w", p.name, err)
 	}
 	p.closing.Lock()

@@ -76,7 +76,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	if err != nil {
 		return fail(nil, err)
 	}
-	defer p.pool.put(place)
+	defer p.pool.Put(place)
 	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.bareInstance(ctx) })
 	if err != nil {
 		return fail(nil, err)

@@ -30,7 +30,7 @@ func TestResetUndoesAllWrites(t *testing.T) {
 			p.image.memory.Fill(want)
 			r := rand.New(rand.NewPCG(1, 2))
 			for i := range 3 { // one that init ran in, others that map the image
-				in, err := p.pool.make(t.Context())
+				in, err := p.pooled(t.Context())
 				if i == 0 {
 					in, err = p.borrow(t.Context())
 				}
@@ -39,7 +39,7 @@ func TestResetUndoesAllWrites(t *testing.T) {
 				}
 				in = scribble(t, p, in, r, want)
 				if i == 0 {
-					p.pool.put(in)
+					p.pool.Put(in)
 				} else {
 					in.close()
 				}

@@ -20,7 +20,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 	if err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
-	defer p.pool.put(place)
+	defer p.pool.Put(place)
 	for i, t := range p.spec.Manifest.SelfTest {
 		spec, ok := p.spec.Operation(t.Operation)
 		if !ok {

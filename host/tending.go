@@ -64,7 +64,7 @@ func (t *tended) tendIdle() {
 // again later. After the plugin was closed there are none.
 func (p *Plugin) tendIdle() {
 	p.tending.Store(false)
-	if !p.pool.visit((*instance).tend) {
+	if !p.pool.Visit((*instance).tend) {
 		p.tendSoon()
 	}
 }

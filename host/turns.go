@@ -21,13 +21,13 @@ import (
 // reach the point where a call takes one.
 func (in *instance) queue(ctx context.Context) error {
 	p := in.plugin
-	if !p.host.turns.Pressed() && !p.rests.Troubled() || in.state.turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.life.Done()) {
+	if !p.host.turns.Pressed() && !p.rests.Troubled() || in.state.turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.Life().Done()) {
 		return nil
 	}
 	switch {
 	case ctx.Err() != nil:
 		return contextFault(ctx)
-	case p.pool.life.Err() != nil:
+	case p.pool.Life().Err() != nil:
 		return errPluginClosed()
 	}
 	return &fault{code: abi.ReasonBusy, remedy: "raise limits.queue_timeout, or make fewer calls at a time",
