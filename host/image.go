@@ -173,36 +173,39 @@ func (p *Plugin) fromImage(in *instance) error {
 // reset puts the instance back to the image and reports whether it could. If
 // not, the instance must be closed.
 func (in *instance) reset() bool {
+	if in.putBack() {
+		return true
+	}
+	in.countLost()
+	return false
+}
+
+// putBack is reset, without counting what could not be put back.
+func (in *instance) putBack() bool {
 	began := time.Now()
 	p := in.plugin
 	im := p.image
 	quiet := in.quiet
 	in.quiet = false
-	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() || !in.putBack(im, quiet) {
-		in.countLost()
+	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() {
 		return false
+	}
+	if !in.restore(&im.partImage, p.engine.shrinks, quiet) {
+		return false
+	}
+	for i, m := range in.members {
+		if !m.restore(im.members[i], p.engine.shrinks, quiet) {
+			return false
+		}
 	}
 	in.become(im)
 	took := time.Since(began)
-	in.tally.resets++
+	in.state.tally.resets++
 	if took > quickReset {
 		p.account.Charge(took)
 		in.handIn()
 	}
 	in.resetTook = expect(in.resetTook, took)
-	return true
-}
-
-// putBack puts the memories and globals back to an image.
-func (in *instance) putBack(im *image, quiet bool) bool {
-	if !in.restore(&im.partImage, in.plugin.engine.shrinks, quiet) {
-		return false
-	}
-	for i, m := range in.members {
-		if !m.restore(im.members[i], in.plugin.engine.shrinks, quiet) {
-			return false
-		}
-	}
 	return true
 }
 

@@ -95,8 +95,7 @@ type instance struct {
 	// spoiled says that a call ended in a way after which only closing is safe.
 	spoiled bool
 	calls   int
-	// tally is what it counted, counted says that it is among the instances made.
-	tally   tally
+	// counted says that it is among the instances made.
 	counted bool
 	// watching follows the page faults of a call; quiet says that the last one had none.
 	watching linear.Watch

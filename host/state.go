@@ -25,16 +25,19 @@ type callState struct {
 	// its behalf, unchecked the part of that since the last check, and fuel what
 	// the call may use.
 	drawn, hosted, unchecked, fuel int64
-	// lane is in which the guest was sent a request, received and returned the bytes of that
-	// and of its answer.
-	lane               string
-	received, returned int64
-	// waited is how long the call waited for a processor since it began.
-	waited time.Duration
 	// depth is in how many calls this one lies.
 	depth int
 	// turn is the call's share of the processors, see turns.go.
 	turn fairness.Turn
+
+	// received and returned are the bytes of the request and of the answer, batch says that
+	// they are of the batch lane. waited is how long the call waited for a processor since it
+	// began.
+	received, returned int64
+	waited             time.Duration
+	batch              bool
+	// tally is what calls until now counted.
+	tally tally
 }
 
 // stateOf returns the call that a host function runs in. Every call into a
@@ -54,7 +57,7 @@ func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	c.deadline, c.seen = c.began+min(limit, math.MaxInt64-c.began), c.began
 	c.turn.Begin(c.began)
 	c.drawn, c.hosted, c.unchecked, c.fuel, c.depth = 0, 0, 0, fuel, 0
-	c.lane, c.received, c.returned, c.waited = "", 0, 0, 0
+	c.received, c.returned, c.waited, c.batch = 0, 0, 0, false
 	if n := nestOf(ctx); n != nil {
 		c.fuel, c.depth = min(fuel, n.left.Load()), n.depth
 	}
@@ -105,9 +108,6 @@ func (c *callState) stop() {
 func (c *callState) context() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(c.Context, clockStart.Add(c.deadline))
 }
-
-// sends notes that the guest is sent a request of n bytes.
-func (c *callState) sends(lane string, n int) { c.lane, c.received = lane, int64(n) }
 
 // took is how long the call had run when the clock was last read.
 func (c *callState) took() time.Duration { return c.seen - c.began }
