@@ -79,6 +79,7 @@ func (c *callState) await() {
 	c.stop()
 }
 
+// awaitTurn waits for a processor and notes for how long.
 func (c *callState) awaitTurn() {
 	c.inst.unwatch()
 	began := clock()
