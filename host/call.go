@@ -56,7 +56,7 @@ func (in *instance) enterExtism(export string, input []byte) (abi.Status, []byte
 	if !in.kernel.SetInput(input) {
 		return 0, nil, in.noInput(len(input))
 	}
-	in.state.sends(LaneJSON, len(input))
+	in.state.received = int64(len(input))
 	status, err := in.enterExport(export)
 	if err != nil {
 		return 0, nil, err
@@ -222,7 +222,7 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	if err := in.batch.Write(dst); err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
 	}
-	in.state.sends(LaneBatch, size)
+	in.state.received, in.state.batch = int64(size), true
 	if err := in.enter(op.BatchExport(), uint64(addr), uint64(size)); err != nil {
 		return nil, err
 	}

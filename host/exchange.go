@@ -101,7 +101,7 @@ func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, [
 		return 0, nil, err
 	}
 	copy(dst, batch)
-	in.state.sends(LaneBatch, len(batch))
+	in.state.received, in.state.batch = int64(len(batch)), true
 	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
 		return 0, nil, err
 	}

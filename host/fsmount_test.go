@@ -29,52 +29,37 @@ func files() fstest.MapFS {
 
 // A file system of the embedder is read like a folder, and cannot be written.
 func TestFSMount(t *testing.T) {
-	for name, grant := range map[string]host.FileGrant{"fs": {FS: files(), Guest: "/docs"}, "beside": {FS: files(), Guest: "/docs"}} {
-		t.Run(name, func(t *testing.T) {
-			cfg := host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{grant}}, Limits: host.Limits{Instances: 1}}
-			p := loadAllops(t, newHost(t, host.Config{}), cfg)
-			if p.State() != host.StateReset {
-				t.Errorf("state %q: %v", p.State(), p.Notes())
-			}
-			for range 2 {
-				for path, want := range map[string]string{
-					"/docs/a.txt": "inside", "/docs/sub/b.txt": "below", "/docs/sub/../a.txt": "inside", "/docs/large.txt": strings.Repeat("0123456789", 300_000),
-				} {
-					if got, err := runFind(t, p, map[string]any{"mode": "file", "path": path}, ""); err != nil || got[0] != want {
-						t.Errorf("%s: %.20q, error %v", path, got, err)
-					}
-				}
-				for path, want := range map[string]string{"/docs": "a.txt large.txt sub", "/docs/sub": "b.txt c"} {
-					if got, err := runFind(t, p, map[string]any{"mode": "list", "path": path}, ""); err != nil || strings.Join(got, " ") != want {
-						t.Errorf("list %s: %q, error %v", path, got, err)
-					}
-				}
-			}
-			for _, path := range []string{"/docs/none", "/docs/device", "/docs/../etc/passwd", "/docs/\xff", "/etc/passwd", "/docs/a.txt/b"} {
-				_, err := runFind(t, p, map[string]any{"mode": "file", "path": path}, "")
-				if err == nil {
-					t.Errorf("%q: read", path)
-				}
-			}
-			for _, path := range []string{"/docs/new.txt", "/docs/a.txt"} {
-				if _, err := runFind(t, p, map[string]any{"mode": "write", "path": path}, "x"); err == nil || !strings.Contains(err.Error(), "ead-only") {
-					t.Errorf("%s: %v", path, err)
-				}
-			}
-			if s := p.Stats(); s.Replaced != 0 {
-				t.Errorf("%+v", s)
-			}
-		})
+	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{
+		Grants: host.Grants{Files: []host.FileGrant{{FS: files(), Guest: "/docs"}}}, Limits: host.Limits{Instances: 1}})
+	if p.State() != host.StateReset {
+		t.Errorf("state %q: %v", p.State(), p.Notes())
 	}
-}
-
-// Beside a folder it counts among the files of the plugin, like those of a folder.
-func TestFSMountBesideFolder(t *testing.T) {
-	dir, _ := mountDir(t)
-	p := loadAllops(t, newHost(t, host.Config{}), host.PluginConfig{Grants: host.Grants{
-		Files: []host.FileGrant{{FS: files(), Guest: "/docs"}, {Host: dir, Guest: "/docs", Mode: host.ModeRO}}}})
-	if got, err := runFind(t, p, map[string]any{"mode": "file", "path": "/docs/a.txt"}, ""); err != nil || got[0] != "inside" {
-		t.Errorf("%q, error %v", got, err)
+	for range 2 {
+		for path, want := range map[string]string{
+			"/docs/a.txt": "inside", "/docs/sub/b.txt": "below", "/docs/sub/../a.txt": "inside", "/docs/large.txt": strings.Repeat("0123456789", 300_000),
+		} {
+			if got, err := runFind(t, p, map[string]any{"mode": "file", "path": path}, ""); err != nil || got[0] != want {
+				t.Errorf("%s: %.20q, error %v", path, got, err)
+			}
+		}
+		for path, want := range map[string]string{"/docs": "a.txt large.txt sub", "/docs/sub": "b.txt c"} {
+			if got, err := runFind(t, p, map[string]any{"mode": "list", "path": path}, ""); err != nil || strings.Join(got, " ") != want {
+				t.Errorf("list %s: %q, error %v", path, got, err)
+			}
+		}
+	}
+	for _, path := range []string{"/docs/none", "/docs/device", "/docs/../etc/passwd", "/docs/\xff", "/etc/passwd", "/docs/a.txt/b"} {
+		if _, err := runFind(t, p, map[string]any{"mode": "file", "path": path}, ""); err == nil {
+			t.Errorf("%q: read", path)
+		}
+	}
+	for _, path := range []string{"/docs/new.txt", "/docs/a.txt"} {
+		if _, err := runFind(t, p, map[string]any{"mode": "write", "path": path}, "x"); err == nil || !strings.Contains(err.Error(), "ead-only") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if s := p.Stats(); s.Replaced != 0 {
+		t.Errorf("%+v", s)
 	}
 }
 

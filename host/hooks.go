@@ -44,11 +44,11 @@ type observed struct {
 }
 
 // observe begins to observe a call.
-func (p *Plugin) observe() *observed {
+func (p *Plugin) observe(op abi.Operation, step string) *observed {
 	if p.host.cfg.OnCall == nil {
 		return nil
 	}
-	return &observed{at: clock()}
+	return &observed{CallInfo: CallInfo{Plugin: p.name, Operation: op, Step: step}, at: clock()}
 }
 
 // lap ends a stretch of time and begins another.
@@ -59,61 +59,46 @@ func (o *observed) lap() time.Duration {
 	return took
 }
 
-// borrowed notes that the call has an instance, or gets none.
-func (o *observed) borrowed() {
-	if o != nil {
-		o.InstanceWait = o.lap()
-	}
-}
-
-// queued notes that the call has a processor, or gets none.
-func (o *observed) queued() {
-	if o != nil {
-		o.ProcessorWait = o.lap()
-	}
-}
-
-// ran notes what is known of the call as long as its instance is lent.
+// ran notes what is known of a call that ended as long as its instance is lent. The last
+// stretch of time began when the call had the instance.
 func (o *observed) ran(in *instance) {
-	if o == nil {
-		return
-	}
 	c := &in.state
-	o.Lane, o.BytesIn, o.BytesOut, o.Fuel = c.lane, c.received, c.returned, in.fuelUsed()
-	o.ProcessorWait += c.waited
+	o.BytesIn, o.BytesOut, o.Fuel = c.received, c.returned, in.fuelUsed()
+	switch {
+	case c.batch:
+		o.Lane = LaneBatch
+	case c.received > 0:
+		o.Lane = LaneJSON
+	}
+	o.ProcessorWait = c.began - o.at + c.waited
+	o.at = c.began
 	o.Running = o.lap() - c.waited
 }
 
-// handsBack notes that the instance is about to be given back, put back if that is quick.
-func (o *observed) handsBack() {
-	if o != nil {
-		o.lap()
-	}
-}
-
-// returned notes that it was.
-func (o *observed) returned() {
-	if o != nil {
-		o.Reset = o.lap()
-	}
-}
-
-// ended counts a call that failed, and tells the embedder of any call. Nothing of it is
-// held any more, so that a panic of the embedder's function breaks nothing.
-func (p *Plugin) ended(ctx context.Context, o *observed, op abi.Operation, step string, err error) {
-	if err != nil {
-		p.countFailure(err)
+// ended counts a call that failed, and tells the embedder of any call that is observed.
+// Nothing of it is held any more, so that a panic of the embedder's function breaks nothing.
+func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
+	if failed != nil {
+		p.countFailure(failed.Code)
 	}
 	if o == nil {
 		return
 	}
-	o.Plugin, o.Operation, o.Step, o.Tenant, o.Err = p.name, op, step, tenantOf(ctx), err
+	o.Tenant = tenantOf(ctx)
 	if n := nestOf(ctx); n != nil {
 		o.Depth = n.depth
 	}
-	var failed *PluginError
-	if errors.As(err, &failed) {
-		o.Reason = failed.Code
+	if failed != nil {
+		o.Reason, o.Err = failed.Code, failed
 	}
 	p.host.cfg.OnCall(ctx, o.CallInfo)
+}
+
+// endedWith is ended for the error of a call. Another one than a *PluginError says that
+// nothing was called.
+func (p *Plugin) endedWith(ctx context.Context, o *observed, err error) {
+	var failed *PluginError
+	if err == nil || errors.As(err, &failed) {
+		p.ended(ctx, o, failed)
+	}
 }

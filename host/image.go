@@ -175,34 +175,37 @@ func (p *Plugin) fromImage(in *instance) error {
 // reset returns the instance to the image and reports whether it could. If not, the instance
 // must be closed.
 func (in *instance) reset() bool {
+	if in.putBack() {
+		return true
+	}
+	in.countLost()
+	return false
+}
+
+// putBack is reset without counting a failure.
+func (in *instance) putBack() bool {
 	began := time.Now()
 	p := in.plugin
 	im := p.image
-	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() || !in.putBack(im) {
-		in.countLost()
+	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() {
 		return false
+	}
+	if !in.restore(&im.partImage, p.engine.features.On(wazerox.Shrinking)) {
+		return false
+	}
+	for i, m := range in.members {
+		if !m.restore(im.members[i], p.engine.features.On(wazerox.Shrinking)) {
+			return false
+		}
 	}
 	in.become(im)
 	took := time.Since(began)
-	in.tally.resets++
+	in.state.tally.resets++
 	if took > quickReset {
 		p.account.Charge(took)
 		in.handIn()
 	}
 	in.resetTook = expect(in.resetTook, took)
-	return true
-}
-
-// putBack resets the memories and globals to an image.
-func (in *instance) putBack(im *image) bool {
-	if !in.restore(&im.partImage, in.plugin.engine.features.On(wazerox.Shrinking)) {
-		return false
-	}
-	for i, m := range in.members {
-		if !m.restore(im.members[i], in.plugin.engine.features.On(wazerox.Shrinking)) {
-			return false
-		}
-	}
 	return true
 }
 

@@ -123,9 +123,7 @@ type callData struct {
 // image.go).
 type pastCalls struct {
 	calls int
-	// tally is what the instance counted since it last handed its counts in (stats.go).
-	// counted says that it is among the instances counted as made.
-	tally   tally
+	// counted says that the instance is among those counted as made.
 	counted bool
 	// tenant is the tenant that the calls served, "" if there were none. It is set only under
 	// StateKeep.

@@ -298,3 +298,20 @@ func TestKVStoreWaitsWithoutAProcessor(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// BenchmarkKVGet is a call that asks the store for a value, in memory and of the embedder.
+func BenchmarkKVGet(b *testing.B) {
+	for name, cfg := range map[string]host.Config{"memory": {}, "given": {KVStore: new(mapStore)}} {
+		b.Run(name, func(b *testing.B) {
+			p := load(b, newHost(b, cfg), "foreign-kv", host.PluginConfig{Grants: host.Grants{KV: &host.KVGrant{}}})
+			if _, err := p.Call(b.Context(), "set", []byte("key=value")); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if r, err := p.Call(b.Context(), "get", []byte("key")); err != nil || len(r.Output) != 5 {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -17,44 +17,43 @@ import (
 // afterwards if the call failed or the instance is worn out. Otherwise it is reset or replaced
 // before the next call.
 func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*instance) error) error {
-	o := p.observe()
-	if failed := p.lend(ctx, op, timeout, f, o); failed != nil {
-		err := p.inStep(failed, step)
-		p.ended(ctx, o, op, step, err)
-		return err
-	}
-	p.ended(ctx, o, op, step, nil)
-	return nil
-}
-
-// lend is with for a call that o observes.
-func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Duration, f func(*instance) error, o *observed) (failed *PluginError) {
+	o := p.observe(op, step)
 	probe, err := p.admit()
 	if err != nil {
-		return p.failure(op, nil, err)
+		failed := p.inStep(p.failure(op, nil, err), step)
+		p.ended(ctx, o, failed)
+		return failed
 	}
 	ended := fairness.Neutral
-	defer func() { p.judge(probe, ended, failed) }()
+	var failed *PluginError
+	defer func() {
+		p.judge(probe, ended, failed)
+		if failed != nil || o != nil && ended == fairness.Good {
+			p.ended(ctx, o, failed)
+		}
+	}()
 	in, err := p.borrow(ctx)
-	o.borrowed()
+	if o != nil {
+		o.InstanceWait = o.lap()
+	}
 	if err == nil {
 		if err = in.queue(ctx); err != nil {
 			p.pool.Put(in)
+			if o != nil {
+				o.ProcessorWait = o.lap()
+			}
 		}
-		o.queued()
 	}
 	if err != nil {
-		failed = p.failure(op, nil, err)
+		failed = p.inStep(p.failure(op, nil, err), step)
 		ended = outcome(nil, failed)
 		return failed
 	}
 	in.spoiled = true // until the call has ended well
 	good := false
 	defer func() { p.takeBack(in, good, o) }()
-	err = in.serve(ctx, timeout, f)
-	o.ran(in)
-	if err != nil {
-		failed = p.failure(op, in, err)
+	if err = in.serve(ctx, timeout, f, o); err != nil {
+		failed = p.inStep(p.failure(op, in, err), step)
 		ended = outcome(in, failed)
 		return failed
 	}
@@ -62,8 +61,8 @@ func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Durati
 	return nil
 }
 
-// serve makes one call. The caller ends the call's state.
-func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*instance) error) error {
+// serve makes one call. The caller ends the state of the call.
+func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*instance) error, o *observed) error {
 	fuel := in.plugin.limits.Fuel
 	in.begin(ctx, timeout, fuel)
 	err := f(in)
@@ -73,6 +72,9 @@ func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*in
 	in.calls++
 	in.spoiled = !in.resettable(err)
 	in.countCall(used, err)
+	if o != nil {
+		o.ran(in)
+	}
 	return err
 }
 
@@ -84,16 +86,23 @@ func (p *Plugin) takeBack(in *instance, good bool, o *observed) {
 	if !good {
 		runtime.Gosched()
 	}
-	o.handsBack()
-	defer o.returned()
+	if o != nil {
+		o.lap()
+	}
 	switch {
 	case p.state != StateKeep:
+		if in.resetTook == 0 || in.resetTook > quickReset {
+			in.handIn() // nobody borrows it until it is reset
+		}
 		p.pool.GiveBack(in)
 	case good && !in.worn():
 		p.pool.Put(in)
 	default:
 		in.countLost()
 		p.pool.Discard(in)
+	}
+	if o != nil {
+		o.Reset = o.lap()
 	}
 }
 

@@ -51,9 +51,9 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 // has run yet. Meanwhile it borrows an instance of the pool, so that such calls count among
 // Limits.Instances and Close waits for them.
 func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
-	o := p.observe()
+	o := p.observe(abi.Operation(function), "")
 	r, err := p.bareCall(ctx, function, input, o)
-	p.ended(ctx, o, abi.Operation(function), "", err)
+	p.endedWith(ctx, o, err)
 	return r, err
 }
 
@@ -82,10 +82,10 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 		return fail(nil, err)
 	}
 	defer in.close()
-	o.borrowed()
-	err = in.queue(ctx)
-	o.queued()
-	if err != nil {
+	if o != nil {
+		o.InstanceWait = o.lap()
+	}
+	if err := in.queue(ctx); err != nil {
 		return fail(nil, err)
 	}
 	in.bare = true
@@ -94,7 +94,9 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	r, err := in.call(function, input)
 	account(ctx, in.fuelUsed())
 	in.countCall(in.fuelUsed(), err)
-	o.ran(in)
+	if o != nil {
+		o.ran(in)
+	}
 	if err != nil {
 		return fail(in, err)
 	}

@@ -63,12 +63,9 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 // reason is busy while another call runs and after Close, denied under a context of another
 // tenant, and trap after a stopped call has ended the session.
 func (s *Session) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
-	o := s.plugin.observe()
+	o := s.plugin.observe(abi.Operation(function), "")
 	r, err := s.call(ctx, function, input, o)
-	if errors.Is(err, ErrNoExport) {
-		return nil, err // nothing was called
-	}
-	s.plugin.ended(ctx, o, abi.Operation(function), "", err)
+	s.plugin.endedWith(ctx, o, err)
 	return r, err
 }
 
@@ -92,7 +89,9 @@ func (s *Session) call(ctx context.Context, function string, input []byte, o *ob
 	if err != nil {
 		return nil, p.failure(op, nil, err)
 	}
-	o.borrowed()
+	if o != nil {
+		o.lap()
+	}
 	return s.judged(ctx, probe, function, input, o)
 }
 
@@ -145,9 +144,7 @@ func (s *Session) admit(ctx context.Context, function string) error {
 func (s *Session) serve(ctx context.Context, function string, input []byte, o *observed) (r *CallResult, ended fairness.Outcome, failed *PluginError) {
 	p, in, op := s.plugin, s.in, abi.Operation(function)
 	in.halted = false
-	err := in.queue(ctx)
-	o.queued()
-	if err != nil {
+	if err := in.queue(ctx); err != nil {
 		failed = p.failure(op, nil, err)
 		return nil, outcome(nil, failed), failed
 	}
@@ -155,11 +152,10 @@ func (s *Session) serve(ctx context.Context, function string, input []byte, o *o
 		in.state.end()
 		in.tend()
 	}()
-	err = in.serve(ctx, p.limits.Timeout, func(in *instance) (err error) {
+	err := in.serve(ctx, p.limits.Timeout, func(in *instance) (err error) {
 		r, err = in.call(function, input)
 		return err
-	})
-	o.ran(in)
+	}, o)
 	if err != nil {
 		failed = p.failure(op, in, err)
 		return nil, outcome(in, failed), failed

@@ -25,16 +25,19 @@ type callState struct {
 	// behalf. unchecked is the part of hosted since the last check. fuel is the most that the
 	// call may use.
 	drawn, hosted, unchecked, fuel int64
-	// lane is the lane of the request that was sent to the guest, "" for none. received is the
-	// size of the request in bytes, and returned that of the answer.
-	lane               string
-	received, returned int64
-	// waited is how long the call has waited for a processor since it began.
-	waited time.Duration
 	// depth is the number of calls that this one lies in.
 	depth int
 	// turn is the call's use of a processor; see turns.go.
 	turn fairness.Turn
+
+	// received and returned are the bytes of the request and of the answer, batch says that
+	// they are of the batch lane. waited is how long the call waited for a processor since it
+	// began.
+	received, returned int64
+	waited             time.Duration
+	batch              bool
+	// tally is what calls until now counted.
+	tally tally
 }
 
 // stateOf returns the call that a host function runs in. This package makes every call into a
@@ -54,7 +57,7 @@ func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	c.deadline, c.seen = c.began+min(limit, math.MaxInt64-c.began), c.began
 	c.turn.Begin(c.began)
 	c.drawn, c.hosted, c.unchecked, c.fuel, c.depth = 0, 0, 0, fuel, 0
-	c.lane, c.received, c.returned, c.waited = "", 0, 0, 0
+	c.received, c.returned, c.waited, c.batch = 0, 0, 0, false
 	if n := nestOf(ctx); n != nil {
 		c.fuel, c.depth = min(fuel, n.left.Load()), n.depth
 	}
@@ -106,10 +109,6 @@ func (c *callState) context() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(c.Context, clockStart.Add(c.deadline))
 }
 
-// sends notes a request of n bytes to the guest.
-func (c *callState) sends(lane string, n int) { c.lane, c.received = lane, int64(n) }
-
-// took is the time from the beginning of the call to the last reading of the clock.
 func (c *callState) took() time.Duration { return c.seen - c.began }
 
 // sleep is the guest's sleep through WASI. It ends at the latest with the call.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -75,8 +74,8 @@ type Stats struct {
 	Used time.Duration
 }
 
-// HostStats are figures of a host at one moment.
-type HostStats struct {
+// Totals are figures of a host at one moment.
+type Totals struct {
 	// Counters are those of all plugins since New, of plugins that are closed, too.
 	Counters
 	// Plugins are those that are loaded, in the order of their names.
@@ -112,8 +111,8 @@ func (p *Plugin) Stats() Stats {
 }
 
 // Stats returns figures of the host and of its plugins.
-func (h *Host) Stats() HostStats {
-	s := HostStats{
+func (h *Host) Stats() Totals {
+	s := Totals{
 		Instances: int(h.instances.used.Load()), MaxInstances: h.cfg.MaxInstances, Waiting: int(h.reclaimer.waiting.Load()),
 		Memory: h.memory.used.Load(), MaxMemory: h.cfg.Memory, KV: h.kv.size(), MaxKV: h.cfg.KVMemory,
 	}
@@ -180,13 +179,9 @@ func (p *Plugin) count(which func(*counters) *atomic.Int64) {
 	which(&p.host.counts).Add(1)
 }
 
-// countFailure counts a call that failed. Another error than that of a call is none.
-func (p *Plugin) countFailure(err error) {
-	var failed *PluginError
-	if !errors.As(err, &failed) {
-		return
-	}
-	if i := slices.Index(abi.Reasons, failed.Code); i >= 0 {
+// countFailure counts a call that failed.
+func (p *Plugin) countFailure(why abi.Reason) {
+	if i := slices.Index(abi.Reasons, why); i >= 0 {
 		p.count(func(c *counters) *atomic.Int64 { return &c.failed[i] })
 	}
 }
@@ -215,7 +210,8 @@ const tallyFor = time.Millisecond
 
 // countCall counts a call that ended, with err if it failed.
 func (in *instance) countCall(used int64, err error) {
-	c, t := &in.state, &in.tally
+	c := &in.state
+	t := &c.tally
 	if err == nil {
 		t.ok++
 	} else {
@@ -232,7 +228,7 @@ func (in *instance) countCall(used int64, err error) {
 
 // handIn gives the plugin and its host what the instance counted.
 func (in *instance) handIn() {
-	t := &in.tally
+	t := &in.state.tally
 	in.plugin.counts.take(t)
 	in.plugin.host.counts.take(t)
 	*t = tally{handed: in.state.seen}

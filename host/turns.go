@@ -80,6 +80,7 @@ func (c *callState) await() {
 	c.stop()
 }
 
+// awaitTurn waits for a processor and notes for how long.
 func (c *callState) awaitTurn() {
 	began := clock()
 	c.turn.Wait(max(0, c.deadline-began), c.done, nil)

@@ -276,7 +276,7 @@ func TestPoolHammer(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			r := rand.newPool(rand.NewPCG(uint64(g), 1))
+			r := rand.New(rand.NewPCG(uint64(g), 1))
 			for range 400 {
 				ctx, cancel := context.WithCancel(context.Background())
 				if r.IntN(5) == 0 {
