@@ -10,9 +10,9 @@ import (
 )
 
 // Prune removes entries of a folder, both files and folders, until the others take at most
-// limit bytes. It removes the entries with the oldest modification times first, and ignores
-// entries that are being made. It also ignores errors, because another process may be
-// pruning the same folder.
+// limit bytes. It removes the least recently used entries first, by their modification times,
+// which users of an entry must set. It ignores entries that are being made. It also ignores
+// errors, because another process may be pruning the same folder.
 func Prune(dir string, limit int64) {
 	list, err := os.ReadDir(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// texts are pieces of a module, numbers as such.
+// texts joins pieces of a module: strings, and numbers, which it encodes.
 func texts(parts ...any) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -26,7 +26,7 @@ func texts(parts ...any) string {
 // sized returns the size of a text, followed by the text.
 func sized(s string) string { return texts(len(s), s) }
 
-// typed is a type of so many i64.
+// typed returns a function type whose parameters and results are all i64.
 func typed(params, results int) string {
 	return texts("\x60", params, strings.Repeat("\x7e", params), results, strings.Repeat("\x7e", results))
 }

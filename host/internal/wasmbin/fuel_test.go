@@ -135,7 +135,7 @@ func TestRandomProgramsPayForWhatTheyRun(t *testing.T) {
 }
 
 // checkRandomProgram calls a random program plain, metered, metered exactly and in small
-// slices. It returns the highest charge for what a call executed, and the traps.
+// slices. It returns the highest ratio of charge to executed weight, and the number of traps.
 func checkRandomProgram(t *testing.T, engine string, seed uint64) (worst float64, traps int) {
 	t.Helper()
 	shown := reveal(t, randomProgram(seed))
