@@ -113,11 +113,22 @@ test: ## run all tests
 .PHONY: race
 race: ## run the tests of the concurrent packages under the race detector
 	$(GO) test -race ./pipeline/...
-	$(GO) test -race -short -timeout 30m ./host ./host/internal/fairness ./host/internal/linear
+	$(GO) test -race -short -timeout 30m ./host ./host/steps ./host/internal/fairness ./host/internal/linear
 
 .PHONY: house
 house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json')
 	@$(GO) -C tools run ./house $(HOUSE)
+
+# The version of wazero before the one in go.mod, and the build tag for what it lacks.
+WAZERO_BEFORE := v1.11.0
+WAZERO_TAG    := wazero_1_11
+
+.PHONY: wazero-before
+wazero-before: ## run the short tests of host with the wazero before
+	@mkdir -p build
+	@cp go.mod build/wazero-before.mod && cp go.sum build/wazero-before.sum
+	$(GO) mod edit -replace=github.com/tetratelabs/wazero=github.com/tetratelabs/wazero@$(WAZERO_BEFORE) build/wazero-before.mod
+	$(GO) test -modfile=build/wazero-before.mod -mod=mod -tags $(WAZERO_TAG) -short ./host ./host/internal/wazerox
 
 .PHONY: lint
 lint: build/tools/golangci-lint ## vet and lint, the import diagram included

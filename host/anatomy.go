@@ -11,13 +11,13 @@ import (
 
 // Anatomy is what a module is made of, found without running it.
 type Anatomy struct {
-	// Functions is the number of its own functions, Code the bytes of their
-	// bodies, Data the bytes that its memory starts with.
+	// Functions is the number of functions that the module defines, Code the bytes of their
+	// bodies, Data the bytes of its data segments.
 	Functions int   `json:"functions"`
 	Code      int64 `json:"code_bytes"`
 	Data      int64 `json:"data_bytes"`
-	// Memory is the size of its memory at the start; MaxMemory the most it asks
-	// for, 0 if it names no maximum.
+	// Memory is the initial size of its memory, MaxMemory the maximum that it states, 0 if
+	// it states none.
 	Memory    int64 `json:"memory_bytes"`
 	MaxMemory int64 `json:"max_memory_bytes,omitempty"`
 	// Sections are the custom sections, in the order of the module.
@@ -30,7 +30,8 @@ type CustomSection struct {
 	Size int64  `json:"bytes"`
 }
 
-// Anatomy returns what the module is made of.
+// Anatomy returns what the module is made of. It reads the file of the module if a [Reader]
+// has not done so. Errors are those of reading it, or wrap ErrNotWasm.
 func (s *Spec) Anatomy() (Anatomy, error) {
 	wasm, err := s.source.bytes()
 	if err != nil {
@@ -54,12 +55,13 @@ func (s *Spec) Anatomy() (Anatomy, error) {
 	return a, nil
 }
 
-// nameSectionAdvice is the size from which a name section is worth a word: as
-// large as a small plugin.
+// nameSectionAdvice is the size in bytes from which Advice mentions a name section: that of
+// a small plugin.
 const nameSectionAdvice = 64 << 10
 
-// Advice is what the author of a plugin could do better, each on one line with
-// the remedy in brackets. Other than Warnings it is of no concern to operators.
+// Advice returns what the author of a plugin could do better, each on one line with the
+// remedy in brackets. Unlike Warnings, it does not concern operators. A foreign module gets
+// none.
 func (s *Spec) Advice() ([]string, error) {
 	if s.Foreign {
 		return nil, nil
@@ -88,7 +90,7 @@ func (s *Spec) Advice() ([]string, error) {
 	return advice, nil
 }
 
-// laneAdvice names operations on items that lack a lane.
+// laneAdvice names the operations that lack a lane.
 func (s *Spec) laneAdvice() (advice []string) {
 	for _, o := range s.Operations {
 		info, _ := abi.LookupOperation(o.Operation)
@@ -102,8 +104,7 @@ func (s *Spec) laneAdvice() (advice []string) {
 	return advice
 }
 
-// permissionAdvice holds the permissions asked for against the imports that
-// would use them.
+// permissionAdvice compares the permissions asked for with the imports that use them.
 func (s *Spec) permissionAdvice() (advice []string) {
 	uses := map[string][]string{
 		permHTTP:    {abi.EnvModule + ".http_request"},

@@ -6,7 +6,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/cgroup"
 )
 
-// budget is an amount shared by the whole host.
+// budget bounds an amount that many share, such as the memory of a host.
 type budget struct {
 	limit int64
 	used  atomic.Int64
@@ -25,11 +25,10 @@ func (b *budget) take(n int64) bool {
 	}
 }
 
-// give returns n.
+// give gives n back.
 func (b *budget) give(n int64) { b.used.Add(-n) }
 
-// change takes n, or gives back what is negative, and reports whether there was
-// room.
+// change takes n, or gives back -n if n is negative, and reports whether there was room.
 func (b *budget) change(n int64) bool {
 	if n > 0 {
 		return b.take(n)
@@ -38,9 +37,8 @@ func (b *budget) change(n int64) bool {
 	return true
 }
 
-// MemoryDefault is what [Config].Memory is where it is not stated, in bytes:
-// DefaultHostMemory, or half of what the control groups of the process allow it, if that
-// is less.
+// MemoryDefault returns the default of [Config].Memory in bytes: DefaultHostMemory, or half
+// of what the control groups of the process allow it if that is less.
 func MemoryDefault() int64 {
 	if limit, ok := cgroup.MemoryLimit(); ok {
 		return min(DefaultHostMemory, limit/2)

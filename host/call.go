@@ -8,13 +8,14 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// callDocument is enterDocument with an output that is a copy, for callers that do not
-// decode it.
+// callDocument is enterDocument for callers that keep the output instead of decoding it:
+// the output is a copy.
 func (in *instance) callDocument(export string, input []byte) (abi.Status, []byte, error) {
 	return in.copied(in.enterDocument(export, input))
 }
 
-// copied is the outcome of a call with an output that is a copy.
+// copied copies the output of a call out of memory that the next call uses again, and fails
+// if the call is late.
 func (in *instance) copied(status abi.Status, out []byte, err error) (abi.Status, []byte, error) {
 	if err == nil {
 		out = append([]byte(nil), out...)
@@ -25,11 +26,11 @@ func (in *instance) copied(status abi.Status, out []byte, err error) (abi.Status
 	return status, out, err
 }
 
-// enterDocument calls an export of the JSON lane, or a foreign one, with a document:
-// through the guest's mailbox if it takes documents there, otherwise through the Extism
-// functions. A message of the guest is an error whatever the status. The output lies in
-// memory that the next call uses again. The caller asks whether the call is late when it
-// has read it.
+// enterDocument calls an export of the JSON lane, or of a foreign module, with a document.
+// It goes through the guest's mailbox if the guest takes documents there, otherwise through
+// the Extism functions. A message that the guest sets is an error whatever the status. The
+// output lies in memory that the next call uses again. The caller checks whether the call
+// is late after reading it.
 func (in *instance) enterDocument(export string, input []byte) (abi.Status, []byte, error) {
 	if len(input) == 0 || in.documentField(export) == nil {
 		return in.enterExtism(export, input)
@@ -45,13 +46,13 @@ func (in *instance) enterDocument(export string, input []byte) (abi.Status, []by
 	return status, out, err
 }
 
-// enterExtism is enterDocument by the Extism convention: the guest reads the document
-// through the Extism functions, and sets its output through them.
+// enterExtism is enterDocument by the Extism convention: the guest reads the document and
+// sets its output through the Extism functions.
 func (in *instance) enterExtism(export string, input []byte) (abi.Status, []byte, error) {
 	if err := in.checkInput(len(input)); err != nil {
 		return 0, nil, err
 	}
-	clear(in.documentField(export)) // a call before may have left its document there
+	clear(in.documentField(export)) // an earlier call may have left its document there
 	if !in.kernel.SetInput(input) {
 		return 0, nil, in.noInput(len(input))
 	}
@@ -75,7 +76,7 @@ func (in *instance) enterExport(export string) (abi.Status, error) {
 	return status, in.guestError(status)
 }
 
-// checkInput holds the size of a request against the limit.
+// checkInput checks the size of a request against limits.input.
 func (in *instance) checkInput(n int) error {
 	if limit := in.plugin.limits.Input; int64(n) > limit {
 		return faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", n, limit)
@@ -83,8 +84,8 @@ func (in *instance) checkInput(n int) error {
 	return nil
 }
 
-// guestError is the error a guest reported: a message it set, or a status that
-// is none of the two good ones.
+// guestError is the error that a guest reported: a message, or a status other than done and
+// no change.
 func (in *instance) guestError(status abi.Status) error {
 	if msg := in.kernel.Failure(); msg != nil {
 		return faultf(abi.ReasonGuestError, "%s", clipBytes(msg, maxErrorText))
@@ -95,8 +96,8 @@ func (in *instance) guestError(status abi.Status) error {
 	return nil
 }
 
-// output is what the guest set as output, where it lies. Few guests look whether they
-// were given a block before they name it.
+// output returns a view of what the guest set as output. Few guests check whether they got
+// a block before they name it as output, so a refused block is reported as lack of memory.
 func (in *instance) output() ([]byte, error) {
 	off, n, b := in.kernel.Output()
 	switch {
@@ -111,8 +112,8 @@ func (in *instance) output() ([]byte, error) {
 	return b, nil
 }
 
-// changesOf calls an operation that answers with changes, in the lane that
-// serves, and decodes them within bounds. nil changes mean no change.
+// changesOf calls an operation that answers with changes, in the given lane, and decodes
+// the changes within bounds. nil means no change.
 func (in *instance) changesOf(o OperationSpec, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	if lane == LaneBatch {
 		return in.batchChanges(o.Operation, rows, reads, env, within)
@@ -133,8 +134,8 @@ func (in *instance) changesOf(o OperationSpec, lane string, rows abi.Rows, reads
 	return c, nil
 }
 
-// answered calls an export with a document and has its output read by decode, if there
-// is one. It reports whether the guest had an answer.
+// answered calls an export with a document and passes the output to decode, if decode is
+// not nil. It reports whether the guest gave an answer that was decoded.
 func (in *instance) answered(export string, doc []byte, decode func(out []byte) error) (bool, error) {
 	status, out, err := in.enterDocument(export, doc)
 	switch {
@@ -164,13 +165,13 @@ func undecoded(err error) error {
 	return &fault{code: abi.ReasonInvalidOutput, err: err}
 }
 
-// costDecoded is the least that a part of an answer costs, in fuel: the decoder asks for
-// each 64 KiB that it makes and for each 16,384 elements that it reads.
+// costDecoded is the least fuel that each step of decoding costs. The decoder calls Take
+// for each 64 KiB that it allocates and for each 16,384 elements that it reads.
 const costDecoded = 16 << 10
 
-// Take implements abi.Meter: what is decoded of an answer is memory of the plugin and of
-// the host, and takes the call's time and its fuel. Between two parts others may have the
-// processor.
+// Take implements abi.Meter. What is decoded of an answer counts as memory of the plugin
+// and of the host, and decoding takes the call's time and fuel. Between two steps other
+// calls may take the processor.
 func (in *instance) Take(n int64) error {
 	in.state.hosted += max(n, costDecoded)
 	if late := in.late(); late != nil {
@@ -198,8 +199,8 @@ func errNoOutput() *fault {
 	return faultf(abi.ReasonInvalidOutput, "status 0 without an output (set an output, or return status 1 for no change)")
 }
 
-// keepSmall keeps a buffer for the next call unless it has grown out of
-// proportion.
+// keepSmall returns a buffer to be used by the next call, nil if it has grown too large to
+// be kept.
 func keepSmall(b []byte) []byte {
 	const most = 4 << 20
 	if cap(b) > most {
@@ -236,7 +237,7 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	return c, err
 }
 
-// readChanges decodes the change set the mailbox points to.
+// readChanges decodes the change set that the mailbox points to.
 func (in *instance) readChanges(within abi.Bounds) (*abi.Changes, error) {
 	b, err := in.boxOutput()
 	if err != nil {
@@ -252,10 +253,11 @@ func (in *instance) readChanges(within abi.Bounds) (*abi.Changes, error) {
 	return c, nil
 }
 
-// changeSets are change sets whose lists of rows may be used again.
+// changeSets are change sets whose lists of rows can be used again.
 var changeSets = sync.Pool{New: func() any { return new(abi.Changes) }}
 
-// recycle lets the lists of c be used again. Nothing may refer to them, nor to c.
+// recycle makes the lists of c available to later calls. Nothing may refer to them, or to
+// c.
 func recycle(c *abi.Changes) {
 	const most = 1 << 16
 	if c == nil || cap(c.Keep) > most || cap(c.Order) > most {

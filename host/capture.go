@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// capture keeps what a guest writes to stdout, stderr and the log during one
-// call, up to limit bytes. A guest never blocks or fails on it.
+// capture keeps what a guest writes to stdout, stderr and the log during one call, up to
+// limit bytes. Beyond that it counts the bytes and drops them, so that a guest never blocks
+// or fails on it.
 type capture struct {
 	limit   int
 	buf     bytes.Buffer
 	dropped int
 }
 
-// Write implements io.Writer; it always takes everything.
+// Write implements io.Writer. It never fails.
 func (c *capture) Write(b []byte) (int, error) {
 	room := c.limit - c.buf.Len()
 	if room < len(b) {
@@ -40,10 +41,10 @@ func (c *capture) reset() {
 	c.dropped = 0
 }
 
-// maxErrorLog bounds the log that an error carries.
+// maxErrorLog bounds the log that an error carries, in bytes.
 const maxErrorLog = 8 << 10
 
-// tail is the end of what was written, where the cause of a failure is.
+// tail returns the end of what was written, where the cause of a failure mostly is.
 func (c *capture) tail() string {
 	b := c.buf.Bytes()
 	if len(b) > maxErrorLog {
@@ -52,7 +53,7 @@ func (c *capture) tail() string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// firstLine is the first line of a text that says anything.
+// firstLine returns the first line of s that is not blank, without surrounding space.
 func firstLine(s string) string {
 	for line := range strings.Lines(s) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -11,15 +11,15 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// circle is how a link is imported by modules that are made before it: they are
-// linked to a stub, whose functions call the link through a table, which is
-// filled when the link is there.
+// circle lets modules import from a link that is instantiated after them. They are linked
+// to a stub instead, whose functions call those of the link through a table. The filler
+// fills the table when the link is there.
 type circle struct {
 	stub, filler wazero.CompiledModule
 }
 
-// compile makes the stub of a link, with the functions that other links import
-// from it. The modules belong to the engine, which forgets them with the plugin.
+// compile makes the stub and the filler of a link, with the functions that other links
+// import from it. The plugin closes both, see close.
 func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) {
 	var functions []kernel.Function
 	seen := map[string]bool{}
@@ -40,7 +40,7 @@ func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) 
 	return err
 }
 
-// encoded are types in their binary encoding.
+// encoded returns types in their binary encoding.
 func encoded(ts []wasmbin.ValueType) []byte {
 	out := make([]byte, len(ts))
 	for i, t := range ts {
@@ -49,11 +49,11 @@ func encoded(ts []wasmbin.ValueType) []byte {
 	return out
 }
 
-// close gives the compiled modules back.
+// close frees the compiled modules.
 func (c *circle) close(ctx context.Context) {
 	for _, m := range []wazero.CompiledModule{c.stub, c.filler} {
 		if m != nil {
-			_ = m.Close(ctx) // nothing of it is used any more
+			_ = m.Close(ctx) // no instance uses it any longer
 		}
 	}
 }
@@ -74,7 +74,8 @@ func (in *instance) closeCircle(ctx context.Context, c *circle, stub, link api.M
 	return err
 }
 
-// instantiateOwn makes an instance of a module of this host's, without memory.
+// instantiateOwn instantiates a module that the host itself made and that has no memory.
+// The instance closes it.
 func (in *instance) instantiateOwn(ctx context.Context, m wazero.CompiledModule) (api.Module, error) {
 	mod, err := in.plugin.engine.rt.InstantiateModule(ctx, m, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {

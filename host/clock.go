@@ -9,27 +9,27 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// clockStart is when the program began.
+// clockStart is when the program started.
 var clockStart = time.Now()
 
-// clock is the time since then. Deadlines of calls are kept by it, as it takes
-// half of what time.Now does: that reads the wall clock beside.
+// clock returns the time since clockStart. Deadlines of calls are times of this clock. It
+// takes half as long as time.Now, which also reads the wall clock.
 func clock() time.Duration { return time.Since(clockStart) }
 
-// bootID identifies the time since the system was started: the stopwatch of guests goes
-// on in all processes that have the same. It is "" where the system does not say. Tests
-// replace it.
+// bootID identifies the start of the system. The guest's monotonic clock goes on in every
+// process that sees the same bootID. It is "" if the system does not tell. Tests replace
+// it.
 var bootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
 	}
-	space, _ := os.Readlink("/proc/self/ns/time") // containers may have a stopwatch of their own
+	space, _ := os.Readlink("/proc/self/ns/time") // a container may have its own monotonic clock
 	return strings.TrimSpace(string(id)) + " " + space
 })
 
-// walltime is the wall clock of the guest. What was made of the time of day is old in the
-// next process; a timeless init makes nothing of it.
+// walltime is the wall clock of the guest. What init derives from the time of day is out of
+// date in the next process, so its image is not kept on disk unless init is timeless.
 func (in *instance) walltime() (int64, int32) {
 	if m := in.plugin.spec.Manifest; m == nil || !m.Operations[abi.OpInit].Timeless {
 		in.outside = true
@@ -38,7 +38,8 @@ func (in *instance) walltime() (int64, int32) {
 	return t.Unix(), int32(t.Nanosecond())
 }
 
-// nanotime is the stopwatch of the guest where it may begin anew in the next process.
+// nanotime is the monotonic clock of the guest on systems without a bootID, where it may
+// start anew in the next process.
 func (in *instance) nanotime() int64 {
 	in.outside = true
 	return int64(clock())

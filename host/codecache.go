@@ -15,58 +15,60 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// codeCache keeps machine code on disk between processes. What lies there is
-// executed, so every entry is checked first; see codenote.go. One that is damaged,
-// half-written or of somebody else goes, and its module is compiled again.
+// codeCache keeps machine code on disk between processes. The host executes it, so every
+// entry is checked first; see codenote.go. An entry that is damaged, half-written or
+// belongs to another user is removed, and its module is compiled again.
 //
-// wazero reads and writes files of names of its own. It is given a folder that no
-// other process uses, where an entry is linked to before a module is made of it. A new
-// entry is compiled by another wazero, in a folder of its own. The names depend on the
-// bytes that wazero is given, which need not be those the machine code was made of: entries
-// bear the names of shells, modules without code, which are much faster to decode.
-// What is trusted of wazero there is tried out before the first entry is made.
+// wazero reads and writes files under its own names. It gets a folder that no other process
+// uses. An entry is linked into that folder before its module is made. A new entry is
+// compiled by a second wazero in a folder of its own.
+//
+// wazero names a file after the bytes of the module that it is given. The machine code may
+// have been compiled from other bytes. The cache makes use of this: it files machine code
+// under the name of the module's shell, a module without code, which is much faster to
+// decode. Before the first such entry is made, a trial checks that wazero behaves like
+// this.
 type codeCache struct {
 	wazero wazero.CompilationCache
-	// root is the folder of all that is kept.
+	// root is the cache folder.
 	root *cacheRoot
-	// engine identifies what compiles: machine code of another fits nothing here. It
-	// is nil where that is not known, and nothing is kept then.
+	// engine identifies the compiler, as machine code of another one does not fit. It is
+	// nil if the compiler is not known; then nothing is kept.
 	engine []byte
-	// dir holds a folder for each module: wazero's file and the note on it.
+	// dir holds the entries: a folder for each module, with wazero's file and its note.
 	dir string
-	// run is the folder wazero is given, files the one that it made below it.
+	// run is the folder that wazero gets, files the one that wazero makes in it.
 	run, files string
 
-	// making is held to load entries, and alone to try out what wazero does.
+	// making is read-locked while an entry is loaded, and locked for the trial.
 	making sync.RWMutex
 	// features are those of WebAssembly that modules may use.
 	features api.CoreFeatures
-	// trial tries out what is trusted of wazero.
+	// trial checks that wazero treats shells as the cache needs it to.
 	trial func(context.Context) bool
 
 	mu sync.Mutex
-	// lent are the files offered to wazero, by name; spoiled are the keys whose
-	// shells wazero may take for modules without code.
+	// lent are the names of the files offered to wazero. spoiled are the keys of entries
+	// whose shells wazero may have compiled as modules without code.
 	lent, spoiled map[string]bool
 }
 
-// compileFunc has wazero compile a module.
 type compileFunc func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error)
 
 const (
-	// codeCacheSize is what all entries may take, in bytes: about a hundred stock Go
-	// guests.
+	// codeCacheSize bounds all entries together, in bytes: about a hundred stock Go guests.
 	codeCacheSize = 1 << 30
-	// staleAfter is the age at which folders of processes that are gone, and
-	// half-made entries, are removed.
+	// staleAfter is the age at which the folders of processes that are gone, and half-made
+	// entries, are removed.
 	staleAfter = 24 * time.Hour
-	// runPrefix begins the names of the folders of processes.
+	// runPrefix is the prefix of the folders of processes.
 	runPrefix = "run-"
 )
 
-// openCodeCache opens the cache in the folder of all that is kept.
+// openCodeCache opens the cache in the cache folder.
 func openCodeCache(root *cacheRoot) (*codeCache, error) {
 	removeStale(root.Dir)
 	run, err := os.MkdirTemp(root.Dir, runPrefix)
@@ -74,17 +76,8 @@ func openCodeCache(root *cacheRoot) (*codeCache, error) {
 		return nil, fmt.Errorf("compile cache: %w", err)
 	}
 	c := &codeCache{root: root, run: run, lent: map[string]bool{}, spoiled: map[string]bool{}}
-	c.wazero, err = wazero.NewCompilationCacheWithDir(run)
-	var made []os.DirEntry
-	if err == nil {
-		made, err = os.ReadDir(run)
-	}
-	if err == nil && len(made) != 1 {
-		err = errors.New("wazero keeps its files elsewhere")
-	}
-	if err == nil { // the name tells versions, systems and processors apart
-		c.files = filepath.Join(run, made[0].Name())
-		c.dir, err = root.Folder(made[0].Name())
+	if c.wazero, c.files, err = wazerox.OpenCode(run); err == nil {
+		c.dir, err = root.Folder(filepath.Base(c.files))
 	}
 	if err != nil {
 		_ = os.RemoveAll(run)
@@ -93,16 +86,16 @@ func openCodeCache(root *cacheRoot) (*codeCache, error) {
 	return c, nil
 }
 
-// removeStale removes what processes that ended without doing so left: their
-// folders, and in the folders beside them entries that were being made.
+// removeStale removes what processes left that ended without calling close: their folders,
+// and half-made entries in the folders of entries.
 func removeStale(dir string) {
 	for _, name := range removeOld(dir, runPrefix) {
 		removeOld(filepath.Join(dir, name), codestore.NewPrefix)
 	}
 }
 
-// removeOld removes what has the prefix and is old, and returns the names of all
-// else.
+// removeOld removes the old entries of dir that have the prefix. It returns the names of
+// those without the prefix.
 func removeOld(dir, prefix string) (others []string) {
 	list, _ := os.ReadDir(dir)
 	for _, e := range list {
@@ -118,14 +111,14 @@ func removeOld(dir, prefix string) (others []string) {
 // close removes the folder of this process. Entries stay.
 func (c *codeCache) close() { _ = os.RemoveAll(c.run) }
 
-// offer is the machine code of an entry, lent to wazero.
+// offer is the file of an entry, linked into the folder that wazero reads.
 type offer struct {
 	path string
 	file os.FileInfo
 }
 
-// load makes a module of its shell and the machine code that is kept under key. It
-// returns nil if there is none that can be used.
+// load makes a module from its shell and the machine code kept under key. It returns nil if
+// there is no usable entry.
 func (c *codeCache) load(ctx context.Context, key string, shell []byte, compile compileFunc) wazero.CompiledModule {
 	c.making.RLock()
 	defer c.making.RUnlock()
@@ -137,19 +130,19 @@ func (c *codeCache) load(ctx context.Context, key string, shell []byte, compile 
 	defer c.takeBack(o)
 	compiled, err := compile(context.WithoutCancel(ctx), shell)
 	switch {
-	case err != nil: // wazero may know the shell by now
+	case err != nil: // wazero may have compiled the shell itself
 		c.spoil(key)
 	case c.taken(o):
 		return compiled
-	default: // it was compiled: of another processor, or damaged in a new way
+	default: // wazero rejected the code: it is of another processor, or damaged in a new way
 		_ = compiled.Close(ctx)
 	}
 	c.remove(key)
 	return nil
 }
 
-// fetch offers wazero the machine code of an entry, nil if there is none. A damaged
-// one is removed.
+// fetch offers an entry to wazero. It returns nil if there is none, and removes a damaged
+// one.
 func (c *codeCache) fetch(key string) *offer {
 	entry := filepath.Join(c.dir, key)
 	if _, err := os.Lstat(entry); key == "" || err != nil {
@@ -181,7 +174,7 @@ func (c *codeCache) fetch(key string) *offer {
 	if err = linkOrCopy(source, path); err == nil {
 		o.file, err = os.Stat(path)
 	}
-	if err != nil { // the entry is sound, and others can use it
+	if err != nil { // the entry itself is sound
 		c.takeBack(o)
 		return nil
 	}
@@ -190,16 +183,16 @@ func (c *codeCache) fetch(key string) *offer {
 	return o
 }
 
-// appear makes the folder of this process again where another has taken it for
-// that of one that is gone, and shows that it is in use.
+// appear marks the folder of this process as in use. It makes the folder again if another
+// process has removed it as stale.
 func (c *codeCache) appear() {
 	_ = os.MkdirAll(c.files, 0o700)
 	now := time.Now()
 	_ = os.Chtimes(c.run, now, now)
 }
 
-// taken reports whether wazero used what it was offered: that file is still the
-// same, and there are no others.
+// taken reports whether wazero used the offered file: the file is unchanged, and wazero
+// wrote no other.
 func (c *codeCache) taken(o *offer) bool {
 	if same, err := o.same(); err != nil || !same {
 		return false
@@ -214,14 +207,14 @@ func (o *offer) same() (bool, error) {
 	return err == nil && os.SameFile(now, o.file) && now.Size() == o.file.Size() && now.ModTime().Equal(o.file.ModTime()), err
 }
 
-// made are the names of the files that wazero wrote.
+// made returns the names of the files that wazero wrote.
 func (c *codeCache) made() ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list, err := os.ReadDir(c.files)
 	var names []string
 	for _, e := range list {
-		if name := e.Name(); !c.lent[name] && !strings.HasSuffix(name, ".tmp") {
+		if name := e.Name(); !c.lent[name] && !wazerox.Unfinished(name) {
 			names = append(names, name)
 		}
 	}
@@ -241,12 +234,12 @@ func (c *codeCache) spoil(key string) {
 	c.spoiled[key] = true
 }
 
-// compile compiles a module and makes its entry, by the name that its shell has; a
-// module without a shell is its own. A cache that is damaged or full is no reason to
-// fail: the module is compiled without it.
+// compile compiles a module and makes its entry, under the name that wazero gives to the
+// shell; nil stands for the module itself. If the entry cannot be made, as on a full disk,
+// the module is compiled without the cache.
 //
-// That takes long, so it is done by another wazero with a folder of its own, and nobody
-// waits for it; then the entry is loaded as any other.
+// Compiling takes long. So a second wazero does it in a folder of its own, where it keeps
+// nobody waiting. Then the entry is loaded like any other.
 func (c *codeCache) compile(ctx context.Context, key string, wasm, shell []byte, compile compileFunc) (wazero.CompiledModule, error) {
 	if entry := c.nameEntry(key); entry != "" && c.make(ctx, entry, wasm, shell) {
 		if shell == nil {
@@ -259,14 +252,14 @@ func (c *codeCache) compile(ctx context.Context, key string, wasm, shell []byte,
 	return compile(ctx, wasm)
 }
 
-// tried is the trial, with the cache held alone.
+// tried runs the trial with the cache locked.
 func (c *codeCache) tried(ctx context.Context) bool {
 	c.making.Lock()
 	defer c.making.Unlock()
 	return c.trial(ctx)
 }
 
-// make makes an entry, and reports whether it did.
+// make makes an entry and reports whether it did.
 func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) bool {
 	if shell != nil && !c.tried(ctx) {
 		return false
@@ -300,8 +293,9 @@ func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) 
 	return true
 }
 
-// compileApart compiles a module and moves its machine code out of wazero's reach.
-// code is "" if wazero left none, otherwise name is what wazero called it.
+// compileApart compiles a module and moves its machine code to a file that wazero does not
+// find. code is the path of that file and name what wazero called it. code is "" if wazero
+// left no file.
 func (c *codeCache) compileApart(ctx context.Context, wasm []byte, compile compileFunc) (compiled wazero.CompiledModule, code, name string, err error) {
 	c.appear()
 	c.clear()
@@ -314,7 +308,7 @@ func (c *codeCache) compileApart(ctx context.Context, wasm []byte, compile compi
 	}
 	made, err := c.made()
 	if err != nil || len(made) != 1 {
-		return compiled, "", "", nil //nolint:nilerr // there is no entry, then
+		return compiled, "", "", nil //nolint:nilerr // the module is usable without an entry
 	}
 	file, err := os.CreateTemp(c.run, "code-")
 	if err != nil {
@@ -327,15 +321,15 @@ func (c *codeCache) compileApart(ctx context.Context, wasm []byte, compile compi
 	return compiled, file.Name(), made[0], nil
 }
 
-// nameOf is the name of the file in which wazero looks for the machine code of a
-// shell: that of what it makes of the shell itself. It is "" if there is none.
+// nameOf returns the name of the file in which wazero looks for the machine code of a
+// shell, found by having wazero compile the shell. It is "" if wazero writes none.
 func (c *codeCache) nameOf(ctx context.Context, key string, shell []byte, compile compileFunc) string {
 	defer c.clear()
 	compiled, err := compile(context.WithoutCancel(ctx), shell)
 	if err == nil {
 		err = compiled.Close(ctx)
 	}
-	if err != nil { // wazero may know the shell by now
+	if err != nil { // wazero may have compiled the shell itself
 		c.spoil(key)
 		return ""
 	}
@@ -346,8 +340,8 @@ func (c *codeCache) nameOf(ctx context.Context, key string, shell []byte, compil
 	return made[0]
 }
 
-// add moves a file into a new entry, all or nothing. Another process may have been
-// faster.
+// add moves a file into a new entry, all or nothing. It fails if another process has
+// already made the entry.
 func (c *codeCache) add(key, code, name string) {
 	dir, err := os.MkdirTemp(c.dir, codestore.NewPrefix)
 	if err != nil {
@@ -362,7 +356,7 @@ func (c *codeCache) add(key, code, name string) {
 
 func (c *codeCache) remove(key string) { _ = os.RemoveAll(filepath.Join(c.dir, key)) }
 
-// clear empties the folder of wazero. Nothing must be lent.
+// clear removes the files in wazero's folder. No file may be lent.
 func (c *codeCache) clear() {
 	list, _ := os.ReadDir(c.files)
 	for _, e := range list {
@@ -370,8 +364,8 @@ func (c *codeCache) clear() {
 	}
 }
 
-// linkOrCopy makes a file appear under another name. A symbolic link comes first: another
-// name of the file itself would change when it was changed last.
+// linkOrCopy makes a file available under a second name. It prefers a symbolic link: a hard
+// link would change the time of the file's last change, on which verify relies.
 func linkOrCopy(from, to string) error {
 	if os.Symlink(from, to) == nil || os.Link(from, to) == nil {
 		return nil

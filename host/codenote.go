@@ -15,29 +15,30 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 )
 
-// codeNote is what an entry of the code cache says of its machine code. It bears the
-// user's mark, which thereby covers the code.
+// codeNote is the note in an entry of the code cache. It bears the user's mark, which
+// covers the machine code by its hash.
 type codeNote struct {
-	// File is the name that wazero has for the code, SHA256 the hash of it.
+	// File is wazero's name of the code, SHA256 its hash.
 	File   string
 	SHA256 [sha256.Size]byte
 }
 
-// codeSeen is how the file of an entry was when it was last hashed.
+// codeSeen holds the fileKey that the file of an entry had when it was last hashed.
 type codeSeen struct{ Key []byte }
 
 const (
-	// noteFile is the name of the note in an entry, maxNote more than it takes, in bytes.
+	// noteFile is the name of the note in an entry, maxNote more than its size in bytes.
 	noteFile = "sum"
 	maxNote  = 4 << 10
-	// noteLabel is what notes are sealed for, with the name of the entry.
+	// noteLabel and the name of the entry are the label under which a note is marked.
 	noteLabel = "code "
-	// kindSeen is what was seen of an entry's code, by the name of the entry.
+	// kindSeen is the kind of fact that holds a codeSeen, by the name of the entry.
 	kindSeen = "seen"
 )
 
-// identify settles what compiles: the sources of the engine, and the machine code that it
-// makes of the module compiled so far, which depends on the processor too.
+// identify sets engine: a hash of the version of wazero and of the machine code in files.
+// That code depends on the processor too. The caller has had wazero compile one module
+// before.
 func (c *codeCache) identify() error {
 	build, err := engineBuild()
 	if err != nil {
@@ -65,7 +66,7 @@ func (c *codeCache) identify() error {
 	return nil
 }
 
-// nameEntry is the name of the entry of a key, "" if nothing is kept.
+// nameEntry returns the name of the entry of a key, "" if nothing is kept.
 func (c *codeCache) nameEntry(key string) string {
 	if c.engine == nil {
 		return ""
@@ -76,7 +77,7 @@ func (c *codeCache) nameEntry(key string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// writeNote writes the note on a file of machine code into a folder that becomes the entry.
+// writeNote writes the note on a file of machine code into dir, which becomes the entry.
 func (c *codeCache) writeNote(dir, entry, code, name string) error {
 	f, err := codestore.OpenOwn(code)
 	if err != nil {
@@ -114,8 +115,8 @@ func (c *codeCache) readNote(entry string) (n codeNote, err error) {
 	return n, json.Unmarshal(text, &n)
 }
 
-// verify checks the machine code of an entry. It is not read again where the system shows
-// that nobody has written to the file since it was.
+// verify checks the machine code of an entry against its note. It does not read the file
+// again if the system shows that nobody has written to it since it was last hashed.
 func (c *codeCache) verify(entry string, n codeNote) error {
 	f, err := codestore.OpenOwn(filepath.Join(c.dir, entry, n.File))
 	if err != nil {
@@ -137,7 +138,6 @@ func (c *codeCache) verify(entry string, n codeNote) error {
 	return err
 }
 
-// hashOf is the SHA-256 of a file.
 func hashOf(f *os.File) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	_, err = io.Copy(h, f)

@@ -14,107 +14,116 @@ import (
 
 // Config sets up a [Host]. The zero value works.
 type Config struct {
-	// Logger receives what guests log and what the host notes about them. nil
-	// discards it.
+	// Logger receives the log messages of guests and of the host. nil discards them.
 	Logger *slog.Logger
-	// CacheDir holds compiled machine code between runs, in a folder per wazero
-	// version, and what a [Reader] found out. Empty: anchor-host below the user's cache directory, or none
-	// when there is no such directory. CacheOff: none.
+	// CacheDir is the folder that keeps compiled machine code, in a folder for each version
+	// of wazero, and what a [Reader] found out, for later processes. Empty:
+	// anchor-host/compiled below the user's cache directory, or nothing is kept if there is
+	// no such directory. CacheOff: nothing is kept.
 	//
-	// What lies in it is executed. So the host does without it, and says why in a
-	// warning, where others than the user can write to it; see [CheckCacheDir]. Every
-	// file bears a mark (HMAC-SHA-256) under a key that only the user can read:
+	// The host executes what lies in CacheDir. So it does not use a folder to which other
+	// users can write, and gives the reason in a warning; see [CheckCacheDir]. Every file
+	// bears a mark (HMAC-SHA-256) under a key that only the user can read:
 	// anchor-host/cache.key in the user's configuration directory, or the file key in
-	// CacheDir where there is no such directory. A file without the mark is removed,
-	// with a warning, and made anew. Other processes of the same user are trusted.
+	// CacheDir if there is no such directory. A file without the mark is removed, with a
+	// warning, and made anew. Other processes of the same user are trusted.
 	//
-	// A program that does not know its version of wazero, such as a test binary,
-	// keeps no machine code.
+	// A program that does not know its version of wazero, such as a test binary, keeps no
+	// machine code.
 	CacheDir string
-	// ImageCache is what images of plugins may take on disk, in the folder images
-	// of CacheDir, in bytes: the state after an init that takes long, so that the next
-	// process need not run it. 0 or less: none; DefaultImageCache is what the command
-	// takes. An image is used again only where module, settings, grants and mounted
-	// files are the same, and until the system is started again.
+	// ImageCache is how many bytes the images of plugins may take on disk, in the folder
+	// images of CacheDir. An image is the state after an init that took long, so that the
+	// next process need not run it. 0 or less: no image is kept on disk. The command uses
+	// DefaultImageCache. An image serves again only while module, settings, grants, limits
+	// and mounted files are the same, and until the system restarts.
 	//
-	// It holds what plugins hold in memory. There is none of a plugin with Config
-	// values, which may be secrets, or with a setting that its schema marks with
-	// "writeOnly": true, and none after an init that asked the network or the key-value
-	// store, or looked at the time of day.
+	// An image holds what the plugin holds in memory. The host keeps none
+	//   - of a plugin with Config values, which may be secrets, or with a setting that its
+	//     schema marks with "writeOnly": true,
+	//   - of a plugin that is Deterministic, has Links, or is granted Functions or a
+	//     FileGrant.FS,
+	//   - of a foreign module,
+	//   - after an init that used the network or the key-value store, or read the time of
+	//     day unless its manifest promises to be timeless.
 	ImageCache int64
-	// Tokenizer counts the tokens of the items guests add or rewrite. nil: the
-	// encoding cl100k_base, loaded when first needed.
+	// Tokenizer counts the tokens of the items that guests add or rewrite. nil: the
+	// encoding cl100k_base, loaded when it is first needed.
 	Tokenizer Tokenizer
-	// DefaultLimits replace the built-in limits, field by field, for plugins
-	// whose configuration states none.
+	// DefaultLimits replace the built-in limits for plugins whose configuration states
+	// none. Fields that are 0 keep the built-in limit.
 	DefaultLimits Limits
-	// LoadMemory bounds what modules that are compiled at the same time take together,
-	// in bytes, by their estimates; see [Spec.LoadEstimate]. Those for which there is no
-	// room wait, smaller ones pass, one that takes more is compiled alone. Each is
-	// compiled by one processor. 0: DefaultLoadMemory.
+	// LoadMemory bounds, in bytes, the sum of the estimates of all modules that are being
+	// compiled; see [Spec.LoadEstimate]. A module that does not fit waits, and smaller ones
+	// pass it. A module whose estimate is above LoadMemory is compiled alone. Each
+	// compilation uses one processor. 0: DefaultLoadMemory.
 	LoadMemory int64
-	// MaxInstances bounds the instances of all plugins together, one for each loaded
-	// plugin included, whether it is made or not. 0: DefaultMaxInstances.
+	// MaxInstances bounds the instances of all plugins together. Each loaded plugin counts
+	// for at least one, even while it has none. 0: DefaultMaxInstances.
 	MaxInstances int
-	// Memory bounds the linear memory of all instances together, their tables (8 bytes
-	// for each element they can come to have), what deep calls took
-	// for their stacks, and what resets keep a copy of, at most 64 KiB for each memory,
-	// in bytes. Of an image that instances share (state: reset, on Linux) each counts
-	// for what calls made its own, from the end of the first that did, and further ones
-	// from their beginning. To load a plugin takes room for its memory after init and
-	// for the image at the same time. Where there is none left, idle instances are
-	// closed, those used longest ago first. Where the system bounds the address space of
-	// the process, at most half of what that has beyond 1.5 GiB counts. 0: MemoryDefault().
+	// Memory bounds, in bytes, what all plugins hold together: the linear memories of their
+	// instances, their tables (8 bytes for each element that a table may grow to), the
+	// stacks that deep calls left, decoded answers, and the images that instances start
+	// from.
+	//
+	// Instances that share an image (state: reset, on Linux) do not count for the pages of
+	// it that they only read. A page that a call writes counts from the end of the call. If
+	// a plugin has several instances, each new one counts at once for as many pages as any
+	// of them was found to have written.
+	//
+	// To load a plugin takes room for its memory after init and for the image at the same
+	// time. If there is no room, the host evicts idle instances, those used longest ago
+	// first. If the system bounds the address space of the process, Memory is at most half
+	// of what the bound leaves beyond 1.5 GiB. 0: MemoryDefault().
 	Memory int64
 	// PluginShare is the part of Memory that the instances of one plugin, its sessions
-	// included, may take together, more than 0 and at most 1. The only instance of a
-	// plugin is not held to it, and an image that instances share is not counted. 0:
-	// DefaultPluginShare.
+	// included, may take together, more than 0 and at most 1. It does not bound a plugin
+	// that has only one instance, and the image does not count. 0: DefaultPluginShare.
 	PluginShare float64
-	// KVMemory bounds what the key-value stores of all plugins and tenants hold
-	// together, in bytes, each store counted as 512 bytes and its names more. A
-	// value beyond it is refused like one beyond the quota, with a line in the
-	// guest's log. 0: DefaultKVMemory. See [Host.ForgetTenant]. It is not held against what
-	// a KVStore keeps.
+	// KVMemory bounds, in bytes, what the key-value stores of all plugins and tenants hold
+	// together. Each store counts for 512 bytes and its names more. A value beyond the
+	// bound is refused like one beyond the quota, with a line in the guest's log. It does
+	// not bound a KVStore. 0: DefaultKVMemory. See also [Host.ForgetTenant].
 	KVMemory int64
-	// KVStore keeps what plugins store in place of the memory of the host, so that it
-	// lasts. nil: it is kept in memory, as long as the host lives.
+	// KVStore keeps what plugins store, so that it outlives the host. nil: the host keeps
+	// it in memory, as long as it lives.
 	KVStore KVStore
-	// HTTPTransport sends the requests of plugins in place of the host's own transport, for
-	// a proxy, certificates of one's own, or an audit. Grants are held against every request
-	// and redirect before it, with hosts, ports, methods and headers, and so are bodies and
-	// an address that is stated as such. To which addresses a name leads is its matter:
-	// HTTPGrant.Private and what the host says of the addresses of clouds are not held
-	// against them, and its connections do not count among the files of a plugin.
+	// HTTPTransport sends the requests of plugins instead of the host's own transport:
+	// through a proxy, with other certificates, or to audit them. The host checks every
+	// request and redirect against the grants first: scheme, host, port, method, and an
+	// address if the URL states one. It also checks headers and the size of bodies. It does
+	// not check the addresses that names resolve to. So for names HTTPGrant.Private has no
+	// effect, and the transport itself must refuse the addresses by which clouds tell
+	// credentials. Connections of the transport do not count as open files of a plugin.
 	//
-	// Its RoundTrip, and the reading of bodies, run on goroutines of the host, within the
-	// time of the guest's call, at whose end their context ends. One that goes on
-	// nevertheless is left behind. An error, or a panic, is a failure of the network. It
-	// must not call plugins. nil: the host's own, which uses no proxy.
+	// Its RoundTrip, and the reading of bodies, run on goroutines of the host within the
+	// time of the guest's call. Their context ends with that time. One that goes on
+	// nevertheless is left behind. An error or a panic counts as a failure of the network.
+	// The transport must not call plugins. nil: the host's own transport, which uses no
+	// proxy.
 	HTTPTransport http.RoundTripper
-	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins
-	// whose configuration states none.
+	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins whose
+	// configuration states none.
 	Engine string
-	// Portable does without everything that wazero calls experimental and this
-	// host can do without, as on a system where the probes for it fail. It is
-	// slower, refuses PluginConfig.Links, and is otherwise the same. What it still
-	// takes from there are the flags for tail calls and extended constants, and the
-	// mounts of granted folders.
+	// Portable switches off what the host takes from wazero without a promise that it lasts,
+	// as far as the host can do without it, as if the probes for it failed. The host is then
+	// slower and refuses PluginConfig.Links, and is otherwise the same. It still uses the
+	// flags for tail calls and extended constants, the mounts of granted folders, and files
+	// of machine code, which CacheDir switches off. Features can also switch off all of these.
 	Portable bool
-	// Features switches single features off that wazero does not promise.
+	// Features switches features off one by one; see [Host.Features].
 	Features Features
-	// Functions are functions of the embedder that plugins can import when they
-	// are granted them; see [NewFunction].
+	// Functions are functions of the embedder that plugins can import if they are granted
+	// them; see [NewFunction].
 	Functions []Function
-	// OnCompile is called with done false before a module is compiled and with
-	// done true and the time it took afterwards. It may be called from several
-	// goroutines. nil: not called.
+	// OnCompile is called before a module is compiled or taken from the disk cache, with
+	// done false, and afterwards, with done true and the time it took. It may be called
+	// from several goroutines at once. nil: not called.
 	OnCompile func(plugin string, done bool, took time.Duration)
-	// OnCall is called after each call of a plugin that was made or refused, on the
-	// goroutine of its caller and under its context: with operations of steps, exports,
-	// sessions, and calls that functions of the embedder make within others. It holds up
-	// its caller, so it must not block. The instance is back by then; a panic of OnCall is
-	// the caller's. nil: not called, and nothing is measured for it.
+	// OnCall is called after each call of a plugin, whether the call was made or refused.
+	// Calls are those of operations, exports and sessions, and those that functions of the
+	// embedder make within other calls. OnCall runs on the goroutine of the caller, under
+	// the caller's context, and must not block. The instance is back by then, so a panic of
+	// OnCall affects only the caller. nil: not called, and nothing is measured for it.
 	OnCall func(ctx context.Context, call CallInfo)
 }
 
@@ -135,83 +144,84 @@ const (
 	LaneBatch = "batch"
 )
 
-// What happens to the state of an instance between calls. StateAuto is StateReset
-// for plugins that speak the ABI and StateKeep for foreign modules, whose
-// statics and variables last by contract.
+// What happens to the state of an instance between calls. StateAuto is StateReset for
+// plugins that speak the ABI, and StateKeep for foreign modules, whose statics and
+// variables last by contract.
 const (
 	StateAuto = ""
-	// StateReset puts memory and globals back to what they were after init. A
-	// module whose state cannot be captured gets StateFresh instead.
+	// StateReset resets memory and globals to what they were after init. A module whose
+	// state cannot be captured gets StateFresh instead.
 	StateReset = "reset"
-	// StateKeep leaves everything as it is for the next call of the instance, which
-	// serves one tenant only; see [WithTenant]. A [Session] keeps its state in any case.
+	// StateKeep leaves everything as it is for the next call of the instance, which then
+	// serves one tenant only; see [WithTenant]. A [Session] always keeps its state.
 	StateKeep = "keep"
 	// StateFresh makes a new instance for every call, with an init of its own.
 	StateFresh = "fresh"
 )
 
-// PluginConfig is what the operator states for one configured plugin. The zero
-// value grants nothing and takes every default.
+// PluginConfig is what the operator states for one configured plugin. The zero value grants
+// nothing and takes every default.
 type PluginConfig struct {
-	// Name is the name of the configured plugin, part of the ids of its items
-	// and of every error. Empty: the name of the spec.
+	// Name is the name of the configured plugin. It is part of the ids of its items and of
+	// every error. Empty: the name of the spec.
 	Name string
 	// Settings are the init settings, checked against the plugin's schema.
 	Settings map[string]any
-	// Config is visible to the guest through config_get, beside the top-level
-	// scalars of Settings, which it overrides.
+	// Config is what the guest can read through config_get, together with the top-level
+	// scalars of Settings. A key of Config overrides the setting of that name.
 	Config map[string]string
 	// Grants are the permissions given; see [Grants].
 	Grants Grants
-	// Limits override the plugin's wishes and the host's defaults where not 0.
+	// Limits override the plugin's requests and the host's defaults in every field that is
+	// not 0.
 	Limits Limits
 	// Engine is EngineAuto (the host's), EngineCompiler or EngineInterpreter.
 	Engine string
-	// Deterministic fixes the clock at 2022-01-01 and the random numbers. With it
-	// a call uses the same fuel in every process, as long as the guest takes less than
-	// 250 ms to warm up before its image is made: else it is left as it was. Without, a
-	// guest that draws random numbers when it starts, as Go does for its maps, differs
-	// by a percent or so.
+	// Deterministic gives the guest clocks that advance by a millisecond with each reading,
+	// the wall clock from 2022-01-01 on, and a fixed sequence of random numbers. A call
+	// then uses the same fuel in every process. This does not hold for a guest whose
+	// warm-up, before its image is made, takes about 250 ms: it is left out where it takes
+	// longer. Without Deterministic the fuel of a guest that draws random numbers when it
+	// starts, as Go does for its maps, varies by about a percent.
 	Deterministic bool
-	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch holds for the
-	// operations that have a batch lane.
+	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch applies to the operations that can
+	// have a batch lane.
 	Lane string
 	// State is StateAuto, StateReset, StateKeep or StateFresh.
 	State string
-	// WASI offers the WASI functions to a foreign module. Modules that speak
-	// the ABI always have them; without grants they reach nothing but the clock
-	// and random numbers.
+	// WASI offers the WASI functions to a foreign module. Modules that speak the ABI always
+	// have them. Without grants they reach nothing but clocks and random numbers.
 	WASI bool
-	// Links are the modules that the plugin imports from. They share its limits
-	// and its grants, and last as long as its instances.
+	// Links are the modules that the plugin imports from. They share its limits and grants.
+	// Each instance of the plugin has instances of its own of them.
 	Links []Link
 }
 
-// Grants are the permissions the operator gives. What counts is what the
-// plugin's manifest asks for and the operator grants; a foreign module asks for
-// everything. The zero value grants nothing.
+// Grants are the permissions that the operator gives. A plugin has what its manifest asks
+// for and the operator grants. A foreign module asks for everything. The zero value grants
+// nothing.
 type Grants struct {
 	HTTP  *HTTPGrant
 	Files []FileGrant
 	KV    *KVGrant
 	// Services are names of host services: count_tokens.
 	Services []string
-	// Functions are names of Config.Functions: the name alone in UserModule,
-	// elsewhere "module.name".
+	// Functions are names of Config.Functions: the plain name for one in UserModule,
+	// otherwise "module.name".
 	Functions []string
 }
 
-// HTTPGrant lets a plugin send HTTP requests through the host. Every redirect is held
-// to it, and every address that is connected to. A redirect from https to http is
+// HTTPGrant lets a plugin send HTTP requests through the host. The host checks every
+// request and redirect against it, and every address that it connects to; see
+// Config.HTTPTransport for addresses if there is one. A redirect from https to http is
 // refused.
 //
-// A plugin sets the headers of its requests, except for those of the connection,
-// which are left out: Connection, Content-Length, Expect, Host, HTTP2-Settings,
-// Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade and all that begin with Proxy-.
-// A malformed name, or a value with a line break or another control character, ends
-// the call. A redirect to another scheme, host or port takes along nothing but Accept,
-// Accept-Encoding, Accept-Language, Content-Encoding, Content-Language, Content-Type
-// and User-Agent.
+// A plugin sets the headers of its requests. The host leaves out those of the connection:
+// Connection, Content-Length, Expect, Host, HTTP2-Settings, Keep-Alive, TE, Trailer,
+// Transfer-Encoding, Upgrade and all that begin with Proxy-. A malformed name, or a value
+// with a line break or another control character, ends the call. A redirect to another
+// scheme, host or port keeps only Accept, Accept-Encoding, Accept-Language,
+// Content-Encoding, Content-Language, Content-Type and User-Agent.
 type HTTPGrant struct {
 	// Hosts are servers in the form of [abi.HostPattern]: "api.example.com" for https
 	// on port 443, "api.example.com:8443", "*.example.com" for every name below
@@ -219,9 +229,9 @@ type HTTPGrant struct {
 	Hosts []string
 	// Methods are the allowed methods. Empty: GET and HEAD.
 	Methods []string
-	// Private allows addresses of private and loopback networks. Those of link-local
-	// networks and those by which clouds tell machines their credentials, such as
-	// 169.254.169.254, are allowed only where Hosts names the address itself as well.
+	// Private allows addresses of private and loopback networks. It does not allow
+	// link-local addresses, nor those by which clouds tell machines their credentials, such
+	// as 169.254.169.254, unless Hosts names the address itself.
 	Private bool
 }
 
@@ -229,25 +239,25 @@ type HTTPGrant struct {
 type FileGrant struct {
 	// Host is the directory outside.
 	Host string
-	// FS is mounted in place of a directory, read-only. It must be safe for concurrent use,
-	// as the guests of several calls read it at the same time, and so are files and
-	// directories, but each of them by one at a time. A directory that it opens is an
-	// fs.ReadDirFile; a file is an io.Seeker and an io.ReaderAt where guests are to move in
-	// it. What is neither a directory nor a regular file is refused.
+	// FS is mounted instead of a directory, read-only. nil: Host is mounted. The guests of
+	// several calls use it at the same time, so it must be safe for concurrent use. Each
+	// file or directory that it opens is used by one call at a time. A directory must be an
+	// fs.ReadDirFile. A file must be an io.Seeker and an io.ReaderAt if guests are to move
+	// in it. What is neither a directory nor a regular file is refused.
 	//
-	// It is called on goroutines of the host, within the time of the guest's call. A method
-	// that goes on nevertheless is left behind, and its file is closed when it returns. A
-	// panic is an error of the file, EIO. It must not call plugins. A plugin with one has
-	// no image on disk; see Config.ImageCache. nil: Host is mounted.
+	// Its methods run on goroutines of the host, within the time of the guest's call. One
+	// that goes on nevertheless is left behind, and the file that it opened is closed when
+	// it returns. A panic is an error of the file, EIO. FS must not call plugins. A plugin
+	// with an FS has no image on disk; see Config.ImageCache.
 	FS fs.FS
 	// Guest is the absolute path inside, such as "/docs".
 	Guest string
 	// Mode is ModeRO (also when empty) or ModeRW.
 	Mode string
-	// Quota is the most bytes that the files of the folder may hold for the plugin to
-	// make them longer, and MaxFiles the most files and folders for it to add one: what
-	// lies there already counts, and what is removed gives room. They are for ModeRW.
-	// 0: DefaultFolderQuota and DefaultFolderFiles.
+	// Quota bounds the bytes of the files in the folder, MaxFiles the number of files and
+	// folders in it, in ModeRW. The plugin cannot make the folder exceed them. What was in
+	// the folder before counts, and what is removed gives room back. 0: DefaultFolderQuota
+	// and DefaultFolderFiles.
 	Quota    int64
 	MaxFiles int
 }
@@ -258,45 +268,45 @@ const (
 	ModeRW = "rw"
 )
 
-// KVGrant gives a plugin a store for keys and values inside the host, one for each
-// tenant; see [WithTenant].
+// KVGrant gives a plugin a store for keys and values, one for each tenant; see
+// [WithTenant].
 type KVGrant struct {
-	// Quota is the most bytes of keys and values for one tenant, each pair counted
-	// as 64 bytes more. 0: DefaultKVQuota.
+	// Quota bounds the bytes of keys and values for one tenant. Each pair counts as 64
+	// bytes more. 0: DefaultKVQuota.
 	Quota int64
 }
 
 // ServiceCountTokens is the name of the service that counts tokens.
 const ServiceCountTokens = "count_tokens"
 
-// DefaultTopK is the most items of retrieve and rerank where neither the manifest nor the
-// caller states it.
+// DefaultTopK is the TopK of retrieve and rerank if neither the manifest nor the caller
+// states one.
 const DefaultTopK = 10
 
 // OperationOptions say how an operation of a plugin is called, and what its answers may do.
 type OperationOptions struct {
-	// Step names what the calls are for, in errors.
+	// Step is the name of the step that the calls are for, in errors.
 	Step string
-	// TopK is the most items of retrieve and rerank. 0: the manifest's default, else
-	// DefaultTopK.
+	// TopK is how many items retrieve and rerank are asked for at most. 0: the manifest's
+	// default, otherwise DefaultTopK.
 	TopK int
 	// Settings travel with each call, checked against the operation's schema.
 	Settings map[string]any
-	// Source is the source of items the guest adds, never system. Empty: retrieval, or
-	// for memory the guest's choice of memory and conversation.
+	// Source is the source of the items that the guest adds. It must not be system. Empty:
+	// retrieval, or for the operation memory the guest's choice of memory and conversation.
 	Source string
-	// MaxPriority is the highest priority of items the guest adds or edits. 0:
-	// the default priority of their source, [abi.DefaultPriority]. The manifest may ask
-	// for less.
+	// MaxPriority is the highest priority that the guest may give to items it adds or
+	// edits. 0: the default priority of their source, [abi.DefaultPriority]. The manifest
+	// may lower it.
 	MaxPriority int
-	// Reads narrows the columns the guest receives to those of this list that
-	// the manifest reads too. nil: all the manifest reads.
+	// Reads narrows the columns that the guest receives: to those of this list that the
+	// manifest reads. nil: all that the manifest reads.
 	Reads []string
-	// Timeout bounds one call. 0: the plugin's limit, which it cannot exceed.
+	// Timeout bounds one call. 0, or more than the plugin's limit: the plugin's limit.
 	Timeout time.Duration
 }
 
-// withDefaults checks c and fills in what is not stated.
+// withDefaults checks c and fills in the defaults. Its errors wrap ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

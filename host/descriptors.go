@@ -6,22 +6,23 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// descriptors are the file descriptors an instance started with: the standard
-// ones and the mounts. They lie in wazero, outside of what an image holds, so an
-// instance that has others, or has lost one of these, cannot be reset.
+// descriptors watches the file descriptors of an instance: the standard ones and the
+// mounts. They lie in wazero and not in the image. So an instance that has opened others,
+// or has lost one of these, cannot be reset.
 type descriptors struct {
-	// noted are those that it started with, nil where they cannot be looked at.
+	// noted are the descriptors that the instance started with, nil if the host cannot look
+	// at them.
 	noted *wazerox.Descriptors
-	// live counts the open files of the mounts; base is its value when only the
-	// mounts themselves are open.
+	// live counts the open files of the mounts. base is its value when only the mounts
+	// themselves are open.
 	live *int
 	base int
 	// touched says that a call may have changed them.
 	touched bool
 }
 
-// changesDescriptors reports whether a WASI function can open, close or move a
-// descriptor, or leave something behind in one.
+// changesDescriptors reports whether a WASI function can open, close or move a descriptor,
+// or change its state.
 func changesDescriptors(name string) bool {
 	switch name {
 	case "fd_close", "fd_renumber", "fd_readdir", "path_open", "sock_accept":
@@ -30,8 +31,8 @@ func changesDescriptors(name string) bool {
 	return false
 }
 
-// watchDescriptors notes the descriptors of a new instance. An error says that these have
-// changed.
+// watchDescriptors notes the descriptors of a new instance. The error says why they cannot
+// be watched.
 func watchDescriptors(e *engine, mod api.Module, mounts int, live *int) (d *descriptors, err error) {
 	d = &descriptors{live: live}
 	if e.features.On(wazerox.OpenFiles) {
@@ -52,16 +53,16 @@ func (d *descriptors) kept() bool {
 	return !d.touched
 }
 
-// touch notes that a guest calls a function that can change descriptors.
+// touch notes that the guest calls a function that can change descriptors.
 func (d *descriptors) touch() {
 	if d != nil {
 		d.touched = true
 	}
 }
 
-// same reports whether the descriptors are those the instance started with, and
-// nobody has begun to read a directory through one of them. Where they cannot be looked
-// at, they are if nobody touched them.
+// same reports whether the descriptors are those that the instance started with, and nobody
+// has begun to read a directory through them. If the host cannot look at them, it assumes
+// so as long as no call has touched them.
 func (d *descriptors) same() bool {
 	switch {
 	case d == nil:

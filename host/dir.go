@@ -16,15 +16,14 @@ import (
 	"sync/atomic"
 )
 
-// DirEntry is one plugin of a plugin directory, or what is wrong with it:
-// either Spec or Err is set.
+// DirEntry is one plugin of a plugin directory. Either Spec or Err is set.
 type DirEntry struct {
 	// Name is the name of the folder, or of the file without ".wasm".
 	Name string
-	// Path is the module's path.
+	// Path is the path of the module.
 	Path string
 	Spec *Spec
-	// Err is one line that says how to mend the entry.
+	// Err says on one line why the plugin cannot be read and what to do about it.
 	Err error
 }
 
@@ -32,35 +31,35 @@ const (
 	pluginFile   = "plugin.wasm"
 	manifestFile = "plugin.yaml"
 	wasmSuffix   = ".wasm"
-	// maxManifest bounds plugin.yaml; the largest hand-written ones have a few
+	// maxManifest bounds plugin.yaml, in bytes. The largest hand-written ones have a few
 	// kilobytes.
 	maxManifest = 1 << 20
 )
 
-// ReadDir reads the specs of all plugins of a directory, in the order of their
-// names: folders that hold plugin.wasm, with or without plugin.yaml, and files
-// *.wasm. Other files, folders without a module, and names that begin with a
-// dot are passed over. A bad entry stops nothing but itself; of two plugins of
-// one name both are in error.
+// ReadDir reads the specs of all plugins of a directory, sorted by name. A plugin is a
+// folder that holds plugin.wasm, with or without plugin.yaml, or a file *.wasm. Other
+// files, folders without a module, and names that begin with a dot are ignored. A bad
+// plugin gets an entry with Err and does not affect the others. If two plugins have the
+// same name, both get Err.
 //
-// Nothing outside dir is read, whatever links it holds, and nothing is written.
+// ReadDir reads nothing outside of dir, whatever links it holds, and writes nothing.
 func ReadDir(dir string) ([]DirEntry, error) { return Reader{CacheOff}.ReadDir(dir) }
 
-// ReadNamed is [ReadDir] for some plugins only: no other module is opened. It
-// returns the entries of these names, those of one name twice among them, and the
-// names of the other plugins, sorted.
+// ReadNamed is [ReadDir] for the plugins of the given names. It opens no other module. It
+// returns their entries, more than one if several plugins have the same name, and the names
+// of all other plugins, sorted.
 func ReadNamed(dir string, names ...string) (entries []DirEntry, others []string, err error) {
 	return Reader{CacheOff}.ReadNamed(dir, names...)
 }
 
-// Reader reads plugins as [ReadDir], [ReadNamed] and [ReadFile] do, and remembers
-// what decoding a module showed: the next time, in whatever process, that takes a
-// small part of the time. A file whose place, size and times are as they were is not
-// read at all until the module is needed; its digest is checked then. Load refuses
-// with ErrConfig what has been changed in the meantime.
+// Reader reads plugins as [ReadDir], [ReadNamed] and [ReadFile] do, and keeps on disk what
+// it found out about each module. Reading the module again then takes a small part of the
+// time, in any process. A file whose place, size and times have not changed is not read at
+// all until the module is needed. Load then checks its digest and refuses a file that has
+// changed meanwhile with ErrConfig.
 type Reader struct {
-	// CacheDir is where that is kept; see [Config.CacheDir], which has the same
-	// meaning and should be the same folder.
+	// CacheDir is the folder for what the Reader keeps. It means the same as
+	// [Config.CacheDir] and should be the same folder.
 	CacheDir string
 }
 
@@ -75,16 +74,16 @@ func (r Reader) ReadNamed(dir string, names ...string) (entries []DirEntry, othe
 	return r.scanDir(dir, func(name string) bool { return slices.Contains(names, name) })
 }
 
-// facts are what is kept about modules, nil if nothing is.
+// facts returns what is kept about modules, nil if nothing is.
 func (r Reader) facts() *factsCache {
 	root, err := openRoot(r.CacheDir, slog.New(slog.DiscardHandler))
-	if root == nil || err != nil { // what a host says of it
+	if root == nil || err != nil { // a host that uses the folder says why it cannot be used
 		return nil
 	}
 	return root.facts
 }
 
-// scanDir reads the plugins whose names are wanted, side by side, and lists the
+// scanDir reads the plugins whose names are wanted, in parallel, and lists the names of the
 // others.
 func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, others []string, err error) {
 	root, err := openFolder(dir)
@@ -116,12 +115,13 @@ func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []Di
 // found is a plugin that has not been read yet.
 type found struct {
 	DirEntry
-	// module and manifest are files of the directory; there may be no manifest.
+	// module and manifest are paths in the directory. There may be no such manifest; ""
+	// means that none is looked for.
 	module, manifest string
 }
 
-// findEntry finds the plugin that name stands for, if it is one. Err is set if
-// there is no module that could be read.
+// findEntry finds the plugin that a name in the directory stands for, and reports whether
+// it is one. Err is set if there is no readable module.
 func findEntry(root *os.Root, dir, name string) (found, bool) {
 	if strings.HasPrefix(name, ".") {
 		return found{}, false
@@ -148,7 +148,7 @@ func findEntry(root *os.Root, dir, name string) (found, bool) {
 	return f, true
 }
 
-// readAll reads plugins, as many at a time as there are processors.
+// readAll reads plugins, as many at once as there are processors.
 func readAll(root *os.Root, list []found, kept *factsCache) []DirEntry {
 	if len(list) == 0 {
 		return nil
@@ -175,7 +175,8 @@ func (f found) read(root *os.Root, kept *factsCache) DirEntry {
 	return f.DirEntry
 }
 
-// readPlugin reads a module and the manifest beside it, if there is one.
+// readPlugin reads a module and the manifest beside it, if there is one. The name is "" if
+// the plugin has none yet.
 func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) (*Spec, error) {
 	src, key, err := openSource(root, module, kept)
 	var side []byte
@@ -194,9 +195,9 @@ func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) 
 	return nil, fmt.Errorf("plugin %q: %w", name, err)
 }
 
-// ReadFile reads the spec of one module file, with the plugin.yaml beside it
-// when the file is named plugin.wasm. A module that states no name has the one that
-// [ReadDir] would give it.
+// ReadFile reads the spec of one module file, and the plugin.yaml beside it if the file is
+// named plugin.wasm. A module that states no name gets the one that [ReadDir] would give
+// it.
 func ReadFile(path string) (*Spec, error) { return Reader{CacheOff}.ReadFile(path) }
 
 // ReadFile is the function [ReadFile].
@@ -231,8 +232,8 @@ func (r Reader) ReadFile(path string) (*Spec, error) {
 	return spec, nil
 }
 
-// fileName is the name of a module that states none, as [ReadDir] gives it: that of
-// the file, or of the folder around plugin.wasm.
+// fileName is the name that [ReadDir] gives to a module that states none: that of the file,
+// or of the folder that holds plugin.wasm.
 func fileName(dir, file string) string {
 	if abs, err := filepath.Abs(dir); err == nil && file == pluginFile && filepath.Dir(abs) != abs {
 		return filepath.Base(abs)
@@ -267,13 +268,12 @@ func readOpen(f *os.File, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// unreadable says why a file of the plugin directory cannot be read.
+// unreadable is the error of a file of the plugin directory that cannot be read.
 func unreadable(name string, err error) error {
 	return fmt.Errorf("%s: read: %w (it must be a readable file inside the plugin directory)", name, cause(err))
 }
 
-// cause takes the operation and path off a file error, which the caller names
-// better.
+// cause removes the operation and path from a file error. The caller names them better.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -282,7 +282,7 @@ func cause(err error) error {
 	return err
 }
 
-// refuseDuplicates puts both of two plugins of one name in error.
+// refuseDuplicates sets Err of all plugins that share a name.
 func refuseDuplicates(entries []DirEntry) {
 	first := map[string]int{}
 	for i := range entries {

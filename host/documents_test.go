@@ -70,7 +70,7 @@ func TestNoDocumentsThroughTheMailbox(t *testing.T) {
 	if err != nil || string(r.Output) != numbers(0, 9) {
 		t.Errorf("another function: %v, %+v", err, r)
 	}
-	x, err := load(t, h, "documents-at-end", host.PluginConfig{}).Exchange(t.Context(), abi.OpProvide, host.LaneJSON, document(9))
+	x, err := load(t, h, "documents-at-end", host.PluginConfig{}).Exchange(t.Context(), abi.OpProcess, host.LaneJSON, document(9))
 	if err != nil || string(x.Output) != "documentd" {
 		t.Errorf("a mailbox at the end: %v, %+v", err, x)
 	}

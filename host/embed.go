@@ -10,9 +10,9 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// ParseManifest reads a manifest from YAML or JSON, as strictly as loading does:
-// unknown keys, schemas and limits included. Errors wrap ErrManifest; where one
-// key is at fault they also hold a *abi.ManifestError that names it.
+// ParseManifest reads a manifest from YAML or JSON. It is as strict as loading: it also
+// checks for unknown keys, and checks schemas and limits. Errors wrap ErrManifest. If one
+// key is at fault, they also wrap a *abi.ManifestError that names it.
 func ParseManifest(text []byte) (*abi.Manifest, error) {
 	m, _, err := parseManifest(text)
 	return m, err
@@ -34,10 +34,10 @@ func parseManifest(text []byte) (m *abi.Manifest, doc []byte, err error) {
 	return m, doc, nil
 }
 
-// EmbedManifest returns a copy of a module with a manifest in its custom section
-// anchor.manifest, so that the plugin is one file. manifest is YAML or JSON and
-// is checked first. A module that has another manifest already is refused with
-// ErrManifest; with the same one it is returned as it is.
+// EmbedManifest returns a copy of a module with the manifest in the custom section
+// anchor.manifest, so that the plugin is one file. The manifest is YAML or JSON and is
+// checked first. A module that already holds the same manifest is returned unchanged.
+// Errors wrap ErrManifest, also for a module that holds another manifest, or ErrNotWasm.
 func EmbedManifest(wasm, manifest []byte) ([]byte, error) {
 	_, doc, err := parseManifest(manifest)
 	if err != nil {

@@ -7,62 +7,62 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
-// Errors that callers decide on.
+// Errors that callers can test for with errors.Is.
 var (
-	// ErrNotWasm marks a file that is no WebAssembly module, or a broken one.
+	// ErrNotWasm marks a file that is not a WebAssembly module, or a broken one.
 	ErrNotWasm = errors.New("not a usable module")
 	// ErrABIVersion marks a module of another version of the contract.
 	ErrABIVersion = errors.New("other ABI version")
 	// ErrManifest marks a manifest that is missing, broken or contradictory.
 	ErrManifest = errors.New("invalid manifest")
-	// ErrNoExport marks a promised or required export that is not there.
+	// ErrNoExport marks an export that is promised or required, but missing.
 	ErrNoExport = errors.New("no such export")
-	// ErrImport marks an import the host does not offer.
+	// ErrImport marks an import that the host does not offer.
 	ErrImport = errors.New("unusable import")
-	// ErrSignature marks an import or export with another type than the
-	// contract's.
+	// ErrSignature marks an import or export whose type is not that of the contract.
 	ErrSignature = errors.New("wrong signature")
 	// ErrConfig marks a setting, grant, limit or option that is not valid.
 	ErrConfig = errors.New("invalid configuration")
 	// ErrNoOperation marks an operation that the plugin does not have.
 	ErrNoOperation = errors.New("no such operation")
-	// ErrDuplicate marks the second of two plugins of one name.
+	// ErrDuplicate marks a name that two plugins share.
 	ErrDuplicate = errors.New("name is taken")
-	// ErrTooLarge marks a file or function that is too large to take on.
+	// ErrTooLarge marks a file, function or module that is too large.
 	ErrTooLarge = errors.New("too large")
-	// ErrAddressSpace marks a process whose addresses the system bounds too closely; see
+	// ErrAddressSpace marks a process whose address space is bounded below
 	// [LeastAddressSpace].
 	ErrAddressSpace = errors.New("too few addresses")
 	// ErrClosed marks the use of a closed host or plugin.
-	ErrClosed = errors.New("closed")
+	ErrClosed = pool.ErrClosed
 )
 
-// PluginError is the error of every failed call of a guest. Error is one line;
-// the verb %+v adds what the guest wrote and where in the guest it happened.
+// PluginError is the error of every failed call of a guest. Error returns one line. The
+// verb %+v adds what the guest wrote and its call stack.
 type PluginError struct {
-	// Plugin is the name of the configured plugin, Step that of the step, if
-	// any.
+	// Plugin is the name of the configured plugin, Step the name of the step, "" if the
+	// call was not made by one.
 	Plugin, Step string
-	// Operation is what was called, or the name of a plain export.
+	// Operation is the operation that was called, or the name of an export.
 	Operation abi.Operation
 	// Code is the typed reason.
 	Code abi.Reason
-	// Err is the cause. On a timeout errors.Is finds
-	// context.DeadlineExceeded, on a cancellation context.Canceled.
+	// Err is the cause. It wraps context.DeadlineExceeded after a timeout, context.Canceled
+	// after a cancellation.
 	Err error
-	// Remedy says what to do about it, if the host knows.
+	// Remedy says what to do about the error, "" if the host does not know.
 	Remedy string
-	// Log is the end of what the guest wrote to stderr, stdout and the log
-	// during the call.
+	// Log is the end of what the guest wrote to stderr, stdout and the log during the call,
+	// at most 8 KiB.
 	Log string
-	// Stack is the call stack inside the guest after a trap.
+	// Stack is the call stack inside the guest after a trap, at most 8 KiB.
 	Stack string
 }
 
-// Error names the plugin, the operation, the reason, the cause and the remedy
-// on one line.
+// Error returns the plugin, the operation, the reason, the cause and the remedy on one
+// line.
 func (e *PluginError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plugin %q: ", e.Plugin)
@@ -76,7 +76,7 @@ func (e *PluginError) Error() string {
 	return b.String()
 }
 
-// Format implements fmt.Formatter: %+v adds log and stack.
+// Format implements fmt.Formatter. The verb %+v adds Log and Stack.
 func (e *PluginError) Format(f fmt.State, verb rune) {
 	switch verb {
 	case 'q':
@@ -104,7 +104,7 @@ func (e *PluginError) Reason() string { return string(e.Code) }
 // PluginName returns the name of the configured plugin.
 func (e *PluginError) PluginName() string { return e.Plugin }
 
-// oneLine makes a text of a guest fit for one line of an error.
+// oneLine makes the text of a guest fit for one line of an error.
 func oneLine(s string) string { return guesttext.Line(s) }
 
 // clip cuts s at a rune boundary to at most n bytes and marks the cut.

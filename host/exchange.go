@@ -10,16 +10,15 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
-// Exchange is the raw outcome of Plugin.Exchange. Nothing in Output has been
-// decoded or checked.
+// Exchange is the raw outcome of [Plugin.Exchange]. Output is neither decoded nor checked.
 type Exchange struct {
-	// Status is what the export returned: done or no change.
+	// Status is what the export returned: abi.StatusDone or abi.StatusNoChange.
 	Status abi.Status
 	// Output is a copy of what the guest set as output.
 	Output []byte
 	// Log is what the guest wrote to stdout, stderr and the log.
 	Log string
-	// Fuel is the number of units the call used.
+	// Fuel is the number of units of fuel that the call used.
 	Fuel int64
 	// Memory is the size of the guest's linear memory after the call, in bytes.
 	Memory int64
@@ -27,20 +26,20 @@ type Exchange struct {
 	Time time.Duration
 }
 
-// LaneExtism is LaneJSON, for [Plugin.Exchange] alone, as every Extism host calls it: the
-// document is the Extism input, though the guest takes documents through its mailbox.
+// LaneExtism is LaneJSON as every Extism host uses it: the document is the Extism input,
+// even if the guest takes documents through its mailbox. Only [Plugin.Exchange] knows it.
 const LaneExtism = "extism"
 
-// Exchange calls an operation in one lane with a request as it is, a document
-// in LaneJSON and a batch in LaneBatch, and returns the answer as it is. It is
-// for tools that test or measure plugins: others use [Plugin.Operation]. Errors
-// wrap ErrNoOperation or ErrConfig, or are a *PluginError.
+// Exchange calls an operation in one lane with the request as it is, a document in LaneJSON
+// and LaneExtism and a batch in LaneBatch, and returns the answer as it is. It is for tools
+// that test or measure plugins. Others use [Plugin.Operation]. Errors wrap ErrNoOperation
+// or ErrConfig, or are a *PluginError.
 func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, request []byte) (*Exchange, error) {
 	spec, ok := p.spec.Operation(op)
 	if !ok {
 		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", p.name, op, ErrNoOperation, p.spec.operationNames())
 	}
-	if !spec.HasLane(lane) && !(lane == LaneExtism && spec.HasLane(LaneJSON)) {
+	if !spec.HasLane(lane) && (lane != LaneExtism || !spec.HasLane(LaneJSON)) {
 		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
@@ -64,11 +63,10 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 	return out, nil
 }
 
-// CheckSettings checks settings against the schema of an operation, or of
-// abi.OpInit, as a step and a configuration do, and returns them with defaults
-// filled in: what travels with each call, and to init. nil means that nothing
-// does. Errors wrap ErrConfig or ErrNoOperation, or say what is wrong with the
-// schema.
+// CheckSettings checks settings against the schema of an operation, or of init with
+// abi.OpInit. It returns them with defaults filled in, as they are sent to the guest; nil
+// means that none are sent. Errors wrap ErrConfig or ErrNoOperation, or say what is wrong
+// with the schema.
 func (s *Spec) CheckSettings(op abi.Operation, given map[string]any) (json.RawMessage, error) {
 	if s.Manifest == nil {
 		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", s.Name, op, ErrNoOperation, s.operationNames())
@@ -95,7 +93,7 @@ func (s *Spec) CheckSettings(op abi.Operation, given map[string]any) (json.RawMe
 	return canonical, nil
 }
 
-// exchangeBatch is batchChanges with a finished batch, and without reading the
+// exchangeBatch is batchChanges for a batch that is already encoded. It does not decode the
 // answer.
 func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {
 	addr, dst, err := in.lend(len(batch))

@@ -15,14 +15,10 @@ import (
 )
 
 // PoolCounts shows black-box tests how many instances a plugin has.
-func PoolCounts(p *Plugin) (total, idle int) { return p.pool.counts() }
+func PoolCounts(p *Plugin) (total, idle int) { return p.pool.Counts() }
 
 // Borrowable reports whether a plugin still lends instances.
-func Borrowable(p *Plugin) bool {
-	p.pool.mu.Lock()
-	defer p.pool.mu.Unlock()
-	return !p.pool.closed
-}
+func Borrowable(p *Plugin) bool { return p.pool.Life().Err() == nil }
 
 // NetworkRemedy is what an error of the network says to do.
 var NetworkRemedy = networkRemedy
@@ -33,11 +29,11 @@ func FixedStacks(p *Plugin) bool { return p.engine.features.On(wazerox.Stacks) }
 // StackHeld is the memory that the stack of an instance holds, if it is of a fixed size.
 func StackHeld(t *testing.T, p *Plugin) int64 {
 	t.Helper()
-	in, err := p.pool.get(t.Context(), time.Minute)
+	in, err := p.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.put(in)
+	defer p.pool.Put(in)
 	if in.callStack == nil {
 		return 0
 	}
@@ -64,11 +60,11 @@ func StackMemory(t *testing.T, p *Plugin) int64 {
 // those that were used.
 func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []int) {
 	t.Helper()
-	in, err := p.pool.get(t.Context(), time.Minute)
+	in, err := p.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.put(in)
+	defer p.pool.Put(in)
 	for _, fn := range in.funcs {
 		used = append(used, wazerox.StackOf(fn))
 	}
@@ -103,11 +99,11 @@ func Made(p *Plugin) int64 { return p.counts.made.Load() }
 func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs [][]byte) {
 	t.Helper()
 	for range instances {
-		in, err := p.pool.get(t.Context(), time.Minute)
+		in, err := p.pool.Get(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.pool.giveBack(in)
+		defer p.pool.GiveBack(in)
 		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
 		r, err := in.call(function, nil)
 		in.state.end()
@@ -135,10 +131,8 @@ func NoShrinking(h *Host) {
 // idle or lent.
 func Settle(p *Plugin) {
 	for {
-		p.pool.mu.Lock()
-		settled := !p.pool.cleaning && len(p.pool.idle)+p.pool.lent == p.pool.total
-		p.pool.mu.Unlock()
-		if settled {
+		lent, _, _ := p.pool.Figures()
+		if total, idle := p.pool.Counts(); idle+lent == total {
 			return
 		}
 		runtime.Gosched()
@@ -148,22 +142,22 @@ func Settle(p *Plugin) {
 // LastFuel is the fuel of the last call of a plugin with one instance.
 func LastFuel(t *testing.T, p *Plugin) int64 {
 	t.Helper()
-	in, err := p.pool.get(t.Context(), time.Minute)
+	in, err := p.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.put(in)
+	defer p.pool.Put(in)
 	return in.fuelUsed()
 }
 
 // OwnMemory reports whether the memory of a plugin's instance is this package's.
 func OwnMemory(t *testing.T, p *Plugin) bool {
 	t.Helper()
-	in, err := p.pool.get(t.Context(), time.Minute)
+	in, err := p.pool.Get(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.pool.put(in)
+	defer p.pool.Put(in)
 	return !in.foreign
 }
 
@@ -279,13 +273,13 @@ func Sweeping(h *Host) bool {
 func LendAtOnce(t *testing.T, p *Plugin, instances int) {
 	t.Helper()
 	for range instances {
-		in, err := p.pool.get(t.Context(), time.Minute)
+		in, err := p.pool.Get(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in.state.begin(t.Context(), time.Minute, 0)
 		in.state.end()
-		defer p.pool.put(in)
+		defer p.pool.Put(in)
 	}
 }
 

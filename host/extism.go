@@ -7,11 +7,10 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// hostFunc is a function that guests import. Arguments and result share s.
+// hostFunc is a function that guests import. s holds the arguments and receives the result.
 type hostFunc func(c *callState, s []uint64)
 
-// hostFuncs are the functions behind the names of abi.Imports, those of the
-// kernel aside.
+// hostFuncs are the functions of abi.Imports by name, except for those of the kernel.
 var hostFuncs = map[string]hostFunc{
 	"config_get": configGet,
 	"var_get":    varGet,
@@ -42,7 +41,8 @@ func configGet(c *callState, s []uint64) {
 	}
 }
 
-// vars are the Extism variables of one instance. They live as long as it does.
+// vars are the Extism variables of one instance. bytes counts their names and values
+// against varQuota.
 type vars struct {
 	values map[string][]byte
 	bytes  int
@@ -76,7 +76,7 @@ func varSet(c *callState, s []uint64) {
 	v.values[key], v.bytes = append([]byte(nil), value...), size
 }
 
-// size is what a variable takes of the quota, 0 if there is none of that name.
+// size is how many bytes a variable takes of the quota, 0 if there is none of that name.
 func (v *vars) size(key string) int {
 	value, ok := v.values[key]
 	if !ok {
@@ -88,7 +88,7 @@ func (v *vars) size(key string) int {
 // levelTrace is below slog's lowest named level.
 const levelTrace = slog.LevelDebug - 4
 
-// logAt logs a block. It does not free it: some plugin kits do so themselves.
+// logAt logs a block. It does not free the block, as some plugin kits do so themselves.
 func logAt(level slog.Level) hostFunc {
 	return blocking(func(c *callState, s []uint64) {
 		text, ok := c.inst.kernel.Bytes(s[0])
@@ -104,7 +104,7 @@ func logAt(level slog.Level) hostFunc {
 	})
 }
 
-// maxLogLine bounds one message of a guest.
+// maxLogLine bounds one log message of a guest, in bytes.
 const maxLogLine = 8 << 10
 
 func levelName(l slog.Level) string {
@@ -121,11 +121,11 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
-// logLevel tells a guest the lowest level that is listened to.
+// logLevel returns the result of lowestLevel to the guest.
 func logLevel(c *callState, s []uint64) { s[0] = lowestLevel(c, c.inst.plugin.log) }
 
-// lowestLevel is the lowest level that is listened to: 0 trace to 4 error,
-// 2^31-1 none.
+// lowestLevel is the lowest level that the logger records: 0 trace to 4 error, 2^31-1 if it
+// records none.
 func lowestLevel(ctx context.Context, log *slog.Logger) uint64 {
 	levels := []slog.Level{levelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 	for i, l := range levels {

@@ -15,36 +15,36 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// factsCache keeps on disk what was found out about modules, between processes:
-// small files, each sealed. A file that is damaged or of somebody else goes, and the
-// module is read again; a folder that cannot be used is as none.
+// factsCache keeps on disk, between processes, what was found out about modules: in small
+// files, each with the user's mark. A file that is damaged or belongs to another user is
+// removed, and the module is read again. A nil cache keeps nothing.
 type factsCache struct {
 	root *cacheRoot
 	dir  string
 }
 
-// What is kept of a module.
+// The kinds of facts about a module.
 const (
-	// kindFacts is what its code says, by its digest.
+	// kindFacts is what was found in its code, by the digest of the module.
 	kindFacts = "facts"
-	// kindOutline is what it is without its code, by the stamp of its file.
+	// kindOutline is the module without its code and data, by the fileKey of its file.
 	kindOutline = "outline"
-	// kindShell is its shell, by the key of its machine code.
+	// kindShell is the shell of the module, by the key of its machine code.
 	kindShell = "shell"
 )
 
 const (
 	factsFolder = "facts"
-	// factsFormat is changed when the files are made in another way.
+	// factsFormat must change when the content of the files changes its meaning.
 	factsFormat = "2"
-	// factsSize is what all files may take, in bytes: those of some hundred stock
-	// Go guests.
+	// factsSize bounds all files together, in bytes: those of some hundred stock Go guests.
 	factsSize = 32 << 20
-	// maxFacts bounds one of them, in bytes.
+	// maxFacts bounds one file, in bytes.
 	maxFacts = 1 << 20
 )
 
-// openFacts returns the facts in a folder of what is kept, nil if there are none.
+// openFacts opens the facts in the cache folder. It returns nil, with a warning, if it
+// cannot.
 func openFacts(root *cacheRoot) *factsCache {
 	dir, err := root.Folder(factsFolder)
 	if err != nil {
@@ -54,7 +54,7 @@ func openFacts(root *cacheRoot) *factsCache {
 	return &factsCache{root, dir}
 }
 
-// path is the file of a key: what is in it depends on the module and on who read it.
+// path is the file of a key. It depends on the version of the code that finds facts.
 func (c *factsCache) path(kind string, key []byte) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s ", factsFormat, wasmbin.Revision(), kind)
@@ -62,8 +62,7 @@ func (c *factsCache) path(kind string, key []byte) string {
 	return filepath.Join(c.dir, hex.EncodeToString(h.Sum(nil)))
 }
 
-// get reads what is kept under a key into a pointer, and reports whether there is
-// anything.
+// get reads the fact kept under a key into a pointer, and reports whether there is one.
 func (c *factsCache) get(kind string, key []byte, into any) bool {
 	if c == nil {
 		return false
@@ -85,7 +84,7 @@ func (c *factsCache) get(kind string, key []byte, into any) bool {
 	return true
 }
 
-// put keeps what was found out, all or nothing.
+// put keeps a fact, all or nothing.
 func (c *factsCache) put(kind string, key []byte, what any) {
 	if c == nil {
 		return
@@ -100,5 +99,5 @@ func (c *factsCache) put(kind string, key []byte, what any) {
 	}
 }
 
-// factsLabel is what a file is sealed for.
+// factsLabel is the label under which a file is marked.
 func factsLabel(path string) string { return "facts " + filepath.Base(path) }

@@ -11,8 +11,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// fault is an error that already knows its reason: host functions panic with
-// one to stop the guest, and the host returns one for an answer it refuses.
+// fault is an error with a reason. A host function panics with one to stop the guest. The
+// host returns one for an answer that it refuses.
 type fault struct {
 	code   abi.Reason
 	err    error
@@ -22,8 +22,8 @@ type fault struct {
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
-// kindError marks an error as one of the sentinels without naming it in the
-// text: the cause says the same in more detail.
+// kindError makes an error wrap one of the sentinels without adding its text: the error
+// says the same in more detail.
 type kindError struct{ kind, err error }
 
 func (e *kindError) Error() string   { return e.err.Error() }
@@ -35,13 +35,13 @@ func faultf(code abi.Reason, format string, args ...any) *fault {
 	return &fault{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// denied is the fault of a call that needs a grant the plugin does not have.
+// denied is the fault of a call that needs a grant that the plugin does not have.
 func denied(what, key string) *fault {
 	return &fault{code: abi.ReasonDenied, err: fmt.Errorf("%s is not permitted", what), remedy: "grant it with " + key}
 }
 
-// asked adds to the key of a grant that the manifest has to ask for it. A foreign
-// module has none.
+// asked adds to the key of a grant that the manifest must ask for it. A foreign module has
+// no manifest.
 func asked(key string, foreign bool) string {
 	if foreign {
 		return key
@@ -61,7 +61,7 @@ var remedies = map[abi.Reason]string{
 	abi.ReasonBusy:           "raise limits.instances or limits.queue_timeout",
 }
 
-// What to do where all plugins together have as much as they may.
+// The remedies if all plugins together have as much as the host allows.
 const (
 	moreMemory    = "raise plugins.memory, Config.Memory of the host"
 	moreShare     = "raise plugins.plugin_share, Config.PluginShare of the host, or lower limits.instances"
@@ -69,7 +69,7 @@ const (
 	moreFiles     = "raise the limit of open files of the process, ulimit -n"
 )
 
-// noRemedy as a fault's remedy suppresses the reason's usual one.
+// noRemedy, as the remedy of a fault, replaces the usual remedy of the reason by none.
 const noRemedy = " "
 
 // initError marks an error of start or init.
@@ -78,8 +78,8 @@ type initError struct{ err error }
 func (e *initError) Error() string { return e.err.Error() }
 func (e *initError) Unwrap() error { return e.err }
 
-// failure makes the error of a call that failed. in may be nil. A failed start
-// or init has the reason init_failed, and the reason of its failure as text.
+// failure makes the error of a call that failed. in may be nil. If start or init failed,
+// the reason is init_failed, and the cause begins with the original reason.
 func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError {
 	var known *PluginError
 	if errors.As(err, &known) {
@@ -106,11 +106,11 @@ func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError
 	return e
 }
 
-// resettable reports whether an instance is sound after a call that ended with
-// err: the guest was stopped by this package or by a trap that WebAssembly
-// defines, so that memory and globals are all that is left of the call. An
-// exit closes the instance, a stack overflow on a stack of wazero's leaves that
-// behind, and after anything else nothing is known.
+// resettable reports whether an instance can be reset after a call that ended with err. It
+// can if this package or a trap that WebAssembly defines stopped the guest: then the call
+// has left nothing but memory and globals. It cannot after an exit, which closes the
+// instance, after a stack overflow on a stack of wazero's, which stays grown, or after any
+// other error, whose effects are not known.
 func (in *instance) resettable(err error) bool {
 	if err == nil {
 		return true
@@ -130,8 +130,8 @@ func (in *instance) resettable(err error) bool {
 	return wazerox.Trapped(err)
 }
 
-// faultOf classifies the error of a call. The remedy is empty where the
-// reason's usual one serves. in may be nil.
+// faultOf finds the reason of a call's error. The remedy is "" if the usual remedy of the
+// reason applies. in may be nil.
 func (in *instance) faultOf(err error) *fault {
 	var f *fault
 	var exit *sys.ExitError
@@ -148,8 +148,8 @@ func (in *instance) faultOf(err error) *fault {
 	return &fault{abi.ReasonTrap, errors.New(wazerox.TrapText(err)), in.lastWords()}
 }
 
-// explain points to the memory where a guest that was refused more of it used up
-// its time or fuel, as one that asks again and again does.
+// explain changes the remedy of a timeout, or of fuel that was used up, if the guest was
+// refused memory in the call. A guest that asks for memory again and again ends like this.
 func (in *instance) explain(f *fault) *fault {
 	if in == nil || !in.refused() || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
 		return f
@@ -162,7 +162,7 @@ func (in *instance) explain(f *fault) *fault {
 		abi.FormatSize(in.plugin.limits.Memory), f.code)}
 }
 
-// needsMore is the fault of a guest that was refused memory and gave up.
+// needsMore is the fault of a guest that failed after it was refused memory.
 func (in *instance) needsMore() *fault {
 	if in.crowded && in.overShare {
 		return faultf(abi.ReasonMemory, "needs more than the plugin's share of the host's memory, %s for all its instances",
@@ -175,7 +175,8 @@ func (in *instance) needsMore() *fault {
 	return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 }
 
-// noInput is the fault of a guest with no room for an input of n bytes.
+// noInput is the fault of a call whose input of n bytes does not fit into the guest's
+// memory.
 func (in *instance) noInput(n int) *fault {
 	if in.crowded {
 		what, remedy := in.noRoom()
@@ -184,7 +185,7 @@ func (in *instance) noInput(n int) *fault {
 	return faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
 }
 
-// remedy is what an operator can do about a reason. in may be nil.
+// remedy is the usual remedy of a reason. in may be nil.
 func (in *instance) remedy(r abi.Reason) string {
 	if r == abi.ReasonMemory && in != nil && in.crowded {
 		_, remedy := in.noRoom()
@@ -193,7 +194,7 @@ func (in *instance) remedy(r abi.Reason) string {
 	return remedies[r]
 }
 
-// lastWords quotes what a guest wrote before it died: language runtimes write
+// lastWords quotes what a guest wrote before it ended, as a remedy. Language runtimes write
 // the cause of a panic to stderr.
 func (in *instance) lastWords() string {
 	if in == nil {
@@ -213,7 +214,7 @@ func (in *instance) lastWords() string {
 	return "the guest wrote: " + oneLine(clip(words, maxWords))
 }
 
-// maxWords bounds what an error quotes of a guest's output.
+// maxWords bounds a quotation of a guest's output in an error, in bytes.
 const maxWords = 160
 
 // exitedWell reports whether err is the exit of a guest with code 0.

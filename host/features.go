@@ -36,6 +36,10 @@ type Features struct {
 	// NoTailCalls (tail-calls) and NoExtendedConst (extended-const) have modules be refused
 	// that use what WebAssembly 2.0 has not.
 	NoTailCalls, NoExtendedConst bool
+	// NoCodeFiles (code-files) keeps no machine code on disk. NoShells (shells) keeps it
+	// under the names that wazero gives it, so that modules are decoded and metered by
+	// each process.
+	NoCodeFiles, NoShells bool
 }
 
 // off are the features that are switched off.
@@ -49,6 +53,7 @@ func (f Features) off() (off []wazerox.Feature) {
 		{f.NoLinking, wazerox.Linking}, {f.NoTrapTexts, wazerox.TrapTexts},
 		{f.NoOpenFiles, wazerox.OpenFiles}, {f.NoMounts, wazerox.Mounts},
 		{f.NoTailCalls, wazerox.TailCalls}, {f.NoExtendedConst, wazerox.ExtendedConst},
+		{f.NoCodeFiles, wazerox.CodeFiles}, {f.NoShells, wazerox.Shells},
 	} {
 		if s.off {
 			off = append(off, s.feature)
@@ -57,8 +62,9 @@ func (f Features) off() (off []wazerox.Feature) {
 	return off
 }
 
-// portable are the features that Config.Portable switches off.
-var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true, NoLinking: true, NoTrapTexts: true, NoOpenFiles: true}
+// portable are the features that Config.Portable switches off: all but the mounts of
+// granted folders, the flags of the decoder and the files of machine code.
+var portable = Features{NoStacks: true, NoStackSizes: true, NoMemories: true, NoShrinking: true, NoLinking: true, NoTrapTexts: true, NoOpenFiles: true, NoShells: true}
 
 // Feature is one thing that the host takes from wazero without a promise of wazero's.
 type Feature struct {
@@ -101,8 +107,12 @@ func (c *Config) featuresOf(engine string) wazerox.States {
 // logFeatures says what the host does without though nobody asked it to.
 func logFeatures(log *slog.Logger, states wazerox.States) {
 	for _, s := range states {
-		if s.Unexpected {
-			log.Warn("does without a part of wazero", "feature", s.Feature, "why", s.Why, "instead", s.Feature.Without())
-		}
+		logFeature(log, s)
+	}
+}
+
+func logFeature(log *slog.Logger, s wazerox.State) {
+	if s.Unexpected {
+		log.Warn("does without a part of wazero", "feature", s.Feature, "why", s.Why, "instead", s.Feature.Without())
 	}
 }

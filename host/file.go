@@ -12,13 +12,13 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
-// mountedFile is a regular file or directory that a guest has opened. It
-// belongs to one instance, so to one goroutine at a time.
+// mountedFile is a regular file or directory that a guest has opened. It belongs to one
+// instance, so one goroutine at a time uses it.
 type mountedFile struct {
 	experimentalsys.UnimplementedFile
 	mount *mount
 	file  *os.File
-	// id is its name in what the folder holds.
+	// id identifies the file in what is known of the folder.
 	id       fileID
 	closed   bool
 	dir      bool
@@ -47,8 +47,8 @@ func (f *mountedFile) IsAppend() bool { return f.append }
 // Stat implements experimental/sys.File.
 func (f *mountedFile) Stat() (sys.Stat_t, experimentalsys.Errno) { return stat(f.file.Stat()) }
 
-// portion is the part of a buffer that one call serves. Whoever wants more calls
-// again, as after every short read or write.
+// portion is the part of a buffer that one call serves. The guest calls again for the rest,
+// as after every short read or write.
 func portion(b []byte) []byte { return b[:min(len(b), maxTransfer)] }
 
 // Read implements experimental/sys.File.
@@ -75,7 +75,7 @@ func (f *mountedFile) Pread(b []byte, off int64) (int, experimentalsys.Errno) {
 	return done(f.file.ReadAt(portion(b), off))
 }
 
-// done translates the result of a read or write; the end of a file is none.
+// done translates the result of a read or write. The end of a file is not an error.
 func done(n int, err error) (int, experimentalsys.Errno) {
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -83,8 +83,8 @@ func done(n int, err error) (int, experimentalsys.Errno) {
 	return n, errno(err)
 }
 
-// offset is an alias so that vet does not take Seek for that of io.Seeker, which
-// has another type of error.
+// offset is an alias that keeps vet from taking Seek for the method of io.Seeker, which
+// returns another type of error.
 type offset = int64
 
 // Seek implements experimental/sys.File.
@@ -96,9 +96,9 @@ func (f *mountedFile) Seek(off offset, whence int) (offset, experimentalsys.Errn
 	return n, errno(err)
 }
 
-// Readdir implements experimental/sys.File: regular files, directories and
-// links, nothing else. Fewer than n entries mean the end, so what is left out
-// must be made up for.
+// Readdir implements experimental/sys.File. It lists regular files, directories and links.
+// If it returns fewer than n entries the directory has ended, so it reads on to replace
+// entries that it leaves out.
 func (f *mountedFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Errno) {
 	if !f.dir {
 		return nil, experimentalsys.EBADF
@@ -107,7 +107,7 @@ func (f *mountedFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.
 	return out, errno(err)
 }
 
-// listEntries is Readdir of a directory.
+// listEntries is Readdir for a directory of any file system.
 func listEntries(dir fs.ReadDirFile, n int) ([]experimentalsys.Dirent, error) {
 	var out []experimentalsys.Dirent
 	for {
@@ -159,7 +159,8 @@ func (f *mountedFile) Pwrite(b []byte, off int64) (n int, number experimentalsys
 	return n, number
 }
 
-// endOf is where a write ends; nothing written makes no file longer.
+// endOf is where a write of n bytes ends. It is 0 for a write of nothing, which makes no
+// file longer.
 func endOf(at int64, n int) int64 {
 	if n == 0 {
 		return 0
@@ -178,9 +179,10 @@ func (f *mountedFile) Truncate(size int64) experimentalsys.Errno {
 	return f.resize(func(int64) (int64, error) { return size, nil }, func() error { return f.file.Truncate(size) })
 }
 
-// resize runs op, which makes the file as long as end says if it is shorter, where the
-// folder has room for that. The size before and after is what counts: other handles
-// write to the file too.
+// resize runs op, which writes to the file or truncates it, if the folder has room. end
+// returns the size to which op may make the file grow, from its size before. The folder is
+// charged for the difference of the sizes before and after, as other handles may write to
+// the file too.
 func (f *mountedFile) resize(end func(size int64) (int64, error), op func() error) experimentalsys.Errno {
 	if !f.writable {
 		return experimentalsys.EBADF
@@ -216,7 +218,7 @@ func (f *mountedFile) Sync() experimentalsys.Errno {
 // Datasync implements experimental/sys.File.
 func (f *mountedFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
-// stat is Stat of a file that was just opened, which is closed if that fails.
+// stat stats a file that was just opened, and closes the file on an error.
 func (f *mountedFile) stat() (fs.FileInfo, error) {
 	info, err := f.file.Stat()
 	if err != nil {

@@ -8,27 +8,29 @@ import (
 )
 
 const (
-	// maxOpenFiles is the most files and connections of one plugin that are open at a
-	// time, fewOpenFiles what it has at least where the process may have few.
+	// maxOpenFiles bounds the files and connections that one plugin has open at a time.
+	// fewOpenFiles is what it has at least if the process may have only few.
 	maxOpenFiles = 256
 	fewOpenFiles = 16
-	// filesShare is the part of what plugins may have open together that one may.
+	// filesShare is the divisor for one plugin: it may have an eighth of what all plugins
+	// may have open together.
 	filesShare = 8
 )
 
-// The errors of a file that would be one too many, of the plugin and of all together.
+// The errors of a file that would be one too many: for the plugin, and for all plugins
+// together.
 var (
 	errPluginFiles  = errors.New("the plugin has as many files and connections open as it may")
 	errProcessFiles = errors.New("all plugins together have as many files and connections open as they may (" + moreFiles + ")")
 )
 
-// processFiles counts the file descriptors that plugins take. They belong to the
-// process, so all of its hosts share them: half of what it may have, which leaves the
-// embedder the other half.
+// processFiles counts the file descriptors that plugins take. Descriptors belong to the
+// process, so all of its hosts share them. Plugins may take half of what the process may
+// have, which leaves the embedder the other half.
 var processFiles = sync.OnceValue(func() *budget { return &budget{limit: fileLimit() / 2} })
 
-// fileLimit is how many files the process may have open, or what plugins count on where
-// nothing bounds them.
+// fileLimit is how many files the process may have open. Where nothing bounds them, it is a
+// number that suffices for many plugins.
 func fileLimit() int64 {
 	const most = 1 << 20
 	n, bounded := rlimit.OpenFiles()
@@ -38,7 +40,7 @@ func fileLimit() int64 {
 	return min(n, most)
 }
 
-// fileBudget are the descriptors that one plugin has open.
+// fileBudget counts the descriptors that one plugin has open.
 type fileBudget struct {
 	own   budget
 	whole *budget
@@ -62,7 +64,7 @@ func (b *fileBudget) take() error {
 	return nil
 }
 
-// give returns a descriptor.
+// give gives a descriptor back.
 func (b *fileBudget) give() {
 	b.own.give(1)
 	b.whole.give(1)

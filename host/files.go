@@ -21,13 +21,12 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
-// ErrFolder marks a granted folder that cannot be opened: it may be there the next
-// time, unlike what else ErrConfig marks.
+// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
+// ErrConfig, it may be gone the next time.
 var ErrFolder = errors.New("folder cannot be opened")
 
-// openMounts opens the directories of the grants. Every access goes through
-// os.Root, so neither ".." nor a link leads out of them. They must be closed
-// with the plugin.
+// openMounts opens the directories of the grants. Every access goes through os.Root, so
+// neither ".." nor a link leads out of them. They are closed with the plugin.
 func (p *Plugin) openMounts(ctx context.Context) error {
 	if features := p.host.cfg.featuresOf(p.host.engineKind(p.cfg.Engine)); !features.On(wazerox.Mounts) && len(p.granted.files) > 0 {
 		return errors.New("grants.files: this host cannot mount directories (its feature mounts is off, see doctor)")
@@ -70,7 +69,8 @@ func (p *Plugin) openMount(ctx context.Context, g FileGrant, key string) (mount,
 	return m, nil
 }
 
-// checkGiven reports what is wrong with a file system of the embedder.
+// checkGiven checks that the root of an embedder's file system is a directory, within the
+// time of init.
 func (p *Plugin) checkGiven(ctx context.Context, files fs.FS, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.InitTimeout)
 	_, err := besideFor(ctx, cancel, p, givenName, func(context.Context) (bool, error) {
@@ -87,14 +87,13 @@ func (p *Plugin) checkGiven(ctx context.Context, files fs.FS, key string) error 
 }
 
 // openFolder opens a directory as a root. The dot at the end makes the system refuse
-// everything else at once: it would wait for the writer of a pipe.
+// anything else at once. Without it, opening a pipe would wait for a writer.
 func openFolder(name string) (*os.Root, error) {
 	return os.OpenRoot(name + string(filepath.Separator) + ".")
 }
 
-// CheckFolder reports what is wrong with the folder of a grant that is stated at key,
-// such as grants.files[0]: that it is not there, is no folder, or cannot be read. The
-// error wraps ErrFolder.
+// CheckFolder checks that the folder of a grant can be opened. key is where the grant is
+// stated, such as grants.files[0], for the error. Errors wrap ErrFolder.
 func CheckFolder(key, name string) error {
 	root, err := openFolder(name)
 	if err != nil {
@@ -104,7 +103,7 @@ func CheckFolder(key, name string) error {
 	return nil
 }
 
-// folderError says what is wrong with the folder of a grant.
+// folderError is the error of the folder of a grant, with the remedy.
 func folderError(key, name string, err error) error {
 	info, statErr := os.Stat(name)
 	switch {
@@ -116,9 +115,8 @@ func folderError(key, name string, err error) error {
 	return fmt.Errorf("%s.host: open %s: %w (the folder must be readable)", key, name, err)
 }
 
-// checkFolders reports a granted folder that is gone, or has given its place to another
-// one, since the plugin was loaded. What the plugin would see is not what its operator
-// sees.
+// checkFolders fails if a granted folder is gone, or another has taken its place, since the
+// plugin was loaded. The plugin would see another folder than its operator does.
 func (p *Plugin) checkFolders() error {
 	for i := range p.mounts {
 		m := &p.mounts[i]
@@ -154,11 +152,11 @@ func (p *Plugin) closeMount(m mount) {
 		p.host.folders.leave(m.folder)
 	}
 	if m.root != nil {
-		_ = m.root.Close() // a directory; nothing is lost
+		_ = m.root.Close() // closing a directory loses nothing
 	}
 }
 
-// fsConfig is what one instance sees of the mounts.
+// fsConfig makes the mounts available to one instance.
 func fsConfig(mounts []mount, in *instance) wazero.FSConfig {
 	cfg := wazero.NewFSConfig()
 	for _, m := range mounts {
@@ -172,8 +170,8 @@ func fsConfig(mounts []mount, in *instance) wazero.FSConfig {
 	return cfg
 }
 
-// openRegular opens a regular file for reading. It neither waits for the writer
-// of a pipe nor touches a device.
+// openRegular opens a regular file for reading. It does not wait for the writer of a pipe,
+// and does not open a device.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -190,30 +188,30 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// mount is one directory of the host as a guest sees it: regular files and
-// directories.
+// mount is one directory of the host as a guest sees it: regular files and directories
+// only.
 type mount struct {
 	experimentalsys.UnimplementedFS
 	root  *os.Root
 	guest string
-	// given is a file system of the embedder in place of a directory; see givenMount.
+	// given is a file system of the embedder, nil for a directory; see givenMount.
 	given fs.FS
-	// key is where the grant stands, path and info the folder it named when the plugin
-	// was loaded.
+	// key is where the grant is stated. path and info are the folder that it named when the
+	// plugin was loaded.
 	key, path string
 	info      fs.FileInfo
 	writable  bool
-	// folder is what the folder holds, nil unless writable; quota and most are the most
-	// bytes and files with which it may grow.
+	// folder is what the folder holds, nil unless writable. quota and most bound its bytes
+	// and its files.
 	folder      *folder
 	quota, most int64
 	// in is the instance that sees the mount.
 	in *instance
-	// open are the open files of the plugin, of all its mounts and instances.
+	// open counts the open files of the plugin, of all its mounts and instances.
 	open *fileBudget
 }
 
-// local turns a guest's path into one below the root.
+// local turns a guest's path into a path relative to the root.
 func local(name string) string {
 	name = path.Clean("/" + name)[1:]
 	if name == "" {
@@ -222,8 +220,8 @@ func local(name string) string {
 	return name
 }
 
-// errno is the error number of an error; an attempt to leave the mount has none
-// of its own.
+// errno is the error number of an error. For an attempt to leave the mount, for which
+// os.Root has no number, it is EPERM.
 func errno(err error) experimentalsys.Errno {
 	var number syscall.Errno
 	if err == nil || errors.As(err, &number) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) ||
@@ -236,8 +234,8 @@ func errno(err error) experimentalsys.Errno {
 	return experimentalsys.UnwrapOSError(err)
 }
 
-// errno is the error number of an error. Those that wazero has no name for reach the
-// guest past it.
+// errno is the error number of an error. If wazero has no name for the number, it reaches
+// the guest through in.errno instead.
 func (m *mount) errno(err error) experimentalsys.Errno {
 	if err == nil {
 		return 0
@@ -291,7 +289,7 @@ func (m *mount) OpenFile(name string, flag experimentalsys.Oflag, perm fs.FileMo
 	return nil, errno(err)
 }
 
-// openFile opens a file, which counts for the folder from then on.
+// openFile opens a file and counts it among the open files of the folder.
 func (m *mount) openFile(f *mountedFile, name string, flag int, perm fs.FileMode) (fs.FileInfo, error) {
 	if m.folder == nil {
 		var err error
@@ -320,8 +318,8 @@ func (m *mount) openFile(f *mountedFile, name string, flag int, perm fs.FileMode
 	return info, nil
 }
 
-// before is what is there before a file is made or emptied, nil for nothing. The folder
-// must have room for one more file then.
+// before returns what flag makes openFile create or empty, nil if there is nothing. If a
+// new file will be made, the folder must have room for it.
 func (m *mount) before(name string, flag int) (fs.FileInfo, error) {
 	if flag&(os.O_CREATE|os.O_TRUNC) == 0 {
 		return nil, nil
@@ -336,8 +334,7 @@ func (m *mount) before(name string, flag int) (fs.FileInfo, error) {
 	return nil, nil
 }
 
-// osFlags translates open flags. Nothing is waited for: opening a pipe must not
-// block the host.
+// osFlags translates flags of open. O_NONBLOCK keeps a pipe from blocking the host.
 func osFlags(flag experimentalsys.Oflag) int {
 	out := os.O_RDONLY
 	switch {
@@ -383,7 +380,7 @@ func (m *mount) Readlink(name string) (string, experimentalsys.Errno) {
 	return target, errno(err)
 }
 
-// change runs f where the mount is writable, alone of all that change the folder.
+// change runs f if the mount is writable, with the folder locked.
 func (m *mount) change(f func() error) experimentalsys.Errno {
 	if !m.writable {
 		return experimentalsys.EROFS
@@ -407,7 +404,7 @@ func (m *mount) Mkdir(name string, _ fs.FileMode) experimentalsys.Errno {
 	})
 }
 
-// Rename implements experimental/sys.FS. What it replaces is gone.
+// Rename implements experimental/sys.FS. The folder gets back the room of what is replaced.
 func (m *mount) Rename(from, to string) experimentalsys.Errno {
 	return m.change(func() error {
 		moved, err := m.root.Lstat(local(from))

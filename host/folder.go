@@ -16,42 +16,42 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// errFolderFull is the error of what a folder has no room for.
+// errFolderFull is the error of a change for which the folder has no room.
 var errFolderFull = errors.New("the quota of the folder is used up")
 
-// folders are the folders of a host to which plugins may write. Mounts of one folder
-// share what is known of it, so that two plugins cannot lend each other room.
+// folders are the folders of a host to which plugins may write. All mounts of one folder
+// share one account of it, so that what one plugin adds counts for the others.
 type folders struct {
 	mu   sync.Mutex
 	list []*folder
 }
 
-// folder is what a folder holds: what was there when it was first mounted, and what
-// plugins changed. What other programs change meanwhile is seen the next time only.
+// folder accounts for what a folder holds: what was there when it was first mounted, and
+// what plugins changed since. Changes by other programs count only when it is mounted anew.
 type folder struct {
 	info fs.FileInfo
-	// mounts are those that hold it.
+	// mounts is the number of mounts that use it.
 	mounts int
 
-	// mu is held by whoever changes the folder, so that a size before and after is that
-	// of one change.
+	// mu is held for each change of the folder, so that the sizes before and after belong
+	// to one change.
 	mu sync.Mutex
-	// counted is up to how many entries it was counted, 0 before that.
+	// counted is the limit up to which entries were counted, 0 before the first count.
 	counted int64
-	// bytes are the sizes of its files, files all entries below it: folders, links and
-	// whatever else are among them.
+	// bytes is the total size of its files. files is the number of all entries below it,
+	// folders and links included.
 	bytes, files int64
-	// open are how often guests have files open: one that is removed takes its room
-	// until it is closed.
+	// open counts for each file how often guests have it open. A file that is removed takes
+	// its room until it is closed.
 	open map[fileID]int
 }
 
-// fileID tells files apart. It is zero where the system has no such numbers.
+// fileID identifies a file. It is zero where the system has no such numbers.
 type fileID struct{ dev, ino uint64 }
 
-// enter returns the folder of a root. What lies in it is counted, at most a few entries
-// more than most, which is the most that the mount allows. The caller leaves it also
-// when that fails.
+// enter returns the account of the folder of a root. It counts what lies in the folder, a
+// few entries beyond most and no further, as the mount allows no more than most. The caller
+// must leave the folder, even after an error.
 func (f *folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, most int64) (*folder, error) {
 	d := f.find(info)
 	d.mu.Lock()
@@ -67,7 +67,7 @@ func (f *folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, mo
 	return d, nil
 }
 
-// find returns what is known of a folder, or makes it known.
+// find returns the account of a folder, and makes one if there is none.
 func (f *folders) find(info fs.FileInfo) *folder {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +80,7 @@ func (f *folders) find(info fs.FileInfo) *folder {
 	return f.list[i]
 }
 
-// leave gives a folder back.
+// leave ends the use of a folder by one mount.
 func (f *folders) leave(d *folder) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -89,11 +89,11 @@ func (f *folders) leave(d *folder) {
 	}
 }
 
-// listed is how many entries of a directory are read at a time: it may have any number.
+// listed is how many entries of a directory are read at a time, as it may have any number.
 const listed = 256
 
-// count adds up what lies below a root. A directory that cannot be read is an entry like
-// any other.
+// count adds up what lies below a root. It does not look into a directory that cannot be
+// read.
 func (d *folder) count(ctx context.Context, root *os.Root, most int64) error {
 	dirs := []string{"."}
 	for len(dirs) > 0 && d.files <= most {
@@ -131,7 +131,8 @@ func (d *folder) add(dir string, entries []fs.DirEntry) (dirs []string) {
 	return dirs
 }
 
-// room reports whether a mount may add so much to its folder, which the caller holds.
+// room fails if a mount may not add so many bytes and files to its folder, and says so in
+// the guest's log. The caller holds the lock of the folder.
 func (m *mount) room(bytes, files int64) error {
 	d := m.folder
 	if bytes > 0 && bytes > m.quota-d.bytes {
@@ -145,13 +146,13 @@ func (m *mount) room(bytes, files int64) error {
 	return nil
 }
 
-// grow notes a change. What is removed may have come from others after it was counted:
-// that gives nobody more room than there ever was.
+// grow accounts for a change. The totals do not fall below 0: a plugin may remove files
+// that others made after the count.
 func (d *folder) grow(bytes, files int64) {
 	d.bytes, d.files = max(0, d.bytes+bytes), max(0, d.files+files)
 }
 
-// opened notes that a guest has opened a file, and returns its name for closed.
+// opened notes that a guest has opened a file, and returns its fileID for closed.
 func (d *folder) opened(info fs.FileInfo) fileID {
 	id := idOf(info)
 	if id.ino != 0 {
@@ -160,8 +161,8 @@ func (d *folder) opened(info fs.FileInfo) fileID {
 	return id
 }
 
-// closed notes that a guest is about to close a file that looks like info. The last to
-// do so gives back the room of one that was removed.
+// closed notes that a guest is about to close a file with the state info. The last one to
+// close a removed file gives its room back.
 func (d *folder) closed(id fileID, info fs.FileInfo, err error) {
 	if id.ino == 0 {
 		return
@@ -175,8 +176,8 @@ func (d *folder) closed(id fileID, info fs.FileInfo, err error) {
 	}
 }
 
-// removed notes that an entry is gone. A file that has another name, or that a guest has
-// open, still takes its room.
+// removed notes that an entry is gone. A file still takes its room if it has another name,
+// or if a guest has it open.
 func (d *folder) removed(info fs.FileInfo) {
 	size := fileSize(info)
 	if sys.NewStat_t(info).Nlink > 1 || d.open[idOf(info)] > 0 {
@@ -190,8 +191,8 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{st.Dev, st.Ino}
 }
 
-// fileSize is the size of a regular file, 0 for anything else. A hole counts: the guest
-// may fill it without making the file longer.
+// fileSize is the size of a regular file, 0 for anything else. Holes count, as the guest
+// may fill them without making the file longer.
 func fileSize(info fs.FileInfo) int64 {
 	if info == nil || !info.Mode().IsRegular() {
 		return 0

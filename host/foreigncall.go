@@ -13,47 +13,48 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// What a function of a foreign module is sent, see [FunctionOptions].
+// The inputs of a function of a foreign module; see [FunctionOptions].
 const (
 	// InputQuery is the text of the query.
 	InputQuery = "query"
-	// InputText is the text of each item, in a call of its own.
+	// InputText is the text of one item. The function is called once for each item.
 	InputText = "text"
-	// InputRequest is the JSON document of a request, as plugins receive it:
-	// query, items, top_k, tokens_left, settings.
+	// InputRequest is the JSON document that plugins receive: query, items, top_k,
+	// tokens_left and settings.
 	InputRequest = "request"
 )
 
-// What its output means. An empty output changes nothing.
+// The outputs of a function of a foreign module. An empty output changes nothing.
 const (
-	// OutputText is a text: the new one of the item it was made of, else that of
-	// a new item.
+	// OutputText is a text. With InputText it is the new text of the item, otherwise the
+	// text of a new item.
 	OutputText = "text"
-	// OutputItems is a JSON array of new items, as plugins add them.
+	// OutputItems is a JSON array of new items, in the form in which plugins add them.
 	OutputItems = "items"
-	// OutputChanges is the JSON document of changes, as plugins answer.
+	// OutputChanges is the JSON document of changes with which plugins answer.
 	OutputChanges = "changes"
 )
 
-// FunctionOptions say how a function of a foreign module is called in the place of an
-// operation. Settings are sent as they are with InputRequest. Reads are the columns that
-// items have there; empty: text. TopK is the most items it adds.
+// FunctionOptions say how a function of a foreign module is called as if it were an
+// operation. Settings are sent with InputRequest only, and are not checked. Reads are the
+// columns of the items in InputRequest; empty: text. TopK is the most items that the
+// function adds; the rest is dropped. 0: DefaultTopK.
 type FunctionOptions struct {
 	OperationOptions
-	// Input is InputQuery (also when empty), InputText or InputRequest.
+	// Input is InputQuery, InputText or InputRequest. Empty: InputQuery.
 	Input string
-	// Output is OutputText (also when empty), OutputItems or OutputChanges;
-	// with InputText only OutputText.
+	// Output is OutputText, OutputItems or OutputChanges. Empty: OutputText, the only one
+	// that InputText allows.
 	Output string
 }
 
-// foreignCall says what a function of a foreign module is sent, and what its output means.
+// foreignCall is the input and the output of a function of a foreign module.
 type foreignCall struct{ input, output string }
 
-// Function makes a function of a foreign module ready to be called by [Operation.Changes].
-// What its answer may do is what a plugin may do that processes items: the options stand
-// for a manifest. A status other than 0, or a message, is an error. Errors wrap
-// ErrNoOperation, ErrNoExport or ErrConfig.
+// Function prepares a function of a foreign module for calls by [Operation.Changes]. As
+// there is no manifest, the options alone decide what its answer may do: otherwise it may
+// do what an operation that processes items may. A status other than 0, or a message, is an
+// error of the call. Errors wrap ErrNoOperation, ErrNoExport or ErrConfig.
 func (p *Plugin) Function(function string, o FunctionOptions) (*Operation, error) {
 	out, err := p.prepareFunction(function, o)
 	if err != nil {
@@ -72,7 +73,7 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 	}
 	reads := abi.ColumnSet(0).With(abi.ColumnText)
 	if len(o.Reads) > 0 {
-		reads = abi.AllColumns // which setReads narrows
+		reads = abi.AllColumns // setReads narrows them
 	}
 	writes, err := abi.ChangesOf(functionWrites(how.input, how.output))
 	if err != nil {
@@ -89,8 +90,9 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 	return out, nil
 }
 
-// CheckFunction refuses a step that calls a function in a way it cannot be
-// called. Empty input and output are the defaults.
+// CheckFunction checks that a module can be called as [Plugin.Function] says, before it is
+// loaded. Empty input and output are the defaults. Errors wrap ErrNoOperation, ErrNoExport
+// or ErrConfig.
 func CheckFunction(spec *Spec, function, input, output string) error {
 	switch {
 	case !spec.Foreign:
@@ -109,7 +111,7 @@ func CheckFunction(spec *Spec, function, input, output string) error {
 	return nil
 }
 
-// foreignChanges calls the function and makes changes of what it returns, which are checked.
+// foreignChanges calls the function and makes checked changes of what it returns.
 func (o *Operation) foreignChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
 	c, err := o.callForeign(ctx, &a.receipt, rows, env)
 	if err != nil || c == nil {
@@ -125,6 +127,7 @@ func (o *Operation) foreignChanges(ctx context.Context, rows abi.Rows, env *abi.
 	return nil
 }
 
+// callForeign calls the function for its input, and decodes the output. nil means no change.
 func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
 	var input []byte
 	switch o.foreign.input {
@@ -158,13 +161,13 @@ func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, 
 	return c, nil
 }
 
-// texts calls the function once per item. What it answers to all of them is one output,
-// and all calls together have the time of one.
+// texts calls the function once for each item. The limits of output and of time apply to
+// all of these calls together.
 func (o *Operation) texts(ctx context.Context, r *receipt, rows abi.Rows) (*abi.Changes, error) {
 	c := &abi.Changes{}
 	left := o.plugin.limits.Output
 	began := clock()
-	within, cancel := context.WithTimeout(ctx, o.timeout) // for the waits between calls
+	within, cancel := context.WithTimeout(ctx, o.timeout) // also bounds the waits between calls
 	defer cancel()
 	for row := range count(rows) {
 		text := rows.Text(row)
@@ -195,8 +198,8 @@ func (o *Operation) texts(ctx context.Context, r *receipt, rows abi.Rows) (*abi.
 	return c, nil
 }
 
-// callFunction calls the function with one input, within a time of its own, and has its
-// output read, unless it is empty.
+// callFunction calls the function with one input, within a time of its own, and passes the
+// output to read unless it is empty. It reports whether there was an output.
 func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *receipt, input []byte, read func(in *instance, out []byte) error) (answered bool, err error) {
 	err = o.callWithin(ctx, max(0, timeout), r, func(in *instance) error {
 		status, out, err := in.enterDocument(string(o.name), input)
@@ -214,12 +217,12 @@ func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *
 	return answered, err
 }
 
-// textOf copies an output that is text; what says which.
+// textOf copies an output that must be text. what names it in the error.
 func (in *instance) textOf(out []byte, what string) (string, error) {
 	if !utf8.Valid(out) {
 		return "", faultf(abi.ReasonInvalidOutput, "%s is not valid UTF-8", what)
 	}
-	const small = 64 << 10 // as little as decoders do not ask for either
+	const small = 64 << 10 // decoders do not ask for so little either
 	if len(out) > small {
 		if err := in.Take(int64(len(out))); err != nil {
 			return "", err
@@ -228,7 +231,7 @@ func (in *instance) textOf(out []byte, what string) (string, error) {
 	return string(out), nil
 }
 
-// setOpenSettings takes the settings as they are: a foreign module has no schema.
+// setOpenSettings takes the settings unchecked, as a foreign module has no schema.
 func (o *Operation) setOpenSettings(opts OperationOptions) error {
 	if len(opts.Settings) == 0 {
 		return nil
@@ -241,7 +244,7 @@ func (o *Operation) setOpenSettings(opts OperationOptions) error {
 	return nil
 }
 
-// functionWrites are the changes that an output can be.
+// functionWrites are the changes that an output can make.
 func functionWrites(input, output string) []abi.Change {
 	switch {
 	case output == OutputChanges:
@@ -252,7 +255,7 @@ func functionWrites(input, output string) []abi.Change {
 	return []abi.Change{abi.ChangeItems}
 }
 
-// functionHint names the functions there are, or the one that was meant.
+// functionHint names the function that was probably meant, or those that there are.
 func (s *Spec) functionHint(function string) string {
 	if near := abi.Nearest(function, s.Functions); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -210,7 +210,7 @@ func onFile[T any](g *givenFile, f func(fs.File) (T, error)) (v T, errno experim
 	}
 	file := g.file
 	v, err := beside(&g.mount.in.state, givenName, func(context.Context) (T, error) { return f(file) }, func(T) { _ = file.Close() })
-	g.spent = err == errNotInTime
+	g.spent = errors.Is(err, errNotInTime)
 	return v, givenErrno(err)
 }
 

@@ -8,15 +8,14 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// used is the fuel of the call so far: the guest's own and what the host and
-// the kernel did for it.
+// used is the fuel of the call so far: what the guest used, and what the host and the
+// kernel used on its behalf.
 func (c *callState) used() int64 {
 	return c.drawn - c.inst.fuelLeft() + c.hosted + c.inst.kernel.Debt()
 }
 
-// spend charges the call for work of the host, before or right after it is
-// done, and for that of the kernel. When a slice is spent, it checks what tick
-// checks.
+// spend charges the call for work of the host, before or right after the work, and for the
+// work of the kernel. When a slice is used up, it makes the same checks as tick.
 func (c *callState) spend(units int64) {
 	units += c.inst.kernel.Debt()
 	c.inst.kernel.Settle()
@@ -31,8 +30,7 @@ func (c *callState) spend(units int64) {
 	c.stopSpent()
 }
 
-// stopSpent panics when the fuel of the call is spent, and returns what was
-// used.
+// stopSpent returns the fuel used, and panics if the fuel of the call is used up.
 func (c *callState) stopSpent() int64 {
 	used := c.used()
 	if used >= c.fuel {
@@ -41,7 +39,8 @@ func (c *callState) stopSpent() int64 {
 	return used
 }
 
-// tick is what a metered guest calls when its slice of fuel is spent.
+// tick is what a metered guest calls when its slice of fuel is used up. It returns the next
+// slice.
 func tick(ctx context.Context, stack []uint64) {
 	c := stateOf(ctx)
 	c.stop()
@@ -55,11 +54,11 @@ func tick(ctx context.Context, stack []uint64) {
 	stack[0] = uint64(next)
 }
 
-// fuelLeft is what the guest and its links have not used of the fuel they drew;
-// negative when an operation cost more.
+// fuelLeft is how much of the fuel that they drew the guest and its links have not used. It
+// is negative if the last operation cost more than was left.
 func (in *instance) fuelLeft() int64 {
 	left := int64(0)
-	if in.fuel != nil { // it is during the start section
+	if in.fuel != nil { // it is nil during the start section
 		left = int64(in.fuel.Get())
 	}
 	for _, m := range in.members {
@@ -70,7 +69,7 @@ func (in *instance) fuelLeft() int64 {
 	return left
 }
 
-// fuelOwed is what the counters are below zero, together.
+// fuelOwed is the sum of what the fuel counters are below zero.
 func (in *instance) fuelOwed() int64 {
 	owed := int64(0)
 	if in.fuel != nil {

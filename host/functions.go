@@ -13,15 +13,15 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// UserModule is the import module that plugins of any Extism PDK import host functions
-// from. It is to be stated like any other.
+// UserModule is the import module from which plugins of any Extism PDK import the functions
+// of an embedder. A [Function] must name it like any other module.
 const UserModule = abi.UserModule
 
-// ValueType is the type of a parameter or result of a [Function], with the code
-// the Wasm binary format gives it.
+// ValueType is the type of a parameter or result of a [Function], encoded as in the Wasm
+// binary format.
 type ValueType byte
 
-// The value types of host functions. A block of bytes is an I64, its handle.
+// The value types. A block of bytes is passed as an I64, its handle.
 const (
 	I32 = ValueType(wasmbin.I32)
 	I64 = ValueType(wasmbin.I64)
@@ -29,34 +29,32 @@ const (
 	F64 = ValueType(wasmbin.F64)
 )
 
-// String returns the name in WebAssembly text.
+// String returns the name of the type in WebAssembly text, such as "i32".
 func (t ValueType) String() string { return wasmbin.ValueType(t).String() }
 
-// Function is a function of the embedder that guests can import. [NewFunction]
-// makes one of bytes to bytes.
+// Function is a function of the embedder that guests can import. [NewFunction] makes one
+// that takes and returns bytes.
 type Function struct {
-	// Module is the import module, Name the name in it. Modules of WASI, of
-	// Extism and of this host are taken, and so are names in UserModule that
-	// begin with "anchor_".
+	// Module is the import module, Name the name in it. The modules of WASI, of Extism and
+	// of this host are reserved, and so are names in UserModule that begin with "anchor_".
 	Module, Name string
-	// Params and Results are its types.
+	// Params and Results are the types of its parameters and results.
 	Params, Results []ValueType
-	// Call is the function. The stack holds the parameters, each in 64 bits, and
-	// receives the results. An error ends the call of the guest, and so does a
-	// panic.
+	// Call is the function. The stack holds the parameters, each in 64 bits, and receives
+	// the results. An error or a panic ends the call of the guest.
 	//
-	// Call runs on the goroutine of the guest's call, several at a time for
-	// different instances. Its time is the guest's: the context ends with that,
-	// and Call should, too, as nothing else can stop it. Under that context it may
-	// call plugins, also the one it serves, up to four calls deep: such a call
-	// draws on the fuel of the guest's and fails if all instances are lent. It must
-	// not close plugins.
+	// Call runs on the goroutine of the guest's call, so instances may run it at the same
+	// time. Its time counts for the guest's call. The context ends with the time of that
+	// call, and Call must return then, as nothing else can stop it. Under that context it
+	// may call plugins, even the one that it serves, up to four calls deep. Such a call
+	// uses the fuel of the guest's call, and fails if all instances are lent. Call must not
+	// close plugins.
 	Call func(ctx context.Context, g *Guest, stack []uint64) error
 }
 
-// NewFunction returns the function (i64) -> (i64) that takes and returns a block
-// of bytes. nil or no bytes are returned as handle 0; a handle that is no block is
-// no bytes.
+// NewFunction returns a function (i64) -> (i64) that takes the handle of a block of bytes
+// and returns another. A result without bytes is returned as handle 0. fn gets no bytes for
+// a handle that names no block.
 func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([]byte, error)) Function {
 	return Function{
 		Module: module, Name: name, Params: []ValueType{I64}, Results: []ValueType{I64},
@@ -71,14 +69,14 @@ func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([
 	}
 }
 
-// Guest is the caller of a [Function], for the time of the call and for the
-// goroutine it runs on.
+// Guest is the caller of a [Function]. It is valid during the call, on the goroutine of the
+// call.
 type Guest struct{ call *callState }
 
 // Plugin returns the name of the configured plugin.
 func (g *Guest) Plugin() string { return g.call.inst.plugin.name }
 
-// Bytes returns a copy of the block of a handle, nil if it is none.
+// Bytes returns a copy of the block of a handle, nil if the handle names none.
 func (g *Guest) Bytes(handle uint64) []byte {
 	b, ok := g.call.inst.kernel.Bytes(handle)
 	if !ok {
@@ -88,7 +86,8 @@ func (g *Guest) Bytes(handle uint64) []byte {
 	return append([]byte(nil), b...)
 }
 
-// Put copies bytes into a new block and returns its handle, 0 for no bytes.
+// Put copies bytes into a new block of the guest and returns its handle, 0 for no bytes. It
+// fails if the guest's memory has no room.
 func (g *Guest) Put(b []byte) (uint64, error) {
 	handle := g.call.put(b)
 	if handle == 0 && len(b) > 0 {
@@ -97,10 +96,10 @@ func (g *Guest) Put(b []byte) (uint64, error) {
 	return handle, nil
 }
 
-// fullName is how grants and errors name the function.
+// fullName is the name of the function in grants and errors.
 func (f *Function) fullName() string { return f.Module + "." + f.Name }
 
-// signature is the type as text.
+// signature is the type of the function as text.
 func (f *Function) signature() string {
 	types := func(ts []ValueType) []wasmbin.ValueType {
 		out := make([]wasmbin.ValueType, len(ts))
@@ -112,8 +111,7 @@ func (f *Function) signature() string {
 	return wasmbin.FuncType{Params: types(f.Params), Results: types(f.Results)}.String()
 }
 
-// checkFunctions refuses functions that no guest could import, or that stand in
-// for another.
+// checkFunctions refuses functions that no guest could import, and duplicates.
 func checkFunctions(fs []Function) error {
 	seen := map[string]bool{}
 	for i := range fs {
@@ -142,7 +140,7 @@ func takenModule(name string) bool {
 	return name == wasiModule || name == abi.EnvModule || name == oldEnvModule || strings.HasPrefix(name, wasmbin.HostPrefix)
 }
 
-// function returns the embedder's function behind an import.
+// function returns the embedder's function for an import, nil if there is none.
 func (h *Host) function(module, name string) *Function {
 	for i := range h.cfg.Functions {
 		if f := &h.cfg.Functions[i]; f.Module == module && f.Name == name {
@@ -152,8 +150,7 @@ func (h *Host) function(module, name string) *Function {
 	return nil
 }
 
-// offerFunctions adds the embedder's functions to the modules that guests
-// import.
+// offerFunctions adds the embedder's functions to the modules that guests import.
 func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, fs []Function) {
 	for i := range fs {
 		f := &fs[i]
@@ -161,7 +158,7 @@ func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuild
 	}
 }
 
-// run calls the function for a guest that is granted it.
+// run calls the function for a guest, if the plugin is granted it.
 func (f *Function) run(c *callState, stack []uint64) {
 	name := f.fullName()
 	if !c.inst.plugin.granted.function(f) {
@@ -182,8 +179,8 @@ func (f *Function) run(c *callState, stack []uint64) {
 	c.spend(within.spent.Load())
 }
 
-// safely turns a panic of the embedder's code into an error; a fault of ours,
-// such as the end of the call's time, stays what it is.
+// safely turns a panic of the embedder's code into an error. It passes on a panic with a
+// fault of the host, such as the end of the call's time.
 func (f *Function) safely(ctx context.Context, c *callState, stack []uint64) (err error) {
 	defer func() {
 		switch r := recover().(type) {

@@ -11,19 +11,20 @@ import (
 // grant is what the answers of an operation may add and change.
 type grant struct {
 	abi.Grant
-	// source is what new items without one get.
+	// source is the source of new items that state none.
 	source string
-	// ceiling is the highest priority the operator grants, 0 for the default of
-	// the item's source; wish is the highest the manifest asks for, 0 for any.
+	// ceiling is the highest priority that the operator grants, 0 for the default of the
+	// item's source. wish is the highest that the manifest asks for, 0 for any. tokens is
+	// how many tokens an answer may add.
 	ceiling, wish int
 	tokens        int
 }
 
-// newGrant is what an operation with such writes is granted. A source is stated, or empty.
+// newGrant is the grant of an operation. source is "" if the operator states none.
 func newGrant(op abi.Operation, spec *OperationSpec, source string, ceiling int, l *Limits) grant {
 	g := grant{
 		source: source, ceiling: ceiling, wish: spec.MaxPriority, tokens: l.Tokens,
-		// Which priority is allowed depends on the item: settleItems and checkEdits see to it.
+		// The priority allowed depends on the item, so settleItems and checkEdits check it.
 		Grant: abi.Grant{Writes: spec.Writes, MaxItems: l.Items, MaxPriority: abi.MaxPriority, Decoded: true},
 	}
 	switch {
@@ -38,7 +39,7 @@ func newGrant(op abi.Operation, spec *OperationSpec, source string, ceiling int,
 	return g
 }
 
-// highest is the highest priority that an item of a source may be given.
+// highest is the highest priority that an item of a source may get.
 func (g *grant) highest(source string) int {
 	p := g.ceiling
 	if p == 0 {
@@ -50,7 +51,8 @@ func (g *grant) highest(source string) int {
 	return p
 }
 
-// check holds a change set to the number of rows it is about and to the grant.
+// check checks a change set against the number of rows of the request and against the
+// grant.
 func (g *grant) check(c *abi.Changes, rows int) error {
 	if n := len(c.Items); n > g.MaxItems && g.Writes.Has(abi.ChangeItems) {
 		return faultf(abi.ReasonOutputTooLarge, "adds %d items, allowed %d", n, g.MaxItems)
@@ -65,7 +67,8 @@ func (g *grant) check(c *abi.Changes, rows int) error {
 	return &fault{code: abi.ReasonInvalidOutput, err: err}
 }
 
-// checkEdits holds the priorities of edits to the grant. A row may keep what it has.
+// checkEdits checks the priorities of edits against the grant. A row may keep the one it
+// has.
 func (g *grant) checkEdits(edits []abi.Edit, rows abi.Rows) error {
 	for i := range edits {
 		e := &edits[i]
@@ -81,8 +84,8 @@ func (g *grant) checkEdits(edits []abi.Edit, rows abi.Rows) error {
 	return nil
 }
 
-// settleItems holds the priorities of new items to the grant, and states source and priority
-// where the guest did not.
+// settleItems checks the priorities of new items against the grant, and sets source and
+// priority where the guest states none.
 func (g *grant) settleItems(items []abi.NewItem) error {
 	for i := range items {
 		it := &items[i]
@@ -98,15 +101,16 @@ func (g *grant) settleItems(items []abi.NewItem) error {
 	return nil
 }
 
-// newTexts are the texts that changes bring, of edits first, with the tokens that the rows
-// had and the place of each in [Answer.Tokens].
+// newTexts are the texts that changes bring, those of edits first. For each, before is how
+// many tokens the row had, and at is its index in [Answer.Tokens].
 type newTexts struct {
 	texts  []string
 	before []int
 	at     []int
 }
 
-// textsOf lists the texts that changes to rows bring.
+// textsOf lists the new texts in changes to rows. An edit that repeats the text of its row
+// brings none.
 func textsOf(c *abi.Changes, rows abi.Rows) *newTexts {
 	n := &newTexts{}
 	for i := range c.Edits {
@@ -126,8 +130,8 @@ func (n *newTexts) add(text string, before, at int) {
 	n.texts, n.before, n.at = append(n.texts, text), append(n.before, before), append(n.at, at)
 }
 
-// allow holds the parts of checked changes to the grant that depend on the item, and counts
-// the tokens of new texts, within the time that the call has left.
+// allow makes the checks of the grant that depend on the item, on changes that passed
+// check. It then counts the tokens of new texts, within the time that the call has left.
 func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 	c := a.Changes
 	if len(c.Edits)+len(c.Items) == 0 {
@@ -149,8 +153,8 @@ func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 	return o.count(ctx, n, a.Tokens)
 }
 
-// count counts the tokens of new texts, and refuses too many. The time is on the plugin's
-// account: who answers with much text is served later.
+// count counts the tokens of new texts, and refuses too many. Its time is charged to the
+// plugin's account, so that a plugin that answers with much text is served later.
 func (o *Operation) count(ctx context.Context, n *newTexts, tokens []int) error {
 	began := clock()
 	counts, err := o.plugin.host.countTokens(ctx, n.texts...)

@@ -2,15 +2,15 @@ package host
 
 import "github.com/anchor-host/anchor-host/host/internal/wazerox"
 
-// wazero gives each handle of an export a stack that grows with the depth of calls up to
-// 80 MB and never becomes smaller. Growing one takes up to 40 ms in which nothing stops
-// the guest. Of those that have grown an instance keeps the largest, if the host has room.
+// wazero gives each handle of an export a stack that grows with the depth of calls, up to
+// 80 MB, and never shrinks. Growing one takes up to 40 ms, in which nothing can stop the
+// guest. So an instance keeps the largest of its grown stacks, if the host has room for it.
 
 // keptStack is the size in bytes up to which a stack does not count as grown.
 const keptStack = wazerox.StackKept
 
-// shedGrown lets go of the handles whose stacks have grown, but for one. Where that is not
-// known it lets go of all.
+// shedGrown discards the handles whose stacks have grown, except for the largest, which it
+// discards if the host has no room. It discards all handles if their sizes are not known.
 func (in *instance) shedGrown() {
 	if !in.plugin.engine.features.On(wazerox.StackSizes) {
 		clear(in.funcs)

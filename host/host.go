@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
 
-// randomSource is what guests draw random numbers from.
+// randomSource provides the random numbers of guests.
 var randomSource = rand.Reader
 
-// Host compiles plugins and runs them. It is safe for concurrent use. Closing
-// it closes every plugin.
+// Host compiles and runs plugins. It is safe for concurrent use. Closing it closes every
+// plugin.
 type Host struct {
 	cfg       Config
 	instances budget
@@ -30,16 +31,17 @@ type Host struct {
 	kv      kvStores
 	folders folders
 
-	// root is where things are kept between processes, nil if nothing is; kept is
-	// what was found out about modules, nil likewise.
+	// root is the cache folder, nil if nothing is kept between processes. kept is what was
+	// found out about modules, nil likewise.
 	root *cacheRoot
 	kept *factsCache
-	// imageDir is the folder of images, "" if there is none; slowInit is how long
-	// an init takes at least whose image goes there.
+	// imageDir is the folder of images, "" if there is none. slowInit is how long an init
+	// must take for its image to be kept there.
 	imageDir string
 	slowInit time.Duration
 
-	// room admits compilations. life ends when the host is closed.
+	// room limits compilations that run at the same time. life ends when the host is
+	// closed.
 	room loadRoom
 	life context.Context
 	end  context.CancelFunc
@@ -48,21 +50,23 @@ type Host struct {
 	closed  bool
 	engines map[string]*startedEngine
 	modules map[moduleKey]*module
-	// making are the modules that are being made, spare is one that was made for nobody.
+	// making are the modules that are being made. spare is one that was made after all its
+	// Loads had left.
 	making  map[moduleKey]*making
 	spare   *module
 	plugins map[*Plugin]bool
 }
 
-// startedEngine is an engine that is there once done is closed, or err says why not.
+// startedEngine is an engine that is being made. When done is closed, the engine is there,
+// or err says why not.
 type startedEngine struct {
 	done chan struct{}
 	*engine
 	err error
 }
 
-// New makes a host. The error names the field of cfg that is not valid, or is
-// [ErrAddressSpace].
+// New makes a host. Errors wrap ErrConfig and name the field of cfg that is not valid, or
+// wrap [ErrAddressSpace].
 func New(_ context.Context, cfg Config) (*Host, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -92,8 +96,8 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// Close closes every plugin, waiting for running calls until ctx ends, and
-// then the host. It may be called again.
+// Close closes every plugin, waiting for running calls until ctx ends, and then the host.
+// If ctx ends first, it returns an error, and Close may be called again.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
@@ -128,7 +132,7 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// countTokens counts by the host's tokenizer.
+// countTokens counts the tokens of texts with the host's tokenizer.
 func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) {
 	t, err := h.tokens.load()
 	if err != nil {
@@ -144,11 +148,12 @@ func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) 
 	return counts, nil
 }
 
-// Tokenizer returns the tokenizer that counts the items of guests.
+// Tokenizer returns the tokenizer that counts the tokens of what guests add. It loads the
+// tokenizer if that has not been done.
 func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.load() }
 
-// engine returns the engine of a kind, made when first needed. Only what makes a module
-// calls it, which Close waits for.
+// engine returns the engine of a kind, and makes it when it is first needed. It is called
+// only while a module is made, which Close waits for.
 func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
 	h.mu.Lock()
 	s := h.engines[kind]
@@ -170,7 +175,7 @@ func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
 	return s.engine, s.err
 }
 
-// engineKind chooses the engine of a plugin.
+// engineKind is the engine of a plugin whose configuration states one, or EngineAuto.
 func (h *Host) engineKind(stated string) string {
 	kind := stated
 	if kind == EngineAuto {

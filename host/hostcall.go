@@ -6,32 +6,31 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// What the host does for a guest costs fuel beyond the weight of the call, one
-// unit for about a nanosecond, so that a guest cannot have the host do what it
-// may not do itself. Functions of constant time cost nothing more: the weight of
-// the call covers them.
+// What the host does for a guest costs fuel beyond the weight of the call, about one unit
+// for each nanosecond. Otherwise a guest could have the host do work that it may not do
+// itself. Functions that take constant time cost nothing more: the weight of the call
+// covers them.
 const (
-	// costLog is a message on its way through the logger.
+	// costLog is the cost of a message, which the logger handles.
 	costLog = 2_000
-	// costTokenByte is a byte of text to be tokenized.
+	// costTokenByte is the cost of each byte of text to be tokenized.
 	costTokenByte = 32
-	// costHTTP is a request, without its bytes.
+	// costHTTP is the cost of a request, without its bytes.
 	costHTTP = 100_000
 )
 
 const (
-	// maxName bounds the names of variables and settings and the keys of the
-	// key-value store, in bytes.
+	// maxName bounds the names of variables and settings and the keys of the key-value
+	// store, in bytes.
 	maxName = 4 << 10
-	// maxTokenText bounds a text to count: several windows of the largest
-	// models, and some 30 ms of work that nothing interrupts.
+	// maxTokenText bounds a text whose tokens are counted, in bytes: several windows of the
+	// largest models, and about 30 ms of work that nothing interrupts.
 	maxTokenText = 1 << 20
-	// maxHTTPDocument bounds the document that states URL, method and headers.
+	// maxHTTPDocument bounds the document that states URL, method and headers, in bytes.
 	maxHTTPDocument = 256 << 10
 )
 
-// put copies b into a new block of the guest, 0 when it is empty or does not
-// fit.
+// put copies b into a new block of the guest. It returns 0 if b is empty or does not fit.
 func (c *callState) put(b []byte) uint64 {
 	k := c.inst.kernel
 	off, err := k.Alloc(c, uint64(len(b)))
@@ -45,8 +44,8 @@ func (c *callState) put(b []byte) uint64 {
 	return off
 }
 
-// name reads the block of a handle as a name; too long ones and wild handles
-// name nothing.
+// name reads the block of a handle as a name. ok is false if the handle names no block, or
+// the name is too long.
 func (c *callState) name(off uint64) (string, bool) {
 	b, ok := c.inst.kernel.Bytes(off)
 	if !ok || len(b) > maxName {
@@ -56,8 +55,8 @@ func (c *callState) name(off uint64) (string, bool) {
 	return string(b), true
 }
 
-// key is name for functions that cannot do without one: a wild handle or a long
-// name ends the call. what names function and argument.
+// key is name for functions that cannot do without one: without a valid name the call ends.
+// what names the function and the argument in the error.
 func (c *callState) key(off uint64, what string) string {
 	b, ok := c.inst.kernel.Bytes(off)
 	switch {
@@ -70,8 +69,8 @@ func (c *callState) key(off uint64, what string) string {
 	return string(b)
 }
 
-// slow makes the host function of one that takes its time: when it returns
-// after the call's deadline, the call is over.
+// slow wraps a host function that may take long. If it returns after the call's deadline,
+// the call ends.
 func slow(fn hostFunc) hostFunc {
 	return func(c *callState, s []uint64) {
 		fn(c, s)
@@ -79,8 +78,8 @@ func slow(fn hostFunc) hostFunc {
 	}
 }
 
-// blocking is slow for one that may wait for something outside, during which others
-// have the processor.
+// blocking is slow for a host function that may wait for something outside. Meanwhile other
+// calls may take the processor.
 func blocking(fn hostFunc) hostFunc {
 	return func(c *callState, s []uint64) {
 		c.leave()
@@ -89,7 +88,7 @@ func blocking(fn hostFunc) hostFunc {
 	}
 }
 
-// clipBytes is clip for bytes of which only the beginning is looked at.
+// clipBytes is clip for bytes. It copies only the beginning.
 func clipBytes(b []byte, n int) string {
 	return clip(string(b[:min(len(b), n+utf8.UTFMax)]), n)
 }

@@ -17,26 +17,27 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// lastHTTP is what is known of the last response in a call.
+// lastHTTP is the status and the headers of the last response in a call.
 type lastHTTP struct {
 	status  int
 	headers []byte
 }
 
-// httpDocument is the request as guests state it.
+// httpDocument is the request in the form in which guests state it.
 type httpDocument struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"`
 }
 
-// maxRedirects is what browsers and http.Client allow, too.
+// maxRedirects is the number of redirects that a request may follow, the same as in
+// http.Client.
 const maxRedirects = 10
 
-// httpRequest sends a request for a guest and returns the body's block, 0 when
-// it is empty. What is not permitted ends the call. A server that cannot be
-// reached leaves status 0 and a line in the log; for a foreign module it ends
-// the call, as in other Extism hosts.
+// httpRequest sends a request for a guest and returns the block of the body, 0 if the body
+// is empty. A request that is not permitted ends the call. If a server cannot be reached,
+// the status is 0 and the guest's log gets a line. For a foreign module this ends the call,
+// as in other Extism hosts.
 func httpRequest(c *callState, s []uint64) {
 	in := c.inst
 	doc, ok := in.kernel.Bytes(s[0])
@@ -76,9 +77,9 @@ type httpClient struct {
 	client *http.Client
 }
 
-// newHTTPClient returns a client that holds every hop to the rule. Without a transport of
-// the embedder it holds every address to it that it connects to, too, and counts its
-// connections among files.
+// newHTTPClient returns a client that checks every request and redirect against the rule.
+// With the host's own transport it also checks every address that it connects to, and
+// counts its connections among files. given is the embedder's transport, or nil.
 func newHTTPClient(rule *httpRule, limit int64, files *fileBudget, given http.RoundTripper) *httpClient {
 	h := &httpClient{rule: rule, limit: limit}
 	if rule == nil {
@@ -99,7 +100,7 @@ func newHTTPClient(rule *httpRule, limit int64, files *fileBudget, given http.Ro
 	return h
 }
 
-// newTransport returns the embedder's transport, or one of the host's own.
+// newTransport returns the embedder's transport, or the host's own if given is nil.
 func newTransport(rule *httpRule, files *fileBudget, given http.RoundTripper) http.RoundTripper {
 	if given != nil {
 		return givenTransport{given, rule}
@@ -111,7 +112,8 @@ func newTransport(rule *httpRule, files *fileBudget, given http.RoundTripper) ht
 	}
 }
 
-// countedConn is a connection that gives its descriptor back when it is closed.
+// countedConn is a connection that gives its descriptor back to the plugin's budget when it
+// is closed.
 type countedConn struct {
 	net.Conn
 	give func()
@@ -124,7 +126,7 @@ func (c countedConn) Close() error {
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// countedDial dials where files has room for a connection.
+// countedDial dials if files has room for another connection.
 func countedDial(files *fileBudget, dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if err := files.take(); err != nil {
@@ -145,13 +147,14 @@ func (h *httpClient) close() {
 	}
 }
 
+// httpAnswer is a response whose body was read.
 type httpAnswer struct {
 	lastHTTP
 	body []byte
 }
 
-// send sends one request within the time of the call. A *fault ends the call,
-// any other error is the network's.
+// send sends one request within the time of the call. A *fault ends the call. Any other
+// error is a failure of the network.
 func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	if h.rule == nil {
 		return httpAnswer{}, denied("http", asked("grants.http", c.inst.plugin.spec.Foreign))
@@ -170,7 +173,7 @@ func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	}
 	got, err := h.fetch(c, req)
 	if got.Response != nil {
-		req = got.Request // the last hop's
+		req = got.Request // that of the last redirect
 	}
 	switch {
 	case err != nil:
@@ -181,12 +184,12 @@ func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	return httpAnswer{lastHTTP{got.StatusCode, headerDocument(got.Header)}, got.content}, nil
 }
 
-// tooMuchHTTP is the fault of a body above the limit.
+// tooMuchHTTP is the fault of a body that exceeds limits.http_body.
 func tooMuchHTTP(format string, args ...any) *fault {
 	return &fault{code: abi.ReasonInputTooLarge, err: fmt.Errorf(format, args...), remedy: "raise limits.http_body"}
 }
 
-// request reads the guest's document and checks it.
+// request makes a request of the guest's document and checks it against the rule.
 func (h *httpClient) request(ctx context.Context, doc, body []byte) (*http.Request, error) {
 	var d httpDocument
 	if err := json.Unmarshal(doc, &d); err != nil {
@@ -206,8 +209,9 @@ func (h *httpClient) request(ctx context.Context, doc, body []byte) (*http.Reque
 	return req, h.rule.check(req.Method, req.URL)
 }
 
-// networkError tells the end of the call's time and what is not permitted from
-// failures of the network, which are a *url.Error that names the hop.
+// networkError returns the fault if err was caused by the end of the call's time or by
+// something that is not permitted. Any other error is a failure of the network, and wraps a
+// *url.Error that names the request or redirect that failed.
 func networkError(c *callState, req *http.Request, err error) error {
 	if f := c.check(); f != nil {
 		return f
@@ -227,8 +231,8 @@ func networkError(c *callState, req *http.Request, err error) error {
 	return as(ue, fmt.Errorf("http %s %s: %w", ue.Op, ue.URL, ue.Err))
 }
 
-// networkRemedy says which host a request did not reach, and why. It is for guests
-// that such an error ends: their authors have no part in it.
+// networkRemedy says which server a request did not reach, and why. It is for foreign
+// modules, whose call such an error ends though the plugin is not at fault.
 func networkRemedy(err error) string {
 	host := "the host"
 	var ue *url.Error
@@ -253,8 +257,8 @@ func networkRemedy(err error) string {
 	return host + " or the network failed the request, not the plugin"
 }
 
-// headerDocument is the JSON that http_headers returns: names in lower case,
-// several values joined as HTTP allows.
+// headerDocument is the JSON that http_headers returns: an object of names in lower case.
+// Several values of a name are joined with commas.
 func headerDocument(h http.Header) []byte {
 	flat := make(map[string]string, len(h))
 	for k, v := range h {

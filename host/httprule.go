@@ -11,10 +11,11 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 )
 
-// httpRule is a rule for requests whose refusals are faults.
+// httpRule is an egress.Rule that returns refusals as faults.
 type httpRule struct{ egress.Rule }
 
-// newHTTPServers reads the patterns of a grant or a wish.
+// newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors
+// wrap ErrConfig.
 func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
 	patterns := make([]abi.HostPattern, len(hosts))
 	for i, h := range hosts {
@@ -27,13 +28,13 @@ func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
 	return egress.NewServers(patterns, methods), nil
 }
 
-// newHTTPRule is the rule of a grant that was checked.
+// newHTTPRule makes the rule of a grant, which was checked before.
 func newHTTPRule(g *HTTPGrant, foreign bool) *httpRule {
 	servers, _ := newHTTPServers(g.Hosts, g.Methods) // an unreadable one grants nothing
 	return &httpRule{egress.Rule{Grant: servers, Foreign: foreign, Private: g.Private}}
 }
 
-// check holds a request, or the next hop of one, to the rule.
+// check checks a request, or a redirect of one, against the rule.
 func (r *httpRule) check(method string, u *url.URL) error { return refused(r.Check(method, u)) }
 
 // checkAddress is the Control of a net.Dialer.
@@ -41,12 +42,13 @@ func (r *httpRule) checkAddress(_, address string, _ syscall.RawConn) error {
 	return refused(r.CheckAddress(address))
 }
 
-// leaveOrigin takes what a guest shows to one server out of a redirect to another.
+// leaveOrigin removes from a redirect to another server what the guest meant for the first
+// one.
 func leaveOrigin(req *http.Request, via []*http.Request) error {
 	return refused(egress.LeaveOrigin(req, via))
 }
 
-// setHeaders gives a request the headers that a guest states. A malformed one ends the call.
+// setHeaders sets the headers that a guest states. A malformed one ends the call.
 func setHeaders(req *http.Request, headers map[string]string) error {
 	if err := egress.SetHeaders(req.Header, headers); err != nil {
 		return faultf(abi.ReasonTrap, "http_request: %w", err)
@@ -54,7 +56,7 @@ func setHeaders(req *http.Request, headers map[string]string) error {
 	return nil
 }
 
-// refused is the fault of a refusal.
+// refused turns a refusal into a fault. It returns any other error unchanged.
 func refused(err error) error {
 	var r *egress.Refusal
 	if !errors.As(err, &r) {

@@ -10,9 +10,9 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// image is the state of a plugin after its init: all that an instance is beside
-// its code. Instances start from it without running init again, and are put back
-// to it after their calls. It does not change.
+// image is the state of a plugin after its init: everything of an instance except its code.
+// Instances start from it without running init, and are reset to it after their calls. It does
+// not change.
 type image struct {
 	partImage
 	// members are the images of the links.
@@ -23,7 +23,7 @@ type image struct {
 	fixed   fixedSources
 }
 
-// held is what the image itself takes, in bytes.
+// held is how much memory the image takes, in bytes.
 func (im *image) held() int64 {
 	n := im.partImage.held()
 	for _, m := range im.members {
@@ -32,7 +32,7 @@ func (im *image) held() int64 {
 	return n
 }
 
-// free gives up what the image holds.
+// free gives up the memory of the image.
 func (im *image) free() {
 	im.partImage.free()
 	for _, m := range im.members {
@@ -40,8 +40,8 @@ func (im *image) free() {
 	}
 }
 
-// capture makes the image of the plugin from its first instance. Where the state
-// cannot be captured it says so in the notes, and instances are made afresh.
+// capture makes the image of the plugin from its first instance. Where the state cannot be
+// captured, StateReset becomes StateFresh and a note says why.
 func (p *Plugin) capture(in *instance) error {
 	if p.state == StateFresh || p.spec.Foreign && p.state == StateKeep {
 		return nil
@@ -71,7 +71,7 @@ func (p *Plugin) capture(in *instance) error {
 	return nil
 }
 
-// image takes the image of the instance.
+// image captures the instance. memory captures one linear memory.
 func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
 	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
 	if in.fixed != nil {
@@ -93,8 +93,8 @@ func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
 	return im, nil
 }
 
-// share has the memories map the image they were taken for, which gives back what
-// the instance holds of it.
+// share makes the memories of the instance map the image that was taken of them, which frees
+// their own copies.
 func (in *instance) share(im *image) {
 	if im.memory != nil {
 		in.lin.Map(im.memory, in.plugin.sharesImage())
@@ -106,23 +106,24 @@ func (in *instance) share(im *image) {
 	}
 }
 
-// sharesImage reports whether what instances share of an image is not accounted for:
-// where they are reset, what they have of their own is found in time.
+// sharesImage reports whether memories that map an image are charged only for their private
+// copies of its pages. That needs StateReset, because resets count the copies.
 func (p *Plugin) sharesImage() bool { return p.state == StateReset }
 
-// newShare makes a memory for an instance that starts from an image. One of a session is
-// never reset, and counts in full. All instances but the only one are expected to write
-// as much as any did: that one can be had as long as there is room for what it does write.
+// newShare makes a memory that starts from an image. A session is never reset, so its memory
+// is charged in full. If the plugin has several instances, the memory is charged at once for
+// as many private copies as any other memory of the image had. A plugin's only instance is
+// charged for what it writes, so that it can be made as long as that fits.
 func (in *instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
 	p := in.plugin
 	m, filled = linear.NewFrom(of, uint64(p.limits.Memory), in.account, p.sharesImage() && !in.ofSession)
-	if n, _ := p.pool.counts(); n > 1 {
+	if n, _ := p.pool.Counts(); n > 1 {
 		m.Expect()
 	}
 	return m, filled
 }
 
-// uncaptured says why the state of the first instance cannot be captured.
+// uncaptured says why the state of the first instance cannot be captured, "" if it can.
 func (p *Plugin) uncaptured(in *instance) string {
 	for _, l := range p.links {
 		switch {
@@ -143,14 +144,14 @@ func (p *Plugin) uncaptured(in *instance) string {
 	return ""
 }
 
-// noteFresh tells the operator that instances cannot be reset.
+// noteFresh notes for the operator that instances cannot be reset.
 func (p *Plugin) noteFresh(why string) {
 	p.notes = append(p.notes, fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why))
 	p.log.Info("each call gets a new instance", "cannot_be_reset", why)
 }
 
-// fromImage makes a new instance one in the state of the image. No code of the
-// guest runs.
+// fromImage puts a new instance into the state of the image, without running code of the
+// guest.
 func (p *Plugin) fromImage(in *instance) error {
 	im := p.image
 	if err := in.grow(&im.partImage); err != nil {
@@ -171,8 +172,8 @@ func (p *Plugin) fromImage(in *instance) error {
 	return nil
 }
 
-// reset puts the instance back to the image and reports whether it could. If
-// not, the instance must be closed.
+// reset returns the instance to the image and reports whether it could. If not, the instance
+// must be closed.
 func (in *instance) reset() bool {
 	began := time.Now()
 	p := in.plugin
@@ -192,7 +193,7 @@ func (in *instance) reset() bool {
 	return true
 }
 
-// putBack puts the memories and globals back to an image.
+// putBack resets the memories and globals to an image.
 func (in *instance) putBack(im *image) bool {
 	if !in.restore(&im.partImage, in.plugin.engine.features.On(wazerox.Shrinking)) {
 		return false
@@ -205,13 +206,12 @@ func (in *instance) putBack(im *image) bool {
 	return true
 }
 
-// quickReset is how long a reset may take to be done by the caller: waking the
-// cleaner and finding the memory in another processor's cache cost more.
+// quickReset is the longest reset that the borrower does itself. For such a reset it would
+// cost more to wake the cleaner and to load the memory into the cache of another processor.
 const quickReset = 25 * time.Microsecond
 
-// expect is what the next reset will probably take, after one that took so long and
-// what had been expected of it. A single slow one, as when the thread was interrupted,
-// says little.
+// expect estimates the next reset from the estimate before and the time of the last one. A
+// single slow reset, such as one whose thread was interrupted, changes the estimate little.
 func expect(before, took time.Duration) time.Duration {
 	if before == 0 || took <= before {
 		return took
@@ -219,22 +219,22 @@ func expect(before, took time.Duration) time.Duration {
 	return before + (took-before)/16
 }
 
-// quickToReset reports whether a reset will probably be quick, as the last ones
-// were.
+// quickToReset reports whether a reset will probably take no longer than quickReset.
 func (in *instance) quickToReset() bool {
 	im := in.plugin.image
 	return im != nil && in.resetTook > 0 && in.resetTook <= quickReset && (im.memory == nil || in.mem.Size() == uint32(im.memory.Size()))
 }
 
-// become takes everything but memories and globals from the image.
+// become takes everything except memories and globals from the image.
 func (in *instance) become(im *image) {
 	in.mailbox, in.hasBox = im.mailbox, im.hasBox
 	in.vars, in.http = im.vars.clone(), lastHTTP{}
-	in.kernel.Reset() // ahead of the next call, which then finds it empty
+	in.kernel.Reset() // now, so that this takes no time at the start of the next call
 	if in.fixed != nil {
 		*in.fixed = im.fixed
 	}
 }
 
-// clone copies variables; their values are never changed in place.
+// clone copies the map of variables. The values are shared, because they are never changed in
+// place.
 func (v vars) clone() vars { return vars{maps.Clone(v.values), v.bytes} }

@@ -19,19 +19,19 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// An image on disk is a file: a magic text, the mark of the user on all that follows, the
-// length of a JSON header, the header, and the parts of the memory one after the
-// other.
+// An image on disk is one file: a magic text, the user's mark (see codestore.Store.Mark) over
+// everything after it, the length of a JSON header, the header, and the parts of the memory in
+// order.
 const imageMagic = "ANCHOR-IMAGE-3\n\x00"
 
-// maxImageFile is more than any image takes: all the memory there can be, and
-// variables and globals with their encoding.
+// maxImageFile bounds the file of an image, in bytes: the largest memory, and room for
+// variables and globals in their encoding.
 const maxImageFile = wazerox.MaxMemory + 64<<20
 
 // errImageFile marks a file that is not an image, or a damaged one.
 var errImageFile = errors.New("not an image, or a damaged one")
 
-// imageHeader is what an image holds beside the bytes of its memory.
+// imageHeader is an image without the bytes of its memory.
 type imageHeader struct {
 	Size    int               `json:"size"`
 	Parts   [][2]int          `json:"parts"` // offset and length
@@ -42,7 +42,7 @@ type imageHeader struct {
 	Vars    map[string][]byte `json:"vars,omitempty"`
 }
 
-// writeImage writes an image so that the file is either whole or not there.
+// writeImage writes an image to a file, all or nothing.
 func writeImage(path string, s *codestore.Store, im *image) error {
 	h := imageHeader{Size: im.memory.Size(), Globals: im.globals, Vectors: im.vectors, Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values}
 	var parts [][]byte
@@ -58,13 +58,13 @@ func writeImage(path string, s *codestore.Store, im *image) error {
 	body := append([][]byte{header}, parts...)
 	sum := s.Mark(imageLabel(path))
 	for _, b := range body {
-		_, _ = sum.Write(b) // a hash takes everything
+		_, _ = sum.Write(b) // writing to a hash never fails
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), codestore.NewPrefix)
 	if err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
-	defer os.Remove(f.Name()) // unless it was renamed
+	defer os.Remove(f.Name()) // fails if the file was renamed, as it should be
 	for _, b := range append([][]byte{[]byte(imageMagic), sum.Sum(nil)}, body...) {
 		if err == nil {
 			_, err = f.Write(b)
@@ -79,8 +79,9 @@ func writeImage(path string, s *codestore.Store, im *image) error {
 	return nil
 }
 
-// readImage reads what writeImage wrote. The error wraps errImageFile or is that
-// of the system.
+// readImage reads what writeImage wrote. capture makes the image of the memory from its size
+// and parts, and must not keep the parts. The error wraps errImageFile, codestore.ErrSeal or
+// an error of the system.
 func readImage(path string, s *codestore.Store, capture func(int, []linear.Part) *linear.Image) (*image, error) {
 	f, err := codestore.OpenOwn(path)
 	if err != nil {
@@ -106,14 +107,14 @@ func readImage(path string, s *codestore.Store, capture func(int, []linear.Part)
 	return decodeImage(b, s.Mark(imageLabel(path)), capture)
 }
 
-// imageLabel is what an image is sealed for.
+// imageLabel is the label that the mark of an image covers. It contains the file's name, so
+// that no image can replace another.
 func imageLabel(path string) string { return "image " + filepath.Base(path) }
 
-// imageBuffers are what images are read into, one after the other: what capture
-// makes of one does not refer to it.
+// imageBuffers are reused for reading images. An image never refers to its buffer.
 var imageBuffers sync.Pool
 
-// readInto reads a file of a size, or the beginning of one that grows.
+// readInto reads at most size bytes of a file into buf.
 func readInto(buf *bytes.Buffer, f *os.File, size int64) ([]byte, error) {
 	buf.Reset()
 	buf.Grow(int(size) + bytes.MinRead)
@@ -121,7 +122,7 @@ func readInto(buf *bytes.Buffer, f *os.File, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// decodeImage makes an image of the content of a file.
+// decodeImage makes an image from the content of its file.
 func decodeImage(b []byte, mark hash.Hash, capture func(int, []linear.Part) *linear.Image) (*image, error) {
 	const sumAt = len(imageMagic)
 	const bodyAt = sumAt + sha256.Size
@@ -149,7 +150,8 @@ func decodeImage(b []byte, mark hash.Hash, capture func(int, []linear.Part) *lin
 	return im, nil
 }
 
-// parts cuts the bytes into the parts of the memory.
+// parts splits the bytes into the parts of the memory. It reports false if they do not fit the
+// header.
 func (h *imageHeader) parts(b []byte) ([]linear.Part, bool) {
 	if h.Size < 0 || h.Size > wazerox.MaxMemory || h.Size%wasmPage != 0 {
 		return nil, false

@@ -17,32 +17,33 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// Images that took long to make are kept on disk, so that another process, or a
-// later one, need not run init again. The name of one is the hash of all that init
-// can depend on: the module as it was rewritten, settings, grants, limits, the level
-// of the log, the start of the system, since which the stopwatch goes, and the names,
-// sizes and times of the files it may read. What cannot be put into a name keeps an
-// image off the disk: answers from the network, the key-value store, functions of the
-// embedder, the time of day, and files that changed in the meantime. So do config
-// values and settings that the plugin's schema marks as secrets.
+// Images that took long to make are kept on disk, so that other processes need not run init
+// again. The name of an image is the hash of everything that init can depend on: the rewritten
+// module, settings, grants, limits, the log level, the boot of the system, with which the
+// guest's stopwatch starts, and the names, sizes and times of the files that init may read.
+//
+// An image is not kept if init depended on anything else: answers from the network, the
+// key-value store, functions of the embedder, the time of day, or files that changed
+// meanwhile. Nor is it kept if the plugin has config values, or settings that its schema marks
+// as secrets.
 
 const (
 	// imageFolder is the folder of images in the cache directory.
 	imageFolder = "images"
-	// imageFormat is part of the names; a change of what images hold, or of what
-	// host functions answer in init, needs a new one.
+	// imageFormat is part of the names. It must change when the content of images changes, or
+	// what host functions answer during init.
 	imageFormat = 2
-	// slowInit is how long an init takes that is worth the disk: reading an image
-	// of a few MiB and checking it takes a good part of that.
+	// slowInit is the shortest init whose image is kept. Reading and checking an image of a
+	// few MiB takes a good part of that time.
 	slowInit = 20 * time.Millisecond
-	// maxFingerprint is the most files of all mounts whose changes are looked for.
+	// maxFingerprint is the most files, of all mounts together, that are checked for changes.
 	maxFingerprint = 50_000
-	// settling is the age at which a change to a file certainly shows in its time.
+	// settling is the age after which a change to a file certainly shows in its time.
 	settling = 100 * time.Millisecond
 )
 
-// imageName is the file of the plugin's image, "" if it is not kept on disk. It
-// changes with the mounted files.
+// imageName is the path of the plugin's image, "" if the image is not kept on disk. It depends
+// on the mounted files.
 func (p *Plugin) imageName() string {
 	dir := p.host.imageDir
 	if dir == "" || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
@@ -71,15 +72,16 @@ func (p *Plugin) imageName() string {
 	return filepath.Join(dir, hex.EncodeToString(sum[:]))
 }
 
-// fingerprint is a hash of the names, sizes, times and stamps of all mounted
-// files. ok is false if there are too many, or one changed just now.
+// fingerprint is a hash of the names, sizes, times and stamps of all mounted files. ok is
+// false if there are too many files, if one changed just now, or if the embedder provides a
+// file system.
 func fingerprint(mounts []mount) (sum string, ok bool) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	seen := 0
 	var newest time.Time
 	for _, m := range mounts {
-		if m.given != nil { // whose changes do not show
+		if m.given != nil { // its changes cannot be detected
 			return "", false
 		}
 		_ = enc.Encode([]any{m.guest, m.writable})
@@ -104,8 +106,8 @@ func fingerprint(mounts []mount) (sum string, ok bool) {
 	return hex.EncodeToString(h.Sum(nil)), time.Since(newest) > settling
 }
 
-// restore starts the plugin from the image of that name, if there is one that
-// serves. A damaged one is removed.
+// restore starts the plugin from the image of that name, and reports whether it did. A damaged
+// image is removed.
 func (p *Plugin) restore(ctx context.Context, name string) bool {
 	if name == "" {
 		return false
@@ -127,30 +129,30 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	}
 	p.image = im
 	p.imageHeld.Store(im.held())
-	if err := p.pool.first(ctx, p.accept); err != nil {
+	if err := p.pool.First(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
 		return false
 	}
 	now := time.Now()
-	_ = os.Chtimes(name, now, now) // least recently used ones go first
+	_ = os.Chtimes(name, now, now) // Prune removes the least recently used images first
 	p.log.Debug("image of an earlier process taken", "file", name)
 	return true
 }
 
-// fits reports whether an image can be one of this plugin.
+// fits reports whether an image can belong to this plugin.
 func (p *Plugin) fits(im *image) bool {
 	open := p.module.open
 	return len(im.globals) == len(open.Globals) && len(im.vectors) == len(open.Vectors) &&
 		int64(im.memory.Size()) <= p.limits.Memory && im.hasBox == p.spec.exports[abi.MailboxExport]
 }
 
-// rebuild makes the memory of an image of its parts.
+// rebuild makes the image of a memory from its parts.
 func (p *Plugin) rebuild(size int, parts []linear.Part) *linear.Image {
 	return linear.Rebuild(size, parts, p.engine.features.On(wazerox.Memories))
 }
 
-// accept checks the first instance that was made from an image of disk.
+// accept checks the first instance made from an image on disk.
 func (p *Plugin) accept(in *instance) error {
 	if why := p.uncaptured(in); why != "" {
 		return errors.New(why)
@@ -162,7 +164,7 @@ func (p *Plugin) accept(in *instance) error {
 	return nil
 }
 
-// forget gives up the image.
+// forget frees the image.
 func (p *Plugin) forget() {
 	if p.image == nil {
 		return
@@ -173,8 +175,8 @@ func (p *Plugin) forget() {
 	p.imageHeld.Store(0)
 }
 
-// preserve keeps the image on disk under the name it had before init, if that took
-// long enough and nothing it may have read has changed since.
+// preserve writes the image to disk under the name that it had before init, if init took long
+// and nothing that it may have read has changed since.
 func (p *Plugin) preserve(name string, took time.Duration) {
 	if name == "" || p.image == nil || p.outside || took < p.host.slowInit || p.image.memory.Held() > p.host.cfg.ImageCache ||
 		p.imageName() != name {
@@ -187,8 +189,8 @@ func (p *Plugin) preserve(name string, took time.Duration) {
 	codestore.Prune(filepath.Dir(name), p.host.cfg.ImageCache)
 }
 
-// openImages returns the folder of images of at most size bytes, "" if none is to be
-// used.
+// openImages returns the folder of images, "" if images are not kept. size is the most that
+// they may take together, in bytes.
 func openImages(root *cacheRoot, size int64) string {
 	if size <= 0 {
 		return ""

@@ -14,17 +14,17 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// instance is one guest with its memory. One goroutine owns it from the moment the pool
-// lends it until it is back, and only the owner closes it. An instance whose call failed
-// is reset or closed, never used as it is.
+// instance is one guest with its memory. One goroutine owns it from the moment the pool lends
+// it until it is returned, and only the owner closes it. After a failed call an instance is
+// reset or closed before anything else uses it.
 //
-// Its state is grouped by what it is for. Each group says which file changes it.
+// Its state is grouped by purpose. Each group names the files that change it.
 type instance struct {
 	plugin *Plugin
-	// ofSession says that it belongs to a session, not to the pool.
+	// ofSession says that the instance belongs to a session, not to the pool.
 	ofSession bool
-	// part is the guest itself, members are its links, in their order, and stubs the
-	// modules that close circles among them.
+	// part is the guest itself. members are its links in the order of Plugin.links. stubs are
+	// the modules that close circles among the links.
 	part
 	members []*part
 	stubs   []api.Module
@@ -37,50 +37,50 @@ type instance struct {
 	pastCalls
 }
 
-// memoryUse is the memory that an instance was charged for, besides its linear memories
-// that account for themselves (places.go, instantiate.go).
+// memoryUse is the memory that the instance is charged for, besides its linear memories, which
+// charge for themselves (places.go, instantiate.go).
 type memoryUse struct {
-	// foreign says that wazero allocated the memory, and lin only accounts for it. seen
-	// is the size that was last accounted for.
+	// foreign says that wazero allocates the memory, and lin only charges for it. seen is the
+	// last size that was charged.
 	foreign bool
 	seen    uint64
 	// denied is a global that the guest sets when its memory cannot grow.
 	denied api.MutableGlobal
-	// room bounds the linear memories of guest and kernel, and what is decoded of an answer,
-	// together.
+	// room bounds the linear memories of the guest and its kernel, and what is decoded of an
+	// answer, together.
 	room room
-	// tables is what was charged for its tables, in bytes.
+	// tables is the charge for the instance's tables, in bytes.
 	tables int64
-	// crowded says that the host refused memory during the call. overShare says that it
-	// did so because the plugin has reached its share, futile that no idle instance is
-	// left to evict.
+	// crowded says that the host refused memory during the call. overShare says that it did so
+	// because the plugin has reached its share. futile says that no idle instance is left to
+	// evict.
 	crowded, overShare, futile bool
-	// start is the size of the memory that the guest uses after init, in bytes.
+	// start is the size of the guest's memory after init, in bytes.
 	start uint64
 }
 
 // stackUse is the stack that calls run on (stacks.go, tending.go).
 type stackUse struct {
-	// callStack is the stack that all calls share, nil where each has one of its own.
+	// callStack is the stack that all calls share, nil if each handle has its own.
 	callStack *wazerox.Stack
-	// stackHeld is what was charged for the stack, in bytes. It is at least stackLeast:
-	// all that calls can take, where they are interpreted.
+	// stackHeld is the charge for the stack, in bytes. It is at least stackLeast, which is the
+	// most that calls can take when they are interpreted, and else 0.
 	stackHeld, stackLeast int64
-	// untended is the fuel used since the size of the stacks was last checked.
+	// untended is the fuel used since the stacks were last checked.
 	untended int64
 }
 
 // wasiState is what the guest sees through WASI (wasicalls.go, files.go, fixed.go).
 type wasiState struct {
-	// files are its file descriptors, nil if it cannot change them. blind says why they
-	// cannot be watched. live counts the files it has open.
+	// files are the guest's file descriptors, nil if it cannot change them. blind says why
+	// they cannot be checked for changes. live counts the files that the guest has open.
 	files *descriptors
 	blind error
 	live  int
-	// errno is why a mount refused the guest's last request, where wazero has no name
-	// for the reason.
+	// errno is why a mount refused the guest's last request, if wazero cannot express the
+	// reason.
 	errno wasiErrno
-	// fixed replaces clock and random numbers, nil if they are real.
+	// fixed replaces the clock and the random numbers, nil if they are real.
 	fixed *fixedSources
 	// out is what the guest wrote to stdout, stderr and the log.
 	out capture
@@ -88,10 +88,10 @@ type wasiState struct {
 
 // extismState is what the guest sees through Extism's functions (kernel.go, extism.go).
 type extismState struct {
-	// kernel is the memory of these functions.
+	// kernel is the memory of Extism's functions.
 	kernel kernel.Kernel
-	// kernelModule is the module of the kernel that the guest is linked to, nil where the
-	// kernel is local: Go code that the guest calls in the host.
+	// kernelModule is the kernel's module if the guest is linked to it. Otherwise it is nil,
+	// and local is the kernel: Go code in the host that the guest calls.
 	kernelModule api.Module
 	local        *kernel.Local
 	vars         vars
@@ -99,51 +99,50 @@ type extismState struct {
 	http lastHTTP
 }
 
-// callData is the call that is running, and what calls exchange with the guest (call.go,
-// exchange.go).
+// callData is the running call, and what calls exchange with the guest (call.go, exchange.go).
 type callData struct {
 	state callState
-	// funcs are the handles of the exports that were called.
+	// funcs are the handles of the exports called so far.
 	funcs map[string]api.Function
 	// stack holds the arguments and the result of an export.
 	stack [2]uint64
-	// mailbox is the address of the guest's mailbox, if it has one.
+	// mailbox is the address of the guest's mailbox, valid if hasBox is true.
 	mailbox uint32
 	hasBox  bool
 	// batch and document are the buffers of the two lanes.
 	batch    abi.BatchWriter
 	document []byte
-	// decoded is the memory that the answer takes outside of the guest, in bytes.
+	// decoded is the memory that the decoded answer takes in the host, in bytes.
 	decoded int64
-	// bare says that only the start section has run, and that the instance serves one
-	// call: a program's main, which may end with exit code 0.
+	// bare says that only the start section has run. Such an instance serves one call, such as
+	// a program's main, which may end with exit code 0.
 	bare bool
 }
 
-// pastCalls is what the calls so far say about the next use of the instance (lend.go,
+// pastCalls is what the calls so far mean for the next use of the instance (lend.go,
 // image.go).
 type pastCalls struct {
 	calls int
-	// tally is what the instance counted since it last handed it in (stats.go). counted
-	// says that it is among the instances made.
+	// tally is what the instance counted since it last handed its counts in (stats.go).
+	// counted says that it is among the instances counted as made.
 	tally   tally
 	counted bool
-	// tenant is whom the calls served, "" if there were none. It is set where the state
-	// of calls is kept.
+	// tenant is the tenant that the calls served, "" if there were none. It is set only under
+	// StateKeep.
 	tenant string
 	// halted says that the last call was stopped before the guest returned.
 	halted bool
-	// spoiled says that a call ended in a way after which the instance must be closed.
+	// spoiled says that a call ended in a way that requires closing the instance.
 	spoiled bool
-	// outside says that the guest used the network or the key-value store, or read a
-	// clock that may show another time in the next process.
+	// outside says that the guest used the network or the key-value store, or read a clock
+	// that may show another time in the next process.
 	outside bool
-	// resetTook is how long a reset is expected to take, 0 before the first.
+	// resetTook is the estimate for the next reset, 0 before the first.
 	resetTook time.Duration
 }
 
-// observe accounts for the growth of a memory that wazero allocated. A metered guest draws
-// fuel whenever its memory has grown, so every growth is observed.
+// observe charges for the growth of a memory that wazero allocated. A metered guest draws fuel
+// whenever its memory has grown, so no growth is missed.
 func (in *instance) observe() error {
 	if !in.foreign || in.mem == nil {
 		return nil
@@ -173,7 +172,7 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	if in.denied != nil {
 		in.denied.Set(0)
 	}
-	if in.fuel != nil { // the first slice, which the guest would ask for at once
+	if in.fuel != nil { // else the guest would ask for its first slice at once
 		in.state.drawn = min(wasmbin.DefaultSlice, fuel)
 		in.fuel.Set(uint64(in.state.drawn))
 	}
@@ -183,7 +182,7 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	}
 }
 
-// run calls an export with i32 arguments. Its result is in in.stack.
+// run calls an export with i32 arguments. The result is in in.stack.
 func (in *instance) run(name string, args ...uint64) error {
 	if err := in.enter(name, args...); err != nil {
 		return err
@@ -191,7 +190,7 @@ func (in *instance) run(name string, args ...uint64) error {
 	return in.late()
 }
 
-// enter is run without checking whether the call is late.
+// enter is run without checking whether the call has exceeded its time.
 func (in *instance) enter(name string, args ...uint64) error {
 	fn, err := in.function(name)
 	if err != nil {
@@ -204,7 +203,8 @@ func (in *instance) enter(name string, args ...uint64) error {
 	return err
 }
 
-// late is the error of a call that came to its end after its time.
+// late returns the fault of a call that ended after its deadline, or after its context was
+// done.
 func (in *instance) late() error {
 	if f := in.state.check(); f != nil {
 		return f
@@ -212,7 +212,7 @@ func (in *instance) late() error {
 	return nil
 }
 
-// function returns the handle of an export. A handle takes 12 KB, so each is made once.
+// function returns the handle of an export. Each handle is made once, because it takes 12 KB.
 func (in *instance) function(name string) (api.Function, error) {
 	if fn, ok := in.funcs[name]; ok {
 		return fn, nil
@@ -232,7 +232,7 @@ func (in *instance) worn() bool {
 	return in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
 }
 
-// close frees the instance. Only its owner calls it, once.
+// close frees the instance. Only its owner calls it, and only once.
 func (in *instance) close() {
 	in.handIn()
 	if in.counted {

@@ -17,14 +17,14 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// newInstance makes an instance, from the image if there is one. Otherwise it
-// starts it: the start section, _initialize or __wasm_call_ctors, hs_init,
-// anchor_init, all under the limits of init.
+// newInstance makes an instance for the pool. With an image it starts from that. Otherwise its
+// start section, _initialize or __wasm_call_ctors, hs_init and anchor_init run, all under the
+// limits of init.
 func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
 	return p.startInstance(ctx, false)
 }
 
-// startInstance is newInstance; session says that the instance is one of a session.
+// startInstance is newInstance for a session, if session is true.
 func (p *Plugin) startInstance(ctx context.Context, session bool) (*instance, error) {
 	if p.image != nil {
 		return p.makeInstance(ctx, session, p.image, p.fromImage)
@@ -39,18 +39,18 @@ func (p *Plugin) startInstance(ctx context.Context, session bool) (*instance, er
 	if err != nil || !warm || in.warmUp(ctx) == nil {
 		return in, err
 	}
-	in.close() // the next one does without
+	in.close() // the next one is not warmed up
 	p.cold = true
 	return p.startInstance(ctx, session)
 }
 
-// warmTimeout bounds the warm-up, which may be left out.
+// warmTimeout bounds the warm-up, which is optional.
 const warmTimeout = 250 * time.Millisecond
 
-// warmUp asks the guest for room before its image is made. With that and what the
-// guest does on this occasion its heap is ready, which otherwise each call from
-// the image would have to do again. A guest it ends badly for is as it was in its
-// next instance.
+// warmUp asks the guest for room for a request before the image is made. The image then
+// contains the heap that the guest sets up for this, which each call from the image would
+// otherwise have to do again. After an error the instance must be replaced by one without a
+// warm-up.
 func (in *instance) warmUp(ctx context.Context) error {
 	if !in.hasBox {
 		return nil
@@ -67,17 +67,17 @@ func (in *instance) warmUp(ctx context.Context) error {
 	return err
 }
 
-// warmRoom is the room asked for, what a few hundred rows need. ABI.md names it.
+// warmRoom is the size that the warm-up asks for, in bytes: enough for a few hundred rows.
+// ABI.md states it.
 const warmRoom = 64 << 10
 
-// bareInstance makes an instance without running any of its functions but the
-// start section.
+// bareInstance makes an instance in which nothing but the start section has run.
 func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
 	return p.makeInstance(ctx, false, nil, (*instance).begun)
 }
 
-// makeInstance instantiates the module, on a memory of the image if that is not
-// nil, and has it prepared for calls. Its errors are errNoRoom where the host has none.
+// makeInstance instantiates the module, with the memory of an image unless from is nil, and
+// calls prepare. The error wraps errNoRoom if the host has no place or no memory.
 func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, prepare func(*instance) error) (*instance, error) {
 	in := &instance{plugin: p, ofSession: session, callData: callData{funcs: map[string]api.Function{}}}
 	if err := p.takePlace(in); err != nil {
@@ -117,7 +117,7 @@ func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, pr
 	in.shedStacks()
 	in.start = uint64(in.size())
 	took := time.Since(began)
-	if from != nil { // else the guest's own work is most of it, and on the account
+	if from != nil { // otherwise most of it is the guest's work, which is charged already
 		p.account.Charge(took)
 	}
 	in.counted = true
@@ -126,7 +126,7 @@ func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, pr
 	return in, nil
 }
 
-// takeTables accounts for the tables of the instance and of its links, at their largest.
+// takeTables charges for the tables of the instance and of its links at their largest size.
 func (in *instance) takeTables() error {
 	n := in.plugin.spec.tables
 	for _, l := range in.plugin.links {
@@ -140,7 +140,7 @@ func (in *instance) takeTables() error {
 	return nil
 }
 
-// newMemory makes the memory of the instance.
+// newMemory makes the memory of the instance, with the content of an image unless from is nil.
 func (in *instance) newMemory(from *image) {
 	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
 	switch {
@@ -153,8 +153,8 @@ func (in *instance) newMemory(from *image) {
 	}
 }
 
-// newLinear makes the memory of a module, which can be of no size where it has none
-// of its own.
+// newLinear makes the memory of a module. Its limit is 0 if the module has no memory of its
+// own.
 func (in *instance) newLinear(of *Spec) *linear.Memory {
 	if !of.memory {
 		return linear.New(0, in.account)
@@ -162,7 +162,7 @@ func (in *instance) newLinear(of *Spec) *linear.Memory {
 	return linear.New(uint64(in.plugin.limits.Memory), in.account)
 }
 
-// bind has wazero use the memory of the instance, if it is one.
+// bind makes wazero use the instance's memory, unless wazero allocates memories itself.
 func (in *instance) bind(ctx context.Context) context.Context {
 	if in.foreign {
 		return ctx
@@ -170,7 +170,7 @@ func (in *instance) bind(ctx context.Context) context.Context {
 	return wazerox.WithMemory(ctx, &countedMemory{Memory: in.lin, room: &in.room})
 }
 
-// begun writes the data segments that are left to the host and runs the start
+// begun writes the data segments that were taken out of the module, and runs the start
 // section.
 func (in *instance) begun() error {
 	if err := in.writeData(in.plugin.module); err != nil {
@@ -182,7 +182,8 @@ func (in *instance) begun() error {
 	return in.run(wasmbin.StartExport)
 }
 
-// instantiate makes the links, of an image if there is one, and the guest itself.
+// instantiate makes the links and then the guest, with the memories of an image unless from is
+// nil.
 func (in *instance) instantiate(ctx context.Context, from *image) error {
 	p := in.plugin
 	ctx, err := in.openLinks(ctx, from)
@@ -205,7 +206,7 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	}
 	if p.spec.descriptors {
 		in.files, in.blind = watchDescriptors(p.engine, in.mod, len(p.mounts), &in.live)
-		if in.errno != wasiOK { // it may go better later, so nothing follows from it
+		if in.errno != wasiOK { // descriptors may be free later, hence the reason busy
 			in.errno = wasiOK
 			return &fault{code: abi.ReasonBusy, err: errors.New("no file descriptor is left for its mounts"), remedy: moreFiles}
 		}
@@ -213,7 +214,8 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	return in.late()
 }
 
-// instantiateModule asks wazero for an instance. wazero's own panics, such as that of a memory the host's budget has no room for, become errors.
+// instantiateModule makes a wazero instance of m. It turns panics of wazero into errors, such
+// as that of a memory for which the host has no room.
 func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -223,7 +225,8 @@ func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig())
 }
 
-// noStart is the fault of an instance that wazero could not make, with what it says.
+// noStart is the fault of an instance that wazero could not make. panicked is what wazero
+// panicked with.
 func (in *instance) noStart(panicked any) *fault {
 	if in.crowded {
 		what, _ := in.noRoom()
@@ -250,8 +253,7 @@ func (in *instance) moduleConfig() wazero.ModuleConfig {
 	return cfg.WithNanotime(in.nanotime, sys.ClockResolution(time.Microsecond))
 }
 
-// initialize runs what starts the guest's language runtime, then the plugin's
-// own init.
+// initialize starts the guest's language runtime and then runs the plugin's init.
 func (in *instance) initialize(ctx context.Context) error {
 	p := in.plugin
 	in.begin(ctx, p.limits.InitTimeout, p.initFuel())
@@ -279,8 +281,8 @@ func (in *instance) initialize(ctx context.Context) error {
 	return err
 }
 
-// starters are the exports that start a module's language runtime: _initialize
-// calls the constructors itself where there are both.
+// starters are the exports that start a module's language runtime. Where both exist,
+// _initialize calls the constructors itself.
 func starters(s *Spec) []string {
 	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
 		if s.exports[name] {

@@ -14,12 +14,13 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// room is what one instance may hold in linear memory: that of the guest and
-// that of its kernel together, whose first page is not counted.
+// room bounds the memory of one instance: the linear memories of the guest, its links and its
+// kernel, and what is decoded of its answers. The limit is one page higher than Limits.Memory,
+// so that the kernel's first page does not count.
 type room struct{ limit, used int64 }
 
-// change takes n bytes, or gives back what is negative, and reports whether
-// there was room.
+// change takes n bytes, or gives them back if n is negative, and reports whether there was
+// room.
 func (r *room) change(n int64) bool {
 	if n > 0 && n > r.limit-r.used {
 		return false
@@ -28,7 +29,7 @@ func (r *room) change(n int64) bool {
 	return true
 }
 
-// countedMemory is a memory that is one of several in a room.
+// countedMemory is one of the linear memories that share a room.
 type countedMemory struct {
 	*linear.Memory
 	room *room
@@ -51,8 +52,8 @@ func (m *countedMemory) Reallocate(size uint64) []byte {
 	return b
 }
 
-// openKernel gives the instance its kernel, and returns the context in which the
-// guest is linked to it.
+// openKernel makes the instance's kernel. It returns the context for instantiating the guest,
+// which links it to the kernel if the kernel is a module.
 func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	p := in.plugin
 	in.local = kernel.NewLocal(in.resizeKernel)
@@ -64,7 +65,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	mod, k, err := p.engine.linked.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room}))
 	if err != nil {
 		lin.Free()
-		if in.crowded { // wazero's words for it say nothing
+		if in.crowded { // wazero's error does not name the cause
 			what, _ := in.noRoom()
 			err = faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
 		}
@@ -79,7 +80,8 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	}), nil
 }
 
-// resizeKernel accounts for the kernel in Go.
+// resizeKernel charges for the change of size of a kernel in Go, and reports whether there was
+// room.
 func (in *instance) resizeKernel(delta int64) bool {
 	if !in.room.change(delta) {
 		return false
@@ -91,8 +93,8 @@ func (in *instance) resizeKernel(delta int64) bool {
 	return true
 }
 
-// lightImport says which imports weigh little: those of the kernel. They are to
-// weigh the same in every embodiment of it.
+// lightImport reports whether calls of an import cost little fuel. Those of the kernel do, in
+// both of its forms, so that a call uses the same fuel with either.
 func lightImport(module, name string) bool {
 	if module == oldEnvModule {
 		module, name = abi.EnvModule, strings.TrimPrefix(name, oldEnvPrefix)
@@ -100,12 +102,11 @@ func lightImport(module, name string) bool {
 	return module == abi.EnvModule && kernel.LocalFunctions[name] != nil
 }
 
-// inertImport says which of them call nothing of the guest: those of a module whose
-// name no link can take.
+// inertImport reports whether an import that lightImport accepts never calls into the guest.
+// That is certain for EnvModule, because no link can have its name.
 func inertImport(module, _ string) bool { return module == abi.EnvModule }
 
-// localFunc is a function of the kernel in Go, nil if the kernel has none of
-// that name.
+// localFunc is a function of the kernel in Go, nil if the kernel has no function of that name.
 func localFunc(name string) hostFunc {
 	fn := kernel.LocalFunctions[name]
 	switch {
@@ -120,8 +121,8 @@ func localFunc(name string) hostFunc {
 	return func(c *callState, s []uint64) { fn(c.inst.local, s) }
 }
 
-// offerSettle instantiates what the kernel calls when it has worked for a slice
-// of fuel.
+// offerSettle instantiates the function that a linked kernel calls each time it has used a
+// slice of fuel.
 func offerSettle(ctx context.Context, rt wazero.Runtime) error {
 	_, err := rt.NewHostModuleBuilder(kernel.HostModule).NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(func(ctx context.Context, _ []uint64) { stateOf(ctx).spend(0) }), nil, nil).
@@ -129,16 +130,16 @@ func offerSettle(ctx context.Context, rt wazero.Runtime) error {
 	return err
 }
 
-// linkedKernel makes kernels that guests are linked to.
+// linkedKernel makes kernels that are modules, which guests are linked to.
 type linkedKernel struct {
 	rt       wazero.Runtime
 	compiled wazero.CompiledModule
 	shrink   func(api.Memory, uint32) bool
 }
 
-// findKernel settles whether guests are linked to their kernels. The caller holds
-// settling. Interpreted, a call of the host costs less than the kernel
-// would.
+// findKernel decides whether guests are linked to their kernels. They are not under the
+// interpreter, where calling Go code in the host is cheaper than interpreting the kernel. The
+// caller holds e.settling.
 func (e *engine) findKernel(ctx context.Context) {
 	if e.settled {
 		return
@@ -163,14 +164,14 @@ func (e *engine) findKernel(ctx context.Context) {
 	}
 }
 
-// kernelConfig has a source of random numbers, which a kernel does not need: wazero
-// would make one for each.
+// kernelConfig states a source of random numbers, which a kernel does not need, because wazero
+// would otherwise make one for each kernel.
 var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(randomSource)
 
-// open makes a kernel. Its memory is that of the context.
+// open makes a kernel with the memory that ctx provides.
 func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Linked, err error) {
 	defer func() {
-		if r := recover(); r != nil { // wazero's way to say that the first page was refused
+		if r := recover(); r != nil { // wazero panics if the first page is refused
 			mod, k, err = nil, nil, faultf(abi.ReasonMemory, "no room for the memory of the Extism functions: %v", r)
 		}
 	}()
@@ -179,7 +180,7 @@ func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Link
 		return nil, nil, fmt.Errorf("make kernel: %w", err)
 	}
 	if k, err = kernel.Open(mod, l.shrink); err != nil {
-		_ = mod.Close(ctx) // the error that led here says more
+		_ = mod.Close(ctx) // its error would hide the first one
 		return nil, nil, err
 	}
 	return mod, k, nil

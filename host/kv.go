@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// kvStores are the key-value stores of a host, where the embedder gives none. They lie outside of instances and
-// plugins, and outlive both. Safe for concurrent use.
+// kvStores are the key-value stores of a host without a Config.KVStore, in memory. They
+// outlive instances and plugins. They are safe for concurrent use.
 type kvStores struct {
 	mu sync.Mutex
-	// stores are those that hold something.
+	// stores are those that are not empty.
 	stores map[KVOwner]*kvStore
-	// used is what they hold together, of limit.
+	// used is the size of all stores together, at most limit, in bytes.
 	used, limit int64
 }
 
@@ -23,13 +23,14 @@ type kvStore struct {
 	values map[string][]byte
 }
 
-// Why a value is not stored: the store, or all stores together, have no room.
+// The reasons for refusing a value: the store has reached its quota, or all stores together
+// their limit.
 var (
 	errKVQuota = errors.New("the quota has no room")
 	errKVFull  = errors.New("the key-value stores of the host have no room (raise its KVMemory, or forget tenants)")
 )
 
-// get returns a value that nobody changes.
+// get returns a value, which nobody changes.
 func (s *kvStores) get(key KVOwner, name string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +42,8 @@ func (s *kvStores) get(key KVOwner, name string) ([]byte, bool) {
 	return v, ok
 }
 
-// set stores a copy of value, or deletes the name when value is empty. A value
-// that has no room leaves everything as it was.
+// set stores a copy of value, or deletes the name if value is empty. If the value does not
+// fit, nothing changes.
 func (s *kvStores) set(key KVOwner, quota int64, name string, value []byte) error {
 	if len(value) == 0 {
 		s.remove(key, name)
@@ -52,7 +53,7 @@ func (s *kvStores) set(key KVOwner, quota int64, name string, value []byte) erro
 	if more > quota {
 		return errKVQuota
 	}
-	value = bytes.Clone(value) // before the lock, so that nobody waits for it
+	value = bytes.Clone(value) // before locking, so that nobody waits for the copy
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, there := s.stores[key]
@@ -72,13 +73,13 @@ func (s *kvStores) set(key KVOwner, quota int64, name string, value []byte) erro
 	st.used += more
 	s.used += more + own
 	if !there {
-		// The name of a tenant may be a part of a longer text, which is not kept.
+		// The tenant's name may be part of a longer text, which must not stay in memory.
 		s.stores[KVOwner{Plugin: key.Plugin, Tenant: strings.Clone(key.Tenant)}] = st
 	}
 	return nil
 }
 
-// remove deletes a name, and the store when nothing is left in it.
+// remove deletes a name, and the store if it is then empty.
 func (s *kvStores) remove(key KVOwner, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,25 +108,25 @@ func (s *kvStores) forget(tenant string) {
 	}
 }
 
-// size is what all stores hold.
+// size is the size of all stores together, in bytes.
 func (s *kvStores) size() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
 }
 
-// drop takes a store out. s.mu is held.
+// drop removes a store. s.mu is held.
 func (s *kvStores) drop(key KVOwner, st *kvStore) {
 	delete(s.stores, key)
 	s.used -= st.used + storeSize(key)
 }
 
 const (
-	// entryOverhead is what an entry costs the host beside its bytes, so that many
-	// tiny ones cannot take far more than the quota.
+	// entryOverhead is what an entry counts besides its bytes, so that many tiny entries
+	// cannot take far more than the quota.
 	entryOverhead = 64
-	// storeOverhead is what a store costs beside its entries, so that many tenants
-	// with little each cannot take far more than the limit.
+	// storeOverhead is what a store counts besides its entries, so that many tenants with
+	// little data cannot take far more than the limit.
 	storeOverhead = 512
 )
 

@@ -10,11 +10,12 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
-// with lends an instance to f for one call of op. Under StateKeep an instance
-// whose call failed is closed; so is one that is worn out. Otherwise it is reset
-// or replaced before the next call.
+// with lends an instance to f for one call of op. Under StateKeep the instance is closed
+// afterwards if the call failed or the instance is worn out. Otherwise it is reset or replaced
+// before the next call.
 func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeout time.Duration, f func(*instance) error) error {
 	o := p.observe()
 	if failed := p.lend(ctx, op, timeout, f, o); failed != nil {
@@ -26,7 +27,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 	return nil
 }
 
-// lend is with for a call that is observed.
+// lend is with for a call that o observes.
 func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Duration, f func(*instance) error, o *observed) (failed *PluginError) {
 	probe, err := p.admit()
 	if err != nil {
@@ -38,7 +39,7 @@ func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Durati
 	o.borrowed()
 	if err == nil {
 		if err = in.queue(ctx); err != nil {
-			p.pool.put(in)
+			p.pool.Put(in)
 		}
 		o.queued()
 	}
@@ -47,7 +48,7 @@ func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Durati
 		ended = outcome(nil, failed)
 		return failed
 	}
-	in.spoiled = true // until the call is seen to end well
+	in.spoiled = true // until the call has ended well
 	good := false
 	defer func() { p.takeBack(in, good, o) }()
 	err = in.serve(ctx, timeout, f)
@@ -61,7 +62,7 @@ func (p *Plugin) lend(ctx context.Context, op abi.Operation, timeout time.Durati
 	return nil
 }
 
-// serve makes one call. The caller ends the state of the call.
+// serve makes one call. The caller ends the call's state.
 func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*instance) error) error {
 	fuel := in.plugin.limits.Fuel
 	in.begin(ctx, timeout, fuel)
@@ -75,9 +76,9 @@ func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*in
 	return err
 }
 
-// takeBack takes an instance back after a call. After a failed call it lets other
-// goroutines run first: whoever waits for the instance runs next on this processor, and
-// calls that fail at once would keep the processor among themselves.
+// takeBack returns an instance after a call. After a failed call it lets other goroutines run
+// first. Whoever waits for the instance runs next on this processor, so calls that fail at
+// once would otherwise keep the processor among themselves.
 func (p *Plugin) takeBack(in *instance, good bool, o *observed) {
 	in.state.end()
 	if !good {
@@ -87,16 +88,16 @@ func (p *Plugin) takeBack(in *instance, good bool, o *observed) {
 	defer o.returned()
 	switch {
 	case p.state != StateKeep:
-		p.pool.giveBack(in)
+		p.pool.GiveBack(in)
 	case good && !in.worn():
-		p.pool.put(in)
+		p.pool.Put(in)
 	default:
 		in.countLost()
-		p.pool.discard(in)
+		p.pool.Discard(in)
 	}
 }
 
-// borrow waits for a free instance. Under StateKeep it is one that no other tenant had.
+// borrow waits for an instance. Under StateKeep it is one that served no other tenant.
 func (p *Plugin) borrow(ctx context.Context) (*instance, error) {
 	if ctx.Err() != nil {
 		return nil, contextFault(ctx)
@@ -114,21 +115,21 @@ func (p *Plugin) borrow(ctx context.Context) (*instance, error) {
 	return in, nil
 }
 
-// lent takes an instance from the pool. Where the host has no room for even one, it waits
-// for that, but not for a call within a call.
+// lent takes an instance from the pool. If the host has no room for even the plugin's first
+// instance, it waits for room, except for a call within a call.
 func (p *Plugin) lent(ctx context.Context) (*instance, error) {
 	if n := nestOf(ctx); n != nil {
 		return n.lend(ctx, p)
 	}
-	in, err := p.pool.get(ctx, p.limits.QueueTimeout)
-	if errors.Is(err, errNoRoom) && !errors.Is(err, errBusy) { // not even for one
-		return p.makeInRoom(ctx, func() (*instance, error) { return p.pool.get(ctx, p.limits.QueueTimeout) })
+	in, err := p.pool.Get(ctx, p.limits.QueueTimeout)
+	if errors.Is(err, errNoRoom) && !errors.Is(err, pool.ErrBusy) { // not even for the first one
+		return p.makeInRoom(ctx, func() (*instance, error) { return p.pool.Get(ctx, p.limits.QueueTimeout) })
 	}
 	return in, err
 }
 
-// makeInRoom calls make until there is room for the instance that it makes, within the
-// time that a call waits.
+// makeInRoom calls make again until the host has room for the instance, for at most
+// Limits.QueueTimeout.
 func (p *Plugin) makeInRoom(ctx context.Context, make func() (*instance, error)) (in *instance, err error) {
 	err = p.host.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error {
 		in, err = make()
@@ -137,10 +138,10 @@ func (p *Plugin) makeInRoom(ctx context.Context, make func() (*instance, error))
 	return in, err
 }
 
-// notLent is the fault of a call that was lent no instance.
+// notLent is the fault of a call that got no instance.
 func (p *Plugin) notLent(ctx context.Context, err error) error {
 	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, pool.ErrBusy):
 		return p.busy(err)
 	case errors.Is(err, ErrClosed):
 		return errPluginClosed()
@@ -150,20 +151,20 @@ func (p *Plugin) notLent(ctx context.Context, err error) error {
 	return err
 }
 
-// errPluginClosed is the fault of a call after Close.
+// errPluginClosed is the fault of a call after [Plugin.Close].
 func errPluginClosed() *fault {
 	return &fault{code: abi.ReasonBusy, err: as(ErrClosed, errors.New("the plugin is closed and takes no more calls")), remedy: noRemedy}
 }
 
-// ownedBy returns the lent instance if the tenant of ctx may have it, as it served nobody
-// else, or another in its place. What an instance keeps stays with one tenant.
+// ownedBy returns in if it served nobody but the tenant of ctx, or else another instance in
+// exchange. What an instance keeps must stay with one tenant.
 func (p *Plugin) ownedBy(ctx context.Context, in *instance) (*instance, error) {
 	tenant := tenantOf(ctx)
 	if in.tenant != tenant && in.tenant != "" {
 		own := func(in *instance) bool { return in.tenant == tenant }
 		fresh := func(in *instance) bool { return in.tenant == "" }
 		var err error
-		if in, err = p.pool.exchange(ctx, p.limits.QueueTimeout, in, own, fresh); err != nil {
+		if in, err = p.pool.Exchange(ctx, p.limits.QueueTimeout, in, own, fresh); err != nil {
 			return nil, p.notLent(ctx, err)
 		}
 	}
@@ -171,8 +172,8 @@ func (p *Plugin) ownedBy(ctx context.Context, in *instance) (*instance, error) {
 	return in, nil
 }
 
-// busy is the fault of a call for which no instance came free. If no other could be made
-// either, raising the plugin's own limits would not help.
+// busy is the fault of a call that no instance came free for. If no other could be made
+// either, it has the remedy for that: raising the plugin's own limits would not help.
 func (p *Plugin) busy(err error) *fault {
 	var cause *PluginError
 	if errors.As(err, &cause) {
@@ -182,7 +183,7 @@ func (p *Plugin) busy(err error) *fault {
 	return faultf(abi.ReasonBusy, "no instance came free within %v", p.limits.QueueTimeout)
 }
 
-// inStep notes the name of the step in an error.
+// inStep sets the step of an error.
 func (p *Plugin) inStep(e *PluginError, step string) *PluginError {
 	e.Step = step
 	return e

@@ -10,133 +10,133 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// The default limits, each with its reason.
+// The default limits, and the reason for each. Sizes are in bytes.
 const (
-	// DefaultTimeout is several times what a slow rerank takes, and short
+	// DefaultTimeout bounds one call. It is several times what a slow rerank takes, and short
 	// enough that a user still waits for a build that skips the step.
 	DefaultTimeout = 2 * time.Second
-	// DefaultInitTimeout lets a plugin build an index of tens of thousands of
+	// DefaultInitTimeout is enough for a plugin to build an index of tens of thousands of
 	// documents.
 	DefaultInitTimeout = 60 * time.Second
-	// DefaultQueueTimeout is how long a call waits for a free instance, and then for a
-	// free processor: about one full call of another.
+	// DefaultQueueTimeout is how long a call waits for an instance, and again for a processor.
+	// In that time about one long call of another caller ends.
 	DefaultQueueTimeout = 2 * time.Second
-	// DefaultIdleTimeout is how long an instance that nobody uses is kept: longer than
-	// the pauses of a conversation mostly are.
+	// DefaultIdleTimeout is how long an idle instance is kept. Most pauses of a conversation
+	// are shorter.
 	DefaultIdleTimeout = time.Minute
-	// DefaultFuel is the instructions of one call: several times what compiled
-	// code executes in DefaultTimeout, so it stops only what no clock stops.
+	// DefaultFuel is the fuel of one call. It is several times what compiled code uses in
+	// DefaultTimeout, so it stops only guests that the timeout does not stop.
 	DefaultFuel = 20_000_000_000
-	// DefaultMemory holds a stock Go guest (20 MiB at 1,000 items) with room.
+	// DefaultMemory is more than a stock Go guest needs, which takes 20 MiB at 1,000 items.
 	DefaultMemory = 64 << 20
-	// DefaultInput is thousands of items with their text.
+	// DefaultInput is enough for thousands of items with their text.
 	DefaultInput = 32 << 20
-	// DefaultOutput is more text than any window takes.
+	// DefaultOutput is more text than the window of any model takes.
 	DefaultOutput = 8 << 20
-	// DefaultLogBytes is what one call may write to stdout, stderr and the log.
+	// DefaultLogBytes is what one call may write to stdout, stderr and the log together.
 	DefaultLogBytes = 64 << 10
-	// DefaultHTTPBody bounds a request's and a response's body.
+	// DefaultHTTPBody bounds the body of a request and of a response.
 	DefaultHTTPBody = 8 << 20
-	// DefaultItems is the most items one call may add.
+	// DefaultItems is the most items that one call may add.
 	DefaultItems = 10_000
-	// DefaultTokens is the most tokens one call may add, the size of the
-	// largest windows in use.
+	// DefaultTokens is the most tokens that one call may add: the size of the largest windows
+	// in use.
 	DefaultTokens = 1_000_000
 
-	// DefaultRestAfter is how many calls of a plugin fail in a row before it is rested:
-	// one hopeless input that a caller tries three times is not enough.
+	// DefaultRestAfter is how many calls of a plugin must fail in a row before it is rested. A
+	// caller that tries one hopeless input three times does not reach it.
 	DefaultRestAfter = 5
-	// DefaultRestMost is the longest rest: a plugin that is mended by what lies outside
-	// of it serves again within a minute.
+	// DefaultRestMost is the longest rest. When the cause of the failures lies outside of the
+	// plugin and is gone, the plugin serves again within a minute.
 	DefaultRestMost = time.Minute
 
-	// DefaultKVQuota is the key-value space of a plugin for each tenant, where its
-	// grant states none.
+	// DefaultKVQuota is the space for keys and values that a plugin has for each tenant, if
+	// its grant states none.
 	DefaultKVQuota = 1 << 20
-	// DefaultKVMemory bounds the key-value stores of a whole host: a thousand full
-	// ones of DefaultKVQuota.
+	// DefaultKVMemory bounds the key-value stores of a host together. A thousand stores of
+	// DefaultKVQuota fit into it.
 	DefaultKVMemory = 1 << 30
-	// DefaultFolderQuota is what a folder that a plugin may write to may hold, in bytes,
-	// and DefaultFolderFiles the most files and folders in it, where the grant states
-	// none.
+	// DefaultFolderQuota bounds the bytes in a folder that a plugin may write to, and
+	// DefaultFolderFiles the files and folders in it, if the grant states no bounds.
 	DefaultFolderQuota = 64 << 20
 	DefaultFolderFiles = 10_000
-	// DefaultMaxInstances bounds the instances of a whole host; an idle stock
-	// Go guest holds about 4 MiB.
+	// DefaultMaxInstances bounds the instances of a host. An idle stock Go guest takes 4 MiB
+	// or so.
 	DefaultMaxInstances = 256
-	// DefaultHostMemory bounds the memory of the instances of a whole host, where the
-	// control groups of the process leave twice as much; see [MemoryDefault].
+	// DefaultHostMemory bounds the memory of all instances of a host. It is less where the
+	// control groups of the process allow less than twice as much; see [MemoryDefault].
 	DefaultHostMemory = 2 << 30
-	// DefaultLoadMemory bounds what compilations at the same time take: the largest that
-	// is allowed for a small module, three times.
+	// DefaultLoadMemory bounds what compilations at the same time take. Three modules that
+	// take as much as a small module may fit into it.
 	DefaultLoadMemory = 1 << 30
-	// DefaultPluginShare is the part of the host's memory that the instances of one
-	// plugin may take together: two of its kind leave the host full, and no one alone.
+	// DefaultPluginShare is the part of the host's memory that the instances of one plugin may
+	// take together. Two such plugins can fill the host, one cannot.
 	DefaultPluginShare = 0.5
-	// DefaultImageCache is what the command gives images on disk: a few large indexes.
+	// DefaultImageCache is the space that the command gives to images on disk: enough for a
+	// few large indexes.
 	DefaultImageCache = 1 << 30
-	// RequestFactor is how far above a default the manifest of a plugin may
-	// ask; only the operator's own configuration goes further.
+	// RequestFactor is how many times a default the manifest of a plugin may ask for. Only the
+	// operator's own configuration can go further.
 	RequestFactor = 4
 )
 
 const (
 	wasmPage = 64 << 10
-	// varQuota bounds the Extism variables of one instance, as other Extism
-	// hosts do.
+	// varQuota bounds the Extism variables of one instance, in bytes, as other Extism hosts
+	// do.
 	varQuota = 1 << 20
-	// maxErrorText bounds the message a guest sets with error_set.
+	// maxErrorText bounds the message that a guest sets with error_set, in bytes.
 	maxErrorText = 4 << 10
-	// maxTableSize bounds the tables of a guest, together: they lie outside of its
-	// memory, on the account of the host's. wazero has no limit, and the largest real
-	// table seen has 50,000 elements.
+	// maxTableSize bounds the elements of all tables of a guest together. Tables lie outside
+	// of the guest's memory, in memory of the host, and wazero does not bound them. The
+	// largest real table seen has 50,000 elements.
 	maxTableSize = 1 << 20
-	// recycleCalls retires an instance so that slow leaks in guests end; memory
-	// growth retires it much earlier.
+	// recycleCalls is how many calls an instance serves before it is replaced, so that slow
+	// leaks in guests end. An instance whose memory grows is replaced much earlier.
 	recycleCalls = 100_000
-	// recycleHeadroom retires an instance whose memory has grown by three
-	// quarters of the room it had after init.
+	// recycleHeadroom is the part of the memory left after init that an instance may grow
+	// into. When it has grown by more, it is replaced.
 	recycleHeadroom = 0.75
-	// firstRest is the first rest of a plugin.
+	// firstRest is the length of a plugin's first rest.
 	firstRest = time.Second
 )
 
-// Limits bound one plugin. In a configuration 0 means the default; in
-// [Plugin.Limits] every field is set but LoadMemory and LoadTime.
+// Limits bound one plugin. In a configuration 0 means the default. In [Plugin.Limits] every
+// field is set except LoadMemory and LoadTime.
 type Limits struct {
-	// Timeout bounds one call, InitTimeout start and init, QueueTimeout the
-	// wait for a free instance or for room for one, and that for a free processor before
-	// the call begins.
+	// Timeout bounds one call, and InitTimeout start and init. QueueTimeout bounds the wait
+	// for an instance, or for the memory of a new one, and again the wait for a processor
+	// before the call begins.
 	Timeout, InitTimeout, QueueTimeout time.Duration
-	// IdleTimeout is how long an instance is kept that nobody uses. One is always kept,
-	// and as many as MinInstances says. 0: DefaultIdleTimeout.
+	// IdleTimeout is how long an idle instance is kept. One instance is always kept, and at
+	// least MinInstances are. 0: DefaultIdleTimeout.
 	IdleTimeout time.Duration
-	// Fuel is the most instructions of one call, counted by static weight. Init
-	// has as much per unit of its longer time.
+	// Fuel is the most fuel of one call: each instruction costs a fixed weight. Init has as
+	// much for each unit of its time, and never less than a call.
 	Fuel int64
-	// Memory is the most linear memory of one instance, Input and Output the
-	// most bytes of one call's documents, LogBytes of its messages, HTTPBody of
-	// each request and response. All in bytes.
+	// Memory bounds the linear memory of one instance. Input and Output bound the documents of
+	// one call, LogBytes its messages, and HTTPBody the body of each request and of each
+	// response. All are in bytes.
 	Memory, Input, Output, LogBytes, HTTPBody int64
 	// Items and Tokens are the most that one call may add.
 	Items, Tokens int
-	// Instances is the most calls that run at the same time. 0: one per
-	// processor.
+	// Instances is the most calls that run at the same time. 0: one for each processor.
 	Instances int
-	// MinInstances are made ahead and kept, so that as many calls at once find
-	// one. 0: they are made when they are needed. At most Instances.
+	// MinInstances is how many instances are made ahead and kept, so that as many calls at
+	// once need not wait for a new one. More than Instances counts as Instances. 0: instances
+	// are made when they are needed.
 	MinInstances int
-	// RestAfter is how many calls fail in a row, by timeout, fuel, memory, trap, exit,
-	// an output that is invalid or too large, or a failed init, before the plugin is
-	// rested: for a second at first, and for twice as long, up to RestMost, whenever it
-	// fails again right after. Meanwhile its calls fail with the reason rested. 0:
-	// DefaultRestAfter. Negative: it never is rested.
+	// RestAfter is how many calls must fail in a row before the plugin is rested. The failures
+	// that count are timeout, fuel, memory, trap, exit, an output that is invalid or too
+	// large, and a failed init. The first rest takes a second. Each failure right after a rest
+	// begins another of twice the length, up to RestMost. During a rest calls fail with the
+	// reason rested. 0: DefaultRestAfter. Negative: the plugin is never rested.
 	RestAfter int
 	// RestMost is the longest rest. 0: DefaultRestMost.
 	RestMost time.Duration
-	// LoadMemory and LoadTime are the most that loading the module may take by its
-	// estimate, in bytes and in time of one processor. 0: 300 MiB and 20 bytes for each
-	// byte of its code; 5 s, or 1.3 s for each MiB of its code where that is more.
+	// LoadMemory and LoadTime bound what loading the module may take by estimate: LoadMemory
+	// in bytes, LoadTime in time of one processor. 0: 300 MiB and 20 bytes for each byte of
+	// code; 5 s, or 1.3 s for each MiB of code if that is more.
 	LoadMemory int64
 	LoadTime   time.Duration
 }
@@ -152,7 +152,7 @@ func builtinLimits() Limits {
 	}
 }
 
-// or returns l with its zero fields taken from d.
+// or returns l with each zero field taken from d.
 func (l Limits) or(d Limits) Limits {
 	return Limits{
 		Timeout: pick(l.Timeout, d.Timeout), InitTimeout: pick(l.InitTimeout, d.InitTimeout),
@@ -174,7 +174,7 @@ func pick[T ~int | ~int64](v, otherwise T) T {
 	return otherwise
 }
 
-// check refuses limits that no plugin could work under.
+// check refuses negative limits and a memory beyond 4 GiB.
 func (l Limits) check() error {
 	for _, f := range []struct {
 		name string
@@ -197,9 +197,9 @@ func (l Limits) check() error {
 	return nil
 }
 
-// effectiveLimits are the operator's where stated, else the plugin's wishes
-// within RequestFactor times the host's defaults, else those. The second result
-// says what was asked for and not given.
+// effectiveLimits returns the limits of a plugin. Each is the operator's if stated, else what
+// the plugin asks for, at most RequestFactor times the host's default, else the host's
+// default. The second result lists what the plugin asked for and did not get.
 func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, error) {
 	var wish Limits
 	if m != nil {
@@ -219,8 +219,8 @@ func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, 
 	return l, cut, nil
 }
 
-// capWish holds a wish to RequestFactor times the default, and notes when the
-// operator has stated nothing and the wish is cut.
+// capWish caps a request of a plugin at RequestFactor times the default. It notes in cut that
+// it did, unless the operator states the limit.
 func capWish[T ~int64](cut *[]string, name string, wish, def, operator T) T {
 	most := def * RequestFactor
 	if def > math.MaxInt64/RequestFactor {
@@ -235,7 +235,7 @@ func capWish[T ~int64](cut *[]string, name string, wish, def, operator T) T {
 	return most
 }
 
-// requestedLimits reads the wishes of a manifest.
+// requestedLimits reads the limits that a manifest asks for.
 func requestedLimits(r abi.LimitRequest) (l Limits, err error) {
 	duration := func(name, s string) time.Duration {
 		if s == "" || err != nil {

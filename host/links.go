@@ -13,13 +13,13 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// Link is a module that another imports from.
+// Link is a module that another module imports from.
 type Link struct {
-	// Name is the import module it stands for. It may be UserModule, whose
-	// functions it then replaces.
+	// Name is the module name that the imports state. It may be UserModule; the link then
+	// replaces the functions of that module.
 	Name string
-	// Spec is the module, a foreign one. It may import from other links, and they
-	// from it.
+	// Spec is the linked module, which must be foreign. It may import from other links, and
+	// they from it.
 	Spec *Spec
 }
 
@@ -27,23 +27,23 @@ type Link struct {
 type linked struct {
 	Link
 	module *module
-	// circle stands for the link towards those that are made before it, nil if
-	// there are none.
+	// circle is the stub that stands for the link in modules made before it, nil if there are
+	// none.
 	circle *circle
-	// lends says that another module imports the memory from it.
+	// lends says that another module imports its memory.
 	lends bool
 }
 
-// CheckLinks refuses imports and links that [Host.Load] would refuse for a module, on a
-// host without functions of the embedder's. wasi says that the module is offered the
-// functions of WASI, as in [PluginConfig]. Errors: ErrImport, ErrSignature, ErrConfig.
+// CheckLinks checks the imports and links of a module as [Host.Load] does, for a host without
+// functions of the embedder. wasi says that the module gets the WASI functions, as
+// PluginConfig.WASI does. Errors wrap ErrImport, ErrSignature or ErrConfig.
 func CheckLinks(spec *Spec, links []Link, wasi bool) error {
 	p := &Plugin{host: &Host{}, spec: spec, cfg: PluginConfig{Links: links, WASI: wasi}}
 	return p.checkLinks()
 }
 
-// checkLinks holds the imports of the module and of its links against what there
-// is, and puts the links into the order in which they are made.
+// checkLinks checks that every import of the module and of its links is offered, and orders
+// p.links.
 func (p *Plugin) checkLinks() error {
 	if p.spec.WASI && !p.offersWASI() {
 		return fmt.Errorf("the module imports WASI functions: %w (%s)", ErrConfig, wasiRemedy)
@@ -79,12 +79,11 @@ func (p *Plugin) checkLinks() error {
 	return p.orderLinks(byName)
 }
 
-// offersWASI reports whether the plugin has the functions of WASI.
+// offersWASI reports whether the plugin gets the WASI functions.
 func (p *Plugin) offersWASI() bool { return p.cfg.WASI || !p.spec.Foreign }
 
-// needs checks the imports of one module that neither Extism nor WASI offers.
-// Only the exports of the original module count: what the host adds to it is out
-// of reach.
+// needs checks the imports of one module. Links are checked by the exports of the original
+// module, without those that the host adds to it.
 func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 	for _, im := range spec.imports {
 		var have string
@@ -116,7 +115,7 @@ func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 	return nil
 }
 
-// needsMemory checks the import of a memory, which only a link offers.
+// needsMemory checks the import of a memory. Only a link can offer one.
 func (p *Plugin) needsMemory(im wasmbin.Import, link *Spec) error {
 	name, module := oneLine(im.Name), oneLine(im.Module)
 	if link == nil {
@@ -135,7 +134,7 @@ func (p *Plugin) needsMemory(im wasmbin.Import, link *Spec) error {
 	return nil
 }
 
-// mostPages is the most a memory of these limits can grow to, in pages.
+// mostPages is the size to which a memory can grow, in pages.
 func mostPages(l wasmbin.Limits) uint64 {
 	if l.HasMax {
 		return l.Max
@@ -143,7 +142,7 @@ func mostPages(l wasmbin.Limits) uint64 {
 	return wasmbin.MaxPages
 }
 
-// pages describes the limits of a memory.
+// pages describes the limits of a memory for an error.
 func pages(l wasmbin.Limits) string {
 	if l.HasMax {
 		return fmt.Sprintf("%d to %d pages", l.Min, l.Max)
@@ -151,8 +150,8 @@ func pages(l wasmbin.Limits) string {
 	return fmt.Sprintf("%d pages and no maximum", l.Min)
 }
 
-// offerHint says how an import that nothing offers can be offered: which name was
-// probably meant, which there are, and where others are stated.
+// offerHint says what to do about an import that nothing offers: the name that was probably
+// meant, the names that are offered, and how to offer others.
 func (p *Plugin) offerHint(im wasmbin.Import) string {
 	names := offeredIn(im.Module)
 	var modules, all []string
@@ -180,12 +179,13 @@ func (p *Plugin) offerHint(im wasmbin.Import) string {
 		"or embed the host and register the function: host.NewFunction in Config.Functions", hint, module, module)
 }
 
-// importsFrom reports whether the module imports from one of that name.
+// importsFrom reports whether the module imports anything from the named module.
 func (s *Spec) importsFrom(module string) bool {
 	return slices.ContainsFunc(s.imports, func(im wasmbin.Import) bool { return im.Module == module })
 }
 
-// borrowsFrom is the module that the memory is imported from, "" if it is not.
+// borrowsFrom is the name of the module that the memory is imported from, "" if it is not
+// imported.
 func (s *Spec) borrowsFrom() string {
 	for _, im := range s.imports {
 		if im.Kind == wasmbin.KindMemory {
@@ -195,7 +195,7 @@ func (s *Spec) borrowsFrom() string {
 	return ""
 }
 
-// sortedNames are the names of exports that others can import.
+// sortedNames are the sorted names of exports, fit for an error.
 func sortedNames[T any](exports map[string]T) []string {
 	var names []string
 	for name := range exports {
@@ -205,7 +205,7 @@ func sortedNames[T any](exports map[string]T) []string {
 	return names
 }
 
-// orNothing joins the first names of a list.
+// orNothing joins the first 20 names of a list.
 func orNothing(names []string) string {
 	const most = 20
 	if len(names) == 0 {
@@ -217,14 +217,14 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// orderLinks sorts the links so that each comes after those it imports from, but for
-// functions of those that import from it, too, for which it has a circle. A memory is
-// there before whoever imports it.
+// orderLinks sorts the links so that each comes after those it imports from. Where functions
+// are imported in a circle, it gives the later link a circle. A link that defines a memory
+// always comes before those that import it.
 func (p *Plugin) orderLinks(byName map[string]*Spec) error {
 	links, circles := map[string]*linked{}, map[string]*circle{}
 	begun := func(name string) bool { return links[name] != nil && !slices.Contains(p.links, links[name]) }
-	// waits reports whether a link can only be made after one that is begun, whose
-	// memory it imports, maybe by way of others.
+	// waits reports whether a link has to come after one that is begun: it imports the memory
+	// of that one, possibly through others.
 	waits := func(name string) bool {
 		for range byName {
 			if name = byName[name].borrowsFrom(); byName[name] == nil || links[name] != nil {
@@ -270,14 +270,13 @@ func (p *Plugin) orderLinks(byName map[string]*Spec) error {
 	return nil
 }
 
-// usesKernel reports whether the plugin or a link of it imports functions of
-// Extism.
+// usesKernel reports whether the plugin or one of its links imports Extism's functions.
 func (p *Plugin) usesKernel() bool {
 	return p.spec.kernel || slices.ContainsFunc(p.links, func(l *linked) bool { return l.Spec.kernel })
 }
 
-// linkable reports whether the module imports what a kernel, a link or the
-// embedder can offer.
+// linkable reports whether the module imports anything besides WASI, which a kernel, a link or
+// the embedder offers.
 func (s *Spec) linkable() bool {
 	return slices.ContainsFunc(s.imports, func(im wasmbin.Import) bool { return im.Module != wasiModule })
 }
@@ -304,9 +303,9 @@ func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 	return nil
 }
 
-// openLinks makes the instances of the links, each in the limits of the plugin
-// and linked to those before it, and returns the context in which the guest is
-// linked to them. Without an image they are started.
+// openLinks makes the instances of the links and returns the context for instantiating the
+// guest, which resolves its imports. Each link has the limits of the plugin. Without an image
+// the links are also started.
 func (in *instance) openLinks(ctx context.Context, from *image) (context.Context, error) {
 	if len(in.plugin.links) == 0 {
 		return ctx, nil
@@ -359,8 +358,7 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 	return ctx, nil
 }
 
-// openLink makes the instance of one link, on a memory of the image if there is
-// one.
+// openLink makes the instance of one link. With an image its memory starts as in the image.
 func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*part, error) {
 	m := &part{lent: l.lends}
 	if from != nil && from.memory != nil {
@@ -377,13 +375,13 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 	if err := m.find(l.module); err != nil {
 		return nil, err
 	}
-	if from != nil { // whoever imports the memory may have data in what it grew by
+	if from != nil { // now: modules that import the memory may have data in the grown part
 		return m, m.grow(from)
 	}
 	return m, m.writeData(l.module)
 }
 
-// startLink runs what a link has to run before it is called.
+// startLink runs the start section and the starters of a link.
 func (in *instance) startLink(l *linked, m *part) error {
 	var names []string
 	if l.module.open.Start {
@@ -401,7 +399,7 @@ func (in *instance) startLink(l *linked, m *part) error {
 	return nil
 }
 
-// refused reports whether a memory of the instance was refused growth.
+// refused reports whether a memory of the instance could not grow during the call.
 func (in *instance) refused() bool {
 	return in.lin.Refused || in.kernel.Refused() || in.foreign && in.denied != nil && in.denied.Get() != 0 ||
 		slices.ContainsFunc(in.members, func(m *part) bool { return m.lin.Refused })
@@ -411,7 +409,7 @@ func (in *instance) refused() bool {
 func (in *instance) closeLinks() {
 	for _, m := range in.members {
 		if m.mod != nil {
-			_ = m.mod.Close(context.Background()) // its files are the plugin's
+			_ = m.mod.Close(context.Background()) // the plugin closes the mounts
 		}
 		m.lin.Free()
 	}

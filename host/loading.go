@@ -10,36 +10,37 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// Making a module ready is work that its author causes and the host pays for, before any
-// fuel is counted. What it takes is estimated while the module is read. A module that
-// takes too much is refused; the others are made by goroutines of their own, so that a
-// Load can leave when its context ends, as many at once as the estimates leave room for.
+// Loading a module costs the host work before any fuel is counted. That work is estimated
+// while the module is read. A module that would take too much is refused. The others are
+// compiled in goroutines of their own, so that Load can return when its context ends. As many
+// compile at once as fit into Config.LoadMemory by their estimates.
 
-// LoadEstimate bounds what loading a module takes, apart from what the guest itself does
-// and holds once it runs.
+// LoadEstimate is the most that loading a module takes, without what the guest itself does and
+// allocates when it runs.
 type LoadEstimate struct {
-	// Memory is the peak in bytes, Time what one processor of about 3 GHz takes.
-	// MemoryFor and TimeFor say which part of the module takes most of each.
+	// Memory is the peak in bytes. Time is the time on one processor of about 3 GHz. MemoryFor
+	// and TimeFor name the part of the module that takes most of each.
 	Memory    int64
 	Time      time.Duration
 	MemoryFor string
 	TimeFor   string
-	// MaxMemory and MaxTime are what is allowed unless Limits say otherwise.
+	// MaxMemory and MaxTime are the default limits for Memory and Time; see Limits.LoadMemory.
 	MaxMemory int64
 	MaxTime   time.Duration
 }
 
-// Near reports whether the estimate is above three quarters of what is allowed.
+// Near reports whether memory or time exceed three quarters of their limits.
 func (e LoadEstimate) Near() bool {
 	return e.Memory > e.MaxMemory/4*3 || e.Time > e.MaxTime/4*3
 }
 
-// LoadEstimate returns what loading the module takes with an engine: EngineInterpreter,
-// or any other for the compiler.
+// LoadEstimate returns what loading the module takes. engine is EngineInterpreter; any other
+// value means the compiler.
 func (s *Spec) LoadEstimate(engine string) LoadEstimate {
 	e, most := s.facts.Compiled, wasmbin.Budget(s.code)
 	if engine == EngineInterpreter {
@@ -48,7 +49,7 @@ func (s *Spec) LoadEstimate(engine string) LoadEstimate {
 	return LoadEstimate{e.Memory, e.Time, e.Mostly, e.Longest, most.Memory, most.Time}
 }
 
-// checkLoad refuses a module that takes more than l allows.
+// checkLoad refuses a module whose estimate exceeds the limits.
 func (s *Spec) checkLoad(engine string, l Limits) error {
 	e := s.LoadEstimate(engine)
 	e.MaxMemory, e.MaxTime = pick(l.LoadMemory, e.MaxMemory), pick(l.LoadTime, e.MaxTime)
@@ -73,8 +74,9 @@ func (s *Spec) checkLoad(engine string, l Limits) error {
 	return s.checkFrames(engine, l)
 }
 
-// checkFrames refuses a module for the interpreter whose calls could take more of a stack
-// than an instance may of memory: the interpreter bounds their number only.
+// checkFrames refuses a module for the interpreter if its calls could take more stack than
+// Limits.Memory. The interpreter bounds only how deep calls nest, not the size of their
+// frames.
 func (s *Spec) checkFrames(engine string, l Limits) error {
 	most := pick(l.Memory, DefaultMemory)
 	if need := s.interpretedStack(); engine == EngineInterpreter && need > most {
@@ -84,7 +86,7 @@ func (s *Spec) checkFrames(engine string, l Limits) error {
 	return nil
 }
 
-// interpretedStack is what calls of an interpreted instance take at most, in bytes.
+// interpretedStack is the most stack that calls of an interpreted instance take, in bytes.
 func (s *Spec) interpretedStack() int64 {
 	return int64(min(s.facts.Frame, math.MaxInt64/wazerox.InterpretedCalls)) * wazerox.InterpretedCalls
 }
@@ -92,8 +94,8 @@ func (s *Spec) interpretedStack() int64 {
 // sizeText rounds a size up to whole MiB.
 func sizeText(n int64) string { return fmt.Sprintf("%d MiB", (n-1)>>20+1) }
 
-// loadRoom admits work as long as what all of it takes stays below a limit. Who does not
-// fit waits; smaller ones pass. One that takes more than the limit works alone.
+// loadRoom admits compilations as long as their estimates together stay below a limit. One
+// that does not fit waits, and smaller ones pass it. One that exceeds the limit runs alone.
 type loadRoom struct {
 	mu      sync.Mutex
 	limit   int64
@@ -106,7 +108,7 @@ type loadWaiter struct {
 	in chan struct{}
 }
 
-// enter waits for room for n, and returns what gives it back.
+// enter waits until n bytes fit, and returns the function that gives them back.
 func (r *loadRoom) enter(ctx context.Context, n int64) (leave func(), err error) {
 	n = min(n, r.limit)
 	r.mu.Lock()
@@ -129,7 +131,7 @@ func (r *loadRoom) enter(ctx context.Context, n int64) (leave func(), err error)
 		r.waiters = slices.Delete(r.waiters, i, i+1)
 	}
 	r.mu.Unlock()
-	if i < 0 { // it came in meanwhile
+	if i < 0 { // leave has admitted it meanwhile
 		r.leave(n)
 	}
 	return nil, fmt.Errorf("wait for other modules that are being loaded: %w", context.Cause(ctx))
@@ -149,17 +151,17 @@ func (r *loadRoom) leave(n int64) {
 	})
 }
 
-// making is a module that is being made. Its goroutine closes done.
+// making is a module that is being compiled. The goroutine that does it closes done.
 type making struct {
 	done chan struct{}
-	// waiting are the Loads that want it; guarded by Host.mu.
+	// waiting is the number of Loads that wait for the module; guarded by Host.mu.
 	waiting int
 	module  *module
 	err     error
 }
 
-// module returns the compiled module of a spec, made if no other plugin uses it. It
-// leaves when ctx ends; the module is made all the same.
+// module returns the compiled module of a spec, and compiles it if no other plugin uses it. It
+// returns when ctx ends, while the compilation goes on.
 func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string, l Limits) (*module, error) {
 	if err := spec.checkLoad(kind, l); err != nil {
 		return nil, err
@@ -194,7 +196,7 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
-	case <-k.done: // it is ours already
+	case <-k.done: // make has counted this user already
 		return k.module, k.err
 	default:
 		k.waiting--
@@ -202,8 +204,8 @@ func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string,
 	}
 }
 
-// make makes a module for those who wait for it. If nobody does any more, it is kept for
-// the next Load, the last one of its kind.
+// make compiles a module for those who wait for it. If nobody waits any longer, the module
+// becomes the host's spare, which the next Load can take. There is only one spare: the last.
 func (h *Host) make(ctx context.Context, k *making, name string, spec *Spec, key moduleKey) {
 	m, err := h.prepare(ctx, name, spec, key)
 	h.mu.Lock()
@@ -227,7 +229,7 @@ func (h *Host) make(ctx context.Context, k *making, name string, spec *Spec, key
 	}
 }
 
-// use notes further users of a module. The caller holds mu.
+// use adds users to a module. The caller holds h.mu.
 func (h *Host) use(m *module, users int) {
 	m.users += users
 	if m.users > 0 && h.spare == m {
@@ -235,7 +237,7 @@ func (h *Host) use(m *module, users int) {
 	}
 }
 
-// prepare makes the engine, if it is the first module of its kind, and the module.
+// prepare makes the module, and first the engine if the host does not have it yet.
 func (h *Host) prepare(ctx context.Context, name string, spec *Spec, key moduleKey) (m *module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -258,7 +260,7 @@ func (h *Host) prepare(ctx context.Context, name string, spec *Spec, key moduleK
 	return m, nil
 }
 
-// stopMaking waits until no module is being made. None begins: the host is closed.
+// stopMaking waits until no module is being compiled. The host is closed, so none is begun.
 func (h *Host) stopMaking(ctx context.Context) error {
 	for {
 		h.mu.Lock()
@@ -270,7 +272,7 @@ func (h *Host) stopMaking(ctx context.Context) error {
 		if k == nil {
 			return nil
 		}
-		if err := waitFor(ctx, k.done); err != nil {
+		if err := pool.WaitFor(ctx, k.done); err != nil {
 			return fmt.Errorf("host: close: wait for a module that is being compiled: %w", err)
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// What the host and a guest hand each other in the guest's memory: the requests and
-// answers of the batch lane, and the documents of guests that take them there.
+// The host and a guest exchange data in the guest's memory: the requests and answers of the
+// batch lane, and the JSON documents of guests that take them there. The mailbox says where.
 
-// lend returns room for a request of n bytes in the guest's memory, as its address and
-// as a view. It may run the guest.
+// lend returns room for a request of n bytes in the guest's memory: its address and a view of
+// it. It may run the guest.
 func (in *instance) lend(n int) (uint32, []byte, error) {
 	if err := in.checkInput(n); err != nil {
 		return 0, nil, err
@@ -23,8 +23,8 @@ func (in *instance) lend(n int) (uint32, []byte, error) {
 	return addr, dst, err
 }
 
-// reserve returns the address of room for n bytes in the guest's memory, asking
-// the guest for more when it lends less.
+// reserve returns the address of n bytes in the guest's memory. If the guest's buffer is
+// smaller, it asks the guest for a larger one.
 func (in *instance) reserve(n int) (uint32, error) {
 	box, err := readMailbox(in.mem, in.mailbox)
 	if err != nil {
@@ -48,7 +48,7 @@ func (in *instance) reserve(n int) (uint32, error) {
 	return box.InAddr, nil
 }
 
-// boxOutput is the output that the mailbox states, where it lies.
+// boxOutput is a view of the output whose place the mailbox states.
 func (in *instance) boxOutput() ([]byte, error) {
 	box, err := readMailbox(in.mem, in.mailbox)
 	if err != nil {
@@ -70,8 +70,8 @@ var documentExports = func() map[string]bool {
 	return names
 }()
 
-// documentField is the field of the guest's mailbox for the length of a document, as a
-// view, nil where the guest does not take the requests of an export there.
+// documentField is a view of the mailbox field for the length of a document. It is nil if the
+// guest does not take requests to the export in its mailbox.
 func (in *instance) documentField(export string) []byte {
 	if !in.hasBox || !documentExports[export] || !in.plugin.spec.exports[abi.ReserveExport] {
 		return nil
@@ -79,7 +79,8 @@ func (in *instance) documentField(export string) []byte {
 	return documentField(in.mem, in.mailbox)
 }
 
-// putDocument writes a document, which is not empty, into the mailbox.
+// putDocument writes a non-empty document into the guest's memory and its length into the
+// mailbox.
 func (in *instance) putDocument(doc []byte) error {
 	_, dst, err := in.lend(len(doc))
 	if err != nil {
@@ -95,8 +96,8 @@ func (in *instance) putDocument(doc []byte) error {
 	return nil
 }
 
-// documentOutput is the output of a call that putDocument prepared: in the mailbox if
-// the guest took the document, otherwise that of Extism.
+// documentOutput is the output of a call that putDocument prepared. It is in the mailbox if
+// the guest took the document from there; otherwise the guest used Extism's functions.
 func (in *instance) documentOutput() ([]byte, error) {
 	field := documentField(in.mem, in.mailbox)
 	if field == nil || binary.LittleEndian.Uint32(field) != 0 {

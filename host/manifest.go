@@ -13,14 +13,14 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
-// Where a manifest was found.
+// The places of a manifest.
 const (
 	fromModule = "module"
 	fromSide   = "plugin.yaml"
 )
 
-// manifest reads the manifest of the module, the plugin.yaml beside it, or
-// narrows the first by the second.
+// manifest reads the manifest of the module, or that in side, the plugin.yaml beside it. If
+// both are there, side may only narrow the module's.
 func (r *specReader) manifest(side []byte) error {
 	own, embedded, err := r.ownManifest()
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *specReader) accept(m *abi.Manifest, from string) error {
 	return nil
 }
 
-// parseSide reads plugin.yaml with the same strictness as the JSON form.
+// parseSide reads plugin.yaml as strictly as a manifest in JSON.
 func parseSide(side []byte) (*abi.Manifest, error) {
 	doc, err := yamlToJSON(side)
 	if err != nil {
@@ -96,10 +96,11 @@ func parseSide(side []byte) (*abi.Manifest, error) {
 	return m, nil
 }
 
-// maxYAML bounds what is read as YAML, which takes about a microsecond for each byte.
+// maxYAML bounds what is read as YAML, in bytes. Reading a byte takes about a microsecond.
 const maxYAML = 128 << 10
 
-// yamlToJSON turns one YAML document into JSON. JSON, which may be longer, stays as it is.
+// yamlToJSON turns one YAML document into JSON. A longer document than maxYAML must be JSON,
+// and is returned as it is.
 func yamlToJSON(doc []byte) ([]byte, error) {
 	if len(doc) > maxYAML {
 		if !json.Valid(doc) {
@@ -113,7 +114,7 @@ func yamlToJSON(doc []byte) ([]byte, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("the file is empty")
 		}
-		var each *yaml.TypeError // has a line for each mistake
+		var each *yaml.TypeError // lists every mistake; one is enough
 		if errors.As(err, &each) && len(each.Errors) > 0 {
 			return nil, errors.New(each.Errors[0])
 		}

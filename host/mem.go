@@ -8,12 +8,12 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// This file alone reads and writes the linear memory of guests during a call.
-// Addresses and lengths from guests are unsigned and checked on every use.
+// During calls only this file reads and writes the linear memory of guests. Addresses and
+// lengths from guests are unsigned and checked on every use.
 
-// view returns n bytes of the guest's memory at addr. It is valid until the
-// memory grows, that is until the guest runs again, and must not be kept: memory
-// of a closed instance is no longer there.
+// view returns n bytes of the guest's memory at addr. The view is valid until the guest runs
+// again, because its memory may then grow. It must not be kept: the memory of a closed
+// instance is unmapped.
 func view(mem api.Memory, addr, n uint32) ([]byte, error) {
 	b, ok := mem.Read(addr, n)
 	if !ok {
@@ -23,7 +23,7 @@ func view(mem api.Memory, addr, n uint32) ([]byte, error) {
 	return b, nil
 }
 
-// readMailbox reads the mailbox at addr anew and checks all its fields.
+// readMailbox reads the mailbox at addr and checks all its fields.
 func readMailbox(mem api.Memory, addr uint32) (abi.Mailbox, error) {
 	b, ok := mem.Read(addr, abi.MailboxSize)
 	if !ok {
@@ -39,8 +39,8 @@ func readMailbox(mem api.Memory, addr uint32) (abi.Mailbox, error) {
 	return box, nil
 }
 
-// documentField is the field of the mailbox at addr for the length of a document, as a
-// view, nil where the mailbox has none.
+// documentField is a view of the field for the length of a document in the mailbox at addr,
+// nil if the mailbox has no such field.
 func documentField(mem api.Memory, addr uint32) []byte {
 	b, ok := mem.Read(addr, abi.MailboxDocumentSize)
 	if !ok || binary.LittleEndian.Uint32(b) < abi.MailboxDocumentSize {

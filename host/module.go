@@ -12,37 +12,38 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// moduleKey names a compiled module: the same one serves every plugin that is
-// configured with it.
+// moduleKey identifies a compiled module. Plugins with equal keys share the module.
 type moduleKey struct {
 	digest [sha256.Size]byte
 	engine string
-	// pages is the most memory of the module, 0 where its instances' own memories
-	// hold them to it.
+	// pages is the most memory of the module in pages, 0 if the memories of its instances
+	// enforce the limit themselves.
 	pages uint32
 }
 
-// module is a compiled module with the number of plugins that use it.
+// module is a compiled module that plugins share.
 type module struct {
 	key      moduleKey
 	compiled wazero.CompiledModule
 	engine   *engine
-	// digest identifies the module and how it was rewritten; open is how the host
-	// reaches the state of its instances.
+	// digest identifies the module and how it was rewritten. open says how the host accesses
+	// the state of its instances.
 	digest [sha256.Size]byte
 	open   *wasmbin.Prepared
-	// segments are the data segments that are left to the host.
+	// segments returns the data segments that were taken out of the module; the host writes
+	// them into new memories.
 	segments func() (wasmbin.Data, error)
-	// memory says that it has a memory of its own.
+	// memory says that the module has a memory of its own.
 	memory bool
-	// users is guarded by Host.mu.
+	// users is the number of plugins that use the module; guarded by Host.mu.
 	users int
 }
 
-// compile makes a module of what the cache has, or meters and compiles it, and tells
-// who wants to know.
+// compile makes a module from cached machine code, or meters and compiles it. It calls
+// Config.OnCompile before and afterwards.
 func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, key moduleKey) (*module, error) {
 	bounds := boundsOf(key.engine)
 	if h.cfg.OnCompile != nil {
@@ -53,7 +54,7 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 	options := meterOptions(bounds, key.pages)
 	code := codeKey(spec, options)
 	var shell []byte
-	if e.cache != nil { // what is wrong with the module, Prepare says
+	if e.cache != nil && e.features.On(wazerox.Shells) { // an error is ignored here, because Prepare returns it too
 		if open, err := h.shell(spec, options, code); err == nil {
 			shell, open.Wasm = open.Wasm, nil
 			if compiled := e.load(ctx, code, shell); compiled != nil {
@@ -64,7 +65,7 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 	return h.compileAnew(ctx, e, spec, options, code, shell)
 }
 
-// shell is the shell of a module, kept or made, without its data.
+// shell returns the shell of a module, without its data segments, from the cache or made anew.
 func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte) (*wasmbin.Prepared, error) {
 	var kept wasmbin.Prepared
 	if h.kept.get(kindShell, code[:], &kept) {
@@ -81,7 +82,7 @@ func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte)
 	return open, err
 }
 
-// newModule is a compiled module that nobody uses yet.
+// newModule returns a compiled module without users.
 func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byte, open *wasmbin.Prepared) *module {
 	m := &module{compiled: compiled, digest: code, open: open, memory: spec.memory}
 	m.segments = sync.OnceValues(func() (wasmbin.Data, error) {
@@ -97,7 +98,7 @@ func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byt
 	return m
 }
 
-// boundsOf are the bounds that guard an engine.
+// boundsOf returns the bounds on the size of a module for an engine.
 func boundsOf(engine string) (b wasmbin.Bounds) {
 	if engine == EngineInterpreter {
 		return wasmbin.InterpreterBounds()
@@ -105,7 +106,8 @@ func boundsOf(engine string) (b wasmbin.Bounds) {
 	return b
 }
 
-// compileAnew meters and compiles a module, when there is room for that.
+// compileAnew meters and compiles a module as soon as its estimate fits into
+// Config.LoadMemory.
 func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte, shell []byte) (*module, error) {
 	wait, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -126,15 +128,20 @@ func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin
 	case err != nil:
 		return nil, as(ErrNotWasm, err)
 	}
-	compiled, err := e.build(ctx, code, open.Wasm, shell)
+	var compiled wazero.CompiledModule
+	if e.features.On(wazerox.Shells) {
+		compiled, err = e.build(ctx, code, open.Wasm, shell)
+	} else {
+		compiled, err = e.compile(ctx, open.Wasm)
+	}
 	if err != nil {
 		return nil, as(ErrNotWasm, fmt.Errorf("compile: %s", oneLine(err.Error())))
 	}
-	open.Wasm = nil // compiled, and of no more use
+	open.Wasm = nil // it is compiled and no longer needed
 	return newModule(compiled, spec, code, open), nil
 }
 
-// release gives a module back; the last user frees it.
+// release ends the use of a module. The last user frees it.
 func (h *Host) release(ctx context.Context, m *module) error {
 	h.mu.Lock()
 	m.users--
@@ -149,8 +156,8 @@ func (h *Host) release(ctx context.Context, m *module) error {
 	return m.compiled.Close(ctx)
 }
 
-// codeKey names the machine code of a module: all that it depends on but wazero and
-// the processor, which are in the names of folder and file.
+// codeKey identifies the machine code of a module. It covers everything that the code depends
+// on, except wazero and the processor, which are in the names of folders and files.
 func codeKey(spec *Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s\n", codeFormat, wasmbin.Revision(), spec.Digest)

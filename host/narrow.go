@@ -10,10 +10,10 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// narrow makes side, the plugin.yaml beside a module, the manifest that holds: it
-// checks that side asks for no more than own, the manifest in the module, and gives it
-// what own demands and side leaves out: limits, schemas of settings, defaults of steps
-// and self-tests. Operations and permissions that side leaves out are gone.
+// narrow turns side, the plugin.yaml beside a module, into the manifest that applies. It
+// checks that side asks for no more than own, the manifest in the module. It copies limits,
+// schemas of settings, defaults of steps and self-tests from own where side states none.
+// Operations and permissions that side does not state are gone.
 func narrow(own, side *abi.Manifest) error {
 	if side.Name != own.Name || side.Version != own.Version {
 		return fmt.Errorf("is for %s %s, the module is %s %s", side.Name, side.Version, own.Name, own.Version)
@@ -64,14 +64,14 @@ func narrowOperation(own abi.OperationSpec, side *abi.OperationSpec) error {
 	if most := pick(o.TopK, DefaultTopK); d.TopK > most {
 		return fmt.Errorf("has defaults.top_k %d, the module %d", d.TopK, most)
 	}
-	if o.Timeout == "" { // that of the plugin, which no step exceeds
+	if o.Timeout == "" { // it is the plugin's limit, which no step can exceed
 		return nil
 	}
 	return narrowLimit("defaults.timeout", o.Timeout, &d.Timeout, durationText)
 }
 
-// narrowSchema checks that a schema is the module's: whether another one allows less
-// cannot be told in general.
+// narrowSchema checks that a schema equals the module's. Whether a different one allows less
+// cannot be decided in general.
 func narrowSchema(own json.RawMessage, side *json.RawMessage) error {
 	if len(*side) == 0 {
 		*side = own
@@ -83,7 +83,7 @@ func narrowSchema(own json.RawMessage, side *json.RawMessage) error {
 	return nil
 }
 
-// narrowTests adds the module's self-tests of the operations that are left.
+// narrowTests adds the module's self-tests of the operations that side keeps.
 func narrowTests(own, side *abi.Manifest) {
 	stated := side.SelfTest
 	for _, t := range own.SelfTest {
@@ -114,8 +114,8 @@ func narrowLimits(own abi.LimitRequest, side *abi.LimitRequest) error {
 	return nil
 }
 
-// narrowLimit checks one limit. What the host gives where the module asks for nothing
-// is not known here, so no other wish is certainly smaller.
+// narrowLimit checks one limit. If the module states none, side must not either: the host's
+// default is not known here, so no value is certain to be smaller.
 func narrowLimit(name, own string, side *string, read func(string) (int64, error)) error {
 	switch {
 	case *side == "":
@@ -159,8 +159,8 @@ func withinHTTP(p, o abi.Permission) bool {
 	return err == nil && ownErr == nil && own.Cover(asked)
 }
 
-// quotaOf is the number of bytes a kv permission asks for; manifests that do
-// not parse are refused before.
+// quotaOf is the quota that a kv permission asks for, in bytes, 0 for other kinds. Quotas that
+// do not parse were refused before.
 func quotaOf(p abi.Permission) int64 {
 	if p.Kind != permKV {
 		return 0

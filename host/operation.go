@@ -9,14 +9,14 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// Operation is one operation of a plugin, or a function of a foreign module, made ready to
-// be called: everything that can be checked or worked out before the first call is. What it
-// answers is held to the contract, to what is granted and to the limits. It is safe for
-// concurrent use. Package host/steps makes parts of a pipeline of it.
+// Operation is an operation of a plugin, or a function of a foreign module, that is ready to
+// be called: its options are checked. Its answers are checked against the contract, the grants
+// and the limits. It is safe for concurrent use. Package host/steps makes steps of a pipeline
+// from operations.
 type Operation struct {
 	plugin *Plugin
 	op     abi.Operation
-	// name is what errors call it: the operation, or a function's name.
+	// name is what errors call it: the operation, or the name of the function.
 	name     abi.Operation
 	spec     OperationSpec
 	step     string
@@ -26,37 +26,38 @@ type Operation struct {
 	topK     int
 	timeout  time.Duration
 	grant    grant
-	// changes says that it answers with changes or new items, which a grant is about.
+	// changes says that it answers with changes or new items, which need a grant.
 	changes bool
-	// foreign says how it is a function of a foreign module, nil if it is none.
+	// foreign says how to call a function of a foreign module, nil for an operation of a
+	// plugin.
 	foreign *foreignCall
 }
 
-// Answer is what an operation changes in the items it was called with. Who has one calls
-// Release when it has been used.
+// Answer is what an operation changes in the items it was called with. The caller must call
+// Release when it has used the answer.
 type Answer struct {
-	// Changes are within what is granted; nil for none. New items have their source and
-	// their priority stated.
+	// Changes are within what is granted, nil for none. New items have their source and their
+	// priority set.
 	Changes *abi.Changes
-	// Tokens are the tokens of the texts of Changes.Edits, 0 for an edit without a text
-	// that is new, and then of Changes.Items, as the host counts them.
+	// Tokens are the tokens of the texts of Changes.Edits and then of Changes.Items, as the
+	// host counts them. An edit that keeps its text has 0.
 	Tokens []int
 
 	plugin  *Plugin
 	receipt receipt
 }
 
-// Release ends the use of an answer. Until then what was decoded of it counts as memory
-// of the plugin. Afterwards nothing may refer to the lists of its changes; the texts and
-// metadata in them may be kept.
+// Release ends the use of an answer. Until then the decoded answer is charged to the plugin's
+// memory. Afterwards the lists in Changes must not be used; the texts and metadata in them may
+// be kept.
 func (a *Answer) Release() {
 	a.receipt.done(a.plugin)
 	recycle(a.Changes)
 	a.Changes = nil
 }
 
-// Operation makes an operation of the plugin ready to be called. Errors wrap
-// ErrNoOperation or ErrConfig.
+// Operation prepares an operation of the plugin for calls. Errors wrap ErrNoOperation or
+// ErrConfig.
 func (p *Plugin) Operation(op abi.Operation, o OperationOptions) (*Operation, error) {
 	out, err := p.prepare(op, o)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Spec) operationNames() string {
 	return fmt.Sprint(names)
 }
 
-// setLane takes the batch lane where there is one and nothing else is asked for.
+// setLane takes the batch lane if the plugin has it and the configuration asks for no other.
 func (o *Operation) setLane(OperationOptions) error {
 	info, _ := abi.LookupOperation(o.op)
 	o.lane = o.plugin.cfg.Lane
@@ -145,7 +146,7 @@ func (o *Operation) setTopK(opts OperationOptions) error {
 	return nil
 }
 
-// setTimeout takes the one stated, within that of the plugin.
+// setTimeout takes the stated timeout, at most that of the plugin.
 func (o *Operation) setTimeout(opts OperationOptions) error {
 	o.timeout = o.plugin.limits.Timeout
 	if opts.Timeout < 0 {
@@ -168,17 +169,17 @@ func (o *Operation) setGrant(opts OperationOptions) error {
 	return nil
 }
 
-// Reads are the columns of items that the guest receives.
+// Reads returns the columns of items that the guest receives.
 func (o *Operation) Reads() abi.ColumnSet { return o.reads }
 
-// Settings are what travels with each call, nil if nothing does. They must not be changed.
+// Settings returns the settings that are sent with each call, nil for none. They must not be
+// changed.
 func (o *Operation) Settings() json.RawMessage { return o.settings }
 
-// Changes calls retrieve, process, filter, rerank, memory or a function of a foreign module
-// and returns what it changes in rows, which may be nil for none. The settings of env are
-// set, and so is its TopK where it is 0 and the operation has such a bound. What a retrieve
-// answers beyond that bound is left out. Errors wrap ErrNoOperation for other operations,
-// or are a *[PluginError].
+// Changes calls retrieve, process, filter, rerank, memory or a function of a foreign module,
+// and returns what the guest changes in rows. rows may be nil. Changes sets the Settings of
+// env, and its TopK if that is 0 and the operation has one. Items of a retrieve beyond TopK
+// are dropped. Errors are a *[PluginError], or wrap ErrNoOperation for other operations.
 func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelope) (Answer, error) {
 	if !o.changes {
 		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.name, o.name, ErrNoOperation)
@@ -192,7 +193,7 @@ func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelop
 	return a, nil
 }
 
-// change is Changes with a place for the answer, which has to be released in any case.
+// change is Changes with the answer in a. The caller releases a, also after an error.
 func (o *Operation) change(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) (err error) {
 	switch {
 	case o.foreign != nil:
@@ -214,7 +215,7 @@ func (o *Operation) change(ctx context.Context, rows abi.Rows, env *abi.Envelope
 	return nil
 }
 
-// callForChanges asks the guest for its changes to rows, which are checked.
+// callForChanges asks the guest for its changes to rows and checks them.
 func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
 	n := count(rows)
 	return o.call(ctx, &a.receipt, func(in *instance) (err error) {
@@ -226,7 +227,7 @@ func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.
 	})
 }
 
-// remember asks the guest for items of memory.
+// remember calls the operation memory and returns its items as changes.
 func (o *Operation) remember(ctx context.Context, env *abi.Envelope, a *Answer) error {
 	var reply abi.MemoryReply
 	changed, err := o.askItems(ctx, &a.receipt, nil, env, &reply)
@@ -240,7 +241,7 @@ func (o *Operation) remember(ctx context.Context, env *abi.Envelope, a *Answer) 
 	return nil
 }
 
-// count is the number of rows, which may be nil.
+// count is the number of rows; rows may be nil.
 func count(rows abi.Rows) int {
 	if rows == nil {
 		return 0
@@ -248,10 +249,10 @@ func count(rows abi.Rows) int {
 	return rows.Len()
 }
 
-// Ask sends a document to an operation and reads its answer into reply, a pointer to the
-// document that the contract names, or nil if the answer does not matter. changed is false
-// when the guest leaves things as they are. Errors wrap ErrNoOperation for operations that
-// answer with changes, or are a *[PluginError].
+// Ask sends a document to an operation and decodes the answer into reply: a pointer to the
+// document that the contract names, or nil to ignore the answer. changed is false if the guest
+// answered that nothing changes. Errors are a *[PluginError], or wrap ErrNoOperation for
+// operations that answer with changes.
 func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, err error) {
 	if o.changes {
 		return false, o.noDocument()
@@ -272,8 +273,8 @@ func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, 
 	return changed, o.checkReply(changed, texts, reply)
 }
 
-// AskItems is [Operation.Ask] with a request about items, of which the guest receives the
-// columns that it reads. The settings of env are set.
+// AskItems is [Operation.Ask] with a request about items. The guest receives the columns that
+// it reads. AskItems sets the Settings of env.
 func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
 	if o.changes {
 		return false, o.noDocument()
@@ -291,7 +292,7 @@ func (o *Operation) noDocument() error {
 	return fmt.Errorf("plugin %q: %s: %w (it answers with changes, see Operation.Changes)", o.plugin.name, o.name, ErrNoOperation)
 }
 
-// askItems sends a request about items. The caller is done with r when it has used the reply.
+// askItems sends a request about items. The caller calls r.done when it has used the reply.
 func (o *Operation) askItems(ctx context.Context, r *receipt, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
 	doc, err := abi.AppendItemsRequest(nil, rows, o.reads, env)
 	if err != nil {
@@ -300,7 +301,7 @@ func (o *Operation) askItems(ctx context.Context, r *receipt, rows abi.Rows, env
 	return o.send(ctx, r, doc, count(rows), reply)
 }
 
-// send sends a document about so many rows and decodes the reply, if one is wanted.
+// send sends a document about so many rows and decodes the reply, unless reply is nil.
 func (o *Operation) send(ctx context.Context, r *receipt, doc []byte, rows int, reply any) (changed bool, err error) {
 	err = o.call(ctx, r, func(in *instance) (err error) {
 		var decode func([]byte) error
@@ -313,12 +314,12 @@ func (o *Operation) send(ctx context.Context, r *receipt, doc []byte, rows int, 
 	return changed, err
 }
 
-// call lends an instance to f. What f decodes is accounted for in r.
+// call runs f with a borrowed instance. r takes over the charge for what f decodes.
 func (o *Operation) call(ctx context.Context, r *receipt, f func(*instance) error) error {
 	return o.callWithin(ctx, o.timeout, r, f)
 }
 
-// callWithin is call within a time of its own.
+// callWithin is call with another timeout than the operation's.
 func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *receipt, f func(*instance) error) error {
 	return o.plugin.with(ctx, o.name, o.step, timeout, func(in *instance) error {
 		defer r.take(in)
@@ -326,12 +327,12 @@ func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *re
 	})
 }
 
-// bounds are what the answer to a request with so many rows is decoded within.
+// bounds are the bounds for decoding the answer to a request with so many rows.
 func (o *Operation) bounds(in *instance, rows int) abi.Bounds {
 	return abi.Bounds{Rows: rows, Writes: o.grant.Writes, MaxItems: o.grant.MaxItems, Meter: in}
 }
 
-// refuse makes the error of an answer that the host does not accept.
+// refuse returns the error for an answer that the host does not accept.
 func (o *Operation) refuse(err error) error {
 	return o.plugin.inStep(o.plugin.failure(o.name, nil, err), o.step)
 }

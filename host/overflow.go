@@ -7,11 +7,11 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// A guest whose calls nest too deep ends with a stack overflow. How deep that is depends
-// on what its calls run on.
+// A guest whose calls nest too deep ends with a stack overflow. How deep calls can nest
+// depends on the stack that they run on.
 
-// tooDeep is the fault of a stack overflow. Of stacks that grow it names no bound: where
-// one ends depends on the frames that made it grow.
+// tooDeep is the fault of a stack overflow. It names no size for stacks that grow, because
+// where such a stack ends depends on the frames that made it grow.
 func (in *instance) tooDeep(err error) *fault {
 	const remedy = "recurse less deep, or use a loop that keeps what is left to do in memory"
 	bound, also := "its calls nest too deep for its stack", ""

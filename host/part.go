@@ -13,18 +13,18 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// part is one module of an instance, the guest or a link of it, with the state it
-// has: its memory and its globals.
+// part is one module of an instance, the guest or one of its links, with its state: memory and
+// globals.
 type part struct {
 	mod api.Module
-	// mem is the memory that the module uses, nil where it has none. borrowed says that
-	// it is that of another part, which captures and restores it; lent says that others
-	// use this one's. lin is there all the same.
+	// mem is the memory that the module uses, nil if it has none. borrowed says that the
+	// memory belongs to another part, which captures and resets it. lent says that other parts
+	// use this part's memory. lin is never nil.
 	mem      api.Memory
 	borrowed bool
 	lent     bool
 	lin      *linear.Memory
-	// filled says that the memory held the image from the start.
+	// filled says that the memory had the content of the image from the start.
 	filled  bool
 	fuel    api.MutableGlobal
 	globals []api.MutableGlobal
@@ -36,13 +36,13 @@ type vector struct{ get, set api.Function }
 
 // partImage is the state of a part after init. It does not change.
 type partImage struct {
-	// memory is nil where the module has none of its own.
+	// memory is nil if the module has no memory of its own.
 	memory  *linear.Image
 	globals []uint64
 	vectors [][2]uint64
 }
 
-// find finds memory, fuel counter and mutable globals of the module.
+// find looks up the memory, the fuel counter and the mutable globals of the module.
 func (m *part) find(of *module) error {
 	if mem := wazerox.MemoryOf(m.mod); mem != nil {
 		m.mem, m.borrowed = mem, !of.memory
@@ -68,7 +68,7 @@ func (m *part) find(of *module) error {
 	return nil
 }
 
-// size is that of the memory that the module uses, in bytes, 0 where there is none.
+// size is the size of the memory that the module uses, in bytes, 0 if there is none.
 func (m *part) size() uint32 {
 	if m.mem == nil {
 		return 0
@@ -76,7 +76,7 @@ func (m *part) size() uint32 {
 	return m.mem.Size()
 }
 
-// content is a view of the whole memory, nil where there is none.
+// content is a view of the whole memory, nil if there is none.
 func (m *part) content() []byte {
 	if m.mem == nil {
 		return nil
@@ -85,10 +85,10 @@ func (m *part) content() []byte {
 	return b
 }
 
-// writeData writes the data segments that are left to the host.
+// writeData writes the data segments that were taken out of the module.
 func (m *part) writeData(of *module) error {
 	data, err := of.segments()
-	if err != nil || data.Len() == 0 { // a module without a memory has none
+	if err != nil || data.Len() == 0 { // a module without a memory has no data
 		return err
 	}
 	mem := m.content()
@@ -98,7 +98,8 @@ func (m *part) writeData(of *module) error {
 	return nil
 }
 
-// capture makes the image of the part with one of the two functions for memories.
+// capture makes the image of the part. memory makes that of its memory: linear.Capture or
+// linear.Copy.
 func (m *part) capture(memory func([]byte) *linear.Image) (*partImage, error) {
 	im := &partImage{}
 	for _, g := range m.globals {
@@ -117,7 +118,7 @@ func (m *part) capture(memory func([]byte) *linear.Image) (*partImage, error) {
 	return im, nil
 }
 
-// grow makes a new memory as large as that of the image.
+// grow makes a new memory as large as the image's.
 func (m *part) grow(im *partImage) error {
 	if im.memory == nil {
 		return nil
@@ -131,11 +132,11 @@ func (m *part) grow(im *partImage) error {
 	return nil
 }
 
-// fill puts the image into a new part of its size.
+// fill puts a new part, whose memory has the size of the image's, into the state of the image.
 func (m *part) fill(im *partImage, of *module) error {
 	switch {
 	case im.memory == nil:
-	case !of.open.Lifted, m.lent: // the engine has written data over the image
+	case !of.open.Lifted, m.lent: // the engine wrote data segments over the image
 		im.memory.Restore(m.content())
 	case !m.filled:
 		im.memory.Fill(m.content())
@@ -143,8 +144,8 @@ func (m *part) fill(im *partImage, of *module) error {
 	return m.setGlobals(im)
 }
 
-// restore puts the part back to the image, and reports whether it could; shrinks
-// says that memories can be made smaller.
+// restore resets the part to the image and reports whether it could. shrinks says that
+// memories can be made smaller.
 func (m *part) restore(im *partImage, shrinks bool) bool {
 	if im.memory != nil {
 		size := uint32(im.memory.Size())
@@ -174,7 +175,7 @@ func (m *part) setGlobals(im *partImage) error {
 	return nil
 }
 
-// held is what the image itself takes, in bytes.
+// held is how much memory the image takes, in bytes.
 func (im *partImage) held() int64 {
 	if im.memory == nil {
 		return 0
@@ -182,7 +183,7 @@ func (im *partImage) held() int64 {
 	return im.memory.Held()
 }
 
-// free gives up what the image holds.
+// free gives up the memory of the image.
 func (im *partImage) free() {
 	if im.memory != nil {
 		im.memory.Free()

@@ -17,21 +17,19 @@ const (
 	permService = "service"
 )
 
-// granted is what a plugin may do: the intersection of what its manifest asks
-// for and what the operator grants.
+// granted is what a plugin may do: what its manifest asks for and the operator grants.
 type granted struct {
 	http     *httpRule
 	files    []FileGrant
 	kvQuota  int64 // 0: no store
 	services []string
-	// functions are names of the embedder's functions. The import itself asks
-	// for them.
+	// functions are the names of the embedder's functions. No permission of the manifest asks
+	// for them, because the import itself does.
 	functions []string
 }
 
-// intersect works out what a plugin may do. Errors name grants that are not
-// valid; the notes name requests that are not granted and grants that were not
-// asked for.
+// intersect returns what a plugin may do. The error names a grant that is not valid. The notes
+// name requests that are not granted, and grants that the manifest does not ask for.
 func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
 	if err := g.Check(); err != nil {
 		return granted{}, nil, err
@@ -50,7 +48,7 @@ func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
 	return out, notes, nil
 }
 
-// foreignGrants takes every grant: a foreign module has no manifest to ask.
+// foreignGrants takes every grant, because a foreign module has no manifest that could ask.
 func foreignGrants(g Grants) granted {
 	out := granted{files: g.Files, services: g.Services, functions: g.Functions}
 	if g.HTTP != nil {
@@ -62,8 +60,7 @@ func foreignGrants(g Grants) granted {
 	return out
 }
 
-// take adds the part of a request that is granted and reports whether there is
-// any.
+// take adds the part of a request that is granted, and reports whether any is.
 func (out *granted) take(p abi.Permission, g Grants) bool {
 	switch p.Kind {
 	case permHTTP:
@@ -98,8 +95,8 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 	return false
 }
 
-// mount adds a folder that is granted and asked for, once, in the wider of the modes
-// that are asked for.
+// mount adds a folder that is granted and asked for. Several requests for one folder give one
+// mount, writable if any request and the grant are.
 func (out *granted) mount(f FileGrant, asked string) {
 	if asked != ModeRW {
 		f.Mode = ModeRO
@@ -113,7 +110,7 @@ func (out *granted) mount(f FileGrant, asked string) {
 	}
 }
 
-// unasked names the grants that no request of the manifest matches.
+// unasked names the grants that the manifest does not ask for.
 func unasked(m *abi.Manifest, g Grants) []string {
 	asks := func(match func(abi.Permission) bool) bool { return slices.ContainsFunc(m.Permissions, match) }
 	var notes []string
@@ -141,8 +138,8 @@ func unasked(m *abi.Manifest, g Grants) []string {
 	return notes
 }
 
-// Check refuses grants that could never match. The error names the grant and wraps
-// ErrConfig. Whether folders are there is for [CheckFolder].
+// Check refuses grants that are not valid. The error names the grant and wraps ErrConfig.
+// Check does not look at folders; [CheckFolder] does.
 func (g Grants) Check() error {
 	if g.HTTP != nil {
 		if err := g.HTTP.check(); err != nil {
@@ -196,7 +193,7 @@ func (f FileGrant) check() error {
 
 func cleanGuest(p string) string { return path.Clean("/" + p) }
 
-// grantKey is the configuration key that grants a kind of permission.
+// grantKey is the configuration key for granting a kind of permission.
 func grantKey(kind string) string {
 	if kind == permService {
 		return "grants.services"

@@ -13,21 +13,22 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// Plugin is a configured plugin: a compiled module, its permissions and limits,
-// and a pool of instances. It is safe for concurrent use; calls run at the same
-// time up to Limits.Instances. Close waits for running calls.
+// Plugin is a configured plugin: a compiled module, its permissions and limits, and a pool of
+// instances. It is safe for concurrent use: up to Limits.Instances calls run at the same time.
+// Close waits for running calls.
 //
-// What happens to the state of an instance between calls is stated by
-// PluginConfig.State. Which instance serves a call is not defined, nor how long one is
-// kept: who depends on what a guest keeps takes a [Session].
+// PluginConfig.State states what happens to the state of an instance between calls. It is not
+// defined which instance serves a call, or how long one is kept. A caller that depends on what
+// a guest keeps uses a [Session].
 //
-// Of the instances that its host may have, one is the plugin's from Load to Close, so
-// that it serves one call at a time whatever other plugins do. Further ones are closed
-// when nobody used them for Limits.IdleTimeout, or when the host needs the room.
+// From Load to Close the plugin always has one of Config.MaxInstances, so it can serve one
+// call at a time whatever other plugins do. Its further instances are closed when they were
+// idle for Limits.IdleTimeout, or when the host needs their memory or their place.
 type Plugin struct {
 	host    *Host
 	spec    *Spec
@@ -40,73 +41,75 @@ type Plugin struct {
 
 	engine *engine
 	module *module
-	pool   *pool[*instance]
-	// links are the modules it imports from, each after those it imports from.
+	pool   *pool.Pool[*instance]
+	// links are the modules that the plugin imports from. Each comes after those it imports
+	// from.
 	links []*linked
 
-	// values are what config_get returns, initRequest the document of init.
+	// values are what config_get returns. initRequest is the document that init receives.
 	values      map[string]string
 	initRequest []byte
-	// secret says that a setting is marked as one that is not to be shown.
+	// secret says that the schema marks one of the given settings as a secret.
 	secret  bool
 	schemas map[abi.Operation]*settings.Schema
 
-	// state is StateReset, StateKeep or StateFresh; both it and image are
-	// settled when the first instance is made.
+	// state is StateReset, StateKeep or StateFresh. state and image are final when the first
+	// instance is made.
 	state string
 	image *image
-	// cold says that instances are not warmed up before the image is made: the
-	// guest fails at it.
+	// cold says that the guest failed at its warm-up, so instances are not warmed up before
+	// the image is made.
 	cold bool
-	// outside says that init drew on what is not known before it runs, or looked at the
-	// time of day, so that its
-	// image serves this process only. It is settled when the first instance is
-	// made.
+	// outside says that init used the network or the key-value store, or read a clock that may
+	// show another time in the next process, so that its image serves this process only. It is
+	// set when the first instance is made.
 	outside bool
 
-	// places are those of its instances, held is what they hold in bytes, and share the
-	// most of that as soon as there is more than one.
+	// places counts the plugin's instances. held is the memory charged for them, in bytes, and
+	// share its limit as soon as there is more than one instance.
 	places places
 	held   atomic.Int64
 	share  int64
-	// sessions are those that are not closed.
+	// sessions are the open sessions.
 	sessions sessions
-	// account is what its calls used of the processors lately, rests keeps it from being
-	// called while it fails again and again.
+	// account is the processor time that the plugin used lately. rests refuses calls while the
+	// plugin fails again and again.
 	account *fairness.Account
 	rests   *fairness.Rest
 
-	// leftBehind is how many calls of the embedder's code went on after their time.
+	// leftBehind is how many calls of the embedder's code still run after their time.
 	leftBehind atomic.Int32
-	// counts are what Stats tells, imageHeld what the image holds in bytes.
+	// counts are the figures for Stats. imageHeld is the size of the image in bytes.
 	counts    *counters
 	imageHeld atomic.Int64
 
-	// recycleAfter is how many calls an instance serves: recycleCalls, but in tests.
+	// recycleAfter is how many calls an instance serves: recycleCalls, except in tests.
 	recycleAfter int
-	// tending says that the stacks of idle instances are about to be looked at, by a
-	// timer that has timed.
+	// tending says that a timer will check the stacks of idle instances. timed is what the
+	// timer knows of the plugin.
 	tending atomic.Bool
 	timed   *tended
 
 	mounts []mount
 	client *httpClient
-	// files are the descriptors that its guests have open.
+	// files bounds the file descriptors that the plugin's guests have open.
 	files *fileBudget
 
-	// opened is closed when loading has ended, one way or the other.
+	// opened is closed when Load has ended, with or without an error.
 	opened  chan struct{}
 	closing sync.Mutex
 	closed  bool
 }
 
-// Load makes a plugin of a spec: it checks the configuration, compiles the
-// module (or finds it in the cache), starts one instance and runs its init.
-// Errors wrap ErrConfig, ErrNotWasm, ErrTooLarge or ErrClosed; a guest that
-// cannot start is a *PluginError with the reason init_failed, and a host without a place
-// for another instance is one with the reason busy. For a place, and for memory, Load waits
-// for at most Limits.QueueTimeout where others can give it back. When ctx ends Load returns,
-// and a compilation that goes on is kept for the next Load of the module.
+// Load makes a plugin from a spec: it checks the configuration, compiles the module (or finds
+// it in the cache), starts one instance, runs its init and makes its self-tests.
+//
+// Errors wrap ErrConfig, ErrImport, ErrSignature, ErrNotWasm, ErrTooLarge or ErrClosed. If the
+// guest cannot start, the error is a *PluginError with the reason init_failed. If the host has
+// no place for another instance, it is one with the reason busy. Load waits for a place and
+// for memory for at most Limits.QueueTimeout, if others can give them back. When ctx ends,
+// Load returns; a running compilation goes on, and its result is kept for the next Load of the
+// module.
 func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
 	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls, counts: new(counters),
 		timed: new(tended), opened: make(chan struct{}), files: newFileBudget(processFiles())}
@@ -119,14 +122,14 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 		return nil, fmt.Errorf("plugin %q: %w", p.name, err)
 	}
 	if err := p.open(WithTenant(ctx, store.DefaultTenant)); err != nil {
-		// No call runs, so this does not take long; the error that led here says more.
+		// No call runs, so closing does not take long. Its error would hide the first one.
 		_ = p.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	return p, nil
 }
 
-// configure checks everything that can be checked without running the guest.
+// configure checks what can be checked without running the guest.
 func (p *Plugin) configure() error {
 	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), checkState(p.cfg.State), p.cfg.Limits.check()); err != nil {
 		return err
@@ -156,7 +159,7 @@ func (p *Plugin) configure() error {
 	return p.settle()
 }
 
-// settle checks the init settings and prepares what the guest sees of them.
+// settle checks the init settings and prepares what the guest receives of them.
 func (p *Plugin) settle() error {
 	p.schemas = map[abi.Operation]*settings.Schema{}
 	var raw json.RawMessage
@@ -189,7 +192,7 @@ func (p *Plugin) settle() error {
 	return err
 }
 
-// checkSettings is the Check of a schema. Its errors name the settings and wrap ErrConfig.
+// checkSettings calls the Check of schema. Its errors wrap ErrConfig.
 func checkSettings(schema *settings.Schema, given map[string]any) (json.RawMessage, map[string]any, error) {
 	canonical, full, err := schema.Check(given)
 	if err != nil {
@@ -198,8 +201,8 @@ func checkSettings(schema *settings.Schema, given map[string]any) (json.RawMessa
 	return canonical, full, nil
 }
 
-// open takes the resources of the plugin and starts its first instance. From the
-// moment the host knows the plugin, Close may be called beside it.
+// open takes the plugin's resources and starts its first instance. Close may run at the same
+// time as soon as the plugin is in h.plugins.
 func (p *Plugin) open(ctx context.Context) error {
 	defer close(p.opened)
 	h := p.host
@@ -213,7 +216,7 @@ func (p *Plugin) open(ctx context.Context) error {
 		return fmt.Errorf("plugin %q: %w", p.name, as(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
-		// The first count loads a vocabulary, which takes longer than a call may.
+		// The first count loads a vocabulary, which takes longer than a call is allowed to.
 		if _, err = h.countTokens(ctx, p.name); err != nil {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}
@@ -240,31 +243,32 @@ func (p *Plugin) open(ctx context.Context) error {
 		return p.selfTest(ctx)
 	}
 	began := time.Now()
-	if err := h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error { return p.pool.first(ctx, p.capture) }); err != nil {
+	if err := h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	p.preserve(name, time.Since(began))
 	return p.selfTest(ctx)
 }
 
-// openPool makes the pool, which is empty, and takes a place for its first instance.
+// openPool makes an empty pool and takes the plugin's place among the host's instances.
 func (p *Plugin) openPool(ctx context.Context) error {
 	p.share = p.host.shareOfOne()
-	p.pool = newPool(p.limits.Instances, p.pooled, (*instance).close)
-	p.pool.min, p.pool.stamp = p.limits.MinInstances, (*instance).lastUsed
+	o := pool.Options[*instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
+		Make: p.pooled, Close: (*instance).close, Stamp: (*instance).lastUsed}
 	if p.state != StateKeep {
-		p.pool.clean, p.pool.quick = (*instance).reset, (*instance).quickToReset
+		o.Clean, o.Quick = (*instance).reset, (*instance).quickToReset
 	}
+	p.pool = pool.New(o)
 	return p.reserve(ctx)
 }
 
-// Close closes the plugin and its sessions, waiting for running calls until ctx ends. It
-// may be called again.
+// Close closes the plugin and its sessions. It waits for running calls until ctx ends, and may
+// be called again.
 func (p *Plugin) Close(ctx context.Context) error {
-	if err := errors.Join(p.pool.shutdown(ctx), p.sessions.close(ctx)); err != nil {
+	if err := errors.Join(p.pool.Shutdown(ctx), p.sessions.close(ctx)); err != nil {
 		return fmt.Errorf("plugin %q: close: wait for running calls: %w", p.name, err)
 	}
-	if err := waitFor(ctx, p.opened); err != nil {
+	if err := pool.WaitFor(ctx, p.opened); err != nil {
 		return fmt.Errorf("plugin %q: close: wait until it is loaded: %w", p.name, err)
 	}
 	p.closing.Lock()
@@ -303,21 +307,23 @@ func (p *Plugin) Close(ctx context.Context) error {
 // Name returns the name of the configured plugin.
 func (p *Plugin) Name() string { return p.name }
 
-// Spec returns what is known of the module. It must not be changed.
+// Spec returns what is known of the module without running it. It must not be changed.
 func (p *Plugin) Spec() *Spec { return p.spec }
 
-// Limits returns the limits that hold for the plugin.
+// Limits returns the limits in force for the plugin.
 func (p *Plugin) Limits() Limits { return p.limits }
 
 // State returns what happens to an instance between calls: StateReset, StateKeep
 // or StateFresh.
 func (p *Plugin) State() string { return p.state }
 
-// Notes returns what an operator should know about limits and grants: what is
-// asked for and not given, and what is given and not asked for.
+// Notes returns what an operator should know about limits, grants and state: what the plugin
+// asks for and does not get, what is granted although it does not ask for it, and why its
+// instances cannot be reset.
 func (p *Plugin) Notes() []string { return append([]string(nil), p.notes...) }
 
-// initFuel is the fuel of init: as much per time as a call has.
+// initFuel is the fuel of init: as much for each unit of time as a call has, and at least that
+// of a call.
 func (p *Plugin) initFuel() int64 {
 	return max(p.limits.Fuel, saturate(p.limits.Fuel, float64(p.limits.InitTimeout)/float64(p.limits.Timeout)))
 }

@@ -11,26 +11,27 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 )
 
-// CallResult is the outcome of Plugin.Call.
+// CallResult is the result of [Plugin.Call].
 type CallResult struct {
-	// Output is what the guest set as output.
+	// Output is the output that the guest set.
 	Output []byte
-	// Log is what the guest wrote to stdout, stderr and the log.
+	// Log is the end of what the guest wrote to stdout, stderr and the log.
 	Log string
-	// Fuel is the number of units the call used.
+	// Fuel is the fuel that the call used.
 	Fuel int64
-	// Memory is the size of the linear memory that the guest uses after the call, its
-	// own or the one it imports, in bytes; 0 if it has none.
+	// Memory is the size in bytes, after the call, of the linear memory that the guest uses,
+	// its own or an imported one. 0: the guest has none.
 	Memory int64
-	// Time is how long the call took, without the wait for an instance.
+	// Time is how long the call ran, without the wait for an instance.
 	Time time.Duration
 }
 
-// Call calls an export of any module by the Extism convention: input through
-// input_load, output through output_set, status 0 for success. A message of the
-// guest or another status is an error; so is a status other than 0 without a
-// message. _start and _initialize run in an instance of their own, in which
-// leaving with exit code 0 is success.
+// Call calls an export of any module by the Extism convention: the guest reads its input with
+// input_load, sets its output with output_set, and returns status 0 for success. Another
+// status is an error, and so is a message set with error_set. _start and _initialize run in an
+// instance of their own; there an exit with code 0 is success.
+//
+// Errors are a *PluginError, or wrap ErrNoExport.
 func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
 	if !slices.Contains(p.spec.Functions, function) {
 		return nil, fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, p.spec.functionHint(function))
@@ -46,9 +47,9 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 	return r, err
 }
 
-// callBare calls a function that starts a language runtime in an instance in
-// which nothing has run yet. It borrows one of the pool's for the time, so that
-// such calls are as many at a time as others, and Close waits for them.
+// callBare calls a function that starts a language runtime, in an instance in which nothing
+// has run yet. Meanwhile it borrows an instance of the pool, so that such calls count among
+// Limits.Instances and Close waits for them.
 func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*CallResult, error) {
 	o := p.observe()
 	r, err := p.bareCall(ctx, function, input, o)
@@ -56,7 +57,7 @@ func (p *Plugin) callBare(ctx context.Context, function string, input []byte) (*
 	return r, err
 }
 
-// bareCall is callBare for a call that is observed.
+// bareCall is callBare for a call that o observes.
 func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
 	op := abi.Operation(function)
 	probe, err := p.admit()
@@ -75,7 +76,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	if err != nil {
 		return fail(nil, err)
 	}
-	defer p.pool.put(place)
+	defer p.pool.Put(place)
 	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.bareInstance(ctx) })
 	if err != nil {
 		return fail(nil, err)

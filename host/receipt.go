@@ -8,15 +8,17 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// receipt is what is left of a call while its answer is applied: the memory of the host
-// that the answer takes, and the call's deadline. It may be that of several calls.
+// receipt is what remains of a call while its answer is used: the charge for the decoded
+// answer and the call's deadline. One receipt can serve several calls.
 type receipt struct {
+	// held is the charge in bytes. until is the deadline, a time of the clock, and limit the
+	// time that the call had.
 	held         int64
 	until, limit time.Duration
 }
 
-// take moves the account of what has been decoded from the instance, which others use
-// next, to r.
+// take moves the charge for what was decoded from the instance, which other calls use next, to
+// r.
 func (r *receipt) take(in *instance) {
 	r.until, r.limit = in.state.deadline, in.state.limit
 	if in.decoded > 0 {
@@ -26,7 +28,7 @@ func (r *receipt) take(in *instance) {
 	}
 }
 
-// done gives the memory back: what was decoded is the build's from now on.
+// done ends the charge. From now on what was decoded belongs to the build.
 func (r *receipt) done(p *Plugin) {
 	if r.held > 0 {
 		p.held.Add(-r.held)
@@ -35,8 +37,8 @@ func (r *receipt) done(p *Plugin) {
 	}
 }
 
-// context returns a context for work on the answer, such as counting its tokens, that ends
-// when the call's time does. The caller must call cancel.
+// context returns a context for work on the answer, such as counting its tokens. It ends at
+// the call's deadline. The caller must call cancel.
 func (r *receipt) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	late := &fault{code: abi.ReasonTimeout,
 		err: as(context.DeadlineExceeded, fmt.Errorf("not done within %v, counting the tokens of its answer included", r.limit))}

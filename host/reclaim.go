@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
 // An idle instance is closed after limits.idle_timeout. It is evicted earlier when the host
@@ -18,7 +20,7 @@ import (
 // the ones that come back from a call.
 
 // errNoRoom marks that an instance could not be made because the host has no room for it.
-var errNoRoom = errors.New("no room")
+var errNoRoom = pool.ErrNoRoom
 
 // reclaimer closes idle instances of all plugins of a host. Its lock is taken before that
 // of a pool. It is allocated on its own, because the runtime holds a timer, and what the
@@ -111,7 +113,7 @@ const sweepLeast = 10 * time.Millisecond
 func (p *Plugin) trim(now time.Duration) (next time.Duration) {
 	idle := p.limits.IdleTimeout
 	for {
-		at, surplus := p.pool.oldest()
+		at, surplus := p.pool.Oldest()
 		switch {
 		case !surplus:
 			return math.MaxInt64
@@ -119,7 +121,7 @@ func (p *Plugin) trim(now time.Duration) (next time.Duration) {
 			return later(now, idle)
 		case later(at, idle) > now:
 			return later(at, idle)
-		case !p.pool.reclaim(now - idle):
+		case !p.pool.Reclaim(now - idle):
 			return now
 		}
 	}
@@ -136,7 +138,7 @@ func (r *reclaimer) evict(of *Plugin) bool {
 			if of != nil && p != of {
 				continue
 			}
-			if at, surplus := p.pool.oldest(); surplus && at < first {
+			if at, surplus := p.pool.Oldest(); surplus && at < first {
 				victim, first = p, at
 			}
 		}
@@ -144,7 +146,7 @@ func (r *reclaimer) evict(of *Plugin) bool {
 		if victim == nil {
 			return false
 		}
-		if victim.pool.reclaim(math.MaxInt64) {
+		if victim.pool.Reclaim(math.MaxInt64) {
 			return true
 		}
 	}
@@ -201,14 +203,14 @@ func (r *reclaimer) demand() (expected bool) {
 	var most *Plugin
 	largest := 0
 	for p := range r.plugins {
-		surplus, busy := p.pool.payable()
+		surplus, busy := p.pool.Payable()
 		expected = expected || busy
 		if surplus > largest {
 			most, largest = p, surplus
 		}
 	}
 	if most != nil {
-		most.pool.owe()
+		most.pool.Owe()
 	}
 	return expected
 }
@@ -218,6 +220,6 @@ func (r *reclaimer) forgive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := range r.plugins {
-		p.pool.forgive()
+		p.pool.Forgive()
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// checkReply holds a document to what the contract says of it beyond its form. texts is how
-// many were to be counted.
+// checkReply checks what the contract says of a document beyond its form. texts is the number
+// of texts that were to be counted.
 func (o *Operation) checkReply(changed bool, texts int, reply any) error {
-	switch r := reply.(type) { // these two have no default to leave things at
+	switch r := reply.(type) { // these two must not answer that nothing changes
 	case *abi.FormatReply:
 		return o.checkFormat(changed, r)
 	case *abi.CountReply:
@@ -35,7 +35,7 @@ func (o *Operation) checkReply(changed bool, texts int, reply any) error {
 	return nil
 }
 
-// maxFormatType bounds the name that a guest gives its format, in bytes.
+// maxFormatType bounds the name that a guest gives to its format, in bytes.
 const maxFormatType = 64
 
 func (o *Operation) checkFormat(changed bool, r *abi.FormatReply) error {
@@ -62,8 +62,8 @@ func (o *Operation) checkCounts(counts []int, texts int) error {
 	return nil
 }
 
-// checkProvided refuses messages of unknown roles, and changes to what of an agent's state
-// is not a guest's to change.
+// checkProvided refuses messages with unknown roles, and changes to the fields of an agent's
+// state that guests must not change.
 func (o *Operation) checkProvided(r *abi.ProvideReply) error {
 	for i, m := range r.Messages {
 		switch m.Role {

@@ -9,22 +9,22 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 )
 
-// A plugin whose calls fail again and again is rested: its calls fail at once, and cost
-// nothing. Only calls count, not what is run to load it.
+// A plugin whose calls fail again and again is rested: its calls fail at once and use no
+// processor. Only calls count, not the init and self-tests of Load.
 
-// RestState says whether a plugin is rested, in the words of circuit breakers.
+// RestState says whether a plugin is rested, in the terms of a circuit breaker.
 type RestState string
 
-// The states of a plugin. RestClosed calls it, RestOpen does not, RestHalfOpen makes one
-// call at a time, whose outcome decides.
+// The states of a plugin. RestClosed admits calls, RestOpen refuses them, and RestHalfOpen
+// admits one call at a time, whose outcome decides.
 const (
 	RestClosed   = RestState(fairness.Closed)
 	RestOpen     = RestState(fairness.Open)
 	RestHalfOpen = RestState(fairness.HalfOpen)
 )
 
-// admit refuses a call of a plugin that is rested, and says whether one is a probe. judge
-// must be told how a call ended that is not refused.
+// admit refuses a call of a rested plugin, and says whether an admitted call is a probe. For
+// each admitted call judge must be called.
 func (p *Plugin) admit() (probe bool, err error) {
 	probe, ok := p.rests.Admit()
 	if ok {
@@ -39,7 +39,7 @@ func (p *Plugin) admit() (probe bool, err error) {
 		err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
 }
 
-// judge takes note of how a call ended, failed with nil if well.
+// judge records how an admitted call ended. failed is nil if it ended well.
 func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
 	if !p.rests.Done(probe, how) {
 		return
@@ -52,14 +52,14 @@ func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
 	p.log.Warn("the plugin is rested", "failures_in_a_row", s.Failures, "for", s.Length, "last_failure", failed.Code)
 }
 
-// outcome says what a failed call means for the rest of its plugin. in is nil if the call
-// did not begin.
+// outcome returns what a failed call means for the plugin's rest. in is nil if the call did
+// not begin.
 func outcome(in *instance, failed *PluginError) fairness.Outcome {
-	if errors.Is(failed, errNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin did nothing
+	if errors.Is(failed, errNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin is not the cause
 		return fairness.Neutral
 	}
 	switch failed.Code {
-	case abi.ReasonGuestError, abi.ReasonDenied: // the guest did what it should, or may not
+	case abi.ReasonGuestError, abi.ReasonDenied: // the guest works, and reported an error or lacks a grant
 		if in != nil {
 			return fairness.Good
 		}
@@ -69,11 +69,11 @@ func outcome(in *instance, failed *PluginError) fairness.Outcome {
 		}
 	case abi.ReasonInitFailed:
 		return fairness.Bad
-	case abi.ReasonFuel: // that of a call within a call may be what its caller left
+	case abi.ReasonFuel: // a call within a call may have had only what its caller had left
 		if in != nil && in.state.fuel == in.plugin.limits.Fuel {
 			return fairness.Bad
 		}
-	case abi.ReasonTimeout: // a caller may give up sooner
+	case abi.ReasonTimeout: // the caller may have given up before the call's own timeout
 		if in != nil && clock()-in.state.began >= in.state.limit/10*9 {
 			return fairness.Bad
 		}

@@ -16,26 +16,25 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// engine is one wazero runtime with the host functions in it. A host has at
-// most two: one compiles, one interprets.
+// engine is one wazero runtime with the host functions in it. A host has at most two: one that
+// compiles and one that interprets.
 type engine struct {
 	rt    wazero.Runtime
 	cache *codeCache
-	// features are what it takes from wazero without a promise.
+	// features are the parts of wazero without a compatibility promise that the engine uses.
 	features wazerox.States
-	// linked is how instances get a kernel that they are linked to, nil where
-	// the host's functions are the kernel. It is settled by findKernel.
+	// linked makes the kernels that guests are linked to. It is nil if host functions are the
+	// kernel. findKernel sets it.
 	linked *linkedKernel
-	// settled says that it is; features, kind and nothing else decide it.
+	// settled says that findKernel has run. Its result depends only on features and kind.
 	settled bool
 	kind    string
-	// settling is held to settle it.
+	// settling is held while findKernel runs.
 	settling sync.Mutex
 }
 
-// newEngine makes a runtime. Guests are stopped by their own meter, never by
-// wazero's WithCloseOnContextDone: that costs several times the guest's speed
-// and does not stop recursion.
+// newEngine makes a runtime. Guests are stopped by the meter in their code, not by wazero's
+// WithCloseOnContextDone, which makes guests several times slower and does not stop recursion.
 func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*engine, error) {
 	e := &engine{kind: kind, features: hc.featuresOf(kind)}
 	logFeatures(hc.Logger, e.features)
@@ -44,7 +43,7 @@ func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*
 	case EngineInterpreter:
 		cfg = wazero.NewRuntimeConfigInterpreter()
 	default:
-		if e.openCache(root) {
+		if e.features.On(wazerox.CodeFiles) && e.openCache(root) {
 			cfg = cfg.WithCompilationCache(e.cache.wazero)
 		}
 	}
@@ -56,8 +55,8 @@ func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*
 	return e, nil
 }
 
-// openCache opens the disk cache; without one, modules are compiled on every
-// start.
+// openCache opens the cache of machine code on disk and reports whether it could. Without one,
+// modules are compiled on every start.
 func (e *engine) openCache(root *cacheRoot) bool {
 	if root == nil {
 		return false
@@ -71,14 +70,20 @@ func (e *engine) openCache(root *cacheRoot) bool {
 	var seen bool
 	cache.features = e.features.CoreFeatures()
 	cache.trial = func(ctx context.Context) bool {
-		once.Do(func() { seen = e.try(ctx) })
+		once.Do(func() {
+			if seen = e.try(ctx); !seen {
+				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
+				logFeature(root.Log, wazerox.Look(false)[wazerox.Shells])
+			}
+		})
 		return seen
 	}
 	e.cache = cache
 	return true
 }
 
-// identify has the cache know what compiles, by what it makes of a module.
+// identify compiles the probe, so that the cache can identify the compiler by the machine code
+// it makes.
 func (e *engine) identify(ctx context.Context) {
 	if e.cache == nil {
 		return
@@ -92,7 +97,7 @@ func (e *engine) identify(ctx context.Context) {
 	}
 }
 
-// alone runs what compiles modules that are not kept.
+// alone runs f while nobody else uses the cache. The modules that f compiles are not kept.
 func (e *engine) alone(f func()) {
 	if e.cache == nil {
 		f()
@@ -104,7 +109,7 @@ func (e *engine) alone(f func()) {
 	f()
 }
 
-// offer instantiates the host functions as modules that guests import.
+// offer instantiates the host functions, as modules that guests import from.
 func (e *engine) offer(ctx context.Context, functions []Function) error {
 	if err := offerWASI(ctx, e.rt); err != nil {
 		return err
@@ -138,7 +143,7 @@ func (e *engine) offer(ctx context.Context, functions []Function) error {
 	return nil
 }
 
-// offerMeter instantiates what the rewritten code of guests calls.
+// offerMeter instantiates the function that the rewritten code of guests calls.
 func offerMeter(ctx context.Context, rt wazero.Runtime) error {
 	_, err := rt.NewHostModuleBuilder(wasmbin.TickModule).NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(tick), nil, []api.ValueType{api.ValueTypeI64}).
@@ -165,7 +170,7 @@ func valueTypes[T ~byte](ts []T) []api.ValueType {
 	return out
 }
 
-// compile compiles a module of the host's own, or takes it from the cache.
+// compile returns a compiled module of the host itself, from the cache if possible.
 func (e *engine) compile(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
 	key := sha256.Sum256(wasm)
 	if compiled := e.load(ctx, key, wasm); compiled != nil {
@@ -174,8 +179,8 @@ func (e *engine) compile(ctx context.Context, wasm []byte) (wazero.CompiledModul
 	return e.build(ctx, key, wasm, nil)
 }
 
-// load makes a module of its shell and what the cache has under key. It returns nil
-// if there is none.
+// load makes a module from its shell and the machine code in the cache under key, nil if the
+// cache has none.
 func (e *engine) load(ctx context.Context, key [sha256.Size]byte, shell []byte) wazero.CompiledModule {
 	if e.cache == nil {
 		return nil
@@ -183,8 +188,8 @@ func (e *engine) load(ctx context.Context, key [sha256.Size]byte, shell []byte) 
 	return e.cache.load(ctx, hex.EncodeToString(key[:]), shell, e.compileModule)
 }
 
-// build compiles a module, and keeps it in the cache for those who have its shell;
-// nil stands for the module itself.
+// build compiles a module and adds its machine code to the cache for later loads by its shell.
+// A nil shell means that the module is its own shell.
 func (e *engine) build(ctx context.Context, key [sha256.Size]byte, wasm, shell []byte) (wazero.CompiledModule, error) {
 	if e.cache == nil {
 		return e.compileModule(ctx, wasm)
@@ -192,14 +197,14 @@ func (e *engine) build(ctx context.Context, key [sha256.Size]byte, wasm, shell [
 	return e.cache.compile(ctx, hex.EncodeToString(key[:]), wasm, shell, e.compileModule)
 }
 
-// compileWasm has wazero compile a module. Tests put others in its place.
+// compileWasm makes wazero compile a module. Tests replace it.
 var compileWasm = func(ctx context.Context, rt wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
 	return rt.CompileModule(ctx, wasm)
 }
 
-// compileModule turns a panic of wazero, which some modules may cause, into an error.
-// wazero compiles with one goroutine, which is this one: those it would start for more
-// recover nothing.
+// compileModule turns a panic of wazero, which some modules may cause, into an error. wazero
+// compiles in this goroutine only, because nothing would recover a panic in the other
+// goroutines that it can use.
 func compileModule(ctx context.Context, rt wazero.Runtime, wasm []byte) (compiled wazero.CompiledModule, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -222,8 +227,8 @@ func (e *engine) close(ctx context.Context) error {
 	return err
 }
 
-// meterOptions caps what wazero does not. pages caps the memory, 0 where the
-// memory does so itself.
+// meterOptions bounds what wazero does not. pages bounds the memory, 0 if the memory enforces
+// its limit itself.
 func meterOptions(b wasmbin.Bounds, pages uint32) wasmbin.MeterOptions {
 	return wasmbin.MeterOptions{
 		MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b,

@@ -9,9 +9,9 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// selfTest makes the calls of the manifest whose answers are known, each in a new
-// instance and in every lane of its operation. A plugin that answers otherwise,
-// as one that is compiled wrongly does, is not loaded.
+// selfTest makes the calls of the manifest whose answers are known, each in a new instance and
+// in every lane of its operation. A plugin that answers differently, for example because it
+// was compiled wrongly, is not loaded.
 func (p *Plugin) selfTest(ctx context.Context) error {
 	if p.spec.Manifest == nil || len(p.spec.Manifest.SelfTest) == 0 {
 		return nil
@@ -20,7 +20,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 	if err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
-	defer p.pool.put(place)
+	defer p.pool.Put(place)
 	for i, t := range p.spec.Manifest.SelfTest {
 		spec, ok := p.spec.Operation(t.Operation)
 		if !ok {
@@ -37,10 +37,10 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 	return nil
 }
 
-// maxSelfAnswer is as long as an answer can be that a manifest states.
+// maxSelfAnswer bounds the answer of a self-test, in bytes. No answer in a manifest is longer.
 const maxSelfAnswer = 1 << 20
 
-// selfCall makes one call in one lane.
+// selfCall makes one call of a self-test in one lane.
 func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, t abi.SelfTest) error {
 	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.newInstance(ctx) })
 	if err != nil {
@@ -70,8 +70,8 @@ func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, 
 	return nil
 }
 
-// selfBatch calls an operation in the batch lane with a request document and
-// returns the changes as a document, nil for no change.
+// selfBatch sends a request document to an operation in the batch lane, and returns the
+// changes as a document, nil for no change.
 func (in *instance) selfBatch(spec OperationSpec, input []byte) ([]byte, error) {
 	req, err := abi.DecodeItemsRequest(input)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// kvGet returns the value of a key, or 0 when there is none.
+// kvGet returns the value of a key, 0 if there is none.
 func kvGet(c *callState, s []uint64) {
 	store := c.store()
 	if c.inst.kernel.Length(s[0]) == 0 {
@@ -35,7 +35,7 @@ const (
 	kvQuota = 1
 )
 
-// kvSet stores a value, or deletes the key when the value is 0 or empty.
+// kvSet stores a value. An empty value, or the handle 0, deletes the key.
 func kvSet(c *callState, s []uint64) {
 	store := c.store()
 	p := c.inst.plugin
@@ -47,13 +47,13 @@ func kvSet(c *callState, s []uint64) {
 	if err != nil {
 		s[0] = kvQuota
 	}
-	if errors.Is(err, errKVFull) { // which the guest cannot know from its quota
+	if errors.Is(err, errKVFull) { // the status alone would blame the quota
 		c.inst.out.line("warn", "anchor_kv_set: "+err.Error())
 	}
 }
 
-// store names the key-value store of the plugin and the call's tenant; without a
-// grant the call ends.
+// store names the key-value store of the plugin and the call's tenant. Without a grant the
+// call ends.
 func (c *callState) store() KVOwner {
 	p := c.inst.plugin
 	if p.granted.kvQuota == 0 {
@@ -63,8 +63,8 @@ func (c *callState) store() KVOwner {
 	return KVOwner{Plugin: p.name, Tenant: tenantOf(c.Context)}
 }
 
-// countTokens counts the tokens of a block by the host's tokenizer. A text that
-// would hold up the call is refused: its parts can be counted.
+// countTokens counts the tokens of a block with the host's tokenizer. It refuses texts so long
+// that counting them would take too long; the guest can count them in parts.
 func countTokens(c *callState, s []uint64) {
 	p := c.inst.plugin
 	if !slices.Contains(p.granted.services, ServiceCountTokens) {
@@ -86,16 +86,16 @@ func countTokens(c *callState, s []uint64) {
 	s[0] = uint64(counts[0])
 }
 
-// A Tokenizer counts tokens. Those of package pipeline do, for example. It must be safe for
-// concurrent use.
+// A Tokenizer counts tokens. It must be safe for concurrent use. The tokenizers of package
+// pipeline implement it.
 type Tokenizer interface {
-	// Name identifies the vocabulary: two tokenizers of one name count the same.
+	// Name identifies the vocabulary: tokenizers of the same name count the same.
 	Name() string
-	// Count returns the number of tokens of each text.
+	// Count returns the number of tokens of each text, in order.
 	Count(ctx context.Context, texts ...string) ([]int, error)
 }
 
-// tokenizer is the host's tokenizer, loaded when first needed.
+// tokenizer is the host's tokenizer. It is loaded when it is first needed.
 type tokenizer struct {
 	given Tokenizer
 	once  sync.Once
@@ -115,5 +115,5 @@ func (t *tokenizer) load() (Tokenizer, error) {
 	return t.given, t.err
 }
 
-// defaultEncoding is what a build counts by when nothing else is set.
+// defaultEncoding is the encoding that a build counts with if none is configured.
 const defaultEncoding = "cl100k_base"

@@ -11,31 +11,31 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 )
 
-// Session is an instance of a plugin that serves one owner, for as long as that wants:
-// what its calls leave in the guest, variables of Extism included, is there in the next
-// one, whatever PluginConfig.State says. See [Plugin.NewSession].
+// Session is an instance of a plugin that serves one owner. What a call leaves in the guest,
+// including variables of Extism, is there in the next call, whatever PluginConfig.State says.
+// See [Plugin.NewSession].
 //
-// A session serves one call at a time; another one is refused meanwhile. A call that the
-// host or a trap stops before the guest returns, as at its deadline, ends the session:
-// nothing is known of what it left half done. An error that the guest itself reports does
-// not.
+// A session serves one call at a time and refuses another one meanwhile. When the host or a
+// trap stops a call before the guest returns, such as at its deadline, the session ends,
+// because the guest's state is unknown. An error that the guest itself reports does not end
+// it.
 type Session struct {
 	plugin *Plugin
 	tenant string
-	// turn has room for the one who uses the fields below.
+	// turn holds one token: whoever sent it may use the fields below.
 	turn chan struct{}
 	in   *instance
-	// over says why there is no instance any more.
+	// over says why the session has ended, nil while it has an instance.
 	over error
 }
 
-// NewSession makes an instance that is nobody else's, until Close. It starts as others
-// do: from the state after init. It serves the tenant of ctx; see [WithTenant].
+// NewSession makes an instance for one owner, until Close. It starts from the state after
+// init, as other instances do. It serves the tenant of ctx; see [WithTenant].
 //
-// A session is not one of Limits.Instances, so that a plugin can have many, but it counts
-// for Config.MaxInstances and Config.PluginShare of its host, which bound them. It is not
-// given back when it is idle. NewSession waits for room for at most Limits.QueueTimeout,
-// and makes room as a call does. Errors are those of [Plugin.Call].
+// A session is not one of Limits.Instances, so a plugin can have many. Config.MaxInstances and
+// Config.PluginShare of the host bound sessions. An idle session is never evicted. NewSession
+// waits for memory and a place for at most Limits.QueueTimeout, and evicts idle instances as a
+// call does. Errors are those of [Plugin.Call].
 func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if ctx.Err() != nil {
 		return nil, p.failure(abi.OpInit, nil, contextFault(ctx))
@@ -44,7 +44,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 		return nil, p.failure(abi.OpInit, nil, err)
 	}
 	s := &Session{plugin: p, tenant: tenantOf(ctx), turn: make(chan struct{}, 1)}
-	s.turn <- struct{}{} // Close waits until it is made
+	s.turn <- struct{}{} // so that Close waits until the instance is made
 	defer s.leave()
 	if !p.sessions.add(s) {
 		return nil, p.failure(abi.OpInit, nil, errPluginClosed())
@@ -58,10 +58,10 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// Call calls an export as [Plugin.Call] does, in the instance of the session. _start and
-// _initialize are refused: they begin a guest. Errors are those of Plugin.Call, and the
-// reason busy while another call runs, denied under a context of another tenant, and
-// trap once the session is over.
+// Call calls an export as [Plugin.Call] does, in the instance of the session. It refuses
+// _start and _initialize, because they begin a guest. Errors are those of Plugin.Call. The
+// reason is busy while another call runs and after Close, denied under a context of another
+// tenant, and trap after a stopped call has ended the session.
 func (s *Session) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
 	o := s.plugin.observe()
 	r, err := s.call(ctx, function, input, o)
@@ -72,7 +72,7 @@ func (s *Session) Call(ctx context.Context, function string, input []byte) (*Cal
 	return r, err
 }
 
-// call is Call for a call that is observed.
+// call is Call for a call that o observes.
 func (s *Session) call(ctx context.Context, function string, input []byte, o *observed) (*CallResult, error) {
 	p, op := s.plugin, abi.Operation(function)
 	if err := s.admit(ctx, function); err != nil {
@@ -96,8 +96,8 @@ func (s *Session) call(ctx context.Context, function string, input []byte, o *ob
 	return s.judged(ctx, probe, function, input, o)
 }
 
-// judged makes a call, and draws the consequences, also where a function of the embedder
-// ends the goroutine.
+// judged makes a call and reports its outcome to the plugin's rest. It ends the session if the
+// call was stopped, even when a function of the embedder ends the goroutine.
 func (s *Session) judged(ctx context.Context, probe bool, function string, input []byte, o *observed) (*CallResult, error) {
 	var r *CallResult
 	ended, failed := fairness.Neutral, (*PluginError)(nil)
@@ -119,7 +119,7 @@ func (s *Session) judged(ctx context.Context, probe bool, function string, input
 	return r, nil
 }
 
-// admit refuses calls that the session does not serve.
+// admit refuses calls that the session cannot serve.
 func (s *Session) admit(ctx context.Context, function string) error {
 	p, op := s.plugin, abi.Operation(function)
 	switch {
@@ -140,7 +140,8 @@ func (s *Session) admit(ctx context.Context, function string) error {
 	return nil
 }
 
-// serve makes a call in the instance, and says what it means for the rest of the plugin.
+// serve makes a call in the instance, and returns what its outcome means for the plugin's
+// rest.
 func (s *Session) serve(ctx context.Context, function string, input []byte, o *observed) (r *CallResult, ended fairness.Outcome, failed *PluginError) {
 	p, in, op := s.plugin, s.in, abi.Operation(function)
 	in.halted = false
@@ -166,11 +167,11 @@ func (s *Session) serve(ctx context.Context, function string, input []byte, o *o
 	return r, fairness.Good, nil
 }
 
-// Close closes the instance, waiting for a running call until ctx ends. It may be called
-// again. A session that is not closed lasts as long as its plugin.
+// Close closes the instance. It waits for a running call until ctx ends, and may be called
+// again. Closing the plugin closes its sessions.
 func (s *Session) Close(ctx context.Context) error {
 	select {
-	case s.turn <- struct{}{}: // also where ctx has ended: there is nothing to wait for
+	case s.turn <- struct{}{}: // without waiting, even if ctx has ended
 	default:
 		select {
 		case s.turn <- struct{}{}:
@@ -183,7 +184,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return nil
 }
 
-// end closes the instance, and has further calls say why. Its turn is the caller's.
+// end closes the instance and makes further calls fail with why. The caller has s.turn.
 func (s *Session) end(why error) {
 	if s.in == nil {
 		return
@@ -195,14 +196,14 @@ func (s *Session) end(why error) {
 
 func (s *Session) leave() { <-s.turn }
 
-// sessions are those of a plugin.
+// sessions are the open sessions of a plugin.
 type sessions struct {
 	mu     sync.Mutex
 	open   map[*Session]struct{}
 	closed bool
 }
 
-// add takes a session in, unless the plugin is closed.
+// add adds a session, unless the plugin is closed.
 func (a *sessions) add(s *Session) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -222,7 +223,7 @@ func (a *sessions) remove(s *Session) {
 	delete(a.open, s)
 }
 
-// close closes all, and refuses others from now on.
+// close closes all sessions and refuses new ones.
 func (a *sessions) close(ctx context.Context) error {
 	a.mu.Lock()
 	a.closed = true

@@ -11,15 +11,15 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// A module whose machine code is kept is made of its shell, see wasmbin.Shell:
-// its code need not be decoded, metered, and checked again.
+// A module whose machine code is cached is made from its shell; see wasmbin.Shell. Its code is
+// then not decoded, metered and checked again.
 
-// codeFormat is changed when what is kept is made in another way, other than by
-// wasmbin.
+// codeFormat must change when cached files are made in another way. Changes of wasmbin need no
+// new one.
 const codeFormat = "3"
 
-// probe is a module whose function probe returns 40, by way of a call, a table, a
-// global and a memory.
+// probe is a module whose function probe returns 40, using a call, a table, a global and a
+// memory.
 const probe = "\x00asm\x01\x00\x00\x00" +
 	"\x01\x05\x01\x60\x00\x01\x7f" + // type 0: () -> i32
 	"\x03\x03\x02\x00\x00" + // functions 0 and 1
@@ -32,8 +32,8 @@ const probe = "\x00asm\x01\x00\x00\x00" +
 	"\x0a\x00\x41\x00\x11\x00\x00\x23\x00\x6c\x0b" + // table[0]() * global
 	"\x07\x00\x41\x14\x3f\x00\x6c\x0b" // 20 * pages
 
-// try tries out whether wazero runs the machine code that lies under the name of a
-// shell. The caller holds the cache alone.
+// try finds out whether wazero executes the machine code under the name of a shell. The caller
+// has the cache to itself.
 func (e *engine) try(ctx context.Context) bool {
 	c := e.cache
 	info, err := wasmbin.Inspect([]byte(probe))

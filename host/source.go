@@ -14,19 +14,19 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// source is where the bytes of a module are: in memory, or in the file they were
-// hashed from.
+// source is where the bytes of a module are: in memory, or in a file whose content had the
+// digest.
 type source struct {
 	wasm []byte
-	// dir and file are the directory and the file in it, where wasm is nil.
+	// dir is a directory and file the name of a file in it, if wasm is nil.
 	dir, file string
 	digest    [sha256.Size]byte
-	// info is what is kept of it, where wasm is nil.
+	// info is what the cache has on the module, if wasm is nil.
 	info *wasmbin.Info
 }
 
-// bytes returns the module. What a file holds instead of it is an error, so that
-// what was found out about one module never goes with the code of another.
+// bytes returns the module. If the file has changed, it returns an error, so that what is
+// known of one module is never used with the code of another.
 func (s *source) bytes() ([]byte, error) {
 	if s.wasm != nil {
 		return s.wasm, nil
@@ -46,14 +46,14 @@ func (s *source) bytes() ([]byte, error) {
 	return wasm, nil
 }
 
-// outline is what is known of a module without its code and data.
+// outline is what is known of a module, without its code and data.
 type outline struct {
 	Digest [sha256.Size]byte
 	Info   *wasmbin.Info
 }
 
-// openSource finds a module, and reads it if it is not kept what its file holds.
-// key is that of the file's content, nil where there is none.
+// openSource opens the file of a module. It reads the module only if the cache has no outline
+// of it. key identifies the content of the file, nil if the content cannot be identified.
 func openSource(root *os.Root, file string, kept *factsCache) (s *source, key []byte, err error) {
 	f, err := openRegular(root, file)
 	if err != nil {
@@ -72,14 +72,14 @@ func openSource(root *os.Root, file string, kept *factsCache) (s *source, key []
 	if err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Equal(key, fileKey(f)) { // it was changed while it was read
+	if !bytes.Equal(key, fileKey(f)) { // the file changed while it was read
 		key = nil
 	}
 	return &source{wasm: wasm, digest: sha256.Sum256(wasm)}, key, nil
 }
 
-// inspect decodes the module as far as that was not done before, and keeps what it
-// shows.
+// inspect returns what is known of the module. It decodes what the cache does not have, and
+// adds it to the cache under key.
 func (s *source) inspect(key []byte, kept *factsCache) (*wasmbin.Info, error) {
 	if s.wasm == nil {
 		return s.info, nil
@@ -100,12 +100,12 @@ func (s *source) inspect(key []byte, kept *factsCache) (*wasmbin.Info, error) {
 	return info, err
 }
 
-// settledFile is the age at which a change to a file certainly shows in its times,
-// those of file systems that count seconds too.
+// settledFile is the age after which a change to a file certainly shows in its times, even on
+// file systems that count in seconds.
 var settledFile = 2 * time.Second
 
-// fileKey identifies the content of a file, nil where it cannot be told without
-// reading it: the system says too little, or the file changed just now.
+// fileKey identifies the content of a file without reading it. It is nil if that is not
+// possible: the system gives too little information, or the file changed just now.
 func fileKey(f *os.File) []byte {
 	info, err := f.Stat()
 	if err != nil {

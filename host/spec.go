@@ -14,74 +14,71 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// Spec is what is known of a module without running it. It is plain data, the
-// same on every machine.
+// Spec is what is known of a module without running it. It is plain data and the same on every
+// machine.
 type Spec struct {
-	// Name is the name the file goes by; a manifest has the same.
+	// Name is the name of the plugin: the one that the file goes by, else the manifest's. If
+	// both are there, they are equal.
 	Name string
-	// Digest is "sha256:" and the hexadecimal digest of the module.
+	// Digest is "sha256:" and the SHA-256 of the module in hexadecimal.
 	Digest string
-	// ManifestDigest is the digest of the plugin.yaml beside the module in the same
-	// form, "" if there is none.
+	// ManifestDigest is the digest of the plugin.yaml beside the module, in the form of
+	// Digest. It is "" if there is no such file.
 	ManifestDigest string
 	// Size is the size of the module in bytes.
 	Size int64
-	// ABI is the version of the contract, 0 for a foreign module.
+	// ABI is the version of the contract that the module implements, 0 for a foreign module.
 	ABI int
-	// Foreign says that the module does not speak the contract: it is an
-	// Extism or plain module whose functions can be called by name.
+	// Foreign says that the module does not implement the contract: it is an Extism module or
+	// a plain one, whose functions are called by name.
 	Foreign bool
-	// Manifest is what the plugin says of itself, nil for a foreign module.
+	// Manifest is the manifest that applies, nil for a foreign module.
 	Manifest *abi.Manifest
-	// ManifestFrom is "module" or "plugin.yaml".
+	// ManifestFrom is where the manifest was found: "module" or "plugin.yaml".
 	ManifestFrom string
 	// Operations are the operations of the manifest, in the order of
 	// abi.Operations.
 	Operations []OperationSpec
 	// Functions are the exports that Plugin.Call can call, sorted.
 	Functions []string
-	// Imports are the imported functions, and the memory if that is imported, as
-	// "module.name", sorted.
+	// Imports are the imported functions, and the memory if it is imported, as "module.name",
+	// sorted.
 	Imports []string
-	// Portable says that every import is one that any Extism host offers.
+	// Portable says that every Extism host offers all of its imports.
 	Portable bool
 	// WASI says that the module imports WASI functions.
 	WASI bool
-	// Uncaptured says why the module's state cannot be put back after a call, ""
-	// if it can.
+	// Uncaptured says why the module's state cannot be reset after a call, "" if it can.
 	Uncaptured string
-	// MemoryPages are the pages of 64 KiB the module starts with, 0 if it has no memory
-	// of its own.
+	// MemoryPages is the size of the module's own memory at its start, in pages of 64 KiB, 0
+	// if it has none.
 	MemoryPages uint64
-	// Warnings are for the author or operator; none of them keeps the plugin
-	// from working.
+	// Warnings are for the author or the operator. None of them keeps the plugin from working.
 	Warnings []string
 
-	// Needs are the imports, of Imports, that neither Extism nor WASI nor this
-	// host offers: a linked module must, or, but for a memory, a function of the
-	// embedder.
+	// Needs are those of Imports that neither Extism nor WASI nor this host offers. A linked
+	// module must offer them; a function, but not a memory, may also come from the embedder.
 	Needs []string
 
-	// source is the module itself.
+	// source is where the module's bytes are.
 	source *source
-	// facts are what the code says.
+	// facts are what was found in the module's code.
 	facts   wasmbin.Facts
 	exports map[string]bool
-	// types are the types of the exported functions, memories the limits of the memory
-	// under the names it is exported by, imports all imports.
+	// types are the types of the exported functions, by name. memories are the limits of the
+	// memory under each name that it is exported by. imports are all imports.
 	types    map[string]wasmbin.FuncType
 	memories map[string]wasmbin.Limits
 	imports  []wasmbin.Import
-	// descriptors says that the module can open, close or move file
-	// descriptors.
+	// descriptors says that the module can open, close or move file descriptors.
 	descriptors bool
 	// kernel says that the module imports functions of Extism.
 	kernel bool
-	// tables is what the tables of an instance take, in bytes.
+	// tables is the most memory that the tables of an instance take, in bytes.
 	tables int64
 	// memory says that the module has a memory of its own.
 	memory bool
-	// code is the size of its code in bytes.
+	// code is the size of the module's code, in bytes.
 	code int
 }
 
@@ -90,16 +87,16 @@ type OperationSpec struct {
 	Operation abi.Operation
 	// Lanes are "json", "batch" or both.
 	Lanes []string
-	// Reads are the columns it is sent, Writes the changes it may make.
+	// Reads are the columns that it receives, Writes the changes that it may make.
 	Reads  abi.ColumnSet
 	Writes abi.ChangeSet
-	// MaxPriority is the highest priority it asks for, 0 for the source's
-	// default.
+	// MaxPriority is the highest priority that it asks for, 0 for the default of the item's
+	// source.
 	MaxPriority int
 	Defaults    abi.StepDefaults
 }
 
-// Operation returns the operation, if the plugin has it.
+// Operation returns an operation, and false if the plugin does not have it.
 func (s *Spec) Operation(op abi.Operation) (OperationSpec, bool) {
 	for _, o := range s.Operations {
 		if o.Operation == op {
@@ -109,9 +106,9 @@ func (s *Spec) Operation(op abi.Operation) (OperationSpec, bool) {
 	return OperationSpec{}, false
 }
 
-// State returns what happens to instances between calls when the configuration
-// states that: StateReset, StateKeep or StateFresh. What an init leaves behind
-// can still turn StateReset into StateFresh, see [Plugin.State].
+// State returns what happens to instances between calls if the configuration states stated:
+// StateReset, StateKeep or StateFresh. What init leaves behind can still turn StateReset into
+// StateFresh; see [Plugin.State].
 func (s *Spec) State(stated string) string {
 	if stated == StateAuto && s.Foreign {
 		return StateKeep
@@ -125,9 +122,9 @@ func (s *Spec) State(stated string) string {
 	return stated
 }
 
-// Pin is what stands for module and plugin.yaml as they are: the digest of the module,
-// and after a "+" that of the plugin.yaml beside it if there is one. An operator who
-// states it is told when either changes; see [Spec.CheckPin].
+// Pin identifies the module and its plugin.yaml: the digest of the module, and, if there is a
+// plugin.yaml beside it, a "+" and the digest of that. An operator who states it in the
+// configuration gets an error when either file changes; see [Spec.CheckPin].
 func (s *Spec) Pin() string {
 	if s.ManifestDigest == "" {
 		return s.Digest
@@ -135,8 +132,8 @@ func (s *Spec) Pin() string {
 	return s.Digest + "+" + s.ManifestDigest
 }
 
-// CheckPin reports whether module and plugin.yaml are those of a pin, and says which is
-// not. The error wraps ErrConfig and shows the pin of what is there.
+// CheckPin checks that the module and its plugin.yaml are those of a pin. The error says which
+// of them is not, shows the current pin, and wraps ErrConfig.
 func (s *Spec) CheckPin(pin string) error {
 	if pin == s.Pin() {
 		return nil
@@ -156,22 +153,23 @@ func (s *Spec) CheckPin(pin string) error {
 	return as(ErrConfig, fmt.Errorf("%s (review it, then pin %s; pinned is %s)", what, s.Pin(), pin))
 }
 
-// HasLane reports whether the operation can be called in that lane.
+// HasLane reports whether the operation can be called in the lane.
 func (o OperationSpec) HasLane(lane string) bool { return slices.Contains(o.Lanes, lane) }
 
-// ReadSpec decodes and checks a module without running it. sideManifest is the
-// plugin.yaml beside the module, nil if there is none; it may narrow what the
-// module's own manifest says, or stand in for it.
+// ReadSpec decodes and checks a module without running it. sideManifest is the plugin.yaml
+// beside the module, nil if there is none. It can narrow the module's own manifest, or replace
+// a missing one.
 //
-// name is the name the file goes by; empty takes the manifest's. Errors wrap
-// ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrImport, ErrSignature
-// or ErrTooLarge.
+// name is the name that the file goes by; if it is empty, the manifest's name is used. Errors
+// wrap ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrImport, ErrSignature or
+// ErrTooLarge.
 func ReadSpec(name string, wasm, sideManifest []byte) (*Spec, error) {
 	info, err := wasmbin.Inspect(wasm)
 	return readSpec(name, &source{wasm: wasm, digest: sha256.Sum256(wasm)}, info, err, sideManifest)
 }
 
-// readSpec makes the spec of a module that was decoded, or could not be.
+// readSpec makes the spec of a decoded module. err is the error of decoding it, if that
+// failed.
 func readSpec(name string, src *source, info *wasmbin.Info, err error, sideManifest []byte) (*Spec, error) {
 	r := specReader{spec: &Spec{Name: name, source: src}, info: info}
 	switch {
@@ -218,7 +216,7 @@ func (r *specReader) read(sideManifest []byte) error {
 	return nil
 }
 
-// version finds the marker of the contract.
+// version finds the export that marks the version of the contract.
 func (r *specReader) version() error {
 	var markers []string
 	for _, e := range r.info.Exports {
@@ -239,8 +237,7 @@ func (r *specReader) version() error {
 	return nil
 }
 
-// exports holds the exports against the contract's table and lists the callable
-// ones.
+// exports checks the exports against the contract and lists those that Plugin.Call can call.
 func (r *specReader) exports() error {
 	r.spec.exports = make(map[string]bool, len(r.info.Exports))
 	r.spec.types = make(map[string]wasmbin.FuncType, len(r.info.Exports))
@@ -269,8 +266,8 @@ func (r *specReader) exports() error {
 	return nil
 }
 
-// callable says whether a function has the type of Extism's: no parameters, at
-// most one i32.
+// callable reports whether a function has the type of Extism's functions: no parameters, and
+// no result or one i32.
 func callable(t wasmbin.FuncType) bool {
 	return len(t.Params) == 0 && (len(t.Results) == 0 || len(t.Results) == 1 && t.Results[0] == wasmbin.I32)
 }
@@ -286,7 +283,7 @@ func nearestExport(name string) string {
 	return ""
 }
 
-// imports holds the imports against what the host offers.
+// imports checks the imports against what the host offers.
 func (r *specReader) imports() error {
 	r.spec.Portable = true
 	for _, im := range r.info.Imports {
@@ -340,9 +337,8 @@ func (r *specReader) need(im wasmbin.Import, remedy string) {
 	r.warn("needs %q of module %q: %s", oneLine(im.Name), oneLine(im.Module), remedy)
 }
 
-// mayNeed reports whether an import can come from a linked module or from the
-// embedder: those of a foreign module from anywhere, those of another from the
-// module of the embedder.
+// mayNeed reports whether a linked module or the embedder can offer an import. For a foreign
+// module the import may be from almost any module, for a plugin only from UserModule.
 func (r *specReader) mayNeed(im wasmbin.Import) bool {
 	switch {
 	case im.Module == wasiModule, im.Module == abi.EnvModule, strings.HasPrefix(im.Module, wasmbin.HostPrefix):
@@ -361,7 +357,7 @@ func (r *specReader) memory() error {
 	}
 	_, exported := r.spec.memories["memory"]
 	switch {
-	case r.spec.Foreign: // Extism's functions need none
+	case r.spec.Foreign: // Extism's functions do not use the guest's memory
 		return nil
 	case !r.spec.memory:
 		return fmt.Errorf("the module has no memory: %w (define one and export it as \"memory\")", ErrNoExport)
@@ -371,7 +367,7 @@ func (r *specReader) memory() error {
 	return nil
 }
 
-// operations cross-checks the manifest with the exports.
+// operations checks the manifest's operations against the exports.
 func (r *specReader) operations() error {
 	m := r.spec.Manifest
 	if m == nil {
@@ -414,7 +410,7 @@ func (r *specReader) lanes(info abi.OperationInfo) []string {
 	return append(lanes, LaneBatch)
 }
 
-// size holds the size of the module against the bound, and what loading it takes.
+// size checks the size of the module and the estimates for loading it against their bounds.
 func (r *specReader) size() error {
 	if r.info.Size > wasmbin.MaxSize {
 		return fmt.Errorf("%w: %d bytes, at most %d (strip the module of debug information)", ErrTooLarge, r.info.Size, wasmbin.MaxSize)

@@ -9,13 +9,13 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// The calls of a guest have a stack that lies outside of its memory. Where it can be
-// done, an instance has one of a fixed size for all its calls, which come one after the
-// other. Elsewhere each handle of an export has a stack of its own, which grows; see
-// grownstacks.go. What memory a stack has taken is kept for the next call, on the account
-// of the host's memory.
+// The calls of a guest run on a stack outside of its memory. Where the system allows it, an
+// instance has one stack of a fixed size for all its calls, which never run at the same time.
+// Elsewhere each handle of an export has a stack of its own, which grows; see grownstacks.go.
+// The memory that a stack has taken is kept for the next call and charged to the host's
+// memory.
 
-// openStack makes the stack of the instance. Without one, stacks are wazero's.
+// openStack makes the stack of the instance. If it cannot, the stacks are wazero's.
 func (in *instance) openStack() {
 	in.stackLeast = in.plugin.interpretedStack()
 	if !in.plugin.engine.features.On(wazerox.Stacks) {
@@ -26,7 +26,7 @@ func (in *instance) openStack() {
 	}
 }
 
-// handle makes a handle of an export, nil if there is none.
+// handle makes a handle of an export, nil if the module has no such export.
 func (in *instance) handle(mod api.Module, name string) api.Function {
 	fn := mod.ExportedFunction(name)
 	if fn != nil && in.callStack != nil {
@@ -35,7 +35,7 @@ func (in *instance) handle(mod api.Module, name string) api.Function {
 	return fn
 }
 
-// closeStack gives the stack back, and the handles that know of it.
+// closeStack frees the stack and drops the handles that use it.
 func (in *instance) closeStack() {
 	in.funcs, in.stackLeast = nil, 0
 	in.holdStack(0)
@@ -44,7 +44,7 @@ func (in *instance) closeStack() {
 	}
 }
 
-// shedStacks accounts for what calls took, and gives back what the host has no room for.
+// shedStacks charges for the stack that calls took, and frees what the host has no room for.
 func (in *instance) shedStacks() {
 	switch {
 	case in.callStack == nil:
@@ -54,8 +54,8 @@ func (in *instance) shedStacks() {
 	}
 }
 
-// takeStack accounts for the least of the stack of a new instance, for which idle ones
-// make room.
+// takeStack charges for the least stack of a new instance. Idle instances may be evicted for
+// it.
 func (in *instance) takeStack() error {
 	n := in.stackLeast
 	if !in.account(n) {
@@ -66,11 +66,11 @@ func (in *instance) takeStack() error {
 	return nil
 }
 
-// holdStack accounts for a stack of n bytes in place of the one before, and reports
-// whether there was room; if not, no more than the least is held.
+// holdStack changes the charge for the stack to n bytes and reports whether there was room. If
+// not, the charge is stackLeast at most.
 func (in *instance) holdStack(n int64) bool {
 	n = max(n, in.stackLeast)
-	if n == in.stackHeld { // as almost always
+	if n == in.stackHeld { // almost always
 		return true
 	}
 	if in.charge(n - in.stackHeld) {
@@ -84,8 +84,8 @@ func (in *instance) holdStack(n int64) bool {
 	return false
 }
 
-// interpretedStack is what the calls of an instance take at most where they are
-// interpreted: those of the plugin and its links have one stack. Compiled, it is 0.
+// interpretedStack is the most stack that calls of an instance take in the interpreter, in
+// bytes. The plugin and its links share one stack. With the compiler it is 0.
 func (p *Plugin) interpretedStack() (n int64) {
 	if p.engine.kind != EngineInterpreter {
 		return 0

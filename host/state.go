@@ -11,34 +11,34 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 )
 
-// callState is the context of one call into a guest. Host functions receive it
-// as their context and find it by type assertion, which costs nothing.
+// callState is the context of one call into a guest. Host functions receive it as their
+// context and find it by a type assertion, which costs almost nothing.
 type callState struct {
 	context.Context
 	inst *instance
-	// done is the caller's, taken once.
+	// done is the Done channel of the caller's context.
 	done <-chan struct{}
-	// began and deadline are times of the clock, as is seen, its last reading.
+	// began and deadline are times of the clock. seen is the last time read from it.
 	began, deadline, seen time.Duration
 	limit                 time.Duration
-	// drawn is the fuel handed out to the guest, hosted what the host spent on
-	// its behalf, unchecked the part of that since the last check, and fuel what
-	// the call may use.
+	// drawn is the fuel handed out to the guest, and hosted the fuel that the host used on its
+	// behalf. unchecked is the part of hosted since the last check. fuel is the most that the
+	// call may use.
 	drawn, hosted, unchecked, fuel int64
-	// lane is in which the guest was sent a request, received and returned the bytes of that
-	// and of its answer.
+	// lane is the lane of the request that was sent to the guest, "" for none. received is the
+	// size of the request in bytes, and returned that of the answer.
 	lane               string
 	received, returned int64
-	// waited is how long the call waited for a processor since it began.
+	// waited is how long the call has waited for a processor since it began.
 	waited time.Duration
-	// depth is in how many calls this one lies.
+	// depth is the number of calls that this one lies in.
 	depth int
-	// turn is the call's share of the processors, see turns.go.
+	// turn is the call's use of a processor; see turns.go.
 	turn fairness.Turn
 }
 
-// stateOf returns the call that a host function runs in. Every call into a
-// guest is made by this package with a *callState.
+// stateOf returns the call that a host function runs in. This package makes every call into a
+// guest with a *callState.
 func stateOf(ctx context.Context) *callState {
 	c, ok := ctx.(*callState)
 	if !ok {
@@ -47,7 +47,7 @@ func stateOf(ctx context.Context) *callState {
 	return c
 }
 
-// begin sets up the state of the next call.
+// begin prepares the state for the next call.
 func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	c.Context, c.done = ctx, ctx.Done()
 	c.began, c.limit = clock(), limit
@@ -60,7 +60,7 @@ func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	}
 }
 
-// end lets go of the caller's context, and of the processor.
+// end releases the caller's context and the processor.
 func (c *callState) end() {
 	if c.turn.Held() {
 		c.turn.End(c.work())
@@ -82,7 +82,7 @@ func (c *callState) check() *fault {
 	return nil
 }
 
-// contextFault is the fault of a call whose caller has given up.
+// contextFault is the fault of a call whose context has ended.
 func contextFault(ctx context.Context) *fault {
 	err := ctx.Err()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -92,27 +92,27 @@ func contextFault(ctx context.Context) *fault {
 	return &fault{code: abi.ReasonCancelled, err: as(err, errors.New("the build was canceled")), remedy: noRemedy}
 }
 
-// stop panics with the fault of a call that must not go on. wazero turns the
-// panic into the error of the call.
+// stop panics with the fault of a call that must not go on. wazero returns it as the error of
+// the call.
 func (c *callState) stop() {
 	if f := c.check(); f != nil {
 		panic(f)
 	}
 }
 
-// context returns a context for blocking work inside the call: it ends when the
-// call's time does. The caller must call cancel.
+// context returns a context for blocking work inside the call. It ends at the call's deadline.
+// The caller must call cancel.
 func (c *callState) context() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(c.Context, clockStart.Add(c.deadline))
 }
 
-// sends notes that the guest is sent a request of n bytes.
+// sends notes a request of n bytes to the guest.
 func (c *callState) sends(lane string, n int) { c.lane, c.received = lane, int64(n) }
 
-// took is how long the call had run when the clock was last read.
+// took is the time from the beginning of the call to the last reading of the clock.
 func (c *callState) took() time.Duration { return c.seen - c.began }
 
-// sleep is the guest's sleep through WASI: it ends with the call.
+// sleep is the guest's sleep through WASI. It ends at the latest with the call.
 func (c *callState) sleep(ns int64) {
 	if ns <= 0 {
 		return

@@ -105,7 +105,7 @@ func (p *Plugin) Stats() Stats {
 	if r.Left > 0 {
 		s.RestedUntil = time.Now().Add(r.Left)
 	}
-	s.InUse, s.Idle, s.Waiting = p.pool.figures()
+	s.InUse, s.Idle, s.Waiting = p.pool.Figures()
 	p.collect()
 	s.Counters = p.counts.read()
 	return s
@@ -239,15 +239,7 @@ func (in *instance) handIn() {
 }
 
 // collect has instances that nobody uses hand in what they counted.
-func (p *Plugin) collect() { p.pool.visit((*instance).handIn) }
-
-// figures returns how many values borrowers have, how many there are beside those, and how
-// many borrowers wait.
-func (p *pool[T]) figures() (lent, idle, waiting int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lent, max(0, p.total-p.making-p.leaving-p.lent), len(p.waiters)
-}
+func (p *Plugin) collect() { p.pool.Visit((*instance).handIn) }
 
 // count is how many sessions are open.
 func (a *sessions) count() int {

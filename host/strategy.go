@@ -10,28 +10,28 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// Strategy is how instances are kept clean on this system, found out by trying.
+// Strategy is how this system keeps instances clean. [ProbeStrategy] finds it out by trying.
 type Strategy struct {
-	// Finds says how what a call wrote is found.
+	// Finds says how a reset finds what a call wrote.
 	Finds string
-	// Mapped says that linear memories are reserved mappings, which grow without
-	// being copied. If not, they are slices.
+	// Mapped says that linear memories are reserved mappings, which grow without being copied.
+	// Otherwise they are slices.
 	Mapped bool
-	// Shared says that further instances of a plugin share its image and copy
-	// what they write. If not, they begin with a copy of it.
+	// Shared says that further instances of a plugin share its image and copy the pages that
+	// they write. Otherwise each starts with a copy of the image.
 	Shared bool
-	// Shrinks says that a memory that a call grew is made smaller again. If not,
-	// an instance whose memory grew is replaced.
+	// Shrinks says that a reset shrinks a memory that a call grew. Otherwise an instance whose
+	// memory grew is replaced.
 	Shrinks bool
-	// Linked says that compiled guests are linked to a module with Extism's
-	// functions. If not, each of them is a call of the host.
+	// Linked says that compiled guests are linked to a module with Extism's functions.
+	// Otherwise each use of such a function is a call of the host.
 	Linked bool
-	// Stacks says that the calls of compiled guests run on stacks of a fixed size. If
-	// not, stacks grow with the depth of calls, during which nothing stops a guest.
+	// Stacks says that compiled guests run on stacks of a fixed size. Otherwise their stacks
+	// grow with the depth of calls, and nothing stops a guest while its stack grows.
 	Stacks bool
 }
 
-// String describes the strategy in a line.
+// String describes the strategy in one line.
 func (s Strategy) String() string {
 	memory, grown, functions, stacks := "slices", "replaced", "calls of the host", "grow"
 	if s.Mapped {
@@ -53,7 +53,9 @@ func (s Strategy) String() string {
 		s.Finds, memory, grown, functions, stacks)
 }
 
-// ProbeStrategy finds out how instances are kept clean on this system.
+// ProbeStrategy finds out by trying how this system keeps instances clean. It makes an engine
+// for that and closes it. Errors are those of making or closing the engine, or wrap
+// ErrAddressSpace.
 func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if _, err := boundMemory(0); err != nil {
 		return Strategy{}, err

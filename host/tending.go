@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// What calls left on the stacks is not looked at after each of them: that takes 2 µs,
-// longer than a short call, and frames of the largest kind fill a stack for so little
-// fuel that no count of it tells which call did. But deep recursion mostly costs fuel.
+// The stacks are not checked after each call: a check takes 2 µs, longer than a short call.
+// Fuel does not show exactly which call filled a stack, because a few calls with very large
+// frames fill one for little fuel. But deep recursion mostly costs fuel.
 const (
-	// tendCall is what a call that ends well uses when the stacks are looked at after it.
+	// tendCall is the fuel of a successful call after which the stacks are checked at once.
 	tendCall = 1 << 19
-	// tendFuel is what others of an instance use together between two looks, in units of
-	// fuel or in nanoseconds, whichever are more in a call: who sleeps uses none.
+	// tendFuel is what the other calls of an instance use together between two checks. Each
+	// counts its fuel or its time in nanoseconds, whichever is more, because a call that
+	// sleeps uses no fuel.
 	tendFuel = 1 << 22
-	// tendLeast is what any call counts for.
+	// tendLeast is the least that a call counts.
 	tendLeast = 1 << 10
-	// tendIdleAfter is how long after a call the stacks of idle instances are looked at,
-	// and so the longest that an idle one holds on nobody's account what a call left.
+	// tendIdleAfter is how long after a call the stacks of idle instances are checked. For at
+	// most that long nothing is charged for what a call left on the stack of an idle instance.
 	tendIdleAfter = 50 * time.Millisecond
 )
 
-// tendStacks is told what fuel a call used and how it ended. It looks at the stacks from
-// time to time, after a call that used much, and after one that failed, as those that fill
-// a stack mostly do.
+// tendStacks checks the stacks from time to time. used is the fuel of the call that ended, and
+// err how it ended. A call that used much or failed is followed by a check at once, because
+// calls that fill a stack mostly fail.
 func (in *instance) tendStacks(used int64, err error) {
 	in.untended += max(used, tendLeast, int64(in.state.took()))
 	if used >= tendCall || in.untended >= tendFuel || err != nil {
@@ -33,7 +34,7 @@ func (in *instance) tendStacks(used int64, err error) {
 	in.plugin.tendSoon()
 }
 
-// tend looks at the stacks.
+// tend checks the stacks, if there was a call since the last check.
 func (in *instance) tend() {
 	if in.untended > 0 {
 		in.untended = 0
@@ -41,12 +42,12 @@ func (in *instance) tend() {
 	}
 }
 
-// tended is what a timer knows of a plugin: where it is, until it is closed. The runtime
-// holds even a timer that was stopped until its time, and the collector must not find a
-// closed plugin by it.
+// tended is what a timer knows of a plugin: a pointer to it until it is closed. The runtime
+// keeps even a stopped timer until its time, and a closed plugin must not be reachable from
+// it.
 type tended struct{ plugin atomic.Pointer[Plugin] }
 
-// tendSoon has the stacks of idle instances looked at, if that is not about to be done.
+// tendSoon starts the timer for checking idle instances, unless it runs already.
 func (p *Plugin) tendSoon() {
 	if !p.tending.Load() && p.tending.CompareAndSwap(false, true) {
 		time.AfterFunc(tendIdleAfter, p.timed.tendIdle)
@@ -59,11 +60,11 @@ func (t *tended) tendIdle() {
 	}
 }
 
-// tendIdle looks at the stacks of idle instances, and again later if others are lent, on
-// their way back or about to be reset. After the plugin was closed it finds none.
+// tendIdle checks the stacks of idle instances. If others are lent or being reset, it checks
+// again later. After the plugin was closed there are none.
 func (p *Plugin) tendIdle() {
 	p.tending.Store(false)
-	if !p.pool.visit((*instance).tend) {
+	if !p.pool.Visit((*instance).tend) {
 		p.tendSoon()
 	}
 }

@@ -12,29 +12,31 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// cacheRoot is the folder of what is kept between processes. That is trusted: machine code
-// is executed, and a note on a module decides what is checked of it.
+// cacheRoot is the folder of what is kept between processes. The host trusts its content: it
+// executes the machine code, and a note on a module decides which checks of the module are
+// skipped.
 type cacheRoot struct {
 	*codestore.Store
-	// facts are what was found out about modules, nil if that is not kept.
+	// facts keeps what was found out about modules, nil if that is not kept.
 	facts *factsCache
 }
 
-// CheckCacheDir says why a host whose Config.CacheDir is dir runs without it: somebody
-// else can write to the folder or to one above it, or it cannot be made or written. It is
-// nil where the folder is used, and for CacheOff. The folder is made if it is not there.
+// CheckCacheDir says why a host whose Config.CacheDir is dir runs without a cache: somebody
+// else can write to the folder or to one above it, or it cannot be made or written. It returns
+// nil if the folder is used, and for CacheOff. It makes a missing folder.
 //
-// On Unix, macOS included, the folder must belong to the user of the process, those above
-// it to that user or to root, and none may be writable by others; above, the sticky bit
-// will do, as /tmp has it. Symbolic links are followed and held to the same. Elsewhere,
-// as on Windows, none of this is checked.
+// On Unix, macOS included, the folder must belong to the user of the process, and those above
+// it to that user or to root. Others must not be able to write to any of them, except to a
+// folder above that has the sticky bit, such as /tmp. Symbolic links are followed, and their
+// targets are checked too. On other systems, such as Windows, none of this is checked.
 func CheckCacheDir(dir string) error {
 	_, err := openRoot(dir, slog.New(slog.DiscardHandler))
 	return err
 }
 
-// openRoot opens the folder that dir stands for, see Config.CacheDir. It returns nil if
-// there is none, with an error if there is no such folder that can be trusted.
+// openRoot opens the folder that dir stands for; see Config.CacheDir. It returns nil without
+// an error if there is to be no cache, and with an error if the folder cannot be trusted or
+// used.
 func openRoot(dir string, log *slog.Logger) (*cacheRoot, error) {
 	if dir == "" {
 		dir = defaultCacheDir()
@@ -51,7 +53,8 @@ func openRoot(dir string, log *slog.Logger) (*cacheRoot, error) {
 	return root, nil
 }
 
-// defaultCacheDir is anchor-host below the user's cache directory.
+// defaultCacheDir is the folder anchor-host/compiled in the user's cache directory, "" if
+// there is no such directory.
 func defaultCacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -60,14 +63,14 @@ func defaultCacheDir() string {
 	return filepath.Join(dir, "anchor-host", "compiled")
 }
 
-// errUnknownEngine says why machine code is not kept.
+// errUnknownEngine says why a program keeps no machine code.
 var errUnknownEngine = errors.New("this program does not say which version of " + wazerox.Path + " is in it, as those made by go test and by a replace with a folder do not")
 
-// engineBuild is readEngineBuild, but in tests.
+// engineBuild is readEngineBuild. Tests replace it.
 var engineBuild = readEngineBuild
 
-// readEngineBuild names the sources of the engine in this program, and the compiler that
-// they were compiled with. Machine code fits no others.
+// readEngineBuild identifies the sources of wazero in this program and the compiler that
+// compiled them. Machine code is only valid for the same ones.
 func readEngineBuild() (string, error) {
 	m, known := wazerox.Source()
 	if !known {

@@ -10,38 +10,40 @@ import (
 )
 
 // At most as many guests run at once as there are processors. A call that runs longer than
-// a moment takes one, and gives it to a plugin that used less lately when it comes to the
-// host for fuel; see package fairness. While it blocks it has none, so that nobody waits
-// for a server, a disk or an embedder's function, and calls within calls need no other's.
+// fairness.Grace takes a processor. When it draws fuel from the host, it hands its processor
+// to a plugin that used less lately, if one waits; see package fairness. While it blocks it
+// has no processor, so nobody waits for a server, a disk or a function of the embedder, and
+// calls within calls need no other call's processor.
 
-// queue waits for a processor before a call begins, if none is free: as with an instance,
-// that time is not the call's. A plugin that failed last takes one in any case: failing
-// again and again in a moment, it would never come to the place where it has to.
+// queue waits for a processor before a call begins, if none is free. As with the wait for an
+// instance, that time does not count for the call. A plugin whose last call failed always
+// takes a processor first. Otherwise one that fails at once, again and again, would never
+// reach the point where a call takes one.
 func (in *instance) queue(ctx context.Context) error {
 	p := in.plugin
-	if !p.host.turns.Pressed() && !p.rests.Troubled() || in.state.turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.life.Done()) {
+	if !p.host.turns.Pressed() && !p.rests.Troubled() || in.state.turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.Life().Done()) {
 		return nil
 	}
 	switch {
 	case ctx.Err() != nil:
 		return contextFault(ctx)
-	case p.pool.life.Err() != nil:
+	case p.pool.Life().Err() != nil:
 		return errPluginClosed()
 	}
 	return &fault{code: abi.ReasonBusy, remedy: "raise limits.queue_timeout, or make fewer calls at a time",
 		err: fmt.Errorf("other plugins had the processors for %v", p.limits.QueueTimeout)}
 }
 
-// share lets others have the processor at a safe point of the call, right after the clock
-// was read.
+// share lets others have the processor at a safe point of the call, right after the clock was
+// read.
 func (c *callState) share() {
 	if c.turn.Due(c.seen) && c.turn.Yields(c.seen, c.work()) {
 		c.await()
 	}
 }
 
-// yield is share for work of the host on behalf of the call, outside of the guest. It
-// returns the fault of a call whose time is over.
+// yield is share for work of the host on behalf of the call, outside of the guest. It returns
+// the fault of a call whose time is over.
 func (c *callState) yield() *fault {
 	if c.turn.Due(c.seen) && c.turn.Yields(c.seen, c.work()) {
 		c.awaitTurn()
@@ -50,21 +52,21 @@ func (c *callState) yield() *fault {
 	return nil
 }
 
-// unitTime is more than a unit of fuel takes, also where it has the kernel find a page.
+// unitTime is more time than a unit of fuel takes, even if the operating system must provide a
+// page for it.
 const unitTime = 50 * time.Nanosecond
 
-// work is the time that the call can have taken until now at most, had it never been
-// interrupted.
+// work is the most processor time that the call can have used so far.
 func (c *callState) work() time.Duration {
 	return unitTime * time.Duration(min(c.used(), math.MaxInt64/int64(unitTime)))
 }
 
-// leave gives the processor back before something that may block.
+// leave gives the processor back before the call may block.
 func (c *callState) leave() {
 	c.turn.Pause(c.work())
 }
 
-// rejoin takes a processor again after that. The call ends if its time is over.
+// rejoin takes a processor again after leave. It ends a call whose time is over.
 func (c *callState) rejoin() {
 	c.stop()
 	if c.turn.Resume() {
@@ -72,7 +74,7 @@ func (c *callState) rejoin() {
 	}
 }
 
-// await waits for a processor, at most until the call's time is over: then the call ends.
+// await waits for a processor until the call's time is over, and then ends the call.
 func (c *callState) await() {
 	c.awaitTurn()
 	c.stop()

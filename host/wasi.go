@@ -12,13 +12,13 @@ import (
 
 const (
 	wasiModule = wazerox.WASIModule
-	// oldEnvModule and oldEnvPrefix are how plugins from before Extism 1.0
-	// import its functions.
+	// oldEnvModule and oldEnvPrefix are the module and the prefix under which plugins from
+	// before Extism 1.0 import its functions.
 	oldEnvModule = "env"
 	oldEnvPrefix = "extism_"
 )
 
-// wasiRemedy is the remedy where a module imports functions that it is not offered.
+// wasiRemedy is the remedy for a module that imports WASI functions and does not get them.
 const wasiRemedy = "offer them: wasi: true of the instance, or --wasi of plugin call"
 
 func typeNames(ts []api.ValueType) string {
@@ -29,12 +29,13 @@ func typeNames(ts []api.ValueType) string {
 	return "(" + strings.Join(names, ", ") + ")"
 }
 
-// signature is the type of a function, as text.
+// signature is the type of a function as text.
 type signature string
 
 func (s signature) String() string { return string(s) }
 
-// offered returns the type of a function that the host offers.
+// offered returns the type of a function that the host offers, and false if it offers none of
+// that name.
 func offered(module, name string) (signature, bool) {
 	switch module {
 	case wasiModule:
@@ -54,7 +55,7 @@ func offered(module, name string) (signature, bool) {
 	return signature(s.String()), ok
 }
 
-// offeredIn are the names of this host's own functions in a module of Extism.
+// offeredIn lists the functions of this host in one of Extism's modules.
 func offeredIn(module string) []string {
 	var names []string
 	for _, s := range abi.Imports {
@@ -65,7 +66,7 @@ func offeredIn(module string) []string {
 	return names
 }
 
-// importHint says what an author can do about an import that is not offered.
+// importHint says what an author can do about an import that the host does not offer.
 func importHint(module, name string) string {
 	switch module {
 	case abi.EnvModule, abi.UserModule:

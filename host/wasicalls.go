@@ -10,39 +10,38 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// This file stands between guests and wazero's WASI functions: it charges for
-// what they do, refuses sizes that no honest guest needs, and ends calls whose
-// time is over.
+// This file stands between guests and wazero's WASI functions. It charges fuel for what they
+// do, refuses sizes that no honest guest needs, and ends calls whose time is over.
 
-// Costs in fuel, see hostcall.go.
+// Costs in fuel; see hostcall.go.
 const (
-	// costSystem is a system call of the host.
+	// costSystem is for a system call of the host.
 	costSystem = 2_000
-	// costPathByte is a byte of a path: each of its elements may take a system
-	// call.
+	// costPathByte is for a byte of a path: each element of a path may take a system call.
 	costPathByte = 500
-	// costVector is an element of a scattered read or write.
+	// costVector is for an element of a scattered read or write.
 	costVector = 64
-	// costEntryByte is a byte of a listing of a directory.
+	// costEntryByte is for a byte of a listing of a directory.
 	costEntryByte = 16
 )
 
 const (
-	// maxVectors is the most elements of a scattered read or write, and of
-	// events waited for: IOV_MAX of Linux.
+	// maxVectors is the most elements of a scattered read or write, and the most events to
+	// wait for: IOV_MAX of Linux.
 	maxVectors = 1024
-	// maxTransfer is the most bytes that one call reads from a file or writes to
-	// one; more is served in part, as POSIX allows.
+	// maxTransfer is the most bytes that one call reads from a file or writes to one. More is
+	// done in part, as POSIX allows.
 	maxTransfer = 1 << 20
-	// maxListing bounds the buffer for a listing of a directory. Such a buffer
-	// cannot be filled in part: that would be the end of the directory.
+	// maxListing bounds the buffer for a listing of a directory. Such a buffer must not be
+	// shortened, because a buffer that is not full means the end of the directory.
 	maxListing = 1 << 20
 	// maxPath is PATH_MAX of Linux.
 	maxPath = 4096
-	// maxDescriptor is the highest descriptor that a file can be moved to:
-	// wazero's table has room for all below the highest.
+	// maxDescriptor is the highest descriptor that a file can be moved to. wazero's table has
+	// a slot for every descriptor up to the highest.
 	maxDescriptor = 4 * maxOpenFiles
-	// randomChunk is how many random bytes are made between two checks.
+	// randomChunk is how many random bytes are made between two checks of the call's time and
+	// fuel.
 	randomChunk = 32 << 10
 )
 
@@ -62,12 +61,12 @@ const (
 	wasiNospc       wasiErrno = 51
 )
 
-// admission decides on a call of a WASI function before it runs. It may lower
-// sizes in the arguments s. It returns the cost of the call, or why it is
-// refused.
+// admission decides on a call of a WASI function before it runs. It returns the cost of the
+// call in fuel, and an error number other than wasiOK if the call is refused. It may lower
+// sizes in the arguments s.
 type admission func(mod api.Module, s []uint64) (int64, wasiErrno)
 
-// admissions are those of the functions that need one of their own.
+// admissions are the admissions of the functions that need one.
 var admissions = map[string]admission{
 	"fd_read": admitVectors, "fd_pread": admitVectors, "fd_write": admitVectors, "fd_pwrite": admitVectors,
 	"sock_recv": admitVectors, "sock_send": admitVectors,
@@ -79,8 +78,8 @@ var admissions = map[string]admission{
 	"path_unlink_file": admitPaths(2),
 }
 
-// instantWASI are the functions of constant time that make no system call but a
-// reading of the clock. They run as they are.
+// instantWASI are the functions that take constant time and make no system call, except to
+// read the clock. They are not wrapped.
 var instantWASI = map[string]bool{
 	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true,
 	"clock_res_get": true, "clock_time_get": true, "sched_yield": true, "proc_exit": true, "proc_raise": true,
@@ -101,7 +100,7 @@ func offerWASI(ctx context.Context, rt wazero.Runtime) error {
 	return err
 }
 
-// guardWASI is the function that guests get for wazero's.
+// guardWASI wraps a WASI function of wazero for guests.
 func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
 	switch {
 	case instantWASI[name]:
@@ -129,8 +128,8 @@ func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
 	})
 }
 
-// system calls a WASI function. That of a plugin with mounts may be about a file, which
-// can take as long as a disk or a network does.
+// system calls a WASI function. If the plugin has mounts, the function may access a file and
+// so wait for a disk or a network.
 func (c *callState) system(ctx context.Context, fn api.GoModuleFunction, mod api.Module, s []uint64) {
 	if len(c.inst.plugin.mounts) == 0 {
 		fn.Call(ctx, mod, s)
@@ -144,8 +143,8 @@ func (c *callState) system(ctx context.Context, fn api.GoModuleFunction, mod api
 	c.rejoin()
 }
 
-// tellErrno puts the reason for which a mount refused a call into its result, where
-// wazero has no name for it.
+// tellErrno sets the result of a WASI call to the error number of the mount that refused it,
+// if wazero cannot express that error.
 func (in *instance) tellErrno(s []uint64) {
 	if in.errno != wasiOK && s[0] != uint64(wasiOK) {
 		s[0] = uint64(in.errno)
@@ -153,7 +152,7 @@ func (in *instance) tellErrno(s []uint64) {
 	in.errno = wasiOK
 }
 
-// randomGet fills the buffer in pieces.
+// randomGet fills the buffer in chunks.
 func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, s []uint64) {
 		c, addr, n := stateOf(ctx), uint32(s[0]), uint32(s[1])
@@ -174,7 +173,7 @@ func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
 	}
 }
 
-// listDirectory bounds the buffer and charges for what is in it in the end.
+// listDirectory bounds the buffer and charges for the bytes that were written to it.
 func listDirectory(fn api.GoModuleFunction) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, s []uint64) {
 		c, used := stateOf(ctx), uint32(s[4])
@@ -192,9 +191,9 @@ func listDirectory(fn api.GoModuleFunction) api.GoModuleFunc {
 	}
 }
 
-// admitVectors bounds a scattered read or write: s holds the descriptor, the
-// address of the vectors and their number. Vectors beyond maxTransfer bytes are
-// left for the next call; a single one that is larger is cut by the file.
+// admitVectors bounds a scattered read or write. s is the descriptor, the address of the
+// vectors and their number. Vectors beyond maxTransfer bytes are left for the guest's next
+// call. If the first one alone is larger, the file transfers a part of it.
 func admitVectors(mod api.Module, s []uint64) (int64, wasiErrno) {
 	n := uint32(s[2])
 	if n > maxVectors {
@@ -233,7 +232,7 @@ func admitPoll(_ api.Module, s []uint64) (int64, wasiErrno) {
 	return costSystem + int64(n)*costVector, wasiOK
 }
 
-// admitPaths bounds the paths whose lengths stand in the arguments at.
+// admitPaths bounds the paths whose lengths are the arguments with the numbers at.
 func admitPaths(at ...int) admission {
 	return func(_ api.Module, s []uint64) (int64, wasiErrno) {
 		cost, errno := int64(costSystem), wasiOK

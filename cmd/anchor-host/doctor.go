@@ -72,7 +72,7 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 	v := readVersion()
 	findings := []finding{
 		{"version", statusOK, fmt.Sprintf("anchor-host %s, ABI %d, %s, wazero %s", v.Version, v.ABI, v.Go, v.Wazero)},
-		engineFinding(), stateFinding(cmd.Context()),
+		engineFinding(), featureFinding(cmd.Context()), stateFinding(cmd.Context()),
 	}
 	loaded, err := a.load(cmd)
 	if err != nil {
@@ -133,6 +133,30 @@ func stateFinding(ctx context.Context) finding {
 		return finding{"state", statusWarning, s.String()}
 	}
 	return finding{"state", statusOK, s.String()}
+}
+
+// featureFinding says what the host takes from wazero without a promise of wazero's, and
+// what it does without.
+func featureFinding(ctx context.Context) finding {
+	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	if err != nil {
+		return finding{"features", statusProblem, err.Error()}
+	}
+	defer h.Close(ctx)
+	f := finding{Check: "features", Status: statusOK}
+	var on, off []string
+	for _, is := range h.Features() {
+		if is.On {
+			on = append(on, is.Name)
+			continue
+		}
+		off = append(off, fmt.Sprintf("%s is off, %s: %s", is.Name, is.Why, is.Without))
+		if is.Unexpected {
+			f.Status = statusWarning
+		}
+	}
+	f.Detail = strings.Join(append([]string{"uses " + strings.Join(on, ", ")}, off...), "; ")
+	return f
 }
 
 // environmentFindings report variables that look like settings and are none.

@@ -29,6 +29,7 @@ func TestDoctor(t *testing.T) {
 		status[f.Check] = f
 	}
 	for check, want := range map[string]finding{
+		"features":      {Status: statusOK, Detail: "uses "},
 		"state":         {Status: statusOK, Detail: "reset by comparing "},
 		"cache":         {Status: statusOK, Detail: "cache can be written"},
 		"configuration": {Status: statusOK, Detail: "no file, defaults only"},

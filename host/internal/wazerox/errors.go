@@ -52,9 +52,9 @@ func probeTrapTexts(l *lab) error {
 	_, panicked := mod.ExportedFunction("host").Call(l.ctx, 0)
 	switch {
 	case trap == nil || !Trapped(trap) || Overflowed(trap) || TrapText(trap) != "unreachable" || TrapStack(trap) == "":
-		return fmt.Errorf("a trap is: %v", trap)
+		return fmt.Errorf("a trap is: %w", trap)
 	case !errors.Is(panicked, errStop) || Trapped(panicked) || Overflowed(panicked) || TrapText(panicked) != errStop.Error():
-		return fmt.Errorf("a panic of the host is: %v", panicked)
+		return fmt.Errorf("a panic of the host is: %w", panicked)
 	}
 	return nil
 }

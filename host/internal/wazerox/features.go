@@ -34,6 +34,10 @@ const (
 	// TailCalls and ExtendedConst let guests use what WebAssembly 2.0 has not.
 	TailCalls
 	ExtendedConst
+	// CodeFiles keeps machine code that wazero left in files, see [OpenCode].
+	CodeFiles
+	// Shells has wazero take machine code for a module without its code.
+	Shells
 	features
 )
 
@@ -45,7 +49,7 @@ type feature struct {
 	tested []string
 	// missing says why this system or this engine has it not, "" where they have. nil: they have.
 	missing func(interpreted bool) string
-	// probe tries it out.
+	// probe tries it out. nil: each use does, see [Failed].
 	probe func(*lab) error
 }
 
@@ -62,7 +66,9 @@ var table = [features]feature{
 	OpenFiles:     {"open-files", "an instance that called a function that may change its descriptors is replaced", both, nil, probeDescriptors},
 	Mounts:        {"mounts", "grants of files are refused", both, nil, probeMounts},
 	TailCalls:     {"tail-calls", "modules with tail calls are refused", both, nil, probeTailCalls},
-	ExtendedConst: {"extended-const", "modules with extended constant expressions are refused", both[:1], nil, probeExtendedConst},
+	ExtendedConst: {"extended-const", "modules with extended constant expressions are refused", both[:1], noExtendedConst, probeExtendedConst},
+	CodeFiles:     {"code-files", "machine code is not kept: modules are compiled by each process", both, nil, nil},
+	Shells:        {"shells", "modules whose machine code is kept are decoded and metered by each process", both, nil, nil},
 }
 
 // String is the name of the feature.
@@ -101,7 +107,7 @@ func (s *States) Off(why string, off ...Feature) {
 }
 
 // needs says which feature needs which.
-var needs = map[Feature]Feature{Shrinking: Memories, Linking: Memories}
+var needs = map[Feature]Feature{Shrinking: Memories, Linking: Memories, Shells: CodeFiles}
 
 // looked is what was found, by whether guests are interpreted.
 var looked [2]struct {
@@ -117,8 +123,21 @@ func Look(interpreted bool) States {
 		l = &looked[1]
 	}
 	l.once.Do(func() { l.states = look(interpreted, version()) })
-	return l.states
+	states := l.states
+	failed.Range(func(f, why any) bool {
+		states[f.(Feature)] = State{Feature: f.(Feature), Why: why.(string), Unexpected: true}
+		return true
+	})
+	states.Off("")
+	return states
 }
+
+// failed says why features are off that were tried out by their use.
+var failed sync.Map
+
+// Failed notes that the use of a feature showed that it does not work. It is off for those
+// who look from then on.
+func Failed(f Feature, why string) { failed.Store(f, why) }
 
 // look tries out all features that were tested with a version of wazero.
 func look(interpreted bool, version string) (states States) {
@@ -143,6 +162,9 @@ func (f *feature) state(interpreted bool, version string, lab *lab, err error) S
 	}
 	if version != inTest && !slices.Contains(f.tested, version) {
 		return State{Why: untested(version, f.tested), Unexpected: true}
+	}
+	if f.probe == nil {
+		return State{On: true}
 	}
 	if err == nil {
 		err = f.try(lab)

@@ -58,7 +58,12 @@ func TestOff(t *testing.T) {
 	if s := f.state(false, inTest, nil, errors.New("no runtime")); s.On || !s.Unexpected {
 		t.Errorf("without a runtime: %+v", s)
 	}
+	defer failed.Delete(Shells)
+	Failed(Shells, "other names")
 	states := Look(false)
+	if s := states[Shells]; s.On || !s.Unexpected || s.Why != "other names" {
+		t.Errorf("%+v", s)
+	}
 	states.Off("switched off", Stacks)
 	states.Off("no memories", Memories)
 	if s := states[Shrinking]; s.On || s.Unexpected || s.Why != "needs memories" {
@@ -73,7 +78,7 @@ func TestOff(t *testing.T) {
 func TestFeaturesAreDescribed(t *testing.T) {
 	names := map[string]bool{}
 	for f, is := range table {
-		if is.name == "" || is.without == "" || len(is.tested) == 0 || is.probe == nil || names[is.name] {
+		if is.name == "" || is.without == "" || len(is.tested) == 0 || names[is.name] {
 			t.Errorf("feature %d: %q", f, is.name)
 		}
 		names[is.name] = true

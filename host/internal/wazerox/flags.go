@@ -37,6 +37,14 @@ func probeTailCalls(l *lab) error {
 		"\x0a\x0b\x02\x04\x00\x12\x01\x0b\x04\x00\x41\x01\x0b")
 }
 
+// noExtendedConst says why there are no extended constant expressions.
+func noExtendedConst(bool) string {
+	if extendedConst == 0 {
+		return "this wazero has no flag for them"
+	}
+	return ""
+}
+
 // probeExtendedConst compiles a global that is the sum of two constants.
 func probeExtendedConst(l *lab) error {
 	return l.compiles("\x00asm\x01\x00\x00\x00" +

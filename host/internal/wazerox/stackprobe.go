@@ -61,7 +61,7 @@ func probeStacks(l *lab) error {
 			return err
 		}
 		if _, err := handles["host"].Call(l.ctx, 0); !errors.Is(err, errStop) {
-			return fmt.Errorf("a panic of the host becomes: %v", err)
+			return fmt.Errorf("a panic of the host becomes: %w", err)
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func probeStacks(l *lab) error {
 // ends reports whether a deep call of the probe ends with the stack.
 func (s *Stack) ends(ctx context.Context, f api.Function) error {
 	if _, err := f.Call(ctx, deep); !Overflowed(err) {
-		return fmt.Errorf("a call that is too deep ends with: %v", err)
+		return fmt.Errorf("a call that is too deep ends with: %w", err)
 	}
 	h, ok := placeOf(f)
 	end := len(s.mem) - s.limit

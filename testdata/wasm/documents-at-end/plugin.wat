@@ -8,7 +8,7 @@
   (func (export "anchor_abi_1"))
   (func (export "anchor_mailbox") (result i32) (i32.const 65512))
   (func (export "anchor_reserve") (param i32) (result i32) (i32.const 0))
-  (func (export "anchor_provide") (result i32)
+  (func (export "anchor_process") (result i32)
     (call $output_set (call $input_offset) (call $input_length))
     (i32.const 0))
 )

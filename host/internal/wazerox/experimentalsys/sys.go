@@ -4,14 +4,20 @@ package experimentalsys
 
 import "github.com/tetratelabs/wazero/experimental/sys"
 
-// File systems, their files, and what these are made of.
 type (
-	FS                = sys.FS
-	File              = sys.File
-	Dirent            = sys.Dirent
-	Oflag             = sys.Oflag
-	Errno             = sys.Errno
-	UnimplementedFS   = sys.UnimplementedFS
+	// FS is a file system that a guest sees.
+	FS = sys.FS
+	// File is an open file of an FS.
+	File = sys.File
+	// Dirent is an entry of a directory.
+	Dirent = sys.Dirent
+	// Oflag says how a file is opened.
+	Oflag = sys.Oflag
+	// Errno is the number of an error, 0 for none.
+	Errno = sys.Errno
+	// UnimplementedFS is an FS that refuses everything.
+	UnimplementedFS = sys.UnimplementedFS
+	// UnimplementedFile is a File that refuses everything.
 	UnimplementedFile = sys.UnimplementedFile
 )
 

@@ -1,4 +1,4 @@
-package host
+package pool
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // surplus is how many values the pool has beyond those that it keeps. Values that are being
 // made do not count. p.mu is held.
-func (p *pool[T]) surplus() int {
+func (p *Pool[T]) surplus() int {
 	if p.closed {
 		return 0
 	}
@@ -22,7 +22,7 @@ func (p *pool[T]) surplus() int {
 
 // leastRecent returns the index of the idle value that was used longest ago, and when that
 // was; -1 and math.MaxInt64 where none is idle. p.mu is held.
-func (p *pool[T]) leastRecent() (index int, at time.Duration) {
+func (p *Pool[T]) leastRecent() (index int, at time.Duration) {
 	index, at = -1, math.MaxInt64
 	for i, v := range p.idle {
 		if t := p.stamp(v); t < at {
@@ -32,9 +32,9 @@ func (p *pool[T]) leastRecent() (index int, at time.Duration) {
 	return index, at
 }
 
-// oldest returns when the idle value was used that was used longest ago, math.MaxInt64
+// Oldest returns when the idle value was used that was used longest ago, math.MaxInt64
 // where none is idle. surplus is false where the pool keeps all that it has.
-func (p *pool[T]) oldest() (at time.Duration, surplus bool) {
+func (p *Pool[T]) Oldest() (at time.Duration, surplus bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.surplus() <= 0 {
@@ -44,9 +44,9 @@ func (p *pool[T]) oldest() (at time.Duration, surplus bool) {
 	return at, true
 }
 
-// reclaim closes the idle value that was used longest ago, if that was before a time and
+// Reclaim closes the idle value that was used longest ago, if that was before a time and
 // the pool need not keep it. It reports whether it did.
-func (p *pool[T]) reclaim(before time.Duration) bool {
+func (p *Pool[T]) Reclaim(before time.Duration) bool {
 	p.mu.Lock()
 	i, at := p.leastRecent()
 	if at >= before || p.surplus() <= 0 {
@@ -63,7 +63,7 @@ func (p *pool[T]) reclaim(before time.Duration) bool {
 
 // retire closes a value that counts as leaving and gives up its place. Only a waiter gets
 // another in its stead.
-func (p *pool[T]) retire(v T) {
+func (p *Pool[T]) retire(v T) {
 	p.close(v)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,24 +74,24 @@ func (p *pool[T]) retire(v T) {
 	}
 }
 
-// payable is how many more values the pool could be asked to owe. busy says that a value
+// Payable is how many more values the pool could be asked to owe. busy says that a value
 // may come back or be closed soon.
-func (p *pool[T]) payable() (n int, busy bool) {
+func (p *Pool[T]) Payable() (n int, busy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n = p.surplus()
 	return n - p.owed, n > 0 || p.total > len(p.idle)
 }
 
-// owe has the pool close the next value that comes back, unless it keeps all that it has.
-func (p *pool[T]) owe() {
+// Owe has the pool close the next value that comes back, unless it keeps all that it has.
+func (p *Pool[T]) Owe() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owed++
 }
 
-// forgive lets the pool keep what it owes.
-func (p *pool[T]) forgive() {
+// Forgive lets the pool keep what it owes.
+func (p *Pool[T]) Forgive() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owed = 0
@@ -99,7 +99,7 @@ func (p *pool[T]) forgive() {
 
 // due reports whether a value that comes back must be closed, as the pool owes one, and
 // settles that. p.mu is held.
-func (p *pool[T]) due() bool {
+func (p *Pool[T]) due() bool {
 	if p.owed == 0 || p.surplus() <= 0 {
 		return false
 	}
@@ -107,11 +107,11 @@ func (p *pool[T]) due() bool {
 	return true
 }
 
-// exchange takes a lent value that does not suit the borrower and lends it another: an idle
+// Exchange takes a lent value that does not suit the borrower and lends it another: an idle
 // value that passes one of the tests, of which earlier ones go first, else a new one. The
 // first value is closed only where the pool has no other place for the new one. After an
 // error the borrower owns no value.
-func (p *pool[T]) exchange(ctx context.Context, wait time.Duration, v T, suits ...func(T) bool) (T, error) {
+func (p *Pool[T]) Exchange(ctx context.Context, wait time.Duration, v T, suits ...func(T) bool) (T, error) {
 	deadline := time.Now().Add(wait)
 	for _, test := range suits {
 		if w, ok := p.trade(v, test); ok {
@@ -120,10 +120,10 @@ func (p *pool[T]) exchange(ctx context.Context, wait time.Duration, v T, suits .
 	}
 	if p.another(v) {
 		w, err := p.renew(ctx, time.Until(deadline))
-		if !errors.Is(err, errNoRoom) {
+		if !errors.Is(err, ErrNoRoom) {
 			return w, err
 		}
-		if v, err = p.get(ctx, time.Until(deadline)); err != nil {
+		if v, err = p.Get(ctx, time.Until(deadline)); err != nil {
 			return v, err
 		}
 		for _, test := range suits {
@@ -137,7 +137,7 @@ func (p *pool[T]) exchange(ctx context.Context, wait time.Duration, v T, suits .
 }
 
 // trade lends an idle value that passes the test in place of v, unless others wait.
-func (p *pool[T]) trade(v T, test func(T) bool) (w T, ok bool) {
+func (p *Pool[T]) trade(v T, test func(T) bool) (w T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pressed() {
@@ -154,11 +154,11 @@ func (p *pool[T]) trade(v T, test func(T) bool) (w T, ok bool) {
 
 // pressed reports whether the next value that comes back is claimed: by a waiter, by the
 // host, which the pool owes one, or by shutdown. p.mu is held.
-func (p *pool[T]) pressed() bool { return p.closed || p.owed > 0 || len(p.waiters) > 0 }
+func (p *Pool[T]) pressed() bool { return p.closed || p.owed > 0 || len(p.waiters) > 0 }
 
 // another returns a lent value and takes the place of a value that is yet to be made
 // instead, if there is such a place.
-func (p *pool[T]) another(v T) bool {
+func (p *Pool[T]) another(v T) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pressed() || p.total >= p.max {
@@ -171,7 +171,7 @@ func (p *pool[T]) another(v T) bool {
 
 // renew makes the value of a place that is lent. Making it does not end with the context:
 // a value that comes too late for this borrower serves another.
-func (p *pool[T]) renew(ctx context.Context, wait time.Duration) (T, error) {
+func (p *Pool[T]) renew(ctx context.Context, wait time.Duration) (T, error) {
 	type result struct {
 		v   T
 		err error
@@ -194,11 +194,11 @@ func (p *pool[T]) renew(ctx context.Context, wait time.Duration) (T, error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
-		err = errBusy
+		err = ErrBusy
 	}
 	go func() {
 		if r := <-made; r.err == nil {
-			p.put(r.v)
+			p.Put(r.v)
 		}
 	}()
 	return none, err

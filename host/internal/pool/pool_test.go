@@ -1,4 +1,4 @@
-package host
+package pool
 
 import (
 	"context"
@@ -14,35 +14,40 @@ import (
 
 const longWait = 30 * time.Second
 
+// newPool makes a pool whose values need no cleaning.
+func newPool[T comparable](max int, make func(context.Context) (T, error), close func(T)) *Pool[T] {
+	return New(Options[T]{Max: max, Make: make, Close: close})
+}
+
 // counted is a pool of numbered values that counts what was closed.
-func counted(max int) (*pool[int64], *atomic.Int64, *atomic.Int64) {
+func counted(max int) (*Pool[int64], *atomic.Int64, *atomic.Int64) {
 	var made, closed atomic.Int64
 	return newPool(max, func(context.Context) (int64, error) { return made.Add(1), nil }, func(int64) { closed.Add(1) }), &made, &closed
 }
 
 func TestPoolLendsAtMostMax(t *testing.T) {
 	p, made, closed := counted(2)
-	a, errA := p.get(t.Context(), longWait)
-	b, errB := p.get(t.Context(), longWait)
+	a, errA := p.Get(t.Context(), longWait)
+	b, errB := p.Get(t.Context(), longWait)
 	if errA != nil || errB != nil || a == b {
 		t.Fatal(a, b, errA, errB)
 	}
-	if _, err := p.get(t.Context(), time.Millisecond); !errors.Is(err, errBusy) {
-		t.Errorf("third get: error %v (want errBusy)", err)
+	if _, err := p.Get(t.Context(), time.Millisecond); !errors.Is(err, ErrBusy) {
+		t.Errorf("third get: error %v (want ErrBusy)", err)
 	}
-	p.put(a)
-	if v, err := p.get(t.Context(), longWait); err != nil || v != a {
+	p.Put(a)
+	if v, err := p.Get(t.Context(), longWait); err != nil || v != a {
 		t.Errorf("value %d, error %v (want %d)", v, err, a)
 	}
-	p.put(a)
-	p.put(b)
-	if err := p.shutdown(t.Context()); err != nil || made.Load() != 2 || closed.Load() != 2 {
+	p.Put(a)
+	p.Put(b)
+	if err := p.Shutdown(t.Context()); err != nil || made.Load() != 2 || closed.Load() != 2 {
 		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
 	}
 }
 
 // waiting blocks until n borrowers wait.
-func waiting[T comparable](p *pool[T], n int) {
+func waiting[T comparable](p *Pool[T], n int) {
 	for {
 		p.mu.Lock()
 		have := len(p.waiters)
@@ -55,43 +60,43 @@ func waiting[T comparable](p *pool[T], n int) {
 
 func TestPoolServesInOrder(t *testing.T) {
 	p, _, _ := counted(1)
-	v, err := p.get(t.Context(), longWait)
+	v, err := p.Get(t.Context(), longWait)
 	if err != nil {
 		t.Fatal(err)
 	}
 	order := make(chan int, 3)
 	for i := range 3 {
 		go func() {
-			v, err := p.get(context.Background(), longWait)
+			v, err := p.Get(context.Background(), longWait)
 			if err != nil {
 				order <- -1
 				return
 			}
 			order <- i
-			p.put(v)
+			p.Put(v)
 		}()
 		waiting(p, i+1)
 	}
-	p.put(v)
+	p.Put(v)
 	for want := range 3 {
 		if got := <-order; got != want {
 			t.Errorf("served %d (want %d)", got, want)
 		}
 	}
-	if err := p.shutdown(t.Context()); err != nil {
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestPoolReplacesWhatIsDropped(t *testing.T) {
 	p, made, closed := counted(1)
-	v, err := p.get(t.Context(), longWait)
+	v, err := p.Get(t.Context(), longWait)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan int64)
 	go func() {
-		v, _ := p.get(context.Background(), longWait)
+		v, _ := p.Get(context.Background(), longWait)
 		got <- v
 	}()
 	waiting(p, 1)
@@ -99,8 +104,8 @@ func TestPoolReplacesWhatIsDropped(t *testing.T) {
 	if next := <-got; next == v || made.Load() != 2 {
 		t.Errorf("value %d after %d, made %d", next, v, made.Load())
 	}
-	p.put(2)
-	if err := p.shutdown(t.Context()); err != nil || closed.Load() != 1 {
+	p.Put(2)
+	if err := p.Shutdown(t.Context()); err != nil || closed.Load() != 1 {
 		t.Errorf("error %v, closed %d (want the second one only)", err, closed.Load())
 	}
 }
@@ -109,17 +114,17 @@ func TestPoolReportsWhyNoneCouldBeMade(t *testing.T) {
 	broken := errors.New("broken")
 	p := newPool(1, func(context.Context) (int, error) { return 0, broken }, func(int) {})
 	for range 2 {
-		if _, err := p.get(t.Context(), longWait); !errors.Is(err, broken) {
+		if _, err := p.Get(t.Context(), longWait); !errors.Is(err, broken) {
 			t.Errorf("error %v (want broken)", err)
 		}
 	}
-	if total, _ := p.counts(); total != 0 {
+	if total, _ := p.Counts(); total != 0 {
 		t.Errorf("%d places taken", total)
 	}
-	if err := p.first(t.Context(), func(int) error { return nil }); !errors.Is(err, broken) {
+	if err := p.First(t.Context(), func(int) error { return nil }); !errors.Is(err, broken) {
 		t.Errorf("first: error %v (want broken)", err)
 	}
-	if err := p.shutdown(t.Context()); err != nil {
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -130,44 +135,44 @@ func TestPoolKeepsMakingAfterBorrowerLeft(t *testing.T) {
 	p := newPool(1, func(context.Context) (int, error) { <-gate; return 7, nil }, func(int) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.get(ctx, longWait); !errors.Is(err, context.Canceled) {
+	if _, err := p.Get(ctx, longWait); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v (want canceled)", err)
 	}
 	close(gate)
-	if v, err := p.get(t.Context(), longWait); err != nil || v != 7 {
+	if v, err := p.Get(t.Context(), longWait); err != nil || v != 7 {
 		t.Errorf("value %d, error %v", v, err)
 	}
-	p.put(7)
-	if err := p.shutdown(t.Context()); err != nil {
+	p.Put(7)
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestPoolShutdown(t *testing.T) {
 	p, _, closed := counted(1)
-	v, err := p.get(t.Context(), longWait)
+	v, err := p.Get(t.Context(), longWait)
 	if err != nil {
 		t.Fatal(err)
 	}
 	turnedAway := make(chan error)
 	go func() {
-		_, err := p.get(context.Background(), longWait)
+		_, err := p.Get(context.Background(), longWait)
 		turnedAway <- err
 	}()
 	waiting(p, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.shutdown(ctx); !errors.Is(err, context.Canceled) {
+	if err := p.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("shutdown with a lent value: error %v (want the context's)", err)
 	}
 	if err := <-turnedAway; !errors.Is(err, ErrClosed) {
 		t.Errorf("waiter: error %v (want ErrClosed)", err)
 	}
-	if _, err := p.get(t.Context(), longWait); !errors.Is(err, ErrClosed) {
+	if _, err := p.Get(t.Context(), longWait); !errors.Is(err, ErrClosed) {
 		t.Errorf("get: error %v (want ErrClosed)", err)
 	}
-	p.put(v)
-	if err := p.shutdown(t.Context()); err != nil || closed.Load() != 1 {
+	p.Put(v)
+	if err := p.Shutdown(t.Context()); err != nil || closed.Load() != 1 {
 		t.Errorf("error %v, closed %d", err, closed.Load())
 	}
 }
@@ -189,21 +194,21 @@ func TestPoolShutdownBesideAnother(t *testing.T) {
 		p.add(p.mustMake(t))
 	}
 	first := make(chan error)
-	go func() { first <- p.shutdown(t.Context()) }()
+	go func() { first <- p.Shutdown(t.Context()) }()
 	<-closing
 	late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := p.shutdown(late); !errors.Is(err, context.DeadlineExceeded) {
+	if err := p.Shutdown(late); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v while a value is being closed (want that of the context)", err)
 	}
 	close(gate)
-	if err := errors.Join(<-first, p.shutdown(t.Context())); err != nil || closed.Load() != 2 {
+	if err := errors.Join(<-first, p.Shutdown(t.Context())); err != nil || closed.Load() != 2 {
 		t.Errorf("error %v, closed %d", err, closed.Load())
 	}
 }
 
 // mustMake makes a value as a borrower would have it made.
-func (p *pool[T]) mustMake(t *testing.T) T {
+func (p *Pool[T]) mustMake(t *testing.T) T {
 	t.Helper()
 	p.mu.Lock()
 	p.total++
@@ -220,15 +225,15 @@ func TestPoolShutdownUnderAnEndedContext(t *testing.T) {
 	cancel()
 	for range 20 {
 		p, _, _ := counted(1)
-		v, err := p.get(t.Context(), time.Minute)
+		v, err := p.Get(t.Context(), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.shutdown(ctx); !errors.Is(err, context.Canceled) {
+		if err := p.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatalf("shut down with a value lent: error %v", err)
 		}
-		p.put(v)
-		if err := p.shutdown(ctx); err != nil {
+		p.Put(v)
+		if err := p.Shutdown(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -241,7 +246,7 @@ func TestPoolHammer(t *testing.T) {
 	var live, fails atomic.Int64
 	p := newPool(3, func(context.Context) (*value, error) {
 		if fails.Add(1)%7 == 0 {
-			return nil, errBusy
+			return nil, ErrBusy
 		}
 		live.Add(1)
 		return &value{}, nil
@@ -271,13 +276,13 @@ func TestPoolHammer(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			r := rand.New(rand.NewPCG(uint64(g), 1))
+			r := rand.newPool(rand.NewPCG(uint64(g), 1))
 			for range 400 {
 				ctx, cancel := context.WithCancel(context.Background())
 				if r.IntN(5) == 0 {
 					go cancel()
 				}
-				v, err := p.get(ctx, time.Duration(r.IntN(2000))*time.Microsecond)
+				v, err := p.Get(ctx, time.Duration(r.IntN(2000))*time.Microsecond)
 				cancel()
 				if err != nil {
 					continue
@@ -291,13 +296,13 @@ func TestPoolHammer(t *testing.T) {
 					p.close(v)
 					p.drop()
 				case 2, 3:
-					p.put(v)
+					p.Put(v)
 				case 4:
-					p.owe()
-					p.giveBack(v)
-					p.forgive()
+					p.Owe()
+					p.GiveBack(v)
+					p.Forgive()
 				case 5:
-					v, err := p.exchange(context.Background(), time.Millisecond, v, func(w *value) bool { return w != v })
+					v, err := p.Exchange(context.Background(), time.Millisecond, v, func(w *value) bool { return w != v })
 					if err != nil {
 						continue
 					}
@@ -305,19 +310,19 @@ func TestPoolHammer(t *testing.T) {
 						t.Error("exchanged for what is lent or closed")
 					}
 					v.owner.Add(-1)
-					p.put(v)
+					p.Put(v)
 				default:
-					p.giveBack(v)
+					p.GiveBack(v)
 				}
 				if r.IntN(4) == 0 {
-					p.oldest()
-					p.reclaim(time.Duration(r.IntN(3)))
+					p.Oldest()
+					p.Reclaim(time.Duration(r.IntN(3)))
 				}
 			}
 		}()
 	}
 	wg.Wait()
-	if err := p.shutdown(t.Context()); err != nil {
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := live.Load(); n != 0 {
@@ -327,7 +332,7 @@ func TestPoolHammer(t *testing.T) {
 
 // washed is a pool whose values must be cleaned; those that stay dirty are the
 // ones for which stuck holds.
-func washed(max int, stuck func(int64) bool) (p *pool[int64], made, closed *atomic.Int64) {
+func washed(max int, stuck func(int64) bool) (p *Pool[int64], made, closed *atomic.Int64) {
 	p, made, closed = counted(max)
 	p.clean = func(v int64) bool { return !stuck(v) }
 	return p, made, closed
@@ -340,14 +345,14 @@ func TestPoolCleansWhatWasUsed(t *testing.T) {
 		want  int64
 		stuck bool
 	}{{1, false}, {1, true}, {2, false}, {2, true}, {3, false}} {
-		v, err := p.get(t.Context(), longWait)
+		v, err := p.Get(t.Context(), longWait)
 		if err != nil || v != tc.want {
 			t.Fatalf("value %d, error %v (want %d)", v, err, tc.want)
 		}
 		stuck.Store(tc.stuck)
-		p.giveBack(v)
+		p.GiveBack(v)
 	}
-	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
+	if err := p.Shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
 		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
 	}
 }
@@ -357,13 +362,13 @@ func TestPoolCleansWhatWasUsed(t *testing.T) {
 func TestPoolKeepsItsMinimum(t *testing.T) {
 	p, made, closed := counted(5)
 	p.min = 3
-	if err := p.first(t.Context(), func(int64) error { return nil }); err != nil {
+	if err := p.First(t.Context(), func(int64) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	await := func(idle int) {
 		t.Helper()
 		for deadline := time.Now().Add(longWait); ; runtime.Gosched() {
-			if _, n := p.counts(); n == idle {
+			if _, n := p.Counts(); n == idle {
 				return
 			}
 			if time.Now().After(deadline) {
@@ -373,14 +378,14 @@ func TestPoolKeepsItsMinimum(t *testing.T) {
 	}
 	await(3)
 	for range 4 {
-		v, err := p.get(t.Context(), longWait)
+		v, err := p.Get(t.Context(), longWait)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.discard(v)
+		p.Discard(v)
 		await(3)
 	}
-	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
+	if err := p.Shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
 		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
 	}
 }
@@ -391,26 +396,26 @@ func TestPoolCleansQuicklyAtOnce(t *testing.T) {
 	p, made, closed := washed(3, func(int64) bool { return stuck.Load() })
 	p.quick = func(int64) bool { return true }
 	for range 10 {
-		v, err := p.get(t.Context(), longWait)
+		v, err := p.Get(t.Context(), longWait)
 		if err != nil || v != 1 {
 			t.Fatalf("value %d, error %v", v, err)
 		}
-		p.giveBack(v)
-		if total, idle := p.counts(); total != 1 || idle != 1 {
+		p.GiveBack(v)
+		if total, idle := p.Counts(); total != 1 || idle != 1 {
 			t.Fatalf("%d values, %d idle", total, idle)
 		}
 	}
-	v, _ := p.get(t.Context(), longWait)
+	v, _ := p.Get(t.Context(), longWait)
 	stuck.Store(true)
-	if p.giveBack(v); closed.Load() != 1 {
+	if p.GiveBack(v); closed.Load() != 1 {
 		t.Error("what stays dirty is not closed")
 	}
-	if v, err := p.get(t.Context(), longWait); err != nil || v == 1 {
+	if v, err := p.Get(t.Context(), longWait); err != nil || v == 1 {
 		t.Errorf("value %d, error %v", v, err)
 	} else {
-		p.put(v)
+		p.Put(v)
 	}
-	if err := p.shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
+	if err := p.Shutdown(t.Context()); err != nil || made.Load() != closed.Load() {
 		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
 	}
 }
@@ -421,8 +426,8 @@ func TestPoolKeepsOneSpare(t *testing.T) {
 	gate := make(chan struct{})
 	p, made, _ := counted(10)
 	p.clean = func(int64) bool { <-gate; return true }
-	a, errA := p.get(t.Context(), longWait)
-	p.giveBack(a)
+	a, errA := p.Get(t.Context(), longWait)
+	p.GiveBack(a)
 	for { // until the cleaner has it
 		p.mu.Lock()
 		taken := len(p.used) == 0
@@ -431,23 +436,23 @@ func TestPoolKeepsOneSpare(t *testing.T) {
 			break
 		}
 	}
-	b, errB := p.get(t.Context(), longWait)
+	b, errB := p.Get(t.Context(), longWait)
 	if errA != nil || errB != nil || a == b {
 		t.Fatal(a, b, errA, errB)
 	}
 	close(gate)
-	p.giveBack(b)
+	p.GiveBack(b)
 	for range 50 {
-		v, err := p.get(t.Context(), longWait)
+		v, err := p.Get(t.Context(), longWait)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.giveBack(v)
+		p.GiveBack(v)
 	}
 	if n := made.Load(); n > 3 {
 		t.Errorf("%d values made for one borrower at a time", n)
 	}
-	if err := p.shutdown(t.Context()); err != nil {
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -465,16 +470,16 @@ func TestPoolWaitsForTheCleanerWhenNoSpareCanBeMade(t *testing.T) {
 		return 1, nil
 	}, func(int64) {})
 	p.clean = func(int64) bool { <-gate; return true }
-	v, err := p.get(t.Context(), longWait)
+	v, err := p.Get(t.Context(), longWait)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.giveBack(v)
+	p.GiveBack(v)
 	got := make(chan error)
 	go func() {
-		v, err := p.get(context.Background(), longWait)
+		v, err := p.Get(context.Background(), longWait)
 		if err == nil {
-			p.giveBack(v)
+			p.GiveBack(v)
 		}
 		got <- err
 	}()
@@ -490,7 +495,7 @@ func TestPoolWaitsForTheCleanerWhenNoSpareCanBeMade(t *testing.T) {
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
-	if err := p.shutdown(t.Context()); err != nil {
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -507,16 +512,16 @@ func TestPoolWaitsForALentValueWhenNoneCanBeMade(t *testing.T) {
 			}
 			return 1, nil
 		}, func(int64) {})
-		v, err := p.get(t.Context(), longWait)
+		v, err := p.Get(t.Context(), longWait)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := make(chan error, 2)
 		for range cap(got) {
 			go func() {
-				v, err := p.get(context.Background(), longWait)
+				v, err := p.Get(context.Background(), longWait)
 				if err == nil {
-					p.put(v)
+					p.Put(v)
 				}
 				got <- err
 			}()
@@ -527,7 +532,7 @@ func TestPoolWaitsForALentValueWhenNoneCanBeMade(t *testing.T) {
 		want := broken
 		if comesBack {
 			want = nil
-			p.put(v)
+			p.Put(v)
 		} else {
 			p.drop()
 		}
@@ -536,7 +541,7 @@ func TestPoolWaitsForALentValueWhenNoneCanBeMade(t *testing.T) {
 				t.Errorf("comes back %v: error %v", comesBack, err)
 			}
 		}
-		if err := p.shutdown(t.Context()); err != nil {
+		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -547,9 +552,9 @@ func TestPoolFirstPanics(t *testing.T) {
 	p, _, _ := counted(1)
 	func() {
 		defer func() { _ = recover() }()
-		_ = p.first(t.Context(), func(int64) error { panic("unexpected") })
+		_ = p.First(t.Context(), func(int64) error { panic("unexpected") })
 	}()
-	if total, _ := p.counts(); total != 0 {
+	if total, _ := p.Counts(); total != 0 {
 		t.Errorf("%d places taken", total)
 	}
 }
@@ -557,16 +562,16 @@ func TestPoolFirstPanics(t *testing.T) {
 // The value that came back last is lent first.
 func TestPoolLendsTheLastReturned(t *testing.T) {
 	p, _, _ := counted(2)
-	a, errA := p.get(t.Context(), longWait)
-	b, errB := p.get(t.Context(), longWait)
+	a, errA := p.Get(t.Context(), longWait)
+	b, errB := p.Get(t.Context(), longWait)
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
 	for _, order := range [][2]int64{{a, b}, {b, a}} {
-		p.put(order[0])
-		p.put(order[1])
+		p.Put(order[0])
+		p.Put(order[1])
 		for _, want := range []int64{order[1], order[0]} {
-			if v, err := p.get(t.Context(), longWait); err != nil || v != want {
+			if v, err := p.Get(t.Context(), longWait); err != nil || v != want {
 				t.Errorf("lent %d, %v, want %d", v, err, want)
 			}
 		}
@@ -580,22 +585,22 @@ func TestReturnedValuesReachThoseWhoWait(t *testing.T) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				v, err := p.get(t.Context(), longWait)
+				v, err := p.Get(t.Context(), longWait)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				p.put(v)
+				p.Put(v)
 			})
 		}
 		if all.Wait(); t.Failed() {
 			return
 		}
 	}
-	if total, idle := p.counts(); total != 1 || idle != 1 {
+	if total, idle := p.Counts(); total != 1 || idle != 1 {
 		t.Errorf("%d values, %d idle", total, idle)
 	}
-	if err := p.shutdown(t.Context()); err != nil || made.Load() != 1 || closed.Load() != 1 {
+	if err := p.Shutdown(t.Context()); err != nil || made.Load() != 1 || closed.Load() != 1 {
 		t.Errorf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
 	}
 }
@@ -606,13 +611,13 @@ func TestReturnedValuesAreClosed(t *testing.T) {
 	defer cancel()
 	for range 5000 {
 		p, made, closed := counted(2)
-		v, err := p.get(t.Context(), longWait)
+		v, err := p.Get(t.Context(), longWait)
 		if err != nil {
 			t.Fatal(err)
 		}
-		go p.put(v)
+		go p.Put(v)
 		runtime.Gosched()
-		if err := p.shutdown(ctx); err != nil || made.Load() != closed.Load() {
+		if err := p.Shutdown(ctx); err != nil || made.Load() != closed.Load() {
 			t.Fatalf("error %v, made %d, closed %d", err, made.Load(), closed.Load())
 		}
 	}
@@ -623,7 +628,7 @@ func TestReturnedValuesAreClosed(t *testing.T) {
 func TestPoolVisitsWhatIsIdle(t *testing.T) {
 	p, _, _ := counted(2)
 	visit := func() (n int, all bool) {
-		all = p.visit(func(int64) { n++ })
+		all = p.Visit(func(int64) { n++ })
 		return n, all
 	}
 	check := func(when string, want int, all bool) {
@@ -633,27 +638,27 @@ func TestPoolVisitsWhatIsIdle(t *testing.T) {
 		}
 	}
 	check("empty", 0, true)
-	a, errA := p.get(t.Context(), longWait)
-	b, errB := p.get(t.Context(), longWait)
+	a, errA := p.Get(t.Context(), longWait)
+	b, errB := p.Get(t.Context(), longWait)
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
 	check("both lent", 0, false)
-	p.put(a)
+	p.Put(a)
 	check("one lent", 1, false)
-	p.put(b)
+	p.Put(b)
 	check("both idle", 2, true)
-	v, err := p.get(t.Context(), longWait)
+	v, err := p.Get(t.Context(), longWait)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := p.shutdown(ended); !errors.Is(err, context.Canceled) {
+	if err := p.Shutdown(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("shut down with one lent: error %v", err)
 	}
 	check("closed, one lent", 0, true)
-	p.put(v)
+	p.Put(v)
 }
 
 // The idle value that was used longest ago is closed first, wherever it lies, and never
@@ -664,34 +669,34 @@ func TestPoolReclaims(t *testing.T) {
 	p.stamp = func(v int64) time.Duration { return used[v] }
 	var lent []int64
 	for i := range 4 {
-		v, err := p.get(t.Context(), longWait)
+		v, err := p.Get(t.Context(), longWait)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lent, used[v] = append(lent, v), time.Duration(10-i)
 	}
-	if at, surplus := p.oldest(); at != math.MaxInt64 || !surplus || p.reclaim(math.MaxInt64) {
+	if at, surplus := p.Oldest(); at != math.MaxInt64 || !surplus || p.Reclaim(math.MaxInt64) {
 		t.Errorf("oldest of those that are lent: %v, %v", at, surplus)
 	}
 	for _, v := range lent {
-		p.put(v)
+		p.Put(v)
 	}
-	if p.reclaim(7) {
+	if p.Reclaim(7) {
 		t.Error("closed what was used later")
 	}
 	for _, want := range []time.Duration{7, 8, 9} {
-		if at, surplus := p.oldest(); at != want || !surplus || !p.reclaim(at+1) {
+		if at, surplus := p.Oldest(); at != want || !surplus || !p.Reclaim(at+1) {
 			t.Errorf("oldest %v, %v (want %v)", at, surplus, want)
 		}
 	}
-	if _, surplus := p.oldest(); surplus || p.reclaim(math.MaxInt64) || closed.Load() != 3 {
+	if _, surplus := p.Oldest(); surplus || p.Reclaim(math.MaxInt64) || closed.Load() != 3 {
 		t.Errorf("%d closed", closed.Load())
 	}
-	if v, err := p.get(t.Context(), longWait); err != nil || v != lent[0] {
+	if v, err := p.Get(t.Context(), longWait); err != nil || v != lent[0] {
 		t.Errorf("value %d, error %v", v, err)
 	}
-	p.put(lent[0])
-	if err := p.shutdown(t.Context()); err != nil || closed.Load() != 4 {
+	p.Put(lent[0])
+	if err := p.Shutdown(t.Context()); err != nil || closed.Load() != 4 {
 		t.Errorf("error %v, %d closed", err, closed.Load())
 	}
 }
@@ -703,7 +708,7 @@ func TestPoolPaysWhatItOwes(t *testing.T) {
 	p.stamp = func(int64) time.Duration { return 0 }
 	lend := func(n int) (lent []int64) {
 		for range n {
-			v, err := p.get(t.Context(), longWait)
+			v, err := p.Get(t.Context(), longWait)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -712,23 +717,23 @@ func TestPoolPaysWhatItOwes(t *testing.T) {
 		return lent
 	}
 	for _, v := range lend(3) {
-		p.owe()
-		p.put(v)
+		p.Owe()
+		p.Put(v)
 	}
-	if total, idle := p.counts(); total != 1 || idle != 1 || closed.Load() != 2 {
+	if total, idle := p.Counts(); total != 1 || idle != 1 || closed.Load() != 2 {
 		t.Errorf("%d values, %d idle, %d closed", total, idle, closed.Load())
 	}
-	p.forgive()
+	p.Forgive()
 	lent := lend(3)
-	p.owe()
-	p.forgive()
+	p.Owe()
+	p.Forgive()
 	for _, v := range lent {
-		p.put(v)
+		p.Put(v)
 	}
-	if total, idle := p.counts(); total != 3 || idle != 3 {
+	if total, idle := p.Counts(); total != 3 || idle != 3 {
 		t.Errorf("%d values, %d idle", total, idle)
 	}
-	if err := p.shutdown(t.Context()); err != nil || closed.Load() != 5 {
+	if err := p.Shutdown(t.Context()); err != nil || closed.Load() != 5 {
 		t.Errorf("error %v, %d closed", err, closed.Load())
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package pool
 
 import (
 	"context"
@@ -9,37 +9,57 @@ import (
 	"time"
 )
 
-// errBusy is the error of pool.get when no value came free in time.
-var errBusy = errors.New("no free instance in time")
+// The errors of a pool.
+var (
+	// ErrBusy says that no value came free in time.
+	ErrBusy = errors.New("no free instance in time")
+	// ErrClosed says that the pool is closed.
+	ErrClosed = errors.New("closed")
+	// ErrNoRoom is what Make returns, wrapped, where a value cannot be made because others
+	// hold the room for it. A pool that has other values waits for these then.
+	ErrNoRoom = errors.New("no room")
+)
 
-// pool lends at most max values of T, each to one borrower at a time. The value that came
+// Options say how a [Pool] makes its values and how many it keeps.
+type Options[T any] struct {
+	// Max is how many values there may be, at least 1. Min of them are made ahead and kept,
+	// also while nobody asks for them.
+	Max, Min int
+	// Make makes a value, Close closes one.
+	Make  func(context.Context) (T, error)
+	Close func(T)
+	// Clean makes a used value as good as new and reports whether it could. nil: values
+	// need no cleaning.
+	Clean func(T) bool
+	// Quick reports whether cleaning a value takes less time than handing it to the
+	// cleaner. nil: never.
+	Quick func(T) bool
+	// Stamp is when a value was last used. Of the idle values that must go, the one that
+	// was used longest ago goes first. nil: no value is ever given up for others.
+	Stamp func(T) time.Duration
+}
+
+// Pool lends at most Options.Max values of T, each to one borrower at a time. The value that came
 // back last is lent first. Waiting borrowers are served in the order in which they came.
-// A borrower owns its value until it returns it with put or giveBack, or closes it and
-// gives up its place with drop. Only the owner of a value closes it.
+// A borrower owns its value until it returns it with Put or GiveBack, or gives it up
+// with Discard. Only the owner of a value closes it.
 //
 // When all values are lent, get has another one made and waits for whichever comes first.
 // Making does not end with the borrower's context: a value that takes long to make serves
 // the next borrower.
 //
-// Where values must be cleaned between borrowers, clean is set and they come back with
-// giveBack. A cleaner cleans them while other values serve. A borrower that finds only
+// Where values must be cleaned between borrowers, Options.Clean is set and they come back
+// with GiveBack. A cleaner cleans them while other values serve. A borrower that finds only
 // used values cleans one itself. Where cleaning is quick, a borrower does it on return. A
 // value that cannot be cleaned is closed and replaced. Such a pool keeps one value more
 // than are lent at a time, up to max, so that a borrower need not wait for the cleaner.
-type pool[T comparable] struct {
-	max int
-	// min values are made ahead and kept, also while nobody asks for them.
-	min   int
-	make  func(context.Context) (T, error)
-	close func(T)
-	// clean makes a used value as good as new and reports whether it could.
-	clean func(T) bool
-	// quick reports whether cleaning a value takes less time than handing it to the
-	// cleaner. nil: never.
-	quick func(T) bool
-	// stamp is when a value was last used. Of the idle values that must go, the one that
-	// was used longest ago goes first.
-	stamp func(T) time.Duration
+type Pool[T comparable] struct {
+	max, min int
+	make     func(context.Context) (T, error)
+	close    func(T)
+	clean    func(T) bool
+	quick    func(T) bool
+	stamp    func(T) time.Duration
 
 	mu       sync.Mutex
 	idle     []T // clean; the last one is lent first
@@ -66,17 +86,20 @@ type turn[T any] struct {
 	err   error
 }
 
-func newPool[T comparable](max int, make func(context.Context) (T, error), close func(T)) *pool[T] {
-	p := &pool[T]{max: max, make: make, close: close, drained: newSignal()}
+// New returns a pool, which has no values yet.
+func New[T comparable](o Options[T]) *Pool[T] {
+	p := &Pool[T]{max: o.Max, min: o.Min, make: o.Make, close: o.Close, clean: o.Clean, quick: o.Quick, stamp: o.Stamp,
+		drained: make(chan struct{})}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p
 }
 
-func newSignal() chan struct{} { return make(chan struct{}) }
+// Life ends when the pool is shut down.
+func (p *Pool[T]) Life() context.Context { return p.life }
 
-// first makes the first value within ctx and passes it to see, before any other value is
+// First makes the first value within ctx and passes it to see, before any other value is
 // made.
-func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
+func (p *Pool[T]) First(ctx context.Context, see func(T) error) error {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -110,9 +133,9 @@ func (p *pool[T]) first(ctx context.Context, see func(T) error) error {
 	return nil
 }
 
-// get lends a value and waits at most wait for one. It returns errBusy, which may wrap why
+// Get lends a value and waits at most wait for one. It returns ErrBusy, which may wrap why
 // no other value could be made, ErrClosed, the error of the context, or that of make.
-func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
+func (p *Pool[T]) Get(ctx context.Context, wait time.Duration) (T, error) {
 	var none T
 	var deadline time.Time // set by the first wait: mostly there is none
 	for {
@@ -131,13 +154,13 @@ func (p *pool[T]) get(ctx context.Context, wait time.Duration) (T, error) {
 		case !t.used || p.clean(t.value):
 			return t.value, nil
 		}
-		p.discard(t.value)
+		p.Discard(t.value)
 	}
 }
 
 // take lends a value if there is one. If not, it returns the channel on which the borrower
 // waits for its turn. p.mu is held.
-func (p *pool[T]) take() (turn[T], chan turn[T]) {
+func (p *Pool[T]) take() (turn[T], chan turn[T]) {
 	if p.closed {
 		return turn[T]{err: ErrClosed}, nil
 	}
@@ -169,7 +192,7 @@ func pop[T any](s []T) (T, []T) {
 }
 
 // await waits for the turn that comes on ch.
-func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration) turn[T] {
+func (p *Pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration) turn[T] {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var t turn[T]
@@ -188,17 +211,17 @@ func (p *pool[T]) await(ctx context.Context, ch chan turn[T], wait time.Duration
 }
 
 // busy is the error of a borrower for whom no value came free in time.
-func (p *pool[T]) busy() error {
+func (p *Pool[T]) busy() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failed == nil || p.making > 0 || p.total >= p.max {
-		return errBusy
+		return ErrBusy
 	}
-	return fmt.Errorf("%w: %w", errBusy, p.failed)
+	return fmt.Errorf("%w: %w", ErrBusy, p.failed)
 }
 
 // forget removes a waiter and reports whether it was still waiting.
-func (p *pool[T]) forget(ch chan turn[T]) bool {
+func (p *Pool[T]) forget(ch chan turn[T]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.waiters, ch)
@@ -211,7 +234,7 @@ func (p *pool[T]) forget(ch chan turn[T]) bool {
 
 // grow has a value made if the pool wants more and may have more. It wants one for each
 // borrower and waiter, and a spare one where values must be cleaned. p.mu is held.
-func (p *pool[T]) grow() {
+func (p *Pool[T]) grow() {
 	wanted := p.lent + len(p.waiters)
 	if p.clean != nil {
 		wanted++
@@ -239,12 +262,12 @@ func (p *pool[T]) grow() {
 // error, except in three cases: values are being made for all waiters; a value that is
 // lent or being cleaned will come back; or the host has no room and any value is left, for
 // which the waiters can wait.
-func (p *pool[T]) fail(err error) {
+func (p *Pool[T]) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	coming := p.total - 1
 	p.abandon()
-	if coming > p.making || len(p.waiters) <= coming || coming > 0 && errors.Is(err, errNoRoom) {
+	if coming > p.making || len(p.waiters) <= coming || coming > 0 && errors.Is(err, ErrNoRoom) {
 		return
 	}
 	p.shift() <- turn[T]{err: err}
@@ -253,27 +276,27 @@ func (p *pool[T]) fail(err error) {
 	}
 }
 
-// put returns a lent value that is clean.
-func (p *pool[T]) put(v T) { p.accept(turn[T]{value: v}, 1) }
+// Put returns a lent value that is clean.
+func (p *Pool[T]) Put(v T) { p.accept(turn[T]{value: v}, 1) }
 
 // add takes in a clean value that no borrower owned.
-func (p *pool[T]) add(v T) { p.accept(turn[T]{value: v}, 0) }
+func (p *Pool[T]) add(v T) { p.accept(turn[T]{value: v}, 0) }
 
-// giveBack returns a lent value that must be cleaned before it is lent again.
-func (p *pool[T]) giveBack(v T) {
+// GiveBack returns a lent value that must be cleaned before it is lent again.
+func (p *Pool[T]) GiveBack(v T) {
 	switch {
 	case p.quick == nil || !p.quick(v):
 		p.accept(turn[T]{value: v, used: true}, 1)
 	case p.clean(v):
-		p.put(v)
+		p.Put(v)
 	default:
-		p.discard(v)
+		p.Discard(v)
 	}
 }
 
 // accept lends a value to the first waiter, keeps it, or closes it where the pool is closed
 // or owes one. returned is how many values are lent no longer.
-func (p *pool[T]) accept(t turn[T], returned int) {
+func (p *Pool[T]) accept(t turn[T], returned int) {
 	p.mu.Lock()
 	p.lent -= returned
 	leaves := p.closed || p.due()
@@ -299,7 +322,7 @@ func (p *pool[T]) accept(t turn[T], returned int) {
 }
 
 // cleanUp cleans used values until there are none.
-func (p *pool[T]) cleanUp() {
+func (p *Pool[T]) cleanUp() {
 	for {
 		p.mu.Lock()
 		if len(p.used) == 0 {
@@ -319,19 +342,19 @@ func (p *pool[T]) cleanUp() {
 	}
 }
 
-// discard closes a lent value that cannot be cleaned.
-func (p *pool[T]) discard(v T) {
+// Discard closes a lent value that cannot be cleaned.
+func (p *Pool[T]) Discard(v T) {
 	p.close(v)
 	p.drop()
 }
 
 // drop gives up the place of a lent value that its borrower has closed.
-func (p *pool[T]) drop() { p.vacate(1) }
+func (p *Pool[T]) drop() { p.vacate(1) }
 
 // vacate gives up the place of a closed value, of which returned says how many were lent.
 // It has another value made for whoever waits, for the next borrower where values must be
 // clean, and where the pool has fewer than min.
-func (p *pool[T]) vacate(returned int) {
+func (p *Pool[T]) vacate(returned int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lent -= returned
@@ -342,7 +365,7 @@ func (p *pool[T]) vacate(returned int) {
 }
 
 // abandon gives up a place without having another value made. p.mu is held.
-func (p *pool[T]) abandon() {
+func (p *Pool[T]) abandon() {
 	p.total--
 	if p.closed && p.total == 0 {
 		close(p.drained)
@@ -350,29 +373,37 @@ func (p *pool[T]) abandon() {
 }
 
 // shift removes the first waiter; its channel has room for one turn.
-func (p *pool[T]) shift() chan turn[T] {
+func (p *Pool[T]) shift() chan turn[T] {
 	w := p.waiters[0]
 	p.waiters = p.waiters[1:]
 	return w
 }
 
-// exhausted reports whether all values there may be are lent.
-func (p *pool[T]) exhausted() bool {
+// Exhausted reports whether all values there may be are lent.
+func (p *Pool[T]) Exhausted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lent >= p.max
 }
 
-// counts returns how many values there are and how many of them are idle.
-func (p *pool[T]) counts() (total, idle int) {
+// Counts returns how many values there are and how many of them are idle.
+func (p *Pool[T]) Counts() (total, idle int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.total, len(p.idle)
 }
 
-// visit calls see for each idle value, while nobody can borrow one. It reports whether all
+// Figures returns how many values borrowers have, how many there are beside those, and how
+// many borrowers wait.
+func (p *Pool[T]) Figures() (lent, idle, waiting int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lent, max(0, p.total-p.making-p.leaving-p.lent), len(p.waiters)
+}
+
+// Visit calls see for each idle value, while nobody can borrow one. It reports whether all
 // values were idle, or the pool is closed and none will be idle again.
-func (p *pool[T]) visit(see func(T)) bool {
+func (p *Pool[T]) Visit(see func(T)) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, v := range p.idle {
@@ -381,9 +412,9 @@ func (p *pool[T]) visit(see func(T)) bool {
 	return p.closed || len(p.idle) == p.total
 }
 
-// shutdown refuses all borrowers, closes the values that nobody owns, and waits until the
+// Shutdown refuses all borrowers, closes the values that nobody owns, and waits until the
 // lent ones are back or ctx ends. It may be called again.
-func (p *pool[T]) shutdown(ctx context.Context) error {
+func (p *Pool[T]) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.closed {
 		p.closed = true
@@ -402,12 +433,12 @@ func (p *pool[T]) shutdown(ctx context.Context) error {
 		p.close(v)
 		p.vacate(0)
 	}
-	return waitFor(ctx, p.drained)
+	return WaitFor(ctx, p.drained)
 }
 
-// waitFor waits for a signal until ctx ends. A signal that is there counts even if ctx has
+// WaitFor waits for a signal until ctx ends. A signal that is there counts even if ctx has
 // ended.
-func waitFor(ctx context.Context, signal <-chan struct{}) error {
+func WaitFor(ctx context.Context, signal <-chan struct{}) error {
 	select {
 	case <-signal:
 		return nil
