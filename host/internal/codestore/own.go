@@ -6,10 +6,10 @@ import (
 	"os"
 )
 
-// ownFolder makes a folder where there is none and returns its place, if nobody but the
-// user can change what lies in it.
+// ownFolder makes a folder if it does not exist, and returns its path without symbolic links.
+// It fails if anybody but the user can change the content of the folder.
 func ownFolder(dir string) (string, error) {
-	place, err := checkPath(dir) // first, so that nothing is made in a folder of others
+	place, err := checkPath(dir) // before anything is made in a folder of somebody else
 	if err != nil {
 		return "", err
 	}
@@ -29,8 +29,7 @@ func ownFolder(dir string) (string, error) {
 	return place, err
 }
 
-// readOwn reads a regular file of the user's of at most limit bytes. Nothing else is
-// read or waited for.
+// readOwn reads a file with OpenOwn. It fails if the file has more than limit bytes.
 func readOwn(path string, limit int64) ([]byte, error) {
 	f, err := OpenOwn(path)
 	if err != nil {
@@ -44,7 +43,8 @@ func readOwn(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// OpenOwn opens a regular file of the user's that nobody else can write to, to read it.
+// OpenOwn opens a file for reading. It fails unless the file is a regular file that belongs to
+// the user and that nobody else can write to. It does not wait, for example at a pipe.
 func OpenOwn(path string) (*os.File, error) {
 	f, err := openNoWait(path)
 	if err != nil {

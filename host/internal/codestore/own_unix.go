@@ -12,18 +12,18 @@ import (
 	"syscall"
 )
 
-// maxLinks bounds the symbolic links on the way to a folder, as the system does.
+// maxLinks bounds the symbolic links in a path, as the system does.
 const maxLinks = 40
 
-// The remedies where others can change a file or folder.
+// The remedies in error texts if others can change a file or folder.
 const (
 	ownerRemedy = "use a folder of the user's own, below folders of that user or of root"
 	modeRemedy  = "chmod go-w it, or use another folder"
 )
 
-// checkPath follows a path as the system does and checks each folder on the way: no other
-// user but root may be able to put something else in its place. It returns the path
-// without symbolic links. What does not exist has nothing to check.
+// checkPath follows a path as the system does and checks each folder and symbolic link on the
+// way: no other user except root may be able to replace it. It returns the path without
+// symbolic links. Parts of the path that do not exist are not checked.
 func checkPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -79,13 +79,13 @@ func checkPath(path string) (string, error) {
 	return at, nil
 }
 
-// split are the elements of a path.
+// split returns the elements of a path.
 func split(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
-// checkAbove checks a folder on the way. In one that is sticky everybody can make files,
-// but only owners can replace them, and what comes next is checked too.
+// checkAbove checks a folder on the way. It accepts a sticky folder that others can write to:
+// only owners can replace a file there, and the next element of the path is checked as well.
 func checkAbove(path string, info fs.FileInfo) error {
 	if owner := ownerOf(info); owner != 0 && owner != os.Geteuid() {
 		return notOwned(path, owner)
@@ -96,8 +96,8 @@ func checkAbove(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// CheckOwn checks that a file or folder is the user's, and that nobody else can write to
-// it.
+// CheckOwn checks that a file or folder belongs to the user, and that nobody else can write to
+// it. path is for the text of the error.
 func CheckOwn(path string, info fs.FileInfo) error {
 	if owner := ownerOf(info); owner != os.Geteuid() {
 		return notOwned(path, owner)
@@ -124,7 +124,7 @@ func writable(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s can be written by others: its mode is %04o (%s)", path, info.Mode().Perm(), modeRemedy)
 }
 
-// ownerOf is the user a file belongs to, -1 if the system does not say.
+// ownerOf returns the id of the user who owns a file, -1 if the system does not report it.
 func ownerOf(info fs.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Uid)
@@ -132,8 +132,8 @@ func ownerOf(info fs.FileInfo) int {
 	return -1
 }
 
-// openNoWait opens a file to read it, without waiting for who writes into a pipe, and
-// without following a symbolic link.
+// openNoWait opens a file for reading. It does not wait for a writer of a pipe, and does not
+// follow a symbolic link.
 func openNoWait(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 }

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-func init() { syscall.Umask(0o022) } // where others of a group could write, no folder is used
+func init() { syscall.Umask(0o022) } // folders that a group can write to would be refused
 
-// nobodyUser is a user that the tests do not run as.
+// nobodyUser is a user id under which the tests do not run.
 const nobodyUser = 65534
 
-// chmod gives a folder a mode, however the mask is.
+// chmod sets the mode of a folder, whatever the umask is.
 func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
 	if err := os.Chmod(path, mode); err != nil {
@@ -25,7 +25,7 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 	}
 }
 
-// give makes a file or folder another user's.
+// give changes the owner of a file or folder.
 func give(t *testing.T, path string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -44,8 +44,8 @@ func mkdir(t *testing.T, path string) string {
 	return path
 }
 
-// A folder is refused where somebody else can put a file into it, or another folder into
-// its place. Nothing is made there.
+// A folder is refused if somebody else can put a file into it, or another folder in its place.
+// Nothing is made there.
 func TestFolderThatOthersCanChange(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(t *testing.T, base string) (dir string)
@@ -126,7 +126,7 @@ func link(t *testing.T, target, path string) string {
 	return path
 }
 
-// What only the user can change is used, however one gets there.
+// A folder that only the user can change is used, whatever path leads there.
 func TestFolderOfTheUserAlone(t *testing.T) {
 	atHome(t)
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -154,8 +154,8 @@ func TestFolderOfTheUserAlone(t *testing.T) {
 	}
 }
 
-// The key lies where a copy of the store does not take it along, or else in the store, and
-// is nobody else's to read.
+// The key lies outside of the store if possible, else in the store, and nobody else can read
+// it.
 func TestKeyIsSecret(t *testing.T) {
 	config := atHome(t)
 	dir := t.TempDir()
@@ -174,7 +174,7 @@ func TestKeyIsSecret(t *testing.T) {
 	if s, err := Open(t.TempDir(), nil); err != nil || !bytes.Equal(s.key, first.key) {
 		t.Errorf("error %v, or another key", err)
 	}
-	chmod(t, keys[0], 0o644) // anybody may know it now
+	chmod(t, keys[0], 0o644) // others can read the key now
 	if s, err := Open(dir, nil); err != nil || bytes.Equal(s.key, first.key) {
 		t.Errorf("error %v, or the key that others can read", err)
 	}
@@ -187,7 +187,7 @@ func TestKeyIsSecret(t *testing.T) {
 	}
 }
 
-// What is no file of the user's alone is not opened, and nothing waits for it.
+// Anything but a regular file of the user alone is not opened, and no call waits for it.
 func TestSpecialFiles(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -209,14 +209,14 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// A folder of the store that others can write to is refused, and so is a file in its place.
+// A folder of the store is refused if others can write to it, or if it is a file.
 func TestFoldersOfOthers(t *testing.T) {
 	atHome(t)
 	s, err := Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // made, then found
+	for range 2 { // the first call makes it, the second finds it
 		if dir, err := s.Folder("mine"); err != nil || dir != filepath.Join(s.Dir, "mine") {
 			t.Errorf("folder %s, error %v", dir, err)
 		}

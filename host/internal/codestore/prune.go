@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// Prune removes the entries of a folder, files or folders, that were not used for
-// the longest time, until the others take at most limit bytes. Entries being made
-// are left alone, and so are errors: another process may be doing the same.
+// Prune removes entries of a folder, both files and folders, until the others take at most
+// limit bytes. It removes the least recently used entries first, by their modification times,
+// which users of an entry must set. It ignores entries that are being made. It also ignores
+// errors, because another process may be pruning the same folder.
 func Prune(dir string, limit int64) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -45,7 +46,7 @@ func Prune(dir string, limit int64) {
 	}
 }
 
-// sizeOf is the size of a file, or of all files below a folder, in bytes.
+// sizeOf returns the size of a file, or of all files below a folder, in bytes.
 func sizeOf(path string) (size int64) {
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The entries that were unused for longest go. What is being made stays, and does not count.
+// Prune removes the entries that were unused for longest. Entries that are being made stay and
+// do not count.
 func TestPruneRemovesWhatWasUnusedLongest(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()

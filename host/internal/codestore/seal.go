@@ -14,26 +14,26 @@ import (
 	"path/filepath"
 )
 
-// A mark is an HMAC-SHA-256 under a key that only the user can read: it tells what this
-// user's processes wrote from what others wrote, and from what got damaged or lies in the
-// place of another file.
+// A mark is an HMAC-SHA-256 with a key that only the user can read. It distinguishes files
+// that this user's processes wrote from files that others wrote, that were damaged, or that
+// were moved to the place of another file.
 
 // keySize is the size of the key, in bytes.
 const keySize = 32
 
 const (
-	// keyFolder and keyFile are where the key is, below the user's folder of
-	// configuration: who gets hold of a copy of the store has no key with it.
+	// keyFolder and keyFile are the folder and the file of the key, below the user's
+	// configuration folder. So a copy of the store does not contain the key.
 	keyFolder, keyFile = "anchor-host", "cache.key"
-	// ownKeyFile is its name in the store, where there is no such folder.
+	// ownKeyFile is the file of the key in the store, if there is no configuration folder.
 	ownKeyFile = "key"
 )
 
-// ErrSeal marks a file that does not bear the mark.
+// ErrSeal is the error for a file whose mark is missing or wrong.
 var ErrSeal = errors.New("damaged, or written by somebody without the key of this user")
 
-// openKey takes the key from the user's folder of configuration, or, where there is none
-// that is the user's alone, from the store. It is made if it is not there.
+// openKey reads the key from the user's configuration folder. If there is no such folder that
+// belongs to the user alone, it reads the key from the store. It makes a key if there is none.
 func openKey(store string) ([]byte, error) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		if dir, err = ownFolder(filepath.Join(dir, keyFolder)); err == nil {
@@ -45,12 +45,12 @@ func openKey(store string) ([]byte, error) {
 	return keyOf(filepath.Join(store, ownKeyFile))
 }
 
-// keyOf reads a key, or makes one.
+// keyOf reads a key, and makes one first if the file does not exist.
 func keyOf(path string) ([]byte, error) {
 	key, err := readKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeKey(path); err == nil {
-			key, err = readKey(path) // that of another process, if it was faster
+			key, err = readKey(path) // another process may have been faster
 		}
 	}
 	if err != nil {
@@ -59,7 +59,7 @@ func keyOf(path string) ([]byte, error) {
 	return key, nil
 }
 
-// readKey reads a key that nobody else can read.
+// readKey reads a key. It fails if anybody else can read the file.
 func readKey(path string) ([]byte, error) {
 	f, err := OpenOwn(path)
 	if err != nil {
@@ -80,7 +80,8 @@ func readKey(path string) ([]byte, error) {
 	return key[:keySize], nil
 }
 
-// makeKey makes a key, whole or not at all, unless there is one.
+// makeKey writes a new key to a file, unless the file exists. Other processes never see a part
+// of the key.
 func makeKey(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), NewPrefix)
 	if err != nil {
@@ -96,18 +97,19 @@ func makeKey(path string) error {
 	if err = os.Link(f.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return os.Rename(f.Name(), path) // a file system without links: the last one counts
+	return os.Rename(f.Name(), path) // a file system without links: the last key stays
 }
 
-// Mark begins the mark of a file in the place that a label names. The caller writes the
-// content of the file to it; the sum is the mark.
+// Mark begins the mark of a file. label names the place of the file. The caller writes the
+// content of the file to the hash, whose sum is the mark.
 func (s *Store) Mark(label string) hash.Hash {
 	h := hmac.New(sha256.New, s.key)
 	fmt.Fprintf(h, "%d %s ", len(label), label)
 	return h
 }
 
-// Write writes a small file with its mark, all or nothing.
+// Write writes a small file with its mark. Other processes see the whole file or nothing. label
+// names the place of the file.
 func (s *Store) Write(path, label string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), NewPrefix)
 	if err != nil {
@@ -123,8 +125,9 @@ func (s *Store) Write(path, label string, content []byte) error {
 	return err
 }
 
-// Read reads the content of what Write wrote, with its mark at most limit bytes. The error
-// is fs.ErrNotExist if there is no file; any other says why it is not to be trusted.
+// Read returns the content of a file that Write wrote with the same label. limit bounds the
+// size of the file, including the mark, in bytes. The error is fs.ErrNotExist if there is no
+// file. Any other error states why the file is not trusted, such as [ErrSeal].
 func (s *Store) Read(path, label string, limit int64) ([]byte, error) {
 	text, err := readOwn(path, limit)
 	if err != nil {

@@ -1,10 +1,10 @@
 package codestore
 
-// Stamp tells versions of a file apart beyond its size and time, which whoever
-// changes it may set.
+// Stamp distinguishes versions of a file better than size and modification time, which a
+// writer of the file can set.
 type Stamp struct {
-	// Device and Inode say which file it is.
+	// Device and Inode identify the file.
 	Device, Inode int64
-	// Changed is when the file was changed in any way, in nanoseconds since 1970.
+	// Changed is the time of the last change of any kind, in nanoseconds since 1970.
 	Changed int64
 }

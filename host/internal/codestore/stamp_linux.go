@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// StampOf returns the stamp of a file, all zeros where the system does not say.
+// StampOf returns the stamp of a file. It is zero if the system does not report one.
 func StampOf(info fs.FileInfo) Stamp {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -4,5 +4,5 @@ package codestore
 
 import "io/fs"
 
-// StampOf returns the stamp of a file, all zeros: what the system says is not known.
+// StampOf returns the zero stamp on this system.
 func StampOf(fs.FileInfo) Stamp { return Stamp{} }

@@ -9,27 +9,26 @@ import (
 	"path/filepath"
 )
 
-// NewPrefix begins the names of files and folders that are being made. [Prune] leaves them
-// alone.
+// NewPrefix begins the names of files and folders that are being made. [Prune] ignores them.
 const NewPrefix = "new-"
 
-// Store is a folder that nobody but the user can change, and the key for the marks of what
-// lies in it. It is safe for concurrent use.
+// Store is a folder that nobody but the user can change, with the key for the marks of its
+// files. It is safe for concurrent use.
 type Store struct {
-	// Dir is the folder: absolute and without symbolic links.
+	// Dir is the path of the folder, absolute and without symbolic links.
 	Dir string
-	// Log gets a line for each file that was refused, and why.
+	// Log gets a line for each file that was refused, with the reason.
 	Log *slog.Logger
 
 	key []byte
 }
 
-// Open opens the folder dir, and makes it if it is not there. The error says who else can
+// Open opens the folder dir, and makes it if it does not exist. The error states who else can
 // write to it or to a folder above it, or why it cannot be made.
 //
-// On Unix the folder must belong to the user of the process, those above it to that user
-// or to root, and none may be writable by others; above, the sticky bit will do. Symbolic
-// links are followed and held to the same.
+// On Unix the folder must belong to the user of the process. The folders above it must belong
+// to that user or to root. None may be writable by others, except for folders above with the
+// sticky bit. Open follows symbolic links and applies the same rules to them.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	dir, err := ownFolder(dir)
 	if err != nil {
@@ -42,7 +41,8 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 	return &Store{Dir: dir, Log: log, key: key}, nil
 }
 
-// Folder returns the place of a folder in the store, and makes it if it is not there.
+// Folder returns the path of a folder in the store, and makes it if it does not exist. It fails
+// if the path is no folder of the user's alone.
 func (s *Store) Folder(name string) (string, error) {
 	dir := filepath.Join(s.Dir, name)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -58,8 +58,7 @@ func (s *Store) Folder(name string) (string, error) {
 	return dir, err
 }
 
-// Refuse removes what lies in the place of a file of the store and cannot be trusted, and
-// logs why.
+// Refuse removes a file, or whatever is at its path, that cannot be trusted, and logs why.
 func (s *Store) Refuse(path string, why error) {
 	if err := os.RemoveAll(path); err != nil {
 		why = errors.Join(why, err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// atHome has the test find the user's folders in an empty one, which it returns.
+// atHome makes an empty folder the user's home for the test, and returns it.
 func atHome(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,7 +22,7 @@ func atHome(t *testing.T) string {
 	return dir
 }
 
-// Processes that begin at once agree on one key.
+// Processes that start at the same time agree on one key.
 func TestOneKey(t *testing.T) {
 	atHome(t)
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func TestOneKey(t *testing.T) {
 	}
 }
 
-// A file is what was written where it lies, by who has the key, or it is refused.
+// A file is refused unless it was written in this place with the key.
 func TestMarks(t *testing.T) {
 	atHome(t)
 	s, err := Open(t.TempDir(), nil)
@@ -96,7 +96,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// What is refused is removed, whatever it is, and named in the log.
+// Refuse removes files, folders and anything else, and names them in the log.
 func TestRefuse(t *testing.T) {
 	atHome(t)
 	var log bytes.Buffer

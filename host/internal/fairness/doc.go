@@ -1,21 +1,22 @@
-// Package fairness shares a processor's time between accounts, and rests who fails again
-// and again. It knows nothing of guests: a plugin is an [Account], a call of it a [Turn].
+// Package fairness shares the time of the processors between accounts, and rests accounts
+// that fail several times in a row. It knows nothing of guests. The host has an [Account] for
+// each plugin and a [Turn] for each of its instances.
 //
 // # Turns
 //
-// A [Queue] has a number of slots. Who works has one, or has worked for less than
-// [Grace]: so short turns cost nothing as long as nobody waits. At its safe points a turn
-// calls [Turn.Yields]. Where another account waits that has used less lately, it hands its
-// slot over and waits in its place.
+// A [Queue] has a number of slots. A turn that works has a slot, or has worked for less than
+// [Grace]: a short turn costs nothing as long as no turn waits. At its safe points a turn
+// calls [Turn.Yields]. If another account waits that has used less time lately, the turn
+// hands its slot over and waits.
 //
-// Who has used least lately is next, and within an account who came first. What an
-// account used counts for half after [HalfLife], so a burst is forgiven and a hog that
-// stops is like any other after a second. Two accounts that both want all they can get
-// take turns of about twice [Grain].
+// The next slot goes to the account that has used least lately, and within an account to the
+// turn that came first. The time that an account used counts for half after [HalfLife], so a
+// burst is forgiven, and an account that stops working is like any other after a second. Two
+// accounts that both always have work take turns of about twice [Grain].
 //
 // # Rests
 //
-// A [Rest] counts the failures of an account that follow each other. After so many it
-// refuses for a time, then admits one probe at a time: a good one ends the rest, a bad
-// one begins another of twice the length.
+// A [Rest] counts the failures in a row of an account. After a given number it refuses work
+// for a time, then admits one probe at a time. A good probe ends the rest. A bad one begins a
+// rest of twice the length.
 package fairness

@@ -9,55 +9,57 @@ import (
 )
 
 const (
-	// HalfLife is the time in which what an account used comes to count for half: some
-	// hundred turns of those who share a slot.
+	// HalfLife is the time after which the time that an account used counts for half. It
+	// is some hundred turns of accounts that share a slot.
 	HalfLife = 250 * time.Millisecond
-	// Grain is how much more than a waiting account another may have used before it hands
-	// its slot over. Handing it over takes about a hundredth of that.
+	// Grain is how much more than a waiting account an account may have used before it
+	// hands its slot over. Handing it over takes about a hundredth of that.
 	Grain = time.Millisecond
-	// Grace is how long a turn works without a slot where nobody waits, and how often it
-	// is looked at afterwards.
+	// Grace is how long a turn may work without a slot, and the least time between two
+	// calls of Yields.
 	Grace = 100 * time.Microsecond
-	// Uninterrupted is how long a turn runs before the Go scheduler may run others.
+	// Uninterrupted is how long a turn works before it lets the Go scheduler run other
+	// goroutines.
 	Uninterrupted = time.Millisecond
-	// recount is how often the number of slots is asked for, at most.
+	// recount is the least time between two calls of the function that returns the number
+	// of slots.
 	recount = 100 * time.Millisecond
 )
 
 // Queue shares slots between accounts. It is safe for concurrent use.
 type Queue struct {
-	// now is a clock that only moves forward, slots how many slots there are to be.
+	// now is a clock that only moves forward. slots returns the wanted number of slots.
 	now   func() time.Duration
 	slots func() int
-	// pressed says that no slot is free. It is read by every turn, and seldom written.
+	// pressed reports that no slot is free. Every turn reads it, and it seldom changes.
 	pressed atomic.Bool
 
-	_       [128]byte // what is above stays in the caches of all processors
+	_       [128]byte // keeps the fields above in the caches of all processors
 	mu      sync.Mutex
-	size    int // slots there are
-	held    int // by turns
-	counted time.Duration
+	size    int           // number of slots
+	held    int           // slots that turns have
+	counted time.Duration // time of the last call of slots
 	waiting accounts
 }
 
-// NewQueue makes a queue with as many slots as slots returns, which is asked again from
-// time to time. now is a clock that only moves forward.
+// NewQueue makes a queue with as many slots as slots returns, but at least one. The queue
+// calls slots again from time to time. now is a clock that only moves forward.
 func NewQueue(now func() time.Duration, slots func() int) *Queue {
 	return &Queue{now: now, slots: slots, size: max(1, slots()), counted: now()}
 }
 
-// Pressed reports whether a turn that begins now has to wait, as far as is known.
+// Pressed reports whether no slot is free. The answer may be out of date.
 func (q *Queue) Pressed() bool { return q.pressed.Load() }
 
-// press notes whether a slot is free. q.mu is held.
+// press updates pressed. q.mu is held.
 func (q *Queue) press() {
 	if p := q.held >= q.size; p != q.pressed.Load() {
 		q.pressed.Store(p)
 	}
 }
 
-// take takes a slot for t, or makes it wait for one, and reports whether it has one.
-// q.mu is held.
+// take takes a slot for t if one is free, and reports whether it did. If not, t joins those
+// that wait. q.mu is held.
 func (q *Queue) take(t *Turn, now time.Duration) bool {
 	if now-q.counted >= recount {
 		q.counted = now
@@ -74,7 +76,8 @@ func (q *Queue) take(t *Turn, now time.Duration) bool {
 	return true
 }
 
-// fill gives slots that are free to who waits, as after their number grew. q.mu is held.
+// fill gives free slots to the turns that wait, for example after the number of slots grew.
+// q.mu is held.
 func (q *Queue) fill() {
 	for q.held < q.size && len(q.waiting) > 0 {
 		q.held++
@@ -82,64 +85,65 @@ func (q *Queue) fill() {
 	}
 }
 
-// release gives up a slot, which the next one has. q.mu is held.
+// release gives up a slot, which the next waiting turn gets. q.mu is held.
 func (q *Queue) release() {
 	q.held--
 	q.fill()
 	q.press()
 }
 
-// next hands a slot to who waits and has used least. q.mu is held.
+// next gives a slot to the first waiting turn of the account that has used least. q.mu is
+// held.
 func (q *Queue) next() {
 	t := q.waiting[0].turns[0]
 	t.account.remove(t)
-	t.granted <- struct{}{} // there is room: it waits once at a time
+	t.granted <- struct{}{} // does not block: a turn gets one slot for each wait
 }
 
-// Account is what one of those who share the time used lately.
+// Account measures how much time one of the parties that share the processors used lately.
 type Account struct {
 	queue *Queue
-	// level is the binary logarithm of what the account used, in seconds, as it would
-	// be at time 0, had it been that much all the time: what was used loses a half in
-	// HalfLife, so the level stays as it is until more is used. Levels can be compared.
+	// level is the binary logarithm of the used seconds, scaled to time 0: with it the
+	// account has used 2^(level - t/HalfLife) seconds at time t. So the level changes only
+	// when the account is charged, and the levels of accounts can be compared.
 	level float64
-	// turns are those that wait, in their order; place is where the account is in the
-	// queue, if any do.
+	// turns are the turns that wait, in their order. place is the index of the account in
+	// the queue, if any turn waits.
 	turns []*Turn
 	place int
 }
 
-// NewAccount returns an account that has used nothing.
+// NewAccount returns an account that has used no time.
 func (q *Queue) NewAccount() *Account { return &Account{queue: q, level: math.Inf(-1)} }
 
-// Used is what the account used lately.
+// Used returns the time that the account used lately.
 func (a *Account) Used() time.Duration {
 	a.queue.mu.Lock()
 	defer a.queue.mu.Unlock()
 	return time.Duration(a.used(a.queue.now()) * float64(time.Second))
 }
 
-// Waiting is how many turns of the account wait for a slot.
+// Waiting returns how many turns of the account wait for a slot.
 func (a *Account) Waiting() int {
 	a.queue.mu.Lock()
 	defer a.queue.mu.Unlock()
 	return len(a.turns)
 }
 
-// Charge adds work that was done outside of a turn.
+// Charge charges the account for work that was done outside of a turn and ends now.
 func (a *Account) Charge(took time.Duration) {
 	a.queue.mu.Lock()
 	defer a.queue.mu.Unlock()
 	a.charge(took, a.queue.now())
 }
 
-// used is what the account used lately, in seconds. The queue's mutex is held.
+// used returns the time that the account used lately, in seconds. The queue's mutex is held.
 func (a *Account) used(now time.Duration) float64 {
 	return math.Exp2(a.level - halfLives(now))
 }
 
-// charge adds work that ended now. The beginning of long work counts for less than its
-// end. The queue's mutex is held.
+// charge charges the account for work that ended now. The beginning of long work counts for
+// less than its end, because it was done earlier. The queue's mutex is held.
 func (a *Account) charge(took, now time.Duration) {
 	if took <= 0 {
 		return
@@ -153,7 +157,7 @@ func (a *Account) charge(took, now time.Duration) {
 
 func halfLives(d time.Duration) float64 { return float64(d) / float64(HalfLife) }
 
-// append makes a turn the last of the account that wait. The queue's mutex is held.
+// append adds a turn behind those of the account that wait. The queue's mutex is held.
 func (a *Account) append(t *Turn) {
 	t.waits = true
 	a.turns = append(a.turns, t)
@@ -162,7 +166,7 @@ func (a *Account) append(t *Turn) {
 	}
 }
 
-// remove takes a turn out of those that wait. The queue's mutex is held.
+// remove removes a turn from those that wait. The queue's mutex is held.
 func (a *Account) remove(t *Turn) {
 	t.waits = false
 	for i, other := range a.turns {
@@ -176,7 +180,7 @@ func (a *Account) remove(t *Turn) {
 	}
 }
 
-// accounts are those of which turns wait, as a heap: who has used least is first.
+// accounts is a heap of the accounts with waiting turns. The account that used least is first.
 type accounts []*Account
 
 func (h accounts) Len() int           { return len(h) }

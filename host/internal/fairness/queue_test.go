@@ -20,7 +20,8 @@ func within(got, want, by float64) bool { return got >= want-by && got <= want+b
 // always is more than any work takes.
 const always = 1 << 60
 
-// What an account used counts for half after HalfLife, however it was used.
+// The time that an account used counts for half after HalfLife, whether it was used at once or
+// little by little.
 func TestAccountsForget(t *testing.T) {
 	h := &hand{}
 	q := h.queue(1)
@@ -129,7 +130,7 @@ func waiting(q *Queue) (n int) {
 	return n
 }
 
-// A goroutine that did not run has used nothing.
+// A goroutine that did not run is not charged.
 func TestInterruptedTurns(t *testing.T) {
 	h := &hand{}
 	a := h.queue(1).NewAccount()
@@ -143,7 +144,7 @@ func TestInterruptedTurns(t *testing.T) {
 	}
 }
 
-// Who waits gives up after its time and at each of its signals, and leaves nothing behind.
+// A wait ends when its patience is over and at each of its signals, and leaves nothing behind.
 func TestWaitsEnd(t *testing.T) {
 	h := &hand{}
 	q := h.queue(1)
@@ -170,7 +171,7 @@ func TestWaitsEnd(t *testing.T) {
 	}
 }
 
-// The number of slots follows what it is asked for.
+// The number of slots follows the function that returns it.
 func TestSlotsGrow(t *testing.T) {
 	h := &hand{}
 	slots := 1
@@ -238,8 +239,8 @@ func TestHogsShareEvenly(t *testing.T) {
 	}
 }
 
-// Whatever turns do, no more hold slots than there are, nobody is forgotten, and in the end
-// all slots are free.
+// Whatever turns do, they never have more slots than exist, each waiting turn gets an answer,
+// and in the end all slots are free.
 func TestTurnsAtRandom(t *testing.T) {
 	start := time.Now()
 	const slots = 3
@@ -263,7 +264,7 @@ func TestTurnsAtRandom(t *testing.T) {
 func wander(t *testing.T, q *Queue, a *Account, held *atomic.Int32, slots int32, rng *rand.Rand, gone <-chan struct{}) {
 	turn := a.Turn()
 	counted := false
-	count := func() { // held is counted late and given up early: it never says too much
+	count := func() { // held is increased late and decreased early, so it is never too high
 		if turn.Held() && !counted {
 			counted = true
 			if n := held.Add(1); n > slots {
@@ -312,8 +313,8 @@ func wander(t *testing.T, q *Queue, a *Account, held *atomic.Int32, slots int32,
 	}
 }
 
-// Who pauses again and again, each time before it needs a slot, is charged for its work and
-// for pauses as short as work; of a long one only the beginning counts.
+// A turn that pauses again and again, each time before it needs a slot, is charged for its work
+// and for short pauses. Of a long pause only the beginning counts.
 func TestPausesAreNotFree(t *testing.T) {
 	h := &hand{}
 	q := h.queue(1)

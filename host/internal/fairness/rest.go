@@ -6,46 +6,48 @@ import (
 	"time"
 )
 
-// Outcome is how work ended that a [Rest] admitted.
+// Outcome is the result of work that a [Rest] admitted.
 type Outcome uint8
 
 // The outcomes.
 const (
-	// Neutral work says nothing: it did not begin, or was given up by who asked for it.
+	// Neutral work tells nothing about the account: it did not begin, or its caller gave
+	// it up.
 	Neutral Outcome = iota
 	// Good work ended well.
 	Good
-	// Bad work failed in a way that costs.
+	// Bad work failed in a way that costs time.
 	Bad
 )
 
-// State is that of a [Rest], in the words of circuit breakers.
+// State is the state of a [Rest], in the terms of circuit breakers.
 type State string
 
 // The states.
 const (
-	// Closed admits all.
+	// Closed admits all work.
 	Closed State = "closed"
-	// Open admits nothing.
+	// Open admits no work.
 	Open State = "open"
 	// HalfOpen admits one probe at a time.
 	HalfOpen State = "half-open"
 )
 
-// Rules say when a [Rest] begins and how long it is.
+// Rules define when a [Rest] begins to refuse work, and for how long.
 type Rules struct {
-	// After is how many failures in a row begin a rest. 0 or less: none ever does.
+	// After is the number of failures in a row that begin a rest. 0 or less: no number does.
 	After int
 	// First is the length of the first rest. Each bad probe doubles it, up to Most.
 	First, Most time.Duration
 }
 
-// Rest refuses work for a time after it failed again and again. It is safe for concurrent
+// Rest refuses work for a time after several failures in a row. It is safe for concurrent
 // use.
 type Rest struct {
 	rules Rules
 	now   func() time.Duration
-	// troubled says that the last outcome was bad, or that a rest is not over.
+	// troubled reports that the last outcome that was not neutral was bad, or that a rest
+	// is not over.
 	troubled atomic.Bool
 
 	mu       sync.Mutex
@@ -56,24 +58,24 @@ type Rest struct {
 	times    int
 }
 
-// NewRest returns one by rules. now is a clock that only moves forward.
+// NewRest returns a Rest with these rules. now is a clock that only moves forward.
 func NewRest(rules Rules, now func() time.Duration) *Rest {
 	rules.First = min(rules.First, rules.Most)
 	return &Rest{rules: rules, now: now}
 }
 
-// Status is what a [Rest] knows.
+// Status describes a [Rest].
 type Status struct {
 	State State
-	// Failures are those in a row, Times the rests so far.
+	// Failures counts the failures in a row, Times the rests so far.
 	Failures, Times int
-	// Left is what is left of the rest, Length how long it is in all. Both are 0 where
-	// there is none.
+	// Left is the remaining time of the rest, Length its whole time. Both are 0 if there is
+	// no rest.
 	Left, Length time.Duration
 }
 
-// Admit reports whether work may begin, and whether it is a probe. Done must be called for
-// all work that was admitted.
+// Admit reports whether work may begin, and whether it is a probe. The caller must call Done
+// for all work that was admitted.
 func (r *Rest) Admit() (probe, ok bool) {
 	if !r.troubled.Load() {
 		return false, true
@@ -90,11 +92,11 @@ func (r *Rest) Admit() (probe, ok bool) {
 	return true, true
 }
 
-// Troubled reports whether the last work that was not neutral failed.
+// Troubled reports whether the last work that was not neutral failed, or a rest is not over.
 func (r *Rest) Troubled() bool { return r.troubled.Load() }
 
-// Done takes note of how admitted work ended. It reports whether a rest began or ended
-// with it.
+// Done records the outcome of admitted work. It reports whether a rest began or ended because
+// of it.
 func (r *Rest) Done(probe bool, how Outcome) (changed bool) {
 	if how == Neutral && !probe || how == Good && !r.troubled.Load() {
 		return false
@@ -105,7 +107,7 @@ func (r *Rest) Done(probe bool, how Outcome) (changed bool) {
 		r.probing = false
 	}
 	switch {
-	case how == Neutral, r.length > 0 && !probe: // what began before the rest says nothing of it
+	case how == Neutral, r.length > 0 && !probe: // work that began before the rest does not count
 		return false
 	case how == Good:
 		changed = r.length > 0
@@ -124,7 +126,7 @@ func (r *Rest) Done(probe bool, how Outcome) (changed bool) {
 	return true
 }
 
-// Status returns what is known now.
+// Status returns the current status.
 func (r *Rest) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,7 +20,7 @@ func TestRest(t *testing.T) {
 	}
 	do(Bad, true)
 	do(Bad, true)
-	do(Good, true) // which ends the row
+	do(Good, true) // which resets the failures in a row
 	do(Bad, true)
 	do(Neutral, true) // which does not
 	do(Bad, true)
@@ -71,7 +71,7 @@ func TestNeverRested(t *testing.T) {
 	}
 }
 
-// However calls end, a plugin comes back once its calls are good.
+// However work ends, an account is admitted again once its probes are good.
 func TestRestsAtRandom(t *testing.T) {
 	h := &hand{}
 	r := NewRest(Rules{After: 3, First: time.Second, Most: time.Minute}, h.now)

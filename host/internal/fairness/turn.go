@@ -5,38 +5,39 @@ import (
 	"time"
 )
 
-// Turn is the work of an account on one goroutine, which alone uses it. [Account.Turn]
-// makes one, which may be used again after its end.
+// Turn is the work of an account on one goroutine. No other goroutine may use it.
+// [Account.Turn] makes a turn, which may begin again after its end.
 //
-// What goes on the account is the time that passed, but no more than the work itself can
-// have taken: most, which callers state for the turn as a whole. A goroutine that was not
-// run for a while has used nothing.
+// A turn charges its account for the time that passed, but not for more than most. Callers
+// pass most: the longest time that the work of the turn can have taken so far without
+// interruptions. So a goroutine that the scheduler did not run is not charged for that time.
 type Turn struct {
 	account *Account
-	// held says that it has a slot, paused that it needs none, waits that it waits for
-	// one, which the queue's mutex guards.
+	// held reports that the turn has a slot, paused that it needs none, waits that it
+	// waits for one. The queue's mutex guards waits.
 	held, paused, waits bool
-	// since is up to when its work is on the account, looked when it last was looked at,
-	// ran when the Go scheduler last let others run.
+	// since is the time up to which the work is charged. looked is the time of the last
+	// call of Yields. ran is the time at which the turn last let other goroutines run.
 	since, looked, ran time.Duration
-	// most is the work that was done up to since, at most.
+	// most is the value of most at the last charge.
 	most time.Duration
-	// granted has room for one slot.
+	// granted gets a value when a waiting turn gets a slot. It has room for one.
 	granted chan struct{}
 }
 
-// Turn returns a turn of the account.
+// Turn returns a new turn of the account. It has no slot.
 func (a *Account) Turn() Turn { return Turn{account: a, granted: make(chan struct{}, 1)} }
 
-// Enter takes a slot before a turn begins, as it must where the queue is pressed. It waits
-// for one at most as long as patience, until done or closed, and reports whether it has one.
+// Enter takes a slot before a turn begins, which is necessary if no slot is free. It waits
+// until it gets one, until patience is over, or until done or closed is closed. It reports
+// whether the turn has a slot.
 func (t *Turn) Enter(patience time.Duration, done, closed <-chan struct{}) bool {
 	now := t.account.queue.now()
 	t.restart(now)
 	return t.take(now) || t.Wait(patience, done, closed)
 }
 
-// Begin begins a turn at the time now. One that has a slot keeps it.
+// Begin begins the turn at the time now. A turn that has a slot keeps it.
 func (t *Turn) Begin(now time.Duration) {
 	t.restart(now)
 	t.most = 0
@@ -45,14 +46,15 @@ func (t *Turn) Begin(now time.Duration) {
 // Held reports whether the turn has a slot.
 func (t *Turn) Held() bool { return t.held }
 
-// restart has the turn work from now on.
+// restart starts to measure the work at the time now.
 func (t *Turn) restart(now time.Duration) { t.since, t.looked, t.ran, t.paused = now, now, now, false }
 
-// Due reports whether Yields must be called at a safe point of the work, at the time now.
+// Due reports whether the turn must call Yields at a safe point, at the time now.
 func (t *Turn) Due(now time.Duration) bool { return now-t.looked >= Grace && !t.paused }
 
-// Yields looks at a turn that is due. It reports whether the turn has to wait for a slot:
-// then Wait must be called next. It may let other goroutines run.
+// Yields takes a slot for a turn that is due and has none, or hands its slot over to an
+// account that used less. If it returns true, the turn has no slot and must call Wait next.
+// It may let other goroutines run.
 func (t *Turn) Yields(now, most time.Duration) bool {
 	t.looked = now
 	q := t.account.queue
@@ -72,7 +74,7 @@ func (t *Turn) Yields(now, most time.Duration) bool {
 	return false
 }
 
-// settle puts the work until now on the account.
+// settle charges the account for the work until now.
 func (t *Turn) settle(now, most time.Duration) {
 	q := t.account.queue
 	q.mu.Lock()
@@ -80,16 +82,17 @@ func (t *Turn) settle(now, most time.Duration) {
 	t.charge(now, most)
 }
 
-// charge is settle for who holds the queue's mutex.
+// charge is settle with the queue's mutex held.
 func (t *Turn) charge(now, most time.Duration) {
 	t.account.charge(min(now-t.since, most-t.most), now)
 	t.since, t.most = now, most
 }
 
-// take takes a slot if there is one, else it makes the turn wait.
+// take takes a slot if one is free, and reports whether it did. If not, the turn joins those
+// that wait.
 func (t *Turn) take(now time.Duration) bool { return t.takeFor(now, t.most) }
 
-// takeFor is take for a turn that has worked already.
+// takeFor is take for a turn that has worked already, which it charges first.
 func (t *Turn) takeFor(now, most time.Duration) bool {
 	q := t.account.queue
 	q.mu.Lock()
@@ -99,8 +102,8 @@ func (t *Turn) takeFor(now, most time.Duration) bool {
 	return t.held
 }
 
-// handsOver gives the slot to another account that used less, if one waits, and waits in
-// its place.
+// handsOver gives the slot to another account that used less, if one waits, and reports
+// whether it did. The turn then joins those that wait.
 func (t *Turn) handsOver(now, most time.Duration) bool {
 	a, q := t.account, t.account.queue
 	q.mu.Lock()
@@ -115,8 +118,8 @@ func (t *Turn) handsOver(now, most time.Duration) bool {
 	return true
 }
 
-// Wait waits for a slot, at most as long as patience, until done or closed, and reports
-// whether the turn has one. Without, it has to end.
+// Wait waits until the turn gets a slot, until patience is over, or until done or closed is
+// closed. It reports whether the turn has a slot. A turn without one has to end.
 func (t *Turn) Wait(patience time.Duration, done, closed <-chan struct{}) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -132,7 +135,8 @@ func (t *Turn) Wait(patience time.Duration, done, closed <-chan struct{}) bool {
 	return t.held
 }
 
-// forget has a turn wait no more, and reports whether it still did. Else it has a slot.
+// forget removes a turn from those that wait, and reports whether it was among them. If not,
+// the turn has got a slot meanwhile.
 func (t *Turn) forget() bool {
 	q := t.account.queue
 	q.mu.Lock()
@@ -145,7 +149,7 @@ func (t *Turn) forget() bool {
 	return false
 }
 
-// Pause puts the work until now on the account, and gives the slot back while the work
+// Pause charges the account for the work until now, and gives the slot back while the work
 // blocks.
 func (t *Turn) Pause(most time.Duration) {
 	q := t.account.queue
@@ -160,9 +164,9 @@ func (t *Turn) Pause(most time.Duration) {
 	t.paused = true
 }
 
-// Resume ends a pause. Up to [Grace] of it counts as work: what returns sooner hardly waited,
-// and who pauses again and again is not without cost. It reports whether the turn has to wait for a slot: then Wait must
-// be called next.
+// Resume ends a pause. Up to [Grace] of the pause counts as work, because a shorter pause was
+// hardly a wait, and because an account that pauses all the time must not work for free. If
+// Resume returns true, the turn must call Wait next.
 func (t *Turn) Resume() bool {
 	if t.held {
 		return false
@@ -174,7 +178,8 @@ func (t *Turn) Resume() bool {
 	return q.Pressed() && !t.take(now)
 }
 
-// End ends the turn. It does nothing for one without a slot.
+// End ends the turn: it charges the account and gives the slot back. It does nothing for a
+// turn without a slot.
 func (t *Turn) End(most time.Duration) {
 	if !t.held {
 		return

@@ -2,10 +2,10 @@ package kernel
 
 import "github.com/anchor-host/anchor-host/abi"
 
-// The code of alloc and free; what it does is stated in Go in Local.
+// The code of alloc and free. Local has the same algorithm in Go.
 
-// class leaves the class of the size in a local: 64 - clz(n-1), at least
-// minClass. It uses another local.
+// class appends code that leaves the size class of the local n: 64 - clz(n-1), at least
+// minClass. The code uses the local tmp.
 func class(c *code, n, tmp uint64) *code {
 	c.i64(64).get(n).i64(1).op(opI64Sub, opI64Clz, opI64Sub).set(tmp)
 	c.get(tmp).i64(minClass).op(opI64LtU).when().i64(minClass).set(tmp).end()
@@ -13,7 +13,7 @@ func class(c *code, n, tmp uint64) *code {
 }
 
 func (m *builder) allocBody() (*code, []abi.ValueType) {
-	// n, then i64 locals and an i32 one.
+	// The parameter n, four locals of type i64, and one of type i32.
 	const n, cl, size, off, flag, q = 0, 1, 2, 3, 4, 5
 	refuse := func(c *code) { c.i64(1).gset(gRefused).i64(0).op(opReturn) }
 	c := new(code)
@@ -40,14 +40,14 @@ func (m *builder) allocBody() (*code, []abi.ValueType) {
 	return c, []abi.ValueType{abi.I64, abi.I64, abi.I64, abi.I64, abi.I32}
 }
 
-// reuse returns the oldest freed block of the class, if enough younger ones
-// protect it.
+// reuse appends code that returns the oldest freed block of the class, if at least
+// Quarantine others were freed after it.
 func (m *builder) reuse(c *code) {
 	const n, size, off, q = 0, 2, 3, 5
 	c.get(q).at(opI32Load, 8).i32(Quarantine).op(opI32GtU).when()
 	{
 		c.get(q).at(opI32Load, 0).op(opI64Extend).set(off)
-		// A handle of a freed block with room for its class?
+		// Is it the handle of a freed block that is large enough for its class?
 		c.get(off).i64(first).op(opI64Sub).gget(gPos).i64(first).op(opI64Sub, opI64LtU).when()
 		{
 			hasTag(c, off)
@@ -65,13 +65,13 @@ func (m *builder) reuse(c *code) {
 			c.end()
 		}
 		c.end()
-		c.get(q).i32(0).at(opI32Store, 8) // a guest has written over it: the queue is lost
+		c.get(q).i32(0).at(opI32Store, 8) // a guest overwrote the queue: empty it
 	}
 	c.end()
 }
 
-// zeroed zeroes n bytes at off and charges for them, piece by piece, so that the
-// host can end the call between two.
+// zeroed appends code that zeroes n bytes at off and charges for them, piece by piece, so
+// that the host can end the call between two pieces.
 func zeroed(c *code) {
 	const n, at, off, piece = 0, 1, 3, 4
 	c.i64(0).set(at).loop()
@@ -81,20 +81,20 @@ func zeroed(c *code) {
 	c.get(at).get(piece).op(opI64Add).tee(at).get(n).op(opI64LtU).again()
 }
 
-// before leaves the address that lies some bytes before the offset in a local.
+// before appends code that leaves the offset in a local minus a number of bytes.
 func before(c *code, local uint64, bytes int64) *code {
 	return c.get(local).i64(bytes).op(opI64Sub, opI32Wrap)
 }
 
-// charge adds the size in a local to the debt and has the host settle it when a
-// slice is full.
+// charge appends code that adds the size in a local to the debt, and calls the host to
+// settle the debt if it reaches Slice.
 func charge(c *code, n uint64) {
 	c.gget(gDebt).get(n).op(opI64Add).gset(gDebt)
 	c.gget(gDebt).i64(Slice).op(opI64GeS).when().call(0).end()
 }
 
 func freeBody() (*code, []abi.ValueType) {
-	// off, then the size, a scratch local, and i32 locals.
+	// The parameter off, two locals of type i64, and two of type i32.
 	const off, n, tmp, flag, q = 0, 1, 2, 3, 4
 	c := new(code)
 	tagged(c, func(c *code) { c.op(opReturn) })
@@ -102,7 +102,7 @@ func freeBody() (*code, []abi.ValueType) {
 	before(c, off, header).at(opI32Load, 0).op(opI64Extend).tee(n).op(opI64Eqz).when().op(opReturn).end()
 	c.get(off).gget(gInOff).op(opI64Eq).when().i64(0).gset(gInLen).i64(0).gset(gInLast).end()
 	before(c, off, header).i32(0).at(opI32Store, 0)
-	// What is read when the call ends is not used again.
+	// A block that the host reads when the call ends is not used again.
 	c.get(flag).i32(0).op(opI32Ne)
 	c.get(off).gget(gOutOff).op(opI64Eq, opI32Or)
 	c.get(off).gget(gErrOff).op(opI64Eq, opI32Or).when().op(opReturn).end()

@@ -68,12 +68,11 @@ func (c *code) at(op byte, offset uint64) *code {
 	return c
 }
 
-// loop begins the code that runs again if the value on the stack is not 0 at again,
-// which ends it.
+// loop begins a loop. again ends it: the loop repeats if the value on the stack is not 0.
 func (c *code) loop() *code  { return c.op(opLoop, blockless) }
 func (c *code) again() *code { return c.u(opBranchIf, 0).end() }
 
-// when begins the code that runs if the value on the stack is not 0.
+// when begins code that runs if the value on the stack is not 0. end ends it.
 func (c *code) when() *code { return c.op(opIf, blockless) }
 func (c *code) end() *code  { return c.op(opEnd) }
 
@@ -89,13 +88,13 @@ func appendSigned(b []byte, v int64) []byte {
 	}
 }
 
-// section is one section of a module, a list.
+// section is one section of a module. Its content is a list.
 type section struct {
 	id    byte
 	items [][]byte
 }
 
-// assembled is the module of the sections.
+// assembled returns the module with these sections.
 func assembled(sections ...section) []byte {
 	out := []byte("\x00asm\x01\x00\x00\x00")
 	for _, s := range sections {
@@ -104,7 +103,7 @@ func assembled(sections ...section) []byte {
 	return out
 }
 
-// vector is the encoding of a list.
+// vector returns the encoding of a list.
 func vector(items [][]byte) []byte {
 	b := binary.AppendUvarint(nil, uint64(len(items)))
 	for _, it := range items {
@@ -113,16 +112,16 @@ func vector(items [][]byte) []byte {
 	return b
 }
 
-// sized is b behind its size.
+// sized returns the size of b, followed by b.
 func sized(b []byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))), b...) }
 
-// named is the encoding of a name and what follows it.
+// named returns the encoding of a name, followed by more.
 func named(name string, more ...byte) []byte { return append(sized([]byte(name)), more...) }
 
-// indexed is the kind and index of an import or export.
+// indexed returns the encoding of a kind and an index.
 func indexed(kind byte, i int) []byte { return binary.AppendUvarint([]byte{kind}, uint64(i)) }
 
-// functionType is the encoding of a type.
+// functionType returns the encoding of the type of a function.
 func functionType(params, results []abi.ValueType) []byte {
 	b := []byte{0x60}
 	for _, ts := range [][]abi.ValueType{params, results} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Any sequence of calls, however wild, has the same results and leaves the same
+// Every sequence of calls, also of invalid ones, returns the same results and leaves the same
 // bytes in both kernels.
 func FuzzSameInBoth(f *testing.F) {
 	f.Add([]byte("a few operations to start with, of any kind"))
@@ -36,8 +36,8 @@ func FuzzSameInBoth(f *testing.F) {
 	})
 }
 
-// runBoth runs a program of 4 bytes per operation: what it does, and of which
-// sizes and handles.
+// runBoth runs a program of 4 bytes per operation, which encode the function, sizes and
+// handles.
 func runBoth(program []byte, a linkedGuest, b localGuest) error {
 	var handles []uint64
 	for _, g := range []guest{a, b} { // both have their first page
@@ -81,7 +81,7 @@ func operation(op []byte, handles []uint64) (string, []uint64) {
 	if len(handles) > 0 && op[3] < 250 {
 		handle = handles[int(op[1])%len(handles)]
 	}
-	near := handle + uint64(int64(int8(op[2]))) // around the block, its header included
+	near := handle + uint64(int64(int8(op[2]))) // around the block, including its header
 	wild := uint64(binary.LittleEndian.Uint16(op[1:])) << (op[3] % 49)
 	switch name {
 	case "alloc":

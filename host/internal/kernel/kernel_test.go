@@ -46,7 +46,7 @@ func (g linkedGuest) do(name string, args ...uint64) uint64 {
 		g.t.Fatalf("%s%v: %v", name, args, err)
 	}
 	if name == "load_u8" || name == "input_load_u8" {
-		return r[0] & math.MaxUint32 // an i32: the rest is not defined
+		return r[0] & math.MaxUint32 // an i32: the upper half is not defined
 	}
 	return append(r, 0)[0]
 }
@@ -75,7 +75,7 @@ func ownImports() []abi.Signature {
 // settling is called when a debt was settled.
 var settling = func() {}
 
-// linked makes a kernel as a module. What it settles is added to settled.
+// linked makes a kernel as a module. It adds the debt that it settles to settled.
 func linked(t testing.TB, limit int64, settled *int64) linkedGuest {
 	t.Helper()
 	ctx := context.Background()
@@ -100,7 +100,7 @@ func linked(t testing.TB, limit int64, settled *int64) linkedGuest {
 	return linkedGuest{k, t, map[string]api.Function{}}
 }
 
-// both runs a test on either embodiment with room for limit bytes.
+// both runs a test on both implementations with room for limit bytes.
 func both(t *testing.T, limit int64, f func(*testing.T, guest)) {
 	t.Run("local", func(t *testing.T) {
 		r := &room{limit: limit}
@@ -155,7 +155,7 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
-// A freed block is not handed out at once: some kits free it twice, or read it
+// A freed block is not used again at once, because some kits free it twice or read it
 // afterwards.
 func TestQuarantine(t *testing.T) {
 	both(t, 1<<20, func(t *testing.T, g guest) {
@@ -272,7 +272,7 @@ func TestInputAndOutput(t *testing.T) {
 	})
 }
 
-// What is read when the call ends outlives its block, as kits free it at once.
+// Output and error can be read when the call ends, even though kits free their blocks at once.
 func TestOutputAndErrorOutliveTheirBlocks(t *testing.T) {
 	both(t, 1<<20, func(t *testing.T, g guest) {
 		out, failure := put(g, []byte("the output")), put(g, []byte("the error!"))
@@ -325,7 +325,7 @@ func TestForgetsBetweenCalls(t *testing.T) {
 	})
 }
 
-// A guest that forges headers and queues harms its own blocks only.
+// A guest that forges headers and queues harms only its own blocks.
 func TestForgedHeaders(t *testing.T) {
 	both(t, 1<<20, func(t *testing.T, g guest) {
 		off := g.do("alloc", 64)
@@ -360,7 +360,7 @@ func TestForgedHeaders(t *testing.T) {
 	})
 }
 
-// The debt is the bytes of the blocks; the module has it settled in slices.
+// The debt is the number of bytes of the blocks. The module settles it in slices.
 func TestDebt(t *testing.T) {
 	var settled int64
 	a, b := guest(linked(t, 16<<20, &settled)), guest(localGuest{NewLocal((&room{limit: 16 << 20}).resize)})
@@ -375,8 +375,8 @@ func TestDebt(t *testing.T) {
 	}
 }
 
-// Between the pieces of a large block that is used again the host is asked, which
-// may end the call.
+// While a large block is zeroed to be used again, the module calls the host between the
+// pieces, and the host may end the call.
 func TestLargeBlocksAreZeroedInPieces(t *testing.T) {
 	const n = 3<<20 + 5
 	both(t, 128<<20, func(t *testing.T, g guest) {

@@ -18,8 +18,9 @@ type Linked struct {
 	stack   [1]uint64
 }
 
-// Open makes a kernel of an instance of Module, which it closes. shrink makes a
-// memory smaller whose end is zero, and reports whether it could.
+// Open makes a kernel of an instance of Module. Close of the kernel closes the instance.
+// shrink makes a memory smaller, to size bytes, and reports whether it could; the bytes
+// that it removes are 0.
 func Open(mod api.Module, shrink func(mem api.Memory, size uint32) bool) (*Linked, error) {
 	k := &Linked{mod: mod, mem: mod.Memory(), shrink: shrink}
 	if k.mem == nil {
@@ -35,7 +36,7 @@ func Open(mod api.Module, shrink func(mem api.Memory, size uint32) bool) (*Linke
 	return k, nil
 }
 
-// view is a view of the bytes up to end.
+// view returns a view of the bytes up to end.
 func (k *Linked) view(end uint64) []byte {
 	b, _ := k.mem.Read(0, uint32(min(end, uint64(k.mem.Size()))))
 	return b
@@ -79,7 +80,7 @@ func (k *Linked) SetInput(b []byte) bool {
 	return true
 }
 
-// room makes sure that the memory reaches end.
+// room grows the memory to end if it is smaller, and reports whether it could.
 func (k *Linked) room(end uint64) bool {
 	size := uint64(k.mem.Size())
 	if end <= size {

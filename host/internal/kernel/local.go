@@ -8,26 +8,27 @@ import (
 
 // Local is the kernel in Go. Make it with [NewLocal].
 type Local struct {
-	// data are the bytes so far; what lies beyond up to size is zero.
+	// data are the bytes in use. The memory beyond them, up to size, is 0.
 	data []byte
-	// size is what the memory counts as, whole pages; 0 before its first use.
+	// size is the accounted size of the memory in bytes, whole pages; 0 before its first
+	// use.
 	size   uint64
 	resize func(delta int64) bool
 	state
 }
 
-// state is what a call leaves behind beside the memory.
+// state is the state of a call besides the memory.
 type state struct {
 	inOff, inLen, outOff, outLen, errOff, errLen uint64
 	debt                                         int64
 	refused                                      bool
 }
 
-// NewLocal makes a kernel. resize is told of every change of its size, and may
-// refuse growth.
+// NewLocal makes a kernel. It calls resize for every change of its size, with the difference
+// in bytes. resize may refuse growth by returning false.
 func NewLocal(resize func(delta int64) bool) *Local { return &Local{resize: resize} }
 
-// open takes the first page.
+// open allocates the first page, and reports whether it could.
 func (k *Local) open() bool {
 	if k.size > 0 {
 		return true
@@ -57,7 +58,7 @@ func (k *Local) Reset() {
 	k.data = k.data[:first]
 }
 
-// pos is where the next header will be.
+// pos returns the offset of the next header.
 func (k *Local) pos() uint64 { return uint64(len(k.data)) }
 
 func (k *Local) u32(at uint64) uint64      { return uint64(binary.LittleEndian.Uint32(k.data[at:])) }
@@ -65,7 +66,7 @@ func (k *Local) put32(at, v uint64)        { binary.LittleEndian.PutUint32(k.dat
 func (k *Local) u64(at uint64) uint64      { return binary.LittleEndian.Uint64(k.data[at:]) }
 func (k *Local) put64(at uint64, v uint64) { binary.LittleEndian.PutUint64(k.data[at:], v) }
 
-// room makes sure that the memory reaches end.
+// room grows the memory to end if it is smaller, and reports whether it could.
 func (k *Local) room(end uint64) bool {
 	if end <= k.size {
 		return true
@@ -78,7 +79,7 @@ func (k *Local) room(end uint64) bool {
 	return true
 }
 
-// extend makes the bytes reach end, for which there is room.
+// extend makes data end bytes long. The caller has called room.
 func (k *Local) extend(end uint64) {
 	if end > uint64(cap(k.data)) {
 		data := make([]byte, end, min(max(end, 2*uint64(cap(k.data))), k.size))
@@ -86,7 +87,7 @@ func (k *Local) extend(end uint64) {
 		k.data = data
 		return
 	}
-	k.data = k.data[:end] // zero: nothing was written beyond the end
+	k.data = k.data[:end] // the new bytes are 0, since nothing was written there
 }
 
 // Alloc implements Kernel.
@@ -112,7 +113,8 @@ func (k *Local) alloc(n uint64) uint64 {
 	return off
 }
 
-// reuse takes the oldest freed block of a class.
+// reuse returns the oldest freed block of a class, if at least Quarantine others were freed
+// after it, else 0.
 func (k *Local) reuse(class, size, n uint64) uint64 {
 	q := class * queue
 	if k.u32(q+8) <= Quarantine {
@@ -120,7 +122,7 @@ func (k *Local) reuse(class, size, n uint64) uint64 {
 	}
 	off := k.u32(q)
 	if !k.tagged(off) || k.u32(off-16) != 0 || off+size > k.pos() {
-		k.put32(q+8, 0) // a guest has written over it: the queue is lost
+		k.put32(q+8, 0) // a guest overwrote the queue: empty it
 		return 0
 	}
 	k.put32(q, k.u32(off-12))
@@ -131,8 +133,8 @@ func (k *Local) reuse(class, size, n uint64) uint64 {
 	return off
 }
 
-// append makes a block behind the last one: of the whole size of its class, or,
-// where that does not fit, of its own.
+// append makes a block behind the last one. Its size is that of its class or, if that does
+// not fit, n rounded up to a multiple of 16.
 func (k *Local) append(size, n uint64) uint64 {
 	at, flag := k.pos(), uint64(0)
 	off := at + header
@@ -180,7 +182,7 @@ func writeHeader(b []byte, off uint64, n uint32) {
 	binary.LittleEndian.PutUint64(b[8:], off^cookie)
 }
 
-// free releases a block; unknown and freed handles are ignored.
+// free frees a block. It ignores unknown and freed handles.
 func (k *Local) free(off uint64) {
 	if !k.tagged(off) {
 		return
@@ -194,7 +196,7 @@ func (k *Local) free(off uint64) {
 	}
 	k.put32(off-16, 0)
 	if flag != 0 || off == k.outOff || off == k.errOff {
-		return // read when the call ends
+		return // never used again; the host reads some of these when the call ends
 	}
 	q := max(minClass, uint64(bits.Len64(n-1))) * queue
 	k.put32(off-12, 0)
@@ -225,12 +227,12 @@ func (k *Local) Bytes(off uint64) ([]byte, bool) {
 	return k.data[off : off+n : off+n], true
 }
 
-// within reports whether n bytes at off are the guest's to read and write.
+// within reports whether n bytes at off lie within the blocks.
 func (k *Local) within(off, n uint64) bool {
 	return k.size > 0 && off-blocks <= k.pos()-blocks-n
 }
 
-// load8 reads a byte, 0 outside of the memory.
+// load8 reads a byte. Outside of the blocks it returns 0.
 func (k *Local) load8(off uint64) uint64 {
 	if !k.within(off, 1) {
 		return 0
@@ -238,7 +240,7 @@ func (k *Local) load8(off uint64) uint64 {
 	return uint64(k.data[off])
 }
 
-// load64 reads 8 bytes, 0 outside of the memory.
+// load64 reads 8 bytes. Outside of the blocks it returns 0.
 func (k *Local) load64(off uint64) uint64 {
 	if !k.within(off, 8) {
 		return 0
@@ -246,21 +248,21 @@ func (k *Local) load64(off uint64) uint64 {
 	return k.u64(off)
 }
 
-// store8 writes a byte, none outside of the memory.
+// store8 writes a byte. Outside of the blocks it does nothing.
 func (k *Local) store8(off, v uint64) {
 	if k.within(off, 1) {
 		k.data[off] = byte(v)
 	}
 }
 
-// store64 writes 8 bytes, none outside of the memory.
+// store64 writes 8 bytes. Outside of the blocks it does nothing.
 func (k *Local) store64(off, v uint64) {
 	if k.within(off, 8) {
 		k.put64(off, v)
 	}
 }
 
-// inputLoad8 reads a byte of the input, 0 beyond.
+// inputLoad8 reads a byte of the input. Beyond its end it returns 0.
 func (k *Local) inputLoad8(off uint64) uint64 {
 	if off >= k.inLen {
 		return 0
@@ -268,7 +270,7 @@ func (k *Local) inputLoad8(off uint64) uint64 {
 	return uint64(k.data[k.inOff+off])
 }
 
-// inputLoad64 reads 8 bytes of the input, 0 where it has fewer.
+// inputLoad64 reads 8 bytes of the input. It returns 0 if fewer are left.
 func (k *Local) inputLoad64(off uint64) uint64 {
 	if k.inLen < 8 || off > k.inLen-8 {
 		return 0
@@ -276,7 +278,8 @@ func (k *Local) inputLoad64(off uint64) uint64 {
 	return k.u64(k.inOff + off)
 }
 
-// setOutput notes where the output lies; it is read when the call ends.
+// setOutput notes the offset and length of the output, which the host reads when the call
+// ends.
 func (k *Local) setOutput(off, n uint64) { k.outOff, k.outLen = off, n }
 
 // setError notes a block as the error of the call; 0 clears it.
@@ -293,7 +296,7 @@ func (k *Local) Output() (off, n uint64, view []byte) {
 	return k.outOff, k.outLen, part(k.data, k.outOff, k.outLen)
 }
 
-// part is a view of n bytes at off, nil if they lie outside of the blocks.
+// part returns a view of n bytes at off, nil if they lie outside of the blocks.
 func part(data []byte, off, n uint64) []byte {
 	size := uint64(len(data))
 	if n == 0 {

@@ -1,6 +1,7 @@
 package kernel
 
-// LocalFunctions are Functions over a Local. Arguments and result share s.
+// LocalFunctions are the implementations of Functions on a Local, by name. s has the
+// arguments, and gets the result.
 var LocalFunctions = map[string]func(k *Local, s []uint64){
 	"alloc":         func(k *Local, s []uint64) { s[0] = k.alloc(s[0]) },
 	"free":          func(k *Local, s []uint64) { k.free(s[0]) },

@@ -7,20 +7,20 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// HostModule and SettleName name the function that the module calls when its
-// debt has reached Slice: () -> ().
+// HostModule and SettleName name the function, () -> (), that the module calls when its debt
+// reaches Slice.
 const (
 	HostModule = "anchor:kernel"
 	SettleName = "settle"
 )
 
-// The globals of the module, exported and mutable, so that the host sets the
-// input and reads the results without calling the module.
+// The globals of the module. They are exported and mutable, so that the host can set the
+// input and read the results without a call of the module.
 const (
 	gPos = iota
 	gInOff
 	gInLen
-	// gInLast is one more than the last offset at which the input has 8 bytes.
+	// gInLast is one more than the last offset at which 8 bytes of input remain.
 	gInLast
 	gOutOff
 	gOutLen
@@ -31,7 +31,7 @@ const (
 	globals
 )
 
-// globalName is the export name of a global.
+// globalName returns the export name of a global.
 func globalName(i int) string { return "g" + strconv.Itoa(i) }
 
 // function is one function of the module.
@@ -48,10 +48,10 @@ var Functions = []string{
 	"input_length", "input_offset", "input_load_u8", "input_load_u64", "output_set", "error_set",
 }
 
-// Module returns the kernel as a WebAssembly module. It exports the functions of
-// imports, a part of [abi.Imports], each also under its name with prefix before
-// it: those of Functions are its own, the others it imports from the module they
-// are of.
+// Module returns the kernel as a WebAssembly module. imports is a part of [abi.Imports]. The
+// module exports each of these functions under its name, and under its name with the prefix.
+// It implements those that Functions names, and imports the others from the modules that
+// imports names.
 func Module(imports []abi.Signature, prefix string) []byte {
 	m := builder{prefix: prefix}
 	own := map[string]bool{}
@@ -139,7 +139,7 @@ func (m *builder) encode() []byte {
 	)
 }
 
-// body is the code of one of Functions.
+// body returns the code and the locals of one of Functions.
 func (m *builder) body(name string) (*code, []abi.ValueType) {
 	c := new(code)
 	switch name {
@@ -174,13 +174,13 @@ func (m *builder) body(name string) (*code, []abi.ValueType) {
 	return errorBody()
 }
 
-// outside leaves whether n bytes at local 0 are not the guest's: the comparison
-// is true for offsets below the blocks, too, as it is unsigned.
+// outside appends code that leaves 1 if n bytes at local 0 are not all within the blocks. The
+// comparison is unsigned, so it is also true for offsets below the blocks.
 func outside(c *code, n int64) *code {
 	return c.get(0).i64(blocks).op(opI64Sub).gget(gPos).i64(blocks+n).op(opI64Sub, opI64GtU)
 }
 
-// tagged runs otherwise if local 0 is not a handle.
+// tagged appends code that runs otherwise if local 0 is not a handle.
 func tagged(c *code, otherwise func(*code)) {
 	c.get(0).i64(first).op(opI64Sub).gget(gPos).i64(first).op(opI64Sub, opI64GeU).when()
 	otherwise(c)
@@ -190,12 +190,14 @@ func tagged(c *code, otherwise func(*code)) {
 	c.end()
 }
 
-// hasTag leaves whether the tag before the offset in a local is its own.
+// hasTag appends code that leaves 1 if the tag in front of the offset in a local is the tag of
+// that offset.
 func hasTag(c *code, local uint64) *code {
 	return c.get(local).i64(8).op(opI64Sub, opI32Wrap).at(opI64Load, 0).get(local).i64(cookie).op(opI64Xor, opI64Eq)
 }
 
-// roomBody is (end) -> whether the memory reaches there, grown if it must.
+// roomBody returns the code of a function of end that grows the memory to end if it is
+// smaller, and returns 1 if it could.
 func roomBody() *code {
 	c := new(code)
 	c.get(0)
@@ -205,7 +207,7 @@ func roomBody() *code {
 	return c.op(opMemoryGrow, 0).i32(-1).op(opI32Ne)
 }
 
-// memoryEnd leaves the size of the memory in bytes.
+// memoryEnd appends code that leaves the size of the memory in bytes.
 func memoryEnd(c *code) *code { return c.op(opMemorySize, 0, opI64Extend).i64(16).op(opI64Shl) }
 
 func errorBody() (*code, []abi.ValueType) {

@@ -14,16 +14,16 @@ type Function struct {
 // stubTable is the export name of the table of a stub.
 const stubTable = "table"
 
-// FillModule is the module name under which the filler of a stub imports the
-// stub's table; it imports the functions from the module named [FillFrom].
+// FillModule is the module name under which the module of [Filler] imports the table of the
+// stub. It imports the functions from the module named [FillFrom].
 const (
 	FillModule = "stub"
 	FillFrom   = "from"
 )
 
-// Stub returns a module that stands for one that does not exist yet: it exports
-// the functions, which trap until [Filler] has put those of the real module in
-// their places.
+// Stub returns a module that takes the place of one that does not exist yet. It exports the
+// functions. They trap until the module of [Filler] has put the functions of the real module
+// into the table of the stub.
 func Stub(functions []Function) []byte {
 	var types, declared, exports, bodies [][]byte
 	for i, f := range functions {
@@ -44,9 +44,8 @@ func Stub(functions []Function) []byte {
 	)
 }
 
-// Filler returns a module whose instantiation puts the functions into the table
-// of the stub for them. It imports that from FillModule and the functions from
-// FillFrom.
+// Filler returns a module that puts the functions into the table of their stub when it is
+// instantiated. It imports the table from FillModule and the functions from FillFrom.
 func Filler(functions []Function) []byte {
 	var types, imports, places [][]byte
 	imports = append(imports, slices.Concat(named(FillModule), named(stubTable), []byte{kindTable}, tableType(len(functions))))
@@ -55,17 +54,17 @@ func Filler(functions []Function) []byte {
 		imports = append(imports, slices.Concat(named(FillFrom), named(f.Name), indexed(kindFunc, i)))
 		places = append(places, binary.AppendUvarint(nil, uint64(i)))
 	}
-	// An active segment from place 0 on.
+	// An active segment that begins at element 0.
 	segment := slices.Concat([]byte{0}, new(code).i32(0).end().b, vector(places))
 	return assembled(section{secType, types}, section{secImport, imports}, section{secElement, [][]byte{segment}})
 }
 
-// encode is the type of the function.
+// encode returns the encoded type of the function.
 func (f Function) encode() []byte {
 	return slices.Concat([]byte{0x60}, sized(f.Params), sized(f.Results))
 }
 
-// tableType is a table of so many functions, no more and no fewer.
+// tableType returns the encoded type of a table of exactly n functions.
 func tableType(n int) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint([]byte{0x70, 1}, uint64(n)), uint64(n))
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// BenchmarkMeter answers what loading a plugin costs before it is compiled.
+// BenchmarkMeter measures the work of loading a plugin before it is compiled.
 func BenchmarkMeter(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -20,7 +20,7 @@ func BenchmarkMeter(b *testing.B) {
 	}
 }
 
-// BenchmarkInspect answers what reading a plugin's specification costs.
+// BenchmarkInspect measures the work of reading a plugin's specification.
 func BenchmarkInspect(b *testing.B) {
 	bin := goGuest(b)
 	b.SetBytes(int64(len(bin)))
@@ -32,7 +32,7 @@ func BenchmarkInspect(b *testing.B) {
 	}
 }
 
-// BenchmarkRun answers how much slower a metered guest is.
+// BenchmarkRun measures how much slower a metered guest is.
 func BenchmarkRun(b *testing.B) {
 	for _, guest := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// texts are pieces of a module, numbers as such.
+// texts joins pieces of a module: strings, and numbers, which it encodes.
 func texts(parts ...any) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -23,16 +23,16 @@ func texts(parts ...any) string {
 	return b.String()
 }
 
-// sized is a text behind its size.
+// sized returns the size of a text, followed by the text.
 func sized(s string) string { return texts(len(s), s) }
 
-// typed is a type of so many i64.
+// typed returns a function type whose parameters and results are all i64.
 func typed(params, results int) string {
 	return texts("\x60", params, strings.Repeat("\x7e", params), results, strings.Repeat("\x7e", results))
 }
 
-// bombs are small modules that took the compiler from ten seconds to minutes, and
-// most of them gigabytes; function 0 is the one.
+// bombs are small modules for which the compiler needed ten seconds to minutes, and mostly
+// gigabytes. Function 0 is the expensive one.
 func bombs() map[string][]byte {
 	one := func(types, body string) []byte {
 		return moduleOf(secType, types, secFunction, "\x01\x00", secMemory, "\x01\x00\x01", secCode, "\x01"+sized(body))
@@ -77,8 +77,8 @@ func TestBombsAreRefused(t *testing.T) {
 	}
 }
 
-// The height of the operand stack is known everywhere: every function of a valid
-// module ends with its results on it.
+// The height of the operand stack is tracked correctly: every function of a valid module ends
+// with its results on it.
 func TestHeights(t *testing.T) {
 	modules := specModules(t)
 	modules["go_guest"] = goGuest(t)
@@ -114,7 +114,7 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// What a module declares takes the host more memory than the file.
+// Declarations of a module take more memory in the host than in the file.
 func TestDeclarationsAreBounded(t *testing.T) {
 	many := func(n int, s string) string { return texts(n, strings.Repeat(s, n)) }
 	const n = MaxDeclared + 1

@@ -1,14 +1,15 @@
 package wasmbin
 
-// The bodies of the helpers that fill and copy memory. Filling 64 MiB for the first
-// time takes 20 ms, in which nothing can stop the guest and Go's garbage collector
-// waits for it. So more than bulkPiece bytes are written in pieces, each charged for
-// by itself.
+// The bodies of the helpers that fill and copy memory. Filling 64 MiB for the first time
+// takes 20 ms, during which nothing can stop the guest and Go's garbage collector waits
+// for it. So more than bulkPiece bytes are written in pieces, and each piece is charged
+// before it is written.
 
-// bulkPiece is how many bytes are written at a time: about a tenth of a millisecond.
+// bulkPiece is the number of bytes in a piece. Writing it takes about 0.1 ms.
 const bulkPiece = 1 << 18
 
-// The parameters of both helpers; the second is the value or where to copy from.
+// The parameters of both helpers. The second is the value to fill with, or the address to
+// copy from.
 const (
 	bulkTo   = 0
 	bulkFrom = 1
@@ -21,11 +22,11 @@ const (
 //	  do fill(to, value, piece), to += piece, size -= piece while size > piece
 //	fill(to, value, size)
 //
-// What does not lie within the memory is left to the last line, which traps before
-// it writes anything, as the instruction does.
+// A range that does not lie within the memory is left to the last line, which traps
+// before it writes anything, as the original instruction does.
 func (w *rewriter) fillBody() []byte {
 	if len(w.m.memories) == 0 {
-		return stub // there is nothing to fill, and nobody calls it
+		return stub // there is no memory to fill, and nothing calls the helper
 	}
 	b := w.appendPieces([]byte{0}, []byte{opLocalGet, bulkTo})
 	b = append(b, opLoop, blockVoid, opLocalGet, bulkTo, opLocalGet, bulkFrom)
@@ -36,8 +37,8 @@ func (w *rewriter) fillBody() []byte {
 	return append(w.appendFill(b), opEnd)
 }
 
-// copyBody is the same for copying, from the end where the destination lies behind
-// the source, as they may overlap.
+// copyBody does the same for copying. Source and destination may overlap, so it copies
+// from the end if the destination lies behind the source.
 func (w *rewriter) copyBody() []byte {
 	if len(w.m.memories) == 0 {
 		return stub
@@ -61,8 +62,8 @@ func (w *rewriter) copyBody() []byte {
 	return append(w.appendCopy(b), opEnd)
 }
 
-// appendPieces opens the block for what takes more than a piece and lies within the
-// memory; at is code that leaves its highest address.
+// appendPieces opens a block that runs if the range is longer than a piece and lies within
+// the memory. at is code that leaves the higher of the addresses at which ranges begin.
 func (w *rewriter) appendPieces(b, at []byte) []byte {
 	b = append(appendPiece(append(b, opLocalGet, bulkSize)), opI32GtU, opIf, byte(I32))
 	b = append(append(b, at...), opI64ExtendU, opLocalGet, bulkSize, opI64ExtendU, opI64Add)
@@ -70,20 +71,20 @@ func (w *rewriter) appendPieces(b, at []byte) []byte {
 	return append(b, opElse, opI32Const, 0, opEnd, opIf, blockVoid)
 }
 
-// appendPiece leaves the size of a piece.
+// appendPiece appends code that leaves the size of a piece.
 func appendPiece(b []byte) []byte { return appendS32(append(b, opI32Const), bulkPiece) }
 
-// appendMoved moves a local by a piece.
+// appendMoved appends code that adds or subtracts the size of a piece to a local.
 func appendMoved(b []byte, local, op byte) []byte {
 	return append(appendPiece(append(b, opLocalGet, local)), op, opLocalSet, local)
 }
 
-// appendAgain ends a loop, which goes on while there is more than a piece.
+// appendAgain ends a loop that repeats while more than a piece is left.
 func appendAgain(b []byte) []byte {
 	return append(appendPiece(append(b, opLocalGet, bulkSize)), opI32GtU, opBrIf, 0, opEnd)
 }
 
-// appendFill and appendCopy write the instruction, charged for.
+// appendFill and appendCopy append a charge and the instruction.
 func (w *rewriter) appendFill(b []byte) []byte {
 	return append(appendU32(append(b, opCall), w.bytes), opMisc, miscMemoryFill, 0)
 }

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// bulkModule fills, copies and sums up memory of 32 pages that may grow to 64.
+// bulkModule fills, copies and adds up the bytes of a memory of 32 pages that may grow to 64.
 func bulkModule() []byte {
 	bulk := func(op string) string { return sized("\x00\x20\x00\x20\x01\x20\x02\xfc" + op + "\x0b") }
 	return moduleOf(secType, "\x01\x60\x03\x7f\x7f\x7f\x00", secFunction, "\x02\x00\x00", secMemory, "\x01\x01\x20\x40",
 		secExport, "\x03\x04fill\x00\x00\x04copy\x00\x01\x06memory\x02\x00", secCode, "\x02"+bulk("\x0b\x00")+bulk("\x0a\x00\x00"))
 }
 
-// In pieces, memory is filled and copied as at once, and costs the same.
+// Filling and copying in pieces has the same effect and the same charge as at once.
 func TestBulkInPieces(t *testing.T) {
 	const size = 32 * PageSize
 	bin := bulkModule()
@@ -49,7 +49,7 @@ func TestBulkInPieces(t *testing.T) {
 				t.Fatalf("%s %s(%d, %d, %d): error %v, metered %v", engine, name, to, from, n, err, merr)
 			}
 			if n > 64*PageSize {
-				n = 0 // more than there can be: it traps, and is not charged for
+				n = 0 // more than the memory can have: it traps and is not charged
 			}
 			if base < 0 {
 				base = used - int64(n)
@@ -69,7 +69,7 @@ func TestBulkInPieces(t *testing.T) {
 	}
 }
 
-// The host is asked for every piece of what is large.
+// The guest calls the host for every piece of a large range.
 func TestBulkAsksTheHost(t *testing.T) {
 	for engine := range engines {
 		k := &tank{slice: DefaultSlice}

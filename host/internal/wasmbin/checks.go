@@ -1,8 +1,8 @@
 package wasmbin
 
-// Checks stand where their call of the host is out of the way: a call in a loop,
-// though it is hardly ever made, has the compiler keep what the loop computes in
-// memory. So a loop that checks stands in three blocks, a function's body too:
+// A check calls the host from outside of the code that it interrupts: a call inside a
+// loop, even if it is hardly ever made, makes the compiler keep the values of the loop in
+// memory. So three blocks surround a loop with a check, and a function's body with one:
 //
 //	block $done             loop $again
 //	  loop $again             block $ask
@@ -21,11 +21,11 @@ package wasmbin
 //	  end
 //	end
 //
-// Nothing of the body has run when control leaves for $ask, so that it can begin
-// anew, and the charge is made again.
+// When control leaves for $ask, nothing of the body has run. So the body can begin again,
+// and the charge is made again.
 
-// loopBlocks is the number of blocks that are put around a loop. Those around a
-// body do not move labels: its own is that of the block it stands in.
+// loopBlocks is the number of blocks that are put around a loop. Blocks around a body do
+// not move labels: the label of the body becomes the label of the innermost block.
 const loopBlocks = 3
 
 // opening is how a body begins, which decides how its function pays.
@@ -34,23 +34,23 @@ type opening uint8
 const (
 	// opensChecked: the function checks when it pays.
 	opensChecked opening = iota
-	// opensWithLoop: nothing but straight code stands before a loop, which checks.
+	// opensWithLoop: only straight code stands before a loop, and the loop checks.
 	opensWithLoop
-	// opensLeaf: the function is short, has few locals and calls nothing but few
-	// inert functions. It cannot recurse, and who calls it in a loop or recursion
-	// checks there.
+	// opensLeaf: the function is short, has few locals and calls nothing but a few
+	// inert functions. It cannot recurse, and a loop or recursion that calls it has a
+	// check of its own.
 	opensLeaf
 )
 
-// opening looks ahead into the body, up to the first instruction from which
-// control can go elsewhere; all of a short one.
+// opening looks ahead into the body, up to the first instruction from which control can
+// branch, or through all of a short body.
 func (m *module) opening(b *body) opening {
 	r := b.r
 	straight, calls := true, 0
 	var in instr
 	for !r.done() {
 		if r.next(&in, nil); r.err != nil {
-			break // to be reported where it is rewritten
+			break // the rewrite of the body reports the error
 		}
 		switch in.op {
 		case opLoop:
@@ -76,8 +76,8 @@ func (m *module) opening(b *body) opening {
 	return opensLeaf
 }
 
-// openLoop writes the beginning of a loop and tells whether it asks outside of itself.
-// A loop with parameters would need them again, and does not.
+// openLoop writes the beginning of a loop and reports whether it calls the host from
+// outside of itself. A loop with parameters does not, because it would need them again.
 func (w *rewriter) openLoop(b *body, in *instr) bool {
 	c := &w.code
 	outside := (!in.typed || len(w.m.types[in.x].Params) == 0) &&
@@ -98,12 +98,12 @@ func (w *rewriter) openLoop(b *body, in *instr) bool {
 	}
 	g := newRegion(at)
 	params, _ := w.m.blockType(in)
-	g.weight = params / valuesPerWeight // each turn is given them anew
+	g.weight = params / valuesPerWeight // each iteration gets them
 	c.regions = append(c.regions, g)
 	return outside
 }
 
-// closeLoop fills in the charge of a loop and writes what follows its end.
+// closeLoop fills in the charge of a loop and writes the code behind its end.
 func (w *rewriter) closeLoop(b *body, f *frame, g *region) {
 	c := &w.code
 	s := site{g.at, -1}
@@ -120,7 +120,8 @@ func (w *rewriter) closeLoop(b *body, f *frame, g *region) {
 	}
 }
 
-// appendAgain writes the end of $again, from $ask on, and returns where the charge stands.
+// appendAgain writes the code from $ask to the end of $again, and returns the offset of the
+// charge.
 func (w *rewriter) appendAgain() int {
 	c := &w.code
 	at := c.append(&w.again)
@@ -137,7 +138,7 @@ func (c *codeWriter) relabel(b *body, in *instr) {
 	}
 }
 
-// relabelTable does so for a br_table.
+// relabelTable writes a br_table whose labels have moved.
 func (c *codeWriter) relabelTable(b *body, in *instr) {
 	if c.added == 0 {
 		return
@@ -150,13 +151,13 @@ func (c *codeWriter) relabelTable(b *body, in *instr) {
 	c.copied = b.r.pos
 }
 
-// moved is the label after the rewrite.
+// moved returns a label after the rewrite.
 func (c *codeWriter) moved(l uint32) uint32 {
 	return l + uint32(c.added-c.frames[len(c.frames)-1-int(l)].added)
 }
 
-// finishFunction puts the pieces of a body together: its size, its local
-// declarations, the charge at its entry and its code.
+// finishFunction writes a body to the output: its size, its local declarations, the charge
+// at its entry and its code.
 func (w *rewriter) finishFunction(b *body, first int) {
 	c := &w.code
 	c.closeWindow(&c.regions[0])
@@ -170,8 +171,9 @@ func (w *rewriter) finishFunction(b *body, first int) {
 	w.out.bytes(c.code)
 }
 
-// entry is the code in front of a body that pays for its region. It may add to
-// the charge of the loop that the body opens with, and adds what belongs behind it.
+// entry returns the code in front of a body that pays for its region. It may instead add
+// the charge to that of the loop with which the body begins. It appends to the body the
+// code that a check needs behind it.
 func (w *rewriter) entry(b *body, charge int) []byte {
 	c := &w.code
 	results := w.m.types[w.m.funcs[b.index]].Results

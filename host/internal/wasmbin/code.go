@@ -1,6 +1,6 @@
 package wasmbin
 
-// body is one function body under the cursor r, which stands at its first instruction.
+// body is one function body. The cursor r is at its first instruction.
 type body struct {
 	r     reader
 	index uint32 // of the function, imports first
@@ -48,9 +48,9 @@ func (b *body) readLocals(m *module) {
 	}
 }
 
-// checkIndices refuses an instruction that names something the module does not
-// have. depth is the number of open blocks, the function's included. Types are
-// left to the engine; indices are not, because metering adds a type, a global and
+// checkIndices refuses an instruction with an index that is out of range. depth is the
+// number of open blocks, including that of the function. The engine checks the types of
+// operands, but this package must check indices, because metering adds types, globals and
 // functions that a guest must not reach.
 func (m *module) checkIndices(b *body, in *instr, labels []uint32, depth int) {
 	if !indexed[immediates[in.op]] {

@@ -7,43 +7,41 @@ import (
 
 // Thresholds of the placement of checks.
 const (
-	// mergeWeight is the charge of a function up to which it is added to that of
-	// the loop its body opens with, instead of being spent at the entry. The loop
-	// then pays it in every iteration.
+	// mergeWeight is the largest charge of a function that is added to the charge of the
+	// loop with which its body begins, instead of being paid at the entry. The loop then
+	// pays it in every iteration.
 	mergeWeight = 8
-	// leafSize is the size of a body in bytes up to which a function that calls
-	// nothing does without a check, leafCalls how many inert functions it may call.
+	// A function without a check has a body of at most leafSize bytes, calls at most
+	// leafCalls inert functions, and calls no other.
 	leafSize, leafCalls = 128, 2
-	// outsideCost is the estimate of a function's compile time, and outsideDepth
-	// the number of loops within each other, up to which loops call the host from
-	// outside themselves. The blocks for that take time to compile, and loops in
-	// loops take more than their number.
+	// Loops call the host from outside of themselves up to outsideCost, an estimate of
+	// the function's compile time, and up to outsideDepth nested loops. The blocks for
+	// that take time to compile, and the time grows faster than the nesting.
 	outsideCost, outsideDepth = 250_000, 8
 )
 
 // codeWriter rewrites one function body after another.
 type codeWriter struct {
-	code    []byte // rewritten instructions of the body at hand
+	code    []byte // rewritten instructions of the current body
 	copied  int    // offset in the file up to which code has been copied
 	labels  []uint32
 	frames  []frame
 	regions []region
 	shape   shape
 	opening opening
-	// first is the loop the body opens with, once it is reached.
+	// first is the loop with which the body begins, once it is reached.
 	first       site
 	firstCharge int
-	// extra are the types of the locals that the body is given, places where those of
-	// the leaf at hand lie.
+	// extra are the types of the locals that are added to the body; places are the
+	// indices, in the body, of the locals of the current leaf.
 	extra  []ValueType
 	places []uint32
-	// added is the number of blocks around the code at hand that the module does
-	// not have.
+	// added is the number of added blocks that surround the current instruction.
 	added int
 }
 
-// site is where a charge stands in the code: at the head of what it pays for, and
-// again where it is given back, both -1 without.
+// site holds the two offsets of a charge in the code: head, where it is paid, and back,
+// where it is given back. -1 means that there is none.
 type site struct{ head, back int }
 
 func (s site) set(code []byte, charge int) {
@@ -61,7 +59,7 @@ func (w *rewriter) codes(r *reader) error {
 	start := len(w.out.buf)
 	err := w.m.bodies(w.function)
 	if limit := (*LimitError)(nil); w.inlined > 0 && errors.As(err, &limit) && limit.CompileOnly {
-		// The locals that were added may be what is too much.
+		// The added locals may have exceeded the limit: try again without them.
 		w.out.buf, w.leaves, w.inlined, w.cost = w.out.buf[:start], nil, 0, 0
 		err = w.m.bodies(w.function)
 	}
@@ -162,7 +160,7 @@ func (w *rewriter) instruction(b *body, in *instr) error {
 	return nil
 }
 
-// plain handles the instructions without immediates, of which few matter.
+// plain handles the instructions without immediates. Only a few of them need treatment.
 func (w *rewriter) plain(b *body, in *instr) error {
 	c := &w.code
 	switch in.op {
@@ -178,7 +176,7 @@ func (w *rewriter) plain(b *body, in *instr) error {
 	return nil
 }
 
-// pay adds weight to the current window, beginning a new one first where it is due.
+// pay adds weight to the current window. If a new window is due, it begins it first.
 func (w *rewriter) pay(b *body, at, weight int) {
 	c := &w.code
 	g := &c.regions[len(c.regions)-1]
@@ -194,12 +192,12 @@ func (w *rewriter) pay(b *body, at, weight int) {
 	g.weight += weight
 }
 
-// cut tells whether the next instruction begins a new window.
+// cut reports whether the next instruction begins a new window.
 func (w *rewriter) cut(g *region) bool {
 	return g.due || g.left && g.weight >= w.window || g.landing >= 0 && g.weight-g.landing >= landingWeight || g.weight >= w.straight
 }
 
-// closeWindow ends a window and fills in its charge, where it has one of its own.
+// closeWindow ends a window, and fills in its charge if it has one of its own.
 func (c *codeWriter) closeWindow(g *region) {
 	g.close()
 	if g.patch >= 0 {
@@ -207,14 +205,14 @@ func (c *codeWriter) closeWindow(g *region) {
 	}
 }
 
-// append writes a sequence and returns where its charge stands.
+// append writes a sequence and returns the offset of its charge.
 func (c *codeWriter) append(s *sequence) int {
 	at := len(c.code) + s.charge
 	c.code = append(c.code, s.code...)
 	return at
 }
 
-// flush copies the instructions up to offset at.
+// flush copies the instructions up to the offset at, which counts in the file.
 func (c *codeWriter) flush(b *body, at int) {
 	c.code = append(c.code, b.r.buf[c.copied:at]...)
 	c.copied = at
@@ -277,15 +275,15 @@ func (c *codeWriter) endBlock(b *body, w *rewriter) {
 	c.frames = c.frames[:len(c.frames)-1]
 }
 
-// charge writes a call of a helper, which charges for the number on the stack.
+// charge writes a call of a helper that charges for the number on top of the stack.
 func (w *rewriter) charge(b *body, in *instr, helper uint32) {
 	c := &w.code
 	c.flush(b, in.at)
 	c.code = appendU32(append(c.code, opCall), helper)
 }
 
-// replace writes a call of a helper for an instruction. Without a memory the engine
-// is to see it, and refuses it.
+// replace writes a call of a helper in place of an instruction. A module without a memory
+// keeps the instruction, so that the engine refuses it.
 func (w *rewriter) replace(b *body, in *instr, helper uint32) {
 	if len(w.m.memories) == 0 {
 		return
@@ -294,8 +292,9 @@ func (w *rewriter) replace(b *body, in *instr, helper uint32) {
 	w.code.copied = b.r.pos
 }
 
-// chargeGrown writes a call of a helper behind the instruction at hand, which
-// grows what size measures: only what was granted is paid for.
+// chargeGrown writes a call of a helper behind an instruction that grows a memory or a
+// table. size is code that leaves the new size. The guest pays only for growth that was
+// granted.
 func (w *rewriter) chargeGrown(b *body, size []byte, helper uint32) {
 	c := &w.code
 	c.flush(b, b.r.pos)
@@ -318,7 +317,7 @@ func (w *rewriter) misc(b *body, in *instr) {
 	}
 }
 
-// moveFunction writes an instruction that names a function under its new index.
+// moveFunction writes an instruction that names a function, with the function's new index.
 func (w *rewriter) moveFunction(b *body, in *instr) {
 	c := &w.code
 	c.flush(b, in.at)

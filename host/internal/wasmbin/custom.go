@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Custom returns the content of the first custom section of that name. It reads
-// only the section headers; data aliases bin.
+// Custom returns the content of the first custom section of that name. It reads only the
+// headers of sections. data aliases bin.
 func Custom(bin []byte, name string) (data []byte, ok bool, err error) {
 	if err := checkMagic(bin); err != nil {
 		return nil, false, err

@@ -9,8 +9,8 @@ import (
 
 var errDeadline = errors.New("deadline")
 
-// TestDeadlineStopsEverything runs guests that would never end. Each must reach
-// the host soon after its deadline, however it spends its time.
+// TestDeadlineStopsEverything runs guests that would never end. Each must call the host soon
+// after its deadline, whatever it does.
 func TestDeadlineStopsEverything(t *testing.T) {
 	const (
 		deadline = 5 * time.Millisecond
@@ -26,7 +26,7 @@ func TestDeadlineStopsEverything(t *testing.T) {
 		for name, bin := range guests {
 			if name == "go_guest" {
 				if engine == "interpreter" {
-					continue // its start alone takes longer than the test may
+					continue // its start alone takes longer than the test allows
 				}
 				bin = goGuest(t)
 			}
@@ -85,8 +85,8 @@ func runUntil(t *testing.T, engine, name string, bin []byte, d time.Duration) (t
 	return time.Since(end), err
 }
 
-// TestNoLongStretchWithoutAHost measures the longest time between two ticks, for
-// the programs and the Go guest at ordinary work.
+// TestNoLongStretchWithoutAHost measures the longest time between two calls of tick, for the
+// programs and for the Go guest at ordinary work.
 func TestNoLongStretchWithoutAHost(t *testing.T) {
 	for _, c := range []struct {
 		bin  []byte
@@ -120,12 +120,12 @@ func TestNoLongStretchWithoutAHost(t *testing.T) {
 	}
 }
 
-// What takes time in proportion to a number in the module is charged for and, where it
-// could add up, checked: the values that blocks and calls hand over, and locals.
+// Work in proportion to a number in the module is charged and, where it could add up, checked:
+// locals, and the values that blocks and calls hand over.
 func TestValuesAreCharged(t *testing.T) {
 	const n, turns, calls = 1000, 100, 50
 	push, count := strings.Repeat("\x42\x01", n), "\x23\x00\x41\x01\x6b\x24\x00\x23\x00" // global 0 less one
-	counter := texts("\x01\x7f\x01\x41", "\xe4\x00", "\x0b")                             // of turns
+	counter := texts("\x01\x7f\x01\x41", "\xe4\x00", "\x0b")                             // of iterations
 	chain, types := sized("\x00"+push+"\x0b"), "\x02\x60\x00\x00"+typed(0, n)
 	for i := range calls - 1 {
 		chain += sized(texts("\x00\x10", i, "\x0b"))
@@ -151,8 +151,8 @@ func TestValuesAreCharged(t *testing.T) {
 	}
 }
 
-// A short function of many locals asks the host, as those who call it again and again
-// may do so in code without loops.
+// A short function with many locals has a check, because code without loops may call it again
+// and again.
 func TestManyLocalsAreChecked(t *testing.T) {
 	bin := moduleOf(secType, "\x01\x60\x00\x00", secFunction, "\x02\x00\x00", secExport, "\x01\x03run\x00\x01",
 		secCode, "\x02"+sized("\x01\xd0\x86\x03\x7f\x0b")+sized("\x00"+strings.Repeat("\x10\x00", 4000)+"\x0b"))

@@ -1,6 +1,6 @@
 package wasmbin
 
-// The decoders of the sections that declare something, and of the types in them.
+// The decoders of the sections with declarations, and of types.
 
 func (r *reader) valueType(what string) ValueType {
 	at := r.pos
@@ -219,7 +219,7 @@ func (m *module) readExports(r *reader) {
 	}
 }
 
-// resolve fills in what the export stands for; false when its index is out of range.
+// resolve fills in the type of an export. It reports false if the index is out of range.
 func (m *module) resolve(e *Export) bool {
 	i := int(e.Index)
 	switch {

@@ -15,10 +15,9 @@ import (
 )
 
 // TestSpecModulesKeepTheirMeaning runs every module of the engine's spec tests
-// that needs no imports, plain and metered, and compares what can be observed. The
-// 468 of 2,771 with imports are only compiled here; TestSpecScriptsKeepTheirMeaning
-// runs those that link. It also holds the charges against the weight of what was
-// really executed.
+// that needs no imports, plain and metered, and compares what can be observed. It only
+// compiles the 468 of 2,771 that have imports; TestSpecScriptsKeepTheirMeaning runs those
+// that link. It also compares the charges with the weight of the executed instructions.
 func TestSpecModulesKeepTheirMeaning(t *testing.T) {
 	modules := specModules(t)
 	names := slices.Sorted(maps.Keys(modules))
@@ -39,9 +38,9 @@ func TestSpecModulesKeepTheirMeaning(t *testing.T) {
 	}
 }
 
-// typedReferences are what Meter refuses of the modules that the engine accepts, and
-// how many of each: it reads the types of that proposal, which the host does not
-// switch on, and runs none of its instructions.
+// typedReferences are the reasons for which Meter refuses modules that the engine accepts, and
+// the number of modules for each. The engine reads the types of that proposal although the
+// host does not switch it on, and runs none of its instructions.
 var typedReferences = map[string]int{
 	"import section: a global's type: a typed function reference":            24,
 	"table section: a table with an initialiser (typed function references)": 18,
@@ -84,7 +83,7 @@ func (d *differential) compile(bin []byte) wazero.CompiledModule {
 	return c
 }
 
-// drop closes what was compiled.
+// drop closes the compiled modules.
 func (d *differential) drop() {
 	for _, c := range d.compiled {
 		c.Close(context.Background())
@@ -97,7 +96,7 @@ func (d *differential) module(name string, bin []byte) {
 	defer d.drop()
 	out, meterErr := Meter(bin, MeterOptions{})
 	if d.compile(bin) == nil {
-		// What the engine refuses must not become valid by the rewrite.
+		// The rewrite must not make a module valid that the engine refuses.
 		if meterErr == nil && d.compile(out) != nil {
 			d.t.Errorf("%s: invalid, but valid when metered", name)
 		}
@@ -135,8 +134,8 @@ func (d *differential) module(name string, bin []byte) {
 	d.run(name, info, shown, plain, metered, exact)
 }
 
-// startFunction is what the engine's messages call it: its index, which moves, and an
-// export that has this index among the functions that are not imported.
+// startFunction matches the name of the start function in the engine's messages: its index,
+// which moves, and an export that has this index among the functions that are not imported.
 var startFunction = regexp.MustCompile(`start function\[\d+\]( export\["\w*"\])?`)
 
 // run calls every exported function of a module with a few arguments.
@@ -154,7 +153,7 @@ func (d *differential) run(name string, info *Info, shown *revealed, plain, mete
 	}
 	mm, merr := instantiate(metered)
 	if strings.Contains(merr, errSpent.Error()) {
-		return // it may never begin when plain
+		return // the plain one may not come back from its start
 	}
 	pm, perr := instantiate(plain)
 	em, _ := instantiate(exact)
@@ -183,7 +182,7 @@ func (d *differential) run(name string, info *Info, shown *revealed, plain, mete
 			args := arguments(plain.ExportedFunctions()[fn].ParamTypes(), fn, seed)
 			mres, merr := call(mm, fn, args)
 			if errors.Is(merr, errSpent) {
-				return // it may never return when plain
+				return // the plain one may never return
 			}
 			pres, perr := call(pm, fn, args)
 			d.calls++
@@ -206,7 +205,8 @@ func (d *differential) run(name string, info *Info, shown *revealed, plain, mete
 	}
 }
 
-// sameResults compares results; references are addresses, of which only null is known.
+// sameResults compares results. Of references, which are addresses, it compares only whether
+// they are null.
 func sameResults(types []api.ValueType, a, b []uint64) bool {
 	if slices.Contains(types, api.ValueType(FuncRef)) {
 		return len(a) == len(b) && (len(a) == 0 || (a[0] == 0) == (b[0] == 0))
@@ -280,7 +280,7 @@ func TestGoGuestKeepsItsMeaning(t *testing.T) {
 	}
 }
 
-// TestNamesStayInStep holds the stack trace of a metered guest against the plain one.
+// TestNamesStayInStep compares the stack trace of a metered guest with that of the plain one.
 func TestNamesStayInStep(t *testing.T) {
 	bin := fixture(t, "bulk")
 	trace := func(b []byte) string {

@@ -1,14 +1,14 @@
 package wasmbin
 
-// The three flag bits of an element segment; together they make its 8 flavours.
+// The three flag bits of an element segment, which together give 8 kinds.
 const (
 	elemInactive = 1 // passive or declarative
 	elemExplicit = 2 // with a table index, or declarative when inactive
 	elemExprs    = 4 // elements are expressions, not function indices
 )
 
-// elements reads the element segments and returns their number. When out is not
-// nil the segments are appended to it with their function indices moved.
+// elements reads the element segments and returns their number. If out is not nil, it
+// appends the segments to out, with new function indices.
 func (m *module) elements(r *reader, out *output) int {
 	n := r.bounded(2, MaxDeclared, "the element segments")
 	out.u32(uint32(n))
@@ -34,7 +34,7 @@ func (m *module) elements(r *reader, out *output) int {
 	return n
 }
 
-// elementHead reads what stands before the elements: table, offset and type.
+// elementHead reads the parts before the elements: table, offset and type.
 func (m *module) elementHead(r *reader, flags uint32, out *output) {
 	if flags&elemInactive == 0 {
 		if flags&elemExplicit != 0 {
@@ -74,7 +74,7 @@ func (m *module) elementFuncs(r *reader, out *output) int {
 	return n
 }
 
-// escapes notes that function i can be reached through a reference.
+// escapes notes that a function can be called through a reference.
 func (m *module) escapes(i uint32) {
 	if int(i) < m.imported[KindFunc] {
 		m.hostInTable = true
@@ -89,8 +89,8 @@ func (m *module) tableIndex(r *reader) uint32 {
 	return r.index(len(m.tables), "table")
 }
 
-// index reads an index into a space of n; a guest that names more than it has
-// must not reach what metering adds behind it.
+// index reads an index below n. It refuses other indices, with which a guest could reach
+// what metering adds behind its own declarations.
 func (r *reader) index(n int, space string) uint32 {
 	at := r.pos
 	i := r.u32("an index")
@@ -101,8 +101,8 @@ func (r *reader) index(n int, space string) uint32 {
 	return i
 }
 
-// constExpr reads a constant expression. When out is not nil it is appended to
-// it with its function indices moved.
+// constExpr reads a constant expression. If out is not nil, it appends the expression to
+// out, with new function indices.
 func (m *module) constExpr(r *reader, out *output) {
 	var in instr
 	for r.err == nil {

@@ -31,7 +31,7 @@ func appendSection(b []byte, id byte, content []byte) []byte {
 	return append(b, content...)
 }
 
-// sizeU32 is the number of bytes appendU32 takes for v.
+// sizeU32 returns the number of bytes that appendU32 appends for v.
 func sizeU32(v uint32) int {
 	n := 1
 	for ; v >= 0x80; v >>= 7 {
@@ -40,12 +40,12 @@ func sizeU32(v uint32) int {
 	return n
 }
 
-// output collects rewritten sections. A nil output discards what is written to
-// it, so that one decoder serves reading and rewriting.
+// output collects rewritten sections. A nil output discards everything that is written to
+// it, so that the same decoder can read and rewrite.
 type output struct {
 	buf []byte
-	// host is the number of imported functions before the rewrite: functions
-	// behind it move by one for the tick import.
+	// host is the number of imported functions before the rewrite. The indices of all
+	// other functions increase by one, because the import of tick is added.
 	host uint32
 }
 
@@ -67,7 +67,7 @@ func (o *output) u32(v uint32) {
 	}
 }
 
-// function writes a function index where it stands after the rewrite.
+// function writes the index that a function has after the rewrite.
 func (o *output) function(i uint32) {
 	if o != nil {
 		o.buf = appendU32(o.buf, o.moved(i))
@@ -85,7 +85,7 @@ func (o *output) name(s string) {
 	o.buf = appendName(o.buf, s)
 }
 
-// sizeAt puts the size of everything behind start in front of it.
+// sizeAt inserts, at offset start, the size of everything behind start.
 func (o *output) sizeAt(start int) {
 	size := uint32(len(o.buf) - start)
 	n := sizeU32(size)

@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// Decisions a caller makes on an error from this package. Every error it
-// returns wraps exactly one of them.
+// The kinds of errors, for errors.Is. Every error of this package wraps exactly one of them.
 var (
 	// ErrNotWasm: the bytes are no WebAssembly at all (empty, another file
 	// format, text).
 	ErrNotWasm = errors.New("not a WebAssembly module")
 	// ErrComponent: the bytes are a WebAssembly component, not a core module.
 	ErrComponent = errors.New("a WebAssembly component, not a core module")
-	// ErrTruncated: the module ends before something it announced.
+	// ErrTruncated: the module ends before all of its announced content.
 	ErrTruncated = errors.New("truncated module")
 	// ErrMalformed: the bytes break the binary format.
 	ErrMalformed = errors.New("malformed module")
-	// ErrUnsupported: a feature of WebAssembly that is refused by name.
+	// ErrUnsupported: a feature of WebAssembly that this package refuses by name.
 	ErrUnsupported = errors.New("unsupported feature")
 	// ErrLimit: something is larger than a limit of the host; the error is a
 	// *LimitError.
@@ -27,24 +26,23 @@ var (
 	ErrReserved = errors.New("reserved name")
 )
 
-// FormatError is any error about what the bytes are, with the place.
-// It wraps one of ErrNotWasm, ErrComponent, ErrTruncated, ErrMalformed,
-// ErrUnsupported and ErrReserved.
+// FormatError is an error in the bytes of a module. It wraps one of ErrNotWasm,
+// ErrComponent, ErrTruncated, ErrMalformed, ErrUnsupported and ErrReserved.
 type FormatError struct {
-	// Kind is the sentinel the error wraps.
+	// Kind is the sentinel that the error wraps.
 	Kind error
-	// Offset counts bytes from the start of the file; -1 when the file as a
-	// whole is meant.
+	// Offset is the place of the error in bytes from the start of the file, -1 if the
+	// error concerns the whole file.
 	Offset int
-	// Section names the section the offset is in, such as "code"; may be empty.
+	// Section is the name of the section at the offset, such as "code"; may be empty.
 	Section string
-	// Detail says what was found.
+	// Detail describes the bytes that are wrong.
 	Detail string
 	// Remedy says what the author can do; may be empty.
 	Remedy string
 }
 
-// Error is one line: kind, place, detail and remedy.
+// Error returns one line: kind, place, detail and remedy.
 func (e *FormatError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Kind.Error())
@@ -66,22 +64,24 @@ func (e *FormatError) Error() string {
 // Unwrap returns the kind, for errors.Is.
 func (e *FormatError) Unwrap() error { return e.Kind }
 
-// LimitError is something larger than the host allows. It wraps ErrLimit.
+// LimitError is the error for a part of a module that is larger than allowed. It wraps
+// ErrLimit.
 type LimitError struct {
-	// What is limited, such as "functions", "function 17 body" or "memory minimum".
+	// What names the limited part, such as "functions", "function 17 body" or "memory
+	// minimum".
 	What string
-	// Value is what the module has, Max what is allowed, both in Unit.
+	// Value is the size of that part in the module, Max the allowed size, both in Unit.
 	Value, Max uint64
 	// Unit is the unit of both, such as "bytes" or "pages"; may be empty for counts.
 	Unit string
-	// CompileOnly is set when only the optimising compiler is endangered: the
-	// same module is harmless in the interpreter (see [InterpreterBounds]).
+	// CompileOnly is set if the module would harm only the compiler. The interpreter can
+	// run it, see [InterpreterBounds].
 	CompileOnly bool
 	// Remedy says what the author or operator can do; may be empty.
 	Remedy string
 }
 
-// Error is one line naming both sizes.
+// Error returns one line that names both sizes.
 func (e *LimitError) Error() string {
 	s := fmt.Sprintf("limit exceeded: %s: %s, allowed %s", e.What, e.size(e.Value), e.size(e.Max))
 	if e.Remedy != "" {

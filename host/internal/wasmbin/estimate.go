@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Estimate is what an engine takes to make a module ready, before any of it runs: a
-// bound that was measured, on what the meter makes of the module, with one goroutine.
+// Estimate is an upper bound, derived from measurements, of the memory and time that an
+// engine needs to make a metered module ready to run, with one goroutine.
 type Estimate struct {
-	// Memory is the peak in bytes, Time that of one processor of about 3 GHz.
+	// Memory is the peak in bytes. Time is the time of one processor of about 3 GHz.
 	Memory int64
 	Time   time.Duration
-	// Mostly says what takes most of the memory, Longest what takes most of the time.
+	// Mostly names the part of the module that needs most of the memory, Longest the one
+	// that needs most of the time.
 	Mostly, Longest string
 }
 
-// Budget is what loading a module with so many bytes of code may take unless the
-// operator says otherwise.
+// Budget returns the default bounds for loading a module with code bytes of code.
 func Budget(code int) Estimate {
 	return Estimate{
 		Memory: LoadMemory + LoadMemoryPerByte*int64(code),
@@ -25,29 +25,29 @@ func Budget(code int) Estimate {
 	}
 }
 
-// What the compiler keeps for an instruction while it compiles the function that has
-// it, in bytes. Time goes with it. See RATIONALE.md for how this was measured.
+// The memory, in bytes, that the compiler needs for an instruction while it compiles the
+// function. The time is proportional to it. RATIONALE.md has the measurements.
 const (
 	workPlain  = 320  // arithmetic, constants, locals, globals
-	workSelect = 700  // instructions that take a few of the machine's
-	workAccess = 4000 // loads and stores, with the check of their address
+	workSelect = 700  // instructions that compile to a few machine instructions
+	workAccess = 4000 // loads and stores, including the check of the address
 	workFloat  = 3000 // minimum, maximum, conversions from unsigned numbers
-	workDivide = 6600 // divisions, with the checks of what they divide
-	workTrunc  = 8600 // truncations, with the checks of their range
+	workDivide = 6600 // divisions, including the checks of the operands
+	workTrunc  = 8600 // truncations, including the checks of the range
 	workVector = 3400
-	workBulk   = 12_000 // and all others that leave compiled code
+	workBulk   = 12_000 // bulk operations, and all others that leave compiled code
 	workCall   = 5000
-	workBlock  = 5500 // a block, a branch, and what metering adds there
+	workBlock  = 5500 // a block or a branch, including what metering adds
 	workLoop   = 14_000
-	workLabel  = 2500 // of a br_table
-	workValue  = 500  // that a call or a block hands over
+	workLabel  = 2500 // a label of a br_table
+	workValue  = 500  // a value that a call or a block hands over
 	workBody   = 12_000
-	// workSpill is what an instruction takes more that has more than so many values below
-	// it on the stack: machines have few registers.
+	// workSpill is added for an instruction with more than registers values on the
+	// operand stack: machines have few registers.
 	workSpill, registers = 9000, 12
 )
 
-// work is that for each opcode.
+// work is the memory in bytes for each opcode.
 var work = func() (t [256]uint16) {
 	set := func(from, to int, bytes uint16) {
 		for op := from; op <= to; op++ {
@@ -79,27 +79,28 @@ var work = func() (t [256]uint16) {
 	return t
 }()
 
-// hard counts what makes the function at hand expensive to compile and to interpret.
+// hard counts what makes a function expensive to compile and to interpret.
 type hard struct {
-	// work is the sum of what its instructions take.
+	// work is the sum of the work of its instructions.
 	work uint64
-	// depth is about that of the block at hand in the tree of dominators, and walked how
-	// many steps the compiler takes in that tree: it walks up for every branch.
+	// depth is the approximate depth of the current block in the tree of dominators.
+	// walked counts the steps of the compiler in that tree, which it walks up for every
+	// branch.
 	depth  int
 	walked uint64
 	// peak is the greatest height of the operand stack, ops the number of instructions
-	// and labels, sets that of what sets a local: the compiler looks at all locals that
-	// are alive.
+	// and labels. sets counts the instructions that set a local: for each of them the
+	// compiler looks at all locals that are alive.
 	peak, ops, sets int
 }
 
-// joined is what is known of the branches to the end of an open block.
+// joined describes the branches to the end of an open block.
 type joined struct {
-	// branches counts them, nearest is the least depth they come from, head that where
-	// an if begins.
+	// branches counts them. nearest is the least depth from which one comes. head is the
+	// depth at which the block begins.
 	branches      int
 	nearest, head int32
-	// then says that control reaches the end of the first arm of an if.
+	// then reports that control reaches the end of the first arm of an if.
 	isIf, then bool
 }
 
@@ -114,13 +115,13 @@ func (s *shape) goTo(label uint32) {
 		return
 	}
 	j := &s.open[i].joined
-	s.walked += uint64(j.branches) / 4 // the compiler looks for each among those before it
+	s.walked += uint64(j.branches) / 4 // the compiler compares each with those before it
 	if j.branches++; j.branches == 1 || int32(s.depth) < j.nearest {
 		j.nearest = int32(s.depth)
 	}
 }
 
-// deeper goes on in a block that only the one at hand leads to.
+// deeper enters a block that has only the current block as predecessor.
 func (s *shape) deeper(by int) {
 	if !s.dead {
 		s.depth += by
@@ -128,14 +129,14 @@ func (s *shape) deeper(by int) {
 	}
 }
 
-// join goes on where an open block ends.
+// join continues behind the end of an open block.
 func (s *shape) join(o *opened) {
 	j := &o.joined
 	if o.loop {
 		return
 	}
 	if j.isIf {
-		s.walked += uint64(4 * j.head) // where the condition does not hold there is a block, too
+		s.walked += uint64(4 * j.head) // the path on which the condition is false has a block as well
 	}
 	depth, reached := int32(math.MaxInt32), false
 	if j.branches > 0 {
@@ -145,7 +146,7 @@ func (s *shape) join(o *opened) {
 		depth, reached = min(depth, int32(s.depth)), true
 	}
 	switch {
-	case j.isIf && !o.dead: // an if without else: where its condition does not hold control comes here
+	case j.isIf && !o.dead: // an if without else: control comes here if the condition is false
 		depth = j.head + 1
 		if reached {
 			depth = j.head
@@ -162,14 +163,15 @@ func (s *shape) join(o *opened) {
 	}
 }
 
-// toll adds up what the functions of a module take.
+// toll adds up the memory and time for the functions of a module.
 type toll struct {
-	// work is the sum of what their instructions take in the compiler, largest the
-	// most that one takes, nanos the time.
+	// work is the memory in bytes for all functions in the compiler, largest that of the
+	// largest function. nanos is the time for all functions, long that of the slowest.
 	work, largest, nanos  uint64
 	largestFunc, longFunc uint32
 	long                  uint64
-	// ops are the instructions and locals for the interpreter, most those of one function.
+	// ops counts the instructions and locals for the interpreter, most those of the
+	// function with the most.
 	ops, most uint64
 	mostFunc  uint32
 	locals    uint64
@@ -202,7 +204,7 @@ func (t *toll) add(b *body, s *shape, values int) {
 	}
 }
 
-// estimate is what loading takes.
+// estimate returns the estimates for the compiler and for the interpreter.
 func (m *module) estimate() (compiled, interpreted Estimate) {
 	t := &m.toll
 	i := &m.info
@@ -222,7 +224,7 @@ func (m *module) estimate() (compiled, interpreted Estimate) {
 	return compiled, interpreted
 }
 
-// share is what one part takes, in bytes and nanoseconds.
+// share is the memory and time, in bytes and nanoseconds, that one part needs.
 type share struct {
 	what         string
 	bytes, nanos uint64

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Facts are what only the code of a module says about it, and that it could be
-// decoded. Reading them takes most of the time of [Inspect]; they are plain data
-// and can be kept, by the digest of the module and the [Revision] of this package.
+// Facts are the properties of a module that only its code shows. They also state that the
+// code could be decoded. Finding them takes most of the time of [Inspect]. They are plain
+// data and can be stored under the digest of the module and the [Revision] of this package.
 type Facts struct {
 	Uses Uses `json:"uses"`
 	// Compiled, Interpreted, Frame and FrameFunc are as in Info.
@@ -20,13 +20,13 @@ type Facts struct {
 	FrameFunc   uint32   `json:"frame_func"`
 }
 
-// Facts returns what the code of the module said.
+// Facts returns the facts of the module.
 func (i *Info) Facts() Facts {
 	return Facts{i.Uses, i.Compiled, i.Interpreted, i.Frame, i.FrameFunc}
 }
 
-// InspectKnown is [Inspect] for a module whose code is known: what Inspect made of
-// the same bytes. It reads everything else.
+// InspectKnown is [Inspect] for a module whose facts are known. f must be the facts that
+// Inspect found in the same bytes. InspectKnown reads everything but the code.
 func InspectKnown(bin []byte, f Facts) (*Info, error) {
 	m, err := parseKnown(bin, f)
 	if err != nil {
@@ -46,15 +46,15 @@ func parseKnown(bin []byte, f Facts) (*module, error) {
 	return m, nil
 }
 
-// source is this package, its tests included: which files matter need not be
-// told apart.
+// source is the source of this package. It includes the tests, so that no list of the files
+// that matter has to be maintained.
 //
 //go:embed *.go
 var source embed.FS
 
-// Revision tells apart versions of this package: what one makes of a module must
-// not be taken for what another does. It is the digest of the source, so that no
-// change can forget to change it.
+// Revision returns the version of this package as a hexadecimal digest. What one version
+// makes of a module must not be used as the result of another. It is the digest of the
+// source, so that nobody has to remember to change it.
 var Revision = sync.OnceValue(func() string {
 	h := sha256.New()
 	files, _ := fs.Glob(source, "*") // in the order of their names

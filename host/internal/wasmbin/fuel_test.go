@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// TestFuelDoesNotDependOnSlices draws the same totals whatever the host hands out.
+// TestFuelDoesNotDependOnSlices compares the total fuel for slices of several sizes.
 func TestFuelDoesNotDependOnSlices(t *testing.T) {
 	out := mustMeter(t, fixture(t, "programs"), MeterOptions{})
 	calls := []struct {
@@ -100,7 +100,7 @@ func TestBulkOperationsPayForTheirSize(t *testing.T) {
 	}
 }
 
-// TestLargeBulkOperationsReachTheHostFirst holds the promise of DefaultSlice.
+// TestLargeBulkOperationsReachTheHostFirst tests what the comment of DefaultSlice promises.
 func TestLargeBulkOperationsReachTheHostFirst(t *testing.T) {
 	out := mustMeter(t, fixture(t, "bulk"), MeterOptions{})
 	g := mustStart(t, "compiler", out, &tank{slice: DefaultSlice})
@@ -117,9 +117,9 @@ func TestLargeBulkOperationsReachTheHostFirst(t *testing.T) {
 	}
 }
 
-// TestRandomProgramsPayForWhatTheyRun generates structured control flow of all kinds,
-// compares what it does with the plain program, and holds the charge against the weight
-// of what was executed.
+// TestRandomProgramsPayForWhatTheyRun generates structured control flow of all kinds, compares
+// its effects with those of the plain program, and compares the charge with the weight of the
+// executed instructions.
 func TestRandomProgramsPayForWhatTheyRun(t *testing.T) {
 	for engine := range engines {
 		worst, traps := 0.0, 0
@@ -135,7 +135,7 @@ func TestRandomProgramsPayForWhatTheyRun(t *testing.T) {
 }
 
 // checkRandomProgram calls a random program plain, metered, metered exactly and in small
-// slices. It returns the highest charge for what a call executed, and the traps.
+// slices. It returns the highest ratio of charge to executed weight, and the number of traps.
 func checkRandomProgram(t *testing.T, engine string, seed uint64) (worst float64, traps int) {
 	t.Helper()
 	shown := reveal(t, randomProgram(seed))
@@ -169,16 +169,16 @@ func checkRandomProgram(t *testing.T, engine string, seed uint64) (worst float64
 		if charged < executed {
 			t.Fatalf("%s, seed %d, argument %d: charged %d for %d executed", engine, seed, arg, charged, executed)
 		}
-		if perr == nil { // what a trap cuts off was paid for
+		if perr == nil { // the code behind a trap was paid for
 			worst = max(worst, float64(charged)/float64(executed))
 		}
 	}
 	return worst, traps
 }
 
-// generator writes a function (seed, steps) -> i32 that wanders through random
-// blocks; each back edge costs a step, and without steps none is taken. Most
-// have no loops: what a loop pays too much would hide what others pay too little.
+// generator writes a function (seed, steps) -> i32 that wanders through random blocks. Each
+// back edge costs a step, and without steps none is taken. Most functions have no loops,
+// because a loop that pays too much would hide other code that pays too little.
 type generator struct {
 	*rand.Rand
 	code   []byte
@@ -211,8 +211,8 @@ func (g *generator) mix(n int) {
 	}
 }
 
-// effect changes a global or the memory, reads from it, or divides. All that has to do with
-// memory may trap, and so may dividing.
+// effect changes a global or the memory, reads from the memory, or divides. Accesses to the
+// memory and divisions may trap.
 func (g *generator) effect() {
 	const store, load, divide = 0x36, 0x28, 0x6e
 	switch g.IntN(7) {
@@ -243,7 +243,7 @@ func (g *generator) effect() {
 	}
 }
 
-// choice leaves a number below n on the stack, from the state.
+// choice leaves a number below n on the stack, which it derives from the state.
 func (g *generator) choice(n int) {
 	g.mix(1)
 	g.code = append(g.code, opLocalGet, 0, opI32Const, byte(8+g.IntN(16)), 0x76, opI32Const)
@@ -293,8 +293,8 @@ func (g *generator) block(op byte, depth int) {
 	g.labels = g.labels[:len(g.labels)-1]
 }
 
-// branch leaves for a random open block but the function, when the number on
-// the stack is not zero, and for a loop only while there are steps.
+// branch branches to a random open block other than the function if the number on the stack is
+// not 0, and to a loop only while there are steps.
 func (g *generator) branch(op byte) {
 	l := g.IntN(len(g.labels))
 	if l == len(g.labels)-1 {
@@ -308,12 +308,12 @@ func (g *generator) branch(op byte) {
 	g.code = append(g.code, op, byte(l))
 }
 
-// step takes a step and leaves 1 while there are some.
+// step takes a step, and leaves 1 if there are more.
 func (g *generator) step() {
 	g.code = append(g.code, opLocalGet, 1, opI32Const, 1, 0x6b, opLocalTee, 1, opI32Const, 0, 0x4a) // sub, tee, gt_s
 }
 
-// table dispatches over the open blocks that are no loops, then goes on in dead code.
+// table branches to one of the open blocks that are no loops, then continues in dead code.
 func (g *generator) table() {
 	var targets []byte
 	for l := range len(g.labels) - 1 {
@@ -345,7 +345,7 @@ func TestFreshCounterAsksBeforeTheFirstWork(t *testing.T) {
 	}
 }
 
-// A light import weighs less than another, the same in every slice.
+// A light import weighs less than another, with the same total for every size of the slices.
 func TestLightImports(t *testing.T) {
 	m := &module{}
 	m.info.Imports = []Import{
@@ -362,8 +362,8 @@ func TestLightImports(t *testing.T) {
 	}
 }
 
-// Only short functions that cannot recurse do without a check: what they call must
-// call nothing, however little it weighs.
+// Only short functions that cannot recurse have no check. The functions that they call must be
+// inert; it is not enough that they are light.
 func TestWrappersDoWithoutACheck(t *testing.T) {
 	o := MeterOptions{
 		Light: func(_, name string) bool { return name != "slow" },
@@ -402,8 +402,7 @@ func TestWrappersDoWithoutACheck(t *testing.T) {
 	}
 }
 
-// TestStraightCodeIsPaidForOnce: where no branch leaves, nothing is gained by
-// paying in pieces.
+// TestStraightCodeIsPaidForOnce: code that no branch leaves does not pay in pieces.
 func TestStraightCodeIsPaidForOnce(t *testing.T) {
 	added := func(adds int, behind string) int {
 		bin := code("\x41\x00" + behind + strings.Repeat("\x41\x01\x6a", adds) + "\x1a\x0b")
@@ -421,8 +420,8 @@ func TestStraightCodeIsPaidForOnce(t *testing.T) {
 	}
 }
 
-// TestEveryShapeAsks runs loops that take and give values, loops within each other
-// beyond the depth at which they ask from outside, and recursion with two results.
+// TestEveryShapeAsks runs loops with parameters and results, loops nested deeper than those
+// that call the host from outside, and recursion with two results.
 func TestEveryShapeAsks(t *testing.T) {
 	const (
 		less  = "\x20\x00\x41\x01\x6b\x22\x00" // one less in local 0, left on the stack

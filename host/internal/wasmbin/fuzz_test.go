@@ -31,7 +31,7 @@ func FuzzInspect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bin []byte) { checkInspect(t, bin) })
 }
 
-// checkInspect: a value or an error, and never more of anything than there are bytes.
+// checkInspect: Inspect returns a value or an error, and no count exceeds the number of bytes.
 func checkInspect(t *testing.T, bin []byte) {
 	info, err := Inspect(bin)
 	if (info == nil) == (err == nil) {
@@ -46,7 +46,7 @@ func checkInspect(t *testing.T, bin []byte) {
 	}
 }
 
-// mustBeKnown holds every error against the promise of exactly one sentinel.
+// mustBeKnown checks that an error wraps exactly one sentinel.
 func mustBeKnown(t *testing.T, err error) {
 	t.Helper()
 	n := 0
@@ -77,7 +77,8 @@ func newInterpreter(tb testing.TB) wazero.Runtime {
 
 var errPanic = errors.New("the engine panics")
 
-// compiles says why the engine refuses a module. Some that break an index make it panic.
+// compiles returns why the engine refuses a module. Some modules with a wrong index make it
+// panic.
 func compiles(rt wazero.Runtime, bin []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,9 +92,9 @@ func compiles(rt wazero.Runtime, bin []byte) (err error) {
 	return err
 }
 
-// checkMeter: bytes or an error, and when bytes, the engine accepts them exactly
-// when it accepts the plain module. Only modules that Meter takes are shown to the
-// engine, which allocates by what a file claims.
+// checkMeter: Meter returns bytes or an error, and the engine accepts the bytes exactly if it
+// accepts the plain module. The engine gets only modules that Meter accepts, because it
+// allocates memory for the counts that a file claims.
 func checkMeter(t *testing.T, rt wazero.Runtime, bin []byte) {
 	out, err := Meter(bin, MeterOptions{})
 	if (out == nil) == (err == nil) {
@@ -125,8 +126,8 @@ func checkMeter(t *testing.T, rt wazero.Runtime, bin []byte) {
 	}
 }
 
-// TestMutatedModules makes small edits to good modules. Meter takes what the
-// engine takes, and what it writes is as valid as what it was given.
+// TestMutatedModules makes small edits to good modules. Meter accepts every module that the
+// engine accepts, and its output is valid if its input is.
 func TestMutatedModules(t *testing.T) {
 	rt := newInterpreter(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -155,9 +156,9 @@ func TestMutatedModules(t *testing.T) {
 	}
 }
 
-// TestMutatedModulesKeepTheirMeaning runs small edits of good modules, plain and metered,
-// where they are valid: they do what nobody would write. Those that write to tables are
-// left out, since the rewrite caps how far a table grows.
+// TestMutatedModulesKeepTheirMeaning runs small edits of good modules, plain and metered, if
+// they are valid: they do what no author would write. It leaves out those that write to
+// tables, because the rewrite caps how far a table grows.
 func TestMutatedModulesKeepTheirMeaning(t *testing.T) {
 	var from [][]byte
 	for _, name := range []string{"programs", "spin_br_table", "spin_indirect", "spin_tail_call"} {

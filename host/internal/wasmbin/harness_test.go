@@ -22,7 +22,7 @@ const (
 	features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 )
 
-// engines are the configurations every behaviour must be the same in.
+// engines are the configurations in which the behaviour must be the same.
 var engines = map[string]func() wazero.RuntimeConfig{
 	"compiler":    wazero.NewRuntimeConfigCompiler,
 	"interpreter": wazero.NewRuntimeConfigInterpreter,
@@ -213,7 +213,7 @@ func specModules(tb testing.TB) map[string][]byte {
 	return out
 }
 
-// firstLine is an error without the guest's stack trace.
+// firstLine returns the text of an error without the guest's stack trace.
 func firstLine(err error) string {
 	if err == nil {
 		return ""

@@ -1,11 +1,11 @@
 package wasmbin
 
-// How many values instructions take from the operand stack and leave on it: values
-// that lie there while blocks come and go cost the compiler as much as locals do.
-// Modules that are not valid are measured wrongly, and refused by the engine.
+// The effect of instructions on the height of the operand stack. Values that stay there
+// across blocks cost the compiler as much as locals do. For a module that is not valid the
+// heights are wrong, but the engine refuses such a module.
 
-// effects are the changes of the height by plain opcodes, those of control, of calls
-// and of prefixed ones aside.
+// effects are the changes of the height by opcodes, except for control, calls and prefixed
+// opcodes.
 var effects = func() (t [256]int8) {
 	set := func(from, to int, effect int8) {
 		for op := from; op <= to; op++ {
@@ -17,9 +17,9 @@ var effects = func() (t [256]int8) {
 	set(0x36, 0x3e, -2) // stores
 	set(opMemorySize, opMemorySize, 1)
 	set(opI32Const, 0x44, 1)
-	set(opI32Eq, 0x4f, -1) // comparisons, but for the eqz
+	set(opI32Eq, 0x4f, -1) // comparisons, except eqz
 	set(0x51, 0x66, -1)
-	set(0x6a, 0x78, -1) // arithmetic, but for the unary
+	set(0x6a, 0x78, -1) // arithmetic, except unary operations
 	set(0x7c, 0x8a, -1)
 	set(0x92, 0x98, -1)
 	set(0xa0, 0xa6, -1)
@@ -27,12 +27,12 @@ var effects = func() (t [256]int8) {
 	return t
 }()
 
-// miscEffects are those of the opcodes behind 0xfc.
+// miscEffects are the changes of the height by the opcodes behind 0xfc.
 var miscEffects = [...]int8{miscMemoryInit: -3, miscMemoryCopy: -3, miscMemoryFill: -3, miscTableInit: -3,
 	miscTableCopy: -3, miscTableGrow: -1, miscTableSize: 1, miscTableFill: -3}
 
-// vectorEffects are those of the opcodes behind 0xfd: most take two values and
-// leave one.
+// vectorEffects are the changes of the height by the opcodes behind 0xfd. Most of them take
+// two values and leave one.
 var vectorEffects = func() (t [256]int8) {
 	for op := range t {
 		t[op] = -1
@@ -52,7 +52,7 @@ var vectorEffects = func() (t [256]int8) {
 	return t
 }()
 
-// effect is the change of the height by an instruction.
+// effect returns the change of the height by an instruction.
 func (m *module) effect(in *instr) int {
 	switch in.op {
 	case opCall:
@@ -71,16 +71,16 @@ func (m *module) effect(in *instr) int {
 	return int(effects[in.op])
 }
 
-// effect is what a call of such a function leaves more than it takes.
+// effect returns the change of the height by a call of such a function.
 func (f FuncType) effect() int { return len(f.Results) - len(f.Params) }
 
-// arity is the number of values that it takes and leaves.
+// arity returns the number of parameters and results together.
 func (f FuncType) arity() int { return len(f.Results) + len(f.Params) }
 
-// funcType is the type of a function.
+// funcType returns the type of a function.
 func (m *module) funcType(i uint32) FuncType { return m.types[m.funcs[i]] }
 
-// blockType is the type of a block.
+// blockType returns the numbers of parameters and results of a block.
 func (m *module) blockType(in *instr) (params, results int) {
 	switch {
 	case in.typed:

@@ -2,7 +2,7 @@ package wasmbin
 
 import "math"
 
-// The types metering adds behind the module's own.
+// The types that metering adds behind the module's own.
 const (
 	typeTick      = iota // () -> i64
 	typeRefill           // () -> ()
@@ -25,10 +25,10 @@ var helperTypes = [][]byte{
 	{0x60, 2, byte(I64), byte(I64), 0},
 }
 
-// typeIndex is the index of an added type.
+// typeIndex returns the index of an added type in the rewritten module.
 func (w *rewriter) typeIndex(added uint32) uint32 { return uint32(len(w.m.types)) + added }
 
-// helperDeclarations are the type indices of the helpers, encoded.
+// helperDeclarations returns the encoded type indices of the helpers.
 func (w *rewriter) helperDeclarations() [][]byte {
 	var out [][]byte
 	for _, t := range [...]uint32{typeRefill, typeCharge, typeCharge, typeGrown, typeGrown, typeUndo, typeBulk, typeBulk} {
@@ -40,24 +40,24 @@ func (w *rewriter) helperDeclarations() [][]byte {
 	return out
 }
 
-// helpers are the bodies of the functions metering adds behind the module's own:
+// helpers returns the bodies of the functions that metering adds behind the module's own:
 //
 //	refill  () -> ()         asks the host for slices until the counter is not negative
-//	bytes   n -> n           charges for n bytes of memory about to be written
+//	bytes   n -> n           charges for n bytes of memory that are about to be written
 //	elems   n -> n           charges for n elements of a table
 //	pages   old new -> old   charges for the pages by which the memory has grown
 //	slots   old new -> old   charges for the elements by which a table has grown
-//	undo    charge -> ()     refills, and takes a charge back
+//	undo    charge -> ()     refills, and gives a charge back
 //	fill    to value n -> () charges for n bytes and fills them, piece by piece
 //	copy    to from n -> ()  charges for n bytes and copies them, piece by piece
 //
-// A number beyond what the memory or table can ever hold is not charged: the
-// instruction traps without doing the work, and the guest's author should see
-// that and not an exhausted budget. For the same reason growth is charged when it
-// has happened, and a refused one (old is -1) is not.
+// A number that exceeds the largest possible size of the memory or table is not charged:
+// the instruction traps without doing the work, and the guest's author should see the
+// trap and not an exhausted budget. For the same reason growth is charged after it
+// happened, and refused growth (old is -1) is not charged.
 //
-// Behind them are two for each mutable global of type v128, which has no other way
-// to the host:
+// Two more helpers follow for each mutable global of type v128, because the host cannot
+// read or set such a global directly:
 //
 //	get  () -> low high
 //	set  low high -> ()
@@ -89,7 +89,7 @@ func setVectorBody(g uint32) []byte {
 	return append(appendU32(b, g), opEnd)
 }
 
-// memoryLimit is the number of pages beyond which the memory cannot grow.
+// memoryLimit returns the most pages that the memory can have.
 func (w *rewriter) memoryLimit() uint32 {
 	limit := uint64(MaxPages)
 	if own := w.m.info.Memories; len(own) == 1 {
@@ -103,8 +103,8 @@ func (w *rewriter) memoryLimit() uint32 {
 	return uint32(limit)
 }
 
-// tableLimit is the number of elements no table can exceed. An imported table
-// is as large as its owner wants.
+// tableLimit returns the most elements that a table can have. The owner of an imported
+// table decides how large that one is.
 func (w *rewriter) tableLimit() uint64 {
 	if w.m.imported[KindTable] > 0 {
 		return math.MaxUint32
@@ -112,11 +112,11 @@ func (w *rewriter) tableLimit() uint64 {
 	return uint64(w.o.MaxTable)
 }
 
-// refillBody adds slices to the counter. The counter stays negative while the
-// host decides, and the host may not return: a call after that meets the next
-// check with a negative counter and asks again. The counter is read after the
-// host returns, so that the host may adjust it. A slice may be smaller than the
-// debt of a bulk operation, therefore the loop.
+// refillBody adds slices to the counter. The counter stays negative while the host
+// decides. If the host does not return, a later call finds the counter negative at its
+// next check and asks again. The code reads the counter after the host returned, so that
+// the host may adjust it. It loops because a slice may be smaller than the charge of a
+// bulk operation.
 func (w *rewriter) refillBody() []byte {
 	return append(w.appendRefill([]byte{0}), opEnd)
 }
@@ -129,15 +129,16 @@ func (w *rewriter) appendRefill(b []byte) []byte {
 	return append(b, opI64Const, 0, opI64LtS, opBrIf, 0, opEnd)
 }
 
-// undoBody asks for slices with the charge in place, so that the host sees what
-// the guest owes, and then takes it back: it is about to be made again.
+// undoBody asks for slices while the charge is in place, so that the host sees what the
+// guest owes. Then it gives the charge back, because the guest is about to pay it again.
 func (w *rewriter) undoBody() []byte {
 	b := appendU32(append(w.appendRefill([]byte{0}), opGlobalGet), w.fuel)
 	return append(appendU32(append(b, opLocalGet, 0, opI64Add, opGlobalSet), w.fuel), opEnd)
 }
 
-// grownBody charges for the difference of its arguments, shifted left by shift,
-// unless the first is -1, which it returns. With note it remembers that.
+// grownBody charges for the second argument minus the first, shifted left by shift. It
+// returns the first argument and charges nothing if that is -1, which means that growth
+// was refused. With note it then also sets the global DeniedExport.
 func (w *rewriter) grownBody(shift byte, note bool) []byte {
 	b := []byte{0}
 	if note {
@@ -152,8 +153,7 @@ func (w *rewriter) grownBody(shift byte, note bool) []byte {
 	return append(b, opLocalGet, 0, opEnd)
 }
 
-// chargeBody charges for its argument, unless that is above limit, and returns
-// it.
+// chargeBody returns its argument, and charges for it unless it is above limit.
 func (w *rewriter) chargeBody(limit uint64) []byte {
 	b := appendU32([]byte{0, opGlobalGet}, w.fuel)
 	b = append(b, opLocalGet, 0, opI64ExtendU)
@@ -173,17 +173,17 @@ func (w *rewriter) appendRefillIfNegative(b []byte) []byte {
 	return append(appendU32(b, w.refill), opEnd)
 }
 
-// sequence is code that takes a charge from the counter. The charge stands at
-// offset charge in two bytes, to be filled in when it is known.
+// sequence is code that takes a charge from the counter. The charge takes two bytes at
+// offset charge, which setCharge fills in once the charge is known.
 type sequence struct {
 	code   []byte
 	charge int
 }
 
-// maxCharge is the largest charge a sequence can hold.
+// maxCharge is the largest charge that fits into a sequence.
 const maxCharge = 1<<13 - 1
 
-// sequences makes the code that charges, and what follows it.
+// sequences makes the five sequences.
 func (w *rewriter) sequences() {
 	b := appendU32([]byte{opGlobalGet}, w.fuel)
 	b = append(b, opI64Const, 0x80, 0)

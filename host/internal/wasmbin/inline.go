@@ -2,46 +2,46 @@ package wasmbin
 
 import "slices"
 
-// A Go program calls each of its imports through a function of its own, which takes
-// the arguments from the memory and puts the result there. Around a light import that
-// is more work than the import. So calls of such functions are replaced by what the
-// functions do: straight code that calls inert imports and nothing else of the guest.
-// Other short functions are straight code as well: they fetch a field, or hand their
-// arguments on to another function. To call them takes longer than what they do, and to
-// meter them as long. The caller pays what the call and the function pay together, in
-// its own charge. A trap in that code names the caller.
+// A Go program calls each of its imports through a function of its own, which loads the
+// arguments from the memory and stores the result there. For a light import that is more
+// work than the import itself. So the rewrite replaces a call of such a function by the
+// code of the function: straight code that calls inert imports and nothing else. Other
+// short functions are straight code as well: they load a field, or pass their arguments on
+// to another function. Calling such a function takes longer than its code, and so does
+// metering it. The caller pays in its own charge what the call and the function would pay
+// together. A trap in that code names the caller.
 
 const (
-	// inlineSize, inlineWeight and inlineLocals are the size in bytes, the weight, and
-	// the parameters and locals up to which a function is written out.
+	// A function is written out only if its body has at most inlineSize bytes, its weight
+	// is at most inlineWeight, and it has at most inlineLocals parameters and locals.
 	inlineSize, inlineWeight, inlineLocals = 64, 96, 8
-	// inlineAdded is how many locals a caller is given for that, and inlineTotal how
-	// many bytes are written out in a module: a leaf may be 30 times as long as its
-	// call. Functions that take long to compile are left as they are.
+	// inlineAdded is the most locals that a caller gets for this, and inlineTotal the most
+	// bytes that are written out in a module: a leaf may be 30 times as long as its call.
+	// Nothing is written out in callers that take long to compile.
 	inlineAdded, inlineTotal = 16, 64 << 10
-	// inlineOther is the weight up to which functions are written out that call no inert
-	// import. They leave half of inlineTotal to those that do, which gain more.
+	// inlineOther is the greatest weight of a function that is written out without
+	// calling an inert import. Such functions get half of inlineTotal and leave the rest to
+	// those that call one, which gain more.
 	inlineOther = 16
 )
 
 // leaf is a function that is written out where it is called.
 type leaf struct {
-	from, to int // its instructions in the file
-	// locals are those of the function, parameters first. Those of unset are read
-	// before they are set, and begin as zero.
+	from, to int // offsets of its instructions in the file
+	// locals are the types of its parameters and locals. unset are the indices of locals
+	// that it reads before it sets them; they begin as 0.
 	locals []ValueType
 	params int
 	unset  []uint32
-	weight int // of a run
-	// inert and others are how many calls of inert imports and of functions of the module
-	// it has.
+	weight int // of one call
+	// inert counts its calls of inert imports, others its calls of functions of the module.
 	inert, others int
-	// mayTrap says that it divides or truncates.
+	// mayTrap reports that it divides or truncates.
 	mayTrap bool
 }
 
-// findLeaves collects the functions that are written out. What cannot be read is
-// reported where it is rewritten.
+// findLeaves collects the functions that are written out. It ignores errors of the code,
+// because the rewrite of the body reports them.
 func (w *rewriter) findLeaves() {
 	w.leaves = map[uint32]*leaf{}
 	_ = w.m.bodies(func(b *body) error {
@@ -52,7 +52,7 @@ func (w *rewriter) findLeaves() {
 	})
 }
 
-// leaf is what is written out for a function, nil if it is not.
+// leaf returns the leaf of a function, nil if the function is not written out.
 func (m *module) leaf(b *body) *leaf {
 	if b.size > inlineSize || b.locals > inlineLocals {
 		return nil
@@ -105,8 +105,9 @@ func (l *leaf) count(m *module, f uint32) {
 	}
 }
 
-// worthIt tells whether the function is written out, given its calls and its weight.
-// One that divides stays: where that traps, its author looks for its name.
+// worthIt reports whether the calls and the weight of the function allow to write it out. A
+// function that divides or truncates is not written out, because its author looks for its
+// name in the trace of a trap.
 func (l *leaf) worthIt() bool {
 	if l.inert > 0 {
 		return l.others == 0
@@ -114,14 +115,14 @@ func (l *leaf) worthIt() bool {
 	return l.others <= 1 && l.weight <= inlineOther && !l.mayTrap
 }
 
-// mayTrap tells whether an operation on numbers traps on some of them: divisions, and
-// truncations of floats.
+// mayTrap reports whether an opcode is a division or a truncation of a float, which trap for
+// some operands.
 func mayTrap(op byte) bool {
 	return op >= 0x6d && op <= 0x70 || op >= 0x7f && op <= 0x82 || op >= 0xa8 && op <= 0xab || op >= 0xae && op <= 0xb1
 }
 
-// room is how many bytes of the module may be written out while calls of the function
-// still are.
+// room returns the number of bytes written out so far above which calls of this function are
+// not written out.
 func (l *leaf) room() int {
 	if l.inert > 0 {
 		return inlineTotal
@@ -129,8 +130,8 @@ func (l *leaf) room() int {
 	return inlineTotal / 2
 }
 
-// leafOp tells whether an instruction may be written out: it ends the function, calls
-// an inert import or a function of the module, or works on numbers, globals and memory.
+// leafOp reports whether a leaf may have an instruction: it ends the function, calls an inert
+// import or a function of the module, or works on numbers, globals and memory.
 func (m *module) leafOp(in *instr, locals int) bool {
 	switch immediates[in.op] {
 	case immFunc:
@@ -145,7 +146,7 @@ func (m *module) leafOp(in *instr, locals int) bool {
 	return false
 }
 
-// localTypes are the types of the parameters and locals, which are few.
+// localTypes returns the types of the parameters and locals, of which there must be few.
 func (m *module) localTypes(b *body) []ValueType {
 	types := slices.Clone(m.funcType(b.index).Params)
 	r := b.r.from(b.start)
@@ -163,8 +164,8 @@ func allNumbers(types []ValueType) bool {
 	return !slices.ContainsFunc(types, func(t ValueType) bool { return !t.number() })
 }
 
-// leafAt is the function that is written out for the instruction at hand, nil if it
-// stays. It notes where the function's locals lie in the caller.
+// leafAt returns the leaf that is written out in place of the current instruction, nil if
+// there is none. It assigns locals of the caller to the locals of the leaf.
 func (w *rewriter) leafAt(b *body, in *instr) *leaf {
 	if in.op != opCall || w.leaves == nil {
 		return nil
@@ -176,8 +177,8 @@ func (w *rewriter) leafAt(b *body, in *instr) *leaf {
 	return l
 }
 
-// place finds locals for those of a leaf among the ones that the caller was given
-// before, and adds what is missing. It reports whether there is room.
+// place assigns added locals of the caller to the locals of a leaf, and adds further ones if
+// needed. It reports false if that would be more than inlineAdded.
 func (c *codeWriter) place(b *body, l *leaf) bool {
 	c.places = c.places[:0]
 	extra := c.extra
@@ -198,7 +199,7 @@ func (c *codeWriter) place(b *body, l *leaf) bool {
 	return true
 }
 
-// writeOut writes a leaf in place of the call at hand, whose arguments are on the stack.
+// writeOut writes a leaf in place of the current call, whose arguments are on the stack.
 func (w *rewriter) writeOut(b *body, in *instr, l *leaf) {
 	c := &w.code
 	c.flush(b, in.at)
@@ -233,7 +234,7 @@ func (w *rewriter) writeOut(b *body, in *instr, l *leaf) {
 	w.inlined += len(c.code) - begin
 }
 
-// zeros are the constants that locals begin as.
+// zeros are the instructions that leave the initial value of a local.
 var zeros = map[ValueType][]byte{
 	I32: {opI32Const, 0},
 	I64: {opI64Const, 0},
@@ -241,7 +242,7 @@ var zeros = map[ValueType][]byte{
 	F64: {opF64Const, 0, 0, 0, 0, 0, 0, 0, 0},
 }
 
-// declare appends the declarations of a body's locals, given its own, with those added.
+// declare appends the declarations of a body's locals: its own and the added ones.
 func (c *codeWriter) declare(out []byte, own reader) []byte {
 	out = appendU32(out, own.u32("the locals")+uint32(len(c.extra)))
 	out = append(out, own.buf[own.pos:own.end]...)

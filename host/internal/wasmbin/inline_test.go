@@ -12,7 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// inert are the options of a host all of whose functions are light and inert.
+// inert are the options of a host with only light and inert functions.
 func inert() MeterOptions {
 	all := func(string, string) bool { return true }
 	return MeterOptions{Light: all, Inert: all}
@@ -24,7 +24,7 @@ func mustWrite(tb testing.TB, bin []byte, o MeterOptions, window, straight int) 
 	return mustWriteFrom(tb, bin, o, window, straight, 0)
 }
 
-// mustCall meters a module of which nothing is written out.
+// mustCall meters a module without writing out any function.
 func mustCall(tb testing.TB, bin []byte, o MeterOptions, window, straight int) []byte {
 	tb.Helper()
 	_, out := mustWriteFrom(tb, bin, o, window, straight, inlineTotal+1)
@@ -49,9 +49,9 @@ func mustWriteFrom(tb testing.TB, bin []byte, o MeterOptions, window, straight, 
 	return w, out
 }
 
-// wrapper is a module whose functions are one with locals and a body, of the type
-// i64 -> i64, what calls it, and one that returns its argument and is not written out. It imports inert and slow, () -> (), and a
-// function i64 -> i64.
+// wrapper returns a module of three functions: one of type i64 -> i64 with the given locals and
+// body, one that calls it, and one that returns its argument and is not written out. The module
+// imports inert and slow, () -> (), and a function i64 -> i64.
 func wrapper(locals, body string) []byte {
 	f := locals + body + "\x0b"
 	return moduleOf(secType, "\x02\x60\x00\x00\x60\x01\x7e\x01\x7e", secImport, "\x03\x01k\x05inert\x00\x00\x01k\x04slow\x00\x00\x01k\x04same\x00\x01",
@@ -59,7 +59,7 @@ func wrapper(locals, body string) []byte {
 		secCode, "\x03"+string(appendU32(nil, uint32(len(f))))+f+"\x06\x00\x20\x00\x10\x03\x0b"+"\x07\x00\x02\x40\x0b\x20\x00\x0b")
 }
 
-// TestLeaves holds which functions are written out.
+// TestLeaves tests which functions are written out.
 func TestLeaves(t *testing.T) {
 	o := MeterOptions{Light: func(string, string) bool { return true }, Inert: func(_, name string) bool { return name != "slow" }}
 	const same = "\x20\x00\x10\x02"
@@ -107,8 +107,8 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// kernelOf is a host whose functions are inert: what they return depends on all that
-// was handed to them before.
+// kernelOf is a host with inert functions. Their results depend on all arguments that they got
+// before.
 type kernelOf struct{ seen uint64 }
 
 func (k *kernelOf) take(v uint64) uint64 {
@@ -133,7 +133,7 @@ func startInert(tb testing.TB, engine string, bin []byte, k *tank) (*guest, *ker
 }
 
 // TestLeavesKeepTheirMeaning calls random wrappers of inert imports from random code,
-// plain and metered, and holds the charge against that of a module that calls them.
+// plain and metered, and compares the charge with that of a module that calls them.
 func TestLeavesKeepTheirMeaning(t *testing.T) {
 	written, others, traps := 0, 0, 0
 	for seed := range uint64(400) {
@@ -248,8 +248,8 @@ func (g *leafWriter) begin(params, own []ValueType) {
 	}
 }
 
-// leaf is a body that may be written out, and one that may not be for its length. It
-// calls an import, one of the others, or nothing.
+// leaf writes a body that may be written out, and one that is too long for that. It calls an
+// import, one of the other functions, or nothing.
 func (g *leafWriter) leaf(f FuncType, others []FuncType) []byte {
 	g.begin(f.Params, g.types(3))
 	g.fixed = 0
@@ -276,7 +276,7 @@ func (g *leafWriter) leaf(f FuncType, others []FuncType) []byte {
 	return append(g.code, opEnd)
 }
 
-// caller counts local 0 down and leaves local 1.
+// caller writes a body that counts local 0 down and leaves local 1.
 func (g *leafWriter) caller(leaves []FuncType) []byte {
 	g.begin([]ValueType{I32, I64}, slices.Concat(g.types(4), numbers[:]))
 	g.fixed = 1
@@ -305,7 +305,7 @@ func (g *leafWriter) caller(leaves []FuncType) []byte {
 	return append(g.code, opLocalGet, 1, opEnd)
 }
 
-// call calls a wrapper and keeps its results where there is a local for them.
+// call calls a wrapper and stores its result if there is a local for it.
 func (g *leafWriter) call(i int, f FuncType) {
 	for _, t := range f.Params {
 		g.put(t, 1)
@@ -320,7 +320,7 @@ func (g *leafWriter) call(i int, f FuncType) {
 	}
 }
 
-// local is a local of a type, -1 without.
+// local returns a local of a type, -1 if there is none.
 func (g *leafWriter) local(t ValueType, from int) int {
 	start := g.IntN(len(g.locals) + 1)
 	for k := range g.locals {
@@ -354,7 +354,7 @@ func (g *leafWriter) statement(depth int) {
 	}
 }
 
-// address leaves one that lies within the memory, most of the time.
+// address leaves an address, which mostly lies within the memory.
 func (g *leafWriter) address(depth int) {
 	g.put(I32, depth-1)
 	if g.IntN(16) > 0 {
@@ -362,7 +362,7 @@ func (g *leafWriter) address(depth int) {
 	}
 }
 
-// put leaves a value of a type.
+// put leaves a value of a type on the stack.
 func (g *leafWriter) put(t ValueType, depth int) {
 	k := g.IntN(8)
 	if l := g.local(t, 0); l >= 0 && (k < 4 || depth <= 0) {
@@ -402,8 +402,8 @@ func (g *leafWriter) put(t ValueType, depth int) {
 	}
 }
 
-// TestWrittenOutCallsPayTheSame: where no branch leaves, a call costs what it costs
-// when the function is called.
+// TestWrittenOutCallsPayTheSame: in code without branches, a call costs the same whether the
+// function is written out or called.
 func TestWrittenOutCallsPayTheSame(t *testing.T) {
 	for _, c := range []struct{ name, locals, body string }{
 		{"inert imports", "\x01\x02\x7e", "\x20\x00\x21\x01\x10\x00\x20\x01\x20\x02\x7c\x10\x02"}, // adds a local that is 0
@@ -424,7 +424,7 @@ func TestWrittenOutCallsPayTheSame(t *testing.T) {
 	}
 }
 
-// fuelOfRun is what run uses of a metered module as of [wrapper], which hands 42 back.
+// fuelOfRun returns the fuel of run in a metered module of [wrapper], which returns 42.
 func fuelOfRun(t *testing.T, engine string, metered []byte) int64 {
 	t.Helper()
 	ctx, k := context.Background(), &tank{slice: DefaultSlice}
@@ -450,8 +450,8 @@ func fuelOfRun(t *testing.T, engine string, metered []byte) int64 {
 	return used(mod, k)
 }
 
-// TestLittleIsWrittenOut: a module of calls does not grow without bounds, and one that
-// takes long to compile not at all.
+// TestLittleIsWrittenOut: the size of a module with many calls does not grow without bounds, and
+// nothing is written out in a function that takes long to compile.
 func TestLittleIsWrittenOut(t *testing.T) {
 	module := func(caller string) []byte {
 		leaf := "\x00" + strings.Repeat("\x20\x00\x20\x00\x7c\x1a", 8) + "\x20\x00\x10\x00\x0b"
@@ -469,8 +469,8 @@ func TestLittleIsWrittenOut(t *testing.T) {
 	}
 }
 
-// TestLeavesRefuseNothing holds that what is written out makes no module too expensive
-// to compile that is not so by itself.
+// TestLeavesRefuseNothing tests that writing out functions makes no module too expensive to
+// compile.
 func TestLeavesRefuseNothing(t *testing.T) {
 	leaf := "\x01\x07\x7f\x20\x00\x10\x02\x0b"
 	caller := func(blocks int) string {
@@ -493,7 +493,7 @@ func TestLeavesRefuseNothing(t *testing.T) {
 	}
 }
 
-// calling is a module as of [wrapper] with the given functions, each i64 -> i64.
+// calling returns a module like that of [wrapper] with the given functions, each i64 -> i64.
 func calling(bodies []string) []byte {
 	functions, code := appendU32(nil, uint32(len(bodies))), appendU32(nil, uint32(len(bodies)))
 	for _, f := range bodies {
@@ -504,8 +504,7 @@ func calling(bodies []string) []byte {
 		secFunction, string(functions), secMemory, "\x01\x00\x01", secExport, "\x01\x03run\x00\x04", secCode, string(code))
 }
 
-// TestLeavesMakeNothingValid holds that a function cannot name the locals that it is
-// given.
+// TestLeavesMakeNothingValid tests that a function cannot name the locals that are added to it.
 func TestLeavesMakeNothingValid(t *testing.T) {
 	const leaf = "\x01\x01\x7e\x20\x00\x10\x02\x0b"
 	ctx := context.Background()

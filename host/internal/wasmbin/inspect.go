@@ -3,9 +3,9 @@ package wasmbin
 // Inspect decodes a module without running or compiling it. Its work and memory
 // are proportional to the size of bin, whatever the module claims.
 //
-// It is strict about the binary format and about indices; types of operands are
-// left to the engine that compiles the module. Every error wraps one of the
-// sentinels of this package and says what the author can do, where that is known.
+// It checks the binary format and all indices strictly. It does not check the types of
+// operands, which the engine checks when it compiles the module. Every error wraps one of
+// the sentinels of this package, and says what the author can do where that is known.
 func Inspect(bin []byte) (*Info, error) {
 	m, err := parse(bin)
 	if err != nil {
@@ -19,7 +19,7 @@ func Inspect(bin []byte) (*Info, error) {
 	return &m.info, nil
 }
 
-// inspectBodies notes what the functions use and how large they are.
+// inspectBodies notes which instructions the functions use and how expensive they are.
 func (m *module) inspectBodies() error {
 	if m.known {
 		return nil
@@ -34,7 +34,7 @@ func (m *module) inspectBodies() error {
 	})
 }
 
-// inspectBody notes what one function uses and how large it is.
+// inspectBody does so for one function.
 func (m *module) inspectBody(b *body, s *shape, labels *[]uint32) error {
 	depth := 1
 	var in instr
@@ -63,7 +63,7 @@ func (m *module) inspectBody(b *body, s *shape, labels *[]uint32) error {
 	return nil
 }
 
-// note records what one instruction says about the module.
+// note records an instruction in Info.Uses.
 func (m *module) note(in *instr) {
 	u := &m.info.Uses
 	switch immediates[in.op] {

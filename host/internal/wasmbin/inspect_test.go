@@ -167,7 +167,7 @@ func TestInspectFindsFeatures(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	// three blocks of which one is a loop, no locals, one br_table of two labels
+	// three blocks, one of them a loop; no locals; one br_table of two labels
 	m, err := parse(code("\x02\x40\x03\x40\x02\x40\x41\x00\x0e\x01\x00\x00\x0b\x0b\x0b\x0b"))
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestInspectMemoryIsBounded: no claim in the file makes it allocate.
+// TestInspectMemoryIsBounded: a false count in the file allocates nothing.
 func TestInspectMemoryIsBounded(t *testing.T) {
 	huge := "\xff\xff\xff\xff\x0f"
 	for id := secType; id <= secTag; id++ {

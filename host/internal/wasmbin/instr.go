@@ -1,6 +1,6 @@
 package wasmbin
 
-// The opcodes this package treats by name.
+// The opcodes that this package treats individually.
 const (
 	opUnreachable  = 0x00
 	opNop          = 0x01
@@ -69,7 +69,7 @@ const (
 	blockVoid = 0x40
 )
 
-// immediate is the shape of what follows an opcode.
+// immediate is the format of the bytes that follow an opcode.
 type immediate uint8
 
 const (
@@ -99,7 +99,7 @@ const (
 	immAtomic                    // a second opcode, 0xfe
 )
 
-// immediates says for each opcode what follows it.
+// immediates is the format of the immediates of each opcode.
 var immediates = func() (t [256]immediate) {
 	set := func(from, to int, i immediate) {
 		for op := from; op <= to; op++ {
@@ -137,7 +137,7 @@ var immediates = func() (t [256]immediate) {
 	return t
 }()
 
-// indexed tells which immediates name something that must exist.
+// indexed reports for each format whether it has an index that checkIndices must check.
 var indexed = func() (t [immAtomic + 1]bool) {
 	for _, i := range []immediate{immLocal, immGlobal, immLabel, immLabels, immFunc, immTable, immTag, immBlock, immTry,
 		immIndirect, immMisc} {
@@ -163,9 +163,8 @@ type instr struct {
 // next reads one instruction. The labels of br_table and of catch clauses are
 // appended to labels, unless that is nil.
 //
-// Only the one encoding of prefixed opcodes that every decoder agrees on is
-// accepted: the engine reads the vector opcode as a single byte, so a longer
-// encoding would hide instructions from this package.
+// It accepts only the shortest encoding of a vector opcode. The engine reads a vector
+// opcode as a single byte, so a longer encoding could hide instructions from this package.
 func (r *reader) next(in *instr, labels *[]uint32) {
 	*in = instr{at: r.pos, imm: r.pos + 1}
 	if r.pos >= r.end {

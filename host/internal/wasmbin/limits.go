@@ -12,8 +12,8 @@ const PageSize = 65536
 // MaxPages is the number of pages a 32-bit memory can address.
 const MaxPages = 65536
 
-// Limits on what a module may be. Compiling is work the guest's author causes
-// and the host pays for, before any fuel is counted, so its size is bounded.
+// The limits of a module. Compiling is work that the guest's author causes and the host
+// pays for, before any fuel is counted, so the limits bound it.
 const (
 	// MaxSize bounds the file, in bytes. The largest language runtimes
 	// (CPython, a Go program with the net/http stack) stay under 40 MiB.
@@ -21,68 +21,70 @@ const (
 	// MaxFunctions bounds the module's own functions. A 3.3 MB Go module has
 	// 3,000; CPython has 15,000.
 	MaxFunctions = 100_000
-	// MaxBodySize bounds one function body, in bytes. Big interpreter loops
-	// have 100 to 300 KB; compile time of a body grows faster than its size.
+	// MaxBodySize bounds one function body, in bytes. Large interpreter loops have 100 to
+	// 300 KB. The compile time of a body grows faster than its size.
 	MaxBodySize = 512 << 10
-	// MaxLocals bounds the parameters and locals of one function; the same
-	// 50,000 that browsers allow. The engine allocates by the declared number.
+	// MaxLocals bounds the parameters and locals of one function. Browsers allow the same
+	// number. The engine allocates memory for the declared number.
 	MaxLocals = 50_000
-	// MaxLocalBlocks bounds the estimate of one function's compile time, mostly its
-	// locals times its blocks. Two million take one to two seconds; SQLite's largest
+	// MaxLocalBlocks bounds the estimate of one function's compile time, which is mostly
+	// its locals times its blocks. Two million take one to two seconds. SQLite's largest
 	// function has 240,000. 3,000 locals and 3,000 loops took two minutes and 4 GB.
 	MaxLocalBlocks = 2_000_000
 	// MaxTotalBlocks bounds the sum of that estimate over all functions, so that
 	// many functions below the limit do not add up to minutes.
 	MaxTotalBlocks = 30_000_000
-	// MaxDeclared bounds the types, imports, tables, globals, exports, segments and
-	// custom sections of a module, each: some take a thousand times the memory they
-	// take in the file. Browsers allow as many data segments.
+	// MaxDeclared bounds the number of types, and likewise of imports, tables, globals,
+	// exports, segments and custom sections. Some take a thousand times as much memory as
+	// in the file. Browsers allow the same number of data segments.
 	MaxDeclared = 100_000
-	// MaxArity bounds the parameters of a type, and the results; the same 1,000 that
-	// browsers allow. All of them are moved by one instruction.
+	// MaxArity bounds the parameters of a type, and likewise its results. Browsers allow
+	// the same number. One instruction moves all of them.
 	MaxArity = 1_000
-	// MaxVectors is the most mutable globals of type v128 that are opened to the host:
-	// each takes two functions, whose handles take 25 KB in every instance.
+	// MaxVectors is the most mutable globals of type v128 that are opened to the host.
+	// Each needs two functions, whose handles take 25 KB in every instance.
 	MaxVectors = 64
 	// MaxDepth bounds the nesting of blocks. Generated br_table cascades reach
 	// a few thousand.
 	MaxDepth = 20_000
-	// LoadMemory is what loading a module may take at least, in bytes.
+	// LoadMemory and LoadMemoryPerByte give the default bound of the memory for loading a
+	// module, in bytes: LoadMemory plus LoadMemoryPerByte for each byte of its code.
 	LoadMemory = 300 << 20
-	// LoadMemoryPerByte is added for each byte of its code.
+	// LoadMemoryPerByte: see LoadMemory.
 	LoadMemoryPerByte = 20
-	// LoadTime is how long an engine may take at least to make a module ready.
+	// LoadTime and LoadTimePerMiB give the default bound of the time for loading a module:
+	// LoadTime, or LoadTimePerMiB for each MiB of its code if that is longer. A MiB of a
+	// stock Go guest takes 0.7 s.
 	LoadTime = 5 * time.Second
-	// LoadTimePerMiB is that for each MiB of its code, where it is more. A stock Go guest
-	// takes 0.7 s.
+	// LoadTimePerMiB: see LoadTime.
 	LoadTimePerMiB = 1300 * time.Millisecond
-	// MaxTable is the default cap on the elements of all tables together, and bounds
-	// those of all segments. A stock Go guest has 6,000, CPython 12,000; the engine
-	// has no limit of its own and 100 million elements took 764 MiB.
+	// MaxTable is the default cap on the elements of all tables together, and the bound of
+	// the elements of all segments together. A stock Go guest has 6,000, CPython 12,000.
+	// The engine has no limit, and 100 million elements took 764 MiB.
 	MaxTable = 1 << 20
 )
 
-// Bounds are the limits Meter holds a module to. A zero field means the
-// constant of the same name.
+// Bounds are the limits that Meter applies to a module. A field that is 0 means the constant
+// of the same name, with the prefix Max.
 type Bounds struct {
-	// Size bounds the file, in bytes; zero means MaxSize.
+	// Size bounds the file, in bytes.
 	Size int
-	// Functions bounds the module's own functions; zero means MaxFunctions.
+	// Functions bounds the module's own functions.
 	Functions int
-	// BodySize bounds one function body in bytes; zero means MaxBodySize.
+	// BodySize bounds one function body, in bytes.
 	BodySize int
-	// Locals bounds parameters and locals of one function; zero means MaxLocals.
+	// Locals bounds the parameters and locals of one function.
 	Locals int
-	// LocalBlocks bounds the estimate of one function's compile time; zero means MaxLocalBlocks.
+	// LocalBlocks bounds the estimate of one function's compile time.
 	LocalBlocks int
-	// TotalBlocks bounds the sum of that estimate; zero means MaxTotalBlocks.
+	// TotalBlocks bounds the sum of that estimate over all functions.
 	TotalBlocks int
-	// Depth bounds the nesting of blocks; zero means MaxDepth.
+	// Depth bounds the nesting of blocks.
 	Depth int
 }
 
-// InterpreterBounds are the bounds for a module that will be interpreted and
-// not compiled: the ones that only guard the compiler are lifted.
+// InterpreterBounds returns the bounds for a module that is interpreted and not compiled.
+// They omit the bounds that protect only the compiler.
 func InterpreterBounds() Bounds {
 	return Bounds{BodySize: MaxSize, LocalBlocks: math.MaxInt, TotalBlocks: math.MaxInt}
 }
@@ -103,7 +105,7 @@ func (b Bounds) withDefaults() Bounds {
 	return b
 }
 
-// checkBody refuses a body by its size and locals.
+// checkBody refuses a body with too many bytes or locals.
 func (b Bounds) checkBody(body *body) error {
 	switch {
 	case body.size > b.BodySize:
@@ -115,8 +117,8 @@ func (b Bounds) checkBody(body *body) error {
 	return nil
 }
 
-// checkCost refuses a body by what compiling it would cost with so many locals more,
-// and adds that to total.
+// checkCost refuses a body that would take too long to compile with extra further locals. It
+// adds the estimate to total.
 func (b Bounds) checkCost(body *body, s *shape, extra int, total *int) error {
 	cost := s.cost(body.locals + uint64(extra))
 	if cost > b.LocalBlocks {

@@ -8,7 +8,7 @@ import (
 
 const magic = "\x00asm"
 
-// foreign are the beginnings of files that are often taken for modules.
+// foreign are the beginnings of files that are often mistaken for modules.
 var foreign = []struct{ magic, what, remedy string }{
 	{"\x7fELF", "an ELF executable or library", "build for wasm, for Go with GOOS=wasip1 GOARCH=wasm"},
 	{"\xfe\xed\xfa\xce", "a Mach-O binary", "build for wasm, for Go with GOOS=wasip1 GOARCH=wasm"},
@@ -28,7 +28,7 @@ var foreign = []struct{ magic, what, remedy string }{
 	{"version https://git-lfs", "a Git LFS pointer", "fetch the file with git lfs pull"},
 }
 
-// checkMagic tells a core module from everything else by its first bytes.
+// checkMagic returns an error unless the first bytes are those of a core module.
 func checkMagic(bin []byte) error {
 	no := func(detail, remedy string) error {
 		return &FormatError{Kind: ErrNotWasm, Offset: -1, Detail: detail, Remedy: remedy}
@@ -75,7 +75,7 @@ func isText(bin []byte) bool {
 	for len(head) > 0 {
 		c, n := utf8.DecodeRune(head)
 		if c == utf8.RuneError && n == 1 {
-			return len(head) < utf8.UTFMax && len(bin) > 512 // a rune cut by the 512
+			return len(head) < utf8.UTFMax && len(bin) > 512 // byte 512 is within a rune
 		}
 		if c < ' ' && c != '\n' && c != '\r' && c != '\t' {
 			return false

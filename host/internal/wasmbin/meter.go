@@ -10,38 +10,38 @@ const (
 	TickName   = "tick"
 	// FuelExport is the default export name of the fuel counter, a mutable i64 global.
 	FuelExport = "anchor:fuel"
-	// DefaultSlice is a good slice for tick to return: small enough that a
-	// guest reaches the host every few dozen microseconds and that bulk operations of
-	// 64 KiB and more always reach it before they run; large enough that the
-	// host calls take well under 1 % of the time.
+	// DefaultSlice is a good slice for tick to return, in units of fuel. It is so small
+	// that a guest calls the host every few dozen microseconds, and that bulk operations
+	// of 64 KiB and more always call it before they run. It is so large that the calls of
+	// the host take well under 1 % of the time.
 	DefaultSlice = 1 << 16
 )
 
 // MeterOptions configures [Meter]. The zero value works.
 type MeterOptions struct {
-	// TickModule and TickName name the import that is added; empty means the
-	// constants of the same name. A guest that imports anything from the module
-	// TickModule is refused.
+	// TickModule and TickName name the added import; empty means the constants of the
+	// same name. Meter refuses a guest that imports anything from the module TickModule.
 	TickModule, TickName string
-	// FuelExport is the export name of the counter; empty means the constant of
-	// the same name. A guest that exports that name is refused.
+	// FuelExport is the export name of the counter; empty means the constant of the same
+	// name. Meter refuses a guest that exports that name.
 	FuelExport string
-	// MaxMemoryPages caps the declared maximum of the module's own memory, in
-	// pages of 64 KiB. Zero leaves it as it is. A larger minimum is refused.
+	// MaxMemoryPages caps the declared maximum of the module's own memory, in pages of
+	// 64 KiB; 0 means no cap. Meter refuses a module with a larger minimum.
 	MaxMemoryPages uint32
-	// MaxTable caps the declared maximum of the module's own tables, in elements of
-	// all of them together; zero means the constant MaxTable. Where they begin with
-	// more the module is refused; what is left is shared out evenly.
+	// MaxTable caps the declared maximums of the module's own tables, in elements of all
+	// tables together; 0 means the constant MaxTable. Meter refuses a module whose
+	// minimums exceed it, and lets all tables grow by the same number of elements.
 	MaxTable uint32
-	// Bounds are the limits on the module's size; zero fields mean the
-	// constants. A module beyond them is refused with a *LimitError; when that is
-	// CompileOnly, the caller may try again with InterpreterBounds and interpret.
+	// Bounds are the limits on the module's size; zero fields mean the constants. Meter
+	// refuses a larger module with a *LimitError. If that is CompileOnly, the caller may
+	// try again with InterpreterBounds and interpret the module.
 	Bounds Bounds
-	// Light says which imported functions take so little time that a call of
-	// them weighs hardly more than one within the module. nil: none.
+	// Light reports whether an imported function takes so little time that a call of it
+	// weighs hardly more than a call within the module. nil: no function does.
 	Light func(module, name string) bool
-	// Inert says which of those call nothing of the guest, whatever it is linked
-	// to. A short function that calls few others does without a check. nil: none.
+	// Inert reports whether a light function never calls the guest, whatever the guest is
+	// linked to. A short function that calls only a few inert ones has no check. nil: no
+	// function is inert.
 	Inert func(module, name string) bool
 }
 
@@ -61,13 +61,13 @@ func (o MeterOptions) withDefaults() MeterOptions {
 	return o
 }
 
-// Meter returns the module rewritten so that its work is counted and can be
-// stopped. The package documentation describes fuel and the contract with the
-// host. The output depends on nothing but bin and the options.
+// Meter returns the module, rewritten so that the host can count its work and stop it.
+// The package documentation describes fuel and the contract with the host. The output
+// depends on nothing but bin and the options.
 //
-// Sections that refer to places in the code (DWARF, source maps) are dropped; of
-// the name section the module's and the functions' names are kept. Threads,
-// exceptions, and what [Inspect] refuses are refused.
+// Meter drops sections that refer to offsets in the code (DWARF, source maps). It keeps
+// the names of the module and of its functions. It refuses threads, exceptions, and
+// whatever [Inspect] refuses.
 func Meter(bin []byte, o MeterOptions) ([]byte, error) {
 	o = o.withDefaults()
 	m, err := o.admitted(bin)
@@ -77,7 +77,7 @@ func Meter(bin []byte, o MeterOptions) ([]byte, error) {
 	return newRewriter(m, o, windowWeight, straightWeight).rewrite()
 }
 
-// admitted decodes a module and holds what it declares against the options.
+// admitted decodes a module and checks its declarations against the options.
 func (o *MeterOptions) admitted(bin []byte) (*module, error) {
 	if len(bin) > o.Bounds.Size {
 		return nil, &LimitError{What: "module size", Value: uint64(len(bin)), Max: uint64(o.Bounds.Size), Unit: "bytes",
@@ -91,7 +91,7 @@ func (o *MeterOptions) admitted(bin []byte) (*module, error) {
 	return m, m.admit(o)
 }
 
-// admit refuses a module by what it declares.
+// admit refuses a module whose declarations are not allowed.
 func (m *module) admit(o *MeterOptions) error {
 	switch {
 	case m.info.Uses.Threads:
@@ -130,7 +130,7 @@ func (m *module) admitSizes(o *MeterOptions) error {
 	return nil
 }
 
-// tableElements is what all tables have at the start.
+// tableElements returns the number of elements that all tables have at the start.
 func (m *module) tableElements() uint64 { return elements(m.tables) }
 
 func elements(tables []TableType) (n uint64) {
@@ -140,7 +140,8 @@ func elements(tables []TableType) (n uint64) {
 	return n
 }
 
-// largest is the most that a table has which may grow by more.
+// largest returns the most elements that a table with these limits can have if it may grow
+// by more elements.
 func (l Limits) largest(more uint64) uint64 {
 	if l.HasMax && l.Max < l.Min+more {
 		return l.Max
@@ -148,9 +149,9 @@ func (l Limits) largest(more uint64) uint64 {
 	return l.Min + more
 }
 
-// TableElements is the most elements that the module's own tables can have together in an
-// instance that was metered with most as [MeterOptions.MaxTable]: as many as they begin
-// with, if nothing in the module makes them grow.
+// TableElements returns the most elements that the module's own tables can have together
+// if the module was metered with most as [MeterOptions.MaxTable]. If the module never
+// grows a table, that is the number of elements at the start.
 func (i *Info) TableElements(most uint64) uint64 {
 	n := elements(i.Tables)
 	if !i.Uses.TableGrow || n >= most {

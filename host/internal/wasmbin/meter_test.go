@@ -83,8 +83,8 @@ func TestManySmallBombsAreOneLargeOne(t *testing.T) {
 	}
 }
 
-// TestGuestsCannotReachTheCounter: an index one beyond the guest's own, which
-// the rewrite would make valid, is refused.
+// TestGuestsCannotReachTheCounter: Meter refuses an index just beyond the guest's own, which the
+// rewrite would make valid.
 func TestGuestsCannotReachTheCounter(t *testing.T) {
 	guest := func(body string) []byte {
 		f := "\x00" + body
@@ -114,7 +114,7 @@ func TestGuestsCannotReachTheCounter(t *testing.T) {
 	}
 }
 
-// TestIndicesMove calls through every place that holds a function index.
+// TestIndicesMove calls functions through every place that can contain a function index.
 func TestIndicesMove(t *testing.T) {
 	bin := fixture(t, "indices")
 	if flavours := elementFlavours(t, bin); flavours != 0xff {
@@ -140,7 +140,7 @@ func TestIndicesMove(t *testing.T) {
 	}
 }
 
-// elementFlavours is the set of the kinds of element segments in a module.
+// elementFlavours returns the kinds of element segments in a module.
 func elementFlavours(t *testing.T, bin []byte) (set int) {
 	m, err := parse(bin)
 	if err != nil {
@@ -202,7 +202,7 @@ func TestMeterIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestEmptyModule: without any section the contract still holds.
+// TestEmptyModule: a module without sections fulfils the contract.
 func TestEmptyModule(t *testing.T) {
 	g := mustStart(t, "compiler", mustMeter(t, []byte(header), MeterOptions{}), &tank{slice: 1})
 	if g.fuel == nil || g.fuel.Get() != 0 {
@@ -232,7 +232,8 @@ func TestMeterTreatsCustomSections(t *testing.T) {
 	}
 }
 
-// TestBrokenNamesAreDropped: the engine would refuse the module, or allocate by a claimed count.
+// TestBrokenNamesAreDropped: with broken names the engine would refuse the module, or allocate
+// memory for a false count.
 func TestBrokenNamesAreDropped(t *testing.T) {
 	for name, content := range map[string]string{
 		"count":      "\x01\x05\xff\xff\xff\xff\x0f",

@@ -8,13 +8,13 @@ const (
 	nameFunction = 1
 )
 
-// helperNames are what the helpers are called in stack traces, in their order.
+// helperNames are the names of the helpers in stack traces, in the order of the helpers.
 var helperNames = [...]string{"anchor.refill", "anchor.charge_bytes", "anchor.charge_elements",
 	"anchor.charge_pages", "anchor.charge_growth", "anchor.refill_again", "anchor.fill", "anchor.copy"}
 
-// names rewrites the name section: the module's name and the names of
-// functions, under their new indices. It returns nil when the section is not
-// well formed or is not the first, since names never make a module invalid.
+// names rewrites the name section: the name of the module, and the names of functions under
+// their new indices. It returns nil if the section is malformed or is not the first one,
+// because names never make a module invalid.
 func (w *rewriter) names(s section) []byte {
 	if w.named {
 		return nil
@@ -52,8 +52,8 @@ func (w *rewriter) names(s section) []byte {
 	return out
 }
 
-// functionNames rewrites the names of functions and adds those of the helpers;
-// nil when it is not well formed.
+// functionNames rewrites the names of functions and adds those of the helpers. It returns
+// nil if the subsection is malformed.
 func (w *rewriter) functionNames(r *reader) []byte {
 	n := r.count(2, "the function names")
 	out := output{host: w.out.host, buf: make([]byte, 0, r.end-r.pos+128)}

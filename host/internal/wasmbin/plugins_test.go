@@ -18,8 +18,8 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
-// request has the members of every request of the contract at once; a guest
-// skips those it has no use for.
+// request has the members of every request of the contract at once. A guest skips those that
+// it does not know.
 const request = `{"query":{"query_str":"How do I parse flags?","chat_history":[{"role":"user","content":"hi"}]},
 "columns":["id","score","text","metadata","source","priority","token_count","created_at"],
 "items":[{"id":"a","content":"Package flag parses the flags. Write to joe@example.com.","source":"retrieval","score":0.9,"priority":5,"token_count":9,"metadata":{"title":"flag"},"created_at":"2025-03-01T12:30:00Z"},
@@ -29,8 +29,8 @@ const request = `{"query":{"query_str":"How do I parse flags?","chat_history":[{
 "state":{"run_id":"r"},"messages":[{"role":"user","content":"hi"}],"budget":{"max_tokens":100,"phase":"llm"},
 "texts":["one","two"],"max_tokens":100,"used_tokens":10,"type":"step_end","step":"s"}`
 
-// stubs are a host that answers every function the same way each time: Extism's
-// memory for real, anything else with 0.
+// stubs is a host whose functions always return the same results. It implements the Extism
+// memory, and returns 0 from all other functions.
 type stubs struct {
 	mem    []byte
 	blocks map[uint64]uint64
@@ -54,7 +54,7 @@ func (k *stubs) alloc(n uint64) uint64 {
 	return at
 }
 
-// bytes are n bytes at an address, as many as there are; the rest reads as 0.
+// bytes returns n bytes at an address. Bytes outside of the memory are 0.
 func (k *stubs) bytes(at, n uint64) []byte {
 	out := make([]byte, n)
 	if at < uint64(len(k.mem)) {
@@ -63,7 +63,7 @@ func (k *stubs) bytes(at, n uint64) []byte {
 	return out
 }
 
-// answer is what a function of Extism gives for its parameters.
+// answer returns the result of a function of Extism.
 func (k *stubs) answer(name string, s []uint64) uint64 {
 	const input = 16
 	switch name {
@@ -133,8 +133,8 @@ func valueTypes(types []ValueType) []api.ValueType {
 	return out
 }
 
-// observe runs a module, each export once, and tells what could be seen from
-// outside. It ends when the fuel does, or after so many lines.
+// observe calls each export of a module once, and returns what can be seen from outside. It
+// ends when the fuel is spent, or after a number of lines.
 func observe(t *testing.T, engine string, bin []byte, shown *revealed, info *Info, limit int64, lines int) []string {
 	t.Helper()
 	ctx := context.Background()
@@ -177,8 +177,8 @@ func digestOf(mod api.Module, info *Info) [sha256.Size]byte {
 	return sha256.Sum256(allOf(mod.Memory()))
 }
 
-// compareObserved compares a module with its metered form and returns how many
-// calls were the same. The error says why there is nothing to compare.
+// compareObserved compares a module with its metered form and returns the number of equal
+// calls. The error is the reason why there is nothing to compare.
 func compareObserved(t *testing.T, name, engine string, bin []byte, limit int64) (calls int, err error) {
 	t.Helper()
 	info, err := Inspect(bin)
@@ -192,7 +192,7 @@ func compareObserved(t *testing.T, name, engine string, bin []byte, limit int64)
 	}
 	metered := observe(t, engine, out, shown, info, limit, -1)
 	if metered == nil {
-		return 0, errSpent // it may never begin when plain
+		return 0, errSpent // the plain one may not come back from its start
 	}
 	plain := observe(t, engine, shown.bin, shown, info, limit, len(metered))
 	for i := range metered {
@@ -206,17 +206,17 @@ func compareObserved(t *testing.T, name, engine string, bin []byte, limit int64)
 	return len(metered) - 1, nil
 }
 
-// kernelOptions are those of a host that has Extism's functions.
+// kernelOptions are the options of a host that has Extism's functions.
 func kernelOptions() MeterOptions {
 	kernel := func(module, _ string) bool { return module == "extism:host/env" }
 	return MeterOptions{Light: kernel, Inert: kernel}
 }
 
-// fixtureGlobs are where the repository has modules, without those that it builds.
+// fixtureGlobs are the patterns of the modules in the repository that are not built.
 var fixtureGlobs = []string{"wasm/*/*.wasm", "oldguests/*/*.wasm", "engine/*.wasm"}
 
-// without are the fixtures that cannot be compared, with a pattern of why. One more
-// that never gets as far as a call needs a line here.
+// without are the fixtures that cannot be compared, with a pattern of the reason. Another
+// fixture that never reaches a call needs a line here.
 var without = map[string]string{
 	"wasm/component/plugin.wasm":             "component",
 	"wasm/empty/plugin.wasm":                 "not a WebAssembly module",
@@ -226,7 +226,7 @@ var without = map[string]string{
 	"wasm/exports-fuel/plugin.wasm":          "reserved name",
 	"wasm/import-unknown-module/plugin.wasm": "not instantiated",
 	"wasm/memory-imported/plugin.wasm":       "not instantiated",
-	// What runs only with the links that lend it a memory.
+	// Fixtures that run only with links from which they borrow a memory.
 	"wasm/memory-borrows/plugin.wasm":         "not exported",
 	"wasm/memory-borrows-back/plugin.wasm":    "not instantiated",
 	"wasm/memory-borrows-bounded/plugin.wasm": "not instantiated",
@@ -234,7 +234,7 @@ var without = map[string]string{
 	"wasm/memory-borrows-too/plugin.wasm":     "not instantiated",
 	"wasm/memory-circle-a/plugin.wasm":        "not instantiated",
 	"wasm/memory-circle-b/plugin.wasm":        "not instantiated",
-	// What never gets as far as a call. The interpreter's stack is the smaller one.
+	// Fixtures that never reach a call. The interpreter's stack is the smaller one.
 	"wasm/init-recurses/plugin.wasm":       "spent|stack overflow",
 	"wasm/initialize-spins/plugin.wasm":    "spent",
 	"wasm/link-init-recurses/plugin.wasm":  "spent|stack overflow",
@@ -246,12 +246,12 @@ var without = map[string]string{
 	"engine/initialize.wasm":               "spent",
 }
 
-// takesTheHosts are fixtures that spend a host's time and not their own, which nobody
-// counts here.
+// takesTheHosts are fixtures that use time of the host and not their own, which these tests do
+// not count.
 var takesTheHosts = []string{"wasm/host-calls-forever/plugin.wasm", "wasm/foreign-calls/plugin.wasm"}
 
 // TestFixturesKeepTheirMeaning compares every fixture of the repository, plain and
-// metered, but for those that are named above.
+// metered, except for those named above.
 func TestFixturesKeepTheirMeaning(t *testing.T) {
 	const testdata = "../../../testdata/"
 	files, calls := 0, 0
@@ -290,7 +290,7 @@ func TestFixturesKeepTheirMeaning(t *testing.T) {
 }
 
 // TestExamplePluginsKeepTheirMeaning compares the example plugins, plain and
-// metered, over a request that has something for each.
+// metered, with a request that contains something for each.
 func TestExamplePluginsKeepTheirMeaning(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the example plugins")
@@ -311,7 +311,7 @@ func TestExamplePluginsKeepTheirMeaning(t *testing.T) {
 	}
 }
 
-// comparePlugin compares a plugin in both engines.
+// comparePlugin compares a plugin with its metered form in both engines.
 func comparePlugin(t *testing.T, name string, bin []byte) {
 	t.Helper()
 	for engine := range engines {

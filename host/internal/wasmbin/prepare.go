@@ -7,40 +7,40 @@ import (
 	"strings"
 )
 
-// Export names of what [Prepare] opens to the host. No module that exports a
-// name with this prefix is accepted, so that none can stand in for them; guests
-// cannot reach them as long as the host offers its own modules for import only.
+// The names of the exports that [Prepare] adds for the host. It refuses modules that export
+// a name with this prefix, so that no export of a guest can replace them. Guests cannot
+// import them as long as the host offers only modules of its own for import.
 const (
 	// HostPrefix is the beginning of all export names that belong to the host.
 	HostPrefix = "anchor:"
-	// GlobalPrefix and the index of a mutable global make its export name.
+	// GlobalPrefix, followed by the index of a mutable global, is its export name.
 	GlobalPrefix = HostPrefix + "global:"
-	// VectorPrefix and the index of a mutable global of type v128 begin the export
-	// names of the two functions that read and set it.
+	// VectorPrefix, followed by the index of a mutable global of type v128, begins the
+	// export names of the two functions that read and set it.
 	VectorPrefix = HostPrefix + "vector:"
-	// DeniedExport is the export name of a mutable i32 global that becomes 1 when
-	// the guest was refused more memory.
+	// DeniedExport is the export name of a mutable i32 global that becomes 1 when the
+	// guest is refused more memory.
 	DeniedExport = HostPrefix + "denied"
-	// StartExport is the export name of what was the start function.
+	// StartExport is the export name of the module's start function.
 	StartExport = HostPrefix + "start"
 )
 
-// Prepared is a metered module whose state lies open to the host.
+// Prepared is a metered module whose state the host can read and set.
 type Prepared struct {
-	// Wasm is the module. It exports the fuel counter, DeniedExport, Globals and, when Start
-	// is set, its start function; it has no active data segments if Lifted is set.
+	// Wasm is the module. It exports the fuel counter, DeniedExport, Globals and, if Start
+	// is set, its start function. It has no active data segments if Lifted is set.
 	Wasm []byte
-	// Globals are the export names of the module's own mutable globals, those
-	// that are numbers, whose values the host can read and set.
+	// Globals are the export names of those of the module's own mutable globals that are
+	// numbers.
 	Globals []string
-	// Vectors are the export names of what reads and sets the module's own mutable
-	// globals of type v128.
+	// Vectors are the export names of the functions that read and set the module's own
+	// mutable globals of type v128.
 	Vectors []Vector
-	// Start says that the host must call StartExport once, before anything
-	// else: the engine no longer does.
+	// Start reports that the host must call StartExport once, before anything else. The
+	// engine does not call it.
 	Start bool
-	// Lifted says that the data segments are not in Wasm but in Data, in the order
-	// in which they must be written to the new memory. They alias the bytes given to
+	// Lifted reports that the data segments are not in Wasm but in Data, in the order in
+	// which the host must write them to a new memory. They alias the bytes given to
 	// Prepare.
 	Lifted bool
 	Data   Data `json:"-"`
@@ -50,18 +50,19 @@ type Prepared struct {
 // (low, high i64) -> ().
 type Vector struct{ Get, Set string }
 
-// Data are active data segments, which lie within the memory's minimum. They are kept
-// as places in the module: a stock Go guest has tens of thousands, and the garbage
-// collector would follow a slice of each.
+// Data are active data segments that lie within the minimum of the memory. They are stored
+// as offsets in the module: a stock Go guest has tens of thousands of them, and the garbage
+// collector would follow a slice for each.
 type Data struct {
 	bin      []byte
 	segments []segment
 }
 
-// segment belongs at offset, and lies in the module from at on.
+// segment is a data segment. offset is its address in the memory. Its bytes are at offset
+// at of the module.
 type segment struct{ offset, at, size uint32 }
 
-// Segments are the data segments: where each belongs, and its bytes.
+// Segments returns the address and the bytes of each data segment.
 func (d Data) Segments() iter.Seq2[uint32, []byte] {
 	return func(yield func(uint32, []byte) bool) {
 		for _, s := range d.segments {
@@ -72,15 +73,15 @@ func (d Data) Segments() iter.Seq2[uint32, []byte] {
 	}
 }
 
-// Len is the number of data segments.
+// Len returns the number of data segments.
 func (d Data) Len() int { return len(d.segments) }
 
-// Prepare meters a module as [Meter] does and opens its state: all mutable
-// globals are exported, the start function becomes an export that the host calls
-// once per image instead of the engine once per instance, and data segments are
-// taken out where nothing refers to them and all of them have a constant place.
-// Together with the memory, its own or the one it imports, that is the whole state
-// of a module, unless [Info.Uncaptured] says otherwise.
+// Prepare meters a module as [Meter] does and opens its state to the host. It exports all
+// mutable globals. The start function becomes an export, which the host calls once per
+// image; the engine would call it once per instance. Prepare removes the data segments if
+// no code refers to one and all of them have a constant address. Together with the memory,
+// the module's own or the imported one, this is the whole state of a module, unless
+// [Info.Uncaptured] says why it is not.
 func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
 	o = o.withDefaults()
 	m, err := o.admitted(bin)
@@ -98,7 +99,7 @@ func Prepare(bin []byte, o MeterOptions) (*Prepared, error) {
 	return w.open, nil
 }
 
-// opened is a rewriter that opens the state of the module.
+// opened returns a rewriter that opens the state of the module to the host.
 func (m *module) opened(o MeterOptions) (*rewriter, error) {
 	for _, e := range m.info.Exports {
 		if strings.HasPrefix(e.Name, HostPrefix) {
@@ -122,8 +123,8 @@ func (m *module) opened(o MeterOptions) (*rewriter, error) {
 	return w, err
 }
 
-// Lifted returns the Data of what [Prepare] makes of a module, which it must have
-// accepted; f is what is known of it.
+// Lifted returns the Data that [Prepare] returns for a module. Prepare must have accepted
+// the module, and f must be its facts.
 func Lifted(bin []byte, f Facts) (Data, error) {
 	m, err := parseKnown(bin, f)
 	if err != nil {
@@ -133,8 +134,8 @@ func Lifted(bin []byte, f Facts) (Data, error) {
 	return d, err
 }
 
-// Uncaptured says why the state of the module is more than the memory and its
-// numeric and v128 globals, "" if it is not.
+// Uncaptured returns the reason why the state of the module is more than its memory and its
+// globals that are numbers or v128. It returns "" if it is not more.
 func (i *Info) Uncaptured() string {
 	switch {
 	case i.Uses.TableWrites:
@@ -155,7 +156,7 @@ func (i *Info) Uncaptured() string {
 	if vectors > MaxVectors {
 		return fmt.Sprintf("it has %d mutable globals of type v128, captured are at most %d", vectors, MaxVectors)
 	}
-	for _, im := range i.Imports { // an imported memory is a part of the module that has it
+	for _, im := range i.Imports { // an imported memory is captured with its owner
 		if im.Kind != KindFunc && im.Kind != KindMemory && (im.Kind != KindGlobal || im.Global.Mutable) {
 			return fmt.Sprintf("it imports a %v", im.Kind)
 		}
@@ -163,12 +164,12 @@ func (i *Info) Uncaptured() string {
 	return ""
 }
 
-// number reports whether a value of the type fits into 64 bits and means the
-// same in every instance.
+// number reports whether a value of the type fits into 64 bits and has the same meaning in
+// every instance.
 func (t ValueType) number() bool { return t == I32 || t == I64 || t == F32 || t == F64 }
 
-// mutableGlobals are the indices of the module's own mutable globals of the types
-// that are wanted.
+// mutableGlobals returns the indices of the module's own mutable globals whose types are
+// wanted.
 func (m *module) mutableGlobals(wanted func(ValueType) bool) []uint32 {
 	var out []uint32
 	for i := m.imported[KindGlobal]; i < len(m.globals); i++ {
@@ -179,9 +180,8 @@ func (m *module) mutableGlobals(wanted func(ValueType) bool) []uint32 {
 	return out
 }
 
-// liftable returns the active data segments if the module does without them: if
-// no code names a segment, and each has a constant place within the memory. Else
-// it returns none.
+// liftable returns the active data segments if the module does not need them: no code names
+// a segment, and each has a constant address within the memory. Otherwise it returns none.
 func (m *module) liftable() (d Data, lifted bool, err error) {
 	r, ok := m.content(secData)
 	if !ok || m.imported[KindMemory] > 0 || len(m.memories) != 1 {
@@ -209,7 +209,7 @@ func (m *module) liftable() (d Data, lifted bool, err error) {
 			}
 		}
 		b := r.take(r.u32("a data segment's size"), "a data segment")
-		if flag == 1 { // passive, and nobody names it
+		if flag == 1 { // passive, and no code names it
 			continue
 		}
 		if uint64(at)+uint64(len(b)) > size {

@@ -98,7 +98,7 @@ func TestPreparedModulesStartAlike(t *testing.T) {
 	}
 }
 
-// Every mutable number is exported, and nothing else.
+// Prepare exports every mutable number, and no other global.
 func TestPrepareOpensGlobals(t *testing.T) {
 	bin := moduleOf(secGlobal, "\x06"+
 		"\x7f\x01\x41\x07\x0b"+ // i32, mutable, 7
@@ -182,12 +182,12 @@ func TestPrepareTakesDataOut(t *testing.T) {
 	}
 }
 
-// vectors is a module with so many mutable globals of type v128.
+// vectors returns a module with n mutable globals of type v128.
 func vectors(n int) []byte {
 	return moduleOf(secGlobal, texts(n, strings.Repeat("\x7b\x01\xfd\x0c"+strings.Repeat("\x00", 16)+"\x0b", n)))
 }
 
-// The two functions that read and set a vector take more memory than thousands of them.
+// The two functions that read and set a vector take more memory than thousands of vectors.
 func TestPrepareOpensFewVectors(t *testing.T) {
 	for n, want := range map[int]int{MaxVectors: MaxVectors, MaxVectors + 1: 0} {
 		p, err := Prepare(vectors(n), MeterOptions{})

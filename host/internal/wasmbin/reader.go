@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// reader is a cursor over part of a file. The first failure sticks: later reads
-// return zero values and the cursor stands at the end, so that loops bounded by
-// the cursor stop. Offsets are those of the whole file.
+// reader is a cursor over part of a file. It keeps the first error: later reads return
+// zero values and the cursor is at the end, so that loops over the rest stop. Offsets
+// count from the start of the file.
 type reader struct {
 	buf     []byte // the whole file
 	pos     int
@@ -17,7 +17,7 @@ type reader struct {
 	err     error
 }
 
-// from is a reader of the same from another place on.
+// from returns a copy of the reader with the cursor at pos.
 func (r *reader) from(pos int) reader {
 	other := *r
 	other.pos = pos
@@ -31,8 +31,8 @@ func (r *reader) fail(kind error, at int, format string, args ...any) {
 	r.pos = r.end
 }
 
-// short reports that what starts at the cursor does not fit: the file is
-// truncated there, or the size of the enclosing part lies.
+// short fails because the element at the cursor does not fit: the file is truncated, or
+// the size of the enclosing part is wrong.
 func (r *reader) short(what string) {
 	if r.end == len(r.buf) {
 		r.fail(ErrTruncated, len(r.buf), "the file ends within %s", what)
@@ -130,16 +130,16 @@ func (r *reader) signedSlow(bits int, what string) int64 {
 	return 0
 }
 
-// signExtended reports whether the bits of the last byte beyond the first n,
-// which the number does not have, repeat its sign.
+// signExtended reports whether the unused bits of the last byte, those beyond the first n,
+// repeat the sign of the number.
 func signExtended(c byte, n int) bool {
 	high := c & 0x7f >> (n - 1)
 	return high == 0 || high == 0x7f>>(n-1)
 }
 
-// count reads the length of a vector whose elements take at least size bytes
-// each. A count that exceeds the remaining bytes is refused here, so that
-// nothing is ever allocated by a claim.
+// count reads the length of a vector whose elements take at least size bytes each. It
+// refuses a length for which the remaining bytes do not suffice, so that a false length
+// allocates nothing.
 func (r *reader) count(size int, what string) int {
 	start := r.pos
 	n := r.u32(what)
@@ -154,7 +154,7 @@ func (r *reader) count(size int, what string) int {
 	return int(n)
 }
 
-// bounded is count for a vector of at most so many elements.
+// bounded is count for a vector of at most most elements.
 func (r *reader) bounded(size, most int, what string) int {
 	n := r.count(size, what)
 	if n > most {
@@ -164,7 +164,7 @@ func (r *reader) bounded(size, most int, what string) int {
 	return n
 }
 
-// exceed reports that there are more of something than may be.
+// exceed fails with a *LimitError.
 func (r *reader) exceed(what string, n, most int) {
 	if r.err == nil {
 		r.err = &LimitError{What: strings.TrimPrefix(what, "the "), Value: uint64(n), Max: uint64(most)}
@@ -193,7 +193,7 @@ func (r *reader) sub(n uint32, what string) reader {
 	return reader{buf: r.buf, pos: at, end: r.pos, section: r.section}
 }
 
-// finish fails unless everything was read.
+// finish returns the error of the reader. It is an error if bytes are left.
 func (r *reader) finish(what string) error {
 	if r.err == nil && r.pos != r.end {
 		r.fail(ErrMalformed, r.pos, "%d bytes left over after %s", r.end-r.pos, what)

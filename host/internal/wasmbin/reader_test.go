@@ -72,7 +72,7 @@ func TestEncodingsReadBack(t *testing.T) {
 	}
 }
 
-// TestFirstFailureSticks: what comes after an error must not hide it or go on.
+// TestFirstFailureSticks: reads after an error keep the error and read nothing.
 func TestFirstFailureSticks(t *testing.T) {
 	r := reader{buf: []byte{0xff, 1, 2}, end: 3}
 	if n := r.count(1, "the things"); n != 0 || !errors.Is(r.err, ErrTruncated) || !r.done() {
@@ -86,7 +86,7 @@ func TestFirstFailureSticks(t *testing.T) {
 	}
 }
 
-// TestChargesFit: the largest region charge must fit the two bytes it is written in.
+// TestChargesFit: the largest charge of a region fits into two bytes.
 func TestChargesFit(t *testing.T) {
 	const heaviest = max(weightHostCall, 1+2*MaxArity/valuesPerWeight)
 	head := max(localsWeight(MaxLocals)+MaxArity/valuesPerWeight, straightWeight-1+heaviest)

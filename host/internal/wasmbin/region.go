@@ -3,30 +3,29 @@ package wasmbin
 import "math"
 
 const (
-	// windowWeight is the weight after which a region is cut: where there are
-	// branches, a charge covers about this many instructions ahead of it. Larger
-	// windows cost less time and charge more for instructions that are jumped over.
+	// windowWeight is the weight after which a region with branches is cut: a charge
+	// covers about this many instructions ahead of it. Larger windows cost less time, but
+	// charge more for instructions that a branch skips.
 	windowWeight = 96
 	// landingWeight is the weight behind a landing after which a region is cut: the
-	// head pays for the longest, though most of a Go function's are short.
+	// head pays for the longest landing, though most landings of a Go function are short.
 	landingWeight = 40
 	// straightWeight is the weight after which code without branches is cut, and
 	// after which code without loops is checked.
 	straightWeight = 1024
 )
 
-// region is the code that runs at most once per charge of its head: a function
-// body without its loops, or a loop's body without the loops inside it. Control
-// only moves forward in it.
+// region is the code that runs at most once per charge of its head: a function body
+// without its loops, or a loop's body without the loops inside it. Within it control only
+// moves forward.
 //
-// A region is cut into windows, in the order of the code. The head pays for
-// window 0; each later window pays at its own beginning, without a check.
-// A branch can jump over such a payment and land in the middle of a window.
-// Where it can, a new window begins at the label. The exception is a branch from
-// window 0 (the dispatch of a switch, or of a Go function to its resume point):
-// it is taken at most once per head, so the head pays for the longest such landing.
-// Every executed instruction is therefore paid for, exactly in a region of one
-// window without branches.
+// A region is cut into windows, in the order of the code. The head pays for window 0; each
+// later window pays at its own beginning, without a check. A branch can skip such a payment
+// and land in the middle of a window, so a new window begins at the label of such a branch.
+// The exception is a branch from window 0 (the dispatch of a switch, or of a Go function to
+// its resume point): it is taken at most once per head, so the head pays for the longest
+// such landing. So every executed instruction is paid for. The charge is exact in a region
+// of one window without branches.
 type region struct {
 	at      int  // where the charge of the head stands in the output, -1 for a function
 	patch   int  // where the charge of the current window stands, -1 when the head pays
@@ -36,8 +35,8 @@ type region struct {
 	landing int  // weight of the current window at its first landing, -1 without
 	longest int  // longest landing so far
 	due     bool // a new window begins at the next instruction that weighs something
-	// left is set when control may leave the current window before its end: only
-	// then is there something to be gained by cutting it.
+	// left is set when control may leave the current window before its end. Only then
+	// does cutting the window make the charge smaller.
 	left bool
 	// unchecked is the weight of the windows since the last check.
 	unchecked int
@@ -56,17 +55,17 @@ func (g *region) close() {
 	g.unchecked += g.weight
 }
 
-// open begins a new window whose charge stands at patch.
+// open begins a new window whose charge is at offset patch.
 func (g *region) open(patch int) {
 	*g = region{at: g.at, patch: patch, window: g.window + 1, head: g.head, landing: -1, longest: g.longest,
 		unchecked: g.unchecked}
 }
 
-// charge is what the head pays; the last window must be closed.
+// charge returns the charge of the head. The last window must be closed.
 func (g *region) charge() int { return g.head + g.longest }
 
-// dispatched is called behind a br_table. In window 0, what follows is reached
-// only by landings, so that a new window can begin without paying.
+// dispatched is called behind a br_table. In window 0, control reaches the code that
+// follows only by landings, so a new window can begin without a charge.
 func (g *region) dispatched() {
 	if g.window == 0 {
 		g.close()
@@ -74,8 +73,8 @@ func (g *region) dispatched() {
 	}
 }
 
-// arrive is called where control arrives by branches: lowest is the lowest
-// window but 0 they come from, zero tells whether one comes from window 0.
+// arrive is called where control arrives by branches. lowest is the lowest window, except
+// window 0, from which one comes. zero reports whether one comes from window 0.
 func (g *region) arrive(lowest int, zero bool) {
 	switch {
 	case lowest < g.window:
@@ -89,14 +88,14 @@ func (g *region) arrive(lowest int, zero bool) {
 type frame struct {
 	op     byte // block, loop, if, else; 0 for the function
 	region int  // index of the region of the code in it
-	site   int  // for an if, the window it stands in
-	// lowest is the lowest window but 0 from which a branch leads to the end,
-	// and zero tells whether one leads there from window 0.
+	site   int  // for an if, the window in which it is
+	// lowest is the lowest window, except window 0, from which a branch leads to the end.
+	// zero reports whether one leads there from window 0.
 	lowest int
 	zero   bool
 	// added is the number of added blocks outside of the label.
 	added int
-	// outside tells that a loop asks the host outside of itself.
+	// outside reports that a loop calls the host from outside of itself.
 	outside bool
 }
 
@@ -111,8 +110,8 @@ func (f *frame) from(window int) {
 	}
 }
 
-// otherwise is called at the else of an if: the first arm ends by going to the
-// end of the frame, and control arrives from the if.
+// otherwise is called at the else of an if. The first arm ends with a branch to the end of
+// the frame, and control arrives at the second arm from the if.
 func (f *frame) otherwise(g *region) {
 	f.from(g.window)
 	if f.site == 0 {

@@ -12,11 +12,11 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// revealed is a module whose mutable globals can be read from outside.
+// revealed is a module that exports all its mutable globals.
 type revealed struct {
 	bin []byte
-	// globals are those that are exported, vectors the functions that return one of
-	// type v128, of which an embedder of the engine only sees a half.
+	// globals are the names of exported globals. vectors are the names of functions that
+	// return a global of type v128, of which the engine shows an embedder only one half.
 	globals []shownGlobal
 	vectors []string
 }
@@ -26,9 +26,9 @@ type shownGlobal struct {
 	typ  ValueType
 }
 
-// reveal exports every mutable global of a module, imported ones included. What it
-// adds stands behind all that was there, so that no index moves. It is done before
-// the module is metered: both forms show the same.
+// reveal exports every mutable global of a module, including imported ones. It adds everything
+// behind the module's own declarations, so that no index moves. It runs before the module is
+// metered, so that both forms have the same exports.
 func reveal(tb testing.TB, bin []byte) *revealed {
 	tb.Helper()
 	m, err := parse(bin)
@@ -57,7 +57,7 @@ func reveal(tb testing.TB, bin []byte) *revealed {
 	return r
 }
 
-// halves is the body of a function that returns both halves of a global.
+// halves returns the body of a function that returns both halves of a global.
 func halves(global uint32) []byte {
 	b := []byte{0}
 	for lane := range byte(2) {
@@ -67,7 +67,7 @@ func halves(global uint32) []byte {
 	return append(appendU32(nil, uint32(len(b))), b...)
 }
 
-// withMore is a module with more elements in some of its sections, and its custom
+// withMore returns a module with further elements in some of its sections, and with its custom
 // sections behind the others.
 func withMore(m *module, more map[byte][][]byte) []byte {
 	if len(more) == 0 {
@@ -99,8 +99,8 @@ func withMore(m *module, more map[byte][][]byte) []byte {
 	return out
 }
 
-// values are those of the mutable globals; references are addresses, of which only
-// null is known.
+// values returns the values of the mutable globals. Of references, which are addresses, it
+// returns only whether they are null.
 func (r *revealed) values(tb testing.TB, mod api.Module) []uint64 {
 	tb.Helper()
 	var out []uint64
@@ -121,8 +121,8 @@ func (r *revealed) values(tb testing.TB, mod api.Module) []uint64 {
 	return out
 }
 
-// differs says how the memory and the mutable globals of two instances differ, "" if
-// they are the same.
+// differs describes how the memory and the mutable globals of two instances differ. It returns
+// "" if they are the same.
 func (r *revealed) differs(tb testing.TB, info *Info, plain, metered api.Module) string {
 	tb.Helper()
 	if len(info.Memories) > 0 && !bytes.Equal(allOf(plain.Memory()), allOf(metered.Memory())) {
@@ -139,7 +139,7 @@ func allOf(m api.Memory) []byte {
 	return b
 }
 
-// Every mutable global is shown, whatever its type, and both halves of a vector.
+// reveal exports every mutable global, whatever its type, and both halves of a vector.
 func TestRevealShowsMutableGlobals(t *testing.T) {
 	env := moduleOf(secGlobal, "\x01\x7f\x01\x41\x07\x0b", secExport, "\x01\x01g\x03\x00")
 	shown := reveal(t, moduleOf(secImport, "\x01\x03env\x01g\x03\x7f\x01", secGlobal, "\x06"+

@@ -6,11 +6,11 @@ import "strings"
 type rewriter struct {
 	m *module
 	o MeterOptions
-	// window and straight are the weights after which a region is cut, with
-	// branches and without.
+	// window and straight are the weights after which a region is cut: window where
+	// there are branches, straight where there are none.
 	window, straight int
 	out              output
-	// Indices of what is added, in the rewritten module.
+	// Indices of the added declarations, in the rewritten module.
 	fuel   uint32 // global: the counter
 	denied uint32 // global: see DeniedExport
 	tick   uint32 // function, imported
@@ -24,16 +24,16 @@ type rewriter struct {
 	copy   uint32
 	// vectors are the mutable globals of type v128 that are opened to the host.
 	vectors []uint32
-	check   sequence // charges, and asks when the counter is negative
-	leave   sequence // the same outside of a loop
-	enter   sequence // the same outside of a function's body
-	again   sequence // what is outside
+	check   sequence // charges, and calls the host if the counter is negative
+	leave   sequence // charges in a loop that calls the host from outside
+	enter   sequence // charges in a function's body that calls the host from outside
+	again   sequence // calls the host for leave and enter
 	spend   sequence // charges
 	code    codeWriter
-	leaves  map[uint32]*leaf // what is written out where it is called
-	inlined int              // bytes of that so far
-	locals  []byte           // declarations of the body at hand
-	front   []byte           // of the body at hand
+	leaves  map[uint32]*leaf // by function: those that are written out where they are called
+	inlined int              // bytes written out so far
+	locals  []byte           // declarations of the current body
+	front   []byte           // code at the entry of the current body
 	cost    int              // estimate of the compile time of the bodies so far
 	named   bool             // a name section has been written
 	// open is set when the module's state is opened to the host.
@@ -58,7 +58,8 @@ func newRewriter(m *module, o MeterOptions, window, straight int) *rewriter {
 // added are the sections that metering needs, in the order of a module.
 var added = [...]byte{secType, secImport, secFunction, secGlobal, secExport, secCode}
 
-// rewrite writes the sections in their order, those that are missing included.
+// rewrite writes the sections in their order, including those that the module lacks and
+// metering needs.
 func (w *rewriter) rewrite() ([]byte, error) {
 	if w.out.buf == nil {
 		w.out.buf = make([]byte, 0, len(w.m.bin)+len(w.m.bin)/6+512)
@@ -91,8 +92,8 @@ func (w *rewriter) rewrite() ([]byte, error) {
 	return w.out.buf, nil
 }
 
-// section writes one section. The content goes to the output first and is moved
-// behind its header, whose size is known only then.
+// section writes one section. It writes the content first and then moves it behind the
+// header, because the size of the header depends on the size of the content.
 func (w *rewriter) section(s section) error {
 	if s.id == secCustom {
 		w.custom(s)
@@ -109,7 +110,7 @@ func (w *rewriter) section(s section) error {
 	return err
 }
 
-// leftOut reports whether a section is done without: the host does its work.
+// leftOut reports whether the output lacks a section, because the host does its work.
 func (w *rewriter) leftOut(id byte) bool {
 	switch {
 	case w.open == nil:
@@ -122,7 +123,8 @@ func (w *rewriter) leftOut(id byte) bool {
 	return false
 }
 
-// content writes the content of a section, from an empty r when it is new.
+// content writes the content of a section. r is empty if the module does not have the
+// section.
 func (w *rewriter) content(id byte, r *reader) error {
 	switch id {
 	case secType:
@@ -170,7 +172,7 @@ func (w *rewriter) extend(r *reader, elems [][]byte) {
 	}
 }
 
-// length reads the length of a vector, zero for a new section.
+// length reads the length of a vector; it is 0 for a section that the module does not have.
 func (w *rewriter) length(r *reader) uint32 {
 	if r.done() {
 		return 0
@@ -181,7 +183,7 @@ func (w *rewriter) length(r *reader) uint32 {
 func (w *rewriter) tables() {
 	own := w.m.info.Tables
 	w.out.u32(uint32(len(own)))
-	// What there may be beyond all minimums is shared out evenly.
+	// All tables may grow by the same number of elements.
 	more := (uint64(w.o.MaxTable) - w.m.tableElements()) / uint64(max(len(own), 1))
 	for _, t := range own {
 		t.Limits.Max, t.Limits.HasMax = t.Limits.largest(more), true
@@ -198,7 +200,7 @@ func (w *rewriter) memories() {
 	}
 }
 
-// limits writes l with its maximum capped; zero is no cap.
+// limits writes l with its maximum capped at limit; 0 means no cap.
 func (w *rewriter) limits(l Limits, limit uint64) {
 	if limit != 0 && (!l.HasMax || l.Max > limit) {
 		l.Max, l.HasMax = limit, true
@@ -213,8 +215,8 @@ func (w *rewriter) limits(l Limits, limit uint64) {
 	w.out.u32(uint32(l.Max))
 }
 
-// globals copies the globals, with their initialisers' function indices moved,
-// and adds the counter. It starts at zero: the first check asks the host.
+// globals copies the globals, moves the function indices in their initialisers, and adds
+// the counter. The counter starts at 0, so the first check calls the host.
 func (w *rewriter) globals(r *reader) {
 	n := w.length(r)
 	own := uint32(1)
@@ -286,7 +288,7 @@ func (w *rewriter) exportGlobal(name string, i uint32) {
 	w.out.u32(i)
 }
 
-// custom copies a custom section, unless it refers to places in the code.
+// custom copies a custom section, unless it refers to offsets in the code, which move.
 func (w *rewriter) custom(s section) {
 	if strings.HasPrefix(s.name, ".debug_") || strings.HasPrefix(s.name, "reloc.") ||
 		strings.HasPrefix(s.name, "metadata.code.") || s.name == "linking" || s.name == "sourceMappingURL" ||

@@ -15,8 +15,8 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// specCommand is one command of a script of the specification, as far as it matters
-// here: what must come out is known from the plain modules.
+// specCommand is one command of a script of the specification. It has no expected results,
+// because the plain modules give them.
 type specCommand struct {
 	Type, Name, Filename, As string
 	Line                     int
@@ -32,7 +32,7 @@ type specValue struct {
 	Value any
 }
 
-// cells are a value as the engine takes it.
+// cells returns a value as the engine takes it.
 func (v specValue) cells(t *testing.T) []uint64 {
 	t.Helper()
 	lanes, vector := v.Value.([]any)
@@ -71,7 +71,7 @@ func decimal(t *testing.T, v any) uint64 {
 	return uint64(n)
 }
 
-// twins are an instance of a module and one of its metered form.
+// twins are an instance of a module and an instance of its metered form.
 type twins struct {
 	plain, metered api.Module
 	shown          *revealed
@@ -89,11 +89,12 @@ type stage struct {
 	linked            int // instances with imports
 }
 
-// tableMaximum is how the engine refuses a table for its maximum. Metered, each has one.
+// tableMaximum is the engine's error for a table without a matching maximum. Metered tables all
+// have a maximum.
 var tableMaximum = regexp.MustCompile(`(maximum size mismatch: \d+).*`)
 
-// instantiate makes twins of a file, nil where the engine does not take both; what
-// it says must be the same.
+// instantiate makes twins of a file. It returns nil if the engine refuses one of them; its errors
+// must be the same.
 func (s *stage) instantiate(path string) *twins {
 	s.t.Helper()
 	bin, err := os.ReadFile(path)
@@ -164,7 +165,7 @@ func (s *stage) of(name string) *twins {
 	return s.named[name]
 }
 
-// act calls an export of both, or reads a global.
+// act calls an export of both twins, or reads a global of both.
 func (s *stage) act(w *twins, c *specCommand) {
 	s.t.Helper()
 	field := c.Action.Field
@@ -199,8 +200,8 @@ func (s *stage) compare(w *twins) {
 }
 
 // TestSpecScriptsKeepTheirMeaning runs the scripts of the engine's spec tests with
-// plain modules and with metered ones, each linked to their like: what they import is
-// there, and what they are called with is what somebody thought of.
+// plain modules linked to each other, and with metered modules linked to each other. Their
+// imports exist, and their arguments are those that the authors of the tests chose.
 func TestSpecScriptsKeepTheirMeaning(t *testing.T) {
 	root := specFolder(t)
 	scripts, err := filepath.Glob(filepath.Join(root, "*", "testdata", "*.json"))

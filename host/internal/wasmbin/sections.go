@@ -24,7 +24,8 @@ const (
 var sectionNames = [sections]string{"custom", "type", "import", "function", "table", "memory", "global", "export",
 	"start", "element", "code", "data", "data count", "tag"}
 
-// sectionOrder is the place of each section in a module; custom ones stand anywhere.
+// sectionOrder is the position of each section in a module. Custom sections can stand
+// anywhere.
 var sectionOrder = [sections]int{secType: 1, secImport: 2, secFunction: 3, secTable: 4, secMemory: 5, secTag: 6,
 	secGlobal: 7, secExport: 8, secStart: 9, secElement: 10, secDataCount: 11, secCode: 12, secData: 13}
 
@@ -32,18 +33,19 @@ var sectionOrder = [sections]int{secType: 1, secImport: 2, secFunction: 3, secTa
 type section struct {
 	id   byte
 	name string // of a custom section
-	// pos and end bound the content; that of a custom section starts behind its name.
+	// pos and end are the offsets of the content. The content of a custom section begins
+	// behind its name.
 	pos, end int
 }
 
-// module is a decoded module, all but its code.
+// module is a decoded module without its code.
 type module struct {
 	bin      []byte
-	sections []section // as they stand in the file
+	sections []section // in the order of the file
 	index    [sections]int
 	types    []FuncType
 	info     Info
-	// known says that info has what the code says.
+	// known reports that info already has the facts of the code.
 	known bool
 	// imported counts the imports of each kind.
 	imported [KindTag + 1]int
@@ -55,16 +57,14 @@ type module struct {
 	tags      int
 	toll      toll
 	dataCount int // -1 without a data count section
-	// hostInTable is set when an imported function can be reached by an
-	// indirect call.
+	// hostInTable is set if an indirect call can reach an imported function.
 	hostInTable bool
-	// light says which imported functions weigh little, inert which of them call
-	// nothing of the module.
+	// light and inert report, for each imported function, MeterOptions.Light and
+	// MeterOptions.Inert.
 	light, inert []bool
 }
 
-// parse decodes everything but the code. The counts it finds are bounded by the
-// file's size.
+// parse decodes everything but the code. The size of the file bounds all counts.
 func parse(bin []byte) (*module, error) {
 	if err := checkMagic(bin); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (m *module) checkOrder(id byte, at int, last *int) error {
 	return &FormatError{Kind: ErrMalformed, Offset: at, Section: sectionNames[id], Detail: what}
 }
 
-// content is a reader for the section of that id, false when there is none.
+// content returns a reader for the section with that id. It reports false if there is none.
 func (m *module) content(id byte) (reader, bool) {
 	if m.index[id] == 0 {
 		return reader{}, false
@@ -156,7 +156,7 @@ func (m *module) content(id byte) (reader, bool) {
 	return reader{buf: m.bin, pos: s.pos, end: s.end, section: sectionNames[id]}, true
 }
 
-// checkCounts compares what several sections must agree on.
+// checkCounts compares the counts on which several sections must agree.
 func (m *module) checkCounts() error {
 	bad := func(section, format string, args ...any) error {
 		return &FormatError{Kind: ErrMalformed, Offset: -1, Section: section, Detail: fmt.Sprintf(format, args...)}

@@ -1,16 +1,17 @@
 package wasmbin
 
-// ShellSection is the name of the custom section that tells shells apart.
+// ShellSection is the name of the custom section that distinguishes shells.
 const ShellSection = "anchor.shell"
 
-// Shell is what [Prepare] returns for a module, without the code: every body is
-// one unreachable. Types, imports, tables, memories, globals, exports and names are
-// the same, so that machine code made of the whole fits it. That is all an engine
-// needs which has the machine code already, and it takes a small part of the time.
+// Shell returns what [Prepare] returns for a module, but without the code: every body is
+// one unreachable. Types, imports, tables, memories, globals, exports and names are the
+// same, so that machine code compiled from the prepared module fits the shell. An engine
+// that has the machine code needs no more than the shell, and loads it in a small part of
+// the time.
 //
-// f is what is known of the module, which Prepare must have accepted with the same
-// options. mark goes into the custom section [ShellSection]: two modules that
-// differ in their code alone have shells that differ in nothing else.
+// Prepare must have accepted the module with the same options, and f must be the facts of
+// the module. mark goes into the custom section [ShellSection], because two modules that
+// differ only in their code have shells that do not differ otherwise.
 func Shell(bin []byte, f Facts, o MeterOptions, mark string) (*Prepared, error) {
 	o = o.withDefaults()
 	m, err := parseKnown(bin, f)
@@ -34,7 +35,7 @@ func Shell(bin []byte, f Facts, o MeterOptions, mark string) (*Prepared, error) 
 	return w.open, nil
 }
 
-// stub is a body that fits every type: no locals, unreachable, end.
+// stub is a body that is valid for every type: no locals, unreachable, end.
 var stub = []byte{0, 0, opEnd}
 
 // stubs writes a body for every function and helper.

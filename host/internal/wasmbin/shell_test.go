@@ -22,7 +22,7 @@ func wholes(t *testing.T) map[string][]byte {
 	return all
 }
 
-// Everything but the code, and the mark, is what Prepare makes of the module.
+// A shell is what Prepare returns for the module, except for the code and the mark.
 func TestShellIsAllButTheCode(t *testing.T) {
 	o := MeterOptions{MaxMemoryPages: 1024}
 	for name, bin := range wholes(t) {
@@ -72,7 +72,7 @@ func pieces(d Data) (out []piece) {
 	return out
 }
 
-// sectionsOf are the sections of a module, those of code without it.
+// sectionsOf returns the sections of a module, without the content of the code section.
 func sectionsOf(t *testing.T, bin []byte) []string {
 	t.Helper()
 	m, err := parse(bin)
@@ -133,8 +133,8 @@ func TestInspectKnown(t *testing.T) {
 	}
 }
 
-// FuzzShell holds that a module and facts of another cause an error or a shell, and
-// no more.
+// FuzzShell tests that Shell, for a module and the facts of another, returns an error or a shell
+// and does not panic.
 func FuzzShell(f *testing.F) {
 	for _, bin := range specModules(f) {
 		f.Add(bin)

@@ -8,7 +8,7 @@ import (
 // ValueType is the type of a WebAssembly value, in its binary encoding.
 type ValueType byte
 
-// The value types of core WebAssembly 2.0, and that of the exception proposal.
+// The value types of core WebAssembly 2.0 and of the exception proposal.
 const (
 	I32       ValueType = 0x7f
 	I64       ValueType = 0x7e
@@ -20,7 +20,7 @@ const (
 	ExnRef    ValueType = 0x69
 )
 
-// known reports whether t is one of the value types above.
+// known reports whether t is one of the constants above.
 func (t ValueType) known() bool {
 	switch t {
 	case I32, I64, F32, F64, V128, FuncRef, ExternRef, ExnRef:
@@ -29,10 +29,10 @@ func (t ValueType) known() bool {
 	return false
 }
 
-// reference reports whether t opens the encoding of a typed reference.
+// reference reports whether the encoding of a typed reference begins with t.
 func (t ValueType) reference() bool { return t == 0x63 || t == 0x64 }
 
-// String is the name in the text format, such as "i32".
+// String returns the name in the text format, such as "i32".
 func (t ValueType) String() string {
 	switch t {
 	case I32:
@@ -60,7 +60,7 @@ type FuncType struct {
 	Params, Results []ValueType
 }
 
-// String is the signature as "(i32, i64) -> (i32)".
+// String returns the signature in the form "(i32, i64) -> (i32)".
 func (f FuncType) String() string {
 	return "(" + joinTypes(f.Params) + ") -> (" + joinTypes(f.Results) + ")"
 }
@@ -73,7 +73,7 @@ func joinTypes(ts []ValueType) string {
 	return strings.Join(names, ", ")
 }
 
-// Kind is what an import or export is, in its binary encoding.
+// Kind is the kind of an import or export, in its binary encoding.
 type Kind byte
 
 // The kinds of imports and exports.
@@ -85,7 +85,7 @@ const (
 	KindTag    Kind = 4
 )
 
-// String is "func", "table", "memory", "global" or "tag".
+// String returns "func", "table", "memory", "global" or "tag".
 func (k Kind) String() string {
 	names := [...]string{"func", "table", "memory", "global", "tag"}
 	if int(k) < len(names) {
@@ -116,8 +116,8 @@ type GlobalType struct {
 	Mutable bool
 }
 
-// Extern is what an import or an export stands for. Kind says which of the
-// other fields is meaningful.
+// Extern is the type of an import or export. Kind decides which of the other fields is
+// meaningful.
 type Extern struct {
 	Kind   Kind
 	Func   FuncType
@@ -146,8 +146,8 @@ type CustomSection struct {
 	Data []byte
 }
 
-// Uses tells which groups of instructions and declarations appear anywhere in
-// the module.
+// Uses reports which groups of instructions and declarations appear anywhere in the
+// module.
 type Uses struct {
 	// TableWrites: table.set, table.grow, table.fill, table.copy or table.init.
 	TableWrites bool
@@ -171,7 +171,7 @@ type Uses struct {
 	Exceptions bool
 }
 
-// Info is what a module says about itself, found without running or compiling it.
+// Info describes a module, as found without running or compiling it.
 type Info struct {
 	// Size is the size of the file in bytes.
 	Size int
@@ -188,20 +188,20 @@ type Info struct {
 	// Functions is the number of the module's own functions, CodeSize the size
 	// of the code section in bytes.
 	Functions, CodeSize int
-	// DataSegments, DataBytes and ElemSegments count the segments and the bytes in them.
+	// DataSegments and ElemSegments count the segments, DataBytes the bytes in data segments.
 	DataSegments, DataBytes, ElemSegments int
 	// Customs are the custom sections, in the order of the module.
 	Customs []CustomSection
 	Uses    Uses
-	// Compiled and Interpreted are what each engine takes to make the module ready.
+	// Compiled and Interpreted estimate what each engine needs to make the module ready.
 	Compiled, Interpreted Estimate
-	// Frame bounds what a call of one of its functions takes of the interpreter's stack,
-	// in bytes, FrameFunc is the function that takes most.
+	// Frame is an upper bound for the bytes that one call takes of the interpreter's
+	// stack. FrameFunc is the index of the function that takes most.
 	Frame     uint64
 	FrameFunc uint32
 }
 
-// Export returns the export of that name.
+// Export returns the export of that name, if there is one.
 func (i *Info) Export(name string) (Export, bool) {
 	for _, e := range i.Exports {
 		if e.Name == name {

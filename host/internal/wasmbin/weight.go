@@ -1,38 +1,39 @@
 package wasmbin
 
-// Weights: what one instruction costs in fuel, before the bytes and elements
-// that bulk operations add when they run. The unit is one ordinary instruction,
-// about a nanosecond or less. Heavier weights are given only where one
-// instruction leaves compiled code for the engine, so that a slice of fuel bounds
-// time as well.
+// Weights: the fuel for one instruction, without the bytes and elements that bulk
+// operations add when they run. The unit is one ordinary instruction, which takes about a
+// nanosecond or less. An instruction weighs more only if it leaves compiled code for the
+// engine, so that a slice of fuel also bounds time.
 const (
-	// weightHostCall: calling an imported function takes about 30 ns before the
-	// host does anything, and simple ones (clocks) about 100 ns.
+	// weightHostCall is for imported functions. A call takes about 30 ns before the host
+	// does anything, and about 100 ns for simple functions such as clocks.
 	weightHostCall = 256
-	// weightLight is for those that the host says are done in no time: less than
-	// 10 ns where they are linked, 30 ns where they are not.
+	// weightLight is for light imported functions. A call takes less than 10 ns if the
+	// function is linked, and 30 ns if it is not.
 	weightLight = 16
-	// weightGrow: growing a memory or table leaves compiled code, even to fail.
+	// weightGrow is for growing a memory or table, which leaves compiled code even if it
+	// fails.
 	weightGrow = 256
-	// weightRefFunc: the engine makes the reference outside compiled code.
+	// weightRefFunc is for ref.func: the engine makes the reference outside compiled code.
 	weightRefFunc = 32
-	// weightBulk: the fixed part of a bulk operation.
+	// weightBulk is the fixed part of a bulk operation.
 	weightBulk = 8
-	// A function's locals are set to zero at each call. Few are free; the
-	// interpreter takes some nanoseconds for each of many.
+	// The locals of a function are set to zero at each call. The first freeLocals are
+	// free, and the next localsPerWeight weigh 1: the interpreter needs some nanoseconds
+	// for each.
 	freeLocals, localsPerWeight = 64, 8
-	// valuesPerWeight: values that a block is given or leaves, and those that a
-	// function returns, are moved one by one.
+	// valuesPerWeight is the number of values that weigh 1 when they are moved one by one:
+	// parameters and results of blocks, and results of functions.
 	valuesPerWeight = 4
 )
 
-// localsWeight is what a call pays for the locals of the function.
+// localsWeight returns what a call pays for the locals of the function.
 func localsWeight(locals uint64) int {
 	return int(min(max(locals, freeLocals)-freeLocals, MaxLocals) / localsPerWeight)
 }
 
-// weight is the static weight of an instruction. Instructions that only give
-// code its structure and compile to nothing weigh nothing.
+// weight returns the static weight of an instruction. Instructions that only structure the
+// code and compile to nothing weigh nothing.
 func (m *module) weight(in *instr) int {
 	switch in.op {
 	case 0x01, opElse, opEnd:
@@ -64,13 +65,13 @@ func (m *module) weight(in *instr) int {
 	return 1
 }
 
-// blockWeight is what a block pays for the values that cross its borders.
+// blockWeight returns what a block pays for its parameters and results.
 func (m *module) blockWeight(in *instr) int {
 	params, results := m.blockType(in)
 	return (params + results) / valuesPerWeight
 }
 
-// importWeight is the weight of a call of an imported function.
+// importWeight returns the weight of a call of an imported function.
 func (m *module) importWeight(i int) int {
 	if i < len(m.light) && m.light[i] {
 		return weightLight
@@ -78,10 +79,10 @@ func (m *module) importWeight(i int) int {
 	return weightHostCall
 }
 
-// inertAt tells whether a function is imported and calls nothing of the guest.
+// inertAt reports whether a function is an inert import, see [MeterOptions.Inert].
 func (m *module) inertAt(f uint32) bool { return int(f) < len(m.inert) && m.inert[f] }
 
-// findLight notes which imported functions are light, and which of them are inert.
+// findLight notes which imported functions are light, and which of those are inert.
 func (m *module) findLight(o *MeterOptions) {
 	if o.Light == nil {
 		return
