@@ -58,7 +58,7 @@ func TestFSMount(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if s := p.Stats(); s.Replaced != 0 {
+	if s := p.Stats(); s.Replaced != 0 && !portable() { // there nothing tells which files are open
 		t.Errorf("%+v", s)
 	}
 }
