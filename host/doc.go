@@ -4,11 +4,12 @@
 // its operations into steps of a build.
 //
 //	h, err := host.New(ctx, host.Config{})
+//	defer h.Close(ctx)
 //	entries, err := host.ReadDir("plugins")           // nothing has run yet
 //	p, err := h.Load(ctx, entries[0].Spec, host.PluginConfig{})
 //	filter, err := p.Operation(abi.OpFilter, host.OperationOptions{})
 //	answer, err := filter.Changes(ctx, rows, &abi.Envelope{})
-//	defer h.Close(ctx)
+//	defer answer.Release()                            // once its changes are applied
 //
 // # The life of a plugin
 //
@@ -41,8 +42,8 @@
 // # Trust
 //
 // Guests are hostile. The host checks every pointer, length, count, row, score and text
-// from a guest where it enters. Only mem.go reads what a guest points to, and only part.go,
-// which captures and restores memories, reads them as a whole.
+// from a guest where it enters. Only mem.go, wasicalls.go and package kernel read what a
+// guest points to. Only part.go reads memories as a whole, to capture and restore them.
 //
 // A guest cannot panic, block or outgrow the host. Bounded are fuel, time, memory, tables,
 // stack, input, output, log, HTTP bodies, instances, added items, open files, and the bytes

@@ -8,7 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// During calls only this file reads and writes the linear memory of guests. Addresses and
+// During calls only this file reads and writes the linear memory of guests, except for
+// functions of WASI (wasicalls.go) and the blocks of Extism (package kernel). Addresses and
 // lengths from guests are unsigned and checked on every use.
 
 // view returns n bytes of the guest's memory at addr. The view is valid until the guest runs

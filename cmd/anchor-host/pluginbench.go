@@ -47,8 +47,8 @@ the bytes that travel, and the tokens it adds. Without --input the request is
 made up, always the same one.
 
 A card that was saved is compared with by --compare: the ratio of each figure,
-and which are worse than noise explains. Fuel and bytes are the same on every
-machine, times are not.`,
+and which are worse than noise explains. Bytes are the same on every machine,
+fuel within about a percent, times are not.`,
 		Example: `  anchor-host plugin bench build/keep-best.wasm --save before.json
   anchor-host plugin bench build/keep-best.wasm --compare before.json
   anchor-host plugin bench ./plugin.wasm --op rerank --items 100 --lane batch --set weight=0.3`,
