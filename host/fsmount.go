@@ -124,15 +124,22 @@ func openGiven(files fs.FS, name string) (openedFile, error) {
 // instance is closed.
 const closePatience = 100 * time.Millisecond
 
-// closeGiven closes a file. Where that takes too long, it is not waited for.
-func closeGiven(in *instance, f fs.File) experimentalsys.Errno {
+// closeGiven closes a file. Where that takes too long, nobody waits for it, nor for further
+// files of an instance that is being closed. The file was only read, so its error says
+// nothing; wazero would keep the descriptor for it.
+func closeGiven(in *instance, f fs.File) {
 	ctx, cancel := in.state.context()
-	if clock() >= in.state.deadline {
+	over := clock() >= in.state.deadline
+	if over {
 		cancel()
-		ctx, cancel = context.WithTimeout(context.Background(), closePatience)
+		patience := closePatience
+		if in.hurried {
+			patience = 0
+		}
+		ctx, cancel = context.WithTimeout(context.Background(), patience)
 	}
 	_, err := besideFor(ctx, cancel, in.plugin, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f.Close() }, nil)
-	return givenErrno(err)
+	in.hurried = in.hurried || over && errors.Is(err, errNotInTime)
 }
 
 // Stat implements experimental/sys.FS.
@@ -210,7 +217,9 @@ func onFile[T any](g *givenFile, f func(fs.File) (T, error)) (v T, errno experim
 	}
 	file := g.file
 	v, err := beside(&g.mount.in.state, givenName, func(context.Context) (T, error) { return f(file) }, func(T) { _ = file.Close() })
-	g.spent = errors.Is(err, errNotInTime)
+	if g.spent = errors.Is(err, errNotInTime); g.spent {
+		g.mount.in.lost = true
+	}
 	return v, givenErrno(err)
 }
 
@@ -301,8 +310,8 @@ func (g *givenFile) Close() experimentalsys.Errno {
 	g.closed = true
 	g.mount.open.give()
 	g.mount.in.live--
-	if g.spent {
-		return 0
+	if !g.spent {
+		closeGiven(g.mount.in, g.file)
 	}
-	return closeGiven(g.mount.in, g.file)
+	return 0
 }

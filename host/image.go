@@ -187,7 +187,7 @@ func (in *instance) putBack() bool {
 	began := time.Now()
 	p := in.plugin
 	im := p.image
-	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.files.kept() {
+	if im == nil || p.state != StateReset || in.spoiled || in.worn() || in.blind != nil || !in.files.kept() {
 		return false
 	}
 	if !in.restore(&im.partImage, p.engine.features.On(wazerox.Shrinking)) {

@@ -76,7 +76,10 @@ type wasiState struct {
 	// they cannot be checked for changes. live counts the files that the guest has open.
 	files *descriptors
 	blind error
-	live  int
+	// lost says that a call which was left behind has one of the files, so that the instance
+	// must be replaced. hurried says that closing a file took too long.
+	lost, hurried bool
+	live          int
 	// errno is why a mount refused the guest's last request, if wazero cannot express the
 	// reason.
 	errno wasiErrno
@@ -227,7 +230,7 @@ func (in *instance) function(name string) (api.Function, error) {
 func (in *instance) worn() bool {
 	limit := float64(in.plugin.limits.Memory)
 	start := float64(in.start)
-	return in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
+	return in.lost || in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
 }
 
 // close frees the instance. Only its owner calls it, and only once.

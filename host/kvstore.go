@@ -70,6 +70,7 @@ func (c *callState) stored(at KVOwner, key string) (value []byte, ok bool) {
 	var err error
 	c.away(func() {
 		value, err = beside(c, "key-value store", func(ctx context.Context) ([]byte, error) { return given.Get(ctx, at, key) }, nil)
+		c.storeLate("get", err)
 	})
 	if err != nil {
 		panic(c.storeFailed("get", err))
@@ -90,6 +91,7 @@ func (c *callState) keep(at KVOwner, key string, value []byte) (err error) {
 		_, err = beside(c, "key-value store", func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, p.host.owners.set(ctx, given, at, p.granted.kvQuota, key, value)
 		}, nil)
+		c.storeLate("set", err)
 	})
 	if err == nil || errors.Is(err, errKVQuota) {
 		return err
@@ -101,6 +103,15 @@ func (c *callState) keep(at KVOwner, key string, value []byte) (err error) {
 func (c *callState) storeFailed(what string, err error) *fault {
 	return &fault{code: abi.ReasonTrap, remedy: noRemedy,
 		err: as(ErrEmbedder, fmt.Errorf("anchor_kv_%s: the key-value store of the embedder: %w", what, err))}
+}
+
+// storeLate notes that the embedder's store used up the time of the call, so that nobody
+// blames the plugin for it.
+func (c *callState) storeLate(what string, err error) {
+	if errors.Is(err, errNotInTime) {
+		c.excuse = &fault{code: abi.ReasonTimeout, remedy: noRemedy, err: as(ErrEmbedder, as(context.DeadlineExceeded,
+			fmt.Errorf("not done within %v: anchor_kv_%s: the key-value store of the embedder did not answer", c.limit, what)))}
+	}
 }
 
 // owners have at most one change at a time made to what belongs to each of them, so that

@@ -71,7 +71,8 @@ func (e *engine) openCache(root *cacheRoot) bool {
 	cache.features = e.features.CoreFeatures()
 	cache.trial = func(ctx context.Context) bool {
 		once.Do(func() {
-			if seen = e.try(ctx); !seen {
+			var tried bool
+			if seen, tried = e.try(ctx); tried && !seen {
 				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
 				logFeature(root.Log, wazerox.Look(false)[wazerox.Shells])
 			}

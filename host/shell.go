@@ -34,32 +34,32 @@ const probe = "\x00asm\x01\x00\x00\x00" +
 
 // try finds out whether wazero executes the machine code under the name of a shell. The caller
 // has the cache to itself.
-func (e *engine) try(ctx context.Context) bool {
+func (e *engine) try(ctx context.Context) (works, tried bool) {
 	c := e.cache
 	info, err := wasmbin.Inspect([]byte(probe))
 	if err != nil {
-		return false
+		return false, false
 	}
 	whole, err := wasmbin.Prepare([]byte(probe), meterOptions(wasmbin.Bounds{}, 0))
 	if err != nil {
-		return false
+		return false, false
 	}
 	shell, err := wasmbin.Shell([]byte(probe), info.Facts(), meterOptions(wasmbin.Bounds{}, 0), "probe")
 	if err != nil {
-		return false
+		return false, false
 	}
 	compiled, code, _, err := c.compileApart(ctx, whole.Wasm, e.compileModule)
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer compiled.Close(ctx)
 	name := c.nameOf(ctx, "probe", shell.Wasm, e.compileModule)
 	path := filepath.Join(c.files, name)
 	if code == "" || name == "" || os.Rename(code, path) != nil {
-		return false
+		return false, false
 	}
 	defer c.clear()
-	return e.runsShell(ctx, shell.Wasm, path)
+	return e.runsShell(ctx, shell.Wasm, path), true
 }
 
 // runsShell reports whether the shell of the probe runs the machine code at path.

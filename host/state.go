@@ -36,6 +36,8 @@ type callState struct {
 	received, returned int64
 	waited             time.Duration
 	batch              bool
+	// excuse is the fault of the call if the code of the embedder used up its time.
+	excuse *fault
 	// tally is what calls until now counted.
 	tally tally
 }
@@ -57,7 +59,7 @@ func (c *callState) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	c.deadline, c.seen = c.began+min(limit, math.MaxInt64-c.began), c.began
 	c.turn.Begin(c.began)
 	c.drawn, c.hosted, c.unchecked, c.fuel, c.depth = 0, 0, 0, fuel, 0
-	c.received, c.returned, c.waited, c.batch = 0, 0, 0, false
+	c.received, c.returned, c.waited, c.batch, c.excuse = 0, 0, 0, false, nil
 	if n := nestOf(ctx); n != nil {
 		c.fuel, c.depth = min(fuel, n.left.Load()), n.depth
 	}
@@ -68,7 +70,7 @@ func (c *callState) end() {
 	if c.turn.Held() {
 		c.turn.End(c.work())
 	}
-	c.Context, c.done = context.Background(), nil
+	c.Context, c.done, c.deadline = context.Background(), nil, 0
 }
 
 // check returns the fault of a call that must not go on.
@@ -79,6 +81,9 @@ func (c *callState) check() *fault {
 	default:
 	}
 	if c.seen = clock(); c.seen >= c.deadline {
+		if c.excuse != nil {
+			return c.excuse
+		}
 		return &fault{code: abi.ReasonTimeout,
 			err: as(context.DeadlineExceeded, fmt.Errorf("not done within %v", c.limit))}
 	}

@@ -83,7 +83,7 @@ var admissions = map[string]admission{
 var instantWASI = map[string]bool{
 	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true,
 	"clock_res_get": true, "clock_time_get": true, "sched_yield": true, "proc_exit": true, "proc_raise": true,
-	"fd_prestat_get": true, "fd_prestat_dir_name": true, "fd_fdstat_get": true,
+	"fd_prestat_get": true, "fd_prestat_dir_name": true,
 }
 
 // offerWASI instantiates the WASI functions.

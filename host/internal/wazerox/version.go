@@ -34,6 +34,8 @@ func Source() (m debug.Module, known bool) {
 func version() string {
 	m, known := Source()
 	switch {
+	case known && m.Path != Path: // a fork, whose versions are its own
+		return m.Path + " " + m.Version
 	case known:
 		return m.Version
 	case testing.Testing():
