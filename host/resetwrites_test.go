@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -154,5 +155,26 @@ func TestExpectedReset(t *testing.T) {
 	}
 	if n < 2 || n > 8 {
 		t.Errorf("%d slow resets until they count as slow", n)
+	}
+}
+
+// An instance is not used again if nothing tells which files it has open, or if a call that
+// was left behind has one of them.
+func TestInstancesWithUnknownFilesAreReplaced(t *testing.T) {
+	p := loadScribbles(t, Config{CacheDir: CacheOff, Engine: EngineCompiler})
+	for name, spoil := range map[string]func(*instance){
+		"sound": func(*instance) {},
+		"blind": func(in *instance) { in.blind = errors.New("descriptors are hidden") },
+		"lost":  func(in *instance) { in.lost = true },
+	} {
+		in, err := p.newInstance(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(in)
+		if reset := in.reset(); reset != (name == "sound") {
+			t.Errorf("%s: reset %t", name, reset)
+		}
+		in.close()
 	}
 }
