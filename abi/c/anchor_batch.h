@@ -1,6 +1,6 @@
-/* anchor_batch.h - reads batches in place and writes change sets, layout 1.0 of
- * ABI.md. One header, freestanding C99: it needs no library and allocates
- * nothing. For little-endian machines, WebAssembly among them.
+/* anchor_batch.h - reads batches in place and writes change sets, in layout 1.0 of
+ * ABI.md. It is one header of freestanding C99. It needs no library and allocates
+ * nothing. It is for little-endian machines, such as WebAssembly.
  *
  *     int32_t anchor_batch_filter(const void *ptr, uint32_t len) {
  *         anchor_batch b;
@@ -120,7 +120,7 @@ static inline anchor_value anchor_meta_at(const anchor_batch *b, uint32_t row, u
     return v;
 }
 
-/* Finds the value of a key; returns 1 when the row has one. */
+/* Finds the value of a key. Returns 1 if the row has one. */
 static inline int anchor_meta_find(const anchor_batch *b, uint32_t row, const char *key, uint32_t len, anchor_value *v) {
     uint32_t count = anchor_meta_count(b, row);
     for (uint32_t n = 0; n < count; n++) {
@@ -136,7 +136,7 @@ static inline int anchor_meta_find(const anchor_batch *b, uint32_t row, const ch
     return 0;
 }
 
-/* Reports whether n + 1 offsets begin with 0, never fall and end with end. */
+/* Reports whether n + 1 offsets begin with 0, never decrease and end with end. */
 static inline int anchor__rising(const uint32_t *off, uint32_t n, uint64_t end) {
     uint32_t last = 0;
     for (uint32_t i = 0; i <= n; i++) {
@@ -154,7 +154,7 @@ static inline int anchor__strings(anchor_strings *s, const uint8_t *p, uint32_t 
     return anchor__rising(s->off, n, len - head) ? ANCHOR_OK : ANCHOR_E_SECTION;
 }
 
-/* Checks one cell; next is the end of the value bytes used so far. */
+/* Checks one cell. next is the end of the value bytes used so far. */
 static inline int anchor__cell(uint8_t kind, uint64_t bits, uint64_t values, uint64_t *next) {
     switch (kind) {
     case ANCHOR_NULL: return bits == 0;
@@ -198,7 +198,7 @@ static inline int anchor__meta(anchor_batch *b, const uint8_t *p, uint32_t len) 
     return next == value_bytes ? ANCHOR_OK : ANCHOR_E_SECTION;
 }
 
-/* The type of a section of a batch, 0 when the id is unknown. */
+/* The type of a section of a batch, or 0 if the id is unknown. */
 static inline uint32_t anchor__type(uint32_t id) {
     switch (id) {
     case ANCHOR_ID: case ANCHOR_TEXT: case ANCHOR_SOURCE: return ANCHOR_TYPE_STRINGS;
@@ -240,8 +240,8 @@ static inline int anchor__section(anchor_batch *b, uint32_t id, const uint8_t *p
     return ANCHOR_OK;
 }
 
-/* Checks the batch at data once; after ANCHOR_OK everything in b can be read
- * without checks, for row numbers below b->rows. */
+/* Checks the batch at data once. After ANCHOR_OK, everything in b can be read without
+ * checks for row numbers below b->rows. */
 static inline int anchor_batch_open(anchor_batch *b, const void *data, uint32_t len) {
     static const anchor_batch empty = {0};
     const uint8_t *p = (const uint8_t *)data;
@@ -270,8 +270,8 @@ static inline int anchor_batch_open(anchor_batch *b, const void *data, uint32_t 
     return ANCHOR_OK;
 }
 
-/* A change set under construction: begin, then keep, scores and order in this
- * order, each at most once, then end. */
+/* A change set under construction. Call begin, then keep, scores and order, in this order
+ * and each at most once, then end. */
 typedef struct { uint8_t *buf; uint32_t cap, at, count, last; int failed; } anchor_changes;
 
 static inline void anchor_changes_begin(anchor_changes *c, void *buf, uint32_t cap) {
@@ -300,13 +300,13 @@ static inline void anchor__put(anchor_changes *c, uint32_t id, uint32_t type, co
     }
 }
 
-/* The rows that stay, ascending. */
+/* The rows to keep, in ascending order. */
 static inline void anchor_changes_keep(anchor_changes *c, const uint32_t *rows, uint32_t n) {
     if (n > ANCHOR_MAX_ROWS) c->failed = 1;
     else anchor__put(c, ANCHOR_KEEP, ANCHOR_TYPE_U32, rows, 4 * n);
 }
 
-/* New scores, 0 to 1. */
+/* New scores, from 0 to 1. */
 static inline void anchor_changes_scores(anchor_changes *c, const uint32_t *rows, const double *scores, uint32_t n) {
     if (n > ANCHOR_MAX_ROWS) {
         c->failed = 1;
@@ -316,14 +316,14 @@ static inline void anchor_changes_scores(anchor_changes *c, const uint32_t *rows
     anchor__put(c, ANCHOR_SCORE_VALUES, ANCHOR_TYPE_F64, scores, 8 * n);
 }
 
-/* The surviving rows in their new order. */
+/* The new order of the rows that are kept. */
 static inline void anchor_changes_order(anchor_changes *c, const uint32_t *rows, uint32_t n) {
     if (n > ANCHOR_MAX_ROWS) c->failed = 1;
     else anchor__put(c, ANCHOR_ORDER, ANCHOR_TYPE_U32, rows, 4 * n);
 }
 
-/* Returns the length of the change set, 0 when the buffer was too small or not
- * 8-aligned, or the parts came out of order. */
+/* Returns the length of the change set. Returns 0 if the buffer is too small or not
+ * 8-aligned, or if the parts came out of order. */
 static inline uint32_t anchor_changes_end(anchor_changes *c) {
     uint32_t *h = (uint32_t *)(void *)c->buf;
     if (c->failed) return 0;

@@ -1,6 +1,6 @@
-/* anchor.h - plugins for anchor-host in C, one function for both lanes of an
- * operation. Freestanding: no libc. Build with clang, see plugin.c of
- * "anchor-host plugin new":
+/* anchor.h - plugins for anchor-host in C, with one function for both lanes of an
+ * operation. It needs no libc. Build with clang as plugin.c of "anchor-host plugin new"
+ * shows:
  *
  *     #include "anchor.h"
  *
@@ -14,8 +14,8 @@
  *     ANCHOR_FILTER(keep)
  *
  * anchor_batch.h beside it says what a request holds. A column that plugin.yaml
- * does not name under reads is a null pointer. Everything a function is handed,
- * and what anchor_alloc gives it, is gone after the call. */
+ * does not name under reads is a null pointer. Everything that a function
+ * receives, and what anchor_alloc returns, is freed after the call. */
 #ifndef ANCHOR_H
 #define ANCHOR_H
 
@@ -25,20 +25,20 @@
 extern "C" {
 #endif
 
-/* What a function returns: the reply counts, nothing changes, or the result of
- * anchor_fail. */
+/* What a function returns: ANCHOR_DONE if the reply counts, ANCHOR_NO_CHANGE, or the
+ * result of anchor_fail. */
 enum { ANCHOR_DONE = 0, ANCHOR_NO_CHANGE = 1 };
 
 /* A request: rows, the columns id, score, text, metadata, source, priority,
  * token_count and created_at, query_text, top_k, tokens_left, settings. */
 typedef anchor_batch anchor_request;
 
-/* Small rather than fast, and never twice in a module: what runs once per call,
- * or only in the JSON lane. */
+/* For functions that run once per call, or only in the JSON lane. They are small rather
+ * than fast, and a module has them once. */
 #define ANCHOR__SMALL static __attribute__((noinline, minsize, unused))
 #define ANCHOR__ONCE static __attribute__((noinline, unused))
 
-/* ---- The host's functions. A module imports those it uses. ---- */
+/* ---- The functions of the host. A module imports only those it uses. ---- */
 
 #define ANCHOR__ENV(name) __attribute__((import_module("extism:host/env"), import_name(name))) extern
 #define ANCHOR__USER(name) __attribute__((import_module("extism:host/user"), import_name(name))) extern
@@ -89,17 +89,17 @@ __attribute__((weak)) int memcmp(const void *a, const void *b, size_t n) {
     return 0;
 }
 
-/* From the heap's begin on: what anchor_keep_memory kept, the room lent to the
- * host for batches, what the call in progress has taken. */
+/* The heap has three parts, in this order: what anchor_keep_memory kept, the room lent to
+ * the host, and what the running call has allocated. */
 extern unsigned char __heap_base;
 static struct {
     anchor_mailbox_t box;
-    uint32_t document; /* the field of the mailbox behind those */
-    uint32_t boxed;    /* the request of the call was taken from there */
+    uint32_t document; /* the field of the mailbox after those */
+    uint32_t boxed;    /* whether the request of the call came from there */
     uint32_t kept, top;
 } anchor__mem = {{sizeof(anchor_mailbox_t) + sizeof(uint32_t), 0, 0, 0, 0, 0}, 0, 0, 0, 0};
 
-/* Makes memory up to address end exist; returns 0 when the host has no more. */
+/* Grows the memory up to address end. Returns 0 if the host has no more. */
 ANCHOR__SMALL int anchor__grow(uint64_t end) {
     uint64_t have = (uint64_t)__builtin_wasm_memory_size(0) << 16;
     if (end <= have) return 1;
@@ -112,8 +112,8 @@ static inline uint32_t anchor__kept(void) {
     return anchor__mem.kept;
 }
 
-/* Memory until the end of the call, at a multiple of 8, with any content. The
- * call ends in a trap when there is none. */
+/* Allocates memory until the end of the call, at a multiple of 8, of undefined content.
+ * The call ends in a trap if there is none. */
 ANCHOR__SMALL void *anchor_alloc(uint32_t n) {
     uint32_t at = anchor__mem.top;
     uint64_t end = (uint64_t)at + (((uint64_t)n + 7) & ~7ull);
@@ -122,8 +122,8 @@ ANCHOR__SMALL void *anchor_alloc(uint32_t n) {
     return (void *)(uintptr_t)at;
 }
 
-/* Keeps all that the call in progress has taken for good: for an index that
- * the operation init builds. */
+/* Keeps for good what the running call has allocated, such as an index that the
+ * operation init builds. */
 static inline void anchor_keep_memory(void) {
     anchor__mem.kept = anchor__mem.top;
     anchor__mem.box.in_addr = anchor__mem.box.in_cap = 0;
@@ -146,7 +146,7 @@ static inline int anchor_equal(anchor_text a, anchor_text b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* Reports whether text holds part; every text holds the empty one. */
+/* Reports whether text contains part. Every text contains the empty one. */
 static inline int anchor_contains(anchor_text text, anchor_text part) {
     if (part.len == 0) return 1;
     for (uint32_t at = 0; at + part.len <= text.len; at++) {
@@ -157,7 +157,7 @@ static inline int anchor_contains(anchor_text text, anchor_text part) {
     return 0;
 }
 
-/* A copy with the letters A to Z lowered. */
+/* A copy with the letters A to Z in lower case. */
 static inline anchor_text anchor_lower(anchor_text text) {
     char *to = (char *)anchor_alloc(text.len);
     for (uint32_t i = 0; i < text.len; i++) to[i] = text.ptr[i] >= 'A' && text.ptr[i] <= 'Z' ? text.ptr[i] + 32 : text.ptr[i];
@@ -173,7 +173,7 @@ static inline anchor_text anchor_trim(anchor_text text) {
     return text;
 }
 
-/* Takes the next word off the front of rest; its len is 0 when there is none. */
+/* Takes the next word off the front of rest. Its len is 0 if there is none. */
 static inline anchor_text anchor_next_word(anchor_text *rest) {
     while (rest->len && anchor_is_space(*rest->ptr)) rest->ptr++, rest->len--;
     anchor_text word = {rest->ptr, 0};
@@ -182,7 +182,7 @@ static inline anchor_text anchor_next_word(anchor_text *rest) {
     return word;
 }
 
-/* Text under construction: start with anchor_buf b = {0}. */
+/* Text under construction. Start with anchor_buf b = {0}. */
 typedef struct { char *ptr; uint32_t len, cap; } anchor_buf;
 
 ANCHOR__ONCE void anchor__room(anchor_buf *b, uint32_t n) {
@@ -190,7 +190,7 @@ ANCHOR__ONCE void anchor__room(anchor_buf *b, uint32_t n) {
     if (want <= b->cap) return;
     if (want < 2 * b->cap) want = 2 * b->cap;
     if (b->cap && (uint32_t)(uintptr_t)b->ptr + b->cap == anchor__mem.top) {
-        anchor_alloc(want - b->cap); /* nothing was taken since: grow in place */
+        anchor_alloc(want - b->cap); /* nothing was allocated since, so it grows in place */
     } else {
         char *p = (char *)anchor_alloc((want + 7) & ~7u);
         if (b->len) memcpy(p, b->ptr, b->len);
@@ -229,11 +229,11 @@ ANCHOR__SMALL void anchor_add_int(anchor_buf *b, int64_t v) {
 /* ---- Numbers, exact to the last bit ---- */
 
 /* Returns m * 2^two * 10^ten as 64 bits, the first of them set, times 2^*exp.
- * The last bit is set when anything was cut off. m is not 0, ten within ±400. */
+ * The last bit is set if anything was cut off. m is not 0, ten within ±400. */
 ANCHOR__ONCE uint64_t anchor__scale(uint64_t m, int two, int ten, int *exp) {
     uint32_t w[40] = {0}, h = 0, rest = 0;
     int left = ten < 0 ? -ten : ten;
-    if (ten < 0) h = (uint32_t)(left * 75 / 1024 + 3); /* room for the quotient: 2.33 bits each */
+    if (ten < 0) h = (uint32_t)(left * 75 / 1024 + 3); /* room for the quotient: 2.33 bits for each power of ten */
     w[h] = (uint32_t)m, w[h + 1] = (uint32_t)(m >> 32);
     two += ten - 32 * (int)h, h += 2;
     while (left > 0) {
@@ -289,8 +289,8 @@ ANCHOR__ONCE double anchor__double(uint64_t m, int ten) {
     return anchor__bits((uint64_t)biased << 52 | (kept & ((1ull << 52) - 1)));
 }
 
-/* Adds a finite number so that it reads back as the same bits, always with a
- * fraction or an exponent. */
+/* Adds a finite number with a fraction or an exponent, so that it reads back as the same
+ * bits. */
 ANCHOR__ONCE void anchor_add_double(anchor_buf *b, double d) {
     uint64_t bits = anchor__double_bits(d), m = bits & ((1ull << 52) - 1), n;
     int two = (int)(bits >> 52 & 0x7ff), exp, ten, digits = 17;
@@ -335,10 +335,10 @@ ANCHOR__ONCE void anchor_add_double(anchor_buf *b, double d) {
 
 /* ---- Reading JSON ---- */
 
-/* The text of one JSON value; len is 0 when there is none. */
+/* The text of one JSON value. Its len is 0 if there is none. */
 typedef anchor_text anchor_json;
 
-/* The members of an object, or the elements of a list, one after the other. */
+/* Steps through the members of an object or the elements of a list. */
 typedef struct { const char *at, *end; } anchor_json_iter;
 
 static inline const char *anchor__space(const char *p, const char *end) {
@@ -346,8 +346,8 @@ static inline const char *anchor__space(const char *p, const char *end) {
     return p;
 }
 
-/* Returns the first quote or backslash from p on, or end: most of a request is
- * text, so eight bytes at a time. */
+/* Returns the first quote or backslash at or after p, or end. It looks at eight bytes at
+ * a time, because most of a request is text. */
 static inline const char *anchor__plain(const char *p, const char *end) {
     const uint64_t ones = 0x0101010101010101u;
     for (; end - p >= 8; p += 8) {
@@ -360,7 +360,7 @@ static inline const char *anchor__plain(const char *p, const char *end) {
     return p;
 }
 
-/* Returns the end of the value that begins at p, or null. */
+/* Returns the end of the value that begins at p, or null if it does not end. */
 ANCHOR__ONCE const char *anchor__skip(const char *p, const char *end) {
     uint32_t depth = 0;
     do {
@@ -386,7 +386,7 @@ static inline anchor_json_iter anchor_json_each(anchor_json v) {
     return it;
 }
 
-/* Steps to the next element; returns 0 at the end. key may be null. */
+/* Steps to the next element. Returns 0 at the end. key may be null. */
 ANCHOR__ONCE int anchor_json_next(anchor_json_iter *it, anchor_json *key, anchor_json *value) {
     if (!it->at) return 0;
     for (int part = 0; part < 2; part++) {
@@ -417,7 +417,7 @@ static inline uint32_t anchor__utf8(char *to, uint32_t c) {
     return to[0] = (char)(0xf0 | c >> 18), to[1] = (char)(0x80 | (c >> 12 & 63)), to[2] = (char)(0x80 | (c >> 6 & 63)), to[3] = (char)(0x80 | (c & 63)), 4;
 }
 
-/* Writes what a JSON string says; to has room for as many bytes as v has. */
+/* Decodes a JSON string into to, which has room for as many bytes as v has. */
 ANCHOR__ONCE uint32_t anchor__unescape(char *to, anchor_json v) {
     const char *p = v.ptr + 1, *end = v.ptr + v.len - 1;
     uint32_t n = 0;
@@ -448,7 +448,7 @@ ANCHOR__ONCE uint32_t anchor__unescape(char *to, anchor_json v) {
     return n;
 }
 
-/* What a JSON string says; empty for any other value. */
+/* The decoded text of a JSON string. It is empty for any other value. */
 ANCHOR__SMALL anchor_text anchor_json_text(anchor_json v) {
     anchor_text t = {v.ptr + 1, v.len - 2};
     if (v.len < 2 || *v.ptr != '"') return t.ptr = 0, t.len = 0, t;
@@ -461,7 +461,7 @@ ANCHOR__SMALL anchor_text anchor_json_text(anchor_json v) {
     return t;
 }
 
-/* The member of an object; its len is 0 when there is none. */
+/* The member of an object. Its len is 0 if there is none. */
 ANCHOR__SMALL anchor_json anchor_json_get(anchor_json object, const char *name) {
     anchor_json_iter it = anchor_json_each(object);
     anchor_json key = {0, 0}, value, none = {0, 0};
@@ -471,8 +471,8 @@ ANCHOR__SMALL anchor_json anchor_json_get(anchor_json object, const char *name) 
     return none;
 }
 
-/* Reads any value: numbers without fraction and exponent are ANCHOR_INT when
- * they fit, lists and objects ANCHOR_JSON; a value that is not there is null. */
+/* Reads any value. A number without fraction and exponent is ANCHOR_INT if it fits. Lists
+ * and objects are ANCHOR_JSON. A value that does not exist is null. */
 ANCHOR__ONCE anchor_value anchor_json_value(anchor_json v) {
     anchor_value out = {ANCHOR_NULL, 0, {0, 0}};
     const char *p = v.ptr, *end = v.ptr + v.len;
@@ -505,13 +505,13 @@ ANCHOR__ONCE anchor_value anchor_json_value(anchor_json v) {
     return out.kind = ANCHOR_FLOAT, out;
 }
 
-/* A value as a number; fallback when it is none. */
+/* A value as a number, or fallback if it is not a number. */
 static inline double anchor_number(anchor_value v, double fallback) {
     return v.kind == ANCHOR_INT ? (double)(int64_t)v.bits : v.kind == ANCHOR_FLOAT ? anchor__bits(v.bits) : fallback;
 }
 static inline double anchor_json_number(anchor_json v, double fallback) { return anchor_number(anchor_json_value(v), fallback); }
 
-/* The settings of the step, by name. */
+/* A setting of the step, by name. */
 ANCHOR__SMALL anchor_text anchor_setting_text(const anchor_request *r, const char *name, const char *fallback) {
     anchor_json v = anchor_json_get(r->settings, name);
     return v.len && *v.ptr == '"' ? anchor_json_text(v) : anchor_str(fallback);
@@ -541,9 +541,9 @@ ANCHOR__ONCE void anchor_add_json(anchor_buf *b, anchor_text t) {
     anchor_add_char(b, '"');
 }
 
-/* ---- What the host does for a plugin ---- */
+/* ---- What the host offers a plugin ---- */
 
-/* Copies text into a block of the host's. */
+/* Copies text into a new block of the host. */
 ANCHOR__SMALL uint64_t anchor__block(anchor_text t) {
     uint64_t at = anchor__k_alloc(t.len), word;
     uint32_t i = 0;
@@ -567,7 +567,7 @@ ANCHOR__SMALL anchor_text anchor__unblock(uint64_t at) {
     return t;
 }
 
-/* Fails the call: return anchor_fail("no index"); */
+/* Fails the call. Use it as: return anchor_fail("no index"); */
 ANCHOR__SMALL int anchor_fail_text(anchor_text why) { return anchor__k_error_set(anchor__block(why)), -1; }
 static inline int anchor_fail(const char *why) { return anchor_fail_text(anchor_str(why)); }
 
@@ -576,14 +576,14 @@ static inline void anchor_log_info(anchor_text t) { anchor__k_log_info(anchor__b
 static inline void anchor_log_warn(anchor_text t) { anchor__k_log_warn(anchor__block(t)); }
 static inline void anchor_log_error(anchor_text t) { anchor__k_log_error(anchor__block(t)); }
 
-/* The operator's configuration value; returns 0 when there is none. */
+/* Gets the value that the operator configured. Returns 0 if there is none. */
 static inline int anchor_config(const char *key, anchor_text *value) {
     uint64_t at = anchor__k_config_get(anchor__block(anchor_str(key)));
     return at ? *value = anchor__unblock(at), 1 : 0;
 }
 
-/* The key-value store, with permission kv. Get returns 0 when there is no such
- * key; set with empty text deletes, and returns 0 when the quota is used up. */
+/* The key-value store, which needs the permission kv. Get returns 0 if there is no such
+ * key. Set with empty text deletes the key. Set returns 0 if the quota is used up. */
 static inline int anchor_kv_get(anchor_text key, anchor_text *value) {
     uint64_t at = anchor__k_kv_get(anchor__block(key));
     return at ? *value = anchor__unblock(at), 1 : 0;
@@ -592,11 +592,12 @@ static inline int anchor_kv_set(anchor_text key, anchor_text value) {
     return anchor__k_kv_set(anchor__block(key), value.len ? anchor__block(value) : 0) == 0;
 }
 
-/* Tokens of text of at most 1 MiB, with permission service count_tokens. */
+/* Counts the tokens of a text of at most 1 MiB. It needs the permission for the service
+ * count_tokens. */
 static inline uint64_t anchor_count_tokens(anchor_text t) { return anchor__k_count_tokens(anchor__block(t)); }
 
 /* Sends a request, with permission http. headers is a JSON object of strings, or
- * empty. Returns the status, 0 when there was no answer. */
+ * empty. Returns the status, or 0 if there was no answer. */
 ANCHOR__SMALL int anchor_http(const char *method, anchor_text url, anchor_text headers, anchor_text body, anchor_text *answer) {
     anchor_buf b = {0, 0, 0};
     anchor_add(&b, "{\"method\":");
@@ -625,8 +626,8 @@ static inline anchor_field anchor_field_int(const char *key, int64_t v) { return
 static inline anchor_field anchor_field_double(const char *key, double v) { return anchor__field(key, ANCHOR_FLOAT, anchor__double_bits(v), anchor_str("")); }
 static inline anchor_field anchor_field_bool(const char *key, int v) { return anchor__field(key, ANCHOR_BOOL, v != 0, anchor_str("")); }
 
-/* A new item. Only content must be there; key tells items of a plugin apart,
- * created_at is in nanoseconds since 1970, 0 or ANCHOR_NO_TIME for none. */
+/* A new item. Only content is required. key tells items of one plugin apart. created_at
+ * is in nanoseconds since 1970; 0 or ANCHOR_NO_TIME means none. */
 typedef struct {
     anchor_text key, content, source;
     double score;
@@ -650,8 +651,8 @@ typedef struct {
     const char *error;
 } anchor_reply;
 
-/* Makes room for a row, and for its value of that size; returns how many there
- * are then, 0 after a mistake. */
+/* Makes room for a row and its value of that size. Returns how many rows there are then,
+ * or 0 after a mistake. */
 ANCHOR__SMALL uint32_t anchor__edit(anchor_reply *c, anchor__edits *e, uint32_t row, uint32_t size, uint32_t limit) {
     if (row >= limit) c->error = "reply: a row that does not exist";
     else if (e->n == e->cap && e->cap) c->error = "reply: more changes than rows";
@@ -665,7 +666,7 @@ ANCHOR__SMALL uint32_t anchor__edit(anchor_reply *c, anchor__edits *e, uint32_t 
     return ++e->n;
 }
 
-/* The rows that stay, ascending: none at first, once this is called. */
+/* The rows to keep, in ascending order. Once this is called, no other row stays. */
 static inline void anchor_keep_none(anchor_reply *c) { c->keeps = 1; }
 static inline void anchor_keep(anchor_reply *c, uint32_t row) {
     c->keeps = 1;
@@ -678,8 +679,8 @@ static inline void anchor_set_text(anchor_reply *c, uint32_t row, anchor_text te
     if (n) ((anchor_text *)c->text.values)[n - 1] = text;
 }
 
-/* Copies fields, which may lie in the stack. A key that comes twice is a mistake
- * that only the batch lane could say. */
+/* Copies fields, because the caller's may lie on the stack. A key that occurs twice is a
+ * mistake, which only the batch lane could express. */
 ANCHOR__SMALL const anchor_field *anchor__copy(anchor_reply *c, const anchor_field *fields, uint32_t count) {
     uint32_t size = count * (uint32_t)sizeof *fields;
     for (uint32_t i = 1; i < count; i++)
@@ -688,14 +689,14 @@ ANCHOR__SMALL const anchor_field *anchor__copy(anchor_reply *c, const anchor_fie
     return count ? (const anchor_field *)memcpy(anchor_alloc(size), fields, size) : fields;
 }
 
-/* Replaces the metadata of a row, the whole of it. */
+/* Replaces all metadata of a row. */
 static inline void anchor_set_metadata(anchor_reply *c, uint32_t row, const anchor_field *fields, uint32_t count) {
     anchor__fields f = {anchor__copy(c, fields, count), count};
     uint32_t n = anchor__edit(c, &c->metadata, row, sizeof f, c->request->rows);
     if (n) ((anchor__fields *)c->metadata.values)[n - 1] = f;
 }
 
-/* The metadata of a row as fields, with room for more after the *count ones. */
+/* The metadata of a row as *count fields, followed by room for more. */
 static inline anchor_field *anchor_metadata(const anchor_request *r, uint32_t row, uint32_t more, uint32_t *count) {
     *count = anchor_meta_count(r, row);
     anchor_field *f = (anchor_field *)anchor_alloc((*count + more) * (uint32_t)sizeof *f);
@@ -729,8 +730,8 @@ ANCHOR__SMALL uint32_t anchor_add_item(anchor_reply *c, anchor_item item) {
     return c->request->rows + c->item_count - 1;
 }
 
-/* The next row in the new order. All rows that stay come, new items included;
- * add the items first. */
+/* Appends a row to the new order. It must name all rows that are kept, new items
+ * included. Add the items first. */
 static inline void anchor_order(anchor_reply *c, uint32_t row) {
     c->orders = 1;
     anchor__edit(c, &c->order, row, 0, c->request->rows + c->item_count);
@@ -738,12 +739,12 @@ static inline void anchor_order(anchor_reply *c, uint32_t row) {
 
 /* ---- The reply in the batch lane ---- */
 
-/* A metadata section before it is written: the rows and the dictionary. */
+/* The rows and the dictionary of a metadata section, before it is written. */
 typedef struct {
     const anchor__fields *rows;
     uint32_t n, entries, value_bytes, key_count, key_bytes;
     anchor_text *keys;
-    uint32_t *of; /* for one row: number of the key, position of the field */
+    uint32_t *of; /* for one row: the number of the key, the position of the field */
 } anchor__table;
 
 static inline int anchor__before(anchor_text a, anchor_text b) {
@@ -752,7 +753,7 @@ static inline int anchor__before(anchor_text a, anchor_text b) {
     return d ? d < 0 : a.len < b.len;
 }
 
-/* Adds the keys of a row to the dictionary: the new ones sorted. */
+/* Adds the new keys of a row to the dictionary, sorted. */
 ANCHOR__SMALL void anchor__add_keys(anchor__table *t, const anchor__fields *row) {
     uint32_t known = t->key_count;
     for (uint32_t i = 0; i < row->n; i++) {
@@ -792,11 +793,11 @@ ANCHOR__SMALL void anchor__sort_fields(const anchor__table *t, const anchor__fie
     }
 }
 
-/* Sections are taken from memory one after the other, so nothing else may be
- * taken in between. */
+/* Sections are allocated one after the other, so nothing else may be allocated in
+ * between. */
 typedef struct { char *base; uint32_t count; } anchor__container;
 
-/* Begins a section of n bytes and returns where they go. */
+/* Begins a section of n bytes and returns their address. */
 ANCHOR__SMALL void *anchor__section_at(anchor__container *w, uint32_t id, uint32_t type, uint32_t n) {
     uint32_t *e = (uint32_t *)(void *)(w->base + ANCHOR_HEADER_SIZE + ANCHOR_ENTRY_SIZE * w->count++);
     char *p = (char *)anchor_alloc(n);
@@ -1000,7 +1001,7 @@ ANCHOR__SMALL void anchor__json_item(anchor_buf *b, const anchor_item *it) {
     anchor_add_char(b, '}');
 }
 
-/* Adds new items as a JSON list: for memory and other replies that have some. */
+/* Adds new items as a JSON list, for memory and other replies that contain items. */
 ANCHOR__SMALL void anchor_add_items(anchor_buf *b, const anchor_item *items, uint32_t n) {
     anchor_add_char(b, '[');
     for (uint32_t i = 0; i < n; i++) {
@@ -1058,8 +1059,8 @@ ANCHOR__SMALL void anchor__reply_json(anchor_reply *c) {
 
 /* ---- Requests of the JSON lane, as if they were batches ---- */
 
-/* Takes the document that the host wrote into the room lent, and returns its
- * length, or 0. The host alone writes lengths there, which no compiler knows. */
+/* Takes the document that the host wrote into the room lent. Returns its length, or 0.
+ * The read is volatile, because the compiler cannot see that the host writes there. */
 ANCHOR__SMALL uint32_t anchor__take(void) {
     volatile uint32_t *field = &anchor__mem.document;
     uint32_t n = *field;
@@ -1117,7 +1118,8 @@ static inline int64_t anchor__digits(const char *p, int n) {
     return v;
 }
 
-/* RFC 3339 as nanoseconds since 1970; ANCHOR_NO_TIME for anything else. */
+/* Reads a text of RFC 3339 as nanoseconds since 1970. Any other text gives
+ * ANCHOR_NO_TIME. */
 ANCHOR__SMALL int64_t anchor__time(anchor_text t) {
     if (t.len < 20) return ANCHOR_NO_TIME;
     const char *p = t.ptr, *end = t.ptr + t.len;
@@ -1129,7 +1131,7 @@ ANCHOR__SMALL int64_t anchor__time(anchor_text t) {
     if (end - p >= 6) seconds -= (*p == '-' ? -1 : 1) * (anchor__digits(p + 1, 2) * 3600 + anchor__digits(p + 4, 2) * 60);
     if (m <= 2) y--, m += 12;
     int64_t days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * (m - 3) + 2) / 5 + d - 1 - 719468;
-    /* seconds * 1e9 may pass the range by less than ns brings back */
+    /* seconds * 1e9 may exceed the range by less than ns takes away again */
     return (int64_t)((uint64_t)(days * 86400 + seconds) * 1000000000u + (uint64_t)ns);
 }
 
@@ -1223,7 +1225,7 @@ ANCHOR__SMALL void anchor__collect_query(anchor_request *r, anchor_json query) {
     for (it = anchor_json_each(embedding); anchor_json_next(&it, 0, &value);) *f++ = (float)anchor_json_number(value, 0);
 }
 
-/* Reads the request of the JSON lane; returns 0 when it is none. */
+/* Reads the request of the JSON lane. Returns 0 if it is not one. */
 ANCHOR__SMALL int anchor__request(anchor_request *r, anchor_json doc) {
     static const anchor_request empty = {0};
     anchor_json key = {0, 0}, value, columns = {0, 0}, items = {0, 0};
@@ -1248,7 +1250,7 @@ ANCHOR__SMALL int anchor__request(anchor_request *r, anchor_json doc) {
 typedef int anchor__handler(anchor_request *, anchor_reply *);
 typedef int anchor__document_handler(anchor_json request, anchor_buf *reply);
 
-/* Calls the author's function; 0 means that there is a reply to write. */
+/* Calls the author's function. 0 means that there is a reply to write. */
 ANCHOR__SMALL int anchor__run(anchor__handler *f, anchor_request *r, anchor_reply *c) {
     static const anchor_reply empty = {0};
     *c = empty, c->request = r;
@@ -1300,8 +1302,8 @@ ANCHOR__SMALL uint32_t anchor__reserve(uint32_t n) {
 #define ANCHOR__EXPORT(name) __attribute__((export_name(name)))
 ANCHOR__EXPORT("anchor_abi_1") void anchor__marker(void) {}
 
-/* Two exports that only modules with a batch lane have, whichever operation
- * brings it: naming an export twice is no error, defining a function twice is. */
+/* Two exports of modules with a batch lane. Every operation names them, as naming an
+ * export twice is no error, while defining a function twice is. */
 anchor_mailbox_t *anchor__mailbox_export(void) { return &anchor__mem.box; }
 uint32_t anchor__reserve_export(uint32_t n) { return anchor__reserve(n); }
 
@@ -1319,7 +1321,7 @@ uint32_t anchor__reserve_export(uint32_t n) { return anchor__reserve(n); }
 #define ANCHOR_RERANK(f) ANCHOR__BOTH_LANES(rerank, f)
 
 /* int f(anchor_json request, anchor_buf *reply), for the operations that have
- * the JSON lane alone, by name: ANCHOR_DOCUMENT(classify, label). ABI.md has the
+ * only the JSON lane, by name: ANCHOR_DOCUMENT(classify, label). ABI.md has the
  * documents. An init function may call anchor_keep_memory. */
 #define ANCHOR_DOCUMENT(op, f) \
     ANCHOR__EXPORT("anchor_" #op) int32_t anchor__json_##op(void) { return anchor__in_document(f); }

@@ -12,8 +12,8 @@
 //!         for (0..r.rows) |row| if (r.scores[row] >= min) c.keep(row);
 //!     }
 //!
-//! A column that plugin.yaml does not name under reads is empty. Everything a
-//! function is handed, and what it allocates, is gone after the call.
+//! A column that plugin.yaml does not name under reads is empty. Everything that a
+//! function receives or allocates is freed after the call.
 
 const std = @import("std");
 const memory = @import("memory.zig");
@@ -28,26 +28,26 @@ pub const NewItem = @import("changes.zig").NewItem;
 pub const Field = @import("changes.zig").Field;
 const lanes = @import("lanes.zig");
 
-/// What a function fails with: everything stays as it is, or the message that
-/// fail was given.
+/// The errors of a function. With NoChange everything stays as it is. With the other the
+/// call fails with the message that was given to fail.
 pub const Error = lanes.Error;
 pub const fail = lanes.fail;
 
-/// Memory until the end of the call, n elements of any content. The call ends in
-/// a trap when there is none.
+/// Allocates n elements, of undefined content, until the end of the call. The call ends in
+/// a trap if there is no memory.
 pub const alloc = memory.alloc;
 
-/// The same for containers of the standard library; nothing needs to be freed.
+/// The same memory, for containers of the standard library. Nothing needs to be freed.
 pub const allocator = memory.allocator;
 
-/// Keeps all that the call in progress has allocated for good: for an index that
-/// init builds.
+/// Keeps for good what the running call has allocated, such as an index that init
+/// builds.
 pub const keepMemory = memory.keep;
 
-/// Makes the exports of a plugin, once per plugin, in a comptime block:
+/// Makes the exports of a plugin. Use it once per plugin, in a comptime block:
 /// .{ .operation = function, … }. The functions of filter, rerank, retrieve and
 /// process are fn (*const Request, *Changes) Error!void; those of the operations
-/// that have the JSON lane alone are fn (request: Json, reply: *Text) Error!void,
+/// that have only the JSON lane are fn (request: Json, reply: *Text) Error!void,
 /// with the documents of ABI.md.
 pub fn plugin(comptime operations: anytype) void {
     const both = .{ "filter", "rerank", "retrieve", "process" };

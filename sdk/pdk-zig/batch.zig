@@ -10,7 +10,7 @@ const max_rows = 1 << 20;
 
 const Malformed = error{Malformed};
 
-/// The type a section must have; null when the section is not known.
+/// The type that a section must have, or null if the section is unknown.
 fn typeOf(id: u32) ?u32 {
     return switch (id) {
         1, 3, 5 => 7,
@@ -25,8 +25,8 @@ fn typeOf(id: u32) ?u32 {
     };
 }
 
-/// Checks a batch once; after that all of the request can be read without
-/// checks, for row numbers below rows.
+/// Checks a batch once. After that, everything can be read without checks for row
+/// numbers below rows.
 pub fn open(data: []align(8) const u8) Malformed!Request {
     if (data.len < header_size) return error.Malformed;
     const h: *const [8]u32 = @ptrCast(data.ptr);
@@ -86,7 +86,7 @@ fn strings(bytes: []align(4) const u8, n: usize) Malformed!request.Strings {
     return .{ .offsets = offsets, .bytes = bytes[head..] };
 }
 
-/// Checks that offsets begin with 0, never fall and end with end.
+/// Checks that offsets begin with 0, never decrease and end with end.
 fn rising(offsets: []const u32, end: u64) Malformed!void {
     var last: u32 = 0;
     for (offsets) |at| {

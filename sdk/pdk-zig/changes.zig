@@ -6,23 +6,23 @@ const Request = @import("request.zig").Request;
 /// A metadata value with its key.
 pub const Field = struct { key: []const u8, value: Value };
 
-/// An item that a plugin adds. Only content must be there.
+/// An item that a plugin adds. Only content is required.
 pub const NewItem = struct {
-    /// Tells items of one plugin apart; empty: by the content.
+    /// Tells items of one plugin apart. If it is empty, the content does.
     key: []const u8 = "",
     content: []const u8,
-    /// Empty: the step's.
+    /// Where the item comes from. Empty means the default of the step.
     source: []const u8 = "",
-    /// 0 to 1.
+    /// From 0 to 1.
     score: f64 = 0,
-    /// 1 to 10; 0: the default of the source.
+    /// From 1 to 10. 0 means the default of the source.
     priority: u32 = 0,
     metadata: []const Field = &.{},
-    /// Nanoseconds since 1970.
+    /// When the item was made, in nanoseconds since 1970.
     created_at: ?i64 = null,
 };
 
-/// Rows, and what each is given.
+/// Rows, each with its new value.
 pub fn Edits(comptime T: type) type {
     return struct {
         rows: std.ArrayList(u32) = .empty,
@@ -39,14 +39,14 @@ fn push(rows: *std.ArrayList(u32), row: usize) void {
     rows.append(memory.allocator, @intCast(row)) catch @trap();
 }
 
-/// A copy of fields, which may lie in the stack.
+/// Copies fields, because the caller's may lie on the stack.
 fn copy(fields: []const Field) []const Field {
     const to = memory.alloc(Field, fields.len);
     @memcpy(to, fields);
     return to;
 }
 
-/// What a function wants done to the rows of its request. What is not mentioned
+/// The changes that a function makes to the rows of its request. What is not mentioned
 /// stays as it is. Text must outlive the function: from the request, from
 /// anchor.alloc, or a literal.
 pub const Changes = struct {
@@ -60,12 +60,12 @@ pub const Changes = struct {
     items: std.ArrayList(NewItem) = .empty,
     ordered: std.ArrayList(u32) = .empty,
 
-    /// No row stays, but those that keep names.
+    /// Drops all rows but those that keep names.
     pub fn keepNone(c: *Changes) void {
         c.keeps = true;
     }
 
-    /// One more row that stays, ascending; all rows that no call names go.
+    /// Keeps a row. Calls name rows in ascending order. Rows that no call names are dropped.
     pub fn keep(c: *Changes, row: usize) void {
         c.keeps = true;
         push(&c.kept, row);
@@ -76,12 +76,12 @@ pub const Changes = struct {
         c.texts.add(row, text);
     }
 
-    /// Replaces the metadata of a row, the whole of it.
+    /// Replaces all metadata of a row.
     pub fn setMetadata(c: *Changes, row: usize, fields: []const Field) void {
         c.metadata.add(row, copy(fields));
     }
 
-    /// The metadata of a row as fields, with more behind them.
+    /// The metadata of a row as fields, followed by room for more.
     pub fn fieldsOf(r: *const Request, row: usize, more: []const Field) []Field {
         const first, const end = r.metadata.entries(row);
         const fields = memory.alloc(Field, end - first + more.len);
@@ -108,7 +108,7 @@ pub const Changes = struct {
         return c.rows + c.items.items.len - 1;
     }
 
-    /// The next row in the new order. All rows that stay come, new items too.
+    /// Appends a row to the new order. It must name all rows that are kept, new items included.
     pub fn order(c: *Changes, row: usize) void {
         push(&c.ordered, row);
     }
@@ -121,7 +121,7 @@ pub const Changes = struct {
         return !c.keeps and c.edits() + c.scores.rows.items.len + c.items.items.len + c.ordered.items.len == 0;
     }
 
-    /// What is wrong, where only one of the lanes could say it.
+    /// Returns the mistake that only one of the two lanes could express, or null.
     pub fn mistake(c: *const Changes) ?[]const u8 {
         for (c.scores.values.items) |s| if (!(s >= 0 and s <= 1)) return bad_score;
         for (c.items.items) |it| if (!(it.score >= 0 and it.score <= 1)) return bad_score;
@@ -131,7 +131,7 @@ pub const Changes = struct {
     }
 };
 
-/// Reports whether a key comes twice.
+/// Reports whether a key occurs twice.
 fn twice(fields: []const Field) bool {
     for (fields, 0..) |f, i| {
         for (fields[0..i]) |other| if (std.mem.eql(u8, f.key, other.key)) return true;

@@ -1,4 +1,4 @@
-//! What the host does for a plugin. kv and countTokens need a permission in
+//! What the host offers a plugin. kv and countTokens need a permission in
 //! plugin.yaml, and http too.
 
 const memory = @import("memory.zig");
@@ -28,7 +28,7 @@ const env = struct {
     extern "extism:host/user" fn anchor_count_tokens(u64) u64;
 };
 
-/// Copies bytes into a block of the host's.
+/// Copies bytes into a new block of the host.
 fn block(bytes: []const u8) u64 {
     const at = env.alloc(bytes.len);
     var i: usize = 0;
@@ -77,7 +77,7 @@ pub fn logError(text: []const u8) void {
     env.log_error(block(text));
 }
 
-/// The operator's configuration value of a key.
+/// The value that the operator configured for a key.
 pub fn config(key: []const u8) ?[]const u8 {
     const at = env.config_get(block(key));
     return if (at == 0) null else unblock(at);
@@ -89,7 +89,7 @@ pub fn kvGet(key: []const u8) ?[]const u8 {
     return if (at == 0) null else unblock(at);
 }
 
-/// Stores a value, or deletes the key when it is empty; false when the quota is
+/// Stores a value. An empty value deletes the key. Returns false if the quota is
 /// used up.
 pub fn kvSet(key: []const u8, value: []const u8) bool {
     return env.anchor_kv_set(block(key), if (value.len == 0) 0 else block(value)) == 0;

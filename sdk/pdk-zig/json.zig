@@ -5,11 +5,11 @@ const number = @import("number.zig");
 /// A metadata value. json is the text of a list or an object.
 pub const Value = union(enum) { null, bool: bool, int: i64, float: f64, string: []const u8, json: []const u8 };
 
-/// The text of one JSON value, read when it is asked; empty when there is none.
+/// The text of one JSON value, which is decoded on use. It is empty if there is no value.
 pub const Json = struct {
     text: []const u8 = "",
 
-    /// The value that begins a text; null when it has no end.
+    /// The value at the start of a text, or null if it does not end.
     pub fn parse(text: []const u8) ?Json {
         const from = skipSpace(text, 0);
         const end = skip(text, from) orelse return null;
@@ -24,7 +24,7 @@ pub const Json = struct {
         return v.starts('{');
     }
 
-    /// The member of an object; empty when there is none.
+    /// The member of an object. It is empty if there is none.
     pub fn get(v: Json, name: []const u8) Json {
         var it = v.each();
         while (it.next()) |m| {
@@ -76,7 +76,7 @@ pub const Json = struct {
         };
     }
 
-    /// Numbers without fraction and exponent are int when they fit.
+    /// A number without fraction and exponent is int if it fits.
     pub fn value(v: Json) Value {
         if (v.text.len == 0) return .null;
         return switch (v.text[0]) {
@@ -100,7 +100,7 @@ pub const Iterator = struct {
     text: []const u8,
     at: ?usize,
 
-    /// The next element; its key is empty in a list.
+    /// The next element. In a list its key is empty.
     pub fn next(it: *Iterator) ?Member {
         const first = it.part() orelse return null;
         const at = it.at orelse return null;
@@ -124,8 +124,8 @@ fn skipSpace(text: []const u8, from: usize) usize {
     return std.mem.indexOfNonePos(u8, text, from, " \n\t\r") orelse text.len;
 }
 
-/// Returns where the first quote or backslash is from from on, or the end: most
-/// of a request is text, so eight bytes at a time.
+/// Returns the position of the first quote or backslash at or after from, or the end. It
+/// looks at eight bytes at a time, because most of a request is text.
 fn plain(text: []const u8, from: usize) usize {
     const ones: u64 = 0x0101010101010101;
     var at = from;
@@ -167,7 +167,7 @@ fn skip(text: []const u8, from: usize) ?usize {
     }
 }
 
-/// Writes what the inside of a JSON string says; to has room for as many bytes.
+/// Decodes the inside of a JSON string into to, which has room for as many bytes.
 pub fn unescape(to: []u8, raw: []const u8) usize {
     var n: usize = 0;
     var at: usize = 0;
@@ -203,7 +203,7 @@ pub fn unescape(to: []u8, raw: []const u8) usize {
     return n;
 }
 
-/// Reads the four digits behind \u, and the other half of a pair.
+/// Reads the four digits after \u, and the other half of a surrogate pair.
 fn rune(raw: []const u8, at: *usize) u21 {
     const u = hex(raw[at.*..]);
     at.* += 4;

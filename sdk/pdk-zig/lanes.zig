@@ -1,4 +1,4 @@
-//! What the exports of a plugin do.
+//! The functions that the exports of a plugin call.
 
 const batches = @import("batch.zig");
 const documents = @import("document.zig");
@@ -39,7 +39,7 @@ fn status(result: Error!void) i32 {
 
 const Handler = *const fn (*const Request, *Changes) Error!void;
 
-/// Both lanes of an operation.
+/// Serves both lanes of an operation.
 pub fn Rows(comptime f: Handler) type {
     return struct {
         pub fn json() callconv(.c) i32 {
@@ -77,7 +77,7 @@ fn inBatch(f: Handler, at: u32, len: u32) Error!void {
 
 const DocumentHandler = *const fn (Json, *Text) Error!void;
 
-/// The only lane of other operations.
+/// Serves an operation that has only the JSON lane.
 pub fn Document(comptime f: DocumentHandler) type {
     return struct {
         pub fn json() callconv(.c) i32 {

@@ -1,5 +1,5 @@
-//! Memory, from the heap's begin on: what keep kept, the room lent to the host
-//! for batches, what the call in progress has taken.
+//! The heap has three parts, in this order: what keepMemory kept, the room lent to the
+//! host, and what the running call has allocated.
 
 const std = @import("std");
 
@@ -13,7 +13,7 @@ const out_addr = 3;
 const out_len = 4;
 const document = 6;
 
-/// Whether the request of the call was taken from the room lent.
+/// Whether the request of the call came through the room lent to the host.
 var boxed = false;
 
 const page = 64 << 10;
@@ -22,7 +22,7 @@ const max_batch = 256 << 20;
 var kept: usize = 0;
 var top: usize = 0;
 
-/// Makes memory up to end exist.
+/// Grows the memory up to end.
 fn grow(end: u64) bool {
     const have = @as(u64, @wasmMemorySize(0)) * page;
     if (end <= have) return true;
@@ -35,14 +35,14 @@ fn first() usize {
     return kept;
 }
 
-/// Begins a call: what the last one took is free again.
+/// Begins a call. What the call before it allocated is free again.
 pub fn begin() void {
     top = first() + mailbox[in_cap];
     mailbox[out_addr] = 0;
     mailbox[out_len] = 0;
 }
 
-/// Takes memory at a multiple of 8.
+/// Allocates memory at a multiple of 8.
 fn take(size: u64) usize {
     const end = top + std.mem.alignForward(u64, size, 8);
     if (!grow(end)) @trap();
@@ -66,7 +66,7 @@ pub fn keep() void {
     mailbox[in_cap] = 0;
 }
 
-/// Lends the host room and returns its address, 0 when there is none.
+/// Lends the host room and returns its address, or 0 if there is no memory.
 pub fn reserve(size: u32) u32 {
     const room = std.mem.alignForward(u32, @min(size, max_batch), page);
     if (size > max_batch or !grow(@as(u64, first()) + room)) return 0;
@@ -75,15 +75,15 @@ pub fn reserve(size: u32) u32 {
     return mailbox[in_addr];
 }
 
-/// The batch that the host wrote, or null when it wrote elsewhere.
+/// The batch that the host wrote, or null if it wrote elsewhere.
 pub fn lent(at: u32, len: u32) ?[]align(8) const u8 {
     if (at == 0 or at != mailbox[in_addr] or len > mailbox[in_cap]) return null;
     const bytes: [*]align(8) const u8 = @ptrFromInt(at);
     return bytes[0..len];
 }
 
-/// Takes the document that the host wrote into the room lent, or null when it wrote
-/// none. The host alone writes lengths there, which no compiler knows.
+/// Takes the document that the host wrote into the room lent, or null if it wrote none.
+/// The read is volatile, because the compiler cannot see that the host writes there.
 pub fn takeDocument() ?[]const u8 {
     const field: *volatile u32 = &mailbox[document];
     const len = field.*;
@@ -94,7 +94,7 @@ pub fn takeDocument() ?[]const u8 {
     return bytes[0..len];
 }
 
-/// States the output of the call, and reports whether the host reads it there.
+/// States the output of the call. Returns whether the host reads it there.
 pub fn publish(out: []const u8) bool {
     mailbox[out_addr] = @intCast(@intFromPtr(out.ptr));
     mailbox[out_len] = @intCast(out.len);
@@ -113,7 +113,7 @@ fn allocate(_: *anyopaque, len: usize, alignment: std.mem.Alignment, _: usize) ?
     return @ptrFromInt(take(len));
 }
 
-/// The last piece grows in place, and every piece shrinks.
+/// The last piece can grow in place. Every piece can shrink.
 fn resize(_: *anyopaque, piece: []u8, _: std.mem.Alignment, len: usize, _: usize) bool {
     const at = @intFromPtr(piece.ptr);
     if (len <= piece.len) return true;

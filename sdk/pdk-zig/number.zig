@@ -1,17 +1,17 @@
-//! Numbers as text and back, exact to the last bit, in a tenth of the code that
-//! the standard library brings into a module.
+//! Converts numbers to text and back, exact to the last bit. It takes a tenth of the
+//! code that the standard library would bring into a module.
 
 const std = @import("std");
 
 const Scaled = struct { bits: u64, exp: i32 };
 
 /// Returns m * 2^two * 10^ten as 64 bits, the first of them set, and the power of
-/// two they are to be multiplied by. The last bit is set when anything was cut
+/// two they are to be multiplied by. The last bit is set if anything was cut
 /// off. m is not 0, ten within ±400.
 pub fn scale(m: u64, two: i32, ten: i32) Scaled {
     var words: [40]u32 = @splat(0);
     var left: u32 = @abs(ten);
-    // Room for the quotient: 2.33 bits each.
+    // Room for the quotient: 2.33 bits for each power of ten.
     const below: usize = if (ten < 0) left * 75 / 1024 + 3 else 0;
     words[below] = @truncate(m);
     words[below + 1] = @truncate(m >> 32);
@@ -67,13 +67,13 @@ pub fn join(m: u64, ten: i32) f64 {
         return if (ten < 0) whole / p else whole * p;
     }
     const s = scale(m, 0, ten);
-    const drop = if (s.exp < -1085) -1074 - s.exp else 11; // subnormal, or not
+    const drop = if (s.exp < -1085) -1074 - s.exp else 11; // the first case is subnormal
     if (drop > 64) return 0;
     const wide = @as(u128, s.bits) << @intCast(64 - drop); // the kept bits, then 64 that are cut
     var kept: u64 = @truncate(wide >> 64);
     const cut: u64 = @truncate(wide);
     if (cut > 1 << 63 or (cut == 1 << 63 and kept & 1 == 1)) kept += 1;
-    if (drop > 11) return @bitCast(kept); // a carry makes the least normal number
+    if (drop > 11) return @bitCast(kept); // a carry here gives the least normal number, which is right
     const carried: u6 = @intCast(kept >> 53);
     const biased: u64 = @intCast(s.exp + drop + 1075 + carried);
     if (biased >= 0x7ff) return @bitCast(infinite);
@@ -82,7 +82,7 @@ pub fn join(m: u64, ten: i32) f64 {
 
 pub const Number = union(enum) { int: i64, float: f64 };
 
-/// Reads a JSON number; null when it is none.
+/// Reads a JSON number. Null means that the text is not a number.
 pub fn parse(text: []const u8) ?Number {
     const negative = text.len > 0 and text[0] == '-';
     const unsigned = text[@intFromBool(negative)..];
@@ -94,7 +94,7 @@ pub fn parse(text: []const u8) ?Number {
         if (i == point) continue;
         if (c < '0' or c > '9') return null;
         if (i > point) ten -= 1;
-        // 19 digits fit; those beyond only move the point.
+        // 19 digits fit. Further digits only move the decimal point.
         if (m < 1_000_000_000_000_000_000) m = m * 10 + (c - '0') else ten += 1;
     }
     if (point == 0) return null;
@@ -105,7 +105,7 @@ pub fn parse(text: []const u8) ?Number {
     return .{ .float = if (negative) -f else f };
 }
 
-/// The number behind an e, at most 9999 either way.
+/// The exponent after an e, limited to ±9999.
 fn exponent(text: []const u8) i32 {
     var e: i32 = 0;
     for (text) |c| {
@@ -116,8 +116,8 @@ fn exponent(text: []const u8) i32 {
 
 pub const Digits = struct { digits: u64, ten: i32 };
 
-/// Returns 17 digits and a power of ten so that digits / 10^ten rounds to f,
-/// which is more than 0. The last two are 0 where 15 are enough.
+/// Returns 17 digits and a power of ten such that digits / 10^ten rounds to f, which is
+/// greater than 0. The last two digits are 0 if 15 are enough.
 pub fn split(f: f64) Digits {
     const bits: u64 = @bitCast(f);
     const raw: i32 = @intCast(bits >> 52);

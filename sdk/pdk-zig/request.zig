@@ -3,7 +3,7 @@ const json = @import("json.zig");
 const Json = json.Json;
 const Value = json.Value;
 
-/// A column of text: row i is bytes[offsets[i]..offsets[i + 1]].
+/// A column of text. The text of row i is bytes[offsets[i]..offsets[i + 1]].
 pub const Strings = struct {
     offsets: []const u32 = &.{},
     bytes: []const u8 = "",
@@ -49,8 +49,8 @@ pub const Metadata = struct {
     }
 };
 
-/// What the host asks: the rows, the query and how much is wanted. Rows are
-/// numbered from 0. It looks the same in both lanes. Columns that were not sent
+/// A request of the host: the rows, the query and how much is wanted. Rows are
+/// numbered from 0. It is the same in both lanes. Columns that were not sent
 /// are empty.
 pub const Request = struct {
     rows: usize = 0,
@@ -68,7 +68,7 @@ pub const Request = struct {
     chat_history: Json = .{},
     embedding: []const f32 = &.{},
     settings: Json = .{},
-    /// The most items wanted, and the room in the window; 0 when not stated.
+    /// The most items wanted, and the room in the window in tokens. 0 means not stated.
     top_k: u32 = 0,
     tokens_left: u32 = 0,
 
@@ -76,12 +76,12 @@ pub const Request = struct {
         return r.texts.at(row);
     }
 
-    /// A setting of the step; empty when it is not set.
+    /// A setting of the step. It is empty if it is not set.
     pub fn setting(r: *const Request, name: []const u8) Json {
         return r.settings.get(name);
     }
 
-    /// A metadata value of a row; null when there is none.
+    /// A metadata value of a row, or null if there is none.
     pub fn meta(r: *const Request, row: usize, key: []const u8) ?Value {
         const first, const end = r.metadata.entries(row);
         for (first..end) |e| {

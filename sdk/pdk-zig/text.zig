@@ -3,7 +3,7 @@ const memory = @import("memory.zig");
 const number = @import("number.zig");
 const Value = @import("json.zig").Value;
 
-/// Text under construction, JSON mostly.
+/// Text under construction, mostly JSON.
 pub const Text = struct {
     list: std.ArrayList(u8) = .empty,
 
@@ -34,7 +34,7 @@ pub const Text = struct {
         t.add(buffer[at..]);
     }
 
-    /// Adds an integer of at least so many digits.
+    /// Adds an integer, padded with zeros to a number of digits.
     pub fn addPadded(t: *Text, i: i64, digits: usize) void {
         var limit: i64 = 1;
         for (1..digits) |_| {
@@ -44,8 +44,8 @@ pub const Text = struct {
         t.addInt(i);
     }
 
-    /// Adds a number so that it reads back as the same bits, with a fraction or
-    /// an exponent; null when it is not finite.
+    /// Adds a number with a fraction or an exponent, so that it reads back as the same
+    /// bits. A number that is not finite becomes null.
     pub fn addFloat(t: *Text, f: f64) void {
         if (!std.math.isFinite(f)) return t.add("null");
         if (std.math.signbit(f)) t.addByte('-');

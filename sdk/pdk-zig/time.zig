@@ -1,4 +1,4 @@
-//! Times are nanoseconds since 1970; documents have them as RFC 3339.
+//! Times are nanoseconds since 1970. In documents they are texts of RFC 3339.
 
 const std = @import("std");
 const Text = @import("text.zig").Text;
@@ -6,7 +6,7 @@ const Text = @import("text.zig").Text;
 /// No time.
 pub const none = std.math.minInt(i64);
 
-/// Reads RFC 3339; none for anything else.
+/// Reads a text of RFC 3339. Any other text gives none.
 pub fn parse(text: []const u8) i64 {
     if (text.len < 20) return none;
     const month = digits(text[5..7]);
@@ -29,7 +29,7 @@ pub fn parse(text: []const u8) i64 {
     }
     const days = 365 * y + @divTrunc(y, 4) - @divTrunc(y, 100) + @divTrunc(y, 400) +
         @divTrunc(153 * (m - 3) + 2, 5) + digits(text[8..10]) - 1 - 719_468;
-    // The product may pass the range by less than ns brings back.
+    // The product may exceed the range by less than ns takes away again.
     return (days * 86_400 + seconds) *% 1_000_000_000 +% ns;
 }
 
@@ -39,7 +39,7 @@ fn digits(text: []const u8) i64 {
     return v;
 }
 
-/// Adds a time as RFC 3339.
+/// Adds a time as text of RFC 3339.
 pub fn write(t: *Text, time: i64) void {
     const seconds = @mod(@divFloor(time, 1_000_000_000), 86_400);
     const days = @divFloor(time, 86_400_000_000_000) + 719_468;

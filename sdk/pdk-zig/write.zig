@@ -1,5 +1,5 @@
-//! Writes change sets: the container of the batch lane, the document of the JSON
-//! lane.
+//! Writes change sets, as the container of the batch lane and as the document of the
+//! JSON lane.
 
 const std = @import("std");
 const memory = @import("memory.zig");
@@ -34,7 +34,7 @@ const Container = struct {
         w.out.appendSlice(memory.allocator, bytes) catch @trap();
     }
 
-    /// Ends the section that began at from.
+    /// Ends the section that begins at from.
     fn end(w: *Container, id: u32, kind: u32, from: usize) void {
         const size = w.out.items.len - from;
         const entry = [4]u32{ id | kind << 16, 0, @intCast(from), @intCast(size) };
@@ -69,7 +69,7 @@ const Container = struct {
         for (values) |s| w.raw(s);
     }
 
-    /// Writes one member of all items, unless no item has it.
+    /// Writes one member of all items, if any item has it.
     fn member(w: *Container, id: u32, items: []const NewItem, comptime name: []const u8) void {
         const values = memory.alloc([]const u8, items.len);
         var any = false;
@@ -273,7 +273,7 @@ fn addFields(t: *Text, fields: []const Field) void {
     t.add("}");
 }
 
-/// Adds new items as a JSON list: for memory and other replies that have some.
+/// Adds new items as a JSON list, for memory and other replies that contain items.
 pub fn addItems(t: *Text, items: []const NewItem) void {
     t.add("[");
     for (items) |it| {

@@ -7,7 +7,7 @@ const ENTRY: usize = 16;
 const MAX_ROWS: u32 = 1 << 20;
 const REQUIRED: u32 = 1;
 
-/// Sections by number, with the types they must have.
+/// The numbers of sections.
 #[derive(Clone, Copy)]
 #[repr(usize)]
 pub enum Section {
@@ -54,7 +54,7 @@ pub struct Batch<'a> {
     texts: [&'a str; 15],
 }
 
-/// The n-th u32 of a list; 0 when it has fewer.
+/// The n-th u32 of a list, or 0 if the list is shorter.
 fn u32_at(list: &[u8], n: usize) -> u32 {
     list.get(4 * n..4 * n + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
 }
@@ -63,7 +63,7 @@ fn u64_at(list: &[u8], n: usize) -> u64 {
     u32_at(list, 2 * n) as u64 | (u32_at(list, 2 * n + 1) as u64) << 32
 }
 
-/// Reports whether n + 1 offsets begin with 0, never fall and end with end.
+/// Reports whether n + 1 offsets begin with 0, never decrease and end with end.
 fn rising(offsets: &[u8], n: usize, end: usize) -> bool {
     let mut last = 0;
     for i in 0..=n {
@@ -77,7 +77,7 @@ fn rising(offsets: &[u8], n: usize, end: usize) -> bool {
 }
 
 impl<'a> Batch<'a> {
-    /// Checks a batch; `None` when it breaks the layout.
+    /// Checks a batch. `None` means that it breaks the layout.
     pub fn open(data: &'a [u8]) -> Option<Batch<'a>> {
         let (directory, rows) = (u32_at(data, 2) as usize, u32_at(data, 4));
         if data.len() < HEADER || &data[..4] != b"ANCB" || u32_at(data, 1) & 0xffff != 1 {
@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
         sound.then_some(())
     }
 
-    /// The text of a row; empty when the column was not sent.
+    /// The text of a row. It is empty if the column was not sent.
     pub fn text(&self, s: Section, row: u32) -> &'a str {
         let (offsets, row) = (self.sections[s as usize], row as usize);
         let span = u32_at(offsets, row) as usize..u32_at(offsets, row + 1) as usize;
@@ -148,12 +148,12 @@ impl<'a> Batch<'a> {
         self.texts[s as usize]
     }
 
-    /// The u32 of a row, or of a field as row 0; 0 when it was not sent.
+    /// The u32 of a row, or 0 if the column was not sent. Fields are columns of one row.
     pub fn u32(&self, s: Section, row: u32) -> u32 {
         u32_at(self.sections[s as usize], row as usize)
     }
 
-    /// The u64, i64 or f64 of a row as its bits; 0 when it was not sent.
+    /// The bits of a row's u64, i64 or f64, or 0 if the column was not sent.
     pub fn bits(&self, s: Section, row: u32) -> u64 {
         u64_at(self.sections[s as usize], row as usize)
     }
@@ -197,7 +197,7 @@ impl<'a> Metadata<'a> {
         self.bytes.get(self.part(n) as usize..self.part(n + 1) as usize).unwrap_or(&[])
     }
 
-    /// Checks what holds for all rows. What an entry names is checked on use.
+    /// Checks what concerns all rows. What an entry points to is checked when it is used.
     fn sound(&self) -> bool {
         self.bytes.len() >= 16
             && self.part(7) == self.bytes.len() as u64

@@ -1,24 +1,24 @@
 use crate::{Json, Request, Result};
 
-/// An item that a plugin adds. Only `content` must be there.
+/// An item that a plugin adds. Only `content` is required.
 #[derive(Clone, Debug, Default)]
 pub struct NewItem {
-    /// Tells items of one plugin apart; empty: by the content.
+    /// Tells items of one plugin apart. If it is empty, the content does.
     pub key: String,
     pub content: String,
-    /// Empty: the step's.
+    /// Where the item comes from. Empty means the default of the step.
     pub source: String,
-    /// 0 to 1.
+    /// From 0 to 1.
     pub score: f64,
-    /// 1 to 10; 0: the default of the source.
+    /// From 1 to 10. 0 means the default of the source.
     pub priority: u32,
     /// An object, or null.
     pub metadata: Json,
-    /// Nanoseconds since 1970.
+    /// When the item was made, in nanoseconds since 1970.
     pub created_at: Option<i64>,
 }
 
-/// What a function wants done to the rows of its request. What is not mentioned
+/// The changes that a function makes to the rows of its request. What is not mentioned
 /// stays as it is.
 #[derive(Debug, Default)]
 pub struct Changes {
@@ -33,17 +33,17 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Changes to a request: for tests of a plugin. Functions receive theirs.
+    /// Makes changes to a request, for tests of a plugin. Functions receive theirs.
     pub fn of(r: &Request) -> Changes {
         Changes { rows: r.len() as u32, ..Default::default() }
     }
 
-    /// One more row that stays; all rows that no call names go.
+    /// Keeps a row. After the first call, rows that no call names are dropped.
     pub fn keep(&mut self, row: u32) {
         self.keep.get_or_insert_with(Vec::new).push(row);
     }
 
-    /// The rows that stay, ascending.
+    /// The rows to keep, in ascending order.
     pub fn keep_rows(&mut self, rows: Vec<u32>) {
         self.keep = Some(rows);
     }
@@ -53,7 +53,7 @@ impl Changes {
         self.texts.push((row, text.into()));
     }
 
-    /// Replaces the metadata of a row, the whole of it, by an object.
+    /// Replaces all metadata of a row, by an object.
     pub fn set_metadata(&mut self, row: u32, metadata: Json) {
         self.metadata.push((row, metadata));
     }
@@ -74,7 +74,7 @@ impl Changes {
         self.rows + self.items.len() as u32 - 1
     }
 
-    /// All rows that stay, new items included, in their new order.
+    /// The new order of all rows that are kept, new items included.
     pub fn order(&mut self, rows: Vec<u32>) {
         self.order = Some(rows);
     }
@@ -86,7 +86,7 @@ impl Changes {
             && self.scores.len() + self.items.len() == 0
     }
 
-    /// Finds the mistakes that only one of the lanes could say.
+    /// Finds the mistakes that only one of the two lanes could express.
     pub(crate) fn check(&self) -> Result<()> {
         let scores = self.scores.iter().map(|s| s.1).chain(self.items.iter().map(|i| i.score));
         if !scores.into_iter().all(|score| (0.0..=1.0).contains(&score)) {
@@ -100,7 +100,7 @@ impl Changes {
     }
 }
 
-/// Reports whether a key comes twice.
+/// Reports whether a key occurs twice.
 fn twice(object: &Json) -> bool {
     match object {
         Json::Object(members) => (1..members.len()).any(|i| members[..i].iter().any(|m| m.0 == members[i].0)),

@@ -1,4 +1,4 @@
-//! What the host does for a plugin. `kv_*` and [`count_tokens`] need a
+//! What the host offers a plugin. `kv_*` and [`count_tokens`] need a
 //! permission in plugin.yaml, and [`http`] too.
 
 use crate::kernel::{block, env, unblock};
@@ -25,7 +25,7 @@ fn found(at: u64) -> Option<Vec<u8>> {
     (at != 0).then(|| unblock(at))
 }
 
-/// The operator's configuration value of a key.
+/// The value that the operator configured for a key.
 pub fn config(key: &str) -> Option<String> {
     found(unsafe { env::config_get(block(key.as_bytes())) }).map(|v| String::from_utf8_lossy(&v).into_owned())
 }
@@ -35,7 +35,7 @@ pub fn kv_get(key: &str) -> Option<Vec<u8>> {
     found(unsafe { env::anchor_kv_get(block(key.as_bytes())) })
 }
 
-/// Stores a value, or deletes the key when it is empty; false when the quota is
+/// Stores a value. An empty value deletes the key. Returns false if the quota is
 /// used up.
 pub fn kv_set(key: &str, value: &[u8]) -> bool {
     let value = if value.is_empty() { 0 } else { block(value) };
@@ -47,7 +47,8 @@ pub fn count_tokens(text: &str) -> u64 {
     unsafe { env::anchor_count_tokens(block(text.as_bytes())) }
 }
 
-/// Sends a request: status, 0 when there was no answer, and body.
+/// Sends a request and returns the status and the body. Status 0 means that there was no
+/// answer.
 pub fn http(method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, Vec<u8>) {
     let headers = headers.iter().map(|&(k, v)| (k.to_string(), v.into())).collect();
     let mut request = String::new();

@@ -2,8 +2,8 @@ use std::fmt::Write;
 
 use crate::number;
 
-/// A JSON value. Numbers without fraction and exponent are [`Json::Int`] when
-/// they fit. Members keep their order.
+/// A JSON value. A number without fraction and exponent is [`Json::Int`] if it
+/// fits. Members keep their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Json {
     #[default]
@@ -16,21 +16,21 @@ pub enum Json {
     Object(Vec<(String, Json)>),
 }
 
-/// What is not there reads as null.
+/// A value that does not exist reads as null.
 static NULL: Json = Json::Null;
 
-/// The host sends at most 64 levels of metadata, in a few of its own.
+/// The host sends metadata of at most 64 levels, inside a few levels of its own.
 const MAX_DEPTH: u32 = 100;
 
 impl Json {
-    /// Reads a document; `None` when it is none.
+    /// Reads a document. `None` means that it is not valid JSON.
     pub fn parse(text: &str) -> Option<Json> {
         let mut p = Parser { text, at: 0 };
         let v = p.value(0)?;
         (p.peek() == 0 && p.at == text.len()).then_some(v)
     }
 
-    /// The member of an object, [`Json::Null`] when there is none.
+    /// The member of an object, or [`Json::Null`] if there is none.
     pub fn get(&self, name: &str) -> &Json {
         match self {
             Json::Object(members) => members.iter().find(|m| m.0 == name).map_or(&NULL, |m| &m.1),
@@ -38,7 +38,7 @@ impl Json {
         }
     }
 
-    /// Sets the member of an object; anything else becomes one.
+    /// Sets the member of an object. A value of another kind becomes an object first.
     pub fn set(&mut self, name: &str, value: impl Into<Json>) {
         if !matches!(self, Json::Object(_)) {
             *self = Json::Object(Vec::new());
@@ -51,12 +51,12 @@ impl Json {
         }
     }
 
-    /// An object of these members.
+    /// Makes an object of these members.
     pub fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
         Json::Object(members.map(|(k, v)| (k.to_string(), v)).into())
     }
 
-    /// The elements of a list; none for any other value.
+    /// The elements of a list. Other values have none.
     pub fn list(&self) -> &[Json] {
         match self {
             Json::List(list) => list,
@@ -191,8 +191,8 @@ pub(crate) fn string(out: &mut String, s: &str) {
     out.push('"');
 }
 
-/// The bytes from to end of s, without the code that slicing brings for when it
-/// panics.
+/// The bytes of s between from and end. Slicing would bring code for panics into the
+/// module.
 pub(crate) fn part(s: &str, from: usize, end: usize) -> &str {
     s.get(from..end).unwrap_or("")
 }
@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
         part(self.text, self.at, self.text.len())
     }
 
-    /// The next byte that is not space, 0 at the end.
+    /// The next byte that is not white space, or 0 at the end.
     fn peek(&mut self) -> u8 {
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at), Some(b' ' | b'\n' | b'\t' | b'\r')) {

@@ -1,4 +1,4 @@
-//! The host's functions. A module imports those it uses.
+//! The functions of the host. A module imports only those it uses.
 
 #[cfg(target_arch = "wasm32")]
 pub mod env {
@@ -31,8 +31,8 @@ pub mod env {
     }
 }
 
-/// Outside of Wasm, in the tests of a plugin, there is no host: an answer of 0
-/// means that there is nothing.
+/// Tests of a plugin run outside of Wasm, where there is no host. There, 0 stands for
+/// nothing.
 #[cfg(not(target_arch = "wasm32"))]
 #[allow(clippy::missing_safety_doc)]
 pub mod env {
@@ -51,7 +51,7 @@ pub mod env {
     }
 }
 
-/// Copies bytes into a block of the host's.
+/// Copies bytes into a new block of the host.
 pub fn block(bytes: &[u8]) -> u64 {
     unsafe {
         let at = env::alloc(bytes.len() as u64);
@@ -68,7 +68,7 @@ pub fn block(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Fetches bytes word by word, the last few one by one.
+/// Reads the bytes of a block, eight at a time and the last few one by one.
 fn fetch(size: u64, word: impl Fn(u64) -> u64, byte: impl Fn(u64) -> u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(size as usize);
     let mut at = 0;

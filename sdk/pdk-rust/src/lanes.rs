@@ -1,4 +1,4 @@
-//! What the exports of a plugin call.
+//! The functions that the exports of a plugin call.
 
 use std::cell::UnsafeCell;
 
@@ -11,14 +11,14 @@ const FAILED: i32 = -1;
 
 const MAX_BATCH: u32 = 256 << 20;
 
-/// The words of a mailbox, by number.
+/// The numbers of the words of a mailbox.
 const IN_ADDR: usize = 1;
 const IN_CAP: usize = 2;
 const OUT_ADDR: usize = 3;
 const OUT_LEN: usize = 4;
 const DOCUMENT: usize = 6;
 
-/// What the host is lent. The words of the input begin at a multiple of 8.
+/// The memory that the host may write to. The input begins at a multiple of 8.
 struct Lent {
     mailbox: [u32; 7],
     input: Vec<u64>,
@@ -38,7 +38,7 @@ static LENT: Shared = Shared(UnsafeCell::new(Lent {
     hooked: false,
 }));
 
-/// No caller holds the result while another one asks.
+/// No caller keeps the result while another one calls this.
 fn lent() -> &'static mut Lent {
     unsafe { &mut *LENT.0.get() }
 }
@@ -48,7 +48,7 @@ pub fn mailbox() -> u32 {
     lent().mailbox.as_ptr() as usize as u32
 }
 
-/// Makes room for so many bytes and returns the address, 0 when there is none.
+/// Makes room for n bytes and returns its address, or 0 if there is no memory.
 pub fn reserve(size: u32) -> u32 {
     if size > MAX_BATCH {
         return 0;
@@ -56,7 +56,7 @@ pub fn reserve(size: u32) -> u32 {
     let lent = lent();
     let words = (size as usize + 0xffff) / 0x10000 * 0x2000;
     if words > lent.input.len() {
-        lent.input = Vec::new(); // first, so that both need not fit
+        lent.input = Vec::new(); // first, so that the old and the new room need not fit together
         lent.mailbox[IN_CAP] = 0;
         if lent.input.try_reserve_exact(words).is_err() {
             return 0;
@@ -68,7 +68,7 @@ pub fn reserve(size: u32) -> u32 {
     lent.mailbox[IN_ADDR]
 }
 
-/// Logs where a panic happened; the call ends in a trap then.
+/// Logs where a panic happened. The call then ends in a trap.
 fn hook() {
     let lent = lent();
     if !lent.hooked {
@@ -88,7 +88,7 @@ fn status(result: Result<()>) -> i32 {
     }
 }
 
-/// A function of an operation on rows.
+/// The author's function for an operation on rows.
 type Handler<'a> = &'a mut dyn FnMut(&Request, &mut Changes) -> Result<()>;
 
 fn run(f: Handler, r: &Request) -> Result<Changes> {
@@ -101,22 +101,22 @@ fn run(f: Handler, r: &Request) -> Result<Changes> {
     Ok(c)
 }
 
-/// Takes the document that the host wrote into the room lent, if it did.
+/// Takes the document from the memory lent to the host, if the host wrote it there.
 fn take() -> Option<&'static [u8]> {
     let lent = lent();
-    // The host alone writes lengths here, which no compiler knows.
+    // Volatile, because the host writes here and the compiler cannot see it.
     let size = unsafe { std::ptr::read_volatile(&lent.mailbox[DOCUMENT]) };
     lent.mailbox[DOCUMENT] = 0;
     if size == 0 || size > lent.mailbox[IN_CAP] {
         return None;
     }
     let words: &'static [u64] = &lent.input;
-    // Any words are sound bytes.
+    // Safe: all words are valid bytes.
     Some(unsafe { std::slice::from_raw_parts(words.as_ptr() as *const u8, size as usize) })
 }
 
-/// Answers a document with a text, where it came from: the room lent, or the input of
-/// Extism. An empty text is no answer.
+/// Answers a document with a text, in the way the document came: through the memory lent
+/// to the host, or through Extism. An empty text is no answer.
 fn exchange(f: impl FnOnce(&Json) -> Result<String>) -> i32 {
     hook();
     let taken = take();
@@ -167,7 +167,7 @@ fn answer(f: Handler, address: u32, length: u32) -> Result<()> {
         return Err("batch: is not in the room lent".into());
     }
     let words: &'static [u64] = &lent.input;
-    // Any bytes are sound words and the other way round.
+    // Safe: all bytes are valid words, and all words are valid bytes.
     let bytes = unsafe { std::slice::from_raw_parts(words.as_ptr() as *const u8, length as usize) };
     let r = Batch::open(bytes).and_then(Request::of_batch).ok_or("batch: breaks the layout")?;
     write::container(&run(f, &r)?, &mut lent.output);
@@ -176,7 +176,7 @@ fn answer(f: Handler, address: u32, length: u32) -> Result<()> {
     Ok(())
 }
 
-/// Serves a call of an operation that has the JSON lane alone.
+/// Serves a call of an operation that has only the JSON lane.
 pub fn document(f: &mut dyn FnMut(&Json) -> Result<Json>) -> i32 {
     exchange(|doc| {
         let reply = f(doc)?;

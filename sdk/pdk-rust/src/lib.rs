@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! A column that plugin.yaml does not name under `reads` is not sent: its texts
-//! are empty and its numbers 0. [`plugin!`] lists the operations.
+//! The host does not send a column that plugin.yaml does not name under `reads`. Its
+//! texts are empty, and its numbers are 0. [`plugin!`] lists the operations.
 
 mod batch;
 mod changes;
@@ -55,8 +55,8 @@ impl From<String> for Error {
     }
 }
 
-/// Makes the exports of a plugin, once per plugin: `operation: function`, with
-/// commas in between.
+/// Makes the exports of a plugin. Use it once per plugin, with a list of
+/// `operation: function`, separated by commas.
 ///
 /// | operation | function |
 /// |---|---|

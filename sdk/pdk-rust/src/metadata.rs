@@ -29,7 +29,7 @@ impl Table {
         self.cells.is_empty()
     }
 
-    /// Adds a row: known keys by number, then the new ones sorted.
+    /// Adds a row. Keys that are known come first, by number, then the new ones, sorted.
     fn add(&mut self, row: &Json) {
         let members = match row {
             Json::Object(members) => members,

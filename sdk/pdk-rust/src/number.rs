@@ -1,5 +1,5 @@
-//! Numbers as text and back, exact to the last bit, in a tenth of the code that
-//! the standard library brings into a module.
+//! Converts numbers to text and back, exact to the last bit. It takes a tenth of the
+//! code that the standard library would bring into a module.
 
 use std::fmt::Write;
 
@@ -9,11 +9,11 @@ const MANTISSA: u64 = (1 << 52) - 1;
 const INFINITE: u64 = 0x7ff << 52;
 
 /// Returns m * 2^two * 10^ten as 64 bits, the first of them set, and the power
-/// of two they are to be multiplied by. The last bit is set when anything was
+/// of two they are to be multiplied by. The last bit is set if anything was
 /// cut off. m is not 0, ten within ±400.
 fn scale(m: u64, two: i32, ten: i32) -> (u64, i32) {
     let mut left = ten.unsigned_abs();
-    // Room for the quotient: 2.33 bits each.
+    // Room for the quotient: 2.33 bits for each power of ten.
     let below = if ten < 0 { left as usize * 75 / 1024 + 3 } else { 0 };
     let mut words = vec![0; below];
     words.extend([m as u32, (m >> 32) as u32]);
@@ -66,7 +66,7 @@ fn join(m: u64, ten: i32) -> f64 {
         return if ten < 0 { m as f64 / p } else { m as f64 * p };
     }
     let (m, exp) = scale(m, 0, ten);
-    let drop = if exp < -1085 { -1074 - exp } else { 11 }; // subnormal, or not
+    let drop = if exp < -1085 { -1074 - exp } else { 11 }; // the first case is subnormal
     if drop > 64 {
         return 0.0;
     }
@@ -76,7 +76,7 @@ fn join(m: u64, ten: i32) -> f64 {
         kept += 1;
     }
     if drop > 11 {
-        return f64::from_bits(kept); // a carry makes the least normal number
+        return f64::from_bits(kept); // a carry here gives the least normal number, which is right
     }
     let biased = (exp + drop + 1075 + (kept >> 53) as i32) as u64;
     if biased >= 0x7ff {
@@ -85,14 +85,14 @@ fn join(m: u64, ten: i32) -> f64 {
     f64::from_bits(biased << 52 | kept >> (kept >> 53) & MANTISSA)
 }
 
-/// Reads a JSON number; `Err` is one that is no i64.
+/// Reads a JSON number. `Err` holds a number that is not an i64.
 pub fn parse(text: &str) -> Option<Result<i64, f64>> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let negative = unsigned.len() < text.len();
     let (digits, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if digits.len() == unsigned.len() && fraction.is_empty() {
-        // The widest i64 is as wide as text; a wider one is a float.
+        // A text that is longer than the longest i64 is a float.
         if let Ok(i) = text.parse() {
             return Some(Ok(i));
         }
@@ -113,8 +113,8 @@ pub fn parse(text: &str) -> Option<Result<i64, f64>> {
     (!whole.is_empty()).then(|| Err(if negative { -f } else { f }))
 }
 
-/// Adds a number so that it reads back as the same bits, with a fraction or an
-/// exponent; null when it is not finite.
+/// Adds a number with a fraction or an exponent, so that it reads back as the same bits.
+/// A number that is not finite becomes null.
 pub fn write(out: &mut String, f: f64) {
     let bits = f.to_bits() & !(1 << 63);
     if bits >= INFINITE {
@@ -158,8 +158,8 @@ pub fn write(out: &mut String, f: f64) {
     }
 }
 
-/// Returns 17 digits n and a power of ten so that n / 10^ten rounds to the
-/// number of these bits; the last two digits are 0 where 15 are enough.
+/// Returns 17 digits n and a power of ten such that n / 10^ten rounds to the number with
+/// these bits. The last two digits are 0 if 15 are enough.
 fn split(bits: u64) -> (u64, i32) {
     let (m, two) = match (bits >> 52) as i32 {
         0 => (bits, -1074),

@@ -1,15 +1,15 @@
 use crate::batch::{Batch, Section};
 use crate::{time, Json};
 
-/// What the host asks: the rows, the query and how much is wanted. Rows are
-/// numbered from 0. It looks the same in both lanes.
+/// A request of the host: the rows, the query and how much is wanted. Rows are
+/// numbered from 0. It is the same in both lanes.
 pub struct Request<'a> {
     rows: u32,
     source: Source<'a>,
     settings: Json,
 }
 
-// One request lives at a time: its size does not matter.
+// Only one request exists at a time, so its size does not matter.
 #[allow(clippy::large_enum_variant)]
 enum Source<'a> {
     Batch(Batch<'a>),
@@ -25,7 +25,7 @@ impl<'a> Request<'a> {
         Some(Request { rows: batch.rows, source: Source::Batch(batch), settings })
     }
 
-    /// The request that a document of the JSON lane is: for tests of a plugin.
+    /// Makes a request of a document of the JSON lane, for tests of a plugin.
     pub fn of_document(doc: &'a Json) -> Self {
         let rows = doc.get("items").list().len() as u32;
         Request { rows, source: Source::Document(doc), settings: doc.get("settings").clone() }
@@ -74,7 +74,7 @@ impl<'a> Request<'a> {
         self.text_of(Section::Text, "content", row)
     }
 
-    /// The id of a row; not unique.
+    /// The id of a row. Ids need not be unique.
     pub fn id(&self, row: u32) -> &str {
         self.text_of(Section::Id, "id", row)
     }
@@ -97,7 +97,7 @@ impl<'a> Request<'a> {
         self.u32_of(Section::Priority, "priority", row)
     }
 
-    /// The tokens of a row.
+    /// The number of tokens of a row.
     pub fn token_count(&self, row: u32) -> u32 {
         self.u32_of(Section::TokenCount, "token_count", row)
     }
@@ -112,7 +112,7 @@ impl<'a> Request<'a> {
         (ns != time::NONE).then_some(ns)
     }
 
-    /// A metadata value of a row, [`Json::Null`] when there is none.
+    /// A metadata value of a row, or [`Json::Null`] if there is none.
     pub fn meta(&self, row: u32, key: &str) -> Json {
         match &self.source {
             Source::Batch(b) => {
@@ -180,17 +180,17 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The most items wanted; 0 when there is no bound.
+    /// The most items wanted. 0 means that there is no bound.
     pub fn top_k(&self) -> u32 {
         self.bound(Section::TopK, "top_k")
     }
 
-    /// The room in the window when the step begins.
+    /// The room in the window when the step begins, in tokens.
     pub fn tokens_left(&self) -> u32 {
         self.bound(Section::TokensLeft, "tokens_left")
     }
 
-    /// A setting of the step, [`Json::Null`] when it is not set.
+    /// A setting of the step, or [`Json::Null`] if it is not set.
     pub fn setting(&self, name: &str) -> &Json {
         self.settings.get(name)
     }

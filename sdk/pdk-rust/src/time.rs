@@ -1,11 +1,11 @@
-//! Times are nanoseconds since 1970; documents have them as RFC 3339.
+//! Times are nanoseconds since 1970. In documents they are texts of RFC 3339.
 
 use std::fmt::Write;
 
 /// No time.
 pub const NONE: i64 = i64::MIN;
 
-/// Reads RFC 3339; `NONE` for anything else.
+/// Reads a text of RFC 3339. Any other text gives `NONE`.
 pub fn parse(text: &str) -> i64 {
     parts(text.as_bytes()).unwrap_or(NONE)
 }
@@ -35,11 +35,11 @@ fn parts(b: &[u8]) -> Option<i64> {
         m += 12;
     }
     let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * (m - 3) + 2) / 5 + d - 1 - 719_468;
-    // The product may pass the range by less than ns brings back.
+    // The product may exceed the range by less than ns takes away again.
     Some((days * 86_400 + seconds).wrapping_mul(1_000_000_000).wrapping_add(ns))
 }
 
-/// Adds a time as RFC 3339.
+/// Adds a time as text of RFC 3339.
 pub fn write(out: &mut String, ns: i64) {
     let (seconds, ns) = (ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
     let (days, seconds) = (seconds.div_euclid(86_400) + 719_468, seconds.rem_euclid(86_400));

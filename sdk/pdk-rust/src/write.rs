@@ -1,5 +1,5 @@
-//! Writes change sets: the container of the batch lane, the document of the JSON
-//! lane.
+//! Writes change sets, as the container of the batch lane and as the document of the
+//! JSON lane.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ const HEADER: usize = 32;
 const ENTRY: usize = 16;
 const MAX_SECTIONS: usize = 17;
 
-/// A container under construction, with room for the directory in front.
+/// A container under construction. It begins with room for the directory.
 struct Container<'a> {
     out: &'a mut Vec<u8>,
     count: usize,
