@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // Build takes a query through the pipeline. The error is always a [*BuildError]
@@ -116,7 +118,7 @@ func (b *build) enrich(ctx context.Context) error {
 		return nil
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
-	return guard(func() error {
+	return Guard(func() error {
 		text, err := b.p.enricher.Enrich(ctx, b.query.Text, memories)
 		if err != nil {
 			return err
@@ -130,7 +132,7 @@ func (b *build) enrich(ctx context.Context) error {
 // runSteps: query, items -> items, step by step or group by group. Whether a step
 // is native or a plugin is not visible here.
 func (b *build) runSteps(ctx context.Context) error {
-	defer func(began time.Time) { b.diag.TimesMS.Steps = milliseconds(b.mark().Sub(began)) }(b.at)
+	defer func(began time.Time) { b.diag.TimesMS.Steps = values.Milliseconds(b.mark().Sub(began)) }(b.at)
 	b.diag.Steps = make([]StepDiagnostic, 0, len(b.p.steps))
 	runs := make([]stepRun, len(b.p.steps))
 	for rest := b.p.steps; len(rest) > 0; {
@@ -214,7 +216,7 @@ func (b *build) finish(ctx context.Context) *Result {
 		Counting:    b.counting,
 		Overflow:    b.overflow,
 		Diagnostics: b.diag,
-		BuildTimeMS: milliseconds(b.at.Sub(b.began)),
+		BuildTimeMS: values.Milliseconds(b.at.Sub(b.began)),
 	}
 	b.p.onPipelineEnd(ctx, r)
 	return r

@@ -3,10 +3,10 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // BuildInfo is what a step can learn about the build it is part of.
@@ -34,7 +34,7 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	for i := range p.system {
 		texts[i] = p.system[i].Content
 	}
-	counts, err := countTexts(ctx, p.tokenizer, texts)
+	counts, err := CountTexts(ctx, p.tokenizer, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -54,19 +54,20 @@ func (b *build) countMissing(ctx context.Context, n int) error {
 			texts, places = append(texts, it.Content), append(places, int32(i))
 		}
 	}
-	counted, err := countTexts(ctx, b.p.tokenizer, texts)
+	counted, err := CountTexts(ctx, b.p.tokenizer, texts)
 	for i, n := range counted {
 		b.counts[places[i]] = n
 	}
 	return err
 }
 
-// countTexts calls the tokenizer and checks what it says.
-func countTexts(ctx context.Context, t Tokenizer, texts []string) (counts []int, err error) {
+// CountTexts counts texts with a tokenizer. It returns an error if the tokenizer panics, or if
+// its answer has another length or a negative count.
+func CountTexts(ctx context.Context, t Tokenizer, texts []string) (counts []int, err error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		counts, err = t.Count(ctx, texts...)
 		return err
 	})
@@ -87,7 +88,7 @@ func countTexts(ctx context.Context, t Tokenizer, texts []string) (counts []int,
 // remember asks the memory provider for its items and checks them.
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		items, err = b.p.memory.Items(ctx, &q)
 		return err
 	})
@@ -198,7 +199,7 @@ func (b *build) stamp(it *Item, i int32) {
 
 // formatWindow calls the formatter, and notes the type it gives its output.
 func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err error) {
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		output, err = b.p.formatter.Format(ctx, w)
 		return err
 	})
@@ -215,7 +216,7 @@ func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err er
 // lap writes the time since the last thing that was timed to ms.
 func (b *build) lap(ms *float64) {
 	now := b.p.now()
-	*ms, b.at = milliseconds(now.Sub(b.at)), now
+	*ms, b.at = values.Milliseconds(now.Sub(b.at)), now
 }
 
 // mark returns the time from which the next step is timed: when the last one ended,
@@ -231,16 +232,3 @@ func (b *build) mark() time.Time {
 func pointer(n int) *int { return &n }
 
 // milliseconds rounds to 2 decimals.
-func milliseconds(d time.Duration) float64 {
-	return math.Round(float64(d.Nanoseconds())/1e4) / 1e2
-}
-
-// round4 rounds to 4 decimals, exact halves to even.
-func round4(x float64) float64 {
-	var buf [32]byte
-	rounded, err := strconv.ParseFloat(string(strconv.AppendFloat(buf[:0], x, 'f', 4, 64)), 64)
-	if err != nil {
-		return x
-	}
-	return rounded
-}

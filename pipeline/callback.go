@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // Callback is told what happens in a build. Functions that are nil are not called.
@@ -32,7 +34,7 @@ func (p *Pipeline) onPipelineStart(ctx context.Context, q *Query) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnPipelineStart; f != nil {
 			own := q.Clone()
-			p.report(ctx, "on_pipeline_start", "", guard(func() error { return f(ctx, &own) }))
+			p.report(ctx, "on_pipeline_start", "", Guard(func() error { return f(ctx, &own) }))
 		}
 	}
 }
@@ -40,7 +42,7 @@ func (p *Pipeline) onPipelineStart(ctx context.Context, q *Query) {
 func (p *Pipeline) onStepStart(ctx context.Context, step string, items []Item) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepStart; f != nil {
-			p.report(ctx, "on_step_start", step, guard(func() error { return f(ctx, step, CloneItems(items)) }))
+			p.report(ctx, "on_step_start", step, Guard(func() error { return f(ctx, step, CloneItems(items)) }))
 		}
 	}
 }
@@ -48,7 +50,7 @@ func (p *Pipeline) onStepStart(ctx context.Context, step string, items []Item) {
 func (p *Pipeline) onStepEnd(ctx context.Context, step string, items []Item, took time.Duration) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepEnd; f != nil {
-			p.report(ctx, "on_step_end", step, guard(func() error { return f(ctx, step, CloneItems(items), took) }))
+			p.report(ctx, "on_step_end", step, Guard(func() error { return f(ctx, step, CloneItems(items), took) }))
 		}
 	}
 }
@@ -56,7 +58,7 @@ func (p *Pipeline) onStepEnd(ctx context.Context, step string, items []Item, too
 func (p *Pipeline) onStepError(ctx context.Context, step string, err error) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepError; f != nil {
-			p.report(ctx, "on_step_error", step, guard(func() error { return f(ctx, step, err) }))
+			p.report(ctx, "on_step_error", step, Guard(func() error { return f(ctx, step, err) }))
 		}
 	}
 }
@@ -64,14 +66,14 @@ func (p *Pipeline) onStepError(ctx context.Context, step string, err error) {
 func (p *Pipeline) onPipelineEnd(ctx context.Context, r *Result) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnPipelineEnd; f != nil {
-			p.report(ctx, "on_pipeline_end", "", guard(func() error { return f(ctx, r.clone()) }))
+			p.report(ctx, "on_pipeline_end", "", Guard(func() error { return f(ctx, r.clone()) }))
 		}
 	}
 }
 
 func (p *Pipeline) report(ctx context.Context, event, step string, err error) {
 	if err != nil {
-		warn(ctx, p.logger, "callback failed", err, slog.String("event", event), slog.String("step", step))
+		warn.Log(ctx, p.logger, "callback failed", err, slog.String("event", event), slog.String("step", step))
 	}
 }
 

@@ -134,7 +134,7 @@ func (c *ProviderChain) rank(p ContextProvider) (ranked rankedProvider, err erro
 	}
 	ranked = rankedProvider{ContextProvider: p, timeout: timeout}
 	_, ranked.isolated = p.(Isolated)
-	err = guard(func() error {
+	err = Guard(func() error {
 		ranked.name, ranked.priority = p.Name(), p.Priority()
 		return nil
 	})

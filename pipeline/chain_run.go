@@ -7,6 +7,10 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/usedfuel"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // Run is [ProviderChain.Assemble] without diagnostics.
@@ -97,10 +101,10 @@ func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
 func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget, d *ProviderDiagnostic) error {
 	began := r.c.cfg.Now()
 	d.Before, d.After = r.size, r.size
-	var m meter
-	out := r.apply(m.under(ctx), p, b)
-	d.Fuel = m.fuel.Load()
-	d.TimeMS = milliseconds(r.c.cfg.Now().Sub(began))
+	var m usedfuel.Meter
+	out := r.apply(m.Under(ctx), p, b)
+	d.Fuel = m.Fuel()
+	d.TimeMS = values.Milliseconds(r.c.cfg.Now().Sub(began))
 	ended := ctx.Err()
 	if ended != nil && !errors.Is(out.err, ended) {
 		out.err = ended
@@ -110,7 +114,7 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget
 		if ended != nil {
 			return ended
 		}
-		warn(ctx, r.c.cfg.Logger, "provider left out", err, slog.String("provider", p.name),
+		warn.Log(ctx, r.c.cfg.Logger, "provider left out", err, slog.String("provider", p.name),
 			slog.String("plugin", d.Plugin), slog.String("reason", d.Reason))
 		return nil
 	}
@@ -167,7 +171,7 @@ func (p *rankedProvider) attempt(ctx context.Context, s AgentState, messages []M
 func (p *rankedProvider) protected(ctx context.Context, a answer, call func(context.Context, *answer) error) answer {
 	do := func() (out answer) {
 		out = a
-		out.err = guard(func() error { return call(ctx, &out) })
+		out.err = Guard(func() error { return call(ctx, &out) })
 		return out
 	}
 	if p.isolated {
@@ -229,7 +233,7 @@ func (r *chainRun) measure(ctx context.Context, messages []Message) ListSize {
 
 func (r *chainRun) warn(ctx context.Context, msg string, err error, attrs ...slog.Attr) {
 	r.diag.Warnings = append(r.diag.Warnings, msg+": "+err.Error())
-	warn(ctx, r.c.cfg.Logger, msg, err, attrs...)
+	warn.Log(ctx, r.c.cfg.Logger, msg, err, attrs...)
 }
 
 // finish compares the list with the budget: a run that exceeds it is reported, and
@@ -237,7 +241,7 @@ func (r *chainRun) warn(ctx context.Context, msg string, err error, attrs ...slo
 func (r *chainRun) finish(ctx context.Context, done bool) {
 	d := r.diag
 	d.After = r.size
-	d.TimeMS = milliseconds(r.c.cfg.Now().Sub(r.began))
+	d.TimeMS = values.Milliseconds(r.c.cfg.Now().Sub(r.began))
 	if d.Budget.MaxMessages > 0 {
 		d.MessagesOver = max(0, d.After.Messages-d.Budget.MaxMessages)
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 func chainOf(t *testing.T, log *bytes.Buffer, cfg ChainConfig) *ProviderChain {
@@ -80,7 +82,7 @@ func testTimeout(t *testing.T, chain, own, want time.Duration) {
 	if err != nil || !slices.Equal(texts(a.Messages), []string{"m0", "B"}) || state.Data != nil || took != want {
 		t.Errorf("messages %v, state %+v, %v after %v", texts(a.Messages), state, err, took)
 	}
-	if d.Outcome != ProviderFailed || d.Reason != "timeout" || d.Message != message || d.TimeMS != milliseconds(want) {
+	if d.Outcome != ProviderFailed || d.Reason != "timeout" || d.Message != message || d.TimeMS != values.Milliseconds(want) {
 		t.Errorf("diagnostics %+v", d)
 	}
 	if !strings.Contains(log.String(), `provider=slow plugin="" reason=timeout error="`+message+`"`) {

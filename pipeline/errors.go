@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
 )
 
 // Errors that callers decide on.
 var (
 	// ErrInvalid marks a value outside its bounds.
-	ErrInvalid = errors.New("invalid value")
+	ErrInvalid = decode.ErrInvalid
 	// ErrBudget marks a budget that leaves no room.
 	ErrBudget = errors.New("budget exceeded")
 	// ErrNoRetriever marks a label that routes to no retriever.
@@ -97,6 +99,9 @@ func (e *PanicError) Unwrap() []error {
 	return []error{ErrPanic}
 }
 
+// Trace returns the stack of the panic as text.
+func (e *PanicError) Trace() string { return string(e.Stack) }
+
 // Format writes the message, and with %+v the stack after it.
 func (e *PanicError) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, e.Error())
@@ -105,8 +110,8 @@ func (e *PanicError) Format(f fmt.State, verb rune) {
 	}
 }
 
-// guard calls f and turns a panic into an error.
-func guard(f func() error) (err error) {
+// Guard calls f and turns a panic into a [PanicError].
+func Guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &PanicError{Value: r, Stack: debug.Stack()}

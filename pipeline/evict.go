@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // EvictionPolicy chooses the turns that leave a conversation: indices of turns whose
@@ -123,7 +125,7 @@ func (s *SlidingWindow) condenseRoom(ctx context.Context, r *room, d digest) (er
 func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 	turns := r.kept
 	var chosen []int
-	err := guard(func() error { chosen = s.cfg.Eviction(s.shown(turns), free); return nil })
+	err := Guard(func() error { chosen = s.cfg.Eviction(s.shown(turns), free); return nil })
 	if err != nil {
 		return fmt.Errorf("conversation: eviction policy: %w", err)
 	}
@@ -154,7 +156,7 @@ func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 func (s *SlidingWindow) shown(turns []Turn) []Turn {
 	s.scratch = append(s.scratch[:0], turns...)
 	for i := range s.scratch {
-		s.scratch[i].Metadata = cloneMap(s.scratch[i].Metadata)
+		s.scratch[i].Metadata = values.Clone(s.scratch[i].Metadata)
 	}
 	return s.scratch
 }

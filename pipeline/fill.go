@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // limits reports whether the budget caps any source.
@@ -139,9 +141,9 @@ func (b *build) describeWindow() {
 	d.TotalItemsConsidered = len(b.items)
 	d.ItemsIncluded = len(w.Items)
 	d.ItemsOverflow = len(b.overflow)
-	d.TokenUtilization = round4(w.Utilization())
+	d.TokenUtilization = values.Round4(w.Utilization())
 	if b.formatted {
-		d.TokenUtilization = round4(float64(b.counted) / float64(w.MaxTokens))
+		d.TokenUtilization = values.Round4(float64(b.counted) / float64(w.MaxTokens))
 	}
 	b.warnOfSystem()
 	if b.p.budget == nil {

@@ -136,7 +136,7 @@ func (m *outputMeter) readTools(ctx context.Context) error {
 	if m.toolsRead || m.options.Tools == "" {
 		return nil
 	}
-	counts, err := countTexts(ctx, m.texts.tokenizer, []string{m.options.Tools})
+	counts, err := CountTexts(ctx, m.texts.tokenizer, []string{m.options.Tools})
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (m *outputMeter) role(ctx context.Context, r Role) (int, error) {
 	if n, ok := m.roles[r]; ok {
 		return n, nil
 	}
-	counts, err := countTexts(ctx, m.texts.tokenizer, []string{string(r)})
+	counts, err := CountTexts(ctx, m.texts.tokenizer, []string{string(r)})
 	if err != nil {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ func (t *Truncation) text(ctx context.Context, count Tokenizer, text string, lim
 		if head == "" || len(head) == len(text) {
 			return "", 0, nil
 		}
-		counts, err := countTexts(ctx, count, []string{head})
+		counts, err := CountTexts(ctx, count, []string{head})
 		switch {
 		case err != nil:
 			return "", 0, err
@@ -52,7 +52,7 @@ func (t *Truncation) text(ctx context.Context, count Tokenizer, text string, lim
 // longestPrefix is Tokenizer.Truncate for tokenizers that keep what they cut, and a
 // search for the others.
 func longestPrefix(ctx context.Context, t Tokenizer, text string, limit int) (head string, err error) {
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		head, err = t.Truncate(ctx, text, limit)
 		return err
 	})
@@ -63,7 +63,7 @@ func longestPrefix(ctx context.Context, t Tokenizer, text string, limit int) (he
 		if err != nil {
 			return true
 		}
-		counts, e := countTexts(ctx, t, []string{text[:n+1]})
+		counts, e := CountTexts(ctx, t, []string{text[:n+1]})
 		err = e
 		return e != nil || counts[0] > limit
 	})

@@ -117,7 +117,7 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 		// White space at the ends may vanish into what is around it.
 		texts[i] = strings.TrimSpace(b.items[i].Content)
 	}
-	own, err := countTexts(ctx, b.p.tokenizer, texts)
+	own, err := CountTexts(ctx, b.p.tokenizer, texts)
 	if err != nil {
 		return nil, err
 	}

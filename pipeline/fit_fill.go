@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // FillDiagnostic says how good the choice of a window is.
@@ -166,7 +168,7 @@ func (f *fill) finish(taken []bool, misfits []misfit) {
 	f.value.Strategy, f.value.Fit = b.p.fitting.strategy.Name(), b.p.fitting.fit
 	f.value.Bound = max(f.value.Bound, f.value.Value)
 	if f.value.Bound > 0 {
-		f.value.Gap = round4(1 - f.value.Value/f.value.Bound)
+		f.value.Gap = values.Round4(1 - f.value.Value/f.value.Bound)
 	}
 	b.diag.Fill = &f.value
 }

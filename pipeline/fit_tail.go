@@ -91,7 +91,7 @@ func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
 	if t.counted {
 		texts = texts[:1]
 	}
-	counts, err := countTexts(ctx, g.meter.texts.tokenizer, texts)
+	counts, err := CountTexts(ctx, g.meter.texts.tokenizer, texts)
 	if err != nil {
 		return false, err
 	}

@@ -41,7 +41,7 @@ func (m *textMeter) count(ctx context.Context, texts []string) (int, error) {
 	for i, text := range texts {
 		m.divideText(i, text)
 	}
-	counts, err := countTexts(ctx, m.tokenizer, m.parts)
+	counts, err := CountTexts(ctx, m.tokenizer, m.parts)
 	if err != nil {
 		m.seen = m.seen[:0] // marks without tokens are of no use
 		return 0, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // Hybrid is a [Retriever] that asks several retrievers at the same time and merges
@@ -30,7 +32,7 @@ func (h *Hybrid) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, erro
 		own := q.Clone()
 		running.Go(func() {
 			errs[i] = errExited
-			errs[i] = guard(func() (err error) {
+			errs[i] = Guard(func() (err error) {
 				lists[i], err = retrieve(ctx, r, &own, orTopK(topK))
 				return err
 			})
@@ -58,7 +60,7 @@ func (h *Hybrid) tolerate(ctx context.Context, errs []error) error {
 		if logger == nil {
 			logger = slog.Default()
 		}
-		warn(ctx, logger, "retriever left out", err, slog.Int("retriever", i))
+		warn.Log(ctx, logger, "retriever left out", err, slog.Int("retriever", i))
 	}
 	if failed > 0 && failed == len(errs) {
 		return fmt.Errorf("hybrid: all %d retrievers fail: %w", failed, errors.Join(errs...))

@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
 )
 
 var itemKeys = []string{"id", "content", "source", "score", "priority", "token_count", "metadata", "created_at", "sequence"}
@@ -28,36 +29,36 @@ func (it *Item) UnmarshalJSON(data []byte) error {
 func decodeItem(data []byte, doc *Item, other func(key string, raw json.RawMessage) error) error {
 	doc.Priority = DefaultItemPriority
 	hasContent, hasID := false, false
-	err := decodeObject(data, func(key string, raw json.RawMessage) error {
-		if isNull(raw) && key != "content" && key != "source" {
-			return checkKey(key, itemKeys, other != nil)
+	err := decode.Object(data, func(key string, raw json.RawMessage) error {
+		if decode.IsNull(raw) && key != "content" && key != "source" {
+			return decode.CheckKey(key, itemKeys, other != nil)
 		}
 		switch key {
 		case "id":
 			hasID = true
-			return decodeString(raw, &doc.ID)
+			return decode.String(raw, &doc.ID)
 		case "content":
 			hasContent = true
-			return decodeString(raw, &doc.Content)
+			return decode.String(raw, &doc.Content)
 		case "source":
-			return decodeString(raw, (*string)(&doc.Source))
+			return decode.String(raw, (*string)(&doc.Source))
 		case "score":
-			return decodeFloat(raw, &doc.Score)
+			return decode.Float(raw, &doc.Score)
 		case "priority":
-			return decodeInt(raw, &doc.Priority)
+			return decode.Int(raw, &doc.Priority)
 		case "token_count":
-			return decodeInt(raw, &doc.TokenCount)
+			return decode.Int(raw, &doc.TokenCount)
 		case "metadata":
-			return decodeMetadata(raw, &doc.Metadata)
+			return decode.Metadata(raw, &doc.Metadata)
 		case "created_at":
-			return decodeTime(raw, &doc.CreatedAt)
+			return decode.Time(raw, &doc.CreatedAt)
 		case "sequence":
-			return decodeInt64(raw, &doc.Sequence)
+			return decode.Int64(raw, &doc.Sequence)
 		}
 		if other != nil {
 			return other(key, raw)
 		}
-		return unknownKey(itemKeys...)
+		return decode.UnknownKey(itemKeys...)
 	})
 	switch {
 	case err != nil:
@@ -107,40 +108,15 @@ func (o *OverflowItem) UnmarshalJSON(data []byte) error {
 	err := decodeItem(data, &doc.Item, func(key string, raw json.RawMessage) error {
 		switch key {
 		case "reason":
-			return decodeString(raw, (*string)(&doc.Reason))
+			return decode.String(raw, (*string)(&doc.Reason))
 		case "available_tokens":
-			return decodeInt(raw, &doc.Available)
+			return decode.Int(raw, &doc.Available)
 		}
-		return unknownKey(append(itemKeys[:len(itemKeys):len(itemKeys)], "reason", "available_tokens")...)
+		return decode.UnknownKey(append(itemKeys[:len(itemKeys):len(itemKeys)], "reason", "available_tokens")...)
 	})
 	if err != nil {
 		return err
 	}
 	*o = doc
-	return nil
-}
-
-// checkKey refuses an unknown key whose value is null.
-func checkKey(key string, known []string, open bool) error {
-	for _, k := range known {
-		if k == key {
-			return nil
-		}
-	}
-	if open {
-		return nil
-	}
-	return unknownKey(known...)
-}
-
-var errNotInt64 = errors.New("want an integer within 64 bits")
-
-func decodeInt64(raw json.RawMessage, to *int64) error {
-	v, err := parseNumber(string(raw))
-	n, ok := v.(int64)
-	if err != nil || !ok {
-		return fmt.Errorf("%.20s: %w (%w)", raw, ErrInvalid, errNotInt64)
-	}
-	*to = n
 	return nil
 }

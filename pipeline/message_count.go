@@ -100,7 +100,7 @@ func (c *MessageCounter) Count(ctx context.Context, messages []Message) ([]int, 
 	if len(unknown.texts) == 0 {
 		return counts, nil
 	}
-	found, err := countTexts(ctx, c.tokenizer, unknown.texts)
+	found, err := CountTexts(ctx, c.tokenizer, unknown.texts)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (s *PromptSnapshot) counted(ctx context.Context, t Tokenizer) (*PromptSnaps
 	for i := range s.blocks {
 		texts[i] = s.blocks[i].Text
 	}
-	counts, err := countTexts(ctx, t, texts)
+	counts, err := CountTexts(ctx, t, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func comparePrefix(ctx context.Context, t Tokenizer, previous, current *PromptSn
 	old, now, at := &a.blocks[n], &b.blocks[n], 0
 	if old.Role == now.Role && old.Begins == now.Begins {
 		at = commonPrefix(old.Text, now.Text)
-		counts, err := countTexts(ctx, t, []string{old.Text[:wholeWords(old.Text, now.Text, at)]})
+		counts, err := CountTexts(ctx, t, []string{old.Text[:wholeWords(old.Text, now.Text, at)]})
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("compare prompts: %w", err)
 		}

@@ -2,23 +2,11 @@ package pipeline
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
-)
 
-// Message is one entry of the message list an agent loop sends to a model.
-type Message struct {
-	Role    Role   `json:"role"`
-	Content string `json:"content"`
-	// Name tells speakers of one role apart; of a tool message it is the tool.
-	Name string `json:"name,omitempty"`
-	// ToolCalls is a JSON array of the calls an assistant asks for, each with an
-	// "id", in whatever form the model's API has them.
-	ToolCalls json.RawMessage `json:"tool_calls,omitempty"`
-	// ToolCallID says which call a tool message answers.
-	ToolCallID string `json:"tool_call_id,omitempty"`
-}
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+)
 
 // Phase says what a run of the provider chain prepares.
 type Phase string
@@ -96,21 +84,6 @@ type limitedProvider struct {
 func (s AgentState) Clone() AgentState {
 	s.Messages = CloneMessages(s.Messages)
 	s.Observations = slices.Clone(s.Observations)
-	s.Data = cloneMap(s.Data)
+	s.Data = values.Clone(s.Data)
 	return s
-}
-
-// CloneMessages returns a deep copy of messages; nil stays nil.
-func CloneMessages(messages []Message) []Message {
-	out := slices.Clone(messages)
-	for i := range out {
-		out[i].ToolCalls = slices.Clone(out[i].ToolCalls)
-	}
-	return out
-}
-
-// Equal reports whether two messages are the same, byte for byte.
-func (m *Message) Equal(o *Message) bool {
-	return m.Role == o.Role && m.Name == o.Name && m.ToolCallID == o.ToolCallID &&
-		m.Content == o.Content && string(m.ToolCalls) == string(o.ToolCalls)
 }

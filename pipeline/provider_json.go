@@ -3,85 +3,33 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
 )
 
-var (
-	messageKeys = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
-	stateKeys   = []string{"run_id", "messages", "observations", "reflection", "data"}
-)
-
-// UnmarshalJSON decodes a message strictly: unknown and repeated keys and values of
-// another type are errors. Role is required, and content too unless there are tool
-// calls. On an error the message is unchanged.
-func (m *Message) UnmarshalJSON(data []byte) error {
-	var doc Message
-	hasContent := false
-	err := decodeObject(data, func(key string, raw json.RawMessage) error {
-		if isNull(raw) && key != "role" {
-			return checkKey(key, messageKeys, false)
-		}
-		switch key {
-		case "role":
-			return decodeString(raw, (*string)(&doc.Role))
-		case "content":
-			hasContent = true
-			return decodeString(raw, &doc.Content)
-		case "name":
-			return decodeString(raw, &doc.Name)
-		case "tool_calls":
-			doc.ToolCalls = slices.Clone(raw)
-			return nil
-		case "tool_call_id":
-			return decodeString(raw, &doc.ToolCallID)
-		}
-		return unknownKey(messageKeys...)
-	})
-	if err == nil {
-		err = doc.Validate()
-	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("message: %w", err)
-	case !hasContent && len(doc.ToolCalls) == 0:
-		return fmt.Errorf("message: content: missing: %w", ErrInvalid)
-	}
-	*m = doc
-	return nil
-}
-
-// Validate checks the role, and that the tool calls are a JSON array.
-func (m *Message) Validate() error {
-	if !m.Role.Valid() {
-		return fmt.Errorf("role %.100q: %w (want user, assistant, system or tool)", m.Role, ErrInvalid)
-	}
-	if len(m.ToolCalls) > 0 && (m.ToolCalls[0] != '[' || !json.Valid(m.ToolCalls)) {
-		return fmt.Errorf("tool_calls: %.20s: %w (want a JSON array)", m.ToolCalls, ErrInvalid)
-	}
-	return nil
-}
+var stateKeys = []string{"run_id", "messages", "observations", "reflection", "data"}
 
 // UnmarshalJSON decodes a state strictly, as it does the messages in it. What is
 // absent or null is zero. On an error the state is unchanged.
 func (s *AgentState) UnmarshalJSON(data []byte) error {
 	var doc AgentState
-	err := decodeObject(data, func(key string, raw json.RawMessage) error {
-		if isNull(raw) {
-			return checkKey(key, stateKeys, false)
+	err := decode.Object(data, func(key string, raw json.RawMessage) error {
+		if decode.IsNull(raw) {
+			return decode.CheckKey(key, stateKeys, false)
 		}
 		switch key {
 		case "run_id":
-			return decodeString(raw, &doc.RunID)
+			return decode.String(raw, &doc.RunID)
 		case "messages":
 			return json.Unmarshal(raw, &doc.Messages)
 		case "observations":
-			return decodeStrings(raw, &doc.Observations)
+			return decode.Strings(raw, &doc.Observations)
 		case "reflection":
-			return decodeString(raw, &doc.Reflection)
+			return decode.String(raw, &doc.Reflection)
 		case "data":
-			return decodeMetadata(raw, &doc.Data)
+			return decode.Metadata(raw, &doc.Data)
 		}
-		return unknownKey(stateKeys...)
+		return decode.UnknownKey(stateKeys...)
 	})
 	if err == nil {
 		err = doc.Validate()
@@ -95,19 +43,3 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 
 // Validate checks the messages.
 func (s *AgentState) Validate() error { return knownCalls{}.validate(s.Messages) }
-
-// decodeStrings refuses what json.Unmarshal would take for an empty string.
-func decodeStrings(raw json.RawMessage, to *[]string) error {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return fmt.Errorf("%.20s: %w (want a list of strings)", raw, ErrInvalid)
-	}
-	out := make([]string, len(parts))
-	for i := range parts {
-		if err := decodeString(parts[i], &out[i]); err != nil {
-			return fmt.Errorf("[%d]: %w", i, err)
-		}
-	}
-	*to = out
-	return nil
-}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
 )
 
 var (
@@ -18,29 +20,29 @@ var (
 func (q *Query) UnmarshalJSON(data []byte) error {
 	var doc Query
 	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
-		if err := decodeString(data, &doc.Text); err != nil {
+		if err := decode.String(data, &doc.Text); err != nil {
 			return fmt.Errorf("query: %w", err)
 		}
 		*q = doc
 		return nil
 	}
 	hasText := false
-	err := decodeObject(data, func(key string, raw json.RawMessage) error {
-		if isNull(raw) && key != "query_str" {
-			return checkKey(key, queryKeys, false)
+	err := decode.Object(data, func(key string, raw json.RawMessage) error {
+		if decode.IsNull(raw) && key != "query_str" {
+			return decode.CheckKey(key, queryKeys, false)
 		}
 		switch key {
 		case "query_str":
 			hasText = true
-			return decodeString(raw, &doc.Text)
+			return decode.String(raw, &doc.Text)
 		case "embedding":
 			return json.Unmarshal(raw, &doc.Embedding)
 		case "metadata":
-			return decodeMetadata(raw, &doc.Metadata)
+			return decode.Metadata(raw, &doc.Metadata)
 		case "chat_history":
 			return json.Unmarshal(raw, &doc.ChatHistory)
 		}
-		return unknownKey(queryKeys...)
+		return decode.UnknownKey(queryKeys...)
 	})
 	switch {
 	case err != nil:
@@ -60,26 +62,26 @@ func (q *Query) UnmarshalJSON(data []byte) error {
 func (t *Turn) UnmarshalJSON(data []byte) error {
 	var doc Turn
 	hasContent := false
-	err := decodeObject(data, func(key string, raw json.RawMessage) error {
-		if isNull(raw) && key != "role" && key != "content" {
-			return checkKey(key, turnKeys, false)
+	err := decode.Object(data, func(key string, raw json.RawMessage) error {
+		if decode.IsNull(raw) && key != "role" && key != "content" {
+			return decode.CheckKey(key, turnKeys, false)
 		}
 		switch key {
 		case "role":
-			return decodeString(raw, (*string)(&doc.Role))
+			return decode.String(raw, (*string)(&doc.Role))
 		case "content":
 			hasContent = true
-			return decodeString(raw, &doc.Content)
+			return decode.String(raw, &doc.Content)
 		case "token_count":
-			return decodeInt(raw, &doc.TokenCount)
+			return decode.Int(raw, &doc.TokenCount)
 		case "created_at":
-			return decodeTime(raw, &doc.CreatedAt)
+			return decode.Time(raw, &doc.CreatedAt)
 		case "sequence":
-			return decodeInt64(raw, &doc.Sequence)
+			return decode.Int64(raw, &doc.Sequence)
 		case "metadata":
-			return decodeMetadata(raw, &doc.Metadata)
+			return decode.Metadata(raw, &doc.Metadata)
 		}
-		return unknownKey(turnKeys...)
+		return decode.UnknownKey(turnKeys...)
 	})
 	switch {
 	case err != nil:

@@ -8,6 +8,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/usedfuel"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // errExited is the failure of a step that ended its goroutine.
@@ -97,7 +101,7 @@ type outcome struct {
 // likes, and a context that counts fuel.
 type stepRun struct {
 	query Query
-	meter meter
+	meter usedfuel.Meter
 }
 
 // runGroup runs one step, or several at the same time. Their outcomes are merged in
@@ -164,7 +168,7 @@ func (b *build) lends() bool { return b.story == nil }
 // attempt runs a step under its timeout and checks its answer. It changes nothing
 // of the build. spare is what is lent to a writer.
 func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spare []Item, began time.Time, grouped bool) outcome {
-	ctx = run.meter.under(ctx)
+	ctx = run.meter.Under(ctx)
 	if st.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, st.Timeout)
@@ -174,7 +178,7 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 	if err == nil && !sameList(out, items) {
 		err = validateItems(out)
 	}
-	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.fuel.Load()}
+	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }
 
 // protected calls the step with as many copies as its timeout and policy ask for.
@@ -229,7 +233,7 @@ func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, e
 
 func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []Item, err error) {
 	items = items[:len(items):len(items)] // what is appended goes elsewhere
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		switch {
 		case st.appender != nil:
 			out, err = st.appender.Append(ctx, q, items)
@@ -263,7 +267,7 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 	b.items = out.items
 	b.recordStep(st, before, next)
 	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{
-		Name: st.Name, ItemsAfter: len(b.items), TimeMS: milliseconds(out.took), Plugin: st.module.Plugin, Fuel: out.fuel,
+		Name: st.Name, ItemsAfter: len(b.items), TimeMS: values.Milliseconds(out.took), Plugin: st.module.Plugin, Fuel: out.fuel,
 	})
 	b.p.onStepEnd(ctx, st.Name, b.items, out.took)
 	return nil
@@ -301,7 +305,7 @@ func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error 
 	if !skip {
 		return &stepError{st.Name, err}
 	}
-	warn(ctx, b.p.logger, "step skipped", err, slog.String("step", st.Name),
+	warn.Log(ctx, b.p.logger, "step skipped", err, slog.String("step", st.Name),
 		slog.String("plugin", failure.Plugin), slog.String("reason", failure.Reason))
 	return nil
 }

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // DefaultConversationTokens is the size of a conversation that states none.
@@ -124,9 +127,9 @@ func (s *SlidingWindow) tell(ctx context.Context, evicted []Turn) {
 	if len(evicted) == 0 || s.cfg.OnEvict == nil {
 		return
 	}
-	err := guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
+	err := Guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
 	if err != nil {
-		warn(ctx, s.cfg.Logger, "eviction callback failed", err)
+		warn.Log(ctx, s.cfg.Logger, "eviction callback failed", err)
 	}
 }
 
@@ -157,11 +160,11 @@ func (s *SlidingWindow) count(ctx context.Context, t Turn) (Turn, error) {
 		return t, err
 	}
 	t.Content = strings.ToValidUTF8(t.Content, "\uFFFD")
-	t.Metadata = cloneMap(t.Metadata)
+	t.Metadata = values.Clone(t.Metadata)
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = s.cfg.Now()
 	}
-	counts, err := countTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
+	counts, err := CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
 	if err != nil {
 		return t, fmt.Errorf("conversation: %w", err)
 	}
@@ -177,13 +180,13 @@ func (s *SlidingWindow) cut(ctx context.Context, t Turn) (Turn, error) {
 	}
 	whole := t.TokenCount
 	var counts []int
-	err := guard(func() (err error) {
+	err := Guard(func() (err error) {
 		t.Content, err = s.cfg.Tokenizer.Truncate(ctx, t.Content, s.cfg.MaxTokens)
 		return err
 	})
 	if err == nil {
 		t.Content = wholeCharacters(t.Content)
-		counts, err = countTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
+		counts, err = CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
 	}
 	if err == nil && counts[0] > s.cfg.MaxTokens {
 		err = fmt.Errorf("%d tokens left, room for %d: %w (the tokenizer must cut to what it counts)", counts[0], s.cfg.MaxTokens, ErrInvalid)
@@ -192,7 +195,7 @@ func (s *SlidingWindow) cut(ctx context.Context, t Turn) (Turn, error) {
 		return t, fmt.Errorf("conversation: cut turn of %d tokens: %w", whole, err)
 	}
 	t.TokenCount = counts[0]
-	t.Metadata = cloneMap(t.Metadata)
+	t.Metadata = values.Clone(t.Metadata)
 	if t.Metadata == nil {
 		t.Metadata = make(map[string]any, 1)
 	}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"strconv"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // Items returns the summary, if there is one, and the turns, oldest first, as items
@@ -39,7 +41,7 @@ func (s *SlidingWindow) item(i int) Item {
 	t := &s.turns[i]
 	metadata := make(map[string]any, len(t.Metadata)+1)
 	metadata["role"] = string(t.Role)
-	maps.Copy(metadata, cloneMap(t.Metadata))
+	maps.Copy(metadata, values.Clone(t.Metadata))
 	return Item{
 		ID:         "turn-" + strconv.FormatInt(t.Sequence, 10),
 		Content:    t.Content,
@@ -59,7 +61,7 @@ func boundedScore(x float64) float64 {
 	if !(x > 0) {
 		return 0
 	}
-	return round4(min(1, x))
+	return values.Round4(min(1, x))
 }
 
 // Messages returns the summary, if there is one, as a user message, and the turns,

@@ -66,7 +66,7 @@ func (s *SlidingWindow) record(g *group) (first int64, err error) {
 			return 0, err
 		}
 	}
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		first, err = s.store(ctx, g.additions)
 		return err
 	})
@@ -100,7 +100,7 @@ func (s *SlidingWindow) saveDigest(ctx context.Context, d Digest) error {
 	if s.cfg.Log == nil {
 		return nil
 	}
-	err := guard(func() error { return s.cfg.Log.SaveDigest(ctx, d) })
+	err := Guard(func() error { return s.cfg.Log.SaveDigest(ctx, d) })
 	if err != nil {
 		return fmt.Errorf("conversation: store digest: %w", err)
 	}
@@ -167,7 +167,7 @@ func (s *SlidingWindow) recount(ctx context.Context, turns []Turn) ([]Turn, erro
 		}
 		last, texts[i] = t.Sequence, t.Content
 	}
-	counts, err := countTexts(ctx, s.cfg.Tokenizer, texts)
+	counts, err := CountTexts(ctx, s.cfg.Tokenizer, texts)
 	if err != nil {
 		return nil, fmt.Errorf("conversation: %w", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // turnLog keeps a conversation in memory, and fails when told to.
@@ -291,7 +293,7 @@ func TestTextIsRepaired(t *testing.T) {
 func TestRecencyOfExtremeRates(t *testing.T) {
 	for _, tc := range []struct{ rate, middle float64 }{{0, 0.5}, {1e-9, 0.5}, {5000, 0}} {
 		scorer := ExponentialRecency(tc.rate)
-		if first, middle, last := scorer(0, 3), round4(scorer(1, 3)), scorer(2, 3); first != 0 || middle != tc.middle || last != 1 {
+		if first, middle, last := scorer(0, 3), values.Round4(scorer(1, 3)), scorer(2, 3); first != 0 || middle != tc.middle || last != 1 {
 			t.Errorf("rate %v: %v, %v, %v", tc.rate, first, middle, last)
 		}
 	}

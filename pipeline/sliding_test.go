@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 func newConversation(t *testing.T, cfg SlidingWindowConfig) *SlidingWindow {
@@ -127,7 +129,7 @@ func TestRecencyScorers(t *testing.T) {
 		{"exponential", ExponentialRecency(2), 4, []float64{0, 0.1483, 0.4373, 1}}, {"exponential single", ExponentialRecency(2), 1, []float64{1}},
 	} {
 		for i, want := range tc.want {
-			if got := round4(tc.scorer(i, tc.n)); got != want {
+			if got := values.Round4(tc.scorer(i, tc.n)); got != want {
 				t.Errorf("%s: turn %d of %d scores %v, want %v", tc.name, i, tc.n, got, want)
 			}
 		}

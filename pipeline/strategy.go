@@ -130,7 +130,7 @@ func StrategyByName(name string) (Strategy, error) {
 
 // tryOrder asks the strategy and checks that it named each candidate once.
 func tryOrder(ctx context.Context, s Strategy, c []Candidate, room int) (order []int32, note string, err error) {
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		order, note, err = s.Order(ctx, c, room)
 		return err
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // summaryPriority and summaryScore place a summary below the turns it precedes.
@@ -73,7 +75,7 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 
 // compact calls the compactor; what it cannot do, a list of the turns does.
 func (s *SlidingWindow) compact(ctx context.Context, evicted []Turn, previous string) (text string, err error) {
-	err = guard(func() (err error) {
+	err = Guard(func() (err error) {
 		text, err = s.cfg.Compactor.Compact(ctx, cloneTurns(evicted), previous)
 		return err
 	})
@@ -81,7 +83,7 @@ func (s *SlidingWindow) compact(ctx context.Context, evicted []Turn, previous st
 		return "", fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
 	}
 	if err != nil {
-		warn(ctx, s.cfg.Logger, "compactor failed, turns listed instead", err, slog.Int("turns", len(evicted)))
+		warn.Log(ctx, s.cfg.Logger, "compactor failed, turns listed instead", err, slog.Int("turns", len(evicted)))
 		text = listTurns(previous, evicted)
 	}
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
@@ -91,7 +93,7 @@ func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, erro
 	if d.Text == "" {
 		return digest{Digest: d}, nil
 	}
-	counts, err := countTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
+	counts, err := CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
 	if err != nil {
 		return digest{}, fmt.Errorf("conversation: summary: %w", err)
 	}

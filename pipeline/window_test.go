@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 func TestWindow(t *testing.T) {
@@ -316,8 +318,8 @@ func TestBudgetAccessors(t *testing.T) {
 
 func TestRound4RoundsHalvesToEven(t *testing.T) {
 	for x, want := range map[float64]float64{0.03125: 0.0312, 0.09375: 0.0938, 2.0 / 7: 0.2857, 1: 1, 0: 0, 0.99996: 1} {
-		if got := round4(x); got != want {
-			t.Errorf("round4(%v) = %v, want %v", x, got, want)
+		if got := values.Round4(x); got != want {
+			t.Errorf("values.Round4(%v) = %v, want %v", x, got, want)
 		}
 	}
 }

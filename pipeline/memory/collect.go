@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // DefaultRetention is the retention below which a fact is collected.
@@ -62,7 +63,7 @@ func (m *Manager) collect(ctx context.Context, c Collector, dryRun bool) (expire
 		return nil, nil, 0, err
 	}
 	now := m.cfg.Now()
-	err = guard(func() error {
+	err = pipeline.Guard(func() error {
 		for _, e := range entries {
 			if e.Expired(now) {
 				expired = append(expired, e)
@@ -87,7 +88,7 @@ func (m *Manager) tell(ctx context.Context, something bool, callback func()) {
 	if !something {
 		return
 	}
-	if err := guard(func() error { callback(); return nil }); err != nil {
-		warn(ctx, m.cfg.Logger, "collection callback failed", err)
+	if err := pipeline.Guard(func() error { callback(); return nil }); err != nil {
+		warn.Log(ctx, m.cfg.Logger, "collection callback failed", err)
 	}
 }

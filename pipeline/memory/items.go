@@ -41,7 +41,7 @@ func (m *Manager) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item
 func (m *Manager) offered(ctx context.Context, q *pipeline.Query) ([]scoredEntry, error) {
 	filter := m.cfg.Filter
 	if m.cfg.FilterBy != nil {
-		if err := guard(func() error { filter = m.cfg.FilterBy(q); return nil }); err != nil {
+		if err := pipeline.Guard(func() error { filter = m.cfg.FilterBy(q); return nil }); err != nil {
 			return nil, fmt.Errorf("memory: filter: %w", err)
 		}
 	}
@@ -124,7 +124,7 @@ func (m *Manager) count(ctx context.Context, facts []scoredEntry) ([]int, error)
 	}
 	m.counting.Unlock()
 	if len(texts) > 0 {
-		fresh, err := countTexts(ctx, m.cfg.Tokenizer, texts)
+		fresh, err := pipeline.CountTexts(ctx, m.cfg.Tokenizer, texts)
 		if err != nil {
 			return nil, fmt.Errorf("memory: %w", err)
 		}
@@ -135,25 +135,5 @@ func (m *Manager) count(ctx context.Context, facts []scoredEntry) ([]int, error)
 	m.counting.Lock()
 	defer m.counting.Unlock()
 	m.counts = kept
-	return counts, nil
-}
-
-// countTexts calls the tokenizer and checks what it says.
-func countTexts(ctx context.Context, t pipeline.Tokenizer, texts []string) (counts []int, err error) {
-	err = guard(func() (err error) {
-		counts, err = t.Count(ctx, texts...)
-		return err
-	})
-	if err == nil && len(counts) != len(texts) {
-		err = fmt.Errorf("%d counts for %d texts: %w", len(counts), len(texts), pipeline.ErrInvalid)
-	}
-	for _, n := range counts {
-		if err == nil && n < 0 {
-			err = fmt.Errorf("count %d: %w", n, pipeline.ErrInvalid)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer %q: %w", t.Name(), err)
-	}
 	return counts, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // Extractor takes facts from turns. Only the content of an entry is needed. A model
@@ -32,7 +33,7 @@ func (m *Manager) Promote(ctx context.Context, turns []pipeline.Turn) ([]Decisio
 		return nil, nil
 	}
 	var entries []Entry
-	err := guard(func() (err error) {
+	err := pipeline.Guard(func() (err error) {
 		entries, err = m.cfg.Extractor.Extract(ctx, turns)
 		return err
 	})
@@ -63,7 +64,7 @@ func turnName(t *pipeline.Turn) string {
 // at WARN: it must not keep the conversation from going on.
 func (m *Manager) promoteEvicted(ctx context.Context, evicted []pipeline.Turn) {
 	if _, err := m.Promote(ctx, evicted); err != nil {
-		warn(ctx, m.cfg.Logger, "evicted turns not promoted", err)
+		warn.Log(ctx, m.cfg.Logger, "evicted turns not promoted", err)
 	}
 }
 
@@ -110,7 +111,7 @@ func (m *Manager) decide(ctx context.Context, fresh, existing []*Entry) (decisio
 		}
 		return decisions, nil
 	}
-	err = guard(func() (err error) {
+	err = pipeline.Guard(func() (err error) {
 		decisions, err = m.cfg.Consolidator.Consolidate(ctx, fresh, existing)
 		return err
 	})

@@ -78,7 +78,7 @@ type GraphRetriever struct {
 // Retrieve implements [pipeline.Retriever].
 func (r *GraphRetriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
 	var entities []string
-	if err := guard(func() error { entities = r.Entities(q.Text); return nil }); err != nil {
+	if err := pipeline.Guard(func() error { entities = r.Entities(q.Text); return nil }); err != nil {
 		return nil, fmt.Errorf("graph: find entities: %w", err)
 	}
 	depth, limit := r.MaxDepth, r.MaxItems

@@ -72,7 +72,7 @@ func (s *Scorer) rank(ctx context.Context, q *pipeline.Query, entries []*Entry, 
 	}
 	ranked := make([]scoredEntry, len(entries))
 	a, b, c := s.weights()
-	err = guard(func() error {
+	err = pipeline.Guard(func() error {
 		for i, e := range entries {
 			ranked[i] = scoredEntry{e, unit(a*unit(decay.Retention(e, now)) + b*relevance[i] + c*e.Relevance)}
 		}

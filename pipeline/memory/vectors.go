@@ -77,7 +77,7 @@ func (v *vectors) keep(texts []string, of [][]float32) {
 
 // embed calls the embedder and checks what it says.
 func embed(ctx context.Context, embedder Embedder, texts []string) (fresh [][]float32, err error) {
-	err = guard(func() (err error) {
+	err = pipeline.Guard(func() (err error) {
 		fresh, err = embedder.Embed(ctx, texts)
 		return err
 	})

@@ -1,4 +1,6 @@
-package pipeline
+// Package decode reads JSON documents strictly: unknown keys, keys that are given twice and
+// values of another type are errors. An integer keeps all of its 64 bits.
+package decode
 
 import (
 	"bytes"
@@ -14,10 +16,13 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
-// decodeObject calls field for each member of the JSON object in data. A key that
+// ErrInvalid marks a value outside its bounds.
+var ErrInvalid = errors.New("invalid value")
+
+// Object calls field for each member of the JSON object in data. A key that
 // is given twice is an error; a key that field does not know is for field to
 // refuse.
-func decodeObject(data []byte, field func(key string, raw json.RawMessage) error) error {
+func Object(data []byte, field func(key string, raw json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if tok, err := dec.Token(); err != nil {
 		return err
@@ -52,36 +57,38 @@ func decodeObject(data []byte, field func(key string, raw json.RawMessage) error
 	return nil
 }
 
-// unknownKey is the error for a key that is none of the known ones.
-func unknownKey(known ...string) error {
+// UnknownKey is the error for a key that is none of the known ones.
+func UnknownKey(known ...string) error {
 	return fmt.Errorf("unknown key: %w (want one of %s)", ErrInvalid, strings.Join(known, ", "))
 }
 
-// isNull reports whether raw is the JSON null, which means "not given".
-func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
+// IsNull reports whether raw is the JSON null, which means "not given".
+func IsNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-func decodeString(raw json.RawMessage, to *string) error {
-	if isNull(raw) || len(raw) == 0 || raw[0] != '"' {
+// String decodes a string.
+func String(raw json.RawMessage, to *string) error {
+	if IsNull(raw) || len(raw) == 0 || raw[0] != '"' {
 		return fmt.Errorf("%.20s: %w (want a string)", raw, ErrInvalid)
 	}
 	return json.Unmarshal(raw, to)
 }
 
-// decodeInt takes integers, also written as 5.0 or 5e0.
-func decodeInt(raw json.RawMessage, to *int) error {
+// Int takes integers, also written as 5.0 or 5e0.
+func Int(raw json.RawMessage, to *int) error {
 	if n, err := strconv.Atoi(string(raw)); err == nil {
 		*to = n
 		return nil
 	}
 	var f float64
-	if err := decodeFloat(raw, &f); err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+	if err := Float(raw, &f); err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return fmt.Errorf("%.20s: %w (want an integer)", raw, ErrInvalid)
 	}
 	*to = int(f)
 	return nil
 }
 
-func decodeFloat(raw json.RawMessage, to *float64) error {
+// Float decodes a number.
+func Float(raw json.RawMessage, to *float64) error {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return fmt.Errorf("%.20s: %w (want a number)", raw, ErrInvalid)
 	}
@@ -93,9 +100,10 @@ func decodeFloat(raw json.RawMessage, to *float64) error {
 	return nil
 }
 
-func decodeTime(raw json.RawMessage, to *time.Time) error {
+// Time decodes a time as RFC 3339 writes it.
+func Time(raw json.RawMessage, to *time.Time) error {
 	var s string
-	if err := decodeString(raw, &s); err != nil {
+	if err := String(raw, &s); err != nil {
 		return err
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
@@ -106,10 +114,10 @@ func decodeTime(raw json.RawMessage, to *time.Time) error {
 	return nil
 }
 
-// decodeMetadata decodes an object into the kinds that metadata may hold: nil,
+// Metadata decodes an object into the kinds that metadata may hold: nil,
 // bool, int64, float64, string, []any and map[string]any. An integer that no
 // int64 holds is an error, because rounding it would change it.
-func decodeMetadata(raw json.RawMessage, to *map[string]any) error {
+func Metadata(raw json.RawMessage, to *map[string]any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var doc any
@@ -169,4 +177,47 @@ func parseNumber(s string) (any, error) {
 		return nil, fmt.Errorf("%.40s: %w (want a number within float64)", s, ErrInvalid)
 	}
 	return f, nil
+}
+
+// CheckKey refuses a key that is not known, unless open is set: for a value of null, which
+// stands for nothing.
+func CheckKey(key string, known []string, open bool) error {
+	for _, k := range known {
+		if k == key {
+			return nil
+		}
+	}
+	if open {
+		return nil
+	}
+	return UnknownKey(known...)
+}
+
+var errNotInt64 = errors.New("want an integer within 64 bits")
+
+// Int64 decodes an integer of 64 bits.
+func Int64(raw json.RawMessage, to *int64) error {
+	v, err := parseNumber(string(raw))
+	n, ok := v.(int64)
+	if err != nil || !ok {
+		return fmt.Errorf("%.20s: %w (%w)", raw, ErrInvalid, errNotInt64)
+	}
+	*to = n
+	return nil
+}
+
+// Strings refuses what json.Unmarshal would take for an empty string.
+func Strings(raw json.RawMessage, to *[]string) error {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return fmt.Errorf("%.20s: %w (want a list of strings)", raw, ErrInvalid)
+	}
+	out := make([]string, len(parts))
+	for i := range parts {
+		if err := String(parts[i], &out[i]); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	*to = out
+	return nil
 }
