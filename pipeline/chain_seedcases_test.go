@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
 // chainDeviations are the fields that differ from the seed on purpose. The test checks
 // that they do.
 var chainDeviations = []struct{ id, field, why string }{}
 
-var chainRunners = map[string]func(t *testing.T, c seedCase) any{
+var chainRunners = map[string]func(t *testing.T, c seedcase.Case) any{
 	"zs-01": runOrderCase,
 	"zs-03": runProvidersCase,
 	"zs-04": runProvidersCase,
@@ -32,7 +34,7 @@ func TestChainSeedCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc struct{ Cases []seedCase }
+	var doc struct{ Cases []seedcase.Case }
 	if err := json.Unmarshal(data, &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestChainSeedCases(t *testing.T) {
 			if c.Area != "provider_chain" || run == nil {
 				t.Fatalf("case of area %q has no runner", c.Area)
 			}
-			checkChainCase(t, c.ID, differences("", toJSON(t, run(t, c)), c.Expected, 0))
+			checkChainCase(t, c.ID, seedcase.Differences("", seedcase.JSON(t, run(t, c)), c.Expected, 0))
 		})
 	}
 	for _, d := range chainDeviations {
@@ -73,9 +75,9 @@ func checkChainCase(t *testing.T, id string, differing []string) {
 	}
 }
 
-func runOrderCase(t *testing.T, c seedCase) any {
+func runOrderCase(t *testing.T, c seedcase.Case) any {
 	var in struct{ Registered [][2]any }
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	var log bytes.Buffer
 	var order []string
 	chain := mustChain(t, &log)
@@ -127,12 +129,12 @@ func userMessages(texts ...string) (out []Message) {
 
 var loggedProvider = regexp.MustCompile(`level=WARN msg="provider left out" provider=(\S+)`)
 
-func runProvidersCase(t *testing.T, c seedCase) any {
+func runProvidersCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Messages  []string
 		Providers []caseProvider
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var log bytes.Buffer
@@ -161,11 +163,11 @@ func runProvidersCase(t *testing.T, c seedCase) any {
 	return map[string]any{"messages": texts(out)}
 }
 
-func runLoopCase(t *testing.T, c seedCase) any {
+func runLoopCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Iterations int `json:"llm_iterations"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	chain, phases := phaseRecorder(t)
 	agentLoop(t, chain, in.Iterations)
 	want := append(slices.Repeat([]Phase{PhaseLLM}, in.Iterations), PhaseSynthesize)
@@ -211,7 +213,7 @@ func agentLoop(t *testing.T, chain *ProviderChain, iterations int) {
 	}
 }
 
-func runSnapshotCase(t *testing.T, c seedCase) any {
+func runSnapshotCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Cases []struct {
 			Messages     [][2]string
@@ -219,7 +221,7 @@ func runSnapshotCase(t *testing.T, c seedCase) any {
 			AccountError bool `json:"account_error"`
 		}
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	results := [][][2]string{}
 	for _, k := range in.Cases {
 		var log bytes.Buffer
@@ -268,12 +270,12 @@ func (p estimating) EstimateTokens(context.Context, *AgentState) (int, error) {
 	return 1, nil
 }
 
-func runEstimateCase(t *testing.T, c seedCase) any {
+func runEstimateCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Providers int
 		Calls     int `json:"assemble_calls"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	asked, applied := 0, 0
 	var log bytes.Buffer
 	chain := mustChain(t, &log)

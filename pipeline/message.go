@@ -8,6 +8,10 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
 )
 
+// DefaultMessageOverhead is the number of tokens a message takes beside its texts: what
+// models of the OpenAI family use for role and separators.
+const DefaultMessageOverhead = 3
+
 // Message is one entry of the message list an agent loop sends to a model.
 type Message struct {
 	Role    Role   `json:"role"`

@@ -7,10 +7,6 @@ import (
 	"sync"
 )
 
-// DefaultMessageOverhead is the number of tokens a message takes beside its texts: what
-// models of the OpenAI family use for role and separators.
-const DefaultMessageOverhead = 3
-
 // countedTexts bounds each of the two generations of counts, which then takes about
 // 1 MiB.
 const countedTexts = 8192

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
 func appendStep(items ...Item) Step {
@@ -18,7 +20,7 @@ func appendStep(items ...Item) Step {
 	})
 }
 
-func runWindowCase(t *testing.T, c seedCase) any {
+func runWindowCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		MaxTokens     int            `json:"max_tokens"`
 		Budget        *Budget        `json:"budget"`
@@ -26,7 +28,7 @@ func runWindowCase(t *testing.T, c seedCase) any {
 		Items         []seedItem     `json:"items_appended_by_one_step"`
 		Query         string         `json:"query"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	p, err := New(Config{
 		MaxTokens: in.MaxTokens, Tokenizer: WordTokenizer(), Budget: in.Budget, SystemPrompts: in.SystemPrompts,
 		Steps: []StepConfig{{Name: "inject", Step: appendStep(plainItems(in.Items)...)}},
@@ -61,7 +63,7 @@ func seedID(it Item) string {
 	return it.ID
 }
 
-func runEndToEndCase(t *testing.T, c seedCase) any {
+func runEndToEndCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		MaxTokens     int            `json:"max_tokens"`
 		Budget        *Budget        `json:"budget"`
@@ -69,7 +71,7 @@ func runEndToEndCase(t *testing.T, c seedCase) any {
 		Conversation  [][2]string    `json:"conversation"`
 		Retrieved     []seedItem     `json:"retrieved"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	memory := seedConversation(t, SlidingWindowConfig{}, in.Conversation)
 	formats := []Formatter{Anthropic{Caching: true, CacheControl: CacheControlSeed}, OpenAI{}, Generic{}}
 	got := map[string]any{}
@@ -166,7 +168,7 @@ func seedEvents(events *[][]any) Callback {
 	}
 }
 
-func runErrorsCase(t *testing.T, c seedCase) any {
+func runErrorsCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		SystemPrompts []string `json:"system_prompts"`
 		Steps         []string `json:"steps"`
@@ -176,7 +178,7 @@ func runErrorsCase(t *testing.T, c seedCase) any {
 			ReserveTokens int `json:"reserve_tokens"`
 		} `json:"rows"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	if in.Rows != nil {
 		var rows []any
 		for _, row := range in.Rows {
@@ -251,7 +253,7 @@ func runReserveRow(t *testing.T, maxTokens, reserve int) any {
 	return map[string]any{"outcome": "ok", "window_max_tokens": r.Window.MaxTokens, "steps_ran": ran}
 }
 
-func runEnricherCase(t *testing.T, c seedCase) any {
+func runEnricherCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Rows []struct {
 			Items    [][2]any `json:"items"`
@@ -262,7 +264,7 @@ func runEnricherCase(t *testing.T, c seedCase) any {
 		Query        string      `json:"query"`
 		MaxItems     int         `json:"max_items"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	if in.Rows == nil {
 		return enrichedBuild(t, in.Conversation, in.Query, in.MaxItems)
 	}
@@ -312,7 +314,7 @@ func enrichedBuild(t *testing.T, conversation [][2]string, query string, maxItem
 	return got
 }
 
-func runBudgetValidationCase(t *testing.T, c seedCase) any {
+func runBudgetValidationCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Rows []struct {
 			Total       int      `json:"total_tokens"`
@@ -320,7 +322,7 @@ func runBudgetValidationCase(t *testing.T, c seedCase) any {
 			Allocations [][2]any `json:"allocations"`
 		} `json:"rows"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	var rows []any
 	for _, row := range in.Rows {
 		b := Budget{TotalTokens: row.Total, ReserveTokens: row.Reserve}
@@ -336,11 +338,11 @@ func runBudgetValidationCase(t *testing.T, c seedCase) any {
 	return map[string]any{"rows": rows}
 }
 
-func runItemValidationCase(t *testing.T, c seedCase) any {
+func runItemValidationCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Overrides []map[string]any `json:"overrides"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	var rows []any
 	for _, row := range in.Overrides {
 		doc := map[string]any{"content": "x", "source": "user"}
@@ -358,14 +360,14 @@ func runItemValidationCase(t *testing.T, c seedCase) any {
 	return map[string]any{"rows": rows}
 }
 
-func runSlidingCase(t *testing.T, c seedCase) any {
+func runSlidingCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		MaxTokens int         `json:"max_tokens"`
 		Turns     [][2]string `json:"turns"`
 		Eviction  any         `json:"eviction_policy"`
 		Recency   string      `json:"recency_scorer"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	evicted := [][]string{}
 	cfg := SlidingWindowConfig{MaxTokens: in.MaxTokens, OnEvict: func(_ context.Context, turns []Turn) {
 		var batch []string
@@ -450,13 +452,13 @@ func joinTurns(turns []Turn) string {
 	return strings.Join(texts, "; ")
 }
 
-func runSummaryCase(t *testing.T, c seedCase) any {
+func runSummaryCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		MaxTokens int         `json:"max_tokens"`
 		Turns     [][2]string `json:"turns"`
 		CompactFn string      `json:"compact_fn"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	if in.CompactFn == "" {
 		return map[string]any{
 			"summary_after_each_turn_progressive": summaries(t, in.MaxTokens, in.Turns, func(turns []Turn, previous string) (string, error) {

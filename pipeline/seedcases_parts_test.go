@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
 func decodeItems(t *testing.T, docs ...map[string]any) (items []Item, err error) {
@@ -17,11 +19,11 @@ func decodeItems(t *testing.T, docs ...map[string]any) (items []Item, err error)
 	return items, json.Unmarshal(data, &items)
 }
 
-func runFormatterCase(t *testing.T, c seedCase) any {
+func runFormatterCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Items []seedItem `json:"window_items_in_order"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	window := &Window{Items: plainItems(in.Items), MaxTokens: 1000}
 	got := map[string]any{}
 	for key, f := range map[string]Formatter{
@@ -39,7 +41,7 @@ func runFormatterCase(t *testing.T, c seedCase) any {
 	return got
 }
 
-func runFormatterRolesCase(t *testing.T, c seedCase) any {
+func runFormatterRolesCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Lists [][]struct {
 			Role         Role
@@ -47,7 +49,7 @@ func runFormatterRolesCase(t *testing.T, c seedCase) any {
 			CacheControl *CacheControl `json:"cache_control"`
 		} `json:"message_lists"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	lists := [][]AnthropicMessage{}
 	for _, list := range in.Lists {
 		var messages []chatMessage
@@ -67,14 +69,14 @@ func runFormatterRolesCase(t *testing.T, c seedCase) any {
 	return map[string]any{"message_lists": lists}
 }
 
-func runFuseCase(t *testing.T, c seedCase) any {
+func runFuseCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		Lists   [][]seedItem `json:"lists"`
 		Weights []float64    `json:"weights"`
 		K       int          `json:"k"`
 		TopK    int          `json:"top_k"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	var lists [][]Item
 	for _, list := range in.Lists {
 		lists = append(lists, plainItems(list))
@@ -128,7 +130,7 @@ func (v variants) TransformQuery(context.Context, *Query) (out []Query, err erro
 	return out, nil
 }
 
-func runStepsCase(t *testing.T, c seedCase) any {
+func runStepsCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		ExistingIDs []string            `json:"existing_ids"`
 		Variants    map[string][]string `json:"variants"`
@@ -141,7 +143,7 @@ func runStepsCase(t *testing.T, c seedCase) any {
 		Lists [][]string `json:"lists"`
 		Sets  [][]string `json:"sets"`
 	}
-	decodeInput(t, c, &in)
+	seedcase.Decode(t, c, &in)
 	switch {
 	case in.Variants != nil:
 		return transformCase(t, in.ExistingIDs, in.Variants, in.TopK)

@@ -2,14 +2,13 @@ package pipeline
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
-	"math"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
 // deviations are the fields that differ from the seed on purpose. The test checks
@@ -24,16 +23,9 @@ var deviations = []struct{ id, field, why string }{
 	{"anchor-mem-11", "anthropic.messages", "fix: the summary comes first, not after the newest message"},
 }
 
-type seedCase struct {
-	ID       string          `json:"id"`
-	Area     string          `json:"area"`
-	Input    json.RawMessage `json:"input"`
-	Expected any             `json:"expected"`
-}
-
 // seedRunners turn the input of a case into an outcome of the shape of its expected
 // value.
-var seedRunners = map[string]func(t *testing.T, c seedCase) any{
+var seedRunners = map[string]func(t *testing.T, c seedcase.Case) any{
 	"window":            runWindowCase,
 	"budget":            runWindowCase,
 	"budget_validation": runBudgetValidationCase,
@@ -54,7 +46,7 @@ func TestSeedCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc struct{ Cases []seedCase }
+	var doc struct{ Cases []seedcase.Case }
 	if err := json.Unmarshal(data, &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +65,7 @@ func TestSeedCases(t *testing.T) {
 	}
 }
 
-func checkSeedCase(t *testing.T, c seedCase) {
+func checkSeedCase(t *testing.T, c seedcase.Case) {
 	run := seedRunners[c.Area]
 	if run == nil {
 		t.Fatalf("area %q has no runner", c.Area)
@@ -82,7 +74,7 @@ func checkSeedCase(t *testing.T, c seedCase) {
 	if c.Area == "rrf" || c.Area == "steps" {
 		tolerance = 1e-12
 	}
-	differing := differences("", toJSON(t, run(t, c)), c.Expected, tolerance)
+	differing := seedcase.Differences("", seedcase.JSON(t, run(t, c)), c.Expected, tolerance)
 	for _, d := range deviations {
 		if d.id != c.ID {
 			continue
@@ -101,53 +93,6 @@ func checkSeedCase(t *testing.T, c seedCase) {
 	}
 }
 
-// differences lists the places where got is not want, as "path: got, want".
-func differences(path string, got, want any, tolerance float64) []string {
-	child := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
-	var out []string
-	switch want := want.(type) {
-	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			break
-		}
-		keys := slices.Sorted(maps.Keys(want))
-		for key := range g {
-			if _, ok := want[key]; !ok {
-				keys = append(keys, key)
-			}
-		}
-		for _, key := range keys {
-			w, wanted := want[key]
-			v, present := g[key]
-			if wanted != present {
-				out = append(out, fmt.Sprintf("%s: present %v, want %v", child(key), present, wanted))
-				continue
-			}
-			out = append(out, differences(child(key), v, w, tolerance)...)
-		}
-		return out
-	case []any:
-		g, ok := got.([]any)
-		if !ok || len(g) != len(want) {
-			break
-		}
-		for i := range want {
-			out = append(out, differences(child(fmt.Sprint(i)), g[i], want[i], tolerance)...)
-		}
-		return out
-	case float64:
-		if g, ok := got.(float64); ok && math.Abs(g-want) <= tolerance {
-			return nil
-		}
-	default:
-		if got == want {
-			return nil
-		}
-	}
-	return []string{fmt.Sprintf("%s: got %v, want %v", path, got, want)}
-}
-
 func TestDifferencesSeesEachKind(t *testing.T) {
 	want := map[string]any{"a": 1.0, "b": []any{"x", nil}, "c": map[string]any{"d": true}}
 	for name, got := range map[string]any{
@@ -159,28 +104,9 @@ func TestDifferencesSeesEachKind(t *testing.T) {
 		"extra":  map[string]any{"a": 1.0, "b": []any{"x", nil}, "c": map[string]any{"d": true}, "e": 1.0},
 		"type":   []any{},
 	} {
-		if d := differences("", got, want, 0); len(d) != 1 {
+		if d := seedcase.Differences("", got, want, 0); len(d) != 1 {
 			t.Errorf("%s: %v, want one difference", name, d)
 		}
-	}
-}
-
-func toJSON(t *testing.T, v any) (out any) {
-	t.Helper()
-	data, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(data, &out)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func decodeInput(t *testing.T, c seedCase, to any) {
-	t.Helper()
-	if err := json.Unmarshal(c.Input, to); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -220,7 +146,7 @@ func plainItems(items []seedItem) []Item {
 
 // seedDiagnostics is what the seed shows of diagnostics, without times.
 func seedDiagnostics(t *testing.T, d *Diagnostics) map[string]any {
-	doc := toJSON(t, d).(map[string]any)
+	doc := seedcase.JSON(t, d).(map[string]any)
 	for _, own := range []string{"times_ms", "warnings", "step_failures"} {
 		delete(doc, own)
 	}
