@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // buildDiagnostics builds with one step and returns the diagnostics.
@@ -102,12 +103,12 @@ func TestChainDiagnosticsHaveFuel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := pipeline.NewChain(pipeline.ChainConfig{Providers: []pipeline.ContextProvider{provider}})
+	chain, err := agent.NewChain(agent.Config{Providers: []agent.Provider{provider}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	messages := []pipeline.Message{{Role: pipeline.RoleUser, Content: "hey"}}
-	a, err := chain.Assemble(t.Context(), &pipeline.AgentState{}, messages, pipeline.ProviderBudget{Phase: pipeline.PhaseLLM})
+	a, err := chain.Assemble(t.Context(), &agent.State{}, messages, agent.Budget{Phase: agent.PhaseLLM})
 	if err != nil {
 		t.Fatal(err)
 	}

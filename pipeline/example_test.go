@@ -259,37 +259,6 @@ func ExampleTemplateEnricher() {
 	// and the second? (said before: name two planets) <nil>
 }
 
-// clock is a provider that puts the time before the messages.
-type clock struct{}
-
-func (clock) Name() string  { return "clock" }
-func (clock) Priority() int { return 5 }
-func (clock) EstimateTokens(context.Context, *pipeline.AgentState) (int, error) {
-	return 5, nil
-}
-
-func (clock) Apply(_ context.Context, _ *pipeline.AgentState, msgs []pipeline.Message, _ pipeline.ProviderBudget) ([]pipeline.Message, error) {
-	return append([]pipeline.Message{{Role: pipeline.RoleSystem, Content: "It is noon."}}, msgs...), nil
-}
-
-func ExampleProviderChain() {
-	chain, err := pipeline.NewProviderChain(nil, clock{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	msgs, err := chain.Run(context.Background(), &pipeline.AgentState{}, []pipeline.Message{{Role: pipeline.RoleUser, Content: "Lunch?"}},
-		pipeline.ProviderBudget{MaxTokens: 1000, Phase: pipeline.PhaseLLM})
-	for _, m := range msgs {
-		fmt.Println(m.Role, m.Content)
-	}
-	fmt.Println(err)
-	// Output:
-	// system It is noon.
-	// user Lunch?
-	// <nil>
-}
-
 func ExampleEncodingTokenizer() {
 	t, err := pipeline.EncodingTokenizer("cl100k_base")
 	if err != nil {

@@ -66,8 +66,8 @@ func boundedScore(x float64) float64 {
 
 // Messages returns the summary, if there is one, as a user message, and the turns,
 // oldest first, as messages of their own roles, tool and system included. This is
-// the list for a [ProviderChain]; the metadata name, tool_call_id and tool_calls of a
-// turn become the fields of those names. The error is that of tool_calls that JSON
+// the list for a chain of package agent. The metadata name, tool_call_id and tool_calls of
+// a turn become the fields of those names. The error is that of tool_calls that JSON
 // cannot hold.
 //
 // A summary never speaks as the system: it is made of what others said, perhaps by a

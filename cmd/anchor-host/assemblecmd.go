@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
@@ -132,7 +133,7 @@ func (a *app) messages(path string, stored bool) (*request.Messages, error) {
 
 // agentBudget returns the room for the messages: of the flags, else of the input,
 // else of the configuration.
-func agentBudget(cmd *cobra.Command, c *config.Config, in *request.Messages) pipeline.ProviderBudget {
+func agentBudget(cmd *cobra.Command, c *config.Config, in *request.Messages) agent.Budget {
 	b := assemble.Budget(c)
 	if !cmd.Flags().Changed("max-tokens") {
 		b.MaxTokens = cmp.Or(in.Budget.MaxTokens, b.MaxTokens)
@@ -151,16 +152,16 @@ type agentRun struct {
 	app    *app
 	config *config.Loaded
 	input  *request.Messages
-	budget pipeline.ProviderBudget
+	budget agent.Budget
 	// stored is where the state is kept, nil for a state that is not.
 	stored *agentstore.Run
-	state  *pipeline.AgentState
+	state  *agent.State
 	frames *frames.Pipeline
 }
 
 // do loads the plugins, runs the chain, saves the state, and says on stderr which
 // providers were left out.
-func (r *agentRun) do(ctx context.Context) (*pipeline.Assembly, error) {
+func (r *agentRun) do(ctx context.Context) (*agent.Assembly, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -200,7 +201,7 @@ const assemblies = 100
 
 // prepare puts the state together.
 func (r *agentRun) prepare(ctx context.Context) (err error) {
-	r.state = &pipeline.AgentState{}
+	r.state = &agent.State{}
 	if r.stored != nil {
 		if r.state, err = r.stored.Load(ctx); err != nil {
 			return err
@@ -232,9 +233,9 @@ func (r *agentRun) list() []pipeline.Message {
 
 // report leaves one line for each provider that was left out, and for what else
 // is not as it should be.
-func (r *agentRun) report(d *pipeline.ChainDiagnostics) {
+func (r *agentRun) report(d *agent.Diagnostics) {
 	for _, p := range d.Providers {
-		if p.Outcome == pipeline.ProviderFailed {
+		if p.Outcome == agent.ProviderFailed {
 			r.app.say("provider %q: %s (left out)", p.Name, oneCell(p.Message))
 		}
 	}
@@ -247,7 +248,7 @@ func (r *agentRun) report(d *pipeline.ChainDiagnostics) {
 }
 
 // overBudget says by how much a list exceeds its budget, nothing if it does not.
-func overBudget(d *pipeline.ChainDiagnostics) string {
+func overBudget(d *agent.Diagnostics) string {
 	switch {
 	case d.TokensOver > 0:
 		return fmt.Sprintf("the messages exceed max_tokens %d by %d (system messages and the newest user message stay; a larger budget or shorter messages help)", d.Budget.MaxTokens, d.TokensOver)
@@ -258,10 +259,10 @@ func overBudget(d *pipeline.ChainDiagnostics) string {
 }
 
 // degradedChain is the error of a run under --strict that was not as it should be.
-func degradedChain(strict bool, d *pipeline.ChainDiagnostics) error {
+func degradedChain(strict bool, d *agent.Diagnostics) error {
 	failed := 0
 	for _, p := range d.Providers {
-		if p.Outcome == pipeline.ProviderFailed {
+		if p.Outcome == agent.ProviderFailed {
 			failed++
 		}
 	}
@@ -276,7 +277,7 @@ func degradedChain(strict bool, d *pipeline.ChainDiagnostics) error {
 }
 
 // printAssembly writes the messages, and what was asked for beside them.
-func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *pipeline.Assembly) error {
+func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *agent.Assembly) error {
 	messages := result.Messages
 	if messages == nil {
 		messages = []pipeline.Message{}
@@ -284,9 +285,9 @@ func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *pipeline.As
 	var doc any = messages
 	if f.output == "json" {
 		doc = struct {
-			Messages    []pipeline.Message         `json:"messages"`
-			State       *pipeline.AgentState       `json:"state"`
-			Diagnostics *pipeline.ChainDiagnostics `json:"diagnostics"`
+			Messages    []pipeline.Message      `json:"messages"`
+			State       *agent.State       `json:"state"`
+			Diagnostics *agent.Diagnostics `json:"diagnostics"`
 		}{messages, run.state, result.Diagnostics}
 	}
 	var b bytes.Buffer
@@ -304,12 +305,12 @@ func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *pipeline.As
 }
 
 // explainChain writes what each provider did as a table.
-func explainChain(b *bytes.Buffer, d *pipeline.ChainDiagnostics) {
+func explainChain(b *bytes.Buffer, d *agent.Diagnostics) {
 	var rows [][]string
 	for i := range d.Providers {
 		p := &d.Providers[i]
 		note := string(p.Outcome)
-		if p.Outcome == pipeline.ProviderFailed {
+		if p.Outcome == agent.ProviderFailed {
 			note += ": " + oneCell(cmp.Or(p.Reason, p.Message))
 		}
 		if p.EstimatedTokens != nil {
@@ -334,7 +335,7 @@ func arrow(before, after int) string {
 	return fmt.Sprintf("%d → %d", before, after)
 }
 
-func tokenArrow(before, after pipeline.ListSize) string {
+func tokenArrow(before, after agent.ListSize) string {
 	if before.Tokens == nil || after.Tokens == nil {
 		return "-"
 	}
@@ -342,7 +343,7 @@ func tokenArrow(before, after pipeline.ListSize) string {
 }
 
 // chainSummary says in one line what was assembled.
-func chainSummary(d *pipeline.ChainDiagnostics) string {
+func chainSummary(d *agent.Diagnostics) string {
 	return fmt.Sprintf("messages: %s; tokens: %s of %d; %.0f ms", arrow(d.Before.Messages, d.After.Messages),
 		tokenArrow(d.Before, d.After), d.Budget.MaxTokens, d.TimeMS)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 var lanes = []string{host.LaneJSON, host.LaneBatch}
@@ -209,16 +210,16 @@ func TestCompactorAndProvider(t *testing.T) {
 	if err != nil || summary != "before+1 turns" {
 		t.Errorf("summary %q, error %v", summary, err)
 	}
-	provider := must[pipeline.ContextProvider](t)(steps.Provider(p, steps.Options{}))
+	provider := must[agent.Provider](t)(steps.Provider(p, steps.Options{}))
 	if provider.Name() != "allops" || provider.Priority() != 15 {
 		t.Errorf("name %q, priority %d", provider.Name(), provider.Priority())
 	}
-	chain, err := pipeline.NewProviderChain(slog.New(slog.DiscardHandler), provider)
+	chain, err := agent.NewChain(agent.Config{Logger: slog.New(slog.DiscardHandler), Providers: []agent.Provider{provider}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := pipeline.AgentState{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "hey"}}}
-	out, err := chain.Run(t.Context(), &state, state.Messages, pipeline.ProviderBudget{MaxTokens: 100, Phase: pipeline.PhaseLLM})
+	state := agent.State{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "hey"}}}
+	out, err := chain.Run(t.Context(), &state, state.Messages, agent.Budget{MaxTokens: 100, Phase: agent.PhaseLLM})
 	if err != nil || len(out) != 2 || out[0].Content != "hi llm" || out[1].Content != "hey" {
 		t.Errorf("messages %v, error %v", out, err)
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-// Provider returns the operation provide as a pipeline.ContextProvider,
+// Provider returns the operation provide as a agent.Provider,
 // with estimate_tokens if the plugin has it.
-func Provider(p *host.Plugin, o Options) (pipeline.ContextProvider, error) {
+func Provider(p *host.Plugin, o Options) (agent.Provider, error) {
 	op, err := prepare(p, abi.OpProvide, o)
 	if err != nil {
 		return nil, err
@@ -45,12 +46,12 @@ func (c *contextProvider) Name() string {
 func (c *contextProvider) Priority() int { return c.priority }
 
 // EstimateTokens is 0 for a plugin that does not estimate.
-func (c *contextProvider) EstimateTokens(ctx context.Context, s *pipeline.AgentState) (int, error) {
+func (c *contextProvider) EstimateTokens(ctx context.Context, s *agent.State) (int, error) {
 	if c.estimate == nil {
 		return 0, nil
 	}
 	var reply abi.EstimateReply
-	request := provideRequest(s, s.Messages, pipeline.ProviderBudget{}, c.estimate.Settings())
+	request := provideRequest(s, s.Messages, agent.Budget{}, c.estimate.Settings())
 	if _, err := c.estimate.Ask(ctx, request, &reply); err != nil {
 		return 0, err
 	}
@@ -58,7 +59,7 @@ func (c *contextProvider) EstimateTokens(ctx context.Context, s *pipeline.AgentS
 }
 
 // Apply changes the messages, and the parts of the state the guest names.
-func (c *contextProvider) Apply(ctx context.Context, s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) ([]pipeline.Message, error) {
+func (c *contextProvider) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	var reply abi.ProvideReply
 	changed, err := c.o.Ask(ctx, provideRequest(s, msgs, b, c.o.Settings()), &reply)
 	if err != nil || !changed {
@@ -90,7 +91,7 @@ func pipelineMessages(in []abi.Message) []pipeline.Message {
 	return out
 }
 
-func provideRequest(s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget, settings json.RawMessage) abi.ProvideRequest {
+func provideRequest(s *agent.State, msgs []pipeline.Message, b agent.Budget, settings json.RawMessage) abi.ProvideRequest {
 	return abi.ProvideRequest{
 		State: abi.AgentState{RunID: s.RunID, Messages: abiMessages(s.Messages), Observations: s.Observations,
 			Reflection: s.Reflection, Data: s.Data},

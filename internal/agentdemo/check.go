@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
@@ -32,7 +33,7 @@ func (d *demo) check(ctx context.Context, n int, fresh []pipeline.Message, a *as
 	}
 	d.checkPersistence(n, fresh, a)
 	cut := outcome(a, providers.TruncationName)
-	if cut.Outcome == pipeline.ProviderChanged {
+	if cut.Outcome == agent.ProviderChanged {
 		d.want(len(a.State.Messages) == cut.Before.Messages && cut.After.Messages < cut.Before.Messages, n,
 			"truncation of %d messages to %d left %d in the state", cut.Before.Messages, cut.After.Messages, len(a.State.Messages))
 	}
@@ -52,9 +53,9 @@ func (d *demo) checkPersistence(n int, fresh []pipeline.Message, a *assembled) {
 		providers.ObservationName: providers.ObservationsMessage, providers.CompactionName: providers.SummaryMessage,
 	} {
 		before, after := named(d.before.State.Messages, name), named(a.State.Messages, name)
-		if outcome(a, provider).Outcome == pipeline.ProviderChanged {
+		if outcome(a, provider).Outcome == agent.ProviderChanged {
 			d.want(after != "" && after != before, n, "%s changed the list and wrote nothing back", provider)
-		} else if name == providers.ObservationsMessage || outcome(a, providers.CompactionName).Outcome != pipeline.ProviderChanged {
+		} else if name == providers.ObservationsMessage || outcome(a, providers.CompactionName).Outcome != agent.ProviderChanged {
 			d.want(after == before, n, "what %s wrote back did not last", provider)
 		}
 	}
@@ -68,7 +69,7 @@ func (d *demo) compare(n int, whole, broken *assembled) {
 	d.want(equal(whole.State.Messages, state.Messages), n, "the broken provider changed the messages of the state")
 	state.Messages = whole.State.Messages
 	d.want(reflect.DeepEqual(whole.State, state), n, "the broken provider changed the state")
-	d.want(outcome(broken, "crm").Outcome == pipeline.ProviderFailed, n, "the broken provider did not fail")
+	d.want(outcome(broken, "crm").Outcome == agent.ProviderFailed, n, "the broken provider did not fail")
 }
 
 func equal(a, b []pipeline.Message) bool {
@@ -76,13 +77,13 @@ func equal(a, b []pipeline.Message) bool {
 }
 
 // outcome returns what became of a provider.
-func outcome(a *assembled, name string) pipeline.ProviderDiagnostic {
+func outcome(a *assembled, name string) agent.ProviderDiagnostic {
 	for _, p := range a.Diagnostics.Providers {
 		if p.Name == name {
 			return p
 		}
 	}
-	return pipeline.ProviderDiagnostic{}
+	return agent.ProviderDiagnostic{}
 }
 
 // named returns the content of the message of that name, or "".

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
@@ -54,7 +55,7 @@ func TestScript(t *testing.T) {
 func TestChecksFindWhatIsWrong(t *testing.T) {
 	text := func(s string) []pipeline.Message { return []pipeline.Message{{Role: pipeline.RoleUser, Content: s}} }
 	summary := []pipeline.Message{{Role: pipeline.RoleSystem, Name: providers.SummaryMessage, Content: "s"}}
-	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +64,10 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(change func(a, before *assembled)) *demo {
-		size := pipeline.ListSize{Messages: 2, Tokens: &tokens}
-		before := &assembled{State: pipeline.AgentState{Messages: text("x")}}
-		a := &assembled{Messages: text("x"), State: pipeline.AgentState{Messages: append(text("x"), text("x")...)},
-			Diagnostics: pipeline.ChainDiagnostics{Before: size, After: size, Budget: pipeline.ProviderBudget{MaxTokens: tokens}}}
+		size := agent.ListSize{Messages: 2, Tokens: &tokens}
+		before := &assembled{State: agent.State{Messages: text("x")}}
+		a := &assembled{Messages: text("x"), State: agent.State{Messages: append(text("x"), text("x")...)},
+			Diagnostics: agent.Diagnostics{Before: size, After: size, Budget: agent.Budget{MaxTokens: tokens}}}
 		change(a, before)
 		d := &demo{counter: counter, before: before}
 		d.check(t.Context(), 2, text("x"), a)
@@ -76,8 +77,8 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		t.Fatalf("nothing is wrong, and yet: %v", d.failed)
 	}
 	changed := func(a *assembled, name string, before, after int) {
-		a.Diagnostics.Providers = []pipeline.ProviderDiagnostic{{Name: name, Outcome: pipeline.ProviderChanged,
-			Before: pipeline.ListSize{Messages: before}, After: pipeline.ListSize{Messages: after}}}
+		a.Diagnostics.Providers = []agent.ProviderDiagnostic{{Name: name, Outcome: agent.ProviderChanged,
+			Before: agent.ListSize{Messages: before}, After: agent.ListSize{Messages: after}}}
 	}
 	for want, change := range map[string]func(a, before *assembled){
 		"tokens, the budget is":                func(a, _ *assembled) { a.Diagnostics.Budget.MaxTokens-- },
@@ -94,7 +95,7 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		}
 	}
 	d := &demo{}
-	d.compare(1, &assembled{Messages: text("x")}, &assembled{Messages: text("y"), State: pipeline.AgentState{Reflection: "r"}})
+	d.compare(1, &assembled{Messages: text("x")}, &assembled{Messages: text("y"), State: agent.State{Reflection: "r"}})
 	if len(d.failed) != 3 {
 		t.Errorf("two runs that differ: %v", d.failed)
 	}

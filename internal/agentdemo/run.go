@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
@@ -30,14 +31,14 @@ type Options struct {
 // assembled is what assemble prints.
 type assembled struct {
 	Messages    []pipeline.Message
-	State       pipeline.AgentState
-	Diagnostics pipeline.ChainDiagnostics
+	State       agent.State
+	Diagnostics agent.Diagnostics
 }
 
 // demo is one run.
 type demo struct {
 	Options
-	counter *pipeline.MessageCounter
+	counter *agent.Counter
 	table   *tabwriter.Writer
 	before  *assembled // the call before
 	failed  []error
@@ -48,7 +49,7 @@ type demo struct {
 // Run takes the conversation through assemble and prints a line for each call. The
 // error names every promise that was not kept.
 func Run(ctx context.Context, w io.Writer, o Options) error {
-	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {
 		return err
 	}
@@ -79,11 +80,11 @@ func (d *demo) all(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := d.turn(ctx, n, pipeline.PhaseLLM, turn(n)); err != nil {
+		if err := d.turn(ctx, n, agent.PhaseLLM, turn(n)); err != nil {
 			return err
 		}
 	}
-	return d.turn(ctx, Turns+1, pipeline.PhaseSynthesize, nil)
+	return d.turn(ctx, Turns+1, agent.PhaseSynthesize, nil)
 }
 
 // The runs in the store: the conversation, and the same with the broken provider.
@@ -107,10 +108,10 @@ func (d *demo) writeNotes(ctx context.Context) error {
 }
 
 // turn assembles the messages of a turn in both runs, and checks them.
-func (d *demo) turn(ctx context.Context, n int, phase pipeline.Phase, messages []pipeline.Message) error {
+func (d *demo) turn(ctx context.Context, n int, phase agent.Phase, messages []pipeline.Message) error {
 	input := map[string]any{"messages": messages, "phase": phase}
 	if n == 1 {
-		input["state"] = pipeline.AgentState{Data: map[string]any{"account_id": "a-42"}}
+		input["state"] = agent.State{Data: map[string]any{"account_id": "a-42"}}
 	}
 	whole, stderr, err := d.assemble(ctx, d.Config, runWhole, input)
 	if err != nil {
@@ -171,7 +172,7 @@ func compact(messages []pipeline.Message) error {
 func (d *demo) print(n int, a *assembled) {
 	var changed []string
 	for _, p := range a.Diagnostics.Providers {
-		if p.Outcome == pipeline.ProviderChanged {
+		if p.Outcome == agent.ProviderChanged {
 			changed = append(changed, p.Name)
 			d.seen[p.Name]++
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -196,7 +197,7 @@ func TestState(t *testing.T) {
 	for name, s := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			load := func() (*agentstore.Run, *pipeline.AgentState) {
+			load := func() (*agentstore.Run, *agent.State) {
 				run := &agentstore.Run{Store: s, Tenant: "default", ID: "r"}
 				state, err := run.Load(ctx)
 				if err != nil {

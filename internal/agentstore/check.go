@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -112,7 +113,7 @@ func checkRun(_ store.Key, rec *store.Record) error {
 }
 
 func checkState(_ store.Key, rec *store.Record) error {
-	var s pipeline.AgentState
+	var s agent.State
 	return json.Unmarshal(rec.Data, &s)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
@@ -169,7 +170,7 @@ func claimView(b *testing.B, p *frames.Pipeline) {
 // claimAssembling assembles a chat whose messages were counted before, with room for
 // half of it.
 func claimAssembling(b *testing.B) {
-	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func claimAssembling(b *testing.B) {
 		role := []pipeline.Role{pipeline.RoleAssistant, pipeline.RoleUser}[i%2]
 		chat = append(chat, pipeline.Message{Role: role, Content: fmt.Sprint(i, " ", said)})
 	}
-	state := pipeline.AgentState{Messages: chat, Observations: []string{"The user reads about windows."}}
+	state := agent.State{Messages: chat, Observations: []string{"The user reads about windows."}}
 	const times = 200
 	var began time.Time
 	for i := range times + 1 {
@@ -193,7 +194,7 @@ func claimAssembling(b *testing.B) {
 			began = time.Now()
 		}
 		s := state.Clone()
-		a, err := chain.Assemble(b.Context(), &s, s.Messages, pipeline.ProviderBudget{MaxTokens: 6000})
+		a, err := chain.Assemble(b.Context(), &s, s.Messages, agent.Budget{MaxTokens: 6000})
 		if n := len(a.Messages); err != nil || a.Diagnostics.TokensOver > 0 || n < 50 || n > 150 {
 			b.Fatalf("%d messages, %+v, %v", n, a.Diagnostics, err)
 		}

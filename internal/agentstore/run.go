@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -33,8 +33,8 @@ func (r *Run) key(kind string) store.Key {
 }
 
 // Load returns the state of the run: that of a new run if there is none.
-func (r *Run) Load(ctx context.Context) (*pipeline.AgentState, error) {
-	state := &pipeline.AgentState{}
+func (r *Run) Load(ctx context.Context) (*agent.State, error) {
+	state := &agent.State{}
 	last, err := r.Store.Last(ctx, r.key(KindState), 1)
 	if err != nil {
 		return nil, fmt.Errorf("run %q: load state: %w", r.ID, err)
@@ -52,7 +52,7 @@ func (r *Run) Load(ctx context.Context) (*pipeline.AgentState, error) {
 
 // Save stores the state in place of the one that was loaded. If that is no longer
 // the newest, the error is [ErrContinued].
-func (r *Run) Save(ctx context.Context, state *pipeline.AgentState) error {
+func (r *Run) Save(ctx context.Context, state *agent.State) error {
 	data, err := json.Marshal(state)
 	if err != nil {
 		return fmt.Errorf("run %q: encode state: %w", r.ID, err)

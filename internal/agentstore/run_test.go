@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -18,7 +18,7 @@ func TestStaleSave(t *testing.T) {
 	for name, s := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			load := func() (*agentstore.Run, *pipeline.AgentState) {
+			load := func() (*agentstore.Run, *agent.State) {
 				run := &agentstore.Run{Store: s, Tenant: "default", ID: "r"}
 				state, err := run.Load(ctx)
 				if err != nil {
@@ -66,7 +66,7 @@ func TestDeleteRun(t *testing.T) {
 			if _, err := p.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "one"}); err != nil {
 				t.Fatal(err)
 			}
-			if err := run.Save(ctx, &pipeline.AgentState{}); err != nil {
+			if err := run.Save(ctx, &agent.State{}); err != nil {
 				t.Fatal(err)
 			}
 			if n, err := run.Delete(ctx); n != 3 || err != nil {
@@ -75,7 +75,7 @@ func TestDeleteRun(t *testing.T) {
 			if keys, err := s.Keys(ctx, "default", ""); len(keys) > 0 || err != nil {
 				t.Errorf("left: %v, %v", keys, err)
 			}
-			if err := run.Save(ctx, &pipeline.AgentState{}); err != nil {
+			if err := run.Save(ctx, &agent.State{}); err != nil {
 				t.Errorf("a run that begins anew: %v", err)
 			}
 		})
@@ -84,7 +84,7 @@ func TestDeleteRun(t *testing.T) {
 
 func TestStateTooLarge(t *testing.T) {
 	run := &agentstore.Run{Store: store.NewMemory(), Tenant: "default", ID: "r"}
-	err := run.Save(t.Context(), &pipeline.AgentState{Reflection: strings.Repeat("x", store.MaxData)})
+	err := run.Save(t.Context(), &agent.State{Reflection: strings.Repeat("x", store.MaxData)})
 	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "16.0 MiB, at most 16 (") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
@@ -19,7 +20,7 @@ import (
 // Chain is a provider chain with its plugins. It is safe for concurrent use.
 // Close ends its plugins.
 type Chain struct {
-	*pipeline.ProviderChain
+	*agent.Chain
 	host *host.Host
 	// LoadTime is how long loading the plugins took, Loads how long each did.
 	LoadTime time.Duration
@@ -51,11 +52,11 @@ func NewChain(ctx context.Context, c *config.Config, o Options) (*Chain, error) 
 }
 
 // Budget returns the room that the configuration gives the messages.
-func Budget(c *config.Config) pipeline.ProviderBudget {
-	return pipeline.ProviderBudget{
+func Budget(c *config.Config) agent.Budget {
+	return agent.Budget{
 		MaxTokens:   cmp.Or(c.Agent.MaxTokens, c.MaxTokens, pipeline.DefaultMaxTokens),
 		MaxMessages: c.Agent.MaxMessages,
-		Phase:       cmp.Or(pipeline.Phase(c.Agent.Phase), pipeline.PhaseLLM),
+		Phase:       cmp.Or(agent.Phase(c.Agent.Phase), agent.PhaseLLM),
 	}
 }
 
@@ -77,7 +78,7 @@ func (b *builder) chain(ctx context.Context) (*Chain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Chain{ProviderChain: chain, host: b.host, LoadTime: loadTime, Loads: b.loads()}, nil
+	return &Chain{Chain: chain, host: b.host, LoadTime: loadTime, Loads: b.loads()}, nil
 }
 
 func (b *builder) chainConfig() (cfg providers.Config, err error) {
@@ -88,7 +89,7 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
 		Logger: quietChain(b.options.Logger),
 	}
-	if cfg.Counter, err = pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: b.out.Tokenizer}); err != nil {
+	if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: b.out.Tokenizer}); err != nil {
 		return cfg, err
 	}
 	if cfg.Compaction, err = b.compaction(&a.Compaction); err != nil {
@@ -139,15 +140,15 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 const waiting = time.Second
 
 // provider makes a provider of a plugin.
-func (b *builder) provider(path string, p *config.Provider) (pipeline.ContextProvider, error) {
+func (b *builder) provider(path string, p *config.Provider) (agent.Provider, error) {
 	plugin, _, err := b.get(use{Use: p.Use(), path: path, op: abi.OpProvide})
 	if err == nil {
-		var made pipeline.ContextProvider
+		var made agent.Provider
 		made, err = steps.Provider(plugin, steps.Options{
 			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Timeout: time.Duration(p.Timeout),
 		})
 		if err == nil && p.Timeout > 0 {
-			return pipeline.LimitProvider(made, time.Duration(p.Timeout)+waiting), nil
+			return agent.LimitProvider(made, time.Duration(p.Timeout)+waiting), nil
 		}
 		if err == nil {
 			return made, nil
@@ -174,12 +175,12 @@ func (f failingProvider) Name() string { return f.name }
 func (f failingProvider) Priority() int { return f.priority }
 
 // EstimateTokens is 0: what fails adds nothing.
-func (f failingProvider) EstimateTokens(context.Context, *pipeline.AgentState) (int, error) {
+func (f failingProvider) EstimateTokens(context.Context, *agent.State) (int, error) {
 	return 0, nil
 }
 
 // Apply fails.
-func (f failingProvider) Apply(context.Context, *pipeline.AgentState, []pipeline.Message, pipeline.ProviderBudget) ([]pipeline.Message, error) {
+func (f failingProvider) Apply(context.Context, *agent.State, []pipeline.Message, agent.Budget) ([]pipeline.Message, error) {
 	return nil, f.err
 }
 

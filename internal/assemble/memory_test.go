@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -101,8 +102,8 @@ func TestFramesOfAnAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state := pipeline.AgentState{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}}
-		a, err := chain.Assemble(t.Context(), &state, state.Messages, pipeline.ProviderBudget{MaxTokens: 8192})
+		state := agent.State{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}}
+		a, err := chain.Assemble(t.Context(), &state, state.Messages, agent.Budget{MaxTokens: 8192})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,16 +10,17 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // Messages is what a provider chain is to work on.
 type Messages struct {
 	// State is what the agent carries; nil if none was given.
-	State *pipeline.AgentState
+	State *agent.State
 	// Messages is the list, nil if none was given.
 	Messages []pipeline.Message
 	Budget   Budget
-	Phase    pipeline.Phase
+	Phase    agent.Phase
 }
 
 // Budget is the room for the messages; what is 0 was not given.
@@ -125,12 +126,12 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, name, err)
 	}
-	m := &Messages{Messages: convertMessages(doc.Messages, own), Budget: doc.Budget, Phase: pipeline.Phase(doc.Phase)}
+	m := &Messages{Messages: convertMessages(doc.Messages, own), Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
 	if m.Phase == "" {
-		m.Phase = pipeline.Phase(doc.Budget.Phase)
+		m.Phase = agent.Phase(doc.Budget.Phase)
 	}
 	if s := doc.State; s != nil {
-		m.State = &pipeline.AgentState{
+		m.State = &agent.State{
 			RunID: s.RunID, Messages: convertMessages(s.Messages, states), Observations: s.Observations,
 			Reflection: s.Reflection, Data: s.Data,
 		}

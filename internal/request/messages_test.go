@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 func ExampleReadMessages() {
@@ -35,12 +36,12 @@ func TestReadMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Messages{
-		State: &pipeline.AgentState{
+		State: &agent.State{
 			RunID: "r", Observations: []string{"saw"}, Reflection: "so", Data: map[string]any{"n": int64(9007199254740993)},
 			Messages: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: []byte(`[{"z":1.50,"a":"<b>"}]`)}},
 		},
 		Messages: []pipeline.Message{{Role: pipeline.RoleTool, Name: "ls", ToolCallID: "1"}},
-		Budget:   Budget{MaxTokens: 5, MaxMessages: 2, Phase: "synthesize"}, Phase: pipeline.PhaseSynthesize,
+		Budget:   Budget{MaxTokens: 5, MaxMessages: 2, Phase: "synthesize"}, Phase: agent.PhaseSynthesize,
 	}
 	if !reflect.DeepEqual(m, want) {
 		t.Errorf("got  %+v\nwant %+v", m, want)
@@ -77,7 +78,7 @@ func FuzzReadMessages(f *testing.F) {
 		if err != nil {
 			return
 		}
-		state := pipeline.AgentState{Messages: m.Messages}
+		state := agent.State{Messages: m.Messages}
 		if err := state.Validate(); err != nil {
 			t.Fatalf("accepted messages are not valid: %v", err)
 		}

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
 var (
 	ctx   = context.Background()
-	agent = frames.Actor{Kind: frames.Agent, ID: "planner"}
+	actor = frames.Actor{Kind: frames.Agent, ID: "planner"}
 	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 
@@ -27,7 +28,7 @@ func must[T any](v T, err error) T {
 // A window of three frames forgets the oldest one that is not protected. The log
 // forgets none.
 func ExamplePipeline() {
-	p := must(frames.New(ctx, agent, frames.Config{Limits: frames.Limits{MaxFrames: 3}}))
+	p := must(frames.New(ctx, actor, frames.Config{Limits: frames.Limits{MaxFrames: 3}}))
 	for _, f := range []frames.Frame{
 		{Kind: frames.Checkpoint, Summary: "tests are green"},
 		{Kind: frames.StepSummary, Summary: "auth module read"},
@@ -51,9 +52,9 @@ func ExamplePipeline() {
 func ExamplePlan() {
 	in := must(frames.NewIntent(frames.Actor{Kind: frames.Human, ID: "ada"}, "Add pagination", noon))
 	in.Content = "limit and offset for GET /users"
-	p := must(frames.FromIntent(ctx, in, agent, frames.Config{}))
+	p := must(frames.FromIntent(ctx, in, actor, frames.Config{}))
 
-	plan := must(frames.NewPlan(agent, noon))
+	plan := must(frames.NewPlan(actor, noon))
 	plan.See(p.Window())
 	step := frames.NewStep("read the handler", noon)
 	step.IFrames = []uint64{0}
@@ -63,7 +64,7 @@ func ExamplePlan() {
 	}
 	plan.Steps = append(plan.Steps, step)
 
-	next := must(plan.Replan(p.Window(), agent, noon))
+	next := must(plan.Replan(p.Window(), actor, noon))
 	in.Plan = next.ObjectID
 	fmt.Println("first plan saw", *plan.FWindow, plan.ContextFrames)
 	fmt.Println("second plan saw", *next.FWindow, next.ContextFrames)
@@ -100,7 +101,7 @@ func ExampleDocument() {
 // comes back as it was.
 func ExampleMemoryLog() {
 	var store frames.MemoryLog
-	p := must(frames.New(ctx, agent, frames.Config{Log: &store, Limits: frames.Limits{MaxTokens: 100}}))
+	p := must(frames.New(ctx, actor, frames.Config{Log: &store, Limits: frames.Limits{MaxTokens: 100}}))
 	header := frames.Document{Header: p.Header(), Limits: p.Limits()}
 	for _, tokens := range []uint64{60, 30, 20} {
 		must(p.Push(ctx, frames.Frame{Kind: frames.ToolCall, TokenEstimate: frames.Tokens(tokens)}))
@@ -112,7 +113,7 @@ func ExampleMemoryLog() {
 
 // Frames as the memory of a build.
 func ExampleFrameMemory() {
-	p := must(frames.New(ctx, agent, frames.Config{Now: func() time.Time { return noon }}))
+	p := must(frames.New(ctx, actor, frames.Config{Now: func() time.Time { return noon }}))
 	must(p.Push(ctx, frames.Frame{Kind: frames.Checkpoint, Summary: "tests are green"}))
 	must(p.Push(ctx, frames.Frame{Kind: frames.CodeChange, Summary: "auth.go +42 -15"}))
 	build := must(pipeline.New(pipeline.Config{
@@ -127,11 +128,11 @@ func ExampleFrameMemory() {
 
 // Frames as observations of an agent loop.
 func ExampleFrameMemory_Apply() {
-	p := must(frames.New(ctx, agent, frames.Config{}))
+	p := must(frames.New(ctx, actor, frames.Config{}))
 	must(p.Push(ctx, frames.Frame{Kind: frames.StepSummary, Summary: "auth module read"}))
-	chain := must(pipeline.NewProviderChain(nil, must(frames.NewFrameMemory(p, frames.MemoryConfig{}))))
-	state := &pipeline.AgentState{}
-	must(chain.Run(ctx, state, []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}, pipeline.ProviderBudget{}))
+	chain := must(agent.NewChain(agent.Config{Providers: []agent.Provider{must(frames.NewFrameMemory(p, frames.MemoryConfig{}))}}))
+	state := &agent.State{}
+	must(chain.Run(ctx, state, []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}, agent.Budget{}))
 	fmt.Println(state.Observations)
 	// Output: [[frame 0 step_summary] auth module read]
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // The defaults of a MemoryConfig.
@@ -41,7 +42,7 @@ type MemoryConfig struct {
 }
 
 // FrameMemory offers the frames of one pipeline to both chains: to a build as a
-// [pipeline.MemoryProvider], to an agent loop as a [pipeline.ContextProvider]. It is
+// [pipeline.MemoryProvider], to an agent loop as a [agent.Provider]. It is
 // safe for concurrent use.
 type FrameMemory struct {
 	frames *Pipeline
@@ -150,7 +151,7 @@ func (m *FrameMemory) text(f *Frame) string {
 }
 
 var (
-	_ pipeline.MemoryProvider  = (*FrameMemory)(nil)
-	_ pipeline.ContextProvider = (*FrameMemory)(nil)
-	_ pipeline.Isolated        = (*FrameMemory)(nil)
+	_ pipeline.MemoryProvider = (*FrameMemory)(nil)
+	_ agent.Provider          = (*FrameMemory)(nil)
+	_ pipeline.Isolated       = (*FrameMemory)(nil)
 )

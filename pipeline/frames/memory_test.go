@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 func newMemory(t *testing.T, p *Pipeline, cfg MemoryConfig) *FrameMemory {
@@ -104,15 +105,15 @@ func TestFramesInABuild(t *testing.T) {
 func TestObservations(t *testing.T) {
 	p := filled(t)
 	m := newMemory(t, p, MemoryConfig{Limits: Limits{MaxFrames: 2}})
-	chain, err := pipeline.NewProviderChain(nil, m)
+	chain, err := agent.NewChain(agent.Config{Providers: []agent.Provider{m}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := &pipeline.AgentState{Observations: []string{"the user is in a hurry"}}
+	state := &agent.State{Observations: []string{"the user is in a hurry"}}
 	messages := []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}
 	run := func() []string {
 		t.Helper()
-		out, err := chain.Run(t.Context(), state, messages, pipeline.ProviderBudget{Phase: pipeline.PhaseLLM})
+		out, err := chain.Run(t.Context(), state, messages, agent.Budget{Phase: agent.PhaseLLM})
 		if err != nil || len(out) != 1 || out[0].Content != "go on" {
 			t.Fatalf("messages %v, %v", out, err)
 		}
@@ -139,7 +140,7 @@ func TestEstimateTokens(t *testing.T) {
 		cfg  MemoryConfig
 		want int
 	}{{MemoryConfig{}, 9}, {MemoryConfig{Tokenizer: pipeline.WordTokenizer()}, 6}} {
-		if n, err := newMemory(t, p, c.cfg).EstimateTokens(t.Context(), &pipeline.AgentState{}); err != nil || n != c.want {
+		if n, err := newMemory(t, p, c.cfg).EstimateTokens(t.Context(), &agent.State{}); err != nil || n != c.want {
 			t.Errorf("%d tokens, %v; want %d", n, err, c.want)
 		}
 	}
@@ -172,9 +173,9 @@ func TestObservationsOfOthersStay(t *testing.T) {
 	}
 	m := newMemory(t, p, MemoryConfig{Limits: Limits{MaxFrames: 2}})
 	users := []string{"[frame of the door] is loose", "[frame 7] is my favourite", "[frame 01 x] a", "[frame 3 tool_call]b"}
-	s := pipeline.AgentState{Observations: users}
+	s := agent.State{Observations: users}
 	for range 2 {
-		if _, err := m.Apply(t.Context(), &s, nil, pipeline.ProviderBudget{}); err != nil {
+		if _, err := m.Apply(t.Context(), &s, nil, agent.Budget{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,8 +195,8 @@ func TestObservationsKeepToTheirShare(t *testing.T) {
 	counted := func(cfg MemoryConfig, budget int) (texts []string, tokens int) {
 		t.Helper()
 		cfg.Tokenizer = pipeline.WordTokenizer()
-		s := pipeline.AgentState{}
-		if _, err := newMemory(t, p, cfg).Apply(t.Context(), &s, nil, pipeline.ProviderBudget{MaxTokens: budget}); err != nil {
+		s := agent.State{}
+		if _, err := newMemory(t, p, cfg).Apply(t.Context(), &s, nil, agent.Budget{MaxTokens: budget}); err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range s.Observations {

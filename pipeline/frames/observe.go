@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // observationShare is the part of a run's budget that frames may take by default: a
@@ -30,7 +31,7 @@ func (m *FrameMemory) Priority() int { return m.cfg.ProviderPriority }
 
 // EstimateTokens returns the tokens of the observations that Apply would add under a
 // budget without a bound.
-func (m *FrameMemory) EstimateTokens(ctx context.Context, _ *pipeline.AgentState) (int, error) {
+func (m *FrameMemory) EstimateTokens(ctx context.Context, _ *agent.State) (int, error) {
 	list, err := m.observations(ctx, 0)
 	sum := 0
 	for i := range list {
@@ -44,7 +45,7 @@ func (m *FrameMemory) EstimateTokens(ctx context.Context, _ *pipeline.AgentState
 // provider puts the observations of all into them. What does not fit into the share of
 // the budget is left out: the global summary and the protected frames come first, then
 // the others, the newest of each first.
-func (m *FrameMemory) Apply(ctx context.Context, s *pipeline.AgentState, _ []pipeline.Message, b pipeline.ProviderBudget) ([]pipeline.Message, error) {
+func (m *FrameMemory) Apply(ctx context.Context, s *agent.State, _ []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

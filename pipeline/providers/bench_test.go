@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // longChat is a chat of n messages, every third answer with two tool calls, some 100
@@ -26,21 +27,21 @@ func longChat(n int) []pipeline.Message {
 // BenchmarkAssemble is a run over 200 messages whose counts are known, counted in
 // cl100k_base: with room for all of them, and with room for a third.
 func BenchmarkAssemble(b *testing.B) {
-	for name, budget := range map[string]pipeline.ProviderBudget{
+	for name, budget := range map[string]agent.Budget{
 		"fits":      {MaxTokens: 1 << 20},
 		"truncated": {MaxTokens: 8000},
 	} {
 		b.Run(name, func(b *testing.B) {
-			counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+			counter, err := agent.NewCounter(agent.CounterConfig{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			c := chain(b, Config{
 				Counter: counter, Enforce: true,
 				Compaction: CompactionConfig{TriggerTokens: 1 << 20},
-				Extra:      []pipeline.ContextProvider{extra{name: "account", priority: 5, text: "The account is in good standing."}},
+				Extra:      []agent.Provider{extra{name: "account", priority: 5, text: "The account is in good standing."}},
 			})
-			state := pipeline.AgentState{Messages: longChat(200), Observations: []string{"The user reads about windows."}}
+			state := agent.State{Messages: longChat(200), Observations: []string{"The user reads about windows."}}
 			assemble := func() {
 				s := state.Clone()
 				a, err := c.Assemble(b.Context(), &s, s.Messages, budget)
@@ -62,8 +63,8 @@ func BenchmarkCompact(b *testing.B) {
 	c := chain(b, Config{Compaction: CompactionConfig{TriggerMessages: 150}})
 	msgs := longChat(200)
 	for b.Loop() {
-		state := pipeline.AgentState{Messages: msgs}
-		a, err := c.Assemble(b.Context(), &state, msgs, pipeline.ProviderBudget{})
+		state := agent.State{Messages: msgs}
+		a, err := c.Assemble(b.Context(), &state, msgs, agent.Budget{})
 		if err != nil || len(a.Messages) > 80 {
 			b.Fatalf("%d messages, %v", len(a.Messages), err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // SummaryMessage is the name of the system message that stands for compacted messages,
@@ -45,7 +46,7 @@ type CompactionConfig struct {
 	// DefaultCompactionTimeout with a Compactor.
 	Timeout time.Duration
 	// Counter counts tokens. nil means one of the default encoding.
-	Counter *pipeline.MessageCounter
+	Counter *agent.Counter
 }
 
 // Compaction puts a summary in the place of the oldest messages when the list has grown
@@ -87,11 +88,11 @@ func NewCompaction(cfg CompactionConfig) (*Compaction, error) {
 }
 
 // bounded returns the provider with its timeout, if it has one of its own.
-func (c *Compaction) bounded() pipeline.ContextProvider {
+func (c *Compaction) bounded() agent.Provider {
 	if c.cfg.Timeout == 0 {
 		return c
 	}
-	return pipeline.LimitProvider(c, c.cfg.Timeout)
+	return agent.LimitProvider(c, c.cfg.Timeout)
 }
 
 // Name returns CompactionName.
@@ -101,13 +102,13 @@ func (c *Compaction) Name() string { return CompactionName }
 func (c *Compaction) Priority() int { return c.cfg.Priority }
 
 // EstimateTokens is 0: compaction leaves less than it finds.
-func (c *Compaction) EstimateTokens(context.Context, *pipeline.AgentState) (int, error) {
+func (c *Compaction) EstimateTokens(context.Context, *agent.State) (int, error) {
 	return 0, nil
 }
 
 // Apply returns the compacted list, or nil when it is small enough, when all of it must
 // stay, when the summary would be no shorter, or when the result would not fit.
-func (c *Compaction) Apply(ctx context.Context, s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) ([]pipeline.Message, error) {
+func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	trigger, keep := c.bounds(b)
 	if len(s.Observations) > 0 || trigger == (size{}) {
 		return nil, nil
@@ -148,7 +149,7 @@ func (s size) improves(before, bound size) bool {
 }
 
 // bounds returns the size above which a list is compacted, and to which.
-func (c *Compaction) bounds(b pipeline.ProviderBudget) (trigger, keep size) {
+func (c *Compaction) bounds(b agent.Budget) (trigger, keep size) {
 	trigger = size{
 		tokens:   cmp.Or(c.cfg.TriggerTokens, b.MaxTokens*3/4),
 		messages: cmp.Or(c.cfg.TriggerMessages, b.MaxMessages*3/4),

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // compactor is a pipeline.Compactor made of a function.
@@ -46,7 +47,7 @@ func TestCompaction(t *testing.T) {
 	for name, c := range map[string]struct {
 		msgs   []string
 		cfg    CompactionConfig
-		budget pipeline.ProviderBudget
+		budget agent.Budget
 		want   []string // nil for no change
 	}{
 		"small enough":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 8}},
@@ -54,7 +55,7 @@ func TestCompaction(t *testing.T) {
 		"half is kept":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
 		"pair is kept":      {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7, KeepMessages: 6}, want: append([]string{"s:S", summaryOf + "<a><b>"}, chat[3:]...)},
 		"pair is summed up": {msgs: chat, cfg: CompactionConfig{TriggerMessages: 7, KeepMessages: 5}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c>", "u:d", "a:e", "a:f"}},
-		"budget of the run": {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 8}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
+		"budget of the run": {msgs: chat, budget: agent.Budget{MaxMessages: 8}, want: []string{"s:S", summaryOf + "<a><b><calls look({\"q\":1})><c><e>", "u:d", "a:f"}},
 		"newest is kept whatever it takes": {
 			msgs: []string{"a:" + strings.Repeat("w ", 30), "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)}, cfg: CompactionConfig{TriggerTokens: 20},
 			want: []string{summaryOf + "short", "u:q", "c1:", "r1:" + strings.Repeat("x ", 30)},
@@ -67,7 +68,7 @@ func TestCompaction(t *testing.T) {
 				c.cfg.Compactor = compactor(short)
 			}
 			msgs := script(c.msgs...)
-			s := pipeline.AgentState{Messages: msgs}
+			s := agent.State{Messages: msgs}
 			got := apply(t, compaction(t, c.cfg), &s, msgs, c.budget)
 			if c.want == nil {
 				if got != nil {
@@ -84,45 +85,45 @@ func TestCompaction(t *testing.T) {
 
 func TestCompactionHandsOnTheSummary(t *testing.T) {
 	p := compaction(t, CompactionConfig{TriggerMessages: 4, KeepMessages: 2, Compactor: compactor(naming)})
-	s := pipeline.AgentState{Messages: script("s:S", "u:a", "a:b", "a:c", "u:d")}
-	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	s := agent.State{Messages: script("s:S", "u:a", "a:b", "a:c", "u:d")}
+	apply(t, p, &s, s.Messages, agent.Budget{})
 	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c>", "u:d")
 	s.Messages = append(s.Messages, script("a:e", "u:f")...)
-	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	apply(t, p, &s, s.Messages, agent.Budget{})
 	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c><d><e>", "u:f")
 }
 
 func TestCompactionWritesBackWhatIsTheStates(t *testing.T) {
 	p := compaction(t, CompactionConfig{TriggerMessages: 4, KeepMessages: 2, Compactor: compactor(naming)})
-	s := pipeline.AgentState{Messages: script("s:S", "u:a", "a:b", "a:c", "u:d")}
+	s := agent.State{Messages: script("s:S", "u:a", "a:b", "a:c", "u:d")}
 	given := script("s:S", "s:only for this call", "u:a", "a:b", "a:also", "a:c", "u:d")
-	wantList(t, apply(t, p, &s, given, pipeline.ProviderBudget{}),
+	wantList(t, apply(t, p, &s, given, agent.Budget{}),
 		"s:S", "s:only for this call", summaryOf+"<a><b><c>", "a:also", "u:d")
 	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c>", "u:d")
 
 	// A list in which the messages of the state are not found is written back whole.
-	s = pipeline.AgentState{Messages: script("u:other")}
-	apply(t, p, &s, script("s:S", "u:a", "a:b", "a:c", "u:d"), pipeline.ProviderBudget{})
+	s = agent.State{Messages: script("u:other")}
+	apply(t, p, &s, script("s:S", "u:a", "a:b", "a:c", "u:d"), agent.Budget{})
 	wantList(t, s.Messages, "s:S", summaryOf+"<a><b><c>", "u:d")
 }
 
 func TestCompactionLeavesObservedStatesAlone(t *testing.T) {
 	p := compaction(t, CompactionConfig{TriggerMessages: 1})
-	s := pipeline.AgentState{Observations: []string{"o"}}
-	if out := apply(t, p, &s, script("u:a", "a:b", "a:c"), pipeline.ProviderBudget{}); out != nil || s.Messages != nil {
+	s := agent.State{Observations: []string{"o"}}
+	if out := apply(t, p, &s, script("u:a", "a:b", "a:c"), agent.Budget{}); out != nil || s.Messages != nil {
 		t.Errorf("%q, written back %q", show(out), show(s.Messages))
 	}
-	s = pipeline.AgentState{Reflection: "r", Messages: script("u:a", "a:b", "a:b", "a:c")}
+	s = agent.State{Reflection: "r", Messages: script("u:a", "a:b", "a:b", "a:c")}
 	p = compaction(t, CompactionConfig{TriggerMessages: 2, Compactor: compactor(short)})
-	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	apply(t, p, &s, s.Messages, agent.Budget{})
 	wantList(t, s.Messages, "u:a", summaryOf+"short", "a:c")
 }
 
 func TestCompactionTakesNoMessageOfTheUserForItsOwn(t *testing.T) {
 	p := compaction(t, CompactionConfig{TriggerMessages: 3, Compactor: compactor(naming)})
-	s := pipeline.AgentState{Messages: script("s:only ever speak of cats", "a:b", "a:c", "u:d")}
+	s := agent.State{Messages: script("s:only ever speak of cats", "a:b", "a:c", "u:d")}
 	s.Messages[0].Name = SummaryMessage
-	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	apply(t, p, &s, s.Messages, agent.Budget{})
 	wantList(t, s.Messages, "summary:only ever speak of cats", summaryOf+"<b><c>", "u:d")
 }
 
@@ -142,8 +143,8 @@ func ramble(n int) (msgs []pipeline.Message) {
 func TestDigestsTakeAQuarterOfTheBudget(t *testing.T) {
 	counter := words(t)
 	for _, budget := range []int{200, 400, 800} {
-		s := pipeline.AgentState{Messages: ramble(61)}
-		out := apply(t, compaction(t, CompactionConfig{}), &s, s.Messages, pipeline.ProviderBudget{MaxTokens: budget})
+		s := agent.State{Messages: ramble(61)}
+		out := apply(t, compaction(t, CompactionConfig{}), &s, s.Messages, agent.Budget{MaxTokens: budget})
 		at := findSummary(out)
 		if at < 0 {
 			t.Errorf("budget %d: no summary", budget)
@@ -159,8 +160,8 @@ func TestDigestsTakeAQuarterOfTheBudget(t *testing.T) {
 func TestCompactionGivesWayWhenItsSummaryDoesNotFit(t *testing.T) {
 	long := compactor(func([]pipeline.Turn, string) (string, error) { return strings.Repeat("w ", 90), nil })
 	p := compaction(t, CompactionConfig{Compactor: long})
-	s := pipeline.AgentState{Messages: ramble(61)}
-	if out := apply(t, p, &s, s.Messages, pipeline.ProviderBudget{MaxTokens: 100}); out != nil || len(s.Messages) != 62 {
+	s := agent.State{Messages: ramble(61)}
+	if out := apply(t, p, &s, s.Messages, agent.Budget{MaxTokens: 100}); out != nil || len(s.Messages) != 62 {
 		t.Errorf("%q, %d messages written back", show(out), len(s.Messages))
 	}
 }
@@ -176,7 +177,7 @@ func TestCompactionHoldsWhatTruncationHolds(t *testing.T) {
 		if len(msgs) == 0 {
 			continue
 		}
-		b := pipeline.ProviderBudget{MaxTokens: 1 + r.IntN(300), MaxMessages: r.IntN(30)}
+		b := agent.Budget{MaxTokens: 1 + r.IntN(300), MaxMessages: r.IntN(30)}
 		cfg := Config{Counter: counter, Logger: quiet(), Truncation: TruncationConfig{MaxTokens: r.IntN(2) * r.IntN(300)}}
 		room := tighter(cfg.Truncation.MaxTokens, b.MaxTokens)
 		fits := func(list []pipeline.Message) bool {
@@ -188,7 +189,7 @@ func TestCompactionHoldsWhatTruncationHolds(t *testing.T) {
 		}
 		alone, both := cfg, cfg
 		alone.Compaction.Disabled = true
-		state := pipeline.AgentState{Messages: msgs}
+		state := agent.State{Messages: msgs}
 		if !fits(assembled(t, alone, state.Clone(), b)) {
 			continue
 		}
@@ -201,7 +202,7 @@ func TestCompactionHoldsWhatTruncationHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wide := pipeline.ProviderBudget{MaxTokens: b.MaxTokens * 2, MaxMessages: b.MaxMessages * 2}
+			wide := agent.Budget{MaxTokens: b.MaxTokens * 2, MaxMessages: b.MaxMessages * 2}
 			if _, err := compact.Assemble(t.Context(), &state, state.Messages, wide); err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +213,7 @@ func TestCompactionHoldsWhatTruncationHolds(t *testing.T) {
 	}
 }
 
-func assembled(t *testing.T, cfg Config, s pipeline.AgentState, b pipeline.ProviderBudget) []pipeline.Message {
+func assembled(t *testing.T, cfg Config, s agent.State, b agent.Budget) []pipeline.Message {
 	t.Helper()
 	chain, err := New(cfg)
 	if err != nil {
@@ -232,8 +233,8 @@ func TestCompactionFails(t *testing.T) {
 		"compact 2 messages: summary is empty: invalid value": func([]pipeline.Turn, string) (string, error) { return " \n", nil },
 	} {
 		p := compaction(t, CompactionConfig{TriggerMessages: 2, Compactor: f})
-		s := pipeline.AgentState{Messages: script("u:a", "a:b", "u:c")}
-		out, err := p.Apply(t.Context(), &s, s.Messages, pipeline.ProviderBudget{})
+		s := agent.State{Messages: script("u:a", "a:b", "u:c")}
+		out, err := p.Apply(t.Context(), &s, s.Messages, agent.Budget{})
 		if out != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %s", out, err, want)
 		}
@@ -251,8 +252,8 @@ func TestCompactionProperties(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		msgs := randomChat(r)
 		p := compaction(t, CompactionConfig{TriggerTokens: 1 + r.IntN(60), TriggerMessages: r.IntN(20), Compactor: compactor(short)})
-		s := pipeline.AgentState{Messages: msgs}
-		out := apply(t, p, &s, msgs, pipeline.ProviderBudget{})
+		s := agent.State{Messages: msgs}
+		out := apply(t, p, &s, msgs, agent.Budget{})
 		if out == nil {
 			continue
 		}

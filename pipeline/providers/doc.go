@@ -2,13 +2,13 @@
 // switch, and [New], which makes a chain of them and of others:
 //
 //	chain, err := providers.New(providers.Config{
-//		Extra:   []pipeline.ContextProvider{account},
+//		Extra:   []agent.Provider{account},
 //		Enforce: true,
 //	})
 //	if err != nil {
 //		return err
 //	}
-//	a, err := chain.Assemble(ctx, &state, state.Messages, pipeline.ProviderBudget{MaxTokens: 16000})
+//	a, err := chain.Assemble(ctx, &state, state.Messages, agent.Budget{MaxTokens: 16000})
 //
 // # The built-in providers
 //

@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
 func ExampleNew() {
-	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: pipeline.WordTokenizer()})
+	counter, err := agent.NewCounter(agent.CounterConfig{Tokenizer: pipeline.WordTokenizer()})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -24,7 +25,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	state := pipeline.AgentState{
+	state := agent.State{
 		Reflection: "The user plans a garden.",
 		Messages: []pipeline.Message{
 			{Role: pipeline.RoleSystem, Content: "Be brief."},
@@ -36,7 +37,7 @@ func ExampleNew() {
 		},
 	}
 	fmt.Println(chain.Names())
-	a, err := chain.Assemble(context.Background(), &state, state.Messages, pipeline.ProviderBudget{MaxMessages: 5})
+	a, err := chain.Assemble(context.Background(), &state, state.Messages, agent.Budget{MaxMessages: 5})
 	if err != nil {
 		fmt.Println(err)
 		return

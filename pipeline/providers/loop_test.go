@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // TestAgentLoop takes an agent through 60 turns with tools, with a provider that always
@@ -16,18 +17,18 @@ import (
 // the budget holds, no pair is split, and nothing is written back but the summary; the
 // observations of the last turns stop the compaction.
 func TestAgentLoop(t *testing.T) {
-	budget := pipeline.ProviderBudget{MaxTokens: 300, MaxMessages: 30}
+	budget := agent.Budget{MaxTokens: 300, MaxMessages: 30}
 	c := chain(t, Config{
 		Enforce:    true,
 		Compaction: CompactionConfig{Compactor: Digest{MaxLine: 20, MaxText: 200}},
-		Extra: []pipeline.ContextProvider{
+		Extra: []agent.Provider{
 			extra{name: "early", priority: 5, text: "for this call"},
 			extra{name: "fails", priority: 15, text: "never seen", err: errors.New("down")},
 			extra{name: "late", priority: 100, text: "last of all"},
 		},
 	})
 	r := rand.New(rand.NewPCG(60, 4))
-	state := pipeline.AgentState{Messages: script("s:You are an agent.")}
+	state := agent.State{Messages: script("s:You are an agent.")}
 	outcomes := map[string]int{}
 	for turn := range 60 {
 		state.Messages = append(state.Messages, script(fmt.Sprintf("u:question %d", turn))...)
@@ -66,7 +67,7 @@ func answer(r *rand.Rand, turn int) []pipeline.Message {
 }
 
 // assembleTurn runs the chain and checks list and state.
-func assembleTurn(t *testing.T, c *pipeline.ProviderChain, s *pipeline.AgentState, b pipeline.ProviderBudget) *pipeline.Assembly {
+func assembleTurn(t *testing.T, c *agent.Chain, s *agent.State, b agent.Budget) *agent.Assembly {
 	t.Helper()
 	before := s.Clone()
 	a, err := c.Assemble(t.Context(), s, s.Messages, b)

@@ -12,14 +12,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // words counts words, and nothing for a message itself.
-func words(tb testing.TB) *pipeline.MessageCounter {
+func words(tb testing.TB) *agent.Counter {
 	tb.Helper()
-	c, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: pipeline.WordTokenizer(), Overhead: -1})
+	c, err := agent.NewCounter(agent.CounterConfig{Tokenizer: pipeline.WordTokenizer(), Overhead: -1})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func wantList(t *testing.T, got []pipeline.Message, want ...string) {
 }
 
 // apply calls a provider as a chain does, but without copies.
-func apply(t *testing.T, p pipeline.ContextProvider, s *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) []pipeline.Message {
+func apply(t *testing.T, p agent.Provider, s *agent.State, msgs []pipeline.Message, b agent.Budget) []pipeline.Message {
 	t.Helper()
 	before := pipeline.CloneMessages(msgs)
 	out, err := p.Apply(t.Context(), s, msgs, b)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // ObservationsMessage is the name of the system message that holds the observations,
@@ -27,7 +28,7 @@ type ObservationConfig struct {
 	// not taken for the provider's own.
 	Header string
 	// Counter counts for EstimateTokens. nil means one of the default encoding.
-	Counter *pipeline.MessageCounter
+	Counter *agent.Counter
 }
 
 // Observation puts reflection and observations of the state into one system message
@@ -59,7 +60,7 @@ func (o *Observation) Name() string { return ObservationName }
 func (o *Observation) Priority() int { return o.cfg.Priority }
 
 // EstimateTokens returns what the message takes that is not in the state's list yet.
-func (o *Observation) EstimateTokens(ctx context.Context, s *pipeline.AgentState) (int, error) {
+func (o *Observation) EstimateTokens(ctx context.Context, s *agent.State) (int, error) {
 	next, had := o.message(s), o.find(s.Messages)
 	if !observed(s) || had >= 0 && s.Messages[had].Equal(&next) {
 		return 0, nil
@@ -68,7 +69,7 @@ func (o *Observation) EstimateTokens(ctx context.Context, s *pipeline.AgentState
 }
 
 // Apply places the message in the list, and in the list of the state.
-func (o *Observation) Apply(_ context.Context, s *pipeline.AgentState, msgs []pipeline.Message, _ pipeline.ProviderBudget) ([]pipeline.Message, error) {
+func (o *Observation) Apply(_ context.Context, s *agent.State, msgs []pipeline.Message, _ agent.Budget) ([]pipeline.Message, error) {
 	next := o.place(s, msgs, ownMessages(msgs, s.Messages))
 	switch {
 	case len(s.Messages) > 0:
@@ -80,7 +81,7 @@ func (o *Observation) Apply(_ context.Context, s *pipeline.AgentState, msgs []pi
 }
 
 // place returns a list with the message as the state wants it.
-func (o *Observation) place(s *pipeline.AgentState, list []pipeline.Message, own []bool) []pipeline.Message {
+func (o *Observation) place(s *agent.State, list []pipeline.Message, own []bool) []pipeline.Message {
 	at := o.find(list)
 	if !observed(s) {
 		if at < 0 {
@@ -116,7 +117,7 @@ func front(list []pipeline.Message, own []bool) int {
 	return at
 }
 
-func (o *Observation) message(s *pipeline.AgentState) pipeline.Message {
+func (o *Observation) message(s *agent.State) pipeline.Message {
 	var b strings.Builder
 	b.WriteString(o.cfg.Header)
 	if s.Reflection != "" {
@@ -132,7 +133,7 @@ func (o *Observation) message(s *pipeline.AgentState) pipeline.Message {
 }
 
 // observed reports whether the state has observations or a reflection.
-func observed(s *pipeline.AgentState) bool { return len(s.Observations) > 0 || s.Reflection != "" }
+func observed(s *agent.State) bool { return len(s.Observations) > 0 || s.Reflection != "" }
 
 // find returns the place of the provider's message, or -1.
 func (o *Observation) find(list []pipeline.Message) int {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 func observation(t *testing.T) *Observation {
@@ -16,7 +17,7 @@ func observation(t *testing.T) *Observation {
 }
 
 func TestObservationPlacesItsMessage(t *testing.T) {
-	state := pipeline.AgentState{Observations: []string{"a", "b"}, Reflection: "all well"}
+	state := agent.State{Observations: []string{"a", "b"}, Reflection: "all well"}
 	text := "observations:seen:\n\nall well\n\n- a\n- b"
 	old := func(lines ...string) []pipeline.Message {
 		msgs := script(lines...)
@@ -24,7 +25,7 @@ func TestObservationPlacesItsMessage(t *testing.T) {
 		return msgs
 	}
 	for name, c := range map[string]struct {
-		state pipeline.AgentState
+		state agent.State
 		msgs  []pipeline.Message
 		want  []string
 	}{
@@ -32,14 +33,14 @@ func TestObservationPlacesItsMessage(t *testing.T) {
 		"at the front":            {state, script("u:U", "s:S"), []string{text, "u:U", "s:S"}},
 		"alone":                   {state, nil, []string{text}},
 		"in place of the old":     {state, append(script("u:V"), old("s:seen:\n\n- old", "u:U")...), []string{"u:V", text, "u:U"}},
-		"without a reflection":    {pipeline.AgentState{Observations: []string{"a"}}, nil, []string{"observations:seen:\n\n- a"}},
-		"only a reflection":       {pipeline.AgentState{Reflection: "r"}, nil, []string{"observations:seen:\n\nr"}},
-		"nothing observed":        {pipeline.AgentState{}, script("u:U"), []string{"u:U"}},
-		"nothing any more":        {pipeline.AgentState{}, old("s:seen:\n\n- old", "u:U"), []string{"u:U"}},
+		"without a reflection":    {agent.State{Observations: []string{"a"}}, nil, []string{"observations:seen:\n\n- a"}},
+		"only a reflection":       {agent.State{Reflection: "r"}, nil, []string{"observations:seen:\n\nr"}},
+		"nothing observed":        {agent.State{}, script("u:U"), []string{"u:U"}},
+		"nothing any more":        {agent.State{}, old("s:seen:\n\n- old", "u:U"), []string{"u:U"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := c.state
-			out := apply(t, observation(t), &s, c.msgs, pipeline.ProviderBudget{})
+			out := apply(t, observation(t), &s, c.msgs, agent.Budget{})
 			wantList(t, out, c.want...)
 		})
 	}
@@ -47,44 +48,44 @@ func TestObservationPlacesItsMessage(t *testing.T) {
 
 func TestObservationIsWrittenBackOnce(t *testing.T) {
 	p := observation(t)
-	state := pipeline.AgentState{Observations: []string{"a"}, Messages: script("s:S", "u:U")}
+	state := agent.State{Observations: []string{"a"}, Messages: script("s:S", "u:U")}
 	kept := state.Messages
 	given := script("s:S", "s:only for this call", "u:U")
 	want := "observations:seen:\n\n- a"
-	wantList(t, apply(t, p, &state, given, pipeline.ProviderBudget{}), "s:S", "s:only for this call", want, "u:U")
+	wantList(t, apply(t, p, &state, given, agent.Budget{}), "s:S", "s:only for this call", want, "u:U")
 	wantList(t, state.Messages, "s:S", want, "u:U")
 	wantList(t, kept, "s:S", "u:U")
 
 	again := append(script("s:S", "s:only for this call"), state.Messages[1:]...)
-	wantList(t, apply(t, p, &state, again, pipeline.ProviderBudget{}), "s:S", "s:only for this call", want, "u:U")
+	wantList(t, apply(t, p, &state, again, agent.Budget{}), "s:S", "s:only for this call", want, "u:U")
 
 	if n, err := p.EstimateTokens(t.Context(), &state); n != 0 || err != nil {
 		t.Errorf("estimate of what is there already: %d, %v", n, err)
 	}
-	wantList(t, apply(t, p, &state, state.Messages, pipeline.ProviderBudget{}), "s:S", want, "u:U")
+	wantList(t, apply(t, p, &state, state.Messages, agent.Budget{}), "s:S", want, "u:U")
 
 	state.Observations = append(state.Observations, "b c")
 	if n, err := p.EstimateTokens(t.Context(), &state); n != 7 || err != nil {
 		t.Errorf("estimate %d, %v, want 7", n, err)
 	}
-	wantList(t, apply(t, p, &state, state.Messages, pipeline.ProviderBudget{}), "s:S", want+"\n- b c", "u:U")
+	wantList(t, apply(t, p, &state, state.Messages, agent.Budget{}), "s:S", want+"\n- b c", "u:U")
 	wantList(t, state.Messages, "s:S", want+"\n- b c", "u:U")
 }
 
 func TestObservationComesBeforeOthersWithoutASystemPrompt(t *testing.T) {
-	state := pipeline.AgentState{Observations: []string{"a"}, Messages: script("u:U")}
-	wantList(t, apply(t, observation(t), &state, script("s:only for this call", "u:U"), pipeline.ProviderBudget{}),
+	state := agent.State{Observations: []string{"a"}, Messages: script("u:U")}
+	wantList(t, apply(t, observation(t), &state, script("s:only for this call", "u:U"), agent.Budget{}),
 		"observations:seen:\n\n- a", "s:only for this call", "u:U")
 	wantList(t, state.Messages, "observations:seen:\n\n- a", "u:U")
 }
 
 func TestObservationWritesTheWholeListToAnEmptyState(t *testing.T) {
-	state := pipeline.AgentState{Reflection: "r"}
-	apply(t, observation(t), &state, script("u:U"), pipeline.ProviderBudget{})
+	state := agent.State{Reflection: "r"}
+	apply(t, observation(t), &state, script("u:U"), agent.Budget{})
 	wantList(t, state.Messages, "observations:seen:\n\nr", "u:U")
 
-	state = pipeline.AgentState{}
-	apply(t, observation(t), &state, script("u:U"), pipeline.ProviderBudget{})
+	state = agent.State{}
+	apply(t, observation(t), &state, script("u:U"), agent.Budget{})
 	if state.Messages != nil {
 		t.Errorf("messages %v without an observation", state.Messages)
 	}
@@ -95,15 +96,15 @@ func TestObservationTakesNoMessageOfTheUserForItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := pipeline.AgentState{Messages: script("s:what I saw today", "u:q")}
+	s := agent.State{Messages: script("s:what I saw today", "u:q")}
 	s.Messages[0].Name = ObservationsMessage
 	for range 2 {
-		wantList(t, apply(t, p, &s, s.Messages, pipeline.ProviderBudget{}), "observations:what I saw today", "u:q")
+		wantList(t, apply(t, p, &s, s.Messages, agent.Budget{}), "observations:what I saw today", "u:q")
 	}
 	s.Observations = []string{"o"}
-	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	apply(t, p, &s, s.Messages, agent.Budget{})
 	wantList(t, s.Messages, "observations:what I saw today", "observations:"+DefaultObservationHeader+"\n\n- o", "u:q")
 	s.Observations = nil
-	apply(t, p, &s, s.Messages, pipeline.ProviderBudget{})
+	apply(t, p, &s, s.Messages, agent.Budget{})
 	wantList(t, s.Messages, "observations:what I saw today", "u:q")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // The names and priorities of the built-in providers.
@@ -28,26 +29,26 @@ type Config struct {
 	Truncation  TruncationConfig
 	// Extra providers are registered after the built-in ones, in this order, as
 	// Register on the chain would. What decides is their priorities.
-	Extra []pipeline.ContextProvider
+	Extra []agent.Provider
 	// Enforce truncates once more after all providers, so that none with a higher
 	// priority than truncation can leave the list over the budget.
 	Enforce bool
-	// Plan asks providers for estimates, see [pipeline.ChainConfig].
+	// Plan asks providers for estimates, see [agent.Config].
 	Plan bool
-	// Timeout bounds one Apply of each provider, see [pipeline.ChainConfig].
+	// Timeout bounds one Apply of each provider, see [agent.Config].
 	Timeout time.Duration
 	// Counter counts for chain and built-in providers. nil means one of the
 	// DefaultEncoding.
-	Counter *pipeline.MessageCounter
+	Counter *agent.Counter
 	// Logger is slog.Default when nil, Now is time.Now.
 	Logger *slog.Logger
 	Now    func() time.Time
 }
 
 // New checks a configuration and returns its chain.
-func New(cfg Config) (*pipeline.ProviderChain, error) {
+func New(cfg Config) (*agent.Chain, error) {
 	if cfg.Counter == nil {
-		counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+		counter, err := agent.NewCounter(agent.CounterConfig{})
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +58,7 @@ func New(cfg Config) (*pipeline.ProviderChain, error) {
 	if err != nil {
 		return nil, err
 	}
-	chain := pipeline.ChainConfig{
+	chain := agent.Config{
 		Providers: append(list, cfg.Extra...),
 		Timeout:   cfg.Timeout, Counter: cfg.Counter, Plan: cfg.Plan, Logger: cfg.Logger, Now: cfg.Now,
 	}
@@ -70,11 +71,11 @@ func New(cfg Config) (*pipeline.ProviderChain, error) {
 		}
 		chain.Enforcer = enforcer
 	}
-	return pipeline.NewChain(chain)
+	return agent.NewChain(chain)
 }
 
 // builtin returns the built-in providers that are switched on.
-func (cfg *Config) builtin() (list []pipeline.ContextProvider, err error) {
+func (cfg *Config) builtin() (list []agent.Provider, err error) {
 	if c := cfg.Observation; !c.Disabled {
 		c.Counter = cfg.Counter
 		p, err := NewObservation(c)
@@ -116,11 +117,11 @@ func checkBounds(provider string, bounds map[string]int) error {
 }
 
 // counterOr returns c, or a counter of the default encoding.
-func counterOr(c *pipeline.MessageCounter) (*pipeline.MessageCounter, error) {
+func counterOr(c *agent.Counter) (*agent.Counter, error) {
 	if c != nil {
 		return c, nil
 	}
-	return pipeline.NewMessageCounter(pipeline.MessageCounterConfig{})
+	return agent.NewCounter(agent.CounterConfig{})
 }
 
 // tighter returns the smaller of two bounds of which 0 is none.

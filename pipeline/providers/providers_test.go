@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // extra is a provider that adds a system message at the end.
@@ -22,16 +23,16 @@ type extra struct {
 
 func (e extra) Name() string  { return e.name }
 func (e extra) Priority() int { return e.priority }
-func (e extra) EstimateTokens(context.Context, *pipeline.AgentState) (int, error) {
+func (e extra) EstimateTokens(context.Context, *agent.State) (int, error) {
 	return 100, nil
 }
 
-func (e extra) Apply(_ context.Context, s *pipeline.AgentState, msgs []pipeline.Message, _ pipeline.ProviderBudget) ([]pipeline.Message, error) {
+func (e extra) Apply(_ context.Context, s *agent.State, msgs []pipeline.Message, _ agent.Budget) ([]pipeline.Message, error) {
 	s.Data = map[string]any{"by": e.name}
 	return append(msgs, pipeline.Message{Role: pipeline.RoleSystem, Content: e.text}), e.err
 }
 
-func chain(t testing.TB, cfg Config) *pipeline.ProviderChain {
+func chain(t testing.TB, cfg Config) *agent.Chain {
 	t.Helper()
 	if cfg.Counter == nil {
 		cfg.Counter = words(t)
@@ -63,7 +64,7 @@ func TestSwitches(t *testing.T) {
 		{off(true, true, true), nil},
 		{enforced, []string{"enforcement"}},
 		{moved, []string{"truncation", "observation"}},
-		{Config{Extra: []pipeline.ContextProvider{extra{name: "a", priority: 25}, extra{name: "b", priority: 5}, extra{name: "c", priority: 100}}, Enforce: true},
+		{Config{Extra: []agent.Provider{extra{name: "a", priority: 25}, extra{name: "b", priority: 5}, extra{name: "c", priority: 100}}, Enforce: true},
 			[]string{"b", "observation", "compaction", "a", "truncation", "c", "enforcement"}},
 	} {
 		if got := chain(t, c.cfg).Names(); !slices.Equal(got, c.want) {
@@ -77,8 +78,8 @@ func TestNewRefuses(t *testing.T) {
 		"truncation: max_messages -1: invalid value (want 0 or more)":                     {Truncation: TruncationConfig{MaxMessages: -1}},
 		"compaction: trigger_tokens -2: invalid value (want 0 or more)":                   {Compaction: CompactionConfig{TriggerTokens: -2}},
 		"enforcement: max_tokens -3: invalid value (want 0 or more)":                      {Truncation: TruncationConfig{Disabled: true, MaxTokens: -3}, Enforce: true},
-		`provider "truncation": registered twice: invalid value (give one another name)`:  {Extra: []pipeline.ContextProvider{extra{name: "truncation"}}},
-		`provider "enforcement": registered twice: invalid value (give one another name)`: {Extra: []pipeline.ContextProvider{extra{name: "enforcement"}}, Enforce: true},
+		`provider "truncation": registered twice: invalid value (give one another name)`:  {Extra: []agent.Provider{extra{name: "truncation"}}},
+		`provider "enforcement": registered twice: invalid value (give one another name)`: {Extra: []agent.Provider{extra{name: "enforcement"}}, Enforce: true},
 	} {
 		if _, err := New(cfg); err == nil || err.Error() != want || !errors.Is(err, pipeline.ErrInvalid) {
 			t.Errorf("%v, want %s", err, want)
@@ -91,7 +92,7 @@ func TestNewRefuses(t *testing.T) {
 func TestBothWaysToRegisterAreEqual(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		var extras []pipeline.ContextProvider
+		var extras []agent.Provider
 		for i := range r.IntN(6) {
 			e := extra{name: fmt.Sprint("x", i), priority: r.IntN(5) * 10, text: fmt.Sprint("text ", i)}
 			if r.IntN(4) == 0 {
@@ -112,8 +113,8 @@ func TestBothWaysToRegisterAreEqual(t *testing.T) {
 			t.Fatalf("seed %d: order %v and %v", seed, a, b)
 		}
 		msgs := randomChat(r)
-		budget := pipeline.ProviderBudget{MaxTokens: r.IntN(80), MaxMessages: r.IntN(20)}
-		state := pipeline.AgentState{Messages: msgs}
+		budget := agent.Budget{MaxTokens: r.IntN(80), MaxMessages: r.IntN(20)}
+		state := agent.State{Messages: msgs}
 		if r.IntN(2) == 0 {
 			state.Observations = []string{"seen"}
 		}
@@ -127,7 +128,7 @@ func TestBothWaysToRegisterAreEqual(t *testing.T) {
 
 // run assembles the messages of a copy of the state, and returns the outcome without
 // times.
-func run(t *testing.T, c *pipeline.ProviderChain, s pipeline.AgentState, b pipeline.ProviderBudget) (*pipeline.Assembly, pipeline.AgentState) {
+func run(t *testing.T, c *agent.Chain, s agent.State, b agent.Budget) (*agent.Assembly, agent.State) {
 	t.Helper()
 	s = s.Clone()
 	a, err := c.Assemble(t.Context(), &s, s.Messages, b)
@@ -143,27 +144,27 @@ func run(t *testing.T, c *pipeline.ProviderChain, s pipeline.AgentState, b pipel
 
 func TestEnforcementHoldsTheBudget(t *testing.T) {
 	late := extra{name: "late", priority: 100, text: "one two three"}
-	state := pipeline.AgentState{Messages: script("s:S", "u:a", "a:b", "u:c")}
-	budget := pipeline.ProviderBudget{MaxTokens: 6, MaxMessages: 4}
+	state := agent.State{Messages: script("s:S", "u:a", "a:b", "u:c")}
+	budget := agent.Budget{MaxTokens: 6, MaxMessages: 4}
 	off := CompactionConfig{Disabled: true}
-	a, _ := run(t, chain(t, Config{Extra: []pipeline.ContextProvider{late}, Compaction: off}), state, budget)
+	a, _ := run(t, chain(t, Config{Extra: []agent.Provider{late}, Compaction: off}), state, budget)
 	wantList(t, a.Messages, "s:S", "u:a", "a:b", "u:c", "s:one two three")
 	if d := a.Diagnostics; d.TokensOver != 1 || d.MessagesOver != 1 {
 		t.Errorf("%d tokens and %d messages over", d.TokensOver, d.MessagesOver)
 	}
-	a, s := run(t, chain(t, Config{Extra: []pipeline.ContextProvider{late}, Compaction: off, Enforce: true}), state, budget)
+	a, s := run(t, chain(t, Config{Extra: []agent.Provider{late}, Compaction: off, Enforce: true}), state, budget)
 	wantList(t, a.Messages, "s:S", "a:b", "u:c", "s:one two three")
 	wantList(t, s.Messages, "s:S", "u:a", "a:b", "u:c")
-	if d := a.Diagnostics; d.TokensOver != 0 || d.MessagesOver != 0 || d.Providers[3].Outcome != pipeline.ProviderChanged {
+	if d := a.Diagnostics; d.TokensOver != 0 || d.MessagesOver != 0 || d.Providers[3].Outcome != agent.ProviderChanged {
 		t.Errorf("diagnostics %+v", d)
 	}
 }
 
 func TestPlanLeavesRoomForLaterProviders(t *testing.T) {
 	late := extra{name: "late", priority: 100, text: "one two three"} // says 100
-	state := pipeline.AgentState{Messages: script("s:S", "u:a b", "a:c d", "u:e f")}
-	budget := pipeline.ProviderBudget{MaxTokens: 8}
-	a, _ := run(t, chain(t, Config{Extra: []pipeline.ContextProvider{late}, Plan: true, Compaction: CompactionConfig{Disabled: true}}), state, budget)
+	state := agent.State{Messages: script("s:S", "u:a b", "a:c d", "u:e f")}
+	budget := agent.Budget{MaxTokens: 8}
+	a, _ := run(t, chain(t, Config{Extra: []agent.Provider{late}, Plan: true, Compaction: CompactionConfig{Disabled: true}}), state, budget)
 	wantList(t, a.Messages, "s:S", "u:e f", "s:one two three")
 	if n := a.Diagnostics.Providers[2].EstimatedTokens; n == nil || *n != 100 {
 		t.Errorf("estimate %v", n)
@@ -176,17 +177,17 @@ func TestWriteBacksLast(t *testing.T) {
 	c := chain(t, Config{
 		Compaction: CompactionConfig{TriggerMessages: 6, KeepMessages: 3, Compactor: compactor(short)},
 		Truncation: TruncationConfig{MaxMessages: 4},
-		Extra:      []pipeline.ContextProvider{extra{name: "early", priority: 5, text: "now"}},
+		Extra:      []agent.Provider{extra{name: "early", priority: 5, text: "now"}},
 	})
-	state := pipeline.AgentState{Messages: script("s:S", "u:a", "a:b", "u:c", "a:d", "u:e")}
-	a, state := run(t, c, state, pipeline.ProviderBudget{})
+	state := agent.State{Messages: script("s:S", "u:a", "a:b", "u:c", "a:d", "u:e")}
+	a, state := run(t, c, state, agent.Budget{})
 	wantList(t, state.Messages, "s:S", summaryOf+"short", "u:e")
 	wantList(t, a.Messages, "s:S", summaryOf+"short", "u:e", "s:now")
 
 	state.Observations = []string{"o"}
 	state.Messages = append(state.Messages, script("a:f", "u:g", "a:h", "u:i")...)
 	seen := "observations:" + DefaultObservationHeader + "\n\n- o"
-	a, state = run(t, c, state, pipeline.ProviderBudget{})
+	a, state = run(t, c, state, agent.Budget{})
 	wantList(t, state.Messages, "s:S", seen, summaryOf+"short", "u:e", "a:f", "u:g", "a:h", "u:i")
 	wantList(t, a.Messages, "s:S", seen, "u:i", "s:now") // no room for the summary, this time
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // TruncationConfig describes the truncation provider. The zero value works: it holds
@@ -19,7 +20,7 @@ type TruncationConfig struct {
 	MaxTokens   int
 	MaxMessages int
 	// Counter counts tokens. nil means one of the default encoding.
-	Counter *pipeline.MessageCounter
+	Counter *agent.Counter
 }
 
 // Truncation leaves out the oldest messages of a list that is over the budget. System
@@ -63,12 +64,12 @@ func (t *Truncation) Name() string { return t.name }
 func (t *Truncation) Priority() int { return t.cfg.Priority }
 
 // EstimateTokens is 0: truncation adds nothing.
-func (t *Truncation) EstimateTokens(context.Context, *pipeline.AgentState) (int, error) {
+func (t *Truncation) EstimateTokens(context.Context, *agent.State) (int, error) {
 	return 0, nil
 }
 
 // Apply returns the messages that stay, or nil when all do.
-func (t *Truncation) Apply(ctx context.Context, _ *pipeline.AgentState, msgs []pipeline.Message, b pipeline.ProviderBudget) ([]pipeline.Message, error) {
+func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	room := size{tokens: tighter(t.cfg.MaxTokens, b.MaxTokens), messages: tighter(t.cfg.MaxMessages, b.MaxMessages)}
 	v, err := newView(ctx, t.cfg.Counter, msgs, room.tokens > 0)
 	if err != nil || !v.total.exceeds(room) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 func truncation(t *testing.T, cfg TruncationConfig) *Truncation {
@@ -25,35 +26,35 @@ func TestTruncation(t *testing.T) {
 	for name, c := range map[string]struct {
 		msgs   []string
 		cfg    TruncationConfig
-		budget pipeline.ProviderBudget
+		budget agent.Budget
 		want   []string // nil for no change
 	}{
 		"no bound":             {msgs: chat},
-		"fits":                 {msgs: chat, budget: pipeline.ProviderBudget{MaxTokens: 1000, MaxMessages: 8}},
-		"messages":             {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 7}, want: append(chat[:1:1], chat[2:]...)},
-		"pair goes as a whole": {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 5}, want: []string{"s:one two", "u:what now", "a:so"}},
-		"pair as a whole fits": {msgs: chat, budget: pipeline.ProviderBudget{MaxMessages: 6}, want: append(chat[:1:1], chat[3:]...)},
-		"tighter config":       {msgs: chat, cfg: TruncationConfig{MaxMessages: 3}, budget: pipeline.ProviderBudget{MaxMessages: 7}, want: []string{"s:one two", "u:what now", "a:so"}},
+		"fits":                 {msgs: chat, budget: agent.Budget{MaxTokens: 1000, MaxMessages: 8}},
+		"messages":             {msgs: chat, budget: agent.Budget{MaxMessages: 7}, want: append(chat[:1:1], chat[2:]...)},
+		"pair goes as a whole": {msgs: chat, budget: agent.Budget{MaxMessages: 5}, want: []string{"s:one two", "u:what now", "a:so"}},
+		"pair as a whole fits": {msgs: chat, budget: agent.Budget{MaxMessages: 6}, want: append(chat[:1:1], chat[3:]...)},
+		"tighter config":       {msgs: chat, cfg: TruncationConfig{MaxMessages: 3}, budget: agent.Budget{MaxMessages: 7}, want: []string{"s:one two", "u:what now", "a:so"}},
 		"no gap": {
-			msgs: []string{"u:a", "a:b", "a:c d e f g", "a:h", "u:i"}, budget: pipeline.ProviderBudget{MaxTokens: 4},
+			msgs: []string{"u:a", "a:b", "a:c d e f g", "a:h", "u:i"}, budget: agent.Budget{MaxTokens: 4},
 			want: []string{"a:h", "u:i"},
 		},
 		"what must stay exceeds": {
-			msgs: []string{"s:one two three", "a:x", "u:four", "a:y", "s:five"}, budget: pipeline.ProviderBudget{MaxTokens: 2},
+			msgs: []string{"s:one two three", "a:x", "u:four", "a:y", "s:five"}, budget: agent.Budget{MaxTokens: 2},
 			want: []string{"s:one two three", "u:four", "s:five"},
 		},
 		"nothing must stay": {
-			msgs: []string{"a:x", "c1:", "r1:long result", "r1:again"}, budget: pipeline.ProviderBudget{MaxTokens: 1},
+			msgs: []string{"a:x", "c1:", "r1:long result", "r1:again"}, budget: agent.Budget{MaxTokens: 1},
 			want: []string{"c1:", "r1:long result", "r1:again"},
 		},
 		"results apart from their call": {
-			msgs: []string{"u:q", "c1:", "u:wait", "a:yes", "r1:late", "u:now"}, budget: pipeline.ProviderBudget{MaxMessages: 3},
+			msgs: []string{"u:q", "c1:", "u:wait", "a:yes", "r1:late", "u:now"}, budget: agent.Budget{MaxMessages: 3},
 			want: []string{"c1:", "r1:late", "u:now"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			msgs := script(c.msgs...)
-			s := pipeline.AgentState{Messages: msgs}
+			s := agent.State{Messages: msgs}
 			got := apply(t, truncation(t, c.cfg), &s, msgs, c.budget)
 			if c.want == nil && got != nil {
 				t.Errorf("messages %q, want no change", show(got))
@@ -69,7 +70,7 @@ func TestTruncationRefuses(t *testing.T) {
 	if _, err := NewTruncation(TruncationConfig{MaxTokens: -1}); err == nil || err.Error() != "truncation: max_tokens -1: invalid value (want 0 or more)" {
 		t.Error(err)
 	}
-	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: failingTokenizer{}})
+	counter, err := agent.NewCounter(agent.CounterConfig{Tokenizer: failingTokenizer{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +78,11 @@ func TestTruncationRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Apply(t.Context(), nil, script("u:q"), pipeline.ProviderBudget{MaxTokens: 1})
+	out, err := p.Apply(t.Context(), nil, script("u:q"), agent.Budget{MaxTokens: 1})
 	if out != nil || err == nil || err.Error() != `tokenizer "failing": count 1 texts: no vocabulary` {
 		t.Errorf("%v, %v", out, err)
 	}
-	if out, err := p.Apply(t.Context(), nil, script("u:q", "u:r"), pipeline.ProviderBudget{MaxMessages: 1}); len(out) != 1 || err != nil {
+	if out, err := p.Apply(t.Context(), nil, script("u:q", "u:r"), agent.Budget{MaxMessages: 1}); len(out) != 1 || err != nil {
 		t.Errorf("messages are counted in tokens: %v, %v", out, err)
 	}
 }
@@ -179,8 +180,8 @@ func TestTruncationProperties(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		msgs := randomChat(r)
-		b := pipeline.ProviderBudget{MaxTokens: r.IntN(60), MaxMessages: r.IntN(20)}
-		out := apply(t, p, &pipeline.AgentState{}, msgs, b)
+		b := agent.Budget{MaxTokens: r.IntN(60), MaxMessages: r.IntN(20)}
+		out := apply(t, p, &agent.State{}, msgs, b)
 		if out == nil {
 			out = msgs
 		} else {
@@ -213,7 +214,7 @@ func TestTruncationProperties(t *testing.T) {
 
 // sameUnit reports whether all messages belong to one call, or there is only one.
 func sameUnit(msgs []pipeline.Message) bool {
-	for _, unit := range pipeline.MessageUnits(msgs) {
+	for _, unit := range agent.Units(msgs) {
 		if unit != 0 {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
 // size is a number of messages and their tokens.
@@ -20,7 +21,7 @@ func (s size) exceeds(bound size) bool {
 type view struct {
 	msgs       []pipeline.Message
 	counts     []int // nil when tokens do not matter
-	units      []int // see pipeline.MessageUnits
+	units      []int // see agent.Units
 	sizes      []size
 	newestUser int // -1 for none
 	total      size
@@ -28,7 +29,7 @@ type view struct {
 	kept       size
 }
 
-func newView(ctx context.Context, c *pipeline.MessageCounter, msgs []pipeline.Message, count bool) (*view, error) {
+func newView(ctx context.Context, c *agent.Counter, msgs []pipeline.Message, count bool) (*view, error) {
 	v := &view{msgs: msgs, newestUser: -1, total: size{messages: len(msgs)}}
 	if !count {
 		return v, nil
@@ -43,7 +44,7 @@ func newView(ctx context.Context, c *pipeline.MessageCounter, msgs []pipeline.Me
 
 // measure works out the units and what each takes, at the place of its first message.
 func (v *view) measure() {
-	v.units = pipeline.MessageUnits(v.msgs)
+	v.units = agent.Units(v.msgs)
 	v.sizes = make([]size, len(v.msgs))
 	v.keeps = make([]bool, len(v.msgs))
 	for i, unit := range v.units {

@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
@@ -70,7 +71,7 @@ func accounts(t *testing.T) (url string, served *atomic.Int64) {
 }
 
 // loop is a provider chain with the built-in providers and the plugin.
-func loop(t *testing.T, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *pipeline.ProviderChain {
+func loop(t *testing.T, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *agent.Chain {
 	t.Helper()
 	plugin, err := h.Load(t.Context(), spec, cfg)
 	if err != nil {
@@ -80,12 +81,12 @@ func loop(t *testing.T, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *p
 	if err != nil {
 		t.Fatal(err)
 	}
-	counter, err := pipeline.NewMessageCounter(pipeline.MessageCounterConfig{Tokenizer: pipeline.WordTokenizer()})
+	counter, err := agent.NewCounter(agent.CounterConfig{Tokenizer: pipeline.WordTokenizer()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	chain, err := providers.New(providers.Config{
-		Extra: []pipeline.ContextProvider{provider}, Counter: counter, Plan: true, Logger: slog.New(slog.DiscardHandler),
+		Extra: []agent.Provider{provider}, Counter: counter, Plan: true, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -115,13 +116,13 @@ func TestEndToEnd(t *testing.T) {
 	chain := loop(t, h, spec, granted)
 
 	t.Run("each call sees the account as it is then", func(t *testing.T) {
-		state := agent("a-42")
+		state := stateOf("a-42")
 		for visit := 1; visit <= 4; visit++ {
-			phase := pipeline.PhaseLLM
+			phase := agent.PhaseLLM
 			if visit == 4 {
-				phase = pipeline.PhaseSynthesize
+				phase = agent.PhaseSynthesize
 			}
-			a, err := chain.Assemble(t.Context(), state, state.Messages, pipeline.ProviderBudget{MaxTokens: 1000, Phase: phase})
+			a, err := chain.Assemble(t.Context(), state, state.Messages, agent.Budget{MaxTokens: 1000, Phase: phase})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +133,7 @@ func TestEndToEnd(t *testing.T) {
 				t.Errorf("messages %q, want %q", got, want)
 			}
 			d := a.Diagnostics.Providers[0]
-			if d.Outcome != pipeline.ProviderChanged || d.EstimatedTokens == nil || *d.EstimatedTokens != 200 {
+			if d.Outcome != agent.ProviderChanged || d.EstimatedTokens == nil || *d.EstimatedTokens != 200 {
 				t.Errorf("diagnostics %+v", d)
 			}
 			if len(state.Messages) != 3 || state.Messages[1].Name != providers.ObservationsMessage {
@@ -165,9 +166,9 @@ func TestEndToEnd(t *testing.T) {
 				c.change(&cfg)
 				chain = loop(t, h, spec, cfg)
 			}
-			state := agent(c.account)
+			state := stateOf(c.account)
 			state.Observations = nil
-			a, err := chain.Assemble(t.Context(), state, state.Messages, pipeline.ProviderBudget{MaxTokens: 1000})
+			a, err := chain.Assemble(t.Context(), state, state.Messages, agent.Budget{MaxTokens: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,15 +176,15 @@ func TestEndToEnd(t *testing.T) {
 				t.Errorf("messages %q", got)
 			}
 			d := a.Diagnostics.Providers[0]
-			if d.Reason != c.reason || !strings.Contains(d.Message, c.message) || (d.Outcome == pipeline.ProviderFailed) != (c.reason != "") {
+			if d.Reason != c.reason || !strings.Contains(d.Message, c.message) || (d.Outcome == agent.ProviderFailed) != (c.reason != "") {
 				t.Errorf("diagnostics %+v", d)
 			}
 		})
 	}
 }
 
-func agent(account string) *pipeline.AgentState {
-	s := &pipeline.AgentState{
+func stateOf(account string) *agent.State {
+	s := &agent.State{
 		Messages: []pipeline.Message{
 			{Role: pipeline.RoleSystem, Content: "Be brief."}, {Role: pipeline.RoleUser, Content: "Which plan am I on?"},
 		},

@@ -1,25 +1,27 @@
-package pipeline
+package agent
 
 import (
 	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 const wholeState = `{"run_id":"r","messages":[{"role":"assistant","content":"","name":"n","tool_calls":[{"id":"c"}]},` +
 	`{"role":"tool","content":"x","tool_call_id":"c"}],"observations":["o",""],"reflection":"f","data":{"big":9007199254740993,"f":0.5,"list":[true,null]}}`
 
-func TestAgentStateJSON(t *testing.T) {
-	var s AgentState
+func TestStateJSON(t *testing.T) {
+	var s State
 	if err := json.Unmarshal([]byte(wholeState), &s); err != nil {
 		t.Fatal(err)
 	}
-	want := AgentState{
+	want := State{
 		RunID: "r", Observations: []string{"o", ""}, Reflection: "f",
-		Messages: []Message{
-			{Role: RoleAssistant, Name: "n", ToolCalls: json.RawMessage(`[{"id":"c"}]`)},
-			{Role: RoleTool, Content: "x", ToolCallID: "c"},
+		Messages: []pipeline.Message{
+			{Role: pipeline.RoleAssistant, Name: "n", ToolCalls: json.RawMessage(`[{"id":"c"}]`)},
+			{Role: pipeline.RoleTool, Content: "x", ToolCallID: "c"},
 		},
 		Data: map[string]any{"big": int64(9007199254740993), "f": 0.5, "list": []any{true, nil}},
 	}
@@ -31,7 +33,7 @@ func TestAgentStateJSON(t *testing.T) {
 	}
 }
 
-func TestAgentStateJSONRefuses(t *testing.T) {
+func TestStateJSONRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		`[]`:                          "agent state: []: invalid value (want an object)",
 		`{"run":"r"}`:                 "agent state: run: unknown key: invalid value (want one of run_id, messages, observations, reflection, data)",
@@ -44,7 +46,7 @@ func TestAgentStateJSONRefuses(t *testing.T) {
 		`{"messages":[null]}`:         "agent state: messages: message: null: invalid value (want an object)",
 		`{"messages":[{"role":"bard","content":""}]}`: `agent state: messages: message: role "bard": invalid value (want user, assistant, system or tool)`,
 	} {
-		s := AgentState{RunID: "before"}
+		s := State{RunID: "before"}
 		err := json.Unmarshal([]byte(in), &s)
 		if err == nil || err.Error() != want || s.RunID != "before" {
 			t.Errorf("%s: %v, want %s; state %+v", in, err, want, s)
@@ -65,25 +67,25 @@ func TestMessageJSON(t *testing.T) {
 		`{"role":"assistant","content":"","tool_calls":{}}`:             "message: tool_calls: {}: invalid value (want a JSON array)",
 		`{"role":"user","content":"a","refusal":"no"}`:                  "message: refusal: unknown key: invalid value (want one of role, content, name, tool_calls, tool_call_id)",
 	} {
-		var m Message
+		var m pipeline.Message
 		err := json.Unmarshal([]byte(in), &m)
 		switch {
 		case want == "" && err != nil, want != "" && (err == nil || err.Error() != want):
 			t.Errorf("%s: %v, want %q", in, err, want)
-		case want != "" && !reflect.DeepEqual(m, Message{}):
+		case want != "" && !reflect.DeepEqual(m, pipeline.Message{}):
 			t.Errorf("%s: error and message %+v", in, m)
 		}
 	}
 }
 
-func FuzzAgentState(f *testing.F) {
+func FuzzState(f *testing.F) {
 	f.Add(wholeState)
 	f.Add(`{"messages":[{"role":"user","content":null}],"data":{"a":1e999}}`)
 	f.Add(`{"messages":[{"role":"assistant","tool_calls":[[{"id":""}]]}]}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		var s AgentState
+		var s State
 		if err := json.Unmarshal([]byte(in), &s); err != nil {
-			if !reflect.DeepEqual(s, AgentState{}) {
+			if !reflect.DeepEqual(s, State{}) {
 				t.Errorf("error %v and state %+v", err, s)
 			}
 			return
@@ -95,7 +97,7 @@ func FuzzAgentState(f *testing.F) {
 		if err != nil {
 			t.Fatalf("decoded, but not encoded: %v", err)
 		}
-		var again AgentState
+		var again State
 		if err := json.Unmarshal(out, &again); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
@@ -112,19 +114,19 @@ func FuzzMessage(f *testing.F) {
 		f.Add(in)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		var m Message
+		var m pipeline.Message
 		err := json.Unmarshal([]byte(in), &m)
-		if (err != nil) != reflect.DeepEqual(m, Message{}) {
+		if (err != nil) != reflect.DeepEqual(m, pipeline.Message{}) {
 			t.Errorf("error %v and message %+v", err, m)
 		}
-		checkUnits(t, []Message{m, {Role: RoleTool, ToolCallID: "c"}, m})
+		checkUnits(t, []pipeline.Message{m, {Role: pipeline.RoleTool, ToolCallID: "c"}, m})
 	})
 }
 
 // checkUnits fails the test when a unit does not begin with its first message.
-func checkUnits(t *testing.T, messages []Message) {
-	for i, unit := range MessageUnits(messages) {
-		if unit > i || unit != i && messages[i].Role != RoleTool {
+func checkUnits(t *testing.T, messages []pipeline.Message) {
+	for i, unit := range Units(messages) {
+		if unit > i || unit != i && messages[i].Role != pipeline.RoleTool {
 			t.Errorf("message %d is in unit %d", i, unit)
 		}
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package agent
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// Run is [ProviderChain.Assemble] without diagnostics.
-func (c *ProviderChain) Run(ctx context.Context, s *AgentState, messages []Message, budget ProviderBudget) ([]Message, error) {
+// Run is [Chain.Assemble] without diagnostics.
+func (c *Chain) Run(ctx context.Context, s *State, messages []pipeline.Message, budget Budget) ([]pipeline.Message, error) {
 	a, err := c.Assemble(ctx, s, messages, budget)
 	return a.Messages, err
 }
@@ -32,29 +33,29 @@ func (c *ProviderChain) Run(ctx context.Context, s *AgentState, messages []Messa
 // what they did to the state stays, and the error is that of ctx. The only other error,
 // before any provider runs, is [ErrInvalid] for arguments out of bounds. The result is
 // never nil.
-func (c *ProviderChain) Assemble(ctx context.Context, s *AgentState, messages []Message, budget ProviderBudget) (*Assembly, error) {
+func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Message, budget Budget) (*Assembly, error) {
 	if budget.Phase == "" {
 		budget.Phase = PhaseLLM
 	}
 	r := &chainRun{c: c, state: s, messages: messages, calls: knownCalls{}, began: c.cfg.Now(), counter: c.cfg.Counter}
-	r.diag = &ChainDiagnostics{Budget: budget, Providers: []ProviderDiagnostic{}}
+	r.diag = &Diagnostics{Budget: budget, Providers: []ProviderDiagnostic{}}
 	err := r.checkArguments()
 	if err == nil {
 		err = r.run(ctx, c.snapshot())
 	}
 	r.finish(ctx, err == nil)
-	return &Assembly{Messages: CloneMessages(r.messages), Diagnostics: r.diag}, err
+	return &Assembly{Messages: pipeline.CloneMessages(r.messages), Diagnostics: r.diag}, err
 }
 
 // chainRun is what one run knows. It belongs to one goroutine.
 type chainRun struct {
-	c        *ProviderChain
-	state    *AgentState
-	messages []Message
+	c        *Chain
+	state    *State
+	messages []pipeline.Message
 	size     ListSize // of messages
 	calls    knownCalls
-	counter  *MessageCounter
-	diag     *ChainDiagnostics
+	counter  *Counter
+	diag     *Diagnostics
 	began    time.Time
 }
 
@@ -62,11 +63,11 @@ func (r *chainRun) checkArguments() error {
 	b := &r.diag.Budget
 	switch {
 	case r.state == nil:
-		return fmt.Errorf("provider chain: no state: %w", ErrInvalid)
+		return fmt.Errorf("provider chain: no state: %w", pipeline.ErrInvalid)
 	case !b.Phase.Valid():
-		return fmt.Errorf("provider chain: phase %q: %w (want %s or %s)", b.Phase, ErrInvalid, PhaseLLM, PhaseSynthesize)
+		return fmt.Errorf("provider chain: phase %q: %w (want %s or %s)", b.Phase, pipeline.ErrInvalid, PhaseLLM, PhaseSynthesize)
 	case b.MaxTokens < 0 || b.MaxMessages < 0:
-		return fmt.Errorf("provider chain: max_tokens %d, max_messages %d: %w (want 0 or more)", b.MaxTokens, b.MaxMessages, ErrInvalid)
+		return fmt.Errorf("provider chain: max_tokens %d, max_messages %d: %w (want 0 or more)", b.MaxTokens, b.MaxMessages, pipeline.ErrInvalid)
 	}
 	if err := r.calls.validate(r.messages); err != nil {
 		return fmt.Errorf("provider chain: %w", err)
@@ -98,7 +99,7 @@ func (r *chainRun) run(ctx context.Context, providers []rankedProvider) error {
 }
 
 // step runs one provider and enters what became of it. The error is that of ctx.
-func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget, d *ProviderDiagnostic) error {
+func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *ProviderDiagnostic) error {
 	began := r.c.cfg.Now()
 	d.Before, d.After = r.size, r.size
 	var m usedfuel.Meter
@@ -110,7 +111,7 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget
 		out.err = ended
 	}
 	if err := out.err; err != nil {
-		d.Outcome, d.Plugin, d.Reason, d.Message = ProviderFailed, PluginOf(err), ReasonOf(err), err.Error()
+		d.Outcome, d.Plugin, d.Reason, d.Message = ProviderFailed, pipeline.PluginOf(err), pipeline.ReasonOf(err), err.Error()
 		if ended != nil {
 			return ended
 		}
@@ -128,10 +129,10 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget
 	return nil
 }
 
-func equalMessages(a, b Message) bool { return a.Equal(&b) }
+func equalMessages(a, b pipeline.Message) bool { return a.Equal(&b) }
 
 // apply calls Apply and checks the answer. It changes nothing of the run.
-func (r *chainRun) apply(ctx context.Context, p *rankedProvider, b ProviderBudget) answer {
+func (r *chainRun) apply(ctx context.Context, p *rankedProvider, b Budget) answer {
 	out := p.attempt(ctx, *r.state, r.messages, func(ctx context.Context, a *answer) (err error) {
 		a.messages, err = p.Apply(ctx, &a.state, a.messages, b)
 		return err
@@ -144,14 +145,14 @@ func (r *chainRun) apply(ctx context.Context, p *rankedProvider, b ProviderBudge
 
 // answer is what a provider is given and what it makes of it.
 type answer struct {
-	messages []Message
-	state    AgentState
+	messages []pipeline.Message
+	state    State
 	estimate int
 	err      error
 }
 
 // attempt calls a provider under its timeout.
-func (p *rankedProvider) attempt(ctx context.Context, s AgentState, messages []Message, call func(context.Context, *answer) error) answer {
+func (p *rankedProvider) attempt(ctx context.Context, s State, messages []pipeline.Message, call func(context.Context, *answer) error) answer {
 	given := answer{state: s, messages: messages[:len(messages):len(messages)]}
 	if p.timeout == 0 {
 		return p.protected(ctx, given, call)
@@ -171,13 +172,13 @@ func (p *rankedProvider) attempt(ctx context.Context, s AgentState, messages []M
 func (p *rankedProvider) protected(ctx context.Context, a answer, call func(context.Context, *answer) error) answer {
 	do := func() (out answer) {
 		out = a
-		out.err = Guard(func() error { return call(ctx, &out) })
+		out.err = pipeline.Guard(func() error { return call(ctx, &out) })
 		return out
 	}
 	if p.isolated {
 		return do()
 	}
-	a.state, a.messages = a.state.Clone(), CloneMessages(a.messages)
+	a.state, a.messages = a.state.Clone(), pipeline.CloneMessages(a.messages)
 	if p.timeout == 0 {
 		return do()
 	}
@@ -200,7 +201,7 @@ var errProviderExited = errors.New("provider called runtime.Goexit")
 // check refuses what no model takes.
 func (r *chainRun) check(a *answer) error {
 	if a.messages != nil && len(a.messages) == 0 && len(r.messages) > 0 {
-		return fmt.Errorf("no messages left of %d: %w (return nil for no change)", len(r.messages), ErrInvalid)
+		return fmt.Errorf("no messages left of %d: %w (return nil for no change)", len(r.messages), pipeline.ErrInvalid)
 	}
 	if err := r.calls.validate(a.messages); err != nil {
 		return err
@@ -216,7 +217,7 @@ func (r *chainRun) check(a *answer) error {
 
 // measure returns the size of a list. When the tokens cannot be counted, the run goes
 // on without counting.
-func (r *chainRun) measure(ctx context.Context, messages []Message) ListSize {
+func (r *chainRun) measure(ctx context.Context, messages []pipeline.Message) ListSize {
 	size := ListSize{Messages: len(messages)}
 	if r.counter == nil || ctx.Err() != nil {
 		return size

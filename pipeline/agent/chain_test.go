@@ -1,4 +1,4 @@
-package pipeline
+package agent
 
 import (
 	"bytes"
@@ -9,41 +9,43 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// provider is a ContextProvider made of a function.
+// provider is a Provider made of a function.
 type provider struct {
 	name     string
 	priority int
-	apply    func(ctx context.Context, s *AgentState, msgs []Message) ([]Message, error)
+	apply    func(ctx context.Context, s *State, msgs []pipeline.Message) ([]pipeline.Message, error)
 }
 
 func (p provider) Name() string  { return p.name }
 func (p provider) Priority() int { return p.priority }
-func (p provider) EstimateTokens(context.Context, *AgentState) (int, error) {
+func (p provider) EstimateTokens(context.Context, *State) (int, error) {
 	panic("not called by a chain")
 }
 
-func (p provider) Apply(ctx context.Context, s *AgentState, msgs []Message, _ ProviderBudget) ([]Message, error) {
+func (p provider) Apply(ctx context.Context, s *State, msgs []pipeline.Message, _ Budget) ([]pipeline.Message, error) {
 	return p.apply(ctx, s, msgs)
 }
 
 func appending(name string, priority int, text string) provider {
-	return provider{name, priority, func(_ context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
-		return append(msgs, Message{Role: RoleUser, Content: text}), nil
+	return provider{name, priority, func(_ context.Context, _ *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
+		return append(msgs, pipeline.Message{Role: pipeline.RoleUser, Content: text}), nil
 	}}
 }
 
-func mustChain(t *testing.T, log *bytes.Buffer, providers ...ContextProvider) *ProviderChain {
+func mustChain(t *testing.T, log *bytes.Buffer, providers ...Provider) *Chain {
 	t.Helper()
-	c, err := NewProviderChain(textLogger(log), providers...)
+	c, err := NewChain(Config{Logger: textLogger(log), Providers: providers})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func texts(msgs []Message) []string {
+func texts(msgs []pipeline.Message) []string {
 	var out []string
 	for _, m := range msgs {
 		out = append(out, m.Content)
@@ -63,34 +65,36 @@ func TestProvidersRunByAscendingPriority(t *testing.T) {
 	if got := c.Names(); !slices.Equal(got, want) {
 		t.Errorf("order %v, want %v", got, want)
 	}
-	out, err := c.Run(t.Context(), &AgentState{}, nil, ProviderBudget{})
+	out, err := c.Run(t.Context(), &State{}, nil, Budget{})
 	if got := texts(out); err != nil || !slices.Equal(got, []string{"crm", "o", "c", "c2", "t", "x"}) {
 		t.Errorf("messages %v, %v", got, err)
 	}
 }
 
 func TestFailedProviderLeavesNoTrace(t *testing.T) {
-	spoil := func(s *AgentState, msgs []Message) {
+	spoil := func(s *State, msgs []pipeline.Message) {
 		s.Messages[0].Content, s.Observations[0], s.Data["k"].([]any)[0], s.Reflection = "changed", "changed", "changed", "changed"
 		msgs[0].Content, msgs[0].ToolCalls[0] = "changed", 'x'
 	}
-	for name, fail := range map[string]func() ([]Message, error){
-		"error":        func() ([]Message, error) { return []Message{{Role: RoleUser, Content: "partial"}}, errBoom },
-		"panic":        func() ([]Message, error) { panic("boom") },
-		"nothing left": func() ([]Message, error) { return []Message{}, nil },
-		"unknown role": func() ([]Message, error) { return []Message{{Role: "bard"}}, nil },
+	for name, fail := range map[string]func() ([]pipeline.Message, error){
+		"error": func() ([]pipeline.Message, error) {
+			return []pipeline.Message{{Role: pipeline.RoleUser, Content: "partial"}}, errBoom
+		},
+		"panic":        func() ([]pipeline.Message, error) { panic("boom") },
+		"nothing left": func() ([]pipeline.Message, error) { return []pipeline.Message{}, nil },
+		"unknown role": func() ([]pipeline.Message, error) { return []pipeline.Message{{Role: "bard"}}, nil },
 	} {
 		var log bytes.Buffer
-		bad := provider{"bad", 2, func(_ context.Context, s *AgentState, msgs []Message) ([]Message, error) {
+		bad := provider{"bad", 2, func(_ context.Context, s *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
 			spoil(s, msgs)
 			return fail()
 		}}
 		c := mustChain(t, &log, appending("p1", 1, "A"), bad, appending("p3", 3, "B"))
-		newState := func() *AgentState {
-			return &AgentState{Messages: []Message{{Role: RoleUser, Content: "m"}}, Observations: []string{"o"}, Data: map[string]any{"k": []any{"v"}}}
+		newState := func() *State {
+			return &State{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "m"}}, Observations: []string{"o"}, Data: map[string]any{"k": []any{"v"}}}
 		}
-		state, given := newState(), []Message{{Role: RoleUser, Content: "m0", ToolCalls: []byte("[]")}}
-		out, err := c.Run(t.Context(), state, given, ProviderBudget{})
+		state, given := newState(), []pipeline.Message{{Role: pipeline.RoleUser, Content: "m0", ToolCalls: []byte("[]")}}
+		out, err := c.Run(t.Context(), state, given, Budget{})
 		if got := texts(out); err != nil || !slices.Equal(got, []string{"m0", "A", "B"}) || string(out[0].ToolCalls) != "[]" {
 			t.Errorf("%s: messages %v, %v", name, got, err)
 		}
@@ -105,12 +109,12 @@ func TestFailedProviderLeavesNoTrace(t *testing.T) {
 
 func TestNilIsNoChangeAndStateStays(t *testing.T) {
 	var log bytes.Buffer
-	notes := provider{"notes", 1, func(_ context.Context, s *AgentState, _ []Message) ([]Message, error) {
+	notes := provider{"notes", 1, func(_ context.Context, s *State, _ []pipeline.Message) ([]pipeline.Message, error) {
 		s.Observations = append(s.Observations, "noted")
 		return nil, nil
 	}}
-	state := &AgentState{}
-	out, err := mustChain(t, &log, notes, appending("p2", 2, "B")).Run(t.Context(), state, []Message{{Role: RoleUser, Content: "m0"}}, ProviderBudget{})
+	state := &State{}
+	out, err := mustChain(t, &log, notes, appending("p2", 2, "B")).Run(t.Context(), state, []pipeline.Message{{Role: pipeline.RoleUser, Content: "m0"}}, Budget{})
 	if got := texts(out); err != nil || !slices.Equal(got, []string{"m0", "B"}) || !slices.Equal(state.Observations, []string{"noted"}) {
 		t.Errorf("messages %v, state %+v, %v", got, state, err)
 	}
@@ -120,22 +124,22 @@ func TestCancellationStopsTheChain(t *testing.T) {
 	for name, after := range map[string]error{"success": nil, "failure": errBoom} {
 		for _, isolated := range []bool{false, true} {
 			ctx, cancel := context.WithCancel(t.Context())
-			p := provider{"p1", 1, func(_ context.Context, s *AgentState, msgs []Message) ([]Message, error) {
+			p := provider{"p1", 1, func(_ context.Context, s *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
 				cancel()
 				s.Reflection = "too late"
 				return append(msgs, userMessages("A")...), after
 			}}
-			var p1 ContextProvider = p
+			var p1 Provider = p
 			if isolated {
 				p1 = isolatedProvider{p}
 			}
-			p2 := provider{"p2", 2, func(context.Context, *AgentState, []Message) ([]Message, error) {
+			p2 := provider{"p2", 2, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
 				t.Errorf("%s: p2 runs", name)
 				return nil, nil
 			}}
 			var log bytes.Buffer
-			var state AgentState
-			out, err := mustChain(t, &log, appending("p0", 0, "0"), p1, p2).Run(ctx, &state, userMessages("m0"), ProviderBudget{})
+			var state State
+			out, err := mustChain(t, &log, appending("p0", 0, "0"), p1, p2).Run(ctx, &state, userMessages("m0"), Budget{})
 			if !errors.Is(err, context.Canceled) || !slices.Equal(texts(out), []string{"m0", "0"}) || state.Reflection != "" {
 				t.Errorf("%s: messages %v, state %+v, error %v", name, texts(out), state, err)
 			}
@@ -144,12 +148,12 @@ func TestCancellationStopsTheChain(t *testing.T) {
 }
 
 func TestRegisterRefuses(t *testing.T) {
-	for want, providers := range map[string][]ContextProvider{
+	for want, providers := range map[string][]Provider{
 		"provider chain: no provider: invalid value":                            {nil},
 		"provider chain: name is empty: invalid value":                          {provider{}},
 		`provider "a": registered twice: invalid value (give one another name)`: {appending("a", 1, ""), appending("a", 2, "")},
 	} {
-		if _, err := NewProviderChain(nil, providers...); err == nil || err.Error() != want {
+		if _, err := NewChain(Config{Providers: providers}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -159,26 +163,26 @@ func TestRegisterRefuses(t *testing.T) {
 // chain, each with its own state; every run sees one list of providers, in order.
 func TestRegisterWhileTheChainRuns(t *testing.T) {
 	var log bytes.Buffer
-	c := chainOf(t, &log, ChainConfig{Counter: wordCounter(t), Enforcer: appending("last", 0, "z")})
+	c := chainOf(t, &log, Config{Counter: wordCounter(t), Enforcer: appending("last", 0, "z")})
 	var running sync.WaitGroup
 	for i := range 4 {
 		running.Go(func() {
 			for j := range 20 {
 				p := appending(fmt.Sprintf("p%d-%d", i, j), j%7, "x")
 				if j%5 == 0 {
-					p.apply = func(context.Context, *AgentState, []Message) ([]Message, error) { panic("boom") }
+					p.apply = func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) { panic("boom") }
 				}
 				if err := c.Register(p); err != nil {
 					t.Error(err)
 				}
-				if err := c.Register(p); !errors.Is(err, ErrInvalid) {
+				if err := c.Register(p); !errors.Is(err, pipeline.ErrInvalid) {
 					t.Errorf("registered twice: %v", err)
 				}
 			}
 		})
 		running.Go(func() {
 			for range 20 {
-				a, err := c.Assemble(t.Context(), &AgentState{Data: map[string]any{"k": []any{"v"}}}, nil, ProviderBudget{})
+				a, err := c.Assemble(t.Context(), &State{Data: map[string]any{"k": []any{"v"}}}, nil, Budget{})
 				if err != nil {
 					t.Error(err)
 				}

@@ -1,4 +1,4 @@
-package pipeline
+package agent
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
@@ -30,7 +31,7 @@ var chainRunners = map[string]func(t *testing.T, c seedcase.Case) any{
 }
 
 func TestChainSeedCases(t *testing.T) {
-	data, err := os.ReadFile("../testdata/seed-cases-chain.json")
+	data, err := os.ReadFile("../../testdata/seed-cases-chain.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func runOrderCase(t *testing.T, c seedcase.Case) any {
 	chain := mustChain(t, &log)
 	for _, r := range in.Registered {
 		name := r[0].(string)
-		p := provider{name, int(r[1].(float64)), func(context.Context, *AgentState, []Message) ([]Message, error) {
+		p := provider{name, int(r[1].(float64)), func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
 			order = append(order, name)
 			return nil, nil
 		}}
@@ -91,7 +92,7 @@ func runOrderCase(t *testing.T, c seedcase.Case) any {
 			t.Fatal(err)
 		}
 	}
-	if _, err := chain.Run(t.Context(), &AgentState{}, nil, ProviderBudget{}); err != nil {
+	if _, err := chain.Run(t.Context(), &State{}, nil, Budget{}); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]any{"run_order": order}
@@ -106,7 +107,7 @@ type caseProvider struct {
 	Cancels bool `json:"cancels_context"`
 }
 
-func (p *caseProvider) apply(msgs []Message, cancel context.CancelFunc) ([]Message, error) {
+func (p *caseProvider) apply(msgs []pipeline.Message, cancel context.CancelFunc) ([]pipeline.Message, error) {
 	if p.Cancels {
 		cancel()
 	}
@@ -120,9 +121,9 @@ func (p *caseProvider) apply(msgs []Message, cancel context.CancelFunc) ([]Messa
 	return out, nil
 }
 
-func userMessages(texts ...string) (out []Message) {
+func userMessages(texts ...string) (out []pipeline.Message) {
 	for _, text := range texts {
-		out = append(out, Message{Role: RoleUser, Content: text})
+		out = append(out, pipeline.Message{Role: pipeline.RoleUser, Content: text})
 	}
 	return out
 }
@@ -141,7 +142,7 @@ func runProvidersCase(t *testing.T, c seedcase.Case) any {
 	var ran []string
 	chain := mustChain(t, &log)
 	for _, p := range in.Providers {
-		err := chain.Register(provider{p.Name, 1, func(_ context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
+		err := chain.Register(provider{p.Name, 1, func(_ context.Context, _ *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
 			ran = append(ran, p.Name)
 			return p.apply(msgs, cancel)
 		}})
@@ -149,7 +150,7 @@ func runProvidersCase(t *testing.T, c seedcase.Case) any {
 			t.Fatal(err)
 		}
 	}
-	out, err := chain.Run(ctx, &AgentState{}, userMessages(in.Messages...), ProviderBudget{})
+	out, err := chain.Run(ctx, &State{}, userMessages(in.Messages...), Budget{})
 	switch c.ID {
 	case "zs-03":
 		var logged []string
@@ -183,12 +184,12 @@ type phased struct {
 	seen *[]Phase
 }
 
-func (p phased) Apply(_ context.Context, _ *AgentState, _ []Message, b ProviderBudget) ([]Message, error) {
+func (p phased) Apply(_ context.Context, _ *State, _ []pipeline.Message, b Budget) ([]pipeline.Message, error) {
 	*p.seen = append(*p.seen, b.Phase)
 	return nil, nil
 }
 
-func phaseRecorder(t *testing.T) (*ProviderChain, *[]Phase) {
+func phaseRecorder(t *testing.T) (*Chain, *[]Phase) {
 	var log bytes.Buffer
 	var seen []Phase
 	return mustChain(t, &log, phased{provider{name: "phases"}, &seen}), &seen
@@ -196,20 +197,20 @@ func phaseRecorder(t *testing.T) (*ProviderChain, *[]Phase) {
 
 // agentLoop is the loop the chain is made for, with a model that calls a tool in every
 // iteration.
-func agentLoop(t *testing.T, chain *ProviderChain, iterations int) {
-	state := AgentState{Messages: userMessages("question")}
+func agentLoop(t *testing.T, chain *Chain, iterations int) {
+	state := State{Messages: userMessages("question")}
 	for i := range iterations + 1 {
 		phase := PhaseLLM
 		if i == iterations {
 			phase = PhaseSynthesize
 		}
-		if _, err := chain.Run(t.Context(), &state, state.Messages, ProviderBudget{Phase: phase}); err != nil {
+		if _, err := chain.Run(t.Context(), &state, state.Messages, Budget{Phase: phase}); err != nil {
 			t.Fatal(err)
 		}
 		id := fmt.Sprintf("call-%d", i)
 		state.Messages = append(state.Messages,
-			Message{Role: RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"` + id + `"}]`)},
-			Message{Role: RoleTool, ToolCallID: id, Content: "result"})
+			pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"` + id + `"}]`)},
+			pipeline.Message{Role: pipeline.RoleTool, ToolCallID: id, Content: "result"})
 	}
 }
 
@@ -225,7 +226,7 @@ func runSnapshotCase(t *testing.T, c seedcase.Case) any {
 	results := [][][2]string{}
 	for _, k := range in.Cases {
 		var log bytes.Buffer
-		chain := mustChain(t, &log, provider{"crm_snapshot", 5, func(_ context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
+		chain := mustChain(t, &log, provider{"crm_snapshot", 5, func(_ context.Context, _ *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
 			switch {
 			case k.AccountError:
 				return msgs, errors.New("crm snapshot: no connection")
@@ -234,11 +235,11 @@ func runSnapshotCase(t *testing.T, c seedcase.Case) any {
 			}
 			return insertSnapshot(msgs, "SNAP"), nil
 		}})
-		var messages []Message
+		var messages []pipeline.Message
 		for _, m := range k.Messages {
-			messages = append(messages, Message{Role: Role(m[0]), Content: m[1]})
+			messages = append(messages, pipeline.Message{Role: pipeline.Role(m[0]), Content: m[1]})
 		}
-		out, err := chain.Run(t.Context(), &AgentState{}, messages, ProviderBudget{})
+		out, err := chain.Run(t.Context(), &State{}, messages, Budget{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,12 +252,12 @@ func runSnapshotCase(t *testing.T, c seedcase.Case) any {
 	return map[string]any{"results": results}
 }
 
-func insertSnapshot(msgs []Message, text string) []Message {
+func insertSnapshot(msgs []pipeline.Message, text string) []pipeline.Message {
 	at := 0
-	if len(msgs) > 0 && msgs[0].Role == RoleSystem {
+	if len(msgs) > 0 && msgs[0].Role == pipeline.RoleSystem {
 		at = 1
 	}
-	return slices.Insert(msgs, at, Message{Role: RoleSystem, Content: text})
+	return slices.Insert(msgs, at, pipeline.Message{Role: pipeline.RoleSystem, Content: text})
 }
 
 // estimating counts what it is asked.
@@ -265,7 +266,7 @@ type estimating struct {
 	asked *int
 }
 
-func (p estimating) EstimateTokens(context.Context, *AgentState) (int, error) {
+func (p estimating) EstimateTokens(context.Context, *State) (int, error) {
 	*p.asked++
 	return 1, nil
 }
@@ -280,7 +281,7 @@ func runEstimateCase(t *testing.T, c seedcase.Case) any {
 	var log bytes.Buffer
 	chain := mustChain(t, &log)
 	for i := range in.Providers {
-		p := provider{fmt.Sprint("p", i), i, func(context.Context, *AgentState, []Message) ([]Message, error) {
+		p := provider{fmt.Sprint("p", i), i, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
 			applied++
 			return nil, nil
 		}}
@@ -289,7 +290,7 @@ func runEstimateCase(t *testing.T, c seedcase.Case) any {
 		}
 	}
 	for range in.Calls {
-		if _, err := chain.Run(t.Context(), &AgentState{}, nil, ProviderBudget{}); err != nil {
+		if _, err := chain.Run(t.Context(), &State{}, nil, Budget{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,16 +1,18 @@
-package pipeline
+package agent
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // plan returns the budget of each provider: with planning, what is left of the budget
 // when those after it have added what they estimate. At most half of the budget is
 // held back, whatever they say.
-func (r *chainRun) plan(ctx context.Context, providers []rankedProvider) []ProviderBudget {
-	budgets := make([]ProviderBudget, len(providers))
+func (r *chainRun) plan(ctx context.Context, providers []rankedProvider) []Budget {
+	budgets := make([]Budget, len(providers))
 	held, most := 0, r.diag.Budget.MaxTokens/2
 	for i := len(providers) - 1; i >= 0; i-- {
 		budgets[i] = r.diag.Budget
@@ -40,7 +42,7 @@ func (r *chainRun) estimate(ctx context.Context, p *rankedProvider) (int, error)
 		return err
 	})
 	if out.err == nil && out.estimate < 0 {
-		out.err = fmt.Errorf("estimate of %d tokens: %w (want 0 or more)", out.estimate, ErrInvalid)
+		out.err = fmt.Errorf("estimate of %d tokens: %w (want 0 or more)", out.estimate, pipeline.ErrInvalid)
 	}
 	return out.estimate, out.err
 }

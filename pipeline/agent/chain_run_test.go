@@ -1,4 +1,4 @@
-package pipeline
+package agent
 
 import (
 	"bytes"
@@ -13,10 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-func chainOf(t *testing.T, log *bytes.Buffer, cfg ChainConfig) *ProviderChain {
+func chainOf(t *testing.T, log *bytes.Buffer, cfg Config) *Chain {
 	t.Helper()
 	cfg.Logger = textLogger(log)
 	c, err := NewChain(cfg)
@@ -26,9 +27,9 @@ func chainOf(t *testing.T, log *bytes.Buffer, cfg ChainConfig) *ProviderChain {
 	return c
 }
 
-func wordCounter(t *testing.T) *MessageCounter {
+func wordCounter(t *testing.T) *Counter {
 	t.Helper()
-	c, err := NewMessageCounter(MessageCounterConfig{Tokenizer: WordTokenizer(), Overhead: -1})
+	c, err := NewCounter(CounterConfig{Tokenizer: pipeline.WordTokenizer(), Overhead: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func testTimeout(t *testing.T, chain, own, want time.Duration) {
 	var log bytes.Buffer
 	release := make(chan struct{})
 	time.AfterFunc(time.Hour, func() { close(release) })
-	var slow ContextProvider = provider{"slow", 1, func(_ context.Context, s *AgentState, msgs []Message) ([]Message, error) {
+	var slow Provider = provider{"slow", 1, func(_ context.Context, s *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
 		s.Data = map[string]any{"late": true}
 		<-release
 		msgs[0].Content = "late"
@@ -67,9 +68,9 @@ func testTimeout(t *testing.T, chain, own, want time.Duration) {
 	if own != 0 {
 		slow = LimitProvider(LimitProvider(slow, time.Nanosecond), own)
 	}
-	c := chainOf(t, &log, ChainConfig{Timeout: chain, Providers: []ContextProvider{slow, appending("next", 2, "B")}})
-	state, began := AgentState{}, time.Now()
-	a, err := c.Assemble(t.Context(), &state, userMessages("m0"), ProviderBudget{})
+	c := chainOf(t, &log, Config{Timeout: chain, Providers: []Provider{slow, appending("next", 2, "B")}})
+	state, began := State{}, time.Now()
+	a, err := c.Assemble(t.Context(), &state, userMessages("m0"), Budget{})
 	took := time.Since(began)
 	if want == 0 {
 		if err != nil || !slices.Equal(texts(a.Messages), []string{"late", "B"}) || took != time.Hour {
@@ -101,23 +102,23 @@ func TestCancellationDoesNotWaitForAProvider(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		release := make(chan struct{})
-		c := chainOf(t, &log, ChainConfig{Providers: []ContextProvider{
+		c := chainOf(t, &log, Config{Providers: []Provider{
 			appending("first", 1, "A"),
-			provider{"stubborn", 2, func(context.Context, *AgentState, []Message) ([]Message, error) {
+			provider{"stubborn", 2, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
 				<-release
 				return nil, nil
 			}},
 			appending("never", 3, "C"),
 		}})
-		a, err := c.Assemble(ctx, &AgentState{}, userMessages("m0"), ProviderBudget{})
+		a, err := c.Assemble(ctx, &State{}, userMessages("m0"), Budget{})
 		if !errors.Is(err, context.DeadlineExceeded) || !slices.Equal(texts(a.Messages), []string{"m0", "A"}) {
 			t.Errorf("messages %v, %v", texts(a.Messages), err)
 		}
-		var outcomes []ProviderOutcome
+		var outcomes []Outcome
 		for _, d := range a.Diagnostics.Providers {
 			outcomes = append(outcomes, d.Outcome)
 		}
-		if !slices.Equal(outcomes, []ProviderOutcome{ProviderChanged, ProviderFailed, ProviderNotRun}) {
+		if !slices.Equal(outcomes, []Outcome{ProviderChanged, ProviderFailed, ProviderNotRun}) {
 			t.Errorf("outcomes %v", outcomes)
 		}
 		if log.Len() > 0 {
@@ -128,14 +129,14 @@ func TestCancellationDoesNotWaitForAProvider(t *testing.T) {
 }
 
 // exiting ends the goroutine it runs in.
-func exiting(context.Context, *AgentState, []Message) ([]Message, error) {
+func exiting(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
 	runtime.Goexit()
 	return nil, nil
 }
 
 func TestProviderThatExits(t *testing.T) {
 	var log bytes.Buffer
-	a, err := mustChain(t, &log, provider{"exits", 1, exiting}, appending("next", 2, "B")).Assemble(t.Context(), &AgentState{}, nil, ProviderBudget{})
+	a, err := mustChain(t, &log, provider{"exits", 1, exiting}, appending("next", 2, "B")).Assemble(t.Context(), &State{}, nil, Budget{})
 	if d := a.Diagnostics.Providers[0]; err != nil || d.Message != "provider called runtime.Goexit" || len(a.Messages) != 1 {
 		t.Errorf("messages %v, %v, diagnostics %+v", a.Messages, err, d)
 	}
@@ -150,8 +151,8 @@ func TestIsolatedProviderGetsNoCopies(t *testing.T) {
 	for name, fails := range map[string]error{"": nil, "down": errBoom} {
 		var log bytes.Buffer
 		given := userMessages("m0")
-		state := AgentState{Data: map[string]any{"k": "v"}, Messages: given}
-		p := isolatedProvider{provider{"p", 1, func(ctx context.Context, s *AgentState, msgs []Message) ([]Message, error) {
+		state := State{Data: map[string]any{"k": "v"}, Messages: given}
+		p := isolatedProvider{provider{"p", 1, func(ctx context.Context, s *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
 			if &msgs[0] != &given[0] || &s.Messages[0] != &given[0] {
 				t.Error("list or state is a copy")
 			}
@@ -161,7 +162,7 @@ func TestIsolatedProviderGetsNoCopies(t *testing.T) {
 			s.Reflection = "noted"
 			return append(msgs, userMessages("A")...), fails
 		}}}
-		out, err := mustChain(t, &log, p).Run(t.Context(), &state, given, ProviderBudget{})
+		out, err := mustChain(t, &log, p).Run(t.Context(), &state, given, Budget{})
 		want, reflection := []string{"m0", "A"}, "noted"
 		if fails != nil {
 			want, reflection = want[:1], ""
@@ -179,19 +180,23 @@ func TestIsolatedProviderGetsNoCopies(t *testing.T) {
 func TestDiagnosticsOfARun(t *testing.T) {
 	var log bytes.Buffer
 	now := seedEpoch
-	c := chainOf(t, &log, ChainConfig{
+	c := chainOf(t, &log, Config{
 		Counter: wordCounter(t),
 		Now: func() time.Time {
 			now = now.Add(time.Millisecond)
 			return now
 		},
-		Providers: []ContextProvider{
+		Providers: []Provider{
 			appending("adds", 5, "two words"),
-			provider{"same", 10, func(_ context.Context, _ *AgentState, msgs []Message) ([]Message, error) { return msgs, nil }},
-			provider{"fails", 20, func(context.Context, *AgentState, []Message) ([]Message, error) { return nil, errBoom }},
+			provider{"same", 10, func(_ context.Context, _ *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
+				return msgs, nil
+			}},
+			provider{"fails", 20, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
+				return nil, errBoom
+			}},
 		},
 	})
-	a, err := c.Assemble(t.Context(), &AgentState{}, userMessages("m0"), ProviderBudget{MaxTokens: 2, MaxMessages: 1})
+	a, err := c.Assemble(t.Context(), &State{}, userMessages("m0"), Budget{MaxTokens: 2, MaxMessages: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,18 +219,18 @@ func TestDiagnosticsOfARun(t *testing.T) {
 
 // Each provider has the fuel that was used for it, also one that fails.
 func TestFuelOfProviders(t *testing.T) {
-	burns := func(name string, priority int, fuel int64, err error) ContextProvider {
-		return provider{name, priority, func(ctx context.Context, _ *AgentState, msgs []Message) ([]Message, error) {
-			AddFuel(ctx, fuel)
+	burns := func(name string, priority int, fuel int64, err error) Provider {
+		return provider{name, priority, func(ctx context.Context, _ *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
+			pipeline.AddFuel(ctx, fuel)
 			return msgs, err
 		}}
 	}
 	var log bytes.Buffer
-	c := chainOf(t, &log, ChainConfig{Providers: []ContextProvider{
+	c := chainOf(t, &log, Config{Providers: []Provider{
 		burns("one", 1, 7, nil), burns("none", 2, 0, nil), burns("fails", 3, 9, errBoom),
 	}})
 	for range 2 {
-		a, err := c.Assemble(t.Context(), &AgentState{}, userMessages("m0"), ProviderBudget{Phase: PhaseLLM})
+		a, err := c.Assemble(t.Context(), &State{}, userMessages("m0"), Budget{Phase: PhaseLLM})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,12 +244,12 @@ func TestFuelOfProviders(t *testing.T) {
 
 func TestRunWithoutCounts(t *testing.T) {
 	var log bytes.Buffer
-	counter, err := NewMessageCounter(MessageCounterConfig{Tokenizer: brokenTokenizer{}})
+	counter, err := NewCounter(CounterConfig{Tokenizer: brokenTokenizer{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := chainOf(t, &log, ChainConfig{Counter: counter, Providers: []ContextProvider{appending("p", 1, "A")}})
-	a, err := c.Assemble(t.Context(), &AgentState{}, userMessages("m0"), ProviderBudget{MaxTokens: 1})
+	c := chainOf(t, &log, Config{Counter: counter, Providers: []Provider{appending("p", 1, "A")}})
+	a, err := c.Assemble(t.Context(), &State{}, userMessages("m0"), Budget{MaxTokens: 1})
 	if d := a.Diagnostics; err != nil || len(a.Messages) != 2 || d.After.Tokens != nil || d.TokensOver != 0 ||
 		!slices.Equal(d.Warnings, []string{`tokens not counted: tokenizer "broken": count 1 texts: boom`}) {
 		t.Errorf("messages %v, %v, diagnostics %+v", a.Messages, err, d)
@@ -252,34 +257,34 @@ func TestRunWithoutCounts(t *testing.T) {
 }
 
 // brokenTokenizer cannot count.
-type brokenTokenizer struct{ Tokenizer }
+type brokenTokenizer struct{ pipeline.Tokenizer }
 
 func (brokenTokenizer) Name() string { return "broken" }
 
 func (brokenTokenizer) Count(context.Context, ...string) ([]int, error) { return nil, errBoom }
 
 func TestAssembleRefuses(t *testing.T) {
-	bad := []Message{{Role: "bard"}}
+	bad := []pipeline.Message{{Role: "bard"}}
 	for want, c := range map[string]struct {
-		state  *AgentState
-		msgs   []Message
-		budget ProviderBudget
+		state  *State
+		msgs   []pipeline.Message
+		budget Budget
 	}{
 		"provider chain: no state: invalid value":                                                               {},
-		`provider chain: phase "think": invalid value (want llm or synthesize)`:                                 {state: &AgentState{}, budget: ProviderBudget{Phase: "think"}},
-		"provider chain: max_tokens -1, max_messages 0: invalid value (want 0 or more)":                         {state: &AgentState{}, budget: ProviderBudget{MaxTokens: -1}},
-		`provider chain: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`:        {state: &AgentState{}, msgs: bad},
-		`provider chain: state: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`: {state: &AgentState{Messages: bad}},
+		`provider chain: phase "think": invalid value (want llm or synthesize)`:                                 {state: &State{}, budget: Budget{Phase: "think"}},
+		"provider chain: max_tokens -1, max_messages 0: invalid value (want 0 or more)":                         {state: &State{}, budget: Budget{MaxTokens: -1}},
+		`provider chain: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`:        {state: &State{}, msgs: bad},
+		`provider chain: state: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`: {state: &State{Messages: bad}},
 		`provider chain: messages[0]: tool_calls: {}: invalid value (want a JSON array)`: {
-			state: &AgentState{}, msgs: []Message{{Role: RoleAssistant, ToolCalls: json.RawMessage("{}")}},
+			state: &State{}, msgs: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage("{}")}},
 		},
 	} {
 		var log bytes.Buffer
-		a, err := mustChain(t, &log, provider{"p", 1, func(context.Context, *AgentState, []Message) ([]Message, error) {
+		a, err := mustChain(t, &log, provider{"p", 1, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
 			t.Error("a provider runs")
 			return nil, nil
 		}}).Assemble(t.Context(), c.state, c.msgs, c.budget)
-		if err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) || !reflect.DeepEqual(a.Messages, c.msgs) {
+		if err == nil || err.Error() != want || !errors.Is(err, pipeline.ErrInvalid) || !reflect.DeepEqual(a.Messages, c.msgs) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -287,28 +292,28 @@ func TestAssembleRefuses(t *testing.T) {
 
 // pairLists are a call with two results and what a provider may make of it.
 func TestSplitPairsAreRefused(t *testing.T) {
-	call := Message{Role: RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"x"},{"id":"y"}]`)}
-	x, y := Message{Role: RoleTool, ToolCallID: "x"}, Message{Role: RoleTool, ToolCallID: "y"}
-	ask, pending := Message{Role: RoleUser, Content: "q"}, Message{Role: RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"z"}]`)}
-	orphan := Message{Role: RoleTool, ToolCallID: "gone"}
-	before := []Message{orphan, ask, call, x, y, pending}
+	call := pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"x"},{"id":"y"}]`)}
+	x, y := pipeline.Message{Role: pipeline.RoleTool, ToolCallID: "x"}, pipeline.Message{Role: pipeline.RoleTool, ToolCallID: "y"}
+	ask, pending := pipeline.Message{Role: pipeline.RoleUser, Content: "q"}, pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[{"id":"z"}]`)}
+	orphan := pipeline.Message{Role: pipeline.RoleTool, ToolCallID: "gone"}
+	before := []pipeline.Message{orphan, ask, call, x, y, pending}
 	for name, c := range map[string]struct {
-		after []Message
+		after []pipeline.Message
 		want  string
 	}{
 		"all":              {before, ""},
-		"more":             {append([]Message{ask}, before...), ""},
-		"pair gone":        {[]Message{orphan, ask, pending}, ""},
-		"pending call":     {[]Message{pending}, ""},
-		"orphan":           {[]Message{orphan}, ""},
-		"result gone":      {[]Message{ask, call, x}, `messages[1]: tool call "y" without its result: invalid value`},
-		"call gone":        {[]Message{ask, y}, `messages[1]: result "y" without its tool call: invalid value`},
-		"tool call broken": {[]Message{{Role: RoleAssistant, ToolCalls: json.RawMessage(`[`)}}, `messages[0]: tool_calls: [: invalid value (want a JSON array)`},
+		"more":             {append([]pipeline.Message{ask}, before...), ""},
+		"pair gone":        {[]pipeline.Message{orphan, ask, pending}, ""},
+		"pending call":     {[]pipeline.Message{pending}, ""},
+		"orphan":           {[]pipeline.Message{orphan}, ""},
+		"result gone":      {[]pipeline.Message{ask, call, x}, `messages[1]: tool call "y" without its result: invalid value`},
+		"call gone":        {[]pipeline.Message{ask, y}, `messages[1]: result "y" without its tool call: invalid value`},
+		"tool call broken": {[]pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(`[`)}}, `messages[0]: tool_calls: [: invalid value (want a JSON array)`},
 	} {
 		var log bytes.Buffer
-		a, err := mustChain(t, &log, provider{"p", 1, func(context.Context, *AgentState, []Message) ([]Message, error) {
+		a, err := mustChain(t, &log, provider{"p", 1, func(context.Context, *State, []pipeline.Message) ([]pipeline.Message, error) {
 			return c.after, nil
-		}}).Assemble(t.Context(), &AgentState{}, before, ProviderBudget{})
+		}}).Assemble(t.Context(), &State{}, before, Budget{})
 		d := a.Diagnostics.Providers[0]
 		if err != nil || d.Message != c.want || (d.Outcome == ProviderFailed) != (c.want != "") {
 			t.Errorf("%s: %v, diagnostics %+v", name, err, d)
@@ -318,11 +323,11 @@ func TestSplitPairsAreRefused(t *testing.T) {
 
 func TestProviderThatSpoilsTheState(t *testing.T) {
 	var log bytes.Buffer
-	state := AgentState{Messages: userMessages("m")}
-	a, err := mustChain(t, &log, provider{"p", 1, func(_ context.Context, s *AgentState, _ []Message) ([]Message, error) {
-		s.Messages = append(s.Messages, Message{Role: "bard"})
+	state := State{Messages: userMessages("m")}
+	a, err := mustChain(t, &log, provider{"p", 1, func(_ context.Context, s *State, _ []pipeline.Message) ([]pipeline.Message, error) {
+		s.Messages = append(s.Messages, pipeline.Message{Role: "bard"})
 		return nil, nil
-	}}).Assemble(t.Context(), &state, nil, ProviderBudget{})
+	}}).Assemble(t.Context(), &state, nil, Budget{})
 	want := `state: messages[1]: role "bard": invalid value (want user, assistant, system or tool)`
 	if d := a.Diagnostics.Providers[0]; err != nil || d.Message != want || d.Reason != "invalid_output" || len(state.Messages) != 1 {
 		t.Errorf("%v, diagnostics %+v, state %+v", err, d, state)
@@ -332,46 +337,46 @@ func TestProviderThatSpoilsTheState(t *testing.T) {
 // budgeted notes the budget it is given and says what it would add.
 type budgeted struct {
 	provider
-	estimate func(ctx context.Context, s *AgentState) (int, error)
+	estimate func(ctx context.Context, s *State) (int, error)
 	given    *[]int
 }
 
-func (p budgeted) EstimateTokens(ctx context.Context, s *AgentState) (int, error) {
+func (p budgeted) EstimateTokens(ctx context.Context, s *State) (int, error) {
 	return p.estimate(ctx, s)
 }
 
-func (p budgeted) Apply(_ context.Context, _ *AgentState, _ []Message, b ProviderBudget) ([]Message, error) {
+func (p budgeted) Apply(_ context.Context, _ *State, _ []pipeline.Message, b Budget) ([]pipeline.Message, error) {
 	*p.given = append(*p.given, b.MaxTokens)
 	return nil, nil
 }
 
 func TestPlanHoldsBackWhatLaterProvidersAdd(t *testing.T) {
 	var given []int
-	says := func(name string, n int, err error) ContextProvider {
-		return budgeted{provider{name: name}, func(_ context.Context, s *AgentState) (int, error) {
+	says := func(name string, n int, err error) Provider {
+		return budgeted{provider{name: name}, func(_ context.Context, s *State) (int, error) {
 			s.Reflection = "an estimate changes nothing"
 			return n, err
 		}, &given}
 	}
-	panics := budgeted{provider{name: "panics"}, func(context.Context, *AgentState) (int, error) { panic("boom") }, &given}
+	panics := budgeted{provider{name: "panics"}, func(context.Context, *State) (int, error) { panic("boom") }, &given}
 	for name, c := range map[string]struct {
-		providers []ContextProvider
+		providers []Provider
 		budget    int
 		want      []int
 		warnings  []string
 	}{
-		"sums":          {[]ContextProvider{says("a", 5, nil), says("b", 20, nil), says("c", 10, nil)}, 100, []int{70, 90, 100}, nil},
-		"at most half":  {[]ContextProvider{says("a", 5, nil), says("b", 1<<62, nil), says("c", 1<<62, nil)}, 101, []int{51, 51, 101}, nil},
-		"without bound": {[]ContextProvider{says("a", 5, nil), says("b", 20, nil)}, 0, []int{0, 0}, nil},
+		"sums":          {[]Provider{says("a", 5, nil), says("b", 20, nil), says("c", 10, nil)}, 100, []int{70, 90, 100}, nil},
+		"at most half":  {[]Provider{says("a", 5, nil), says("b", 1<<62, nil), says("c", 1<<62, nil)}, 101, []int{51, 51, 101}, nil},
+		"without bound": {[]Provider{says("a", 5, nil), says("b", 20, nil)}, 0, []int{0, 0}, nil},
 		"cannot be had": {
-			[]ContextProvider{says("a", 5, nil), says("b", 9, errBoom), panics, says("d", -1, nil), says("e", 3, nil)}, 100, []int{97, 97, 97, 97, 100},
+			[]Provider{says("a", 5, nil), says("b", 9, errBoom), panics, says("d", -1, nil), says("e", 3, nil)}, 100, []int{97, 97, 97, 97, 100},
 			[]string{"no estimate: estimate of -1 tokens: invalid value (want 0 or more)", "no estimate: panic: boom", "no estimate: boom"},
 		},
 	} {
 		var log bytes.Buffer
 		given = nil
-		state := AgentState{}
-		a, err := chainOf(t, &log, ChainConfig{Plan: true, Providers: c.providers}).Assemble(t.Context(), &state, nil, ProviderBudget{MaxTokens: c.budget})
+		state := State{}
+		a, err := chainOf(t, &log, Config{Plan: true, Providers: c.providers}).Assemble(t.Context(), &state, nil, Budget{MaxTokens: c.budget})
 		if err != nil || !slices.Equal(given, c.want) || !slices.Equal(a.Diagnostics.Warnings, c.warnings) || state.Reflection != "" {
 			t.Errorf("%s: budgets %v, want %v; %v, warnings %q, state %+v", name, given, c.want, err, a.Diagnostics.Warnings, state)
 		}
@@ -386,14 +391,14 @@ func TestPlanEndsWithItsContext(t *testing.T) {
 	var log bytes.Buffer
 	var given []int
 	asked := 0
-	p := func(name string) ContextProvider {
-		return budgeted{provider{name: name}, func(context.Context, *AgentState) (int, error) {
+	p := func(name string) Provider {
+		return budgeted{provider{name: name}, func(context.Context, *State) (int, error) {
 			asked++
 			cancel()
 			return 1, nil
 		}, &given}
 	}
-	_, err := chainOf(t, &log, ChainConfig{Plan: true, Providers: []ContextProvider{p("a"), p("b")}}).Assemble(ctx, &AgentState{}, nil, ProviderBudget{})
+	_, err := chainOf(t, &log, Config{Plan: true, Providers: []Provider{p("a"), p("b")}}).Assemble(ctx, &State{}, nil, Budget{})
 	if !errors.Is(err, context.Canceled) || asked != 1 || given != nil {
 		t.Errorf("%v, %d estimates, budgets %v", err, asked, given)
 	}
@@ -401,11 +406,11 @@ func TestPlanEndsWithItsContext(t *testing.T) {
 
 func TestEnforcerRunsLast(t *testing.T) {
 	var log bytes.Buffer
-	c := chainOf(t, &log, ChainConfig{Enforcer: appending("last", 0, "Z"), Providers: []ContextProvider{appending("p", 1000, "A")}})
+	c := chainOf(t, &log, Config{Enforcer: appending("last", 0, "Z"), Providers: []Provider{appending("p", 1000, "A")}})
 	if err := c.Register(appending("q", 2000, "B")); err != nil {
 		t.Fatal(err)
 	}
-	out, err := c.Run(t.Context(), &AgentState{}, nil, ProviderBudget{})
+	out, err := c.Run(t.Context(), &State{}, nil, Budget{})
 	if err != nil || !slices.Equal(texts(out), []string{"A", "B", "Z"}) || !slices.Equal(c.Names(), []string{"p", "q", "last"}) {
 		t.Errorf("messages %v of %v, %v", texts(out), c.Names(), err)
 	}
@@ -417,12 +422,12 @@ type anonymous struct{ provider }
 func (anonymous) Name() string { panic("no name") }
 
 func TestNewChainRefuses(t *testing.T) {
-	for want, cfg := range map[string]ChainConfig{
+	for want, cfg := range map[string]Config{
 		"provider chain: no provider: invalid value":                                   {Enforcer: LimitProvider(nil, time.Second)},
-		"provider chain: ask pipeline.anonymous for name and priority: panic: no name": {Providers: []ContextProvider{anonymous{}}},
-		`provider "a": timeout -2ns: invalid value (want more than 0, or NoTimeout)`:   {Providers: []ContextProvider{LimitProvider(appending("a", 1, ""), -2)}},
-		`provider "a": timeout 0s: invalid value (want more than 0, or NoTimeout)`:     {Providers: []ContextProvider{LimitProvider(appending("a", 1, ""), 0)}},
-		`provider "a": registered twice: invalid value (give one another name)`:        {Enforcer: appending("a", 1, ""), Providers: []ContextProvider{appending("a", 2, "")}},
+		"provider chain: ask agent.anonymous for name and priority: panic: no name": {Providers: []Provider{anonymous{}}},
+		`provider "a": timeout -2ns: invalid value (want more than 0, or NoTimeout)`:   {Providers: []Provider{LimitProvider(appending("a", 1, ""), -2)}},
+		`provider "a": timeout 0s: invalid value (want more than 0, or NoTimeout)`:     {Providers: []Provider{LimitProvider(appending("a", 1, ""), 0)}},
+		`provider "a": registered twice: invalid value (give one another name)`:        {Enforcer: appending("a", 1, ""), Providers: []Provider{appending("a", 2, "")}},
 	} {
 		if _, err := NewChain(cfg); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

@@ -1,18 +1,20 @@
-package pipeline
+package agent
 
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// MessageUnits divides a message list into units that a model takes only as a whole:
+// Units divides a message list into units that a model takes only as a whole:
 // an assistant message with tool calls together with the results that answer them,
 // wherever they stand; every other message is a unit of its own. It returns, for each
 // message, the index of the first message of its unit.
 //
 // A result belongs to the newest call before it that has its id. One without an id, or
 // after calls whose ids cannot be read, belongs to the calls it follows.
-func MessageUnits(messages []Message) []int {
+func Units(messages []pipeline.Message) []int {
 	units := make([]int, len(messages))
 	calls := make(map[string]int) // the message that makes the call
 	follows := -1                 // the message whose calls a result without id answers
@@ -21,7 +23,7 @@ func MessageUnits(messages []Message) []int {
 		m := &messages[i]
 		units[i] = i
 		switch m.Role {
-		case RoleAssistant:
+		case pipeline.RoleAssistant:
 			follows = -1
 			if len(m.ToolCalls) == 0 {
 				break
@@ -31,13 +33,13 @@ func MessageUnits(messages []Message) []int {
 				readable = readable && id != ""
 				calls[id] = i
 			}
-		case RoleTool:
+		case pipeline.RoleTool:
 			if at, ok := calls[m.ToolCallID]; ok && m.ToolCallID != "" {
 				units[i] = at
 			} else if follows >= 0 && (m.ToolCallID == "" || !readable) {
 				units[i] = follows
 			}
-		case RoleUser:
+		case pipeline.RoleUser:
 			follows = -1
 		}
 	}
@@ -62,7 +64,7 @@ func callIDs(raw json.RawMessage) []string {
 type knownCalls map[string][]string
 
 // validate is [Message.Validate] for a list.
-func (k knownCalls) validate(messages []Message) error {
+func (k knownCalls) validate(messages []pipeline.Message) error {
 	for i := range messages {
 		m := &messages[i]
 		if _, ok := k[string(m.ToolCalls)]; ok && m.Role.Valid() {
@@ -86,15 +88,15 @@ const (
 )
 
 // halves says for each call id which halves of the call a list holds.
-func (k knownCalls) halves(messages []Message) map[string]int {
+func (k knownCalls) halves(messages []pipeline.Message) map[string]int {
 	halves := make(map[string]int)
 	for i := range messages {
 		switch m := &messages[i]; m.Role {
-		case RoleAssistant:
+		case pipeline.RoleAssistant:
 			for _, id := range k[string(m.ToolCalls)] {
 				halves[id] |= hasCall
 			}
-		case RoleTool:
+		case pipeline.RoleTool:
 			halves[m.ToolCallID] |= hasResult
 		}
 	}
@@ -104,19 +106,19 @@ func (k knownCalls) halves(messages []Message) map[string]int {
 
 // checkPairs refuses a list that holds one half of a call of which the list before held
 // both. Both lists are validated.
-func (k knownCalls) checkPairs(before, after []Message) error {
+func (k knownCalls) checkPairs(before, after []pipeline.Message) error {
 	if containsInOrder(after, before) {
 		return nil
 	}
 	had, has := k.halves(before), k.halves(after)
 	for i := range after {
 		m := &after[i]
-		if m.Role == RoleTool && had[m.ToolCallID] == hasBoth && has[m.ToolCallID] == hasResult {
-			return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, m.ToolCallID, ErrInvalid)
+		if m.Role == pipeline.RoleTool && had[m.ToolCallID] == hasBoth && has[m.ToolCallID] == hasResult {
+			return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, m.ToolCallID, pipeline.ErrInvalid)
 		}
 		for _, id := range k[string(m.ToolCalls)] {
 			if had[id] == hasBoth && has[id] == hasCall {
-				return fmt.Errorf("messages[%d]: tool call %.100q without its result: %w", i, id, ErrInvalid)
+				return fmt.Errorf("messages[%d]: tool call %.100q without its result: %w", i, id, pipeline.ErrInvalid)
 			}
 		}
 	}
@@ -124,7 +126,7 @@ func (k knownCalls) checkPairs(before, after []Message) error {
 }
 
 // containsInOrder reports whether list holds all of part in the same order.
-func containsInOrder(list, part []Message) bool {
+func containsInOrder(list, part []pipeline.Message) bool {
 	at := 0
 	for i := 0; i < len(list) && at < len(part); i++ {
 		if list[i].Equal(&part[at]) {

@@ -1,14 +1,16 @@
-package pipeline
+package agent
 
-// ProviderOutcome says what became of one provider in one run.
-type ProviderOutcome string
+import "github.com/anchor-host/anchor-host/pipeline"
+
+// Outcome says what became of one provider in one run.
+type Outcome string
 
 // The outcomes.
 const (
-	ProviderChanged   ProviderOutcome = "changed"   // it returned another list
-	ProviderUnchanged ProviderOutcome = "unchanged" // it succeeded, and the list is the same
-	ProviderFailed    ProviderOutcome = "failed"    // list and state are those from before it
-	ProviderNotRun    ProviderOutcome = "not_run"   // the run ended before it
+	ProviderChanged   Outcome = "changed"   // it returned another list
+	ProviderUnchanged Outcome = "unchanged" // it succeeded, and the list is the same
+	ProviderFailed    Outcome = "failed"    // list and state are those from before it
+	ProviderNotRun    Outcome = "not_run"   // the run ended before it
 )
 
 // ListSize is the size of a message list.
@@ -20,9 +22,9 @@ type ListSize struct {
 
 // ProviderDiagnostic describes one provider in one run.
 type ProviderDiagnostic struct {
-	Name     string          `json:"name"`
-	Priority int             `json:"priority"`
-	Outcome  ProviderOutcome `json:"outcome"`
+	Name     string  `json:"name"`
+	Priority int     `json:"priority"`
+	Outcome  Outcome `json:"outcome"`
 	// Before and After are the list that the provider was given and the one that
 	// counts from then on.
 	Before ListSize `json:"before"`
@@ -40,9 +42,9 @@ type ProviderDiagnostic struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ChainDiagnostics is the account of one run of a provider chain.
-type ChainDiagnostics struct {
-	Budget ProviderBudget `json:"budget"`
+// Diagnostics is the account of one run of a provider chain.
+type Diagnostics struct {
+	Budget Budget `json:"budget"`
 	// Providers lists all providers in order, also those that did not run.
 	Providers []ProviderDiagnostic `json:"providers"`
 	Before    ListSize             `json:"before"`
@@ -60,6 +62,6 @@ type ChainDiagnostics struct {
 // Assembly is the outcome of a run of a provider chain.
 type Assembly struct {
 	// Messages is the list for the model. It shares nothing with the state.
-	Messages    []Message         `json:"messages"`
-	Diagnostics *ChainDiagnostics `json:"diagnostics"`
+	Messages    []pipeline.Message `json:"messages"`
+	Diagnostics *Diagnostics       `json:"diagnostics"`
 }

@@ -1,10 +1,11 @@
-package pipeline
+package agent
 
 import (
 	"context"
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -20,14 +21,14 @@ const (
 // Valid reports whether p is one of the two phases.
 func (p Phase) Valid() bool { return p == PhaseLLM || p == PhaseSynthesize }
 
-// AgentState is what an agent carries from call to call. Its JSON form is what
+// State is what an agent carries from call to call. Its JSON form is what
 // guests receive.
-type AgentState struct {
+type State struct {
 	// RunID names the run of the agent.
 	RunID string `json:"run_id,omitempty"`
 	// Messages is the list the agent keeps. A chain never writes it; providers
 	// whose change is to last do.
-	Messages []Message `json:"messages,omitempty"`
+	Messages []pipeline.Message `json:"messages,omitempty"`
 	// Observations are notes that stand for what happened, oldest first, and
 	// Reflection is what was drawn from them.
 	Observations []string `json:"observations,omitempty"`
@@ -37,8 +38,8 @@ type AgentState struct {
 	Data map[string]any `json:"data,omitempty"`
 }
 
-// ProviderBudget is the room a provider chain has.
-type ProviderBudget struct {
+// Budget is the room a provider chain has.
+type Budget struct {
 	// MaxTokens and MaxMessages bound the list for the model; 0 is no bound.
 	MaxTokens   int `json:"max_tokens"`
 	MaxMessages int `json:"max_messages,omitempty"`
@@ -46,43 +47,43 @@ type ProviderBudget struct {
 	Phase Phase `json:"phase"`
 }
 
-// ContextProvider changes the message list before a model call.
+// Provider changes the message list before a model call.
 //
 // A provider that is also [Isolated] promises to change nothing that its arguments
 // point to (it may assign the fields of the state), to keep no reference to them, and
 // to return soon after its context has ended. A chain then gives it no copies and no
 // goroutine of its own. The providers of plugins and most built-in ones are isolated.
-type ContextProvider interface {
+type Provider interface {
 	// Name identifies the provider in logs and diagnostics; it is unique in a chain.
 	Name() string
 	// Priority orders providers: lower runs earlier.
 	Priority() int
 	// EstimateTokens says how many tokens Apply would add. A chain calls it
 	// only when planning is switched on.
-	EstimateTokens(ctx context.Context, s *AgentState) (int, error)
+	EstimateTokens(ctx context.Context, s *State) (int, error)
 	// Apply returns the new list; nil without an error means no change. It may
 	// change the state. The list is for this model call only, unless Apply also
 	// sets s.Messages.
-	Apply(ctx context.Context, s *AgentState, msgs []Message, b ProviderBudget) ([]Message, error)
+	Apply(ctx context.Context, s *State, msgs []pipeline.Message, b Budget) ([]pipeline.Message, error)
 }
 
 // LimitProvider returns p with its own bound for one Apply in place of the chain's;
 // [NoTimeout] is no bound.
-func LimitProvider(p ContextProvider, timeout time.Duration) ContextProvider {
+func LimitProvider(p Provider, timeout time.Duration) Provider {
 	if l, ok := p.(limitedProvider); ok {
-		p = l.ContextProvider
+		p = l.Provider
 	}
 	return limitedProvider{p, timeout}
 }
 
 type limitedProvider struct {
-	ContextProvider
+	Provider
 	timeout time.Duration
 }
 
 // Clone returns a copy of the state that shares no map and no slice with it.
-func (s AgentState) Clone() AgentState {
-	s.Messages = CloneMessages(s.Messages)
+func (s State) Clone() State {
+	s.Messages = pipeline.CloneMessages(s.Messages)
 	s.Observations = slices.Clone(s.Observations)
 	s.Data = values.Clone(s.Data)
 	return s

@@ -1,4 +1,4 @@
-package pipeline
+package agent
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ var stateKeys = []string{"run_id", "messages", "observations", "reflection", "da
 
 // UnmarshalJSON decodes a state strictly, as it does the messages in it. What is
 // absent or null is zero. On an error the state is unchanged.
-func (s *AgentState) UnmarshalJSON(data []byte) error {
-	var doc AgentState
+func (s *State) UnmarshalJSON(data []byte) error {
+	var doc State
 	err := decode.Object(data, func(key string, raw json.RawMessage) error {
 		if decode.IsNull(raw) {
 			return decode.CheckKey(key, stateKeys, false)
@@ -42,4 +42,4 @@ func (s *AgentState) UnmarshalJSON(data []byte) error {
 }
 
 // Validate checks the messages.
-func (s *AgentState) Validate() error { return knownCalls{}.validate(s.Messages) }
+func (s *State) Validate() error { return knownCalls{}.validate(s.Messages) }

@@ -1,31 +1,33 @@
-package pipeline
+package agent
 
 import (
 	"context"
 	"fmt"
 	"hash/maphash"
 	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // countedTexts bounds each of the two generations of counts, which then takes about
 // 1 MiB.
 const countedTexts = 8192
 
-// MessageCounterConfig describes a counter. The zero value works.
-type MessageCounterConfig struct {
+// CounterConfig describes a counter. The zero value works.
+type CounterConfig struct {
 	// Tokenizer is DefaultEncoding when nil.
-	Tokenizer Tokenizer
+	Tokenizer pipeline.Tokenizer
 	// Overhead is the number of tokens of a message beside its texts. 0 means
 	// DefaultMessageOverhead, -1 none.
 	Overhead int
 }
 
-// MessageCounter counts the tokens of messages: those of content, name, tool calls and
+// Counter counts the tokens of messages: those of content, name, tool calls and
 // tool call id, and a constant for the rest. Counts are remembered by text, whichever
 // message it is in, so that a list that grows is counted once. It is safe for
 // concurrent use; providers and chain may share one.
-type MessageCounter struct {
-	tokenizer    Tokenizer
+type Counter struct {
+	tokenizer    pipeline.Tokenizer
 	overhead     int
 	seedA, seedB maphash.Seed
 
@@ -40,35 +42,35 @@ type textKey struct {
 	n    int
 }
 
-// NewMessageCounter checks a configuration and returns its counter. A vocabulary is
+// NewCounter checks a configuration and returns its counter. A vocabulary is
 // loaded when something is first counted.
-func NewMessageCounter(cfg MessageCounterConfig) (*MessageCounter, error) {
+func NewCounter(cfg CounterConfig) (*Counter, error) {
 	switch {
 	case cfg.Overhead == 0:
-		cfg.Overhead = DefaultMessageOverhead
+		cfg.Overhead = pipeline.DefaultMessageOverhead
 	case cfg.Overhead == -1:
 		cfg.Overhead = 0
 	case cfg.Overhead < 0:
-		return nil, fmt.Errorf("message counter: overhead %d: %w (want 0 or more, or -1 for none)", cfg.Overhead, ErrInvalid)
+		return nil, fmt.Errorf("message counter: overhead %d: %w (want 0 or more, or -1 for none)", cfg.Overhead, pipeline.ErrInvalid)
 	}
 	if cfg.Tokenizer == nil {
-		t, err := EncodingTokenizer(DefaultEncoding)
+		t, err := pipeline.EncodingTokenizer(pipeline.DefaultEncoding)
 		if err != nil {
 			return nil, err
 		}
 		cfg.Tokenizer = t
 	}
-	return &MessageCounter{
+	return &Counter{
 		tokenizer: cfg.Tokenizer, overhead: cfg.Overhead,
 		seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed(), young: make(map[textKey]int),
 	}, nil
 }
 
 // Tokenizer returns the tokenizer that counts.
-func (c *MessageCounter) Tokenizer() Tokenizer { return c.tokenizer }
+func (c *Counter) Tokenizer() pipeline.Tokenizer { return c.tokenizer }
 
 // Total returns the tokens of a list.
-func (c *MessageCounter) Total(ctx context.Context, messages []Message) (int, error) {
+func (c *Counter) Total(ctx context.Context, messages []pipeline.Message) (int, error) {
 	counts, err := c.Count(ctx, messages)
 	sum := 0
 	for _, n := range counts {
@@ -78,7 +80,7 @@ func (c *MessageCounter) Total(ctx context.Context, messages []Message) (int, er
 }
 
 // Count returns the tokens of each message. The error is that of the tokenizer.
-func (c *MessageCounter) Count(ctx context.Context, messages []Message) ([]int, error) {
+func (c *Counter) Count(ctx context.Context, messages []pipeline.Message) ([]int, error) {
 	counts := make([]int, len(messages))
 	var unknown uncounted
 	c.mu.Lock()
@@ -96,7 +98,7 @@ func (c *MessageCounter) Count(ctx context.Context, messages []Message) ([]int, 
 	if len(unknown.texts) == 0 {
 		return counts, nil
 	}
-	found, err := CountTexts(ctx, c.tokenizer, unknown.texts)
+	found, err := pipeline.CountTexts(ctx, c.tokenizer, unknown.texts)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ type uncounted struct {
 }
 
 // look adds the count of a text to that of message i, or the text to the unknown ones.
-func (c *MessageCounter) look(u *uncounted, i int, text string, counts []int) {
+func (c *Counter) look(u *uncounted, i int, text string, counts []int) {
 	if text == "" {
 		return
 	}
@@ -137,7 +139,7 @@ func (c *MessageCounter) look(u *uncounted, i int, text string, counts []int) {
 
 // remember keeps a count. When the young generation is full it becomes the old one,
 // and the old one is forgotten.
-func (c *MessageCounter) remember(key textKey, n int) {
+func (c *Counter) remember(key textKey, n int) {
 	if len(c.young) >= countedTexts {
 		c.young, c.old = make(map[textKey]int), c.young
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package agent
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // The bounds of one provider.
@@ -17,20 +19,20 @@ const (
 	NoTimeout time.Duration = -1
 )
 
-// ChainConfig describes a provider chain. The zero value works: an empty chain.
-type ChainConfig struct {
+// Config describes a provider chain. The zero value works: an empty chain.
+type Config struct {
 	// Providers are registered in this order.
-	Providers []ContextProvider
+	Providers []Provider
 	// Enforcer runs after all others, whatever their priorities, so that none of
 	// them can leave the list over the budget. It may be nil: then nobody checks the
 	// budget, and the diagnostics tell by how much it was exceeded.
-	Enforcer ContextProvider
+	Enforcer Provider
 	// Timeout bounds one Apply of each provider. 0 means DefaultProviderTimeout,
 	// NoTimeout none. A provider that outlives it is abandoned with copies of list
 	// and state; only one without a bound can hold up a run.
 	Timeout time.Duration
 	// Counter counts the tokens in diagnostics. nil means that there are none.
-	Counter *MessageCounter
+	Counter *Counter
 	// Plan asks every provider for its estimate before the first one runs, and holds
 	// back from the budget of each what those after it will add, at most half of the
 	// budget. Without it EstimateTokens is never called.
@@ -42,14 +44,14 @@ type ChainConfig struct {
 	Now func() time.Time
 }
 
-// ProviderChain runs context providers over the message list of an agent, before
+// Chain runs context providers over the message list of an agent, before
 // each model call and once more for the final answer. Providers run by ascending
 // priority, equal ones in the order of registration. One that fails changes nothing:
 // its messages and what it did to the state are dropped, a WARN record is logged, and
 // the next one runs. It is safe for concurrent use, also of Register while it runs; a
 // state belongs to one run at a time.
-type ProviderChain struct {
-	cfg      ChainConfig
+type Chain struct {
+	cfg      Config
 	enforcer *rankedProvider
 
 	mu        sync.RWMutex
@@ -58,7 +60,7 @@ type ProviderChain struct {
 
 // rankedProvider is a provider and what the chain knows of it.
 type rankedProvider struct {
-	ContextProvider
+	Provider
 	name     string
 	priority int
 	timeout  time.Duration // 0 for none
@@ -66,7 +68,7 @@ type rankedProvider struct {
 }
 
 // NewChain checks a configuration and returns its chain.
-func NewChain(cfg ChainConfig) (*ProviderChain, error) {
+func NewChain(cfg Config) (*Chain, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
@@ -76,7 +78,7 @@ func NewChain(cfg ChainConfig) (*ProviderChain, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultProviderTimeout
 	}
-	c := &ProviderChain{cfg: cfg}
+	c := &Chain{cfg: cfg}
 	if cfg.Enforcer != nil {
 		enforcer, err := c.rank(cfg.Enforcer)
 		if err != nil {
@@ -92,15 +94,9 @@ func NewChain(cfg ChainConfig) (*ProviderChain, error) {
 	return c, nil
 }
 
-// NewProviderChain returns a chain of the given providers that counts no tokens. A nil
-// logger means slog.Default.
-func NewProviderChain(logger *slog.Logger, providers ...ContextProvider) (*ProviderChain, error) {
-	return NewChain(ChainConfig{Logger: logger, Providers: providers})
-}
-
 // Register adds a provider, whose name and priority are read once, now. A name that
 // the chain has already is refused. A run that has begun does not see the provider.
-func (c *ProviderChain) Register(p ContextProvider) error {
+func (c *Chain) Register(p Provider) error {
 	ranked, err := c.rank(p)
 	if err != nil {
 		return err
@@ -116,7 +112,7 @@ func (c *ProviderChain) Register(p ContextProvider) error {
 		}
 	}
 	if taken {
-		return fmt.Errorf("provider %q: registered twice: %w (give one another name)", ranked.name, ErrInvalid)
+		return fmt.Errorf("provider %q: registered twice: %w (give one another name)", ranked.name, pipeline.ErrInvalid)
 	}
 	// A new list, because running chains read the old one.
 	c.providers = slices.Insert(slices.Clone(c.providers), at, ranked)
@@ -124,17 +120,17 @@ func (c *ProviderChain) Register(p ContextProvider) error {
 }
 
 // rank asks a provider who it is.
-func (c *ProviderChain) rank(p ContextProvider) (ranked rankedProvider, err error) {
+func (c *Chain) rank(p Provider) (ranked rankedProvider, err error) {
 	timeout := c.cfg.Timeout
 	if l, ok := p.(limitedProvider); ok {
-		p, timeout = l.ContextProvider, l.timeout
+		p, timeout = l.Provider, l.timeout
 	}
 	if p == nil {
-		return ranked, fmt.Errorf("provider chain: no provider: %w", ErrInvalid)
+		return ranked, fmt.Errorf("provider chain: no provider: %w", pipeline.ErrInvalid)
 	}
-	ranked = rankedProvider{ContextProvider: p, timeout: timeout}
-	_, ranked.isolated = p.(Isolated)
-	err = Guard(func() error {
+	ranked = rankedProvider{Provider: p, timeout: timeout}
+	_, ranked.isolated = p.(pipeline.Isolated)
+	err = pipeline.Guard(func() error {
 		ranked.name, ranked.priority = p.Name(), p.Priority()
 		return nil
 	})
@@ -142,18 +138,18 @@ func (c *ProviderChain) rank(p ContextProvider) (ranked rankedProvider, err erro
 	case err != nil:
 		return ranked, fmt.Errorf("provider chain: ask %T for name and priority: %w", p, err)
 	case ranked.name == "":
-		return ranked, fmt.Errorf("provider chain: name is empty: %w", ErrInvalid)
+		return ranked, fmt.Errorf("provider chain: name is empty: %w", pipeline.ErrInvalid)
 	case timeout == NoTimeout:
 		ranked.timeout = 0
 	case timeout <= 0:
-		return ranked, fmt.Errorf("provider %q: timeout %v: %w (want more than 0, or NoTimeout)", ranked.name, timeout, ErrInvalid)
+		return ranked, fmt.Errorf("provider %q: timeout %v: %w (want more than 0, or NoTimeout)", ranked.name, timeout, pipeline.ErrInvalid)
 	}
 	return ranked, nil
 }
 
 // Names returns the names of the providers in the order in which they run, the
 // enforcer last.
-func (c *ProviderChain) Names() []string {
+func (c *Chain) Names() []string {
 	var names []string
 	for _, p := range c.snapshot() {
 		names = append(names, p.name)
@@ -162,7 +158,7 @@ func (c *ProviderChain) Names() []string {
 }
 
 // snapshot returns the providers of a run that begins now.
-func (c *ProviderChain) snapshot() []rankedProvider {
+func (c *Chain) snapshot() []rankedProvider {
 	c.mu.RLock()
 	providers := c.providers
 	c.mu.RUnlock()

@@ -1,0 +1,11 @@
+// Package agent prepares the messages of an agent before each of its model calls. A
+// [Chain] runs context providers over the list by ascending priority. Package
+// providers has the built-in ones.
+//
+// The files, in the order to read them:
+//
+//	provider, provider_json       what a provider is, and the state of an agent
+//	chain, chain_run, chain_plan  the chain and one run of it
+//	chain_diagnostics             what a run reports
+//	message_units, message_count  tool calls with their results, and the tokens of messages
+package agent

@@ -1,0 +1,27 @@
+package agent
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errBoom = errors.New("boom")
+
+var seedEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// textLogger writes records without times.
+func textLogger(to *bytes.Buffer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
