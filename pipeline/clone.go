@@ -25,11 +25,12 @@ func CloneItems(items []Item) []Item {
 func (q Query) Clone() Query {
 	q.Embedding = slices.Clone(q.Embedding)
 	q.Metadata = values.Clone(q.Metadata)
-	q.ChatHistory = cloneTurns(q.ChatHistory)
+	q.ChatHistory = CloneTurns(q.ChatHistory)
 	return q
 }
 
-func cloneTurns(turns []Turn) []Turn {
+// CloneTurns returns a deep copy of turns. nil stays nil.
+func CloneTurns(turns []Turn) []Turn {
 	out := slices.Clone(turns)
 	for i := range out {
 		out[i].Metadata = values.Clone(out[i].Metadata)

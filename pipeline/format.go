@@ -67,7 +67,7 @@ type chatMessage struct {
 	// calls are those of an assistant's message whose results follow, result is what
 	// a tool's message says beside its text.
 	calls  []toolCall
-	result *spoken
+	result *provenance
 	// cached is the number of parts, from the first, that a cache mark closes.
 	cached int
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,6 @@ import (
 // toolTalk is a conversation in which a tool is used.
 func toolTalk(t *testing.T, between ...Turn) []Item {
 	t.Helper()
-	s := newConversation(t, SlidingWindowConfig{})
 	turns := []Turn{{Role: RoleUser, Content: "2+3?"}, {Role: RoleSystem, Content: "Be exact."},
 		{Role: RoleAssistant, Content: "Let me see.", Metadata: map[string]any{"tool_calls": []any{
 			map[string]any{"id": "c1", "type": "function", "function": map[string]any{"name": "add", "arguments": `{"a":2}`}},
@@ -19,14 +19,14 @@ func toolTalk(t *testing.T, between ...Turn) []Item {
 	turns = append(turns, Turn{Role: RoleTool, Content: "5", Metadata: map[string]any{"tool_call_id": "c1"}},
 		Turn{Role: RoleTool, Content: "4", Metadata: map[string]any{"tool_call_id": "c2", "name": "sub"}},
 		Turn{Role: RoleUser, Content: "Thanks."}, Turn{Role: RoleAssistant, Content: "5."})
-	for _, turn := range turns {
-		if err := s.AddTurn(t.Context(), turn); err != nil {
-			t.Fatal(err)
+	items := make([]Item, len(turns))
+	for i := range turns {
+		turn := &turns[i]
+		items[i] = Item{
+			ID: fmt.Sprintf("turn-%d", i+1), Content: turn.Content, Source: SourceConversation, Priority: 7,
+			Metadata: map[string]any{"role": string(turn.Role)}, CreatedAt: seedEpoch, Sequence: int64(i + 1),
 		}
-	}
-	items, err := s.Items(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
+		items[i].SetTurn(turn)
 	}
 	return items
 }

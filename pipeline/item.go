@@ -101,8 +101,8 @@ type Item struct {
 	// Sequence breaks ties of CreatedAt: lower is earlier, 0 is no number.
 	Sequence int64 `json:"sequence,omitempty"`
 
-	// spoken vouches for a role that metadata alone do not give.
-	spoken *spoken
+	// provenance permits a role that metadata alone do not; see SetTurn.
+	provenance *provenance
 }
 
 // Validate checks the bounds of every field and names the first that fails.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 func appendStep(items ...Item) Step {
@@ -72,7 +72,7 @@ func runEndToEndCase(t *testing.T, c seedcase.Case) any {
 		Retrieved     []seedItem     `json:"retrieved"`
 	}
 	seedcase.Decode(t, c, &in)
-	memory := seedConversation(t, SlidingWindowConfig{}, in.Conversation)
+	memory := talk(in.Conversation)
 	formats := []Formatter{Anthropic{Caching: true, CacheControl: CacheControlSeed}, OpenAI{}, Generic{}}
 	got := map[string]any{}
 	var types []string
@@ -195,7 +195,7 @@ func runErrorsCase(t *testing.T, c seedcase.Case) any {
 		for part := range strings.SplitSeq(text, "; ") {
 			switch part {
 			case "memory has one user turn 'earlier'":
-				cfg.Memory = seedConversation(t, SlidingWindowConfig{}, [][2]string{{"user", "earlier"}})
+				cfg.Memory = talk([][2]string{{"user", "earlier"}})
 			case "default MemoryContextEnricher":
 				cfg.Enricher = TemplateEnricher{}
 			default:
@@ -294,7 +294,7 @@ func enrichedBuild(t *testing.T, conversation [][2]string, query string, maxItem
 			return items, nil
 		})}}
 		if with {
-			cfg.Memory = seedConversation(t, SlidingWindowConfig{}, conversation)
+			cfg.Memory = talk(conversation)
 		}
 		p, err := New(cfg)
 		if err != nil {
@@ -360,145 +360,23 @@ func runItemValidationCase(t *testing.T, c seedcase.Case) any {
 	return map[string]any{"rows": rows}
 }
 
-func runSlidingCase(t *testing.T, c seedcase.Case) any {
-	var in struct {
-		MaxTokens int         `json:"max_tokens"`
-		Turns     [][2]string `json:"turns"`
-		Eviction  any         `json:"eviction_policy"`
-		Recency   string      `json:"recency_scorer"`
-	}
-	seedcase.Decode(t, c, &in)
-	evicted := [][]string{}
-	cfg := SlidingWindowConfig{MaxTokens: in.MaxTokens, OnEvict: func(_ context.Context, turns []Turn) {
-		var batch []string
-		for _, turn := range turns {
-			batch = append(batch, turn.Content)
+// talk offers turns, counted in words, as a conversation does.
+type talk [][2]string
+
+// Items implements MemoryProvider.
+func (c talk) Items(context.Context, *Query) (items []Item, err error) {
+	for i, turn := range c {
+		score := 0.5
+		if len(c) > 1 {
+			score += 0.5 * float64(i) / float64(len(c)-1)
 		}
-		evicted = append(evicted, batch)
-	}}
-	switch policy := in.Eviction.(type) {
-	case map[string]any:
-		weights := policy["importance"].(map[string]any)
-		cfg.Eviction = EvictLeastImportant(func(turn *Turn) float64 {
-			if w, ok := weights[turn.Content].(float64); ok {
-				return w
-			}
-			return policy["default"].(float64)
-		})
-	case string:
-		if strings.Contains(policy, "paired") {
-			cfg.Eviction = EvictPairs
+		it := Item{
+			ID: fmt.Sprintf("turn-%d", i+1), Content: turn[1], Source: SourceConversation, Score: values.Round4(score),
+			Priority: SourceConversation.DefaultPriority(), TokenCount: len(strings.Fields(turn[1])),
+			Metadata: map[string]any{"role": turn[0]}, CreatedAt: seedEpoch, Sequence: int64(i + 1),
 		}
+		it.SetTurn(&Turn{Role: Role(turn[0]), Content: turn[1]})
+		items = append(items, it)
 	}
-	if strings.HasPrefix(in.Recency, "exponential") {
-		cfg.Recency = ExponentialRecency(2)
-	}
-	s := seedConversation(t, cfg, in.Turns)
-	var turns []any
-	for _, turn := range s.Turns() {
-		metadata := turn.Metadata
-		if metadata == nil {
-			metadata = map[string]any{}
-		}
-		turns = append(turns, map[string]any{"role": turn.Role, "content": turn.Content, "token_count": turn.TokenCount, "metadata": metadata})
-	}
-	return map[string]any{
-		"turns": turns, "total_tokens": s.TotalTokens(), "evicted_batches": evicted, "context_items": seedContextItems(t, s),
-	}
-}
-
-func seedContextItems(t *testing.T, s *SlidingWindow) (out []any) {
-	items, err := s.Items(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, it := range items {
-		out = append(out, map[string]any{
-			"content": it.Content, "source": it.Source, "score": it.Score, "priority": it.Priority,
-			"token_count": it.TokenCount, "metadata": it.Metadata,
-		})
-	}
-	return out
-}
-
-// seedConversation adds turns, counted in words.
-func seedConversation(t *testing.T, cfg SlidingWindowConfig, turns [][2]string) *SlidingWindow {
-	t.Helper()
-	cfg.Tokenizer, cfg.Logger = WordTokenizer(), slog.New(slog.DiscardHandler)
-	cfg.Now = func() time.Time { return seedEpoch } // equal times: only numbers tell turns apart
-	s, err := NewSlidingWindow(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, turn := range turns {
-		if err := s.Add(t.Context(), Role(turn[0]), turn[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s
-}
-
-type compactFunc func(turns []Turn, previous string) (string, error)
-
-func (f compactFunc) Compact(_ context.Context, turns []Turn, previous string) (string, error) {
-	return f(turns, previous)
-}
-
-func joinTurns(turns []Turn) string {
-	var texts []string
-	for _, turn := range turns {
-		texts = append(texts, turn.Content)
-	}
-	return strings.Join(texts, "; ")
-}
-
-func runSummaryCase(t *testing.T, c seedcase.Case) any {
-	var in struct {
-		MaxTokens int         `json:"max_tokens"`
-		Turns     [][2]string `json:"turns"`
-		CompactFn string      `json:"compact_fn"`
-	}
-	seedcase.Decode(t, c, &in)
-	if in.CompactFn == "" {
-		return map[string]any{
-			"summary_after_each_turn_progressive": summaries(t, in.MaxTokens, in.Turns, func(turns []Turn, previous string) (string, error) {
-				if previous == "" {
-					return "Summary: " + joinTurns(turns), nil
-				}
-				return previous + " | " + joinTurns(turns), nil
-			}),
-			"summary_after_each_turn_failing_compact": summaries(t, in.MaxTokens, in.Turns, func([]Turn, string) (string, error) {
-				return "", errRuntime
-			}),
-		}
-	}
-	s := seedConversation(t, SlidingWindowConfig{MaxTokens: in.MaxTokens, Compactor: compactFunc(func(turns []Turn, _ string) (string, error) {
-		return "Summary: " + joinTurns(turns), nil
-	})}, in.Turns)
-	items, err := s.Items(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	window := &Window{MaxTokens: 100}
-	window.AddItemsByPriority(slices.Clone(items))
-	output, err := Anthropic{}.Format(t.Context(), window)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]any{
-		"summary": s.Summary(), "summary_tokens": items[0].TokenCount, "context_items": seedContextItems(t, s), "anthropic": output,
-	}
-}
-
-// summaries returns the summary after each turn, nil while there is none.
-func summaries(t *testing.T, maxTokens int, turns [][2]string, compact compactFunc) (out []any) {
-	for n := range turns {
-		s := seedConversation(t, SlidingWindowConfig{MaxTokens: maxTokens, Compactor: compact}, turns[:n+1])
-		if s.Summary() == "" {
-			out = append(out, nil)
-		} else {
-			out = append(out, s.Summary())
-		}
-	}
-	return out
+	return items, nil
 }

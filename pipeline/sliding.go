@@ -218,7 +218,7 @@ func wholeCharacters(text string) string {
 func (s *SlidingWindow) Turns() []Turn {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return cloneTurns(s.turns)
+	return CloneTurns(s.turns)
 }
 
 // MaxTokens returns the room for turns in tokens.

@@ -145,7 +145,7 @@ func TestGroupSavesOneDigest(t *testing.T) {
 		})})
 	s.cfg.Log = &log.turnLog
 	for _, text := range []string{"a", "b", "c"} {
-		mustAdd(t, s, RoleUser, text)
+		mustAddTurn(t, s, RoleUser, text)
 	}
 	s.cfg.Log = log
 	addTogether(t, s, log, nil, "d", "e", "f")
@@ -179,7 +179,7 @@ func TestFailedGroupLeavesTheConversation(t *testing.T) {
 	if got := turnTexts(s.Turns()); !slices.Equal(got, []string{"a"}) || s.TotalTokens() != 1 {
 		t.Errorf("window %v", got)
 	}
-	mustAdd(t, s, RoleUser, "d")
+	mustAddTurn(t, s, RoleUser, "d")
 	if got := s.Turns(); len(got) != 2 || got[1].Sequence != 2 {
 		t.Errorf("afterwards %+v", got)
 	}

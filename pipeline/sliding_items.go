@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"strconv"
 	"time"
@@ -42,7 +40,7 @@ func (s *SlidingWindow) item(i int) Item {
 	metadata := make(map[string]any, len(t.Metadata)+1)
 	metadata["role"] = string(t.Role)
 	maps.Copy(metadata, values.Clone(t.Metadata))
-	return Item{
+	it := Item{
 		ID:         "turn-" + strconv.FormatInt(t.Sequence, 10),
 		Content:    t.Content,
 		Source:     SourceConversation,
@@ -52,8 +50,9 @@ func (s *SlidingWindow) item(i int) Item {
 		Metadata:   metadata,
 		CreatedAt:  t.CreatedAt,
 		Sequence:   t.Sequence,
-		spoken:     spokenBy(t),
 	}
+	it.SetTurn(t)
+	return it
 }
 
 // boundedScore makes what a scorer says a score; NaN is 0.
@@ -80,25 +79,11 @@ func (s *SlidingWindow) Messages() ([]Message, error) {
 		messages = append(messages, Message{Role: RoleUser, Content: s.digest.Text})
 	}
 	for i := range s.turns {
-		m, err := s.turns[i].message()
+		m, err := s.turns[i].Message()
 		if err != nil {
 			return nil, err
 		}
 		messages = append(messages, m)
 	}
 	return messages, nil
-}
-
-func (t *Turn) message() (Message, error) {
-	m := Message{Role: t.Role, Content: t.Content}
-	m.Name, _ = t.Metadata["name"].(string)
-	m.ToolCallID, _ = t.Metadata["tool_call_id"].(string)
-	if calls := t.Metadata["tool_calls"]; calls != nil {
-		data, err := json.Marshal(calls)
-		if err != nil {
-			return m, fmt.Errorf("turn %d: tool_calls: %w", t.Sequence, err)
-		}
-		m.ToolCalls = data
-	}
-	return m, nil
 }

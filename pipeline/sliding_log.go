@@ -154,7 +154,7 @@ func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []Turn) (ev
 
 // recount checks turns from a log, and counts and cuts them.
 func (s *SlidingWindow) recount(ctx context.Context, turns []Turn) ([]Turn, error) {
-	turns = cloneTurns(turns)
+	turns = CloneTurns(turns)
 	texts := make([]string, len(turns))
 	last := int64(0)
 	for i := range turns {

@@ -40,7 +40,7 @@ func (l *turnLog) SaveDigest(_ context.Context, d Digest) error {
 func TestLogHasWholeTurnsAndTheirNumbers(t *testing.T) {
 	log := &turnLog{skip: 40}
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 2, Log: log})
-	mustAdd(t, s, RoleUser, "a b c")
+	mustAddTurn(t, s, RoleUser, "a b c")
 	if got := log.turns[0]; got.Content != "a b c" || got.TokenCount != 3 || got.Sequence != 41 || got.Metadata != nil || got.CreatedAt.IsZero() {
 		t.Errorf("logged %+v", got)
 	}
@@ -58,7 +58,7 @@ func TestFailingLogKeepsTheConversation(t *testing.T) {
 		log := &turnLog{}
 		told := 0
 		s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Log: log, Compactor: compactor, OnEvict: func(context.Context, []Turn) { told++ }})
-		mustAdd(t, s, RoleUser, "a")
+		mustAddTurn(t, s, RoleUser, "a")
 		log.fail = full
 		if err := s.Add(t.Context(), RoleUser, "b"); !errors.Is(err, full) || err.Error() != "conversation: "+name {
 			t.Errorf("add: %v, want %s", err, name)
@@ -70,7 +70,7 @@ func TestFailingLogKeepsTheConversation(t *testing.T) {
 			t.Errorf("turns %v, summary %q, told %d times", got, s.Summary(), told)
 		}
 		log.fail = nil
-		mustAdd(t, s, RoleUser, "c")
+		mustAddTurn(t, s, RoleUser, "c")
 		if got := s.Turns(); got[0].Content != "c" || got[0].Sequence != 2 {
 			t.Errorf("afterwards %+v", got)
 		}
@@ -80,7 +80,7 @@ func TestFailingLogKeepsTheConversation(t *testing.T) {
 func TestLogThatGoesBackIsRefused(t *testing.T) {
 	log := &turnLog{}
 	s := newConversation(t, SlidingWindowConfig{Log: log})
-	mustAdd(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleUser, "a")
 	log.turns = nil
 	if err := s.Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrInvalid) || len(s.Turns()) != 1 {
 		t.Errorf("add: %v, turns %v", err, s.Turns())
@@ -95,9 +95,9 @@ func TestDigestNamesWhatLeftAndWhatStayed(t *testing.T) {
 			return previous + joinTurns(turns), nil
 		})})
 	for _, text := range []string{"important", "b", "c", "dd"} {
-		mustAdd(t, s, RoleUser, text)
+		mustAddTurn(t, s, RoleUser, text)
 	}
-	mustAdd(t, s, RoleUser, "e")
+	mustAddTurn(t, s, RoleUser, "e")
 	got := log.digests[len(log.digests)-1]
 	want := Digest{Text: "bc", Count: 2, Through: 3, Kept: []int64{1}, Time: s.Turns()[0].CreatedAt}
 	got.Time, want.Time = time.Time{}, time.Time{}
@@ -121,8 +121,8 @@ func contentsOf(items []Item) (out []string) {
 func TestOldestFirstNeedsNoDigest(t *testing.T) {
 	log := &turnLog{}
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Log: log})
-	mustAdd(t, s, RoleUser, "a")
-	mustAdd(t, s, RoleUser, "b")
+	mustAddTurn(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleUser, "b")
 	if s.KeepsDigest() || len(log.digests) != 0 {
 		t.Errorf("%d digests saved", len(log.digests))
 	}
@@ -135,7 +135,7 @@ func TestRestore(t *testing.T) {
 	turns := []Turn{{Role: RoleUser, Content: "a b", Sequence: 3}, {Role: RoleTool, Content: "c d", Sequence: 7}}
 	var told []string
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, OnEvict: func(_ context.Context, evicted []Turn) { told = append(told, turnTexts(evicted)...) }})
-	mustAdd(t, s, RoleUser, "before")
+	mustAddTurn(t, s, RoleUser, "before")
 	if err := s.Restore(t.Context(), Digest{Text: "sum so far", Count: 2, Through: 2}, turns); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestRestore(t *testing.T) {
 	if items[0].ID != "summary-2" || items[0].TokenCount != 3 || !slices.Equal(told, []string{"a b"}) {
 		t.Errorf("summary %+v, told of %q", items[0], told)
 	}
-	mustAdd(t, s, RoleUser, "e")
+	mustAddTurn(t, s, RoleUser, "e")
 	if got := s.Turns()[1].Sequence; got != 8 {
 		t.Errorf("sequence %d goes on after 7", got)
 	}
@@ -154,7 +154,7 @@ func TestRestore(t *testing.T) {
 
 func TestRestoreRefuses(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{})
-	mustAdd(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleUser, "a")
 	for name, turns := range map[string][]Turn{
 		"no number":  {{Role: RoleUser, Content: "x"}},
 		"descending": {{Role: RoleUser, Sequence: 2}, {Role: RoleUser, Sequence: 2}},
@@ -263,7 +263,7 @@ func TestOversizedTurnIsCutBetweenCharacters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustAdd(t, s, RoleUser, "aé€𝄞!")
+		mustAddTurn(t, s, RoleUser, "aé€𝄞!")
 		if got := s.Turns()[0]; got.Content != want || got.TokenCount != len(want) || got.Metadata["truncated"] != true {
 			t.Errorf("%d bytes: %+v, want %q", limit, got, want)
 		}
@@ -284,7 +284,7 @@ func TestTokenizerThatDoesNotCutIsRefused(t *testing.T) {
 
 func TestTextIsRepaired(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{})
-	mustAdd(t, s, RoleUser, "a\xffb")
+	mustAddTurn(t, s, RoleUser, "a\xffb")
 	if got := s.Turns()[0].Content; got != "a\uFFFDb" {
 		t.Errorf("content %q", got)
 	}

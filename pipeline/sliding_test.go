@@ -5,21 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 func newConversation(t *testing.T, cfg SlidingWindowConfig) *SlidingWindow {
 	t.Helper()
-	return seedConversation(t, cfg, nil)
+	return talkOf(t, cfg, nil)
 }
 
-func mustAdd(t *testing.T, s *SlidingWindow, role Role, text string) {
+func mustAddTurn(t *testing.T, s *SlidingWindow, role Role, text string) {
 	t.Helper()
 	if err := s.Add(t.Context(), role, text); err != nil {
 		t.Fatal(err)
@@ -45,9 +47,9 @@ func TestEvictionCallbackMayUseTheConversation(t *testing.T) {
 			}
 		}
 	}})
-	mustAdd(t, s, RoleUser, "a")
-	mustAdd(t, s, RoleUser, "b")
-	mustAdd(t, s, RoleUser, "c")
+	mustAddTurn(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleUser, "b")
+	mustAddTurn(t, s, RoleUser, "c")
 	want := []string{"[a] gone, [b c] left, 2 tokens", "[b] gone, [c note] left, 2 tokens"}
 	if !slices.Equal(seen, want) {
 		t.Errorf("callback saw %q, want %q", seen, want)
@@ -60,8 +62,8 @@ func TestEvictionCallbackMayPanic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAdd(t, s, RoleUser, "a")
-	mustAdd(t, s, RoleUser, "b")
+	mustAddTurn(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleUser, "b")
 	if got := turnTexts(s.Turns()); !slices.Equal(got, []string{"b"}) || !strings.HasPrefix(log.String(), `level=WARN msg="eviction callback failed" error="panic: boom"`) {
 		t.Errorf("turns %v, log %s", got, log.String())
 	}
@@ -80,7 +82,7 @@ func TestPoliciesCannotBreakTheWindow(t *testing.T) {
 	} {
 		s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, Eviction: tc.policy})
 		for _, text := range []string{"a", "b", "c", "d d"} {
-			mustAdd(t, s, RoleUser, text)
+			mustAddTurn(t, s, RoleUser, text)
 		}
 		if got := turnTexts(s.Turns()); !slices.Equal(got, tc.want) || s.TotalTokens() > 3 {
 			t.Errorf("%s: turns %v, want %v", name, got, tc.want)
@@ -110,7 +112,7 @@ func TestEvictionPolicies(t *testing.T) {
 func TestPairedEviction(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 5, Eviction: EvictPairs})
 	for i, text := range []string{"q1", "a1", "q2", "a2", "one two three"} {
-		mustAdd(t, s, []Role{RoleUser, RoleAssistant}[i%2], text)
+		mustAddTurn(t, s, []Role{RoleUser, RoleAssistant}[i%2], text)
 	}
 	if got, want := turnTexts(s.Turns()), []string{"q2", "a2", "one two three"}; !slices.Equal(got, want) {
 		t.Errorf("turns %v, want %v", got, want)
@@ -139,7 +141,7 @@ func TestRecencyScorers(t *testing.T) {
 func TestScoresOfAScorerAreBounded(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{Recency: func(i, _ int) float64 { return []float64{math.NaN(), -3, 7}[i] }})
 	for range 3 {
-		mustAdd(t, s, RoleUser, "x")
+		mustAddTurn(t, s, RoleUser, "x")
 	}
 	items, err := s.Items(t.Context(), nil)
 	if err != nil {
@@ -169,7 +171,7 @@ func TestFailedAddChangesNothing(t *testing.T) {
 		cancel()
 		return "", ctx.Err()
 	})})
-	mustAdd(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleUser, "a")
 	if err := s.Add(ctx, RoleUser, "b"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled compaction: %v", err)
 	}
@@ -183,7 +185,7 @@ func TestFailedAddChangesNothing(t *testing.T) {
 		t.Errorf("panicking tokenizer: %v", err)
 	}
 	panics := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Eviction: func([]Turn, int) []int { panic("boom") }})
-	mustAdd(t, panics, RoleUser, "a")
+	mustAddTurn(t, panics, RoleUser, "a")
 	if err := panics.Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrPanic) {
 		t.Errorf("panicking policy: %v", err)
 	}
@@ -212,8 +214,8 @@ func (untruncatable) Count(_ context.Context, texts ...string) ([]int, error) {
 
 func TestCompactorMayPanic(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) { panic("boom") })})
-	mustAdd(t, s, RoleUser, "a")
-	mustAdd(t, s, RoleAssistant, "b")
+	mustAddTurn(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleAssistant, "b")
 	if got := s.Summary(); got != "user: a" {
 		t.Errorf("summary %q", got)
 	}
@@ -221,8 +223,8 @@ func TestCompactorMayPanic(t *testing.T) {
 
 func TestClear(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) { return "sum", nil })})
-	mustAdd(t, s, RoleUser, "a")
-	mustAdd(t, s, RoleUser, "b")
+	mustAddTurn(t, s, RoleUser, "a")
+	mustAddTurn(t, s, RoleUser, "b")
 	if err := s.Clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +232,7 @@ func TestClear(t *testing.T) {
 	if len(items) != 0 || s.Summary() != "" || s.TotalTokens() != 0 {
 		t.Errorf("after Clear: %+v, %q", items, s.Summary())
 	}
-	mustAdd(t, s, RoleUser, "c")
+	mustAddTurn(t, s, RoleUser, "c")
 	if got := s.Turns()[0].Sequence; got != 3 {
 		t.Errorf("sequence %d after Clear, want 3", got)
 	}
@@ -271,4 +273,35 @@ func TestConversationUnderConcurrency(t *testing.T) {
 	if !slices.IsSortedFunc(turns, func(a, b Turn) int { return int(a.Sequence - b.Sequence) }) || turns[len(turns)-1].Sequence != 400 || s.TotalTokens() != 18 {
 		t.Errorf("%d tokens, turns %+v", s.TotalTokens(), turns)
 	}
+}
+
+// talkOf adds turns, counted in words.
+func talkOf(t *testing.T, cfg SlidingWindowConfig, turns [][2]string) *SlidingWindow {
+	t.Helper()
+	cfg.Tokenizer, cfg.Logger = WordTokenizer(), slog.New(slog.DiscardHandler)
+	cfg.Now = func() time.Time { return seedEpoch } // equal times: only numbers tell turns apart
+	s, err := NewSlidingWindow(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, turn := range turns {
+		if err := s.Add(t.Context(), Role(turn[0]), turn[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+type compactFunc func(turns []Turn, previous string) (string, error)
+
+func (f compactFunc) Compact(_ context.Context, turns []Turn, previous string) (string, error) {
+	return f(turns, previous)
+}
+
+func joinTurns(turns []Turn) string {
+	var texts []string
+	for _, turn := range turns {
+		texts = append(texts, turn.Content)
+	}
+	return strings.Join(texts, "; ")
 }

@@ -441,17 +441,17 @@ func TestIdenticalSeesEveryField(t *testing.T) {
 		t.Error("lists of the same items are not identical, or others are")
 	}
 	for name, change := range map[string]func(it *Item){
-		"id":        func(it *Item) { it.ID += "x" },
-		"content":   func(it *Item) { it.Content = it.Content[:len(it.Content)-1] },
-		"source":    func(it *Item) { it.Source = SourceTool },
-		"score":     func(it *Item) { it.Score += 0.25 },
-		"priority":  func(it *Item) { it.Priority++ },
-		"tokens":    func(it *Item) { it.TokenCount++ },
-		"metadata":  func(it *Item) { it.Metadata = map[string]any{} },
-		"created":   func(it *Item) { it.CreatedAt = it.CreatedAt.Add(1) },
-		"sequence":  func(it *Item) { it.Sequence++ },
-		"spoken":    func(it *Item) { it.spoken = new(spoken) },
-		"all of it": func(it *Item) { *it = Item{} },
+		"id":         func(it *Item) { it.ID += "x" },
+		"content":    func(it *Item) { it.Content = it.Content[:len(it.Content)-1] },
+		"source":     func(it *Item) { it.Source = SourceTool },
+		"score":      func(it *Item) { it.Score += 0.25 },
+		"priority":   func(it *Item) { it.Priority++ },
+		"tokens":     func(it *Item) { it.TokenCount++ },
+		"metadata":   func(it *Item) { it.Metadata = map[string]any{} },
+		"created":    func(it *Item) { it.CreatedAt = it.CreatedAt.Add(1) },
+		"sequence":   func(it *Item) { it.Sequence++ },
+		"provenance": func(it *Item) { it.provenance = new(provenance) },
+		"all of it":  func(it *Item) { *it = Item{} },
 	} {
 		changed := slices.Clone(list)
 		change(&changed[1])

@@ -76,7 +76,7 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 // compact calls the compactor; what it cannot do, a list of the turns does.
 func (s *SlidingWindow) compact(ctx context.Context, evicted []Turn, previous string) (text string, err error) {
 	err = Guard(func() (err error) {
-		text, err = s.cfg.Compactor.Compact(ctx, cloneTurns(evicted), previous)
+		text, err = s.cfg.Compactor.Compact(ctx, CloneTurns(evicted), previous)
 		return err
 	})
 	if ended := ctx.Err(); ended != nil {
