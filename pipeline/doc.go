@@ -57,7 +57,7 @@
 //
 // # Other parts
 //
-// [SlidingWindow] is a conversation that forgets its oldest turns, or condenses
+// Package memory has a conversation that forgets its oldest turns, or condenses
 // them with a [Compactor]. Package agent edits the message list of an agent
 // loop before each model call. [Fuse], [Hybrid] and [RoundRobin] merge result
 // lists. Package tokens counts tokens. The package needs a 64-bit platform.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 // library is a retriever over a handful of sentences.
@@ -227,7 +228,7 @@ func (condenser) Compact(_ context.Context, turns []pipeline.Turn, previous stri
 
 func ExampleSlidingWindow() {
 	ctx := context.Background()
-	chat, err := pipeline.NewSlidingWindow(pipeline.SlidingWindowConfig{
+	chat, err := memory.NewSlidingWindow(memory.SlidingWindowConfig{
 		MaxTokens: 4, Tokenizer: pipeline.WordTokenizer(), Compactor: condenser{},
 	})
 	if err != nil {

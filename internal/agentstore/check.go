@@ -71,7 +71,7 @@ func checkTurn(_ store.Key, rec *store.Record) error {
 }
 
 func checkDigest(_ store.Key, rec *store.Record) error {
-	var d pipeline.Digest
+	var d memory.Digest
 	if err := decodeStrict(rec.Data, &d); err != nil {
 		return err
 	}

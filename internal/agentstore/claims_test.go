@@ -122,10 +122,10 @@ func turnsOf(b *testing.B, conversations int) func(context.Context, int) error {
 
 func windowsOf(b *testing.B, conversations int) func(context.Context, int) error {
 	s := claimStore(b)
-	windows := make([]*pipeline.SlidingWindow, conversations)
+	windows := make([]*memory.SlidingWindow, conversations)
 	for i := range windows {
 		var err error
-		windows[i], err = pipeline.NewSlidingWindow(pipeline.SlidingWindowConfig{Log: memory.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))})
+		windows[i], err = memory.NewSlidingWindow(memory.SlidingWindowConfig{Log: memory.NewLog(s, store.DefaultTenant, fmt.Sprint("conversation-", i))})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,7 +2,7 @@ package assemble
 
 import (
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 // The defaults of the scorers of the seed.
@@ -12,23 +12,23 @@ const (
 )
 
 // eviction returns the policy that a conversation names, nil for the oldest first.
-func eviction(c *config.Conversation) pipeline.EvictionPolicy {
+func eviction(c *config.Conversation) memory.EvictionPolicy {
 	switch c.Eviction {
 	case "paired":
-		return pipeline.EvictPairs
+		return memory.EvictPairs
 	case "exchange":
-		return pipeline.EvictExchanges
+		return memory.EvictExchanges
 	}
 	return nil
 }
 
 // recency returns the scorer that a conversation names, nil for that of the pipeline.
-func recency(c *config.Conversation) pipeline.RecencyScorer {
+func recency(c *config.Conversation) memory.RecencyScorer {
 	switch c.Recency {
 	case "linear":
-		return pipeline.LinearRecency(or(c.RecencyLowest, defaultRecencyLowest))
+		return memory.LinearRecency(or(c.RecencyLowest, defaultRecencyLowest))
 	case "exponential":
-		return pipeline.ExponentialRecency(or(c.RecencyRate, defaultRecencyRate))
+		return memory.ExponentialRecency(or(c.RecencyRate, defaultRecencyRate))
 	}
 	return nil
 }

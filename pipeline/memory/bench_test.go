@@ -84,8 +84,8 @@ func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			log := NewLog(store.NewMemory(), "ann", "c")
-			cfg := pipeline.SlidingWindowConfig{MaxTokens: 1000, Tokenizer: pipeline.WordTokenizer(), Log: log, Now: func() time.Time { return epoch }}
-			w, err := pipeline.NewSlidingWindow(cfg)
+			cfg := SlidingWindowConfig{MaxTokens: 1000, Tokenizer: pipeline.WordTokenizer(), Log: log, Now: func() time.Time { return epoch }}
+			w, err := NewSlidingWindow(cfg)
 			for i := 0; err == nil && i < n; i++ {
 				err = w.Add(b.Context(), pipeline.RoleUser, "what this turn has to say")
 			}

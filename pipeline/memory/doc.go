@@ -3,9 +3,9 @@
 //
 // A [Manager] has both and is a [pipeline.MemoryProvider]:
 //
-//	m, err := memory.New(memory.Config{
-//		Facts: memory.NewFacts(),  // or memory.NewStoreFacts(s, tenant)
-//		Log:   memory.NewLog(s, tenant, conversationID),
+//	m, err := New(Config{
+//		Facts: NewFacts(),  // or NewStoreFacts(s, tenant)
+//		Log:   NewLog(s, tenant, conversationID),
 //	})
 //	if err != nil {
 //		return err
@@ -13,7 +13,7 @@
 //	if err := m.Load(ctx); err != nil {
 //		return err
 //	}
-//	_, _, err = m.Add(ctx, memory.Entry{Content: "Prefers tea.", UserID: "ann"})
+//	_, _, err = m.Add(ctx, Entry{Content: "Prefers tea.", UserID: "ann"})
 //	…
 //	p, err := pipeline.New(pipeline.Config{Memory: m})
 //
@@ -30,7 +30,7 @@
 //
 // # The conversation
 //
-// The conversation is a [pipeline.SlidingWindow]; a [Log] keeps all of its turns,
+// The conversation is a [SlidingWindow]; a [Log] keeps all of its turns,
 // and puts the window back to where it was. Turns that leave the window can become
 // facts: an [Extractor] takes them from the turns, a [Consolidator] compares them with
 // those that exist.

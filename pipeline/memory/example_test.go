@@ -113,9 +113,9 @@ func ExampleEntry() {
 func ExampleLog() {
 	ctx := context.Background()
 	s := store.NewMemory() // a store on disk survives the process
-	open := func() (*pipeline.SlidingWindow, error) {
+	open := func() (*memory.SlidingWindow, error) {
 		log := memory.NewLog(s, store.DefaultTenant, "conversation-1")
-		w, err := pipeline.NewSlidingWindow(pipeline.SlidingWindowConfig{MaxTokens: 5, Tokenizer: pipeline.WordTokenizer(), Log: log})
+		w, err := memory.NewSlidingWindow(memory.SlidingWindowConfig{MaxTokens: 5, Tokenizer: pipeline.WordTokenizer(), Log: log})
 		if err != nil {
 			return nil, err
 		}

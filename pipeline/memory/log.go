@@ -32,7 +32,7 @@ type TurnStore interface {
 	Apply(ctx context.Context, changes ...store.Change) error
 }
 
-// Log is a [pipeline.TurnLog] in a store. Several processes may add to one
+// Log is a [TurnLog] in a store. Several processes may add to one
 // conversation: no turn is lost, but each sees those of the others only when it loads
 // the conversation anew.
 type Log struct {
@@ -44,7 +44,7 @@ type Log struct {
 	passed bool // numbers of turns go on above the digest
 }
 
-var _ pipeline.TurnsLog = (*Log)(nil)
+var _ TurnsLog = (*Log)(nil)
 
 // NewLog returns the log of a conversation of a tenant.
 func NewLog(s TurnStore, tenant, conversation string) *Log {
@@ -55,7 +55,7 @@ func NewLog(s TurnStore, tenant, conversation string) *Log {
 	}
 }
 
-// AppendTurn implements [pipeline.TurnLog]. The number of the turn is greater than
+// AppendTurn implements [TurnLog]. The number of the turn is greater than
 // that of every turn in the digest, also where the store has none of those.
 func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
 	if err := l.pass(ctx); err != nil {
@@ -68,7 +68,7 @@ func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
 	return l.turns.Append(ctx, l.turnKey, rec)
 }
 
-// AppendTurns implements [pipeline.TurnsLog].
+// AppendTurns implements [TurnsLog].
 func (l *Log) AppendTurns(ctx context.Context, turns []pipeline.Turn) (first int64, err error) {
 	recs := make([]store.Record, len(turns))
 	for i := range turns {
@@ -110,8 +110,8 @@ func (l *Log) pass(ctx context.Context) error {
 	return nil
 }
 
-// SaveDigest implements [pipeline.TurnLog].
-func (l *Log) SaveDigest(ctx context.Context, d pipeline.Digest) error {
+// SaveDigest implements [TurnLog].
+func (l *Log) SaveDigest(ctx context.Context, d Digest) error {
 	data, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("encode digest: %w", err)
@@ -146,7 +146,7 @@ func (l *Log) Delete(ctx context.Context) (int, error) {
 // the window kept apart from the newest, and of the newest as many as there is room
 // for. It reads from the end, so that the time it takes goes by the size of the
 // window, not of the conversation.
-func (l *Log) Load(ctx context.Context, w *pipeline.SlidingWindow) error {
+func (l *Log) Load(ctx context.Context, w *SlidingWindow) error {
 	d, err := l.loadDigest(ctx)
 	if err != nil {
 		return fmt.Errorf("conversation: load: %w", err)
@@ -167,7 +167,7 @@ func (l *Log) Load(ctx context.Context, w *pipeline.SlidingWindow) error {
 	return w.Restore(ctx, d, append(kept, turns...))
 }
 
-func (l *Log) loadDigest(ctx context.Context) (d pipeline.Digest, err error) {
+func (l *Log) loadDigest(ctx context.Context) (d Digest, err error) {
 	r, err := l.turns.Get(ctx, l.digest, digestID)
 	if errors.Is(err, store.ErrNotFound) {
 		return d, nil
@@ -221,7 +221,7 @@ func fitting(turns []pipeline.Turn, maxTokens int) (_ []pipeline.Turn, all bool)
 }
 
 // kept returns the turns that stayed when later ones left.
-func (l *Log) kept(ctx context.Context, d pipeline.Digest) ([]pipeline.Turn, error) {
+func (l *Log) kept(ctx context.Context, d Digest) ([]pipeline.Turn, error) {
 	var turns []pipeline.Turn
 	for _, sequence := range d.Kept {
 		one, err := l.Turns(ctx, sequence-1, 1)

@@ -47,7 +47,7 @@ func (f *flaky) Put(ctx context.Context, key store.Key, rec store.Record) error 
 }
 
 // ledger condenses turns to the list of their contents.
-var ledger = pipeline.ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
+var ledger = ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
 	for _, turn := range turns {
 		previous += turn.Content + ";"
 	}
@@ -55,11 +55,11 @@ var ledger = pipeline.ProgressiveCompactFunc(func(_ context.Context, turns []pip
 })
 
 // windowKinds are the ways in which turns leave a window.
-func windowKinds() map[string]pipeline.SlidingWindowConfig {
-	longest := pipeline.EvictLeastImportant(func(turn *pipeline.Turn) float64 { return float64(len(turn.Content) % 5) })
-	kinds := map[string]pipeline.SlidingWindowConfig{
+func windowKinds() map[string]SlidingWindowConfig {
+	longest := EvictLeastImportant(func(turn *pipeline.Turn) float64 { return float64(len(turn.Content) % 5) })
+	kinds := map[string]SlidingWindowConfig{
 		"oldest": {}, "oldest, condensed": {Compactor: ledger},
-		"pairs": {Eviction: pipeline.EvictPairs}, "pairs, condensed": {Eviction: pipeline.EvictPairs, Compactor: ledger},
+		"pairs": {Eviction: EvictPairs}, "pairs, condensed": {Eviction: EvictPairs, Compactor: ledger},
 		"important": {Eviction: longest}, "important, condensed": {Eviction: longest, Compactor: ledger},
 	}
 	for name, cfg := range kinds {
@@ -70,10 +70,10 @@ func windowKinds() map[string]pipeline.SlidingWindowConfig {
 	return kinds
 }
 
-func loaded(t *testing.T, cfg pipeline.SlidingWindowConfig, log *Log) *pipeline.SlidingWindow {
+func loaded(t *testing.T, cfg SlidingWindowConfig, log *Log) *SlidingWindow {
 	t.Helper()
 	cfg.Log = log
-	w, err := pipeline.NewSlidingWindow(cfg)
+	w, err := NewSlidingWindow(cfg)
 	if err == nil {
 		err = log.Load(t.Context(), w)
 	}
@@ -124,7 +124,7 @@ func TestLoadedWindowIsTheLiveOne(t *testing.T) {
 	}
 }
 
-func sameWindow(t *testing.T, i int, got, want *pipeline.SlidingWindow) {
+func sameWindow(t *testing.T, i int, got, want *SlidingWindow) {
 	t.Helper()
 	gotItems, _ := got.Items(t.Context(), nil)
 	wantItems, _ := want.Items(t.Context(), nil)
@@ -165,11 +165,11 @@ func TestNoAcknowledgedTurnIsLost(t *testing.T) {
 }
 
 // reloaded loads until it succeeds: loading may have to write.
-func reloaded(t *testing.T, cfg pipeline.SlidingWindowConfig, log *Log) *pipeline.SlidingWindow {
+func reloaded(t *testing.T, cfg SlidingWindowConfig, log *Log) *SlidingWindow {
 	t.Helper()
 	cfg.Log = log
 	for range 100 {
-		w, err := pipeline.NewSlidingWindow(cfg)
+		w, err := NewSlidingWindow(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func reloaded(t *testing.T, cfg pipeline.SlidingWindowConfig, log *Log) *pipelin
 	return nil
 }
 
-func checkAcknowledged(t *testing.T, w *pipeline.SlidingWindow, log *Log, acknowledged map[string]bool, condensed bool) {
+func checkAcknowledged(t *testing.T, w *SlidingWindow, log *Log, acknowledged map[string]bool, condensed bool) {
 	t.Helper()
 	all, err := log.Turns(t.Context(), 0, 0)
 	if err != nil {
@@ -213,7 +213,7 @@ func TestTwoProcessesLoseNothing(t *testing.T) {
 	cfg := windowKinds()["oldest"]
 	a, b := loaded(t, cfg, log), loaded(t, cfg, log)
 	for i := range 3 {
-		for _, w := range []*pipeline.SlidingWindow{a, b} {
+		for _, w := range []*SlidingWindow{a, b} {
 			if err := w.Add(t.Context(), pipeline.RoleUser, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func TestCorruptConversation(t *testing.T) {
 		if err := s.Put(t.Context(), store.Key{Tenant: "ann", Kind: kind, Stream: "c"}, store.Record{ID: "digest", Data: []byte(data)}); err != nil {
 			t.Fatal(err)
 		}
-		w, err := pipeline.NewSlidingWindow(windowKinds()["oldest"])
+		w, err := NewSlidingWindow(windowKinds()["oldest"])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func FuzzLoad(f *testing.F) {
 		if condensed {
 			cfg = windowKinds()["pairs, condensed"]
 		}
-		w, err := pipeline.NewSlidingWindow(cfg)
+		w, err := NewSlidingWindow(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Dialogue is the conversation of a manager. [pipeline.SlidingWindow] is one.
+// Dialogue is the conversation of a manager. [SlidingWindow] is one.
 type Dialogue interface {
 	pipeline.MemoryProvider
 	AddTurn(ctx context.Context, t pipeline.Turn) error
@@ -18,13 +18,13 @@ type Dialogue interface {
 }
 
 // Config describes a [Manager]. The zero value works: a conversation of
-// [pipeline.DefaultConversationTokens], and no facts.
+// [DefaultConversationTokens], and no facts.
 type Config struct {
 	// Conversation is the conversation. nil means a sliding window made from Window.
 	Conversation Dialogue
 	// Window describes the conversation where Conversation is nil; Tokenizer, Logger
 	// and Now in it are those below where they are nil.
-	Window pipeline.SlidingWindowConfig
+	Window SlidingWindowConfig
 	// Log keeps the conversation made from Window. nil means that nothing does.
 	Log *Log
 	// Facts keeps the facts. nil means that there are none.
@@ -145,7 +145,7 @@ func (m *Manager) converse() error {
 			}
 		}
 	}
-	window, err := pipeline.NewSlidingWindow(w)
+	window, err := NewSlidingWindow(w)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (m *Manager) converse() error {
 
 // Load fills the conversation from its log. Without one it does nothing.
 func (m *Manager) Load(ctx context.Context) error {
-	if window, ok := m.cfg.Conversation.(*pipeline.SlidingWindow); ok && m.cfg.Log != nil {
+	if window, ok := m.cfg.Conversation.(*SlidingWindow); ok && m.cfg.Log != nil {
 		return m.cfg.Log.Load(ctx, window)
 	}
 	return nil

@@ -160,7 +160,7 @@ func TestManagerWithoutFacts(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	window, err := pipeline.NewSlidingWindow(pipeline.SlidingWindowConfig{})
+	window, err := NewSlidingWindow(SlidingWindowConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,9 +171,9 @@ func TestNewRefuses(t *testing.T) {
 		"min_score 2":    {MinScore: 2, MaxFacts: 1},
 		"weight -1":      {Scorer: &Scorer{Recency: -1}},
 		"weight NaN":     {Scorer: &Scorer{Relevance: math.NaN()}},
-		"priority 11":    {Window: pipeline.SlidingWindowConfig{Priority: 11}},
+		"priority 11":    {Window: SlidingWindowConfig{Priority: 11}},
 		"log: invalid":   {Conversation: window, Log: NewLog(store.NewMemory(), "t", "c")},
-		"max_tokens -1:": {Window: pipeline.SlidingWindowConfig{MaxTokens: -1}},
+		"max_tokens -1:": {Window: SlidingWindowConfig{MaxTokens: -1}},
 	} {
 		if _, err := New(cfg); !errors.Is(err, pipeline.ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -222,7 +222,7 @@ func TestItemsByQuery(t *testing.T) {
 }
 
 func TestItemsAreValid(t *testing.T) {
-	m := newManager(t, Config{Window: pipeline.SlidingWindowConfig{Priority: 9}})
+	m := newManager(t, Config{Window: SlidingWindowConfig{Priority: 9}})
 	e := mustAdd(t, m, Entry{Content: "tea", Relevance: 1, Tags: []string{"a"}})
 	if err := m.AddMessage(t.Context(), pipeline.RoleTool, "42"); err != nil {
 		t.Fatal(err)
@@ -297,12 +297,6 @@ func TestFactsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// broken does everything wrong.
-type broken struct{ pipeline.Tokenizer }
-
-func (broken) Name() string                                    { return "broken" }
-func (broken) Count(context.Context, ...string) ([]int, error) { panic("boom") }
-
 func TestWhatPanicsIsAnError(t *testing.T) {
 	boom := func() { panic("boom") }
 	decay := DecayFunc(func(*Entry, time.Time) float64 { boom(); return 0 })
@@ -353,7 +347,7 @@ func TestCollectCallbacksMayUseTheManager(t *testing.T) {
 // once, and every use of it is counted.
 func TestManagerUnderConcurrency(t *testing.T) {
 	eachFacts(t, func(t *testing.T, f Facts) {
-		m := newManager(t, Config{Facts: f, Window: pipeline.SlidingWindowConfig{MaxTokens: 8}, MaxFacts: 3,
+		m := newManager(t, Config{Facts: f, Window: SlidingWindowConfig{MaxTokens: 8}, MaxFacts: 3,
 			Extractor: ExtractFunc(func(_ context.Context, turns []pipeline.Turn) ([]Entry, error) {
 				return []Entry{{Content: "said " + turns[0].Content}}, nil
 			})})

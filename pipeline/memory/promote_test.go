@@ -23,7 +23,7 @@ var sayings = ExtractFunc(func(_ context.Context, turns []pipeline.Turn) (out []
 func TestEvictedTurnsBecomeFacts(t *testing.T) {
 	var told []string
 	var m *Manager
-	m = newManager(t, Config{Extractor: sayings, Window: pipeline.SlidingWindowConfig{MaxTokens: 1, OnEvict: func(ctx context.Context, evicted []pipeline.Turn) {
+	m = newManager(t, Config{Extractor: sayings, Window: SlidingWindowConfig{MaxTokens: 1, OnEvict: func(ctx context.Context, evicted []pipeline.Turn) {
 		facts, err := m.List(ctx, Filter{})
 		if err != nil {
 			t.Error(err)
@@ -56,7 +56,7 @@ func TestFailedPromotionLeavesTheConversation(t *testing.T) {
 		`memory_type \"vague\": i`: func(context.Context, []pipeline.Turn) ([]Entry, error) { return []Entry{{Type: "vague"}}, nil },
 	} {
 		var log bytes.Buffer
-		m := newManager(t, Config{Extractor: extractor, Logger: slog.New(slog.NewTextHandler(&log, nil)), Window: pipeline.SlidingWindowConfig{MaxTokens: 1}})
+		m := newManager(t, Config{Extractor: extractor, Logger: slog.New(slog.NewTextHandler(&log, nil)), Window: SlidingWindowConfig{MaxTokens: 1}})
 		mustAdd(t, m, Entry{ID: "known", Content: "known"})
 		for _, text := range []string{"a", "b"} {
 			if err := m.AddMessage(t.Context(), pipeline.RoleUser, text); err != nil {

@@ -180,12 +180,12 @@ func decodeInput(t *testing.T, c seedCase, to any) {
 }
 
 // seedWindow returns a conversation that counts words, and adds turns one second apart.
-func seedWindow(t *testing.T, cfg pipeline.SlidingWindowConfig, turns [][2]string, after func(s *pipeline.SlidingWindow)) *pipeline.SlidingWindow {
+func seedWindow(t *testing.T, cfg SlidingWindowConfig, turns [][2]string, after func(s *SlidingWindow)) *SlidingWindow {
 	t.Helper()
 	cfg.Tokenizer, cfg.Logger = pipeline.WordTokenizer(), quiet()
 	now := epoch
 	cfg.Now = func() time.Time { now = now.Add(time.Second); return now }
-	s, err := pipeline.NewSlidingWindow(cfg)
+	s, err := NewSlidingWindow(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func runSlidingCase(t *testing.T, c seedCase) any {
 	}
 	decodeInput(t, c, &in)
 	batches := []any{}
-	cfg := pipeline.SlidingWindowConfig{MaxTokens: in.MaxTokens, OnEvict: func(_ context.Context, evicted []pipeline.Turn) {
+	cfg := SlidingWindowConfig{MaxTokens: in.MaxTokens, OnEvict: func(_ context.Context, evicted []pipeline.Turn) {
 		batch := []string{}
 		for _, turn := range evicted {
 			batch = append(batch, turn.Content)
@@ -236,12 +236,12 @@ func runSlidingCase(t *testing.T, c seedCase) any {
 		if err := json.Unmarshal(in.Eviction, &byContent); err != nil {
 			t.Fatal(err)
 		}
-		cfg.Eviction = pipeline.EvictLeastImportant(func(turn *pipeline.Turn) float64 { return byContent.Importance[turn.Content] })
+		cfg.Eviction = EvictLeastImportant(func(turn *pipeline.Turn) float64 { return byContent.Importance[turn.Content] })
 	}
 	switch in.Recency {
 	case "default":
 	case "exponential rate=2":
-		cfg.Recency = pipeline.ExponentialRecency(2)
+		cfg.Recency = ExponentialRecency(2)
 	default:
 		t.Fatalf("recency scorer %q is not understood", in.Recency)
 	}
@@ -275,9 +275,9 @@ func runSummaryCase(t *testing.T, c seedCase) any {
 	if in.CompactFn == "" {
 		return summaryRows(t, in.MaxTokens, in.Turns, joined)
 	}
-	s := seedWindow(t, pipeline.SlidingWindowConfig{
+	s := seedWindow(t, SlidingWindowConfig{
 		MaxTokens: in.MaxTokens,
-		Compactor: pipeline.CompactFunc(func(_ context.Context, turns []pipeline.Turn) (string, error) {
+		Compactor: CompactFunc(func(_ context.Context, turns []pipeline.Turn) (string, error) {
 			return "Summary: " + joined(turns), nil
 		}),
 	}, in.Turns, nil)
@@ -292,7 +292,7 @@ func runSummaryCase(t *testing.T, c seedCase) any {
 func summaryRows(t *testing.T, maxTokens int, turns [][2]string, joined func([]pipeline.Turn) string) any {
 	run := func(compactor pipeline.Compactor) []any {
 		rows := []any{}
-		seedWindow(t, pipeline.SlidingWindowConfig{MaxTokens: maxTokens, Compactor: compactor}, turns, func(s *pipeline.SlidingWindow) {
+		seedWindow(t, SlidingWindowConfig{MaxTokens: maxTokens, Compactor: compactor}, turns, func(s *SlidingWindow) {
 			if text := s.Summary(); text != "" {
 				rows = append(rows, text)
 			} else {
@@ -302,13 +302,13 @@ func summaryRows(t *testing.T, maxTokens int, turns [][2]string, joined func([]p
 		return rows
 	}
 	return map[string]any{
-		"summary_after_each_turn_progressive": run(pipeline.ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
+		"summary_after_each_turn_progressive": run(ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
 			if previous == "" {
 				return "Summary: " + joined(turns), nil
 			}
 			return previous + " | " + joined(turns), nil
 		})),
-		"summary_after_each_turn_failing_compact": run(pipeline.CompactFunc(func(context.Context, []pipeline.Turn) (string, error) {
+		"summary_after_each_turn_failing_compact": run(CompactFunc(func(context.Context, []pipeline.Turn) (string, error) {
 			return "", errors.New("no model")
 		})),
 	}
@@ -322,7 +322,7 @@ func runManagerCase(t *testing.T, c seedCase) any {
 		Priority     int `json:"priority_argument"`
 	}
 	decodeInput(t, c, &in)
-	m := newManager(t, Config{Window: pipeline.SlidingWindowConfig{Priority: in.Priority}})
+	m := newManager(t, Config{Window: SlidingWindowConfig{Priority: in.Priority}})
 	var first Entry
 	duplicate := false
 	for i, content := range in.Facts {
@@ -386,8 +386,8 @@ func runDecayCase(t *testing.T, c seedCase) any {
 		e := &Entry{LastAccessed: epoch, AccessCount: row.AccessCount}
 		retention = append(retention, decay.Retention(e, epoch.Add(time.Duration(row.Hours*float64(time.Hour)))))
 	}
-	scorers := map[string]pipeline.RecencyScorer{
-		"exp2": pipeline.ExponentialRecency(2), "lin0.5": pipeline.LinearRecency(0.5), "lin0.2": pipeline.LinearRecency(0.2),
+	scorers := map[string]RecencyScorer{
+		"exp2": ExponentialRecency(2), "lin0.5": LinearRecency(0.5), "lin0.2": LinearRecency(0.2),
 	}
 	for _, row := range in.Recency {
 		recency = append(recency, scorers[row.Scorer](row.Index, row.Total))

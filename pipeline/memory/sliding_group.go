@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 const (
@@ -18,10 +20,10 @@ const (
 // addition is a turn on its way into a conversation.
 type addition struct {
 	ctx   context.Context
-	whole Turn // for the log
-	cut   Turn // for the window
+	whole pipeline.Turn // for the log
+	cut   pipeline.Turn // for the window
 
-	evicted []Turn
+	evicted []pipeline.Turn
 	err     error
 }
 
@@ -68,10 +70,10 @@ func (s *SlidingWindow) enlist(a *addition) (b *batch, first bool) {
 type group struct {
 	additions []*addition
 	last      int64 // of the conversation before
-	turns     []Turn
+	turns     []pipeline.Turn
 	tokens    int
 	digest    digest
-	gone      [][]Turn // evicted turns in the arrays of the conversation
+	gone      [][]pipeline.Turn // evicted turns in the arrays of the conversation
 	evicts    bool
 	bytes     int
 	stored    bool // by the log
@@ -93,7 +95,7 @@ func (s *SlidingWindow) addGroup(all []*addition) (n int) {
 		return n
 	}
 	first, err := s.record(&g)
-	if err != nil && len(g.additions) > 1 && errors.Is(err, ErrInvalid) && !g.stored {
+	if err != nil && len(g.additions) > 1 && errors.Is(err, pipeline.ErrInvalid) && !g.stored {
 		// Nothing was stored because of one of them: each gets an append of its own.
 		for _, a := range g.additions {
 			a.evicted = nil

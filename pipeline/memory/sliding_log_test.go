@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"context"
@@ -10,18 +10,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // turnLog keeps a conversation in memory, and fails when told to.
 type turnLog struct {
-	turns   []Turn
+	turns   []pipeline.Turn
 	digests []Digest
 	fail    error
 	skip    int64 // numbers another writer has taken
 }
 
-func (l *turnLog) AppendTurn(_ context.Context, t Turn) (int64, error) {
+func (l *turnLog) AppendTurn(_ context.Context, t pipeline.Turn) (int64, error) {
 	if l.fail != nil {
 		return 0, l.fail
 	}
@@ -40,7 +41,7 @@ func (l *turnLog) SaveDigest(_ context.Context, d Digest) error {
 func TestLogHasWholeTurnsAndTheirNumbers(t *testing.T) {
 	log := &turnLog{skip: 40}
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 2, Log: log})
-	mustAddTurn(t, s, RoleUser, "a b c")
+	mustAddTurn(t, s, pipeline.RoleUser, "a b c")
 	if got := log.turns[0]; got.Content != "a b c" || got.TokenCount != 3 || got.Sequence != 41 || got.Metadata != nil || got.CreatedAt.IsZero() {
 		t.Errorf("logged %+v", got)
 	}
@@ -51,16 +52,16 @@ func TestLogHasWholeTurnsAndTheirNumbers(t *testing.T) {
 
 func TestFailingLogKeepsTheConversation(t *testing.T) {
 	full := errors.New("disk full")
-	for name, compactor := range map[string]Compactor{
+	for name, compactor := range map[string]pipeline.Compactor{
 		"store turn: disk full":   nil,
-		"store digest: disk full": CompactFunc(func(context.Context, []Turn) (string, error) { return "sum", nil }),
+		"store digest: disk full": CompactFunc(func(context.Context, []pipeline.Turn) (string, error) { return "sum", nil }),
 	} {
 		log := &turnLog{}
 		told := 0
-		s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Log: log, Compactor: compactor, OnEvict: func(context.Context, []Turn) { told++ }})
-		mustAddTurn(t, s, RoleUser, "a")
+		s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Log: log, Compactor: compactor, OnEvict: func(context.Context, []pipeline.Turn) { told++ }})
+		mustAddTurn(t, s, pipeline.RoleUser, "a")
 		log.fail = full
-		if err := s.Add(t.Context(), RoleUser, "b"); !errors.Is(err, full) || err.Error() != "conversation: "+name {
+		if err := s.Add(t.Context(), pipeline.RoleUser, "b"); !errors.Is(err, full) || err.Error() != "conversation: "+name {
 			t.Errorf("add: %v, want %s", err, name)
 		}
 		if err := s.Clear(t.Context()); !errors.Is(err, full) {
@@ -70,7 +71,7 @@ func TestFailingLogKeepsTheConversation(t *testing.T) {
 			t.Errorf("turns %v, summary %q, told %d times", got, s.Summary(), told)
 		}
 		log.fail = nil
-		mustAddTurn(t, s, RoleUser, "c")
+		mustAddTurn(t, s, pipeline.RoleUser, "c")
 		if got := s.Turns(); got[0].Content != "c" || got[0].Sequence != 2 {
 			t.Errorf("afterwards %+v", got)
 		}
@@ -80,24 +81,24 @@ func TestFailingLogKeepsTheConversation(t *testing.T) {
 func TestLogThatGoesBackIsRefused(t *testing.T) {
 	log := &turnLog{}
 	s := newConversation(t, SlidingWindowConfig{Log: log})
-	mustAddTurn(t, s, RoleUser, "a")
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
 	log.turns = nil
-	if err := s.Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrInvalid) || len(s.Turns()) != 1 {
+	if err := s.Add(t.Context(), pipeline.RoleUser, "b"); !errors.Is(err, pipeline.ErrInvalid) || len(s.Turns()) != 1 {
 		t.Errorf("add: %v, turns %v", err, s.Turns())
 	}
 }
 
 func TestDigestNamesWhatLeftAndWhatStayed(t *testing.T) {
 	log := &turnLog{}
-	longest := EvictLeastImportant(func(turn *Turn) float64 { return float64(len(turn.Content)) })
+	longest := EvictLeastImportant(func(turn *pipeline.Turn) float64 { return float64(len(turn.Content)) })
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, Log: log, Eviction: longest, Compactor: ProgressiveCompactFunc(
-		func(_ context.Context, turns []Turn, previous string) (string, error) {
+		func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
 			return previous + joinTurns(turns), nil
 		})})
 	for _, text := range []string{"important", "b", "c", "dd"} {
-		mustAddTurn(t, s, RoleUser, text)
+		mustAddTurn(t, s, pipeline.RoleUser, text)
 	}
-	mustAddTurn(t, s, RoleUser, "e")
+	mustAddTurn(t, s, pipeline.RoleUser, "e")
 	got := log.digests[len(log.digests)-1]
 	want := Digest{Text: "bc", Count: 2, Through: 3, Kept: []int64{1}, Time: s.Turns()[0].CreatedAt}
 	got.Time, want.Time = time.Time{}, time.Time{}
@@ -111,7 +112,7 @@ func TestDigestNamesWhatLeftAndWhatStayed(t *testing.T) {
 	}
 }
 
-func contentsOf(items []Item) (out []string) {
+func contentsOf(items []pipeline.Item) (out []string) {
 	for i := range items {
 		out = append(out, items[i].Content)
 	}
@@ -121,8 +122,8 @@ func contentsOf(items []Item) (out []string) {
 func TestOldestFirstNeedsNoDigest(t *testing.T) {
 	log := &turnLog{}
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Log: log})
-	mustAddTurn(t, s, RoleUser, "a")
-	mustAddTurn(t, s, RoleUser, "b")
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
+	mustAddTurn(t, s, pipeline.RoleUser, "b")
 	if s.KeepsDigest() || len(log.digests) != 0 {
 		t.Errorf("%d digests saved", len(log.digests))
 	}
@@ -132,21 +133,21 @@ func TestOldestFirstNeedsNoDigest(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	turns := []Turn{{Role: RoleUser, Content: "a b", Sequence: 3}, {Role: RoleTool, Content: "c d", Sequence: 7}}
+	turns := []pipeline.Turn{{Role: pipeline.RoleUser, Content: "a b", Sequence: 3}, {Role: pipeline.RoleTool, Content: "c d", Sequence: 7}}
 	var told []string
-	s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, OnEvict: func(_ context.Context, evicted []Turn) { told = append(told, turnTexts(evicted)...) }})
-	mustAddTurn(t, s, RoleUser, "before")
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, OnEvict: func(_ context.Context, evicted []pipeline.Turn) { told = append(told, turnTexts(evicted)...) }})
+	mustAddTurn(t, s, pipeline.RoleUser, "before")
 	if err := s.Restore(t.Context(), Digest{Text: "sum so far", Count: 2, Through: 2}, turns); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Turns(); len(got) != 1 || got[0].Sequence != 7 || got[0].Role != RoleTool || got[0].TokenCount != 2 {
+	if got := s.Turns(); len(got) != 1 || got[0].Sequence != 7 || got[0].Role != pipeline.RoleTool || got[0].TokenCount != 2 {
 		t.Errorf("turns %+v", got)
 	}
 	items, _ := s.Items(t.Context(), nil)
 	if items[0].ID != "summary-2" || items[0].TokenCount != 3 || !slices.Equal(told, []string{"a b"}) {
 		t.Errorf("summary %+v, told of %q", items[0], told)
 	}
-	mustAddTurn(t, s, RoleUser, "e")
+	mustAddTurn(t, s, pipeline.RoleUser, "e")
 	if got := s.Turns()[1].Sequence; got != 8 {
 		t.Errorf("sequence %d goes on after 7", got)
 	}
@@ -154,13 +155,13 @@ func TestRestore(t *testing.T) {
 
 func TestRestoreRefuses(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{})
-	mustAddTurn(t, s, RoleUser, "a")
-	for name, turns := range map[string][]Turn{
-		"no number":  {{Role: RoleUser, Content: "x"}},
-		"descending": {{Role: RoleUser, Sequence: 2}, {Role: RoleUser, Sequence: 2}},
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
+	for name, turns := range map[string][]pipeline.Turn{
+		"no number":  {{Role: pipeline.RoleUser, Content: "x"}},
+		"descending": {{Role: pipeline.RoleUser, Sequence: 2}, {Role: pipeline.RoleUser, Sequence: 2}},
 		"role":       {{Role: "bard", Sequence: 1}},
 	} {
-		if err := s.Restore(t.Context(), Digest{}, turns); !errors.Is(err, ErrInvalid) {
+		if err := s.Restore(t.Context(), Digest{}, turns); !errors.Is(err, pipeline.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -175,28 +176,28 @@ func TestRestoreRefuses(t *testing.T) {
 }
 
 func TestMessagesKeepRoles(t *testing.T) {
-	s := newConversation(t, SlidingWindowConfig{MaxTokens: 8, Compactor: CompactFunc(func(context.Context, []Turn) (string, error) { return "sum", nil })})
-	for _, turn := range []Turn{
-		{Role: RoleUser, Content: "1 2 3 4 5 6"},
-		{Role: RoleSystem, Content: "be brief", Metadata: map[string]any{"role": "assistant"}},
-		{Role: RoleAssistant, Content: "call", Metadata: map[string]any{"tool_calls": []any{map[string]any{"id": "c1"}}}},
-		{Role: RoleTool, Content: "42", Metadata: map[string]any{"tool_call_id": "c1", "name": "add"}},
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 8, Compactor: CompactFunc(func(context.Context, []pipeline.Turn) (string, error) { return "sum", nil })})
+	for _, turn := range []pipeline.Turn{
+		{Role: pipeline.RoleUser, Content: "1 2 3 4 5 6"},
+		{Role: pipeline.RoleSystem, Content: "be brief", Metadata: map[string]any{"role": "assistant"}},
+		{Role: pipeline.RoleAssistant, Content: "call", Metadata: map[string]any{"tool_calls": []any{map[string]any{"id": "c1"}}}},
+		{Role: pipeline.RoleTool, Content: "42", Metadata: map[string]any{"tool_call_id": "c1", "name": "add"}},
 	} {
 		if err := s.AddTurn(t.Context(), turn); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := s.Messages()
-	want := []Message{
-		{Role: RoleUser, Content: "sum"},
-		{Role: RoleSystem, Content: "be brief"},
-		{Role: RoleAssistant, Content: "call", ToolCalls: json.RawMessage(`[{"id":"c1"}]`)},
-		{Role: RoleTool, Content: "42", Name: "add", ToolCallID: "c1"},
+	want := []pipeline.Message{
+		{Role: pipeline.RoleUser, Content: "sum"},
+		{Role: pipeline.RoleSystem, Content: "be brief"},
+		{Role: pipeline.RoleAssistant, Content: "call", ToolCalls: json.RawMessage(`[{"id":"c1"}]`)},
+		{Role: pipeline.RoleTool, Content: "42", Name: "add", ToolCallID: "c1"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("messages %+v, %v", got, err)
 	}
-	if err := s.AddTurn(t.Context(), Turn{Role: RoleUser, Metadata: map[string]any{"tool_calls": func() {}}}); err != nil {
+	if err := s.AddTurn(t.Context(), pipeline.Turn{Role: pipeline.RoleUser, Metadata: map[string]any{"tool_calls": func() {}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Messages(); err == nil || !strings.HasPrefix(err.Error(), "turn 5: tool_calls: json: ") {
@@ -211,7 +212,7 @@ func TestOrderDoesNotDependOnTimes(t *testing.T) {
 		text  string
 		hours int
 	}{{"first", 5}, {"second", 1}, {"third", 1}, {"fourth", 9}} {
-		if err := s.AddTurn(t.Context(), Turn{Role: RoleUser, Content: turn.text, CreatedAt: at.Add(time.Duration(turn.hours) * time.Hour)}); err != nil {
+		if err := s.AddTurn(t.Context(), pipeline.Turn{Role: pipeline.RoleUser, Content: turn.text, CreatedAt: at.Add(time.Duration(turn.hours) * time.Hour)}); err != nil {
 			t.Fatal(i, err)
 		}
 	}
@@ -227,10 +228,10 @@ func TestOrderDoesNotDependOnTimes(t *testing.T) {
 }
 
 func TestExchangesLeaveWhole(t *testing.T) {
-	roles := []Role{RoleAssistant, RoleUser, RoleAssistant, RoleTool, RoleAssistant, RoleUser, RoleUser}
-	turns := make([]Turn, len(roles))
+	roles := []pipeline.Role{pipeline.RoleAssistant, pipeline.RoleUser, pipeline.RoleAssistant, pipeline.RoleTool, pipeline.RoleAssistant, pipeline.RoleUser, pipeline.RoleUser}
+	turns := make([]pipeline.Turn, len(roles))
 	for i, role := range roles {
-		turns[i] = Turn{Role: role, TokenCount: 1}
+		turns[i] = pipeline.Turn{Role: role, TokenCount: 1}
 	}
 	for _, tc := range []struct {
 		free int
@@ -263,7 +264,7 @@ func TestOversizedTurnIsCutBetweenCharacters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustAddTurn(t, s, RoleUser, "aé€𝄞!")
+		mustAddTurn(t, s, pipeline.RoleUser, "aé€𝄞!")
 		if got := s.Turns()[0]; got.Content != want || got.TokenCount != len(want) || got.Metadata["truncated"] != true {
 			t.Errorf("%d bytes: %+v, want %q", limit, got, want)
 		}
@@ -277,14 +278,14 @@ func (stubborn) Truncate(_ context.Context, text string, _ int) (string, error) 
 
 func TestTokenizerThatDoesNotCutIsRefused(t *testing.T) {
 	s := newConversationWith(t, stubborn{})
-	if err := s.Add(t.Context(), RoleUser, "abc"); !errors.Is(err, ErrInvalid) || len(s.Turns()) != 0 {
+	if err := s.Add(t.Context(), pipeline.RoleUser, "abc"); !errors.Is(err, pipeline.ErrInvalid) || len(s.Turns()) != 0 {
 		t.Errorf("add: %v, turns %v", err, s.Turns())
 	}
 }
 
 func TestTextIsRepaired(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{})
-	mustAddTurn(t, s, RoleUser, "a\xffb")
+	mustAddTurn(t, s, pipeline.RoleUser, "a\xffb")
 	if got := s.Turns()[0].Content; got != "a\uFFFDb" {
 		t.Errorf("content %q", got)
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
@@ -22,10 +23,10 @@ type SlidingWindowConfig struct {
 	// A summary is not counted in it.
 	MaxTokens int
 	// Tokenizer is DefaultEncoding when nil.
-	Tokenizer Tokenizer
+	Tokenizer pipeline.Tokenizer
 	// Compactor condenses the turns that leave into a summary. nil means that they
 	// are forgotten. It must not use the conversation.
-	Compactor Compactor
+	Compactor pipeline.Compactor
 	// Eviction chooses the turns that leave. nil means EvictOldest, and is the
 	// cheapest: any other policy sees a copy of all turns each time some must leave.
 	Eviction EvictionPolicy
@@ -34,7 +35,7 @@ type SlidingWindowConfig struct {
 	Recency RecencyScorer
 	// OnEvict is told of turns that have left, oldest first, once per added turn. It
 	// may use the conversation: no lock is held. Panics are logged at WARN.
-	OnEvict func(ctx context.Context, evicted []Turn)
+	OnEvict func(ctx context.Context, evicted []pipeline.Turn)
 	// Log keeps the conversation beyond the process. nil means that nothing does. A
 	// [TurnsLog] takes together what is added at the same time.
 	Log TurnLog
@@ -56,11 +57,11 @@ type SlidingWindow struct {
 	waiting sync.Mutex // guards pending
 	pending *batch     // the additions that the next append to the log takes
 
-	adding  sync.Mutex // held by whoever changes the turns, also during compaction
-	scratch []Turn     // guarded by adding; see shown
+	adding  sync.Mutex      // held by whoever changes the turns, also during compaction
+	scratch []pipeline.Turn // guarded by adding; see shown
 
 	mu     sync.RWMutex
-	turns  []Turn
+	turns  []pipeline.Turn
 	tokens int
 	last   int64 // the last sequence number
 	digest digest
@@ -70,18 +71,18 @@ type SlidingWindow struct {
 func NewSlidingWindow(cfg SlidingWindowConfig) (*SlidingWindow, error) {
 	switch {
 	case cfg.MaxTokens < 0:
-		return nil, fmt.Errorf("conversation: max_tokens %d: %w (want 1 or more)", cfg.MaxTokens, ErrInvalid)
+		return nil, fmt.Errorf("conversation: max_tokens %d: %w (want 1 or more)", cfg.MaxTokens, pipeline.ErrInvalid)
 	case cfg.MaxTokens == 0:
 		cfg.MaxTokens = DefaultConversationTokens
 	}
 	if cfg.Priority == 0 {
-		cfg.Priority = SourceConversation.DefaultPriority()
+		cfg.Priority = pipeline.SourceConversation.DefaultPriority()
 	}
-	if cfg.Priority < MinPriority || cfg.Priority > MaxPriority {
-		return nil, fmt.Errorf("conversation: priority %d: %w (want %d to %d)", cfg.Priority, ErrInvalid, MinPriority, MaxPriority)
+	if cfg.Priority < pipeline.MinPriority || cfg.Priority > pipeline.MaxPriority {
+		return nil, fmt.Errorf("conversation: priority %d: %w (want %d to %d)", cfg.Priority, pipeline.ErrInvalid, pipeline.MinPriority, pipeline.MaxPriority)
 	}
 	if cfg.Tokenizer == nil {
-		t, err := EncodingTokenizer(DefaultEncoding)
+		t, err := pipeline.EncodingTokenizer(pipeline.DefaultEncoding)
 		if err != nil {
 			return nil, err
 		}
@@ -100,8 +101,8 @@ func NewSlidingWindow(cfg SlidingWindowConfig) (*SlidingWindow, error) {
 }
 
 // Add adds a turn with the given text. See [SlidingWindow.AddTurn].
-func (s *SlidingWindow) Add(ctx context.Context, role Role, text string) error {
-	return s.AddTurn(ctx, Turn{Role: role, Content: text})
+func (s *SlidingWindow) Add(ctx context.Context, role pipeline.Role, text string) error {
+	return s.AddTurn(ctx, pipeline.Turn{Role: role, Content: text})
 }
 
 // AddTurn adds a turn, and lets others go until it fits. A turn that is larger than
@@ -113,7 +114,7 @@ func (s *SlidingWindow) Add(ctx context.Context, role Role, text string) error {
 // error, which is that of the turn, the tokenizer, the log or ctx, the conversation
 // has not changed; a compactor that fails is logged at WARN and replaced by listing
 // the turns.
-func (s *SlidingWindow) AddTurn(ctx context.Context, t Turn) error {
+func (s *SlidingWindow) AddTurn(ctx context.Context, t pipeline.Turn) error {
 	evicted, err := s.add(ctx, t)
 	if err != nil {
 		return err
@@ -123,17 +124,17 @@ func (s *SlidingWindow) AddTurn(ctx context.Context, t Turn) error {
 }
 
 // tell calls OnEvict. No lock may be held.
-func (s *SlidingWindow) tell(ctx context.Context, evicted []Turn) {
+func (s *SlidingWindow) tell(ctx context.Context, evicted []pipeline.Turn) {
 	if len(evicted) == 0 || s.cfg.OnEvict == nil {
 		return
 	}
-	err := Guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
+	err := pipeline.Guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
 	if err != nil {
 		warn.Log(ctx, s.cfg.Logger, "eviction callback failed", err)
 	}
 }
 
-func (s *SlidingWindow) add(ctx context.Context, t Turn) (evicted []Turn, err error) {
+func (s *SlidingWindow) add(ctx context.Context, t pipeline.Turn) (evicted []pipeline.Turn, err error) {
 	t, err = s.count(ctx, t)
 	if err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (s *SlidingWindow) add(ctx context.Context, t Turn) (evicted []Turn, err er
 }
 
 // count checks, dates and counts a turn.
-func (s *SlidingWindow) count(ctx context.Context, t Turn) (Turn, error) {
+func (s *SlidingWindow) count(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
 	t.TokenCount, t.Sequence = 0, 0
 	if err := t.Validate(); err != nil {
 		return t, err
@@ -164,7 +165,7 @@ func (s *SlidingWindow) count(ctx context.Context, t Turn) (Turn, error) {
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = s.cfg.Now()
 	}
-	counts, err := CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
+	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
 	if err != nil {
 		return t, fmt.Errorf("conversation: %w", err)
 	}
@@ -174,22 +175,22 @@ func (s *SlidingWindow) count(ctx context.Context, t Turn) (Turn, error) {
 
 // cut returns a counted turn, cut to the size of the window if it is larger. The
 // metadata of t itself are not changed.
-func (s *SlidingWindow) cut(ctx context.Context, t Turn) (Turn, error) {
+func (s *SlidingWindow) cut(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
 	if t.TokenCount <= s.cfg.MaxTokens {
 		return t, nil
 	}
 	whole := t.TokenCount
 	var counts []int
-	err := Guard(func() (err error) {
+	err := pipeline.Guard(func() (err error) {
 		t.Content, err = s.cfg.Tokenizer.Truncate(ctx, t.Content, s.cfg.MaxTokens)
 		return err
 	})
 	if err == nil {
 		t.Content = wholeCharacters(t.Content)
-		counts, err = CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
+		counts, err = pipeline.CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
 	}
 	if err == nil && counts[0] > s.cfg.MaxTokens {
-		err = fmt.Errorf("%d tokens left, room for %d: %w (the tokenizer must cut to what it counts)", counts[0], s.cfg.MaxTokens, ErrInvalid)
+		err = fmt.Errorf("%d tokens left, room for %d: %w (the tokenizer must cut to what it counts)", counts[0], s.cfg.MaxTokens, pipeline.ErrInvalid)
 	}
 	if err != nil {
 		return t, fmt.Errorf("conversation: cut turn of %d tokens: %w", whole, err)
@@ -215,10 +216,10 @@ func wholeCharacters(text string) string {
 }
 
 // Turns returns copies of the turns, oldest first.
-func (s *SlidingWindow) Turns() []Turn {
+func (s *SlidingWindow) Turns() []pipeline.Turn {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return CloneTurns(s.turns)
+	return pipeline.CloneTurns(s.turns)
 }
 
 // MaxTokens returns the room for turns in tokens.
@@ -247,11 +248,11 @@ func (s *SlidingWindow) Clear(ctx context.Context) error {
 	return nil
 }
 
-func sumTokens(turns []Turn) (sum int) {
+func sumTokens(turns []pipeline.Turn) (sum int) {
 	for i := range turns {
 		sum += turns[i].TokenCount
 	}
 	return sum
 }
 
-var _ MemoryProvider = (*SlidingWindow)(nil)
+var _ pipeline.MemoryProvider = (*SlidingWindow)(nil)

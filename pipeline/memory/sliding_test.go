@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -21,14 +22,14 @@ func newConversation(t *testing.T, cfg SlidingWindowConfig) *SlidingWindow {
 	return talkOf(t, cfg, nil)
 }
 
-func mustAddTurn(t *testing.T, s *SlidingWindow, role Role, text string) {
+func mustAddTurn(t *testing.T, s *SlidingWindow, role pipeline.Role, text string) {
 	t.Helper()
 	if err := s.Add(t.Context(), role, text); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func turnTexts(turns []Turn) []string {
+func turnTexts(turns []pipeline.Turn) []string {
 	var out []string
 	for _, turn := range turns {
 		out = append(out, turn.Content)
@@ -39,17 +40,17 @@ func turnTexts(turns []Turn) []string {
 func TestEvictionCallbackMayUseTheConversation(t *testing.T) {
 	var s *SlidingWindow
 	var seen []string
-	s = newConversation(t, SlidingWindowConfig{MaxTokens: 2, OnEvict: func(ctx context.Context, evicted []Turn) {
+	s = newConversation(t, SlidingWindowConfig{MaxTokens: 2, OnEvict: func(ctx context.Context, evicted []pipeline.Turn) {
 		seen = append(seen, fmt.Sprintf("%v gone, %v left, %d tokens", turnTexts(evicted), turnTexts(s.Turns()), s.TotalTokens()))
 		if len(seen) == 1 {
-			if err := s.Add(ctx, RoleUser, "note"); err != nil {
+			if err := s.Add(ctx, pipeline.RoleUser, "note"); err != nil {
 				t.Error(err)
 			}
 		}
 	}})
-	mustAddTurn(t, s, RoleUser, "a")
-	mustAddTurn(t, s, RoleUser, "b")
-	mustAddTurn(t, s, RoleUser, "c")
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
+	mustAddTurn(t, s, pipeline.RoleUser, "b")
+	mustAddTurn(t, s, pipeline.RoleUser, "c")
 	want := []string{"[a] gone, [b c] left, 2 tokens", "[b] gone, [c note] left, 2 tokens"}
 	if !slices.Equal(seen, want) {
 		t.Errorf("callback saw %q, want %q", seen, want)
@@ -58,12 +59,12 @@ func TestEvictionCallbackMayUseTheConversation(t *testing.T) {
 
 func TestEvictionCallbackMayPanic(t *testing.T) {
 	var log bytes.Buffer
-	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 1, Tokenizer: WordTokenizer(), Logger: textLogger(&log), OnEvict: func(context.Context, []Turn) { panic("boom") }})
+	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 1, Tokenizer: pipeline.WordTokenizer(), Logger: textLogger(&log), OnEvict: func(context.Context, []pipeline.Turn) { panic("boom") }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustAddTurn(t, s, RoleUser, "a")
-	mustAddTurn(t, s, RoleUser, "b")
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
+	mustAddTurn(t, s, pipeline.RoleUser, "b")
 	if got := turnTexts(s.Turns()); !slices.Equal(got, []string{"b"}) || !strings.HasPrefix(log.String(), `level=WARN msg="eviction callback failed" error="panic: boom"`) {
 		t.Errorf("turns %v, log %s", got, log.String())
 	}
@@ -74,15 +75,15 @@ func TestPoliciesCannotBreakTheWindow(t *testing.T) {
 		policy EvictionPolicy
 		want   []string
 	}{
-		"too little":        {func([]Turn, int) []int { return nil }, []string{"c", "d d"}},
-		"duplicates":        {func([]Turn, int) []int { return []int{2, 2, 2} }, []string{"b", "d d"}},
-		"no such turn":      {func([]Turn, int) []int { return []int{-1, 7, math.MaxInt, 1} }, []string{"c", "d d"}},
-		"more than needed":  {func([]Turn, int) []int { return []int{0, 1, 2} }, []string{"d d"}},
-		"changes its input": {func(turns []Turn, _ int) []int { turns[2].Content = "changed"; return nil }, []string{"c", "d d"}},
+		"too little":        {func([]pipeline.Turn, int) []int { return nil }, []string{"c", "d d"}},
+		"duplicates":        {func([]pipeline.Turn, int) []int { return []int{2, 2, 2} }, []string{"b", "d d"}},
+		"no such turn":      {func([]pipeline.Turn, int) []int { return []int{-1, 7, math.MaxInt, 1} }, []string{"c", "d d"}},
+		"more than needed":  {func([]pipeline.Turn, int) []int { return []int{0, 1, 2} }, []string{"d d"}},
+		"changes its input": {func(turns []pipeline.Turn, _ int) []int { turns[2].Content = "changed"; return nil }, []string{"c", "d d"}},
 	} {
 		s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, Eviction: tc.policy})
 		for _, text := range []string{"a", "b", "c", "d d"} {
-			mustAddTurn(t, s, RoleUser, text)
+			mustAddTurn(t, s, pipeline.RoleUser, text)
 		}
 		if got := turnTexts(s.Turns()); !slices.Equal(got, tc.want) || s.TotalTokens() > 3 {
 			t.Errorf("%s: turns %v, want %v", name, got, tc.want)
@@ -91,8 +92,8 @@ func TestPoliciesCannotBreakTheWindow(t *testing.T) {
 }
 
 func TestEvictionPolicies(t *testing.T) {
-	turns := []Turn{{Role: RoleUser, TokenCount: 1, Content: "x"}, {Role: RoleAssistant, TokenCount: 1}, {Role: RoleAssistant, TokenCount: 1}, {Role: RoleUser, TokenCount: 1, Content: "y"}}
-	importance := EvictLeastImportant(func(turn *Turn) float64 { return float64(len(turn.Content)) })
+	turns := []pipeline.Turn{{Role: pipeline.RoleUser, TokenCount: 1, Content: "x"}, {Role: pipeline.RoleAssistant, TokenCount: 1}, {Role: pipeline.RoleAssistant, TokenCount: 1}, {Role: pipeline.RoleUser, TokenCount: 1, Content: "y"}}
+	importance := EvictLeastImportant(func(turn *pipeline.Turn) float64 { return float64(len(turn.Content)) })
 	for _, tc := range []struct {
 		name   string
 		policy EvictionPolicy
@@ -112,7 +113,7 @@ func TestEvictionPolicies(t *testing.T) {
 func TestPairedEviction(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 5, Eviction: EvictPairs})
 	for i, text := range []string{"q1", "a1", "q2", "a2", "one two three"} {
-		mustAddTurn(t, s, []Role{RoleUser, RoleAssistant}[i%2], text)
+		mustAddTurn(t, s, []pipeline.Role{pipeline.RoleUser, pipeline.RoleAssistant}[i%2], text)
 	}
 	if got, want := turnTexts(s.Turns()), []string{"q2", "a2", "one two three"}; !slices.Equal(got, want) {
 		t.Errorf("turns %v, want %v", got, want)
@@ -141,7 +142,7 @@ func TestRecencyScorers(t *testing.T) {
 func TestScoresOfAScorerAreBounded(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{Recency: func(i, _ int) float64 { return []float64{math.NaN(), -3, 7}[i] }})
 	for range 3 {
-		mustAddTurn(t, s, RoleUser, "x")
+		mustAddTurn(t, s, pipeline.RoleUser, "x")
 	}
 	items, err := s.Items(t.Context(), nil)
 	if err != nil {
@@ -156,7 +157,7 @@ func TestScoresOfAScorerAreBounded(t *testing.T) {
 
 func TestMetadataRoleOverridesTheRoleOfTheTurn(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{})
-	if err := s.AddTurn(t.Context(), Turn{Role: RoleUser, Content: "x", TokenCount: 99, Metadata: map[string]any{"role": "assistant"}}); err != nil {
+	if err := s.AddTurn(t.Context(), pipeline.Turn{Role: pipeline.RoleUser, Content: "x", TokenCount: 99, Metadata: map[string]any{"role": "assistant"}}); err != nil {
 		t.Fatal(err)
 	}
 	items, _ := s.Items(t.Context(), nil)
@@ -167,26 +168,26 @@ func TestMetadataRoleOverridesTheRoleOfTheTurn(t *testing.T) {
 
 func TestFailedAddChangesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) {
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]pipeline.Turn, string) (string, error) {
 		cancel()
 		return "", ctx.Err()
 	})})
-	mustAddTurn(t, s, RoleUser, "a")
-	if err := s.Add(ctx, RoleUser, "b"); !errors.Is(err, context.Canceled) {
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
+	if err := s.Add(ctx, pipeline.RoleUser, "b"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled compaction: %v", err)
 	}
-	if err := s.Add(t.Context(), "bard", "b"); !errors.Is(err, ErrInvalid) {
+	if err := s.Add(t.Context(), "bard", "b"); !errors.Is(err, pipeline.ErrInvalid) {
 		t.Errorf("unknown role: %v", err)
 	}
-	if err := newConversationWith(t, broken{}).Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrPanic) {
+	if err := newConversationWith(t, broken{}).Add(t.Context(), pipeline.RoleUser, "b"); !errors.Is(err, pipeline.ErrPanic) {
 		t.Errorf("panicking tokenizer: %v", err)
 	}
-	if err := newConversationWith(t, untruncatable{}).Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrPanic) {
+	if err := newConversationWith(t, untruncatable{}).Add(t.Context(), pipeline.RoleUser, "b"); !errors.Is(err, pipeline.ErrPanic) {
 		t.Errorf("panicking tokenizer: %v", err)
 	}
-	panics := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Eviction: func([]Turn, int) []int { panic("boom") }})
-	mustAddTurn(t, panics, RoleUser, "a")
-	if err := panics.Add(t.Context(), RoleUser, "b"); !errors.Is(err, ErrPanic) {
+	panics := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Eviction: func([]pipeline.Turn, int) []int { panic("boom") }})
+	mustAddTurn(t, panics, pipeline.RoleUser, "a")
+	if err := panics.Add(t.Context(), pipeline.RoleUser, "b"); !errors.Is(err, pipeline.ErrPanic) {
 		t.Errorf("panicking policy: %v", err)
 	}
 	for _, c := range []*SlidingWindow{s, panics} {
@@ -196,7 +197,7 @@ func TestFailedAddChangesNothing(t *testing.T) {
 	}
 }
 
-func newConversationWith(t *testing.T, tokenizer Tokenizer) *SlidingWindow {
+func newConversationWith(t *testing.T, tokenizer pipeline.Tokenizer) *SlidingWindow {
 	t.Helper()
 	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 1, Tokenizer: tokenizer})
 	if err != nil {
@@ -213,18 +214,18 @@ func (untruncatable) Count(_ context.Context, texts ...string) ([]int, error) {
 }
 
 func TestCompactorMayPanic(t *testing.T) {
-	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) { panic("boom") })})
-	mustAddTurn(t, s, RoleUser, "a")
-	mustAddTurn(t, s, RoleAssistant, "b")
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]pipeline.Turn, string) (string, error) { panic("boom") })})
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
+	mustAddTurn(t, s, pipeline.RoleAssistant, "b")
 	if got := s.Summary(); got != "user: a" {
 		t.Errorf("summary %q", got)
 	}
 }
 
 func TestClear(t *testing.T) {
-	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]Turn, string) (string, error) { return "sum", nil })})
-	mustAddTurn(t, s, RoleUser, "a")
-	mustAddTurn(t, s, RoleUser, "b")
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 1, Compactor: compactFunc(func([]pipeline.Turn, string) (string, error) { return "sum", nil })})
+	mustAddTurn(t, s, pipeline.RoleUser, "a")
+	mustAddTurn(t, s, pipeline.RoleUser, "b")
 	if err := s.Clear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestClear(t *testing.T) {
 	if len(items) != 0 || s.Summary() != "" || s.TotalTokens() != 0 {
 		t.Errorf("after Clear: %+v, %q", items, s.Summary())
 	}
-	mustAddTurn(t, s, RoleUser, "c")
+	mustAddTurn(t, s, pipeline.RoleUser, "c")
 	if got := s.Turns()[0].Sequence; got != 3 {
 		t.Errorf("sequence %d after Clear, want 3", got)
 	}
@@ -240,7 +241,7 @@ func TestClear(t *testing.T) {
 
 func TestNewSlidingWindowRefuses(t *testing.T) {
 	for _, cfg := range []SlidingWindowConfig{{MaxTokens: -1}, {Priority: 11}, {Priority: -1}} {
-		if _, err := NewSlidingWindow(cfg); !errors.Is(err, ErrInvalid) {
+		if _, err := NewSlidingWindow(cfg); !errors.Is(err, pipeline.ErrInvalid) {
 			t.Errorf("%+v: %v", cfg, err)
 		}
 	}
@@ -251,14 +252,14 @@ func TestNewSlidingWindowRefuses(t *testing.T) {
 }
 
 func TestConversationUnderConcurrency(t *testing.T) {
-	s := newConversation(t, SlidingWindowConfig{MaxTokens: 20, Compactor: compactFunc(func(turns []Turn, previous string) (string, error) {
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 20, Compactor: compactFunc(func(turns []pipeline.Turn, previous string) (string, error) {
 		return previous + joinTurns(turns), nil
-	}), OnEvict: func(context.Context, []Turn) {}})
+	}), OnEvict: func(context.Context, []pipeline.Turn) {}})
 	var running sync.WaitGroup
 	for range 8 {
 		running.Go(func() {
 			for range 50 {
-				if err := s.Add(t.Context(), RoleUser, "one two three"); err != nil {
+				if err := s.Add(t.Context(), pipeline.RoleUser, "one two three"); err != nil {
 					t.Error(err)
 				}
 				items, _ := s.Items(t.Context(), nil)
@@ -270,7 +271,7 @@ func TestConversationUnderConcurrency(t *testing.T) {
 	}
 	running.Wait()
 	turns := s.Turns()
-	if !slices.IsSortedFunc(turns, func(a, b Turn) int { return int(a.Sequence - b.Sequence) }) || turns[len(turns)-1].Sequence != 400 || s.TotalTokens() != 18 {
+	if !slices.IsSortedFunc(turns, func(a, b pipeline.Turn) int { return int(a.Sequence - b.Sequence) }) || turns[len(turns)-1].Sequence != 400 || s.TotalTokens() != 18 {
 		t.Errorf("%d tokens, turns %+v", s.TotalTokens(), turns)
 	}
 }
@@ -278,27 +279,27 @@ func TestConversationUnderConcurrency(t *testing.T) {
 // talkOf adds turns, counted in words.
 func talkOf(t *testing.T, cfg SlidingWindowConfig, turns [][2]string) *SlidingWindow {
 	t.Helper()
-	cfg.Tokenizer, cfg.Logger = WordTokenizer(), slog.New(slog.DiscardHandler)
-	cfg.Now = func() time.Time { return seedEpoch } // equal times: only numbers tell turns apart
+	cfg.Tokenizer, cfg.Logger = pipeline.WordTokenizer(), slog.New(slog.DiscardHandler)
+	cfg.Now = func() time.Time { return epoch } // equal times: only numbers tell turns apart
 	s, err := NewSlidingWindow(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, turn := range turns {
-		if err := s.Add(t.Context(), Role(turn[0]), turn[1]); err != nil {
+		if err := s.Add(t.Context(), pipeline.Role(turn[0]), turn[1]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return s
 }
 
-type compactFunc func(turns []Turn, previous string) (string, error)
+type compactFunc func(turns []pipeline.Turn, previous string) (string, error)
 
-func (f compactFunc) Compact(_ context.Context, turns []Turn, previous string) (string, error) {
+func (f compactFunc) Compact(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
 	return f(turns, previous)
 }
 
-func joinTurns(turns []Turn) string {
+func joinTurns(turns []pipeline.Turn) string {
 	var texts []string
 	for _, turn := range turns {
 		texts = append(texts, turn.Content)

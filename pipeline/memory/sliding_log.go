@@ -1,9 +1,11 @@
-package pipeline
+package memory
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // TurnLog keeps a conversation beyond the life of the process. A conversation calls
@@ -12,7 +14,7 @@ type TurnLog interface {
 	// AppendTurn stores a turn durably and returns its sequence number, which is
 	// higher than any before. The turn is whole, also where the window cuts it, and
 	// has no number yet.
-	AppendTurn(ctx context.Context, t Turn) (sequence int64, err error)
+	AppendTurn(ctx context.Context, t pipeline.Turn) (sequence int64, err error)
 	// SaveDigest stores which turns have left, and the summary of them, in place of
 	// the digest before.
 	SaveDigest(ctx context.Context, d Digest) error
@@ -26,7 +28,7 @@ type TurnsLog interface {
 	// of the first; the others follow without a gap. An error that is [ErrInvalid]
 	// says that none was stored because of what one of them holds: each is then
 	// appended alone.
-	AppendTurns(ctx context.Context, turns []Turn) (first int64, err error)
+	AppendTurns(ctx context.Context, turns []pipeline.Turn) (first int64, err error)
 }
 
 // Digest is what a conversation knows of the turns that have left it. Together with
@@ -66,7 +68,7 @@ func (s *SlidingWindow) record(g *group) (first int64, err error) {
 			return 0, err
 		}
 	}
-	err = Guard(func() (err error) {
+	err = pipeline.Guard(func() (err error) {
 		first, err = s.store(ctx, g.additions)
 		return err
 	})
@@ -75,7 +77,7 @@ func (s *SlidingWindow) record(g *group) (first int64, err error) {
 	case err != nil:
 		return 0, fmt.Errorf("conversation: store turn: %w", err)
 	case first <= s.last:
-		return 0, fmt.Errorf("conversation: store turn: sequence %d after %d: %w (the conversation was continued elsewhere: open it again)", first, s.last, ErrInvalid)
+		return 0, fmt.Errorf("conversation: store turn: sequence %d after %d: %w (the conversation was continued elsewhere: open it again)", first, s.last, pipeline.ErrInvalid)
 	}
 	return first, nil
 }
@@ -87,9 +89,9 @@ func (s *SlidingWindow) store(ctx context.Context, additions []*addition) (int64
 	}
 	log, ok := s.cfg.Log.(TurnsLog)
 	if !ok {
-		return 0, fmt.Errorf("%d turns at once: %w (want a log of several turns)", len(additions), ErrInvalid)
+		return 0, fmt.Errorf("%d turns at once: %w (want a log of several turns)", len(additions), pipeline.ErrInvalid)
 	}
-	turns := make([]Turn, len(additions))
+	turns := make([]pipeline.Turn, len(additions))
 	for i, a := range additions {
 		turns[i] = a.whole
 	}
@@ -100,7 +102,7 @@ func (s *SlidingWindow) saveDigest(ctx context.Context, d Digest) error {
 	if s.cfg.Log == nil {
 		return nil
 	}
-	err := Guard(func() error { return s.cfg.Log.SaveDigest(ctx, d) })
+	err := pipeline.Guard(func() error { return s.cfg.Log.SaveDigest(ctx, d) })
 	if err != nil {
 		return fmt.Errorf("conversation: store digest: %w", err)
 	}
@@ -112,7 +114,7 @@ func (s *SlidingWindow) saveDigest(ctx context.Context, d Digest) error {
 // are counted anew. Should the turns not fit, which another tokenizer or a smaller
 // MaxTokens can cause, some leave as in [SlidingWindow.AddTurn]. On an error nothing
 // has changed.
-func (s *SlidingWindow) Restore(ctx context.Context, d Digest, turns []Turn) error {
+func (s *SlidingWindow) Restore(ctx context.Context, d Digest, turns []pipeline.Turn) error {
 	evicted, err := s.restore(ctx, d, turns)
 	if err != nil {
 		return err
@@ -121,7 +123,7 @@ func (s *SlidingWindow) Restore(ctx context.Context, d Digest, turns []Turn) err
 	return nil
 }
 
-func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []Turn) (evicted []Turn, err error) {
+func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []pipeline.Turn) (evicted []pipeline.Turn, err error) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	turns, err = s.recount(ctx, turns)
@@ -153,8 +155,8 @@ func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []Turn) (ev
 }
 
 // recount checks turns from a log, and counts and cuts them.
-func (s *SlidingWindow) recount(ctx context.Context, turns []Turn) ([]Turn, error) {
-	turns = CloneTurns(turns)
+func (s *SlidingWindow) recount(ctx context.Context, turns []pipeline.Turn) ([]pipeline.Turn, error) {
+	turns = pipeline.CloneTurns(turns)
 	texts := make([]string, len(turns))
 	last := int64(0)
 	for i := range turns {
@@ -163,11 +165,11 @@ func (s *SlidingWindow) recount(ctx context.Context, turns []Turn) ([]Turn, erro
 			return nil, fmt.Errorf("conversation: turn %d: %w", t.Sequence, err)
 		}
 		if t.Sequence <= last {
-			return nil, fmt.Errorf("conversation: turn %d follows turn %d: %w (want ascending numbers from 1)", t.Sequence, last, ErrInvalid)
+			return nil, fmt.Errorf("conversation: turn %d follows turn %d: %w (want ascending numbers from 1)", t.Sequence, last, pipeline.ErrInvalid)
 		}
 		last, texts[i] = t.Sequence, t.Content
 	}
-	counts, err := CountTexts(ctx, s.cfg.Tokenizer, texts)
+	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, texts)
 	if err != nil {
 		return nil, fmt.Errorf("conversation: %w", err)
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -17,19 +18,19 @@ const (
 
 // CompactFunc makes a function a [Compactor] that condenses the turns that leave now
 // and drops the summary so far.
-type CompactFunc func(ctx context.Context, turns []Turn) (string, error)
+type CompactFunc func(ctx context.Context, turns []pipeline.Turn) (string, error)
 
 // Compact calls f.
-func (f CompactFunc) Compact(ctx context.Context, turns []Turn, _ string) (string, error) {
+func (f CompactFunc) Compact(ctx context.Context, turns []pipeline.Turn, _ string) (string, error) {
 	return f(ctx, turns)
 }
 
 // ProgressiveCompactFunc makes a function a [Compactor] that works the turns that
 // leave now into the summary so far.
-type ProgressiveCompactFunc func(ctx context.Context, turns []Turn, previous string) (string, error)
+type ProgressiveCompactFunc func(ctx context.Context, turns []pipeline.Turn, previous string) (string, error)
 
 // Compact calls f.
-func (f ProgressiveCompactFunc) Compact(ctx context.Context, turns []Turn, previous string) (string, error) {
+func (f ProgressiveCompactFunc) Compact(ctx context.Context, turns []pipeline.Turn, previous string) (string, error) {
 	return f(ctx, turns, previous)
 }
 
@@ -48,7 +49,7 @@ func (s *SlidingWindow) Summary() string {
 }
 
 // condense returns the digest before with the evicted turns in it.
-func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evicted []Turn) (digest, error) {
+func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evicted []pipeline.Turn) (digest, error) {
 	d := before.Digest
 	newest := &evicted[len(evicted)-1]
 	if newest.Sequence > d.Through {
@@ -74,9 +75,9 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 }
 
 // compact calls the compactor; what it cannot do, a list of the turns does.
-func (s *SlidingWindow) compact(ctx context.Context, evicted []Turn, previous string) (text string, err error) {
-	err = Guard(func() (err error) {
-		text, err = s.cfg.Compactor.Compact(ctx, CloneTurns(evicted), previous)
+func (s *SlidingWindow) compact(ctx context.Context, evicted []pipeline.Turn, previous string) (text string, err error) {
+	err = pipeline.Guard(func() (err error) {
+		text, err = s.cfg.Compactor.Compact(ctx, pipeline.CloneTurns(evicted), previous)
 		return err
 	})
 	if ended := ctx.Err(); ended != nil {
@@ -93,7 +94,7 @@ func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, erro
 	if d.Text == "" {
 		return digest{Digest: d}, nil
 	}
-	counts, err := CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
+	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
 	if err != nil {
 		return digest{}, fmt.Errorf("conversation: summary: %w", err)
 	}
@@ -101,7 +102,7 @@ func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, erro
 }
 
 // listTurns is the summary without a compactor's help.
-func listTurns(previous string, turns []Turn) string {
+func listTurns(previous string, turns []pipeline.Turn) string {
 	lines := make([]string, len(turns))
 	for i := range turns {
 		lines[i] = string(turns[i].Role) + ": " + turns[i].Content
@@ -115,7 +116,7 @@ func listTurns(previous string, turns []Turn) string {
 
 // item returns the summary as an item. Its time and number place it before the turns
 // that are left.
-func (d *digest) item(turns []Turn) Item {
+func (d *digest) item(turns []pipeline.Turn) pipeline.Item {
 	at, sequence := d.Time, d.Through
 	if len(turns) > 0 {
 		sequence = min(sequence, turns[0].Sequence-1)
@@ -123,14 +124,14 @@ func (d *digest) item(turns []Turn) Item {
 			at = first
 		}
 	}
-	return Item{
+	return pipeline.Item{
 		ID:         fmt.Sprintf("summary-%d", d.Count),
 		Content:    d.Text,
-		Source:     SourceConversation,
+		Source:     pipeline.SourceConversation,
 		Score:      summaryScore,
 		Priority:   summaryPriority,
 		TokenCount: d.tokens,
-		Metadata:   map[string]any{"role": string(RoleSystem), "summary": true},
+		Metadata:   map[string]any{"role": string(pipeline.RoleSystem), "summary": true},
 		CreatedAt:  at,
 		Sequence:   sequence,
 	}

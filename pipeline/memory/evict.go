@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -14,10 +15,10 @@ import (
 // tokens sum up to at least free. Indices that do not exist or come twice are
 // ignored; if the chosen turns free too little, the oldest others leave as well. The
 // turns are copies, and valid until the policy returns.
-type EvictionPolicy func(turns []Turn, free int) []int
+type EvictionPolicy func(turns []pipeline.Turn, free int) []int
 
 // EvictOldest chooses from the oldest turn on.
-func EvictOldest(turns []Turn, free int) []int {
+func EvictOldest(turns []pipeline.Turn, free int) []int {
 	var chosen []int
 	for i := 0; i < len(turns) && free > 0; i++ {
 		chosen = append(chosen, i)
@@ -28,11 +29,11 @@ func EvictOldest(turns []Turn, free int) []int {
 
 // EvictPairs chooses from the oldest turn on, an answer together with the question
 // before it.
-func EvictPairs(turns []Turn, free int) []int {
+func EvictPairs(turns []pipeline.Turn, free int) []int {
 	var chosen []int
 	for i := 0; i < len(turns) && free > 0; {
 		size := 1
-		if i+1 < len(turns) && turns[i].Role == RoleUser && turns[i+1].Role == RoleAssistant {
+		if i+1 < len(turns) && turns[i].Role == pipeline.RoleUser && turns[i+1].Role == pipeline.RoleAssistant {
 			size = 2
 		}
 		for range size {
@@ -46,10 +47,10 @@ func EvictPairs(turns []Turn, free int) []int {
 
 // EvictExchanges chooses from the oldest turn on, a user turn together with all turns
 // up to the next user turn: no tool turn outlives the call it answers.
-func EvictExchanges(turns []Turn, free int) []int {
+func EvictExchanges(turns []pipeline.Turn, free int) []int {
 	var chosen []int
 	for i := 0; i < len(turns) && free > 0; {
-		for first := true; first || i < len(turns) && turns[i].Role != RoleUser; first = false {
+		for first := true; first || i < len(turns) && turns[i].Role != pipeline.RoleUser; first = false {
 			chosen = append(chosen, i)
 			free -= turns[i].TokenCount
 			i++
@@ -60,8 +61,8 @@ func EvictExchanges(turns []Turn, free int) []int {
 
 // EvictLeastImportant returns a policy that chooses by ascending importance, the
 // older of equals first.
-func EvictLeastImportant(importance func(*Turn) float64) EvictionPolicy {
-	return func(turns []Turn, free int) []int {
+func EvictLeastImportant(importance func(*pipeline.Turn) float64) EvictionPolicy {
+	return func(turns []pipeline.Turn, free int) []int {
 		weights := make([]float64, len(turns))
 		order := make([]int, len(turns))
 		for i := range turns {
@@ -78,16 +79,16 @@ func EvictLeastImportant(importance func(*Turn) float64) EvictionPolicy {
 
 // room is what a conversation becomes so that a turn fits.
 type room struct {
-	kept    []Turn
-	evicted []Turn // oldest first
-	freed   int    // their tokens
-	front   int    // how many of them were the first turns, kept being the rest in place
+	kept    []pipeline.Turn
+	evicted []pipeline.Turn // oldest first
+	freed   int             // their tokens
+	front   int             // how many of them were the first turns, kept being the rest in place
 	digest  digest
 }
 
 // makeRoom divides turns into those that stay and those that leave to free the given
 // number of tokens, and condenses the latter into the digest.
-func (s *SlidingWindow) makeRoom(ctx context.Context, turns []Turn, free int, d digest) (room, error) {
+func (s *SlidingWindow) makeRoom(ctx context.Context, turns []pipeline.Turn, free int, d digest) (room, error) {
 	r, err := s.choose(turns, free)
 	if err == nil {
 		err = s.condenseRoom(ctx, &r, d)
@@ -96,7 +97,7 @@ func (s *SlidingWindow) makeRoom(ctx context.Context, turns []Turn, free int, d 
 }
 
 // choose divides turns into those that stay and those that leave.
-func (s *SlidingWindow) choose(turns []Turn, free int) (room, error) {
+func (s *SlidingWindow) choose(turns []pipeline.Turn, free int) (room, error) {
 	r := room{kept: turns}
 	if free <= 0 || len(turns) == 0 {
 		return r, nil
@@ -125,7 +126,7 @@ func (s *SlidingWindow) condenseRoom(ctx context.Context, r *room, d digest) (er
 func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 	turns := r.kept
 	var chosen []int
-	err := Guard(func() error { chosen = s.cfg.Eviction(s.shown(turns), free); return nil })
+	err := pipeline.Guard(func() error { chosen = s.cfg.Eviction(s.shown(turns), free); return nil })
 	if err != nil {
 		return fmt.Errorf("conversation: eviction policy: %w", err)
 	}
@@ -143,7 +144,7 @@ func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 		r.kept = turns[r.front:]
 		return nil
 	}
-	r.front, r.kept = 0, make([]Turn, 0, len(turns))
+	r.front, r.kept = 0, make([]pipeline.Turn, 0, len(turns))
 	for i := range turns {
 		if !leaves[i] {
 			r.kept = append(r.kept, turns[i])
@@ -153,7 +154,7 @@ func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 }
 
 // shown returns copies of turns for a policy, in memory that the next call uses again.
-func (s *SlidingWindow) shown(turns []Turn) []Turn {
+func (s *SlidingWindow) shown(turns []pipeline.Turn) []pipeline.Turn {
 	s.scratch = append(s.scratch[:0], turns...)
 	for i := range s.scratch {
 		s.scratch[i].Metadata = values.Clone(s.scratch[i].Metadata)
@@ -162,7 +163,7 @@ func (s *SlidingWindow) shown(turns []Turn) []Turn {
 }
 
 // completeChoice returns for each turn whether it leaves.
-func completeChoice(turns []Turn, chosen []int, free int) []bool {
+func completeChoice(turns []pipeline.Turn, chosen []int, free int) []bool {
 	leaves := make([]bool, len(turns))
 	for _, i := range chosen {
 		if i >= 0 && i < len(turns) && !leaves[i] {

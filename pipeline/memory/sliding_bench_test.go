@@ -1,20 +1,22 @@
-package pipeline
+package memory
 
 import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // BenchmarkConversationItems answers what a full conversation costs a build: 200 turns
 // whose tokens are counted.
 func BenchmarkConversationItems(b *testing.B) {
-	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 1 << 20, Tokenizer: WordTokenizer()})
+	s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: 1 << 20, Tokenizer: pipeline.WordTokenizer()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for i := range 200 {
-		if err := s.AddTurn(b.Context(), Turn{Role: []Role{RoleUser, RoleAssistant}[i%2], Content: fmt.Sprintf("turn %d says something about contexts", i), Metadata: map[string]any{"channel": "web"}}); err != nil {
+		if err := s.AddTurn(b.Context(), pipeline.Turn{Role: []pipeline.Role{pipeline.RoleUser, pipeline.RoleAssistant}[i%2], Content: fmt.Sprintf("turn %d says something about contexts", i), Metadata: map[string]any{"channel": "web"}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -37,12 +39,12 @@ func BenchmarkConversationAppend(b *testing.B) {
 		for _, n := range []int{1_000, 100_000, 1_000_000} {
 			b.Run(fmt.Sprintf("%s/%d", mode.name, n), func(b *testing.B) {
 				for b.Loop() {
-					s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: mode.maxTokens, Tokenizer: WordTokenizer(), Eviction: mode.eviction})
+					s, err := NewSlidingWindow(SlidingWindowConfig{MaxTokens: mode.maxTokens, Tokenizer: pipeline.WordTokenizer(), Eviction: mode.eviction})
 					if err != nil {
 						b.Fatal(err)
 					}
 					for range n {
-						if err := s.Add(context.Background(), RoleUser, "what is it that this turn has to say about contexts and their ends"); err != nil {
+						if err := s.Add(context.Background(), pipeline.RoleUser, "what is it that this turn has to say about contexts and their ends"); err != nil {
 							b.Fatal(err)
 						}
 					}

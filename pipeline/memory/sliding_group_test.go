@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // turnsLog takes several turns at once. Its first append lasts until it may end, so
@@ -25,19 +27,19 @@ func newTurnsLog() *turnsLog {
 	return &turnsLog{begun: make(chan struct{}), end: make(chan struct{})}
 }
 
-func (l *turnsLog) AppendTurn(ctx context.Context, t Turn) (int64, error) {
+func (l *turnsLog) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
 	l.batches = append(l.batches, 1)
 	if len(l.batches) == 1 {
 		close(l.begun)
 		<-l.end
 	}
 	if t.Content == "bad" {
-		return 0, ErrInvalid
+		return 0, pipeline.ErrInvalid
 	}
 	return l.turnLog.AppendTurn(ctx, t)
 }
 
-func (l *turnsLog) AppendTurns(ctx context.Context, turns []Turn) (first int64, err error) {
+func (l *turnsLog) AppendTurns(ctx context.Context, turns []pipeline.Turn) (first int64, err error) {
 	l.batches, l.ctx = append(l.batches, len(turns)), ctx
 	if l.failBatch != nil {
 		return 0, l.failBatch
@@ -45,8 +47,8 @@ func (l *turnsLog) AppendTurns(ctx context.Context, turns []Turn) (first int64, 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if slices.ContainsFunc(turns, func(t Turn) bool { return t.Content == "bad" }) {
-		return 0, ErrInvalid
+	if slices.ContainsFunc(turns, func(t pipeline.Turn) bool { return t.Content == "bad" }) {
+		return 0, pipeline.ErrInvalid
 	}
 	for i, t := range turns {
 		n, err := l.turnLog.AppendTurn(ctx, t)
@@ -71,7 +73,7 @@ func addTogether(t *testing.T, s *SlidingWindow, log *turnsLog, ctxs map[string]
 		if ctx == nil {
 			ctx = t.Context()
 		}
-		errs[i] = s.Add(ctx, RoleUser, texts[i])
+		errs[i] = s.Add(ctx, pipeline.RoleUser, texts[i])
 	}
 	wg.Go(func() { add(0) })
 	<-log.begun
@@ -108,7 +110,7 @@ func TestTurnsAddedTogetherShareAnAppend(t *testing.T) {
 			log.skip = 7
 			var mu sync.Mutex
 			var told []string
-			s := newConversation(t, SlidingWindowConfig{MaxTokens: c.max, Log: log, Eviction: c.policy, OnEvict: func(_ context.Context, turns []Turn) {
+			s := newConversation(t, SlidingWindowConfig{MaxTokens: c.max, Log: log, Eviction: c.policy, OnEvict: func(_ context.Context, turns []pipeline.Turn) {
 				mu.Lock()
 				defer mu.Unlock()
 				told = append(told, turnTexts(turns)...)
@@ -140,12 +142,12 @@ func TestTurnsAddedTogetherShareAnAppend(t *testing.T) {
 func TestGroupSavesOneDigest(t *testing.T) {
 	log := newTurnsLog()
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, Log: log, Compactor: ProgressiveCompactFunc(
-		func(_ context.Context, turns []Turn, previous string) (string, error) {
+		func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
 			return previous + joinTurns(turns), nil
 		})})
 	s.cfg.Log = &log.turnLog
 	for _, text := range []string{"a", "b", "c"} {
-		mustAddTurn(t, s, RoleUser, text)
+		mustAddTurn(t, s, pipeline.RoleUser, text)
 	}
 	s.cfg.Log = log
 	addTogether(t, s, log, nil, "d", "e", "f")
@@ -159,7 +161,7 @@ func TestOneBadTurnDoesNotFailItsGroup(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{MaxTokens: 2, Log: log})
 	errs := addTogether(t, s, log, nil, "a", "b", "bad", "c")
 	for i, want := range []bool{false, false, true, false} {
-		if errors.Is(errs[i], ErrInvalid) != want || (errs[i] != nil) != want {
+		if errors.Is(errs[i], pipeline.ErrInvalid) != want || (errs[i] != nil) != want {
 			t.Errorf("turn %d: %v", i, errs[i])
 		}
 	}
@@ -179,7 +181,7 @@ func TestFailedGroupLeavesTheConversation(t *testing.T) {
 	if got := turnTexts(s.Turns()); !slices.Equal(got, []string{"a"}) || s.TotalTokens() != 1 {
 		t.Errorf("window %v", got)
 	}
-	mustAddTurn(t, s, RoleUser, "d")
+	mustAddTurn(t, s, pipeline.RoleUser, "d")
 	if got := s.Turns(); len(got) != 2 || got[1].Sequence != 2 {
 		t.Errorf("afterwards %+v", got)
 	}
@@ -201,7 +203,7 @@ func TestEndedContextLeavesTheGroup(t *testing.T) {
 
 // cancelAfter ends a context when a text has been counted.
 type cancelAfter struct {
-	Tokenizer
+	pipeline.Tokenizer
 	text   string
 	cancel func()
 }
@@ -225,7 +227,7 @@ func TestManyAddToOneLoggedConversation(t *testing.T) {
 	for w := range 16 {
 		wg.Go(func() {
 			for i := range 50 {
-				if err := s.Add(t.Context(), RoleUser, fmt.Sprintf("%d-%d", w, i)); err != nil {
+				if err := s.Add(t.Context(), pipeline.RoleUser, fmt.Sprintf("%d-%d", w, i)); err != nil {
 					t.Error(err)
 				}
 				if _, err := s.Items(t.Context(), nil); err != nil {

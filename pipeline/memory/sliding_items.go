@@ -1,4 +1,4 @@
-package pipeline
+package memory
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -13,10 +14,10 @@ import (
 // of source conversation. Formatters order items by time: no turn is given an
 // earlier time than the turns before it, so that a clock that was set back does not
 // change their order. The error is always nil.
-func (s *SlidingWindow) Items(context.Context, *Query) ([]Item, error) {
+func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	items := make([]Item, 0, len(s.turns)+1)
+	items := make([]pipeline.Item, 0, len(s.turns)+1)
 	var latest time.Time
 	if s.digest.Text != "" {
 		it := s.digest.item(s.turns)
@@ -35,15 +36,15 @@ func (s *SlidingWindow) Items(context.Context, *Query) ([]Item, error) {
 }
 
 // item returns turn i as an item.
-func (s *SlidingWindow) item(i int) Item {
+func (s *SlidingWindow) item(i int) pipeline.Item {
 	t := &s.turns[i]
 	metadata := make(map[string]any, len(t.Metadata)+1)
 	metadata["role"] = string(t.Role)
 	maps.Copy(metadata, values.Clone(t.Metadata))
-	it := Item{
+	it := pipeline.Item{
 		ID:         "turn-" + strconv.FormatInt(t.Sequence, 10),
 		Content:    t.Content,
-		Source:     SourceConversation,
+		Source:     pipeline.SourceConversation,
 		Score:      boundedScore(s.cfg.Recency(i, len(s.turns))),
 		Priority:   s.cfg.Priority,
 		TokenCount: t.TokenCount,
@@ -71,12 +72,12 @@ func boundedScore(x float64) float64 {
 //
 // A summary never speaks as the system: it is made of what others said, perhaps by a
 // plugin.
-func (s *SlidingWindow) Messages() ([]Message, error) {
+func (s *SlidingWindow) Messages() ([]pipeline.Message, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	messages := make([]Message, 0, len(s.turns)+1)
+	messages := make([]pipeline.Message, 0, len(s.turns)+1)
 	if s.digest.Text != "" {
-		messages = append(messages, Message{Role: RoleUser, Content: s.digest.Text})
+		messages = append(messages, pipeline.Message{Role: pipeline.RoleUser, Content: s.digest.Text})
 	}
 	for i := range s.turns {
 		m, err := s.turns[i].Message()
