@@ -3,9 +3,9 @@
 //
 // A [Manager] has both and is a [pipeline.MemoryProvider]:
 //
-//	m, err := New(Config{
-//		Facts: NewFacts(),  // or NewStoreFacts(s, tenant)
-//		Log:   NewLog(s, tenant, conversationID),
+//	m, err := memory.New(memory.Config{
+//		Facts: memory.NewFacts(),  // or memory.NewStoreFacts(s, tenant)
+//		Log:   memory.NewLog(s, tenant, conversationID),
 //	})
 //	if err != nil {
 //		return err
@@ -13,7 +13,7 @@
 //	if err := m.Load(ctx); err != nil {
 //		return err
 //	}
-//	_, _, err = m.Add(ctx, Entry{Content: "Prefers tea.", UserID: "ann"})
+//	_, _, err = m.Add(ctx, memory.Entry{Content: "Prefers tea.", UserID: "ann"})
 //	…
 //	p, err := pipeline.New(pipeline.Config{Memory: m})
 //
