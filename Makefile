@@ -28,12 +28,16 @@ build/anchor-host: $(GO_FILES)
 	@mkdir -p build
 	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/anchor-host
 
-# What the command is built for, and what is vetted too.
-CROSS := linux/arm64 linux/riscv64 darwin/arm64 windows/amd64 freebsd/amd64
-VETTED := darwin/arm64 windows/amd64
+.PHONY: release
+release: ## build the archives of a release with their checksums into build/release/
+	$(GO) -C tools run ./release -o $(CURDIR)/build/release
+
+# What the command is built for besides the platforms of a release, and what is vetted.
+CROSS := linux/riscv64 freebsd/amd64
+VETTED := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: cross
-cross: ## build the command for other platforms, vet some, and see that a 32-bit one is refused in one line
+cross: ## build the command for further platforms, vet all of a release, and see that a 32-bit one is refused in one line
 	@for p in $(CROSS); do echo "build $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/anchor-host || exit 1; done
 	@for p in $(VETTED); do echo "vet $$p"; \
