@@ -9,8 +9,10 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // Link is a module that another module imports from.
@@ -20,8 +22,11 @@ type Link struct {
 	Name string
 	// Spec is the linked module, which must be foreign. It may import from other links, and
 	// they from it.
-	Spec *Spec
+	Spec *spec.Spec
 }
+
+// wasiRemedy is the remedy for a module that imports WASI functions and does not get them.
+const wasiRemedy = "offer them: wasi: true of the instance, or --wasi of plugin call"
 
 // linked is a link that is checked and compiled.
 type linked struct {
@@ -37,7 +42,7 @@ type linked struct {
 // CheckLinks checks the imports and links of a module as [Host.Load] does, for a host without
 // functions of the embedder. wasi says that the module gets the WASI functions, as
 // PluginConfig.WASI does. Errors wrap ErrImport, ErrSignature or ErrConfig.
-func CheckLinks(spec *Spec, links []Link, wasi bool) error {
+func CheckLinks(spec *spec.Spec, links []Link, wasi bool) error {
 	p := &Plugin{host: &Host{}, spec: spec, cfg: PluginConfig{Links: links, WASI: wasi}}
 	return p.checkLinks()
 }
@@ -48,12 +53,12 @@ func (p *Plugin) checkLinks() error {
 	if p.spec.WASI && !p.offersWASI() {
 		return fmt.Errorf("the module imports WASI functions: %w (%s)", ErrConfig, wasiRemedy)
 	}
-	byName := map[string]*Spec{}
+	byName := map[string]*spec.Spec{}
 	for _, l := range p.cfg.Links {
 		switch {
 		case l.Spec == nil || l.Name == "":
 			return fmt.Errorf("link %q: %w (it needs a name and a module)", l.Name, ErrConfig)
-		case l.Name == wasiModule || l.Name == abi.EnvModule || strings.HasPrefix(l.Name, wasmbin.HostPrefix):
+		case l.Name == offered.WASI || l.Name == abi.EnvModule || strings.HasPrefix(l.Name, wasmbin.HostPrefix):
 			return fmt.Errorf("link %q: %w (the name is taken by this host)", l.Name, ErrConfig)
 		case byName[l.Name] != nil:
 			return fmt.Errorf("link %q: %w: it is there twice", l.Name, ErrConfig)
@@ -71,8 +76,8 @@ func (p *Plugin) checkLinks() error {
 		if err := p.needs(l.Spec, byName); err != nil {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
-		others := func(o Link) bool { return o.Spec.importsFrom(l.Name) }
-		if !p.spec.importsFrom(l.Name) && !slices.ContainsFunc(p.cfg.Links, others) {
+		others := func(o Link) bool { return o.Spec.Module().ImportsFrom(l.Name) }
+		if !p.spec.Module().ImportsFrom(l.Name) && !slices.ContainsFunc(p.cfg.Links, others) {
 			return fmt.Errorf("link %q: %w: nothing imports from it (give it the name that the import has)", l.Name, ErrConfig)
 		}
 	}
@@ -84,8 +89,8 @@ func (p *Plugin) offersWASI() bool { return p.cfg.WASI || !p.spec.Foreign }
 
 // needs checks the imports of one module. Links are checked by the exports of the original
 // module, without those that the host adds to it.
-func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
-	for _, im := range spec.imports {
+func (p *Plugin) needs(spec *spec.Spec, links map[string]*spec.Spec) error {
+	for _, im := range spec.Module().Imports {
 		var have string
 		link := links[im.Module]
 		if im.Kind == wasmbin.KindMemory {
@@ -95,14 +100,14 @@ func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 			continue
 		}
 		f := p.host.function(im.Module, im.Name)
-		switch sig, ok := offered(im.Module, im.Name); {
-		case link != nil && link.exports[im.Name]:
-			have = link.types[im.Name].String()
+		switch sig, ok := offered.Function(im.Module, im.Name); {
+		case link != nil && link.Module().Exports(im.Name):
+			have = link.Module().Functions[im.Name].String()
 		case link != nil:
 			return fmt.Errorf("import %q of module %q: %w (the linked module exports %s)",
-				oneLine(im.Name), oneLine(im.Module), ErrImport, orNothing(sortedNames(link.types)))
+				oneLine(im.Name), oneLine(im.Module), ErrImport, orNothing(sortedNames(link.Module().Functions)))
 		case ok:
-			have = sig.String()
+			have = sig
 		case f != nil:
 			have = f.signature()
 		default:
@@ -116,16 +121,16 @@ func (p *Plugin) needs(spec *Spec, links map[string]*Spec) error {
 }
 
 // needsMemory checks the import of a memory. Only a link can offer one.
-func (p *Plugin) needsMemory(im wasmbin.Import, link *Spec) error {
+func (p *Plugin) needsMemory(im wasmbin.Import, link *spec.Spec) error {
 	name, module := oneLine(im.Name), oneLine(im.Module)
 	if link == nil {
 		return fmt.Errorf("import memory %q of module %q: %w (link a module that exports it: links: {%s: PLUGIN} of the instance, or --link %s=FILE.wasm of plugin call; "+
 			"or define the memory in the module)", name, module, ErrImport, module, module)
 	}
-	have, ok := link.memories[im.Name]
+	have, ok := link.Module().Memories[im.Name]
 	if !ok {
 		return fmt.Errorf("import memory %q of module %q: %w (of memories the linked module exports %s)",
-			name, module, ErrImport, orNothing(sortedNames(link.memories)))
+			name, module, ErrImport, orNothing(sortedNames(link.Module().Memories)))
 	}
 	if want := im.Memory; have.Min < want.Min || mostPages(have) > mostPages(want) {
 		return fmt.Errorf("import memory %q of module %q has %s: %w (the linked module has %s: it needs at least the pages and at most the maximum of the import)",
@@ -153,7 +158,7 @@ func pages(l wasmbin.Limits) string {
 // offerHint says what to do about an import that nothing offers: the name that was probably
 // meant, the names that are offered, and how to offer others.
 func (p *Plugin) offerHint(im wasmbin.Import) string {
-	names := offeredIn(im.Module)
+	names := offered.Names(im.Module)
 	var modules, all []string
 	for _, l := range p.cfg.Links {
 		modules = append(modules, l.Name)
@@ -177,22 +182,6 @@ func (p *Plugin) offerHint(im wasmbin.Import) string {
 	module := oneLine(im.Module)
 	return fmt.Sprintf("%slink a module: links: {%s: PLUGIN} of the instance, or --link %s=FILE.wasm of plugin call; "+
 		"or embed the host and register the function: host.NewFunction in Config.Functions", hint, module, module)
-}
-
-// importsFrom reports whether the module imports anything from the named module.
-func (s *Spec) importsFrom(module string) bool {
-	return slices.ContainsFunc(s.imports, func(im wasmbin.Import) bool { return im.Module == module })
-}
-
-// borrowsFrom is the name of the module that the memory is imported from, "" if it is not
-// imported.
-func (s *Spec) borrowsFrom() string {
-	for _, im := range s.imports {
-		if im.Kind == wasmbin.KindMemory {
-			return im.Module
-		}
-	}
-	return ""
 }
 
 // sortedNames are the sorted names of exports, fit for an error.
@@ -220,14 +209,14 @@ func orNothing(names []string) string {
 // orderLinks sorts the links so that each comes after those it imports from. Where functions
 // are imported in a circle, it gives the later link a circle. A link that defines a memory
 // always comes before those that import it.
-func (p *Plugin) orderLinks(byName map[string]*Spec) error {
+func (p *Plugin) orderLinks(byName map[string]*spec.Spec) error {
 	links, circles := map[string]*linked{}, map[string]*circle{}
 	begun := func(name string) bool { return links[name] != nil && !slices.Contains(p.links, links[name]) }
 	// waits reports whether a link has to come after one that is begun: it imports the memory
 	// of that one, possibly through others.
 	waits := func(name string) bool {
 		for range byName {
-			if name = byName[name].borrowsFrom(); byName[name] == nil || links[name] != nil {
+			if name = byName[name].Module().BorrowsFrom(); byName[name] == nil || links[name] != nil {
 				return begun(name)
 			}
 		}
@@ -237,7 +226,7 @@ func (p *Plugin) orderLinks(byName map[string]*Spec) error {
 	visit = func(name string) error {
 		l := &linked{Link: Link{name, byName[name]}}
 		links[name] = l
-		for _, im := range l.Spec.imports {
+		for _, im := range l.Spec.Module().Imports {
 			memory := im.Kind == wasmbin.KindMemory
 			switch {
 			case byName[im.Module] == nil || links[im.Module] != nil && !begun(im.Module):
@@ -264,21 +253,15 @@ func (p *Plugin) orderLinks(byName map[string]*Spec) error {
 	}
 	for _, l := range p.links {
 		l.circle = circles[l.Name]
-		borrows := func(o *linked) bool { return o.Spec.borrowsFrom() == l.Name }
-		l.lends = p.spec.borrowsFrom() == l.Name || slices.ContainsFunc(p.links, borrows)
+		borrows := func(o *linked) bool { return o.Spec.Module().BorrowsFrom() == l.Name }
+		l.lends = p.spec.Module().BorrowsFrom() == l.Name || slices.ContainsFunc(p.links, borrows)
 	}
 	return nil
 }
 
 // usesKernel reports whether the plugin or one of its links imports Extism's functions.
 func (p *Plugin) usesKernel() bool {
-	return p.spec.kernel || slices.ContainsFunc(p.links, func(l *linked) bool { return l.Spec.kernel })
-}
-
-// linkable reports whether the module imports anything besides WASI, which a kernel, a link or
-// the embedder offers.
-func (s *Spec) linkable() bool {
-	return slices.ContainsFunc(s.imports, func(im wasmbin.Import) bool { return im.Module != wasiModule })
+	return p.spec.Module().Kernel() || slices.ContainsFunc(p.links, func(l *linked) bool { return l.Spec.Module().Kernel() })
 }
 
 // compileLinks compiles the links.
@@ -319,7 +302,7 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 		if m := stubs[module]; m != nil {
 			return m
 		}
-		if module == abi.EnvModule || module == oldEnvModule {
+		if module == abi.EnvModule || module == offered.OldEnv {
 			return kernels
 		}
 		return nil

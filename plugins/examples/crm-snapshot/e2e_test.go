@@ -15,13 +15,14 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
 // guest builds the plugin with stock Go, as the README says.
-func guest(t *testing.T) *host.Spec {
+func guest(t *testing.T) *spec.Spec {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and compiles a guest")
@@ -40,7 +41,7 @@ func guest(t *testing.T) *host.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("crm-snapshot", wasm, manifest)
+	spec, err := spec.Read("crm-snapshot", wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func accounts(t *testing.T) (url string, served *atomic.Int64) {
 }
 
 // loop is a provider chain with the built-in providers and the plugin.
-func loop(t *testing.T, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *pipeline.ProviderChain {
+func loop(t *testing.T, h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *pipeline.ProviderChain {
 	t.Helper()
 	plugin, err := h.Load(t.Context(), spec, cfg)
 	if err != nil {
