@@ -139,6 +139,6 @@ package host
 //	for the embedder       stats, hooks
 //
 // Package spec reads plugins. Other code that does not need a host is in packages of the
-// folder internal: offered lists what guests can import, settings checks
-// settings, egress checks HTTP requests against their grants, pool lends instances, and
-// codestore owns the cache folder, which lasts between processes.
+// folder internal: offered lists what guests can import, linkage orders linked modules,
+// settings checks settings, egress checks HTTP requests against their grants, pool lends
+// instances, and codestore owns the cache folder, which lasts between processes.

@@ -141,16 +141,6 @@ func takenModule(name string) bool {
 	return name == offered.WASI || name == abi.EnvModule || name == offered.OldEnv || strings.HasPrefix(name, wasmbin.HostPrefix)
 }
 
-// function returns the embedder's function for an import, nil if there is none.
-func (h *Host) function(module, name string) *Function {
-	for i := range h.cfg.Functions {
-		if f := &h.cfg.Functions[i]; f.Module == module && f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
-
 // offerFunctions adds the embedder's functions to the modules that guests import.
 func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, fs []Function) {
 	for i := range fs {
