@@ -9,16 +9,28 @@ import (
 // Services are the host services that a plugin can ask for.
 var Services = []string{"count_tokens"}
 
+// The kinds of permissions.
+const (
+	// PermissionHTTP is to send HTTP requests.
+	PermissionHTTP = "http"
+	// PermissionFiles is to use a folder.
+	PermissionFiles = "files"
+	// PermissionKV is to keep values under keys.
+	PermissionKV = "kv"
+	// PermissionService is to use a service of the host.
+	PermissionService = "service"
+)
+
 // permissionFields are the keys that a kind of permission has in addition to kind and
 // reason.
 var permissionFields = []struct {
 	kind string
 	keys []string
 }{
-	{"http", []string{"hosts", "methods"}},
-	{"files", []string{"guest", "mode"}},
-	{"kv", []string{"quota"}},
-	{"service", []string{"service"}},
+	{PermissionHTTP, []string{"hosts", "methods"}},
+	{PermissionFiles, []string{"guest", "mode"}},
+	{PermissionKV, []string{"quota"}},
+	{PermissionService, []string{"service"}},
 }
 
 func (m *Manifest) checkPermissions() *ManifestError {
@@ -68,20 +80,20 @@ func (p *Permission) checkKeys(at string) *ManifestError {
 
 func (p *Permission) checkValues(at string) *ManifestError {
 	switch p.Kind {
-	case "http":
+	case PermissionHTTP:
 		return p.checkHTTP(at)
-	case "files":
+	case PermissionFiles:
 		if !path.IsAbs(p.Guest) || path.Clean(p.Guest) != p.Guest {
 			return manifestErr(at+".guest", "is %s (want the absolute path that the guest sees, such as /docs)", quote(p.Guest))
 		}
 		if p.Mode != "" && p.Mode != "ro" && p.Mode != "rw" {
 			return manifestErr(at+".mode", "is %s (want ro or rw)", quote(p.Mode))
 		}
-	case "kv":
+	case PermissionKV:
 		if p.Quota != "" {
 			return checkSize(at+".quota", p.Quota, 1, maxMemory)
 		}
-	case "service":
+	case PermissionService:
 		if !slices.Contains(Services, p.Service) {
 			return manifestErr(at+".service", "unknown service %s%s", quote(p.Service), hint(p.Service, Services))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -55,7 +56,7 @@ func TestEmptyQueryIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("empty-query", wasm, manifest)
+	spec, err := spec.Read("empty-query", wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}

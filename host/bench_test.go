@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func loadWide(b *testing.B, h *host.Host, lane string) *host.Plugin {
 	b.Helper()
 	spec := allopsSpec(b)
 	wide := *spec
-	wide.Operations = append([]host.OperationSpec(nil), spec.Operations...)
+	wide.Operations = slices.Clone(spec.Operations)
 	for i := range wide.Operations {
 		if wide.Operations[i].Operation == abi.OpFilter {
 			wide.Operations[i].Reads = abi.AllColumns

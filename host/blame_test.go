@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // A plugin for whose instance the host has no room is not to blame: it is not rested, and
@@ -66,7 +67,7 @@ var trappingStart = []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\
 
 // Programs that fail again and again are rested as other plugins are.
 func TestFailingProgramsAreRested(t *testing.T) {
-	spec, err := host.ReadSpec("p", trappingStart, nil)
+	spec, err := spec.Read("p", trappingStart, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // callDocument is enterDocument for callers that keep the output instead of decoding it:
@@ -114,7 +115,7 @@ func (in *instance) output() ([]byte, error) {
 
 // changesOf calls an operation that answers with changes, in the given lane, and decodes
 // the changes within bounds. nil means no change.
-func (in *instance) changesOf(o OperationSpec, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
+func (in *instance) changesOf(o spec.Operation, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	if lane == LaneBatch {
 		return in.batchChanges(o.Operation, rows, reads, env, within)
 	}

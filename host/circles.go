@@ -24,7 +24,7 @@ func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) 
 	var functions []kernel.Function
 	seen := map[string]bool{}
 	for _, other := range p.links {
-		for _, im := range other.Spec.imports {
+		for _, im := range other.Spec.Module().Imports {
 			if im.Module == l.Name && im.Kind == wasmbin.KindFunc && !seen[im.Name] {
 				seen[im.Name] = true
 				functions = append(functions, kernel.Function{

@@ -23,7 +23,7 @@ type codeNote struct {
 	SHA256 [sha256.Size]byte
 }
 
-// codeSeen holds the fileKey that the file of an entry had when it was last hashed.
+// codeSeen holds the FileKey that the file of an entry had when it was last hashed.
 type codeSeen struct{ Key []byte }
 
 const (
@@ -124,16 +124,16 @@ func (c *codeCache) verify(entry string, n codeNote) error {
 	}
 	defer f.Close()
 	var seen codeSeen
-	key := fileKey(f)
-	if key != nil && c.root.facts.get(kindSeen, []byte(entry), &seen) && bytes.Equal(seen.Key, key) {
+	key := c.root.facts.FileKey(f)
+	if key != nil && c.root.facts.Get(kindSeen, []byte(entry), &seen) && bytes.Equal(seen.Key, key) {
 		return nil
 	}
 	sum, err := hashOf(f)
 	if err == nil && sum != n.SHA256 {
 		err = codestore.ErrSeal
 	}
-	if err == nil && key != nil && bytes.Equal(key, fileKey(f)) {
-		c.root.facts.put(kindSeen, []byte(entry), codeSeen{key})
+	if err == nil && key != nil && bytes.Equal(key, c.root.facts.FileKey(f)) {
+		c.root.facts.Put(kindSeen, []byte(entry), codeSeen{key})
 	}
 	return err
 }

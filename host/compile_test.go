@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -321,7 +322,7 @@ func slowModule() []byte {
 // What a module may declare is bounded before anything is made of it.
 func TestTooManyDeclarations(t *testing.T) {
 	customs := "\x00asm\x01\x00\x00\x00" + strings.Repeat("\x00\x01\x00", 100_001)
-	if _, err := host.ReadSpec("many", []byte(customs), nil); !errors.Is(err, host.ErrTooLarge) || errors.Is(err, host.ErrNotWasm) {
+	if _, err := spec.Read("many", []byte(customs), nil); !errors.Is(err, host.ErrTooLarge) || errors.Is(err, host.ErrNotWasm) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -329,7 +330,7 @@ func TestTooManyDeclarations(t *testing.T) {
 // A module that is too much for the compiler is refused, and interpreted where the
 // operator says so: a guest cannot choose the interpreter by being large.
 func TestTooLargeForTheCompiler(t *testing.T) {
-	spec, err := host.ReadSpec("slow", slowModule(), nil)
+	spec, err := spec.Read("slow", slowModule(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // Config sets up a [Host]. The zero value works.
@@ -17,7 +20,7 @@ type Config struct {
 	// Logger receives the log messages of guests and of the host. nil discards them.
 	Logger *slog.Logger
 	// CacheDir is the folder that keeps compiled machine code, in a folder for each version
-	// of wazero, and what a [Reader] found out, for later processes. Empty:
+	// of wazero, and what a [spec.Reader] found out, for later processes. Empty:
 	// anchor-host/compiled below the user's cache directory, or nothing is kept if there is
 	// no such directory. CacheOff: nothing is kept.
 	//
@@ -53,7 +56,7 @@ type Config struct {
 	// none. Fields that are 0 keep the built-in limit.
 	DefaultLimits Limits
 	// LoadMemory bounds, in bytes, the sum of the estimates of all modules that are being
-	// compiled; see [Spec.LoadEstimate]. A module that does not fit waits, and smaller ones
+	// compiled; see [spec.Spec.LoadEstimate]. A module that does not fit waits, and smaller ones
 	// pass it. A module whose estimate is above LoadMemory is compiled alone. Each
 	// compilation uses one processor. 0: DefaultLoadMemory.
 	LoadMemory int64
@@ -128,7 +131,7 @@ type Config struct {
 }
 
 // CacheOff as Config.CacheDir switches the disk cache off.
-const CacheOff = "off"
+const CacheOff = codestore.Off
 
 // The engines. EngineAuto compiles where wazero can, and interprets elsewhere.
 const (
@@ -281,7 +284,7 @@ const ServiceCountTokens = "count_tokens"
 
 // DefaultTopK is the TopK of retrieve and rerank if neither the manifest nor the caller
 // states one.
-const DefaultTopK = 10
+const DefaultTopK = spec.DefaultTopK
 
 // OperationOptions say how an operation of a plugin is called, and what its answers may do.
 type OperationOptions struct {

@@ -1,9 +1,13 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // descriptors watches the file descriptors of an instance: the standard ones and the
@@ -29,6 +33,13 @@ func changesDescriptors(name string) bool {
 		return true
 	}
 	return false
+}
+
+// opensFiles reports whether a module imports such a function.
+func opensFiles(s *spec.Spec) bool {
+	return slices.ContainsFunc(s.Module().Imports, func(im wasmbin.Import) bool {
+		return im.Module == wazerox.WASIModule && changesDescriptors(im.Name)
+	})
 }
 
 // watchDescriptors notes the descriptors of a new instance. The error says why they cannot

@@ -5,7 +5,7 @@
 //
 //	h, err := host.New(ctx, host.Config{})
 //	defer h.Close(ctx)
-//	entries, err := host.ReadDir("plugins")           // nothing has run yet
+//	entries, err := spec.ReadDir("plugins")           // nothing has run yet
 //	p, err := h.Load(ctx, entries[0].Spec, host.PluginConfig{})
 //	filter, err := p.Operation(abi.OpFilter, host.OperationOptions{})
 //	answer, err := filter.Changes(ctx, rows, &abi.Envelope{})
@@ -13,12 +13,12 @@
 //
 // # The life of a plugin
 //
-//  1. Read. [ReadDir], [ReadFile] and [ReadSpec] decode a module and its manifest and check
+//  1. Read. ReadDir, ReadFile and Read of package spec decode a module and its manifest and check
 //     them against the contract. Nothing runs. The result is the same on every machine.
 //  2. Check. [Host.Load] checks the settings against the plugin's schema, settles the
 //     limits, and permits what the manifest asks for and the operator grants.
 //  3. Compile. The host refuses a module that takes too much to load; see
-//     [Spec.LoadEstimate]. It rewrites the module so that it meters itself, and compiles it
+//     LoadEstimate of package spec. It rewrites the module so that it meters itself, and compiles it
 //     or takes the machine code from the disk cache. Plugins of one module share the
 //     result. Load returns when its context ends. The compilation then goes on, and the
 //     next Load finds it.
@@ -128,18 +128,17 @@ package host
 // Each has one role.
 //
 //	the host itself        host, config, features, limits, budget, places, reclaim, errors, faults, trust
-//	reading a plugin       dir, source, manifest, narrow, spec, facts
-//	for its author         anatomy, embed
 //	checking               plugin, permissions, links
 //	compiling              runtime, module, circles, shell, codecache, codenote, loading
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
 //	what guests import     extism, kernel, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
-//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
+//	WASI                   wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	for the embedder       stats, hooks
 //
-// Code that does not need a host is in packages of the folder internal: settings checks
-// settings, egress checks HTTP requests against their grants, pool lends instances, and
-// codestore owns the cache folder, which lasts between processes.
+// Package spec reads plugins. Other code that does not need a host is in packages of the
+// folder internal: offered lists what guests can import, linkage orders linked modules,
+// settings checks settings, egress checks HTTP requests against their grants, pool lends
+// instances, and codestore owns the cache folder, which lasts between processes.

@@ -8,30 +8,25 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// Errors that callers can test for with errors.Is.
+// Errors that callers can test for with errors.Is. Those of package spec are the same there.
 var (
 	// ErrNotWasm marks a file that is not a WebAssembly module, or a broken one.
-	ErrNotWasm = errors.New("not a usable module")
-	// ErrABIVersion marks a module of another version of the contract.
-	ErrABIVersion = errors.New("other ABI version")
-	// ErrManifest marks a manifest that is missing, broken or contradictory.
-	ErrManifest = errors.New("invalid manifest")
+	ErrNotWasm = spec.ErrNotWasm
 	// ErrNoExport marks an export that is promised or required, but missing.
-	ErrNoExport = errors.New("no such export")
+	ErrNoExport = spec.ErrNoExport
 	// ErrImport marks an import that the host does not offer.
-	ErrImport = errors.New("unusable import")
+	ErrImport = spec.ErrImport
 	// ErrSignature marks an import or export whose type is not that of the contract.
-	ErrSignature = errors.New("wrong signature")
+	ErrSignature = spec.ErrSignature
 	// ErrConfig marks a setting, grant, limit or option that is not valid.
-	ErrConfig = errors.New("invalid configuration")
+	ErrConfig = spec.ErrConfig
 	// ErrNoOperation marks an operation that the plugin does not have.
-	ErrNoOperation = errors.New("no such operation")
-	// ErrDuplicate marks a name that two plugins share.
-	ErrDuplicate = errors.New("name is taken")
+	ErrNoOperation = spec.ErrNoOperation
 	// ErrTooLarge marks a file, function or module that is too large.
-	ErrTooLarge = errors.New("too large")
+	ErrTooLarge = spec.ErrTooLarge
 	// ErrAddressSpace marks a process whose address space is bounded below
 	// [LeastAddressSpace].
 	ErrAddressSpace = errors.New("too few addresses")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // An operation of a plugin, called as the contract has it. For a step of a build see package
@@ -21,7 +22,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer h.Close(ctx)
-	spec, err := host.ReadFile("../testdata/wasm/add-two/plugin.wasm")
+	spec, err := spec.ReadFile("../testdata/wasm/add-two/plugin.wasm")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -46,26 +47,6 @@ func Example() {
 	// second retrieval 0.4 5 1
 }
 
-// ReadDir reports on every plugin of a directory without running any.
-func ExampleReadDir() {
-	entries, err := host.ReadDir("../testdata/wasm")
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, e := range entries {
-		switch {
-		case e.Name != "keep-first" && e.Name != "not-wasm-elf":
-		case e.Err != nil:
-			fmt.Println(e.Err)
-		default:
-			fmt.Println(e.Name, e.Spec.Manifest.Version, e.Spec.Operations[0].Operation, e.Spec.Operations[0].Lanes)
-		}
-	}
-	// Output:
-	// keep-first 0.1.0 filter [json]
-	// plugin "not-wasm-elf": not a WebAssembly module: an ELF executable or library (build for wasm, for Go with GOOS=wasip1 GOARCH=wasm)
-}
-
 // Any function of an Extism module can be called by its name.
 func ExamplePlugin_Call() {
 	ctx := context.Background()
@@ -74,7 +55,7 @@ func ExamplePlugin_Call() {
 		log.Fatal(err)
 	}
 	defer h.Close(ctx)
-	spec, err := host.ReadFile("../testdata/wasm/foreign/plugin.wasm")
+	spec, err := spec.ReadFile("../testdata/wasm/foreign/plugin.wasm")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -99,7 +80,7 @@ func ExamplePluginError() {
 		log.Fatal(err)
 	}
 	defer h.Close(ctx)
-	spec, err := host.ReadFile("../testdata/wasm/kv-ungranted/plugin.wasm")
+	spec, err := spec.ReadFile("../testdata/wasm/kv-ungranted/plugin.wasm")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -138,7 +119,7 @@ func ExampleNewFunction() {
 		return
 	}
 	defer h.Close(ctx)
-	spec, err := host.ReadFile("../testdata/wasm/user-functions/plugin.wasm")
+	spec, err := spec.ReadFile("../testdata/wasm/user-functions/plugin.wasm")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -169,7 +150,7 @@ func ExamplePlugin_NewSession() {
 		log.Fatal(err)
 	}
 	defer h.Close(ctx)
-	spec, err := host.ReadFile("../testdata/wasm/foreign/plugin.wasm")
+	spec, err := spec.ReadFile("../testdata/wasm/foreign/plugin.wasm")
 	if err != nil {
 		log.Fatal(err)
 	}

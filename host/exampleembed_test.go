@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // loadExample makes a host and loads a plugin of testdata.
@@ -22,7 +23,7 @@ func loadExample(cfg host.Config, name string, plugin host.PluginConfig) (*host.
 	if err != nil {
 		log.Fatal(err)
 	}
-	spec, err := host.ReadFile("../testdata/wasm/" + name + "/plugin.wasm")
+	spec, err := spec.ReadFile("../testdata/wasm/" + name + "/plugin.wasm")
 	if err != nil {
 		log.Fatal(err)
 	}

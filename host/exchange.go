@@ -2,12 +2,10 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
 // Exchange is the raw outcome of [Plugin.Exchange]. Output is neither decoded nor checked.
@@ -35,15 +33,15 @@ const LaneExtism = "extism"
 // that test or measure plugins. Others use [Plugin.Operation]. Errors wrap ErrNoOperation
 // or ErrConfig, or are a *PluginError.
 func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, request []byte) (*Exchange, error) {
-	spec, ok := p.spec.Operation(op)
-	if !ok {
-		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", p.name, op, ErrNoOperation, p.spec.operationNames())
+	spec, err := p.spec.Operation(op)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %s: %w", p.name, op, err)
 	}
 	if !spec.HasLane(lane) && (lane != LaneExtism || !spec.HasLane(LaneJSON)) {
 		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
-	err := p.with(ctx, op, "", p.limits.Timeout, func(in *instance) (err error) {
+	err = p.with(ctx, op, "", p.limits.Timeout, func(in *instance) (err error) {
 		began := time.Now()
 		out = &Exchange{}
 		switch lane {
@@ -61,36 +59,6 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 		return nil, err
 	}
 	return out, nil
-}
-
-// CheckSettings checks settings against the schema of an operation, or of init with
-// abi.OpInit. It returns them with defaults filled in, as they are sent to the guest; nil
-// means that none are sent. Errors wrap ErrConfig or ErrNoOperation, or say what is wrong
-// with the schema.
-func (s *Spec) CheckSettings(op abi.Operation, given map[string]any) (json.RawMessage, error) {
-	if s.Manifest == nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", s.Name, op, ErrNoOperation, s.operationNames())
-	}
-	raw := s.Manifest.Settings
-	if op != abi.OpInit {
-		o, ok := s.Manifest.Operations[op]
-		if !ok {
-			return nil, fmt.Errorf("plugin %q: %s: %w: the plugin has %s", s.Name, op, ErrNoOperation, s.operationNames())
-		}
-		raw = o.Settings
-	}
-	schema, err := settings.Compile(raw)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w", s.Name, op, err)
-	}
-	canonical, full, err := checkSettings(schema, given)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %s: %w", s.Name, op, err)
-	}
-	if len(full) == 0 {
-		return nil, nil
-	}
-	return canonical, nil
 }
 
 // exchangeBatch is batchChanges for a batch that is already encoded. It does not decode the

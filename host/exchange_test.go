@@ -8,12 +8,13 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 func loadFixture(t *testing.T, name string) *host.Plugin {
 	t.Helper()
 	h := newHost(t, host.Config{})
-	spec, err := host.ReadFile(filepath.Join("..", "testdata", "wasm", name, "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join("..", "testdata", "wasm", name, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,18 +64,5 @@ func TestExchangeRefuses(t *testing.T) {
 	}
 	if _, err := loadFixture(t, "trap").Exchange(t.Context(), abi.OpFilter, host.LaneJSON, nil); !errors.As(err, &failed) || failed.Code != abi.ReasonTrap {
 		t.Errorf("trap: %v", err)
-	}
-}
-
-func TestCheckSettings(t *testing.T) {
-	p := loadFixture(t, "keep-first")
-	if raw, err := p.Spec().CheckSettings(abi.OpFilter, nil); err != nil || raw != nil {
-		t.Errorf("none: %s, error %v", raw, err)
-	}
-	if _, err := p.Spec().CheckSettings(abi.OpFilter, map[string]any{"x": 1}); !errors.Is(err, host.ErrConfig) {
-		t.Errorf("unknown: %v", err)
-	}
-	if _, err := p.Spec().CheckSettings(abi.OpRerank, nil); !errors.Is(err, host.ErrNoOperation) {
-		t.Errorf("other operation: %v", err)
 	}
 }

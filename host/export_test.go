@@ -4,14 +4,13 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"context"
-	"reflect"
 	"runtime"
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/decoded"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // PoolCounts shows black-box tests how many instances a plugin has.
@@ -79,16 +78,6 @@ func TakeAllMemory(h *Host) (giveBack func()) {
 	n := h.memory.limit - h.memory.used.Load()
 	h.memory.used.Add(n)
 	return func() { h.memory.give(n) }
-}
-
-// WithManifest puts a manifest into a module.
-func WithManifest(t *testing.T, wasm []byte, manifest string) []byte {
-	t.Helper()
-	out, err := wasmbin.AppendCustom(wasm, abi.ManifestSection, []byte(manifest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // Made is how many instances a plugin has made so far.
@@ -164,19 +153,6 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 // KeepAllImages has a host keep images on disk however little time they took.
 func KeepAllImages(h *Host) { h.slowInit = 0 }
 
-// SameSpec reports whether two specs say the same, wherever their modules are.
-func SameSpec(a, b *Spec) bool {
-	x, y := *a, *b
-	x.source, y.source = nil, nil
-	return a.source.digest == b.source.digest && reflect.DeepEqual(x, y)
-}
-
-// Unread reports whether the module of a spec was not read.
-func Unread(s *Spec) bool { return s.source.wasm == nil }
-
-// Never is longer ago than any file was changed.
-const Never = 1<<63 - 1
-
 // The engine in a test binary is that of this module, which these tests know.
 func init() { engineBuild = func() (string, error) { return "the engine of the tests", nil } }
 
@@ -205,9 +181,9 @@ func OtherBoot(t *testing.T, id string) {
 // SettleFiles sets the age at which the times of a file are trusted, until the test
 // ends.
 func SettleFiles(t *testing.T, age time.Duration) {
-	old := settledFile
-	settledFile = age
-	t.Cleanup(func() { settledFile = old })
+	old := decoded.SettledFile
+	decoded.SettledFile = age
+	t.Cleanup(func() { decoded.SettledFile = old })
 }
 
 // MakeInstance makes an instance of a plugin and closes it.
@@ -235,7 +211,7 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 }
 
 // Linked reports whether a plugin's instances are linked to kernels.
-func Linked(p *Plugin) bool { return p.spec.kernel && p.engine.linked != nil }
+func Linked(p *Plugin) bool { return p.spec.Module().Kernel() && p.engine.linked != nil }
 
 // ImageSize is what the image of a plugin holds.
 func ImageSize(p *Plugin) int64 {
@@ -246,7 +222,7 @@ func ImageSize(p *Plugin) int64 {
 }
 
 // CodeKey is the name of the machine code of a module.
-func CodeKey(spec *Spec, pages uint32, interpreted bool) []byte {
+func CodeKey(spec *spec.Spec, pages uint32, interpreted bool) []byte {
 	kind := EngineCompiler
 	if interpreted {
 		kind = EngineInterpreter

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -134,7 +135,7 @@ func honestCaller(t *testing.T, h *host.Host) caller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("honest", wasm, nil)
+	spec, err := spec.Read("honest", wasm, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -47,7 +48,7 @@ type hoarders struct {
 	dir  string
 	ctx  context.Context
 	host *host.Host
-	spec *host.Spec
+	spec *spec.Spec
 }
 
 // hoarded is what came of them.
@@ -89,7 +90,7 @@ func (h *hoarders) run() (out hoarded, err error) {
 	if err != nil {
 		return out, err
 	}
-	if h.spec, err = host.ReadSpec("allops", wasm, manifest); err != nil {
+	if h.spec, err = spec.Read("allops", wasm, manifest); err != nil {
 		return out, err
 	}
 	if h.host, err = host.New(h.ctx, host.Config{CacheDir: filepath.Join(h.dir, "cache")}); err != nil {

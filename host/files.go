@@ -92,6 +92,15 @@ func openFolder(name string) (*os.Root, error) {
 	return os.OpenRoot(name + string(filepath.Separator) + ".")
 }
 
+// cause removes the operation and path from a file error. The caller names them better.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
 // CheckFolder checks that the folder of a grant can be opened. key is where the grant is
 // stated, such as grants.files[0], for the error. Errors wrap ErrFolder.
 func CheckFolder(key, name string) error {
@@ -168,24 +177,6 @@ func fsConfig(mounts []mount, in *instance) wazero.FSConfig {
 		cfg = wazerox.Mount(cfg, &m, m.guest)
 	}
 	return cfg
-}
-
-// openRegular opens a regular file for reading. It does not wait for the writer of a pipe,
-// and does not open a device.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // mount is one directory of the host as a guest sees it: regular files and directories

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // The inputs of a function of a foreign module; see [FunctionOptions].
@@ -80,7 +81,7 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 		return nil, err
 	}
 	out := &Operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), step: o.Step, reads: reads, changes: true, foreign: how,
-		spec: OperationSpec{Operation: abi.OpProcess, Lanes: []string{LaneJSON}, Reads: reads, Writes: writes}}
+		spec: spec.Operation{Operation: abi.OpProcess, Lanes: []string{LaneJSON}, Reads: reads, Writes: writes}}
 	for _, f := range []func(OperationOptions) error{out.setReads, out.setOpenSettings, out.setTimeout, out.setGrant} {
 		if err := f(o.OperationOptions); err != nil {
 			return nil, err
@@ -93,12 +94,12 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 // CheckFunction checks that a module can be called as [Plugin.Function] says, before it is
 // loaded. Empty input and output are the defaults. Errors wrap ErrNoOperation, ErrNoExport
 // or ErrConfig.
-func CheckFunction(spec *Spec, function, input, output string) error {
+func CheckFunction(spec *spec.Spec, function, input, output string) error {
 	switch {
 	case !spec.Foreign:
 		return fmt.Errorf("%w: the plugin has operations, which a step names (function is for modules that do not speak the contract)", ErrNoOperation)
 	case !slices.Contains(spec.Functions, function):
-		return fmt.Errorf("%w (%s)", ErrNoExport, spec.functionHint(function))
+		return fmt.Errorf("%w (%s)", ErrNoExport, functionHint(spec, function))
 	case function == "_start" || function == "_initialize":
 		return fmt.Errorf("%w (it starts a program, which a step cannot)", ErrConfig)
 	case input != "" && !slices.Contains([]string{InputQuery, InputText, InputRequest}, input):
@@ -256,7 +257,7 @@ func functionWrites(input, output string) []abi.Change {
 }
 
 // functionHint names the function that was probably meant, or those that there are.
-func (s *Spec) functionHint(function string) string {
+func functionHint(s *spec.Spec, function string) string {
 	if near := abi.Nearest(function, s.Functions); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -137,17 +138,7 @@ func checkFunctions(fs []Function) error {
 
 // takenModule reports whether an import module belongs to the host.
 func takenModule(name string) bool {
-	return name == wasiModule || name == abi.EnvModule || name == oldEnvModule || strings.HasPrefix(name, wasmbin.HostPrefix)
-}
-
-// function returns the embedder's function for an import, nil if there is none.
-func (h *Host) function(module, name string) *Function {
-	for i := range h.cfg.Functions {
-		if f := &h.cfg.Functions[i]; f.Module == module && f.Name == name {
-			return f
-		}
-	}
-	return nil
+	return name == offered.WASI || name == abi.EnvModule || name == offered.OldEnv || strings.HasPrefix(name, wasmbin.HostPrefix)
 }
 
 // offerFunctions adds the embedder's functions to the modules that guests import.

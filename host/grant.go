@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // grant is what the answers of an operation may add and change.
@@ -21,7 +22,7 @@ type grant struct {
 }
 
 // newGrant is the grant of an operation. source is "" if the operator states none.
-func newGrant(op abi.Operation, spec *OperationSpec, source string, ceiling int, l *Limits) grant {
+func newGrant(op abi.Operation, spec *spec.Operation, source string, ceiling int, l *Limits) grant {
 	g := grant{
 		source: source, ceiling: ceiling, wish: spec.MaxPriority, tokens: l.Tokens,
 		// The priority allowed depends on the item, so settleItems and checkEdits check it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // words is a tokenizer.
@@ -29,14 +30,14 @@ func (words) Count(_ context.Context, texts ...string) ([]int, error) {
 
 // testOperation is a process without a guest that may do everything.
 func testOperation(source string, ceiling, wish int) *Operation {
-	p := &Plugin{host: &Host{tokens: tokenizer{given: words{}}}, name: "p", log: slog.New(slog.DiscardHandler), spec: &Spec{},
+	p := &Plugin{host: &Host{tokens: tokenizer{given: words{}}}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{},
 		account: fairness.NewQueue(clock, func() int { return 1 }).NewAccount()}
 	all, err := abi.ChangesOf(abi.AllChanges)
 	if err != nil {
 		panic(err)
 	}
-	spec := OperationSpec{Writes: all, MaxPriority: wish}
-	return &Operation{plugin: p, op: abi.OpProcess, grant: newGrant(abi.OpProcess, &spec, source, ceiling, &Limits{Items: 2, Tokens: 100})}
+	op := spec.Operation{Writes: all, MaxPriority: wish}
+	return &Operation{plugin: p, op: abi.OpProcess, grant: newGrant(abi.OpProcess, &op, source, ceiling, &Limits{Items: 2, Tokens: 100})}
 }
 
 var threeRows = abi.ItemRows{

@@ -12,17 +12,19 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // goGuest builds a guest of testdata/guests with stock Go, once.
-func goGuest(name string) func() (*host.Spec, error) {
+func goGuest(name string) func() (*spec.Spec, error) {
 	return goGuestIn(filepath.Join("..", "testdata", "guests", name), name)
 }
 
 // goGuestIn builds the guest in a folder with stock Go, once.
-func goGuestIn(dir, name string) func() (*host.Spec, error) {
-	return sync.OnceValues(func() (*host.Spec, error) {
+func goGuestIn(dir, name string) func() (*spec.Spec, error) {
+	return sync.OnceValues(func() (*spec.Spec, error) {
 		out := filepath.Join(cacheDir, name+".wasm")
 		cmd := exec.Command("go", "build", "-trimpath", "-buildmode=c-shared", "-ldflags=-s -w", "-o", out, ".")
 		cmd.Dir = dir
@@ -38,7 +40,7 @@ func goGuestIn(dir, name string) func() (*host.Spec, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a foreign module has none
 			return nil, err
 		}
-		return host.ReadSpec(name, wasm, manifest)
+		return spec.Read(name, wasm, manifest)
 	})
 }
 
@@ -50,14 +52,14 @@ var (
 )
 
 // allopsWith is the spec of the guest with a text of its manifest replaced.
-func allopsWith(t testing.TB, text, by string) *host.Spec {
+func allopsWith(t testing.TB, text, by string) *spec.Spec {
 	t.Helper()
 	allopsSpec(t)
 	return guestWith(t, "allops", text, by)
 }
 
 // guestWith is the spec of a guest that is built, with a text of its manifest replaced.
-func guestWith(t testing.TB, name, text, by string) *host.Spec {
+func guestWith(t testing.TB, name, text, by string) *spec.Spec {
 	t.Helper()
 	wasm, err := os.ReadFile(filepath.Join(cacheDir, name+".wasm"))
 	if err != nil {
@@ -67,14 +69,14 @@ func guestWith(t testing.TB, name, text, by string) *host.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec(name, wasm, []byte(strings.Replace(string(manifest), text, by, 1)))
+	spec, err := spec.Read(name, wasm, []byte(strings.Replace(string(manifest), text, by, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return spec
 }
 
-func allopsSpec(t testing.TB) *host.Spec {
+func allopsSpec(t testing.TB) *spec.Spec {
 	t.Helper()
 	spec, err := allops()
 	if err != nil {
@@ -119,4 +121,22 @@ func loadEcho(t testing.TB, h *host.Host) *host.Plugin {
 		t.Fatal(err)
 	}
 	return p
+}
+
+func TestSpecOfGoGuest(t *testing.T) {
+	s := allopsSpec(t)
+	if s.ABI != 1 || s.Foreign || s.Portable || !s.WASI || len(s.Operations) != 14 || len(s.Warnings) != 0 {
+		t.Errorf("abi %d, foreign %t, portable %t, wasi %t, %d operations, warnings %q",
+			s.ABI, s.Foreign, s.Portable, s.WASI, len(s.Operations), s.Warnings)
+	}
+	o, err := s.Operation(abi.OpRerank)
+	if err != nil || strings.Join(o.Lanes, " ") != "json batch" || o.Reads.String() != "text" || o.Writes.String() != "score,order" || o.Defaults.TopK != 5 {
+		t.Errorf("rerank %+v", o)
+	}
+	if _, err := s.Operation("summary"); !errors.Is(err, host.ErrNoOperation) {
+		t.Error("there is an operation that does not exist")
+	}
+	if !strings.HasPrefix(s.Digest, "sha256:") || len(s.Digest) != 71 {
+		t.Errorf("digest %s", s.Digest)
+	}
 }

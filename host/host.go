@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
@@ -34,7 +35,7 @@ type Host struct {
 	// root is the cache folder, nil if nothing is kept between processes. kept is what was
 	// found out about modules, nil likewise.
 	root *cacheRoot
-	kept *factsCache
+	kept *codestore.Notes
 	// imageDir is the folder of images, "" if there is none. slowInit is how long an init
 	// must take for its image to be kept there.
 	imageDir string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -44,7 +45,7 @@ func loadForever(t *testing.T, cfg host.Config, timeout time.Duration) *host.Plu
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("host-calls-forever", wasm, []byte(foreverManifest))
+	spec, err := spec.Read("host-calls-forever", wasm, []byte(foreverManifest))
 	if err != nil {
 		t.Fatal(err)
 	}

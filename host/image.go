@@ -129,7 +129,7 @@ func (p *Plugin) uncaptured(in *instance) string {
 		switch {
 		case l.Spec.Uncaptured != "":
 			return fmt.Sprintf("link %q: %s", l.Name, l.Spec.Uncaptured)
-		case l.Spec.descriptors:
+		case opensFiles(l.Spec):
 			return fmt.Sprintf("link %q can open files", l.Name)
 		}
 	}

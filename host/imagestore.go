@@ -144,7 +144,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 func (p *Plugin) fits(im *image) bool {
 	open := p.module.open
 	return len(im.globals) == len(open.Globals) && len(im.vectors) == len(open.Vectors) &&
-		int64(im.memory.Size()) <= p.limits.Memory && im.hasBox == p.spec.exports[abi.MailboxExport]
+		int64(im.memory.Size()) <= p.limits.Memory && im.hasBox == p.spec.Module().Exports(abi.MailboxExport)
 }
 
 // rebuild makes the image of a memory from its parts.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -56,7 +57,7 @@ func startedAt(t *testing.T, level slog.Level, hc host.Config, pc host.PluginCon
 }
 
 // startedOf is startedAt for another manifest of the guest.
-func startedOf(t *testing.T, spec *host.Spec, level slog.Level, hc host.Config, pc host.PluginConfig) (inits int, f found) {
+func startedOf(t *testing.T, spec *spec.Spec, level slog.Level, hc host.Config, pc host.PluginConfig) (inits int, f found) {
 	t.Helper()
 	var log bytes.Buffer
 	hc.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))

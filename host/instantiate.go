@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // newInstance makes an instance for the pool. With an image it starts from that. Otherwise its
@@ -128,10 +129,11 @@ func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, pr
 
 // takeTables charges for the tables of the instance and of its links at their largest size.
 func (in *instance) takeTables() error {
-	n := in.plugin.spec.tables
+	elements := in.plugin.spec.Module().Tables
 	for _, l := range in.plugin.links {
-		n += l.Spec.tables
+		elements += l.Spec.Module().Tables
 	}
+	n := int64(elements) * wazerox.TableElement
 	if !in.account(n) {
 		what, _ := in.noRoom()
 		return faultf(abi.ReasonMemory, "%s for its tables, %s", what, abi.FormatSize(n))
@@ -155,8 +157,8 @@ func (in *instance) newMemory(from *image) {
 
 // newLinear makes the memory of a module. Its limit is 0 if the module has no memory of its
 // own.
-func (in *instance) newLinear(of *Spec) *linear.Memory {
-	if !of.memory {
+func (in *instance) newLinear(of *spec.Spec) *linear.Memory {
+	if !of.Module().Memory {
 		return linear.New(0, in.account)
 	}
 	return linear.New(uint64(in.plugin.limits.Memory), in.account)
@@ -204,7 +206,7 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	if err := in.observe(); err != nil {
 		return err
 	}
-	if p.spec.descriptors {
+	if opensFiles(p.spec) {
 		in.files, in.blind = watchDescriptors(p.engine, in.mod, len(p.mounts), &in.live)
 		if in.errno != wasiOK { // descriptors may be free later, hence the reason busy
 			in.errno = wasiOK
@@ -263,7 +265,7 @@ func (in *instance) initialize(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.spec.exports["hs_init"] {
+	if p.spec.Module().Exports("hs_init") {
 		if err := in.run("hs_init", 0, 0); err != nil {
 			return err
 		}
@@ -274,7 +276,7 @@ func (in *instance) initialize(ctx context.Context) error {
 	if err := in.findMailbox(); err != nil {
 		return err
 	}
-	if !p.spec.exports[abi.OpInit.JSONExport()] {
+	if !p.spec.Module().Exports(abi.OpInit.JSONExport()) {
 		return nil
 	}
 	_, _, err := in.callDocument(abi.OpInit.JSONExport(), p.initRequest)
@@ -283,9 +285,9 @@ func (in *instance) initialize(ctx context.Context) error {
 
 // starters are the exports that start a module's language runtime. Where both exist,
 // _initialize calls the constructors itself.
-func starters(s *Spec) []string {
+func starters(s *spec.Spec) []string {
 	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
-		if s.exports[name] {
+		if s.Module().Exports(name) {
 			return []string{name}
 		}
 	}
@@ -294,7 +296,7 @@ func starters(s *Spec) []string {
 
 // findMailbox asks the guest where its mailbox is.
 func (in *instance) findMailbox() error {
-	if !in.plugin.spec.exports[abi.MailboxExport] {
+	if !in.plugin.spec.Module().Exports(abi.MailboxExport) {
 		return nil
 	}
 	if err := in.run(abi.MailboxExport); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -73,7 +74,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	}
 	in.kernel, in.kernelModule, in.local = k, mod, nil
 	return wazerox.Resolving(ctx, func(module string) api.Module {
-		if module == abi.EnvModule || module == oldEnvModule {
+		if module == abi.EnvModule || module == offered.OldEnv {
 			return mod
 		}
 		return nil
@@ -96,8 +97,8 @@ func (in *instance) resizeKernel(delta int64) bool {
 // lightImport reports whether calls of an import cost little fuel. Those of the kernel do, in
 // both of its forms, so that a call uses the same fuel with either.
 func lightImport(module, name string) bool {
-	if module == oldEnvModule {
-		module, name = abi.EnvModule, strings.TrimPrefix(name, oldEnvPrefix)
+	if module == offered.OldEnv {
+		module, name = abi.EnvModule, strings.TrimPrefix(name, offered.OldEnvPrefix)
 	}
 	return module == abi.EnvModule && kernel.LocalFunctions[name] != nil
 }
@@ -154,7 +155,7 @@ func (e *engine) findKernel(ctx context.Context) {
 			env = append(env, s)
 		}
 	}
-	compiled, err := e.compile(ctx, kernel.Module(env, oldEnvPrefix))
+	compiled, err := e.compile(ctx, kernel.Module(env, offered.OldEnvPrefix))
 	if err != nil {
 		return
 	}

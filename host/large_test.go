@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // zero is the body of a function that returns 0.
@@ -91,7 +92,7 @@ func TestLargeModules(t *testing.T) {
 // serve reads a module, loads it, calls it twice and closes it.
 func serve(t *testing.T, h *host.Host, wasm []byte) error {
 	t.Helper()
-	spec, err := host.ReadSpec("large", wasm, nil)
+	spec, err := spec.Read("large", wasm, nil)
 	if err != nil {
 		return err
 	}

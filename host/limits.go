@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // The default limits, and the reason for each. Sizes are in bytes.
@@ -28,7 +29,7 @@ const (
 	// DefaultTimeout, so it stops only guests that the timeout does not stop.
 	DefaultFuel = 20_000_000_000
 	// DefaultMemory is more than a stock Go guest needs, which takes 20 MiB at 1,000 items.
-	DefaultMemory = 64 << 20
+	DefaultMemory = spec.DefaultMemory
 	// DefaultInput is enough for thousands of items with their text.
 	DefaultInput = 32 << 20
 	// DefaultOutput is more text than the window of any model takes.
@@ -52,7 +53,7 @@ const (
 
 	// DefaultKVQuota is the space for keys and values that a plugin has for each tenant, if
 	// its grant states none.
-	DefaultKVQuota = 1 << 20
+	DefaultKVQuota = spec.DefaultKVQuota
 	// DefaultKVMemory bounds the key-value stores of a host together. A thousand stores of
 	// DefaultKVQuota fit into it.
 	DefaultKVMemory = 1 << 30
@@ -87,10 +88,6 @@ const (
 	varQuota = 1 << 20
 	// maxErrorText bounds the message that a guest sets with error_set, in bytes.
 	maxErrorText = 4 << 10
-	// maxTableSize bounds the elements of all tables of a guest together. Tables lie outside
-	// of the guest's memory, in memory of the host, and wazero does not bound them. The
-	// largest real table seen has 50,000 elements.
-	maxTableSize = 1 << 20
 	// recycleCalls is how many calls an instance serves before it is replaced, so that slow
 	// leaks in guests end. An instance whose memory grows is replaced much earlier.
 	recycleCalls = 100_000
@@ -165,6 +162,11 @@ func (l Limits) or(d Limits) Limits {
 		RestAfter:    pick(l.RestAfter, d.RestAfter), RestMost: pick(l.RestMost, d.RestMost),
 		LoadMemory: pick(l.LoadMemory, d.LoadMemory), LoadTime: pick(l.LoadTime, d.LoadTime),
 	}
+}
+
+// loadLimits are the limits for loading a module.
+func loadLimits(l Limits) spec.LoadLimits {
+	return spec.LoadLimits{Memory: l.LoadMemory, Time: l.LoadTime, Stack: l.Memory}
 }
 
 func pick[T ~int | ~int64](v, otherwise T) T {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // lib is the link that the fixtures import from.
@@ -62,7 +63,7 @@ func TestLinkWithoutNames(t *testing.T) {
 	if len(stripped) >= len(wasm) {
 		t.Fatal("nothing to strip")
 	}
-	spec, err := host.ReadSpec("link-lib", stripped, nil)
+	spec, err := spec.Read("link-lib", stripped, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // bomb is a random module that costs its host more than it costs its author: units are
@@ -118,11 +119,11 @@ func TestRandomBombs(t *testing.T) {
 	for i := range n {
 		engine := []string{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter}[i%3]
 		wasm := bomb(rand.New(rand.NewPCG(seed, uint64(i))))
-		spec, err := host.ReadSpec("bomb", wasm, nil)
+		spec, err := spec.Read("bomb", wasm, nil)
 		if err != nil {
 			t.Fatalf("bomb %d: %v", i, err)
 		}
-		e := spec.LoadEstimate(engine)
+		e := spec.LoadEstimate(engine == host.EngineInterpreter)
 		if e.Memory > 2*e.MaxMemory || e.Time > 2*e.MaxTime {
 			continue // far beyond; to load it takes too long for a test that fails
 		}
@@ -145,7 +146,7 @@ func TestRandomBombs(t *testing.T) {
 	}
 }
 
-func loadBomb(ctx context.Context, spec *host.Spec, engine string) (time.Duration, error) {
+func loadBomb(ctx context.Context, spec *spec.Spec, engine string) (time.Duration, error) {
 	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		return 0, err

@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // costly is a module that takes the compiler about a second, and no longer than is allowed.
@@ -19,9 +20,9 @@ func costly() []byte {
 	return foreignModule(1, bytes.Repeat(sized(append(body, 0x0b)), 3), nil, 3)
 }
 
-func foreign(t *testing.T, wasm []byte) *host.Spec {
+func foreign(t *testing.T, wasm []byte) *spec.Spec {
 	t.Helper()
-	spec, err := host.ReadSpec("costly", wasm, nil)
+	spec, err := spec.Read("costly", wasm, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

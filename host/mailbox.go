@@ -73,7 +73,7 @@ var documentExports = func() map[string]bool {
 // documentField is a view of the mailbox field for the length of a document. It is nil if the
 // guest does not take requests to the export in its mailbox.
 func (in *instance) documentField(export string) []byte {
-	if !in.hasBox || !documentExports[export] || !in.plugin.spec.exports[abi.ReserveExport] {
+	if !in.hasBox || !documentExports[export] || !in.plugin.spec.Module().Exports(abi.ReserveExport) {
 		return nil
 	}
 	return documentField(in.mem, in.mailbox)

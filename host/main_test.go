@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -78,19 +79,19 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 }
 
 // fixtureSpecs are the specs of testdata/wasm, read once.
-var fixtureSpecs = sync.OnceValues(func() (map[string]host.DirEntry, error) {
-	entries, err := host.ReadDir(fixtures)
+var fixtureSpecs = sync.OnceValues(func() (map[string]spec.Entry, error) {
+	entries, err := spec.ReadDir(fixtures)
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]host.DirEntry{}
+	byName := map[string]spec.Entry{}
 	for _, e := range entries {
 		byName[e.Name] = e
 	}
 	return byName, nil
 })
 
-func fixture(t testing.TB, name string) host.DirEntry {
+func fixture(t testing.TB, name string) spec.Entry {
 	t.Helper()
 	all, err := fixtureSpecs()
 	if err != nil {

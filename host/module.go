@@ -13,7 +13,12 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
+
+// kindShell is the kind of fact that holds the shell of a module, by the key of its machine
+// code.
+const kindShell = "shell"
 
 // moduleKey identifies a compiled module. Plugins with equal keys share the module.
 type moduleKey struct {
@@ -44,7 +49,7 @@ type module struct {
 
 // compile makes a module from cached machine code, or meters and compiles it. It calls
 // Config.OnCompile before and afterwards.
-func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, key moduleKey) (*module, error) {
+func (h *Host) compile(ctx context.Context, e *engine, name string, spec *spec.Spec, key moduleKey) (*module, error) {
 	bounds := boundsOf(key.engine)
 	if h.cfg.OnCompile != nil {
 		begin := time.Now()
@@ -66,34 +71,34 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 }
 
 // shell returns the shell of a module, without its data segments, from the cache or made anew.
-func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte) (*wasmbin.Prepared, error) {
+func (h *Host) shell(spec *spec.Spec, o wasmbin.MeterOptions, code [sha256.Size]byte) (*wasmbin.Prepared, error) {
 	var kept wasmbin.Prepared
-	if h.kept.get(kindShell, code[:], &kept) {
+	if h.kept.Get(kindShell, code[:], &kept) {
 		return &kept, nil
 	}
-	wasm, err := spec.source.bytes()
+	wasm, err := spec.Module().Bytes()
 	if err != nil {
 		return nil, err
 	}
-	open, err := wasmbin.Shell(wasm, spec.facts, o, hex.EncodeToString(code[:]))
+	open, err := wasmbin.Shell(wasm, spec.Module().Facts, o, hex.EncodeToString(code[:]))
 	if err == nil {
-		h.kept.put(kindShell, code[:], open)
+		h.kept.Put(kindShell, code[:], open)
 	}
 	return open, err
 }
 
 // newModule returns a compiled module without users.
-func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byte, open *wasmbin.Prepared) *module {
-	m := &module{compiled: compiled, digest: code, open: open, memory: spec.memory}
+func newModule(compiled wazero.CompiledModule, spec *spec.Spec, code [sha256.Size]byte, open *wasmbin.Prepared) *module {
+	m := &module{compiled: compiled, digest: code, open: open, memory: spec.Module().Memory}
 	m.segments = sync.OnceValues(func() (wasmbin.Data, error) {
 		if !open.Lifted || open.Data.Len() > 0 {
 			return open.Data, nil
 		}
-		wasm, err := spec.source.bytes()
+		wasm, err := spec.Module().Bytes()
 		if err != nil {
 			return wasmbin.Data{}, err
 		}
-		return wasmbin.Lifted(wasm, spec.facts)
+		return wasmbin.Lifted(wasm, spec.Module().Facts)
 	})
 	return m
 }
@@ -108,16 +113,16 @@ func boundsOf(engine string) (b wasmbin.Bounds) {
 
 // compileAnew meters and compiles a module as soon as its estimate fits into
 // Config.LoadMemory.
-func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte, shell []byte) (*module, error) {
+func (h *Host) compileAnew(ctx context.Context, e *engine, spec *spec.Spec, o wasmbin.MeterOptions, code [sha256.Size]byte, shell []byte) (*module, error) {
 	wait, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.life, func() { cancel(fmt.Errorf("host: %w", ErrClosed)) })()
-	leave, err := h.room.enter(wait, spec.LoadEstimate(e.kind).Memory)
+	leave, err := h.room.enter(wait, spec.LoadEstimate(e.kind == EngineInterpreter).Memory)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	wasm, err := spec.source.bytes()
+	wasm, err := spec.Module().Bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +163,11 @@ func (h *Host) release(ctx context.Context, m *module) error {
 
 // codeKey identifies the machine code of a module. It covers everything that the code depends
 // on, except wazero and the processor, which are in the names of folders and files.
-func codeKey(spec *Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
+func codeKey(spec *spec.Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s\n", codeFormat, wasmbin.Revision(), spec.Digest)
 	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
-	for _, im := range spec.imports {
+	for _, im := range spec.Module().Imports {
 		fmt.Fprintf(h, "%q %q %t %t\n", im.Module, im.Name, o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name))
 	}
 	h.Sum(key[:0])

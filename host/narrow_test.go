@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -9,62 +10,10 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
-
-// A plugin.yaml that widens what the module asks for is refused, in whatever field, and
-// what it leaves out of the module's demands holds all the same.
-func TestNarrow(t *testing.T) {
-	const head = `{"abi":1,"name":"x","version":"1.0.0",`
-	const ops = `"operations":{"retrieve":{}}`
-	read := func(doc string) *abi.Manifest {
-		m, err := abi.ParseManifest([]byte(head + doc + "}"))
-		if err != nil {
-			t.Fatalf("%s: %v", doc, err)
-		}
-		return m
-	}
-	http := func(rest string) string {
-		return ops + `,"permissions":[{"kind":"http","reason":"r",` + rest + `}]`
-	}
-	for _, tc := range []struct{ own, side, err string }{
-		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test"],"methods":["GET","POST","DELETE"]`), `permission "http" is not the module's`},
-		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test"],"methods":["HEAD"]`), ""},
-		{http(`"hosts":["a.test"],"methods":["POST"]`), http(`"hosts":["a.test"]`), `permission "http" is not the module's`},
-		{http(`"hosts":["a.test"]`), http(`"hosts":["a.test:8443"]`), `permission "http" is not the module's`},
-		{http(`"hosts":["a.test"]`), http(`"hosts":["http://a.test"]`), `permission "http" is not the module's`},
-		{http(`"hosts":["a.test:*"]`), http(`"hosts":["a.test:8443","A.test."]`), ""},
-		{http(`"hosts":["a.test:1"]`), http(`"hosts":["a.test:*"]`), `permission "http" is not the module's`},
-		{http(`"hosts":["*.b.test"]`), http(`"hosts":["*.a.b.test","c.b.test"]`), ""},
-		{http(`"hosts":["a.b.test"]`), http(`"hosts":["*.b.test"]`), `permission "http" is not the module's`},
-		{ops + `,"limits":{"timeout":"1s"}`, ops + `,"limits":{"timeout":"2s"}`, `has limits.timeout 2s, the module 1s`},
-		{ops + `,"limits":{"timeout":"1s"}`, ops + `,"limits":{"memory":"1MiB"}`, `has limits.memory 1MiB, the module none (state limits in the configuration of the plugin)`},
-		{ops + `,"limits":{"output":"2MiB","init_timeout":"2s"}`, ops + `,"limits":{"output":"1MiB","init_timeout":"1s"}`, ""},
-		{ops, ops + `,"settings":{"type":"object"}`, "has another schema of settings than the module (leave it out)"},
-		{ops + `,"settings":{"type":"object","maxProperties":1}`, ops + `,"settings":{"type":"object"}`, "has another schema of settings than the module (leave it out)"},
-		{ops + `,"settings":{"type":"object","maxProperties":1}`, ops + `,"settings":{"maxProperties":1.0,"type":"object"}`, ""},
-		{`"operations":{"retrieve":{"settings":{"type":"object"}}}`, `"operations":{"retrieve":{"settings":{}}}`, `operation "retrieve" has another schema of settings than the module (leave it out)`},
-		{`"operations":{"retrieve":{"defaults":{"top_k":3}}}`, `"operations":{"retrieve":{"defaults":{"top_k":4}}}`, `operation "retrieve" has defaults.top_k 4, the module 3`},
-		{ops, `"operations":{"retrieve":{"defaults":{"top_k":1000}}}`, fmt.Sprintf(`operation "retrieve" has defaults.top_k 1000, the module %d`, pipeline.DefaultTopK)},
-		{`"operations":{"retrieve":{"defaults":{"timeout":"1s"}}}`, `"operations":{"retrieve":{"defaults":{"timeout":"2s"}}}`, `operation "retrieve" has defaults.timeout 2s, the module 1s`},
-		{ops, `"operations":{"retrieve":{"max_priority":3}}`, ""},
-		{`"operations":{"filter":{"writes":[]}}`, `"operations":{"filter":{}}`, `operation "filter" writes keep, which the module does not ask for`},
-	} {
-		err := narrow(read(tc.own), read(tc.side))
-		if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) {
-			t.Errorf("%s\nbeside %s\nerror %v (want %s)", tc.side, tc.own, err, tc.err)
-		}
-	}
-	test := `"self_test":[{"operation":"retrieve","input":{},"output":null}]`
-	own := read(ops + `,"limits":{"timeout":"1s","memory":"1MiB","output":"1KiB","init_timeout":"3s"},"settings":{"type":"object"},` + test)
-	side := read(ops)
-	if err := narrow(own, side); err != nil || side.Limits != own.Limits || !sameJSON(own.Settings, side.Settings) || len(side.SelfTest) != 1 {
-		t.Errorf("%+v, error %v", side, err)
-	}
-	if side = read(ops + `,` + test); narrow(own, side) != nil || len(side.SelfTest) != 1 {
-		t.Errorf("self-tests %+v", side.SelfTest)
-	}
-}
 
 // dice draws manifests from few values each, so that pairs are often alike.
 type dice struct{ *rand.Rand }
@@ -86,14 +35,14 @@ var diceHosts = []string{
 }
 
 func (d dice) permission() abi.Permission {
-	switch p := (abi.Permission{Kind: d.one(permHTTP, permFiles, permKV, permService), Reason: "r"}); p.Kind {
-	case permHTTP:
+	switch p := (abi.Permission{Kind: d.one(abi.PermissionHTTP, abi.PermissionFiles, abi.PermissionKV, abi.PermissionService), Reason: "r"}); p.Kind {
+	case abi.PermissionHTTP:
 		p.Hosts, p.Methods = append(d.some(diceHosts...), d.one(diceHosts...)), d.some("GET", "HEAD", "POST")
 		return p
-	case permFiles:
+	case abi.PermissionFiles:
 		p.Guest, p.Mode = d.one("/a", "/b"), d.one("", ModeRO, ModeRW)
 		return p
-	case permKV:
+	case abi.PermissionKV:
 		p.Quota = d.one("", "1KiB", "1MiB", "2MiB")
 		return p
 	default:
@@ -157,15 +106,58 @@ func (d dice) vary(m *abi.Manifest) *abi.Manifest {
 	return &out
 }
 
+// exportsAll is a module that exports the operations of dice: functions () -> i32 and the marker
+// () -> (), and a memory.
+func exportsAll() []byte {
+	section := func(id byte, content ...byte) []byte { return append([]byte{id, byte(len(content))}, content...) }
+	exports := []byte{5}
+	for i, name := range []string{abi.Marker, "anchor_retrieve", "anchor_process", "anchor_rerank", "memory"} {
+		kind, index := byte(0), byte(i)
+		if name == "memory" {
+			kind, index = 2, 0
+		}
+		exports = append(append(append(exports, byte(len(name))), name...), kind, index)
+	}
+	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"),
+		section(1, 2, 0x60, 0, 0, 0x60, 0, 1, 0x7f), section(3, 4, 0, 1, 1, 1), section(5, 1, 0, 1), section(7, exports...),
+		section(10, 4, 2, 0, 0x0b, 4, 0, 0x41, 0, 0x0b, 4, 0, 0x41, 0, 0x0b, 4, 0, 0x41, 0, 0x0b))
+}
+
+// narrowed is the manifest that applies with side beside a module that holds own, nil if side is
+// refused.
+func narrowed(t *testing.T, own, side *abi.Manifest) *abi.Manifest {
+	t.Helper()
+	ownText, err := json.Marshal(own)
+	sideText, serr := json.Marshal(side)
+	if err != nil || serr != nil {
+		t.Fatal(err, serr)
+	}
+	wasm, err := wasmbin.AppendCustom(exportsAll(), abi.ManifestSection, ownText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := spec.Read("x", wasm, nil); err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.Read("x", wasm, sideText)
+	if err != nil {
+		return nil
+	}
+	return s.Manifest
+}
+
 // What a plugin may do under any plugin.yaml that is accepted is a part of what it may do
 // under the manifest in its module, whatever the operator grants.
 func TestNarrowIsPart(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(1, 2))}
 	accepted := 0
-	for range 20_000 {
+	for range 5_000 {
 		own := d.manifest()
 		side := d.vary(own)
-		if own.Validate() != nil || side.Validate() != nil || narrow(own, side) != nil {
+		if own.Validate() != nil {
+			continue
+		}
+		if side = narrowed(t, own, side); side == nil {
 			continue
 		}
 		accepted++
@@ -173,7 +165,7 @@ func TestNarrowIsPart(t *testing.T) {
 			t.Fatalf("own  %+v\nside %+v\n%s", own, side, why)
 		}
 	}
-	if accepted < 1000 {
+	if accepted < 250 {
 		t.Errorf("%d pairs were accepted", accepted)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -62,7 +63,7 @@ func TestOldGuests(t *testing.T) {
 }
 
 // oldGuest reads a committed guest and checks that it is the one of its digest.
-func oldGuest(t *testing.T, dir string) *host.Spec {
+func oldGuest(t *testing.T, dir string) *spec.Spec {
 	t.Helper()
 	read := func(name string) []byte {
 		b, err := os.ReadFile(filepath.Join(dir, name))
@@ -79,7 +80,7 @@ func oldGuest(t *testing.T, dir string) *host.Spec {
 	if len(wasm) > maxOldGuest {
 		t.Errorf("%s: plugin.wasm has %d bytes (at most %d)", dir, len(wasm), maxOldGuest)
 	}
-	spec, err := host.ReadSpec("", wasm, read("plugin.yaml"))
+	spec, err := spec.Read("", wasm, read("plugin.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // Operation is an operation of a plugin, or a function of a foreign module, that is ready to
@@ -18,7 +19,7 @@ type Operation struct {
 	op     abi.Operation
 	// name is what errors call it: the operation, or the name of the function.
 	name     abi.Operation
-	spec     OperationSpec
+	spec     spec.Operation
 	step     string
 	lane     string
 	reads    abi.ColumnSet
@@ -67,9 +68,9 @@ func (p *Plugin) Operation(op abi.Operation, o OperationOptions) (*Operation, er
 }
 
 func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, error) {
-	spec, ok := p.spec.Operation(op)
-	if !ok {
-		return nil, fmt.Errorf("%w: the plugin has %s", ErrNoOperation, p.spec.operationNames())
+	spec, err := p.spec.Operation(op)
+	if err != nil {
+		return nil, err
 	}
 	info, _ := abi.LookupOperation(op)
 	out := &Operation{plugin: p, op: op, name: op, spec: spec, step: o.Step, reads: spec.Reads, changes: len(info.Writes) > 0}
@@ -81,18 +82,6 @@ func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, erro
 		}
 	}
 	return out, nil
-}
-
-// operationNames lists the operations for a message.
-func (s *Spec) operationNames() string {
-	if s.Foreign {
-		return "none: it is a foreign module, whose functions are called by name"
-	}
-	names := make([]abi.Operation, len(s.Operations))
-	for i, o := range s.Operations {
-		names[i] = o.Operation
-	}
-	return fmt.Sprint(names)
 }
 
 // setLane takes the batch lane if the plugin has it and the configuration asks for no other.

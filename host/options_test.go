@@ -2,11 +2,14 @@ package host_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 func TestPluginConfigRefused(t *testing.T) {
@@ -57,8 +60,11 @@ func TestHostConfigRefused(t *testing.T) {
 
 func TestLimitsOfPlugin(t *testing.T) {
 	h := newHost(t, host.Config{DefaultLimits: host.Limits{Timeout: time.Second}})
-	wasm := readFixture(t, "no-change")
-	spec, err := host.ReadSpec("x", wasm, []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\nlimits: {timeout: 10s, memory: 100MiB, output: 1MiB}\n"))
+	wasm, err := os.ReadFile(filepath.Join(fixtures, "no-change", "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := spec.Read("x", wasm, []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\nlimits: {timeout: 10s, memory: 100MiB, output: 1MiB}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -17,7 +18,7 @@ func (in *instance) tooDeep(err error) *fault {
 	bound, also := "its calls nest too deep for its stack", ""
 	switch {
 	case in.plugin.engine.kind == EngineInterpreter:
-		bound, also = fmt.Sprintf("its calls nest more than %d deep", wazerox.InterpretedCalls), "; the compiler has room for more"
+		bound, also = fmt.Sprintf("its calls nest more than %d deep", wasmbin.InterpretedCalls), "; the compiler has room for more"
 	case in.callStack != nil:
 		bound = fmt.Sprintf("its calls nest too deep for %s of stack", abi.FormatSize(wazerox.StackSize))
 	}

@@ -7,14 +7,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
-)
-
-// The kinds of permissions.
-const (
-	permHTTP    = "http"
-	permFiles   = "files"
-	permKV      = "kv"
-	permService = "service"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // granted is what a plugin may do: what its manifest asks for and the operator grants.
@@ -63,7 +56,7 @@ func foreignGrants(g Grants) granted {
 // take adds the part of a request that is granted, and reports whether any is.
 func (out *granted) take(p abi.Permission, g Grants) bool {
 	switch p.Kind {
-	case permHTTP:
+	case abi.PermissionHTTP:
 		if g.HTTP == nil {
 			return false
 		}
@@ -73,7 +66,7 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 		wish, err := newHTTPServers(p.Hosts, p.Methods)
 		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
-	case permFiles:
+	case abi.PermissionFiles:
 		for _, f := range g.Files {
 			if cleanGuest(f.Guest) != cleanGuest(p.Guest) {
 				continue
@@ -81,12 +74,12 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 			out.mount(f, p.Mode)
 			return true
 		}
-	case permKV:
+	case abi.PermissionKV:
 		if g.KV != nil {
-			out.kvQuota = max(out.kvQuota, min(pick(g.KV.Quota, DefaultKVQuota), quotaOf(p)))
+			out.kvQuota = max(out.kvQuota, min(pick(g.KV.Quota, DefaultKVQuota), spec.KVQuota(p)))
 			return true
 		}
-	case permService:
+	case abi.PermissionService:
 		if slices.Contains(g.Services, p.Service) {
 			out.services = append(out.services, p.Service)
 			return true
@@ -117,21 +110,21 @@ func unasked(m *abi.Manifest, g Grants) []string {
 	note := func(what string) {
 		notes = append(notes, fmt.Sprintf("is granted %s, which its manifest does not ask for: not given", what))
 	}
-	if g.HTTP != nil && !asks(func(p abi.Permission) bool { return p.Kind == permHTTP }) {
+	if g.HTTP != nil && !asks(func(p abi.Permission) bool { return p.Kind == abi.PermissionHTTP }) {
 		note("http")
 	}
-	if g.KV != nil && !asks(func(p abi.Permission) bool { return p.Kind == permKV }) {
+	if g.KV != nil && !asks(func(p abi.Permission) bool { return p.Kind == abi.PermissionKV }) {
 		note("kv")
 	}
 	for _, f := range g.Files {
 		if !asks(func(p abi.Permission) bool {
-			return p.Kind == permFiles && cleanGuest(p.Guest) == cleanGuest(f.Guest)
+			return p.Kind == abi.PermissionFiles && cleanGuest(p.Guest) == cleanGuest(f.Guest)
 		}) {
 			note("files at " + f.Guest)
 		}
 	}
 	for _, s := range g.Services {
-		if !asks(func(p abi.Permission) bool { return p.Kind == permService && p.Service == s }) {
+		if !asks(func(p abi.Permission) bool { return p.Kind == abi.PermissionService && p.Service == s }) {
 			note("service " + s)
 		}
 	}
@@ -195,7 +188,7 @@ func cleanGuest(p string) string { return path.Clean("/" + p) }
 
 // grantKey is the configuration key for granting a kind of permission.
 func grantKey(kind string) string {
-	if kind == permService {
+	if kind == abi.PermissionService {
 		return "grants.services"
 	}
 	return "grants." + kind

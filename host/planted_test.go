@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // entry is the machine code of a module in a cache: the folder, and the names of the
@@ -91,7 +92,7 @@ func TestRefusedFilesAreNamed(t *testing.T) {
 	}
 	var log bytes.Buffer
 	h := newHost(t, host.Config{CacheDir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	spec, err := host.ReadSpec("constant", constant(0), nil)
+	spec, err := spec.Read("constant", constant(0), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

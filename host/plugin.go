@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -31,7 +32,7 @@ import (
 // idle for Limits.IdleTimeout, or when the host needs their memory or their place.
 type Plugin struct {
 	host    *Host
-	spec    *Spec
+	spec    *spec.Spec
 	name    string
 	cfg     PluginConfig
 	limits  Limits
@@ -110,7 +111,7 @@ type Plugin struct {
 // for memory for at most Limits.QueueTimeout, if others can give them back. When ctx ends,
 // Load returns; a running compilation goes on, and its result is kept for the next Load of the
 // module.
-func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin, error) {
+func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Plugin, error) {
 	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls, counts: new(counters),
 		timed: new(tended), opened: make(chan struct{}), files: newFileBudget(processFiles())}
 	p.timed.plugin.Store(p)
@@ -148,7 +149,7 @@ func (p *Plugin) configure() error {
 	if p.granted, notes, err = intersect(p.spec.Manifest, p.cfg.Grants); err != nil {
 		return err
 	}
-	p.state = p.spec.State(p.cfg.State)
+	p.state = StateOf(p.spec, p.cfg.State)
 	p.notes = append(cut, notes...)
 	for _, n := range p.notes {
 		p.log.Warn(n)
@@ -308,10 +309,26 @@ func (p *Plugin) Close(ctx context.Context) error {
 func (p *Plugin) Name() string { return p.name }
 
 // Spec returns what is known of the module without running it. It must not be changed.
-func (p *Plugin) Spec() *Spec { return p.spec }
+func (p *Plugin) Spec() *spec.Spec { return p.spec }
 
 // Limits returns the limits in force for the plugin.
 func (p *Plugin) Limits() Limits { return p.limits }
+
+// StateOf returns what happens to instances between calls if the configuration states stated:
+// StateReset, StateKeep or StateFresh. What init leaves behind can still turn StateReset into
+// StateFresh; see [Plugin.State].
+func StateOf(s *spec.Spec, stated string) string {
+	if stated == StateAuto && s.Foreign {
+		return StateKeep
+	}
+	if stated == StateAuto {
+		stated = StateReset
+	}
+	if stated == StateReset && s.Uncaptured != "" {
+		return StateFresh
+	}
+	return stated
+}
 
 // State returns what happens to an instance between calls: StateReset, StateKeep
 // or StateFresh.

@@ -34,7 +34,7 @@ type CallResult struct {
 // Errors are a *PluginError, or wrap ErrNoExport.
 func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*CallResult, error) {
 	if !slices.Contains(p.spec.Functions, function) {
-		return nil, fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, p.spec.functionHint(function))
+		return nil, fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, functionHint(p.spec, function))
 	}
 	if function == "_start" || function == "_initialize" {
 		return p.callBare(ctx, function, input)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -71,7 +72,7 @@ func loadInChild(dir, removes string) (l loaded, err error) {
 		return l, err
 	}
 	host.KeepAllImages(h)
-	spec, err := host.ReadFile(filepath.Join(fixtures, "stateful", "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(fixtures, "stateful", "plugin.wasm"))
 	for err == nil {
 		l.Output, err = loadAndCall(ctx, h, spec)
 		if removes == "" {
@@ -85,7 +86,7 @@ func loadInChild(dir, removes string) (l loaded, err error) {
 	return l, err
 }
 
-func loadAndCall(ctx context.Context, h *host.Host, spec *host.Spec) ([]byte, error) {
+func loadAndCall(ctx context.Context, h *host.Host, spec *spec.Spec) ([]byte, error) {
 	p, err := h.Load(ctx, spec, host.PluginConfig{Limits: host.Limits{Instances: 1}})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // Whatever a guest and the host write into its memory, and however it ends, a
@@ -60,7 +61,7 @@ func loadScribbles(t *testing.T, cfg Config) *Plugin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := ReadSpec("scribbles", wasm, manifest)
+	spec, err := spec.Read("scribbles", wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}

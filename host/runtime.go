@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -132,7 +133,7 @@ func (e *engine) offer(ctx context.Context, functions []Function) error {
 		}
 		exportTo(e.rt, modules, s.Module, s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
 		if s.Module == abi.EnvModule {
-			exportTo(e.rt, modules, oldEnvModule, oldEnvPrefix+s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
+			exportTo(e.rt, modules, offered.OldEnv, offered.OldEnvPrefix+s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
 		}
 	}
 	offerFunctions(e.rt, modules, functions)
@@ -232,7 +233,7 @@ func (e *engine) close(ctx context.Context) error {
 // its limit itself.
 func meterOptions(b wasmbin.Bounds, pages uint32) wasmbin.MeterOptions {
 	return wasmbin.MeterOptions{
-		MaxTable: maxTableSize, MaxMemoryPages: pages, Bounds: b,
+		MaxTable: wasmbin.MaxTable, MaxMemoryPages: pages, Bounds: b,
 		Light: lightImport, Inert: inertImport,
 	}
 }

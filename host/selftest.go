@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // selfTest makes the calls of the manifest whose answers are known, each in a new instance and
@@ -22,8 +23,8 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 	}
 	defer p.pool.Put(place)
 	for i, t := range p.spec.Manifest.SelfTest {
-		spec, ok := p.spec.Operation(t.Operation)
-		if !ok {
+		spec, err := p.spec.Operation(t.Operation)
+		if err != nil {
 			continue
 		}
 		for _, lane := range spec.Lanes {
@@ -41,7 +42,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 const maxSelfAnswer = 1 << 20
 
 // selfCall makes one call of a self-test in one lane.
-func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, t abi.SelfTest) error {
+func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane string, t abi.SelfTest) error {
 	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.newInstance(ctx) })
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, 
 
 // selfBatch sends a request document to an operation in the batch lane, and returns the
 // changes as a document, nil for no change.
-func (in *instance) selfBatch(spec OperationSpec, input []byte) ([]byte, error) {
+func (in *instance) selfBatch(spec spec.Operation, input []byte) ([]byte, error) {
 	req, err := abi.DecodeItemsRequest(input)
 	if err != nil {
 		return nil, err

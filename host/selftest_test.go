@@ -9,16 +9,17 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // tested is the spec of a fixture with calls of known answers.
-func tested(t *testing.T, name, calls string) *host.Spec {
+func tested(t *testing.T, name, calls string) *spec.Spec {
 	t.Helper()
 	return withManifest(t, name, "self_test:\n"+calls)
 }
 
 // withManifest is the spec of a fixture with more in its manifest.
-func withManifest(t *testing.T, name, more string) *host.Spec {
+func withManifest(t *testing.T, name, more string) *spec.Spec {
 	t.Helper()
 	dir := filepath.Join(fixtures, name)
 	wasm, err := os.ReadFile(filepath.Join(dir, "plugin.wasm"))
@@ -29,7 +30,7 @@ func withManifest(t *testing.T, name, more string) *host.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec(name, wasm, []byte(string(manifest)+more))
+	spec, err := spec.Read(name, wasm, []byte(string(manifest)+more))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func (s *Session) admit(ctx context.Context, function string) error {
 	p, op := s.plugin, abi.Operation(function)
 	switch {
 	case !slices.Contains(p.spec.Functions, function) || function == "_start" || function == "_initialize":
-		return fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, p.spec.functionHint(function))
+		return fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, functionHint(p.spec, function))
 	case ctx.Err() != nil:
 		return p.failure(op, nil, contextFault(ctx))
 	case tenantOf(ctx) != s.tenant:

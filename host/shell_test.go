@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // constant is a foreign module whose function run is successful when n is 0. Such
@@ -32,7 +33,7 @@ func runs(t *testing.T, dir string) {
 	}
 	defer h.Close(ctx)
 	for n := range byte(3) {
-		spec, err := host.ReadSpec("constant", constant(n), nil)
+		spec, err := spec.Read("constant", constant(n), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,16 +110,16 @@ func TestEntryIsUsed(t *testing.T) {
 
 // Other limits make other machine code, which other limits must not get.
 func TestCodeKey(t *testing.T) {
-	spec, err := host.ReadSpec("constant", constant(0), nil)
+	one, err := spec.Read("constant", constant(0), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := host.ReadSpec("constant", constant(1), nil)
+	other, err := spec.Read("constant", constant(1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	keys := [][]byte{
-		host.CodeKey(spec, 0, false), host.CodeKey(spec, 16, false), host.CodeKey(spec, 0, true), host.CodeKey(other, 0, false),
+		host.CodeKey(one, 0, false), host.CodeKey(one, 16, false), host.CodeKey(one, 0, true), host.CodeKey(other, 0, false),
 	}
 	for i, a := range keys {
 		for _, b := range keys[:i] {
@@ -127,7 +128,7 @@ func TestCodeKey(t *testing.T) {
 			}
 		}
 	}
-	if !bytes.Equal(keys[0], host.CodeKey(spec, 0, false)) {
+	if !bytes.Equal(keys[0], host.CodeKey(one, 0, false)) {
 		t.Error("the key changes")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // specialFiles are what can lie in the place of a file and is none.
@@ -86,7 +87,7 @@ func loadHere(t *testing.T, dir string) ([]byte, error) {
 	t.Helper()
 	h := newHost(t, host.Config{CacheDir: dir, ImageCache: 1 << 20})
 	host.KeepAllImages(h)
-	spec, err := host.Reader{CacheDir: dir}.ReadFile(filepath.Join(fixtures, "stateful", "plugin.wasm"))
+	spec, err := spec.Reader{CacheDir: dir}.ReadFile(filepath.Join(fixtures, "stateful", "plugin.wasm"))
 	if err != nil {
 		return nil, err
 	}

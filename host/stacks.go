@@ -60,7 +60,7 @@ func (in *instance) takeStack() error {
 	n := in.stackLeast
 	if !in.account(n) {
 		what, remedy := in.noRoom()
-		return &fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("%s for the stack of the interpreter, %s", what, sizeText(n))), remedy}
+		return &fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), remedy}
 	}
 	in.stackHeld = n
 	return nil
@@ -90,9 +90,9 @@ func (p *Plugin) interpretedStack() (n int64) {
 	if p.engine.kind != EngineInterpreter {
 		return 0
 	}
-	n = p.spec.interpretedStack()
+	n = p.spec.Module().InterpretedStack()
 	for _, l := range p.links {
-		n = max(n, l.Spec.interpretedStack())
+		n = max(n, l.Spec.Module().InterpretedStack())
 	}
 	return n
 }

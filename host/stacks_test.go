@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // fixedStacks reports whether compiled guests have stacks of a fixed size.
@@ -100,7 +101,7 @@ func TestStackOverflowNamesItsBound(t *testing.T) {
 // The interpreter nests as many calls as is said.
 func TestInterpretedCalls(t *testing.T) {
 	for depth, fits := range map[string]bool{"\xc6\x8f\x00": true, "\xda\x8f\x00": false} { // 1990 and 2010
-		spec, err := host.ReadSpec("deep", []byte(strings.Replace(deepModule, "\xa0\x8d\x06", depth, 1)), nil)
+		spec, err := spec.Read("deep", []byte(strings.Replace(deepModule, "\xa0\x8d\x06", depth, 1)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +185,7 @@ const deepModule = "\x00asm\x01\x00\x00\x00" +
 // called deep, and only where the host has room for it.
 func TestStacksAreGivenBack(t *testing.T) {
 	stackSizes(t)
-	spec, err := host.ReadSpec("deep", []byte(deepModule), nil)
+	spec, err := spec.Read("deep", []byte(deepModule), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/decoded"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -18,7 +17,7 @@ import (
 type cacheRoot struct {
 	*codestore.Store
 	// facts keeps what was found out about modules, nil if that is not kept.
-	facts *factsCache
+	facts *codestore.Notes
 }
 
 // CheckCacheDir says why a host whose Config.CacheDir is dir runs without a cache: somebody
@@ -38,29 +37,18 @@ func CheckCacheDir(dir string) error {
 // an error if there is to be no cache, and with an error if the folder cannot be trusted or
 // used.
 func openRoot(dir string, log *slog.Logger) (*cacheRoot, error) {
-	if dir == "" {
-		dir = defaultCacheDir()
-	}
-	if dir == CacheOff || dir == "" {
-		return nil, nil
-	}
-	store, err := codestore.Open(dir, log)
+	store, err := codestore.OpenNamed(dir, log)
 	if err != nil {
 		return nil, fmt.Errorf("cache folder: %w", err)
 	}
-	root := &cacheRoot{Store: store}
-	root.facts = openFacts(root)
-	return root, nil
-}
-
-// defaultCacheDir is the folder anchor-host/compiled in the user's cache directory, "" if
-// there is no such directory.
-func defaultCacheDir() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
+	if store == nil {
+		return nil, nil
 	}
-	return filepath.Join(dir, "anchor-host", "compiled")
+	root := &cacheRoot{Store: store}
+	if root.facts, err = decoded.OpenNotes(store); err != nil {
+		log.Warn("nothing is kept about modules", "reason", err)
+	}
+	return root, nil
 }
 
 // errUnknownEngine says why a program keeps no machine code.

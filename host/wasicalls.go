@@ -88,7 +88,7 @@ var instantWASI = map[string]bool{
 
 // offerWASI instantiates the WASI functions.
 func offerWASI(ctx context.Context, rt wazero.Runtime) error {
-	b := rt.NewHostModuleBuilder(wasiModule)
+	b := rt.NewHostModuleBuilder(wazerox.WASIModule)
 	for name, def := range wazerox.WASIFunctions() {
 		fn, err := wazerox.GoFunction(def)
 		if err != nil {

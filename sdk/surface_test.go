@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -75,7 +76,7 @@ func show(t *testing.T, items []pipeline.Item) string {
 
 // buildGuest builds a guest of a language; without its toolchain the test is
 // skipped, unless ANCHOR_LANGUAGES names the language or is "all".
-func buildGuest(t *testing.T, guest, language string) *host.Spec {
+func buildGuest(t *testing.T, guest, language string) *spec.Spec {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), guest+".wasm")
 	built, err := authoring.Build(t.Context(), authoring.BuildOptions{Dir: filepath.Join("testdata", guest, language), Output: out})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
@@ -98,7 +99,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	if file, err = moduleFile(file); err != nil {
 		return err
 	}
-	spec, err := host.Reader{CacheDir: base.CachePath()}.ReadFile(file)
+	spec, err := spec.Reader{CacheDir: base.CachePath()}.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -274,7 +275,7 @@ func (f *callFlags) links(cmd *cobra.Command) ([]host.Link, error) {
 		if !ok || name == "" || file == "" {
 			return nil, usagef(cmd, "flag --link: want NAME=FILE.wasm, got %q", pair)
 		}
-		spec, err := host.ReadFile(file)
+		spec, err := spec.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("link %q: %w", name, err)
 		}

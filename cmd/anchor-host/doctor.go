@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
@@ -221,7 +222,7 @@ func dataFinding() finding {
 }
 
 func pluginFindings(dir string) []finding {
-	entries, err := host.ReadDir(dir)
+	entries, err := spec.ReadDir(dir)
 	if err != nil {
 		return []finding{{"plugins", statusWarning, err.Error()}}
 	}

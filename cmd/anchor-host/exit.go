@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -76,13 +77,13 @@ var causeCodes = []struct {
 	{config.ErrInvalid, codeInvalid},
 	{host.ErrNoOperation, codeInvalid},
 	{host.ErrNotWasm, codeInvalid},
-	{host.ErrABIVersion, codeInvalid},
-	{host.ErrManifest, codeInvalid},
+	{spec.ErrABIVersion, codeInvalid},
+	{spec.ErrManifest, codeInvalid},
 	{host.ErrNoExport, codeInvalid},
 	{host.ErrImport, codeInvalid},
 	{host.ErrSignature, codeInvalid},
 	{host.ErrConfig, codeInvalid},
-	{host.ErrDuplicate, codeInvalid},
+	{spec.ErrDuplicate, codeInvalid},
 	{host.ErrTooLarge, codeLimit},
 	{host.ErrAddressSpace, codeLimit},
 	{pipeline.ErrInvalid, codeInvalid},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -65,8 +66,8 @@ too), a .wasm file, or the path of a folder that holds one.`,
 
 // findPlugin finds what the user named: a path, an instance, or a plugin of
 // the folder. instance is nil unless it is one.
-func findPlugin(loaded *config.Loaded, name string) (*host.Spec, *config.Instance, error) {
-	reader := host.Reader{CacheDir: loaded.CachePath()}
+func findPlugin(loaded *config.Loaded, name string) (*spec.Spec, *config.Instance, error) {
+	reader := spec.Reader{CacheDir: loaded.CachePath()}
 	var found *config.Instance
 	plugin := name
 	if i, ok := loaded.Instances[name]; ok {
@@ -118,7 +119,7 @@ type inspection struct {
 	WASI         bool   `json:"wasi"`
 	MemoryPages  uint64 `json:"memory_pages"`
 	// Anatomy is what the module is made of.
-	Anatomy host.Anatomy `json:"anatomy"`
+	Anatomy spec.Anatomy `json:"anatomy"`
 	// Load is what loading it takes, with the engine stated for the instance.
 	Load loadReport `json:"load"`
 	// State is what happens to instances between calls, Uncaptured why they
@@ -169,13 +170,13 @@ type limitLine struct {
 	Set     string `json:"set,omitempty"`
 }
 
-func inspect(spec *host.Spec, instance *config.Instance) (r inspection, err error) {
+func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err error) {
 	r = inspection{
 		Name: spec.Name, Digest: spec.Digest, Pin: spec.Pin(), Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
 		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
 		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
 	}
-	r.State, r.Uncaptured = spec.State(stateOf(instance)), spec.Uncaptured
+	r.State, r.Uncaptured = host.StateOf(spec, stateOf(instance)), spec.Uncaptured
 	var asked abi.LimitRequest
 	if m := spec.Manifest; m != nil {
 		r.Version, r.Description, r.License, r.Homepage = m.Version, m.Description, m.License, m.Homepage
@@ -199,12 +200,12 @@ func inspect(spec *host.Spec, instance *config.Instance) (r inspection, err erro
 }
 
 // loadOf is what loading takes, with what the instance states.
-func loadOf(spec *host.Spec, instance *config.Instance) loadReport {
+func loadOf(spec *spec.Spec, instance *config.Instance) loadReport {
 	engine, set := host.EngineCompiler, config.Limits{}
 	if instance != nil {
 		engine, set = cmp.Or(instance.Engine, engine), instance.Limits
 	}
-	e := spec.LoadEstimate(engine)
+	e := spec.LoadEstimate(engine == host.EngineInterpreter)
 	e.MaxMemory, e.MaxTime = cmp.Or(int64(set.LoadMemory), e.MaxMemory), cmp.Or(time.Duration(set.LoadTime), e.MaxTime)
 	return loadReport{engine, e.Memory, e.MaxMemory, e.MemoryFor, e.Time.Milliseconds(), e.MaxTime.Milliseconds(), e.TimeFor, e.Near()}
 }
@@ -325,7 +326,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 	}
 }
 
-func memoryText(a *host.Anatomy) string {
+func memoryText(a *spec.Anatomy) string {
 	if a.Memory == 0 && a.MaxMemory == 0 {
 		return "none of its own at the start"
 	}
@@ -337,7 +338,7 @@ func memoryText(a *host.Anatomy) string {
 }
 
 // sectionText lists the custom sections with their sizes.
-func sectionText(sections []host.CustomSection) string {
+func sectionText(sections []spec.CustomSection) string {
 	parts := make([]string, len(sections))
 	for i, s := range sections {
 		parts[i] = fmt.Sprintf("%s (%s)", s.Name, sizeText(s.Size))

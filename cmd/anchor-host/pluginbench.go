@@ -17,6 +17,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -90,7 +91,7 @@ func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := host.ReadFile(file)
+	spec, err := spec.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ type benchJob struct {
 	init    map[string]any
 }
 
-func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *host.Spec) (*benchJob, error) {
+func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *spec.Spec) (*benchJob, error) {
 	o, err := f.operation(cmd, spec)
 	if err != nil {
 		return nil, err
@@ -192,19 +193,19 @@ func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *host.Spec) (*ben
 }
 
 // operation finds what to measure: what --op says, or the only operation.
-func (f *benchFlags) operation(cmd *cobra.Command, spec *host.Spec) (host.OperationSpec, error) {
+func (f *benchFlags) operation(cmd *cobra.Command, plugin *spec.Spec) (spec.Operation, error) {
 	if f.op != "" {
-		if o, ok := spec.Operation(abi.Operation(f.op)); ok && o.Operation != abi.OpInit {
+		if o, err := plugin.Operation(abi.Operation(f.op)); err == nil && o.Operation != abi.OpInit {
 			return o, nil
 		}
-		return host.OperationSpec{}, usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", spec.Name, f.op, dash(operationNames(spec)))
+		return spec.Operation{}, usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", plugin.Name, f.op, dash(operationNames(plugin)))
 	}
-	if len(spec.Operations) == 0 {
-		return host.OperationSpec{}, fmt.Errorf("plugin %q: %w (a foreign module can be called with: anchor-host plugin call --repeat)", spec.Name, host.ErrNoOperation)
+	if len(plugin.Operations) == 0 {
+		return spec.Operation{}, fmt.Errorf("plugin %q: %w (a foreign module can be called with: anchor-host plugin call --repeat)", plugin.Name, host.ErrNoOperation)
 	}
-	called := slices.DeleteFunc(slices.Clone(spec.Operations), func(o host.OperationSpec) bool { return o.Operation == abi.OpInit })
+	called := slices.DeleteFunc(slices.Clone(plugin.Operations), func(o spec.Operation) bool { return o.Operation == abi.OpInit })
 	if len(called) != 1 {
-		return host.OperationSpec{}, usagef(cmd, "plugin %q has %d operations (say which with --op: %s)", spec.Name, len(called), dash(operationNames(spec)))
+		return spec.Operation{}, usagef(cmd, "plugin %q has %d operations (say which with --op: %s)", plugin.Name, len(called), dash(operationNames(plugin)))
 	}
 	return called[0], nil
 }
@@ -228,7 +229,7 @@ func (a *app) readRequest(path string, op abi.Operation) (any, error) {
 }
 
 // measure runs the plugin in each lane.
-func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *host.Spec, pc host.PluginConfig, job *benchJob) (*authoring.Card, error) {
+func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc host.PluginConfig, job *benchJob) (*authoring.Card, error) {
 	base := config.Default()
 	if err := a.override(cmd, base); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 func (a *app) pluginCommand() *cobra.Command {
@@ -60,7 +61,7 @@ used. No plugin is run.`,
 		if err != nil {
 			return err
 		}
-		entries, err := host.Reader{CacheDir: loaded.CachePath()}.ReadDir(loaded.PluginDir())
+		entries, err := spec.Reader{CacheDir: loaded.CachePath()}.ReadDir(loaded.PluginDir())
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ used. No plugin is run.`,
 	return cmd
 }
 
-func pluginListing(entries []host.DirEntry) listing {
+func pluginListing(entries []spec.Entry) listing {
 	lines := make([]pluginLine, len(entries))
 	l := listing{header: []string{"NAME", "VERSION", "OPERATIONS", "LANES", "SIZE", "DIGEST", "STATUS"}, data: lines}
 	for i, e := range entries {
@@ -87,7 +88,7 @@ func pluginListing(entries []host.DirEntry) listing {
 	return l
 }
 
-func newPluginLine(e host.DirEntry) pluginLine {
+func newPluginLine(e spec.Entry) pluginLine {
 	p := pluginLine{Name: e.Name, Path: e.Path, Status: "ok"}
 	if e.Err != nil {
 		p.Status = strings.TrimPrefix(oneCell(e.Err.Error()), fmt.Sprintf("plugin %q: ", e.Name))

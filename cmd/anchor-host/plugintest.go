@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -172,30 +173,30 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 	if err != nil {
 		return out, err
 	}
-	spec, err := host.ReadFile(file)
+	plugin, err := spec.ReadFile(file)
 	if err != nil {
 		return out, err
 	}
-	out.Plugin, out.Size, out.Lanes = spec.Name, spec.Size, lanesOf(spec)
-	if spec.Foreign {
-		return out, fmt.Errorf("%s: %w (the module does not export %q: only plugins of this contract can be tested)", file, host.ErrABIVersion, abi.Marker)
+	out.Plugin, out.Size, out.Lanes = plugin.Name, plugin.Size, lanesOf(plugin)
+	if plugin.Foreign {
+		return out, fmt.Errorf("%s: %w (the module does not export %q: only plugins of this contract can be tested)", file, spec.ErrABIVersion, abi.Marker)
 	}
-	o, err := t.options(cmd, spec, file)
+	o, err := t.options(cmd, plugin, file)
 	if err != nil {
 		return out, err
 	}
-	t.what = fmt.Sprintf("testing plugin %q", spec.Name)
+	t.what = fmt.Sprintf("testing plugin %q", plugin.Name)
 	t.progress.start(t.what)
-	out.Report, err = conformance.Run(cmd.Context(), conform.New(t.host, spec, t.config), o)
+	out.Report, err = conformance.Run(cmd.Context(), conform.New(t.host, plugin, t.config), o)
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", file, err)
 	}
-	out.Warnings = spec.Warnings
+	out.Warnings = plugin.Warnings
 	return out, nil
 }
 
 // options are the options of a run for one plugin.
-func (t *tester) options(cmd *cobra.Command, spec *host.Spec, file string) (conformance.Options, error) {
+func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conformance.Options, error) {
 	f := t.flags
 	o := conformance.Options{Short: f.short, Seed: f.seed}
 	if f.lane != "" {
@@ -203,7 +204,7 @@ func (t *tester) options(cmd *cobra.Command, spec *host.Spec, file string) (conf
 	}
 	for _, name := range f.operations {
 		op := abi.Operation(name)
-		if _, ok := spec.Operation(op); !ok {
+		if _, err := spec.Operation(op); err != nil {
 			return o, usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", spec.Name, name, operationNames(spec))
 		}
 		o.Operations = append(o.Operations, op)
@@ -226,7 +227,7 @@ func (t *tester) options(cmd *cobra.Command, spec *host.Spec, file string) (conf
 	return o, nil
 }
 
-func operationNames(spec *host.Spec) string {
+func operationNames(spec *spec.Spec) string {
 	names := make([]string, len(spec.Operations))
 	for i, o := range spec.Operations {
 		names[i] = string(o.Operation)
@@ -235,9 +236,9 @@ func operationNames(spec *host.Spec) string {
 }
 
 // lanesOf lists the lanes that any operation has.
-func lanesOf(spec *host.Spec) (lanes []string) {
+func lanesOf(plugin *spec.Spec) (lanes []string) {
 	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
-		if slices.ContainsFunc(spec.Operations, func(o host.OperationSpec) bool { return o.HasLane(lane) }) {
+		if slices.ContainsFunc(plugin.Operations, func(o spec.Operation) bool { return o.HasLane(lane) }) {
 			lanes = append(lanes, lane)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -43,7 +44,7 @@ func moduleFile(path string) (string, error) {
 		if err == nil && len(found) == 1 {
 			return filepath.Join(dir, found[0]), nil
 		} else if len(found) > 1 {
-			return "", fmt.Errorf("%s: %d modules: %w (name one)", dir, len(found), host.ErrDuplicate)
+			return "", fmt.Errorf("%s: %d modules: %w (name one)", dir, len(found), spec.ErrDuplicate)
 		}
 	}
 	return "", fmt.Errorf("%s: no *.wasm: %w (build the plugin first; of a folder of plugins name one)", path, fs.ErrNotExist)
@@ -142,7 +143,7 @@ func parseSettings(name string, b []byte) (map[abi.Operation]map[string]any, err
 
 // settings puts together what the folder of cases, --settings and --set say,
 // the later ones over the earlier.
-func (t *tester) settings(cmd *cobra.Command, spec *host.Spec, own map[abi.Operation]map[string]any) (map[abi.Operation]map[string]any, error) {
+func (t *tester) settings(cmd *cobra.Command, spec *spec.Spec, own map[abi.Operation]map[string]any) (map[abi.Operation]map[string]any, error) {
 	out := map[abi.Operation]map[string]any{}
 	for op, s := range own {
 		out[op] = maps.Clone(s)
@@ -171,7 +172,7 @@ func (t *tester) settings(cmd *cobra.Command, spec *host.Spec, own map[abi.Opera
 }
 
 // set puts [OPERATION.]KEY=VALUE where the schemas name it.
-func set(out map[abi.Operation]map[string]any, spec *host.Spec, pair string) error {
+func set(out map[abi.Operation]map[string]any, spec *spec.Spec, pair string) error {
 	key, text, ok := strings.Cut(pair, "=")
 	if !ok || key == "" {
 		return fmt.Errorf("want [OPERATION.]KEY=VALUE, got %q", pair)
@@ -199,7 +200,7 @@ func set(out map[abi.Operation]map[string]any, spec *host.Spec, pair string) err
 }
 
 // namedBy lists the operations, init among them, whose schemas name a setting.
-func namedBy(spec *host.Spec, key string) (ops []abi.Operation) {
+func namedBy(spec *spec.Spec, key string) (ops []abi.Operation) {
 	if spec.Manifest == nil {
 		return nil
 	}

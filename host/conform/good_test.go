@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // elsewhere are the cases that only another host or a guest with a store can
@@ -51,7 +52,7 @@ func TestEveryOperationOfAGoodGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("allops", wasm, manifest)
+	spec, err := spec.Read("allops", wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -20,14 +21,14 @@ const DefaultTimeout = 20 * time.Second
 // Target is a plugin of this host, for conformance.Run.
 type Target struct {
 	host   *host.Host
-	spec   *host.Spec
+	spec   *spec.Spec
 	config host.PluginConfig
 }
 
 // New makes a target of a plugin. cfg has grants and limits; clock and random
 // numbers are fixed whatever it says, and lanes and state are the kit's to
 // choose.
-func New(h *host.Host, spec *host.Spec, cfg host.PluginConfig) *Target {
+func New(h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *Target {
 	if cfg.Limits.Timeout == 0 {
 		cfg.Limits.Timeout = DefaultTimeout
 	}
@@ -87,7 +88,7 @@ func writable(files []host.FileGrant) bool {
 
 // operation is what a step without options is granted, and the priority that
 // the manifest asks for.
-func operation(o host.OperationSpec) conformance.Operation {
+func operation(o spec.Operation) conformance.Operation {
 	sources := []pipeline.Source{pipeline.SourceRetrieval}
 	if o.Operation == abi.OpMemory {
 		sources = []pipeline.Source{pipeline.SourceMemory, pipeline.SourceConversation}

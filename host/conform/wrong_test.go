@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 const fixtures = "../../testdata/wasm"
@@ -88,7 +89,7 @@ func TestEveryWrongGuestFailsItsCaseAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec, err := host.ReadSpec(name, wasm, manifest)
+			spec, err := spec.Read(name, wasm, manifest)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +103,7 @@ func TestEveryWrongGuestFailsItsCaseAlone(t *testing.T) {
 
 // checkCases puts a guest through the kit and wants the one case to fail, or
 // none.
-func checkCases(t *testing.T, h *host.Host, spec *host.Spec, want string) {
+func checkCases(t *testing.T, h *host.Host, spec *spec.Spec, want string) {
 	t.Helper()
 	cfg := host.PluginConfig{Limits: host.Limits{Timeout: 3 * time.Second, InitTimeout: 3 * time.Second}}
 	r, err := conformance.Run(t.Context(), conform.New(h, spec, cfg), conformance.Options{Short: true})
@@ -178,7 +179,7 @@ func TestFixturesOfTheHost(t *testing.T) {
 	h := newHost(t)
 	for name, want := range spotted {
 		t.Run(name, func(t *testing.T) {
-			spec, err := host.ReadFile(filepath.Join(fixtures, name, "plugin.wasm"))
+			spec, err := spec.ReadFile(filepath.Join(fixtures, name, "plugin.wasm"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -19,7 +20,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer h.Close(ctx)
-	spec, err := host.ReadFile("../../testdata/wasm/add-two/plugin.wasm")
+	spec, err := spec.ReadFile("../../testdata/wasm/add-two/plugin.wasm")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -70,7 +71,7 @@ func config(cfg host.Config) host.Config {
 }
 
 // fixtures are the entries of testdata/wasm, read once.
-var fixtures = sync.OnceValues(func() ([]host.DirEntry, error) { return host.ReadDir(filepath.Join("..", "..", "testdata", "wasm")) })
+var fixtures = sync.OnceValues(func() ([]spec.Entry, error) { return spec.ReadDir(filepath.Join("..", "..", "testdata", "wasm")) })
 
 // load loads a fixture for the time of a test.
 func load(t testing.TB, h *host.Host, name string, cfg host.PluginConfig) *host.Plugin {
@@ -79,14 +80,14 @@ func load(t testing.TB, h *host.Host, name string, cfg host.PluginConfig) *host.
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(entries, func(e host.DirEntry) bool { return e.Name == name })
+	i := slices.IndexFunc(entries, func(e spec.Entry) bool { return e.Name == name })
 	if i < 0 || entries[i].Err != nil {
 		t.Fatalf("no usable fixture %q", name)
 	}
 	return loadSpec(t, h, entries[i].Spec, cfg)
 }
 
-func loadSpec(t testing.TB, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *host.Plugin {
+func loadSpec(t testing.TB, h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *host.Plugin {
 	t.Helper()
 	p, err := h.Load(t.Context(), spec, cfg)
 	if err != nil {
@@ -101,7 +102,7 @@ func loadSpec(t testing.TB, h *host.Host, spec *host.Spec, cfg host.PluginConfig
 }
 
 // allops is the guest with every operation, built with stock Go, once.
-var allops = sync.OnceValues(func() (*host.Spec, error) {
+var allops = sync.OnceValues(func() (*spec.Spec, error) {
 	source := filepath.Join("..", "..", "testdata", "guests", "allops")
 	dir, err := os.MkdirTemp("", "anchor-host-steps-")
 	if err != nil {
@@ -122,10 +123,10 @@ var allops = sync.OnceValues(func() (*host.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return host.ReadSpec("allops", wasm, manifest)
+	return spec.Read("allops", wasm, manifest)
 })
 
-func allopsSpec(t testing.TB) *host.Spec {
+func allopsSpec(t testing.TB) *spec.Spec {
 	t.Helper()
 	spec, err := allops()
 	if err != nil {

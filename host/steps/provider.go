@@ -20,7 +20,7 @@ func Provider(p *host.Plugin, o Options) (agent.Provider, error) {
 	}
 	spec, _ := p.Spec().Operation(abi.OpProvide)
 	c := &contextProvider{o: op, priority: cmp.Or(o.Priority, spec.Defaults.Priority)}
-	if _, ok := p.Spec().Operation(abi.OpEstimateTokens); ok {
+	if _, missing := p.Spec().Operation(abi.OpEstimateTokens); missing == nil {
 		if c.estimate, err = prepare(p, abi.OpEstimateTokens, Options{Step: o.Step, Timeout: o.Timeout}); err != nil {
 			return nil, err
 		}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
 // catalog are the plugins of a folder that a configuration names.
 type catalog struct {
 	dir     string
-	entries map[string]host.DirEntry
+	entries map[string]spec.Entry
 	// others are the names of the other plugins of the folder.
 	others []string
 	// err is why the folder could not be read.
@@ -25,9 +26,9 @@ type catalog struct {
 
 // readCatalog reads the named plugins, and no others: reading takes time.
 func readCatalog(dir, cacheDir string, names []string) *catalog {
-	c := &catalog{dir: dir, entries: map[string]host.DirEntry{}}
-	var list []host.DirEntry
-	list, c.others, c.err = host.Reader{CacheDir: cacheDir}.ReadNamed(dir, names...)
+	c := &catalog{dir: dir, entries: map[string]spec.Entry{}}
+	var list []spec.Entry
+	list, c.others, c.err = spec.Reader{CacheDir: cacheDir}.ReadNamed(dir, names...)
 	for _, e := range list {
 		c.entries[e.Name] = e
 	}
@@ -36,7 +37,7 @@ func readCatalog(dir, cacheDir string, names []string) *catalog {
 
 // spec returns the spec of a plugin. The error names the file, the problem and
 // the remedy.
-func (c *catalog) spec(plugin string) (*host.Spec, *Unavailable) {
+func (c *catalog) spec(plugin string) (*spec.Spec, *Unavailable) {
 	e, ok := c.entries[plugin]
 	switch {
 	case c.err != nil:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -30,7 +31,7 @@ type plugins struct {
 
 // loaded is one plugin: ready, or not and why.
 type loaded struct {
-	spec   *host.Spec
+	spec   *spec.Spec
 	plugin *host.Plugin
 	err    error
 	took   time.Duration
@@ -127,7 +128,7 @@ func (p *plugins) wanted() map[string]config.Instance {
 	return wanted
 }
 
-func (p *plugins) open(ctx context.Context, name string, instance config.Instance) (*host.Spec, *host.Plugin, error) {
+func (p *plugins) open(ctx context.Context, name string, instance config.Instance) (*spec.Spec, *host.Plugin, error) {
 	spec, missing := p.catalog.spec(instance.Plugin)
 	if missing != nil {
 		missing.Plugin = name
@@ -166,7 +167,7 @@ func (p *plugins) hasFunctions(instance string) bool {
 }
 
 // checkDigest refuses a module and a plugin.yaml that are not the pinned ones.
-func checkDigest(instance config.Instance, spec *host.Spec) error {
+func checkDigest(instance config.Instance, spec *spec.Spec) error {
 	if instance.Digest == "" {
 		return nil
 	}
@@ -224,32 +225,32 @@ var errAmbiguous = errors.New("several operations")
 
 // operation returns the wanted operation, or the only one of the plugin that
 // can be a step.
-func operation(spec *host.Spec, wanted abi.Operation) (abi.Operation, error) {
-	if spec.Foreign {
+func operation(plugin *spec.Spec, wanted abi.Operation) (abi.Operation, error) {
+	if plugin.Foreign {
 		return "", errForeign
 	}
 	if wanted != "" {
-		if _, ok := spec.Operation(wanted); !ok {
-			return "", fmt.Errorf("%w (the plugin offers %s)", host.ErrNoOperation, operationNames(spec.Operations))
+		if _, err := plugin.Operation(wanted); err != nil {
+			return "", fmt.Errorf("%w (the plugin offers %s)", host.ErrNoOperation, operationNames(plugin.Operations))
 		}
 		return wanted, nil
 	}
-	var found []host.OperationSpec
-	for _, o := range spec.Operations {
+	var found []spec.Operation
+	for _, o := range plugin.Operations {
 		if slices.Contains(stepOperations, o.Operation) {
 			found = append(found, o)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("%w that can be a step (the plugin offers %s)", host.ErrNoOperation, operationNames(spec.Operations))
+		return "", fmt.Errorf("%w that can be a step (the plugin offers %s)", host.ErrNoOperation, operationNames(plugin.Operations))
 	case 1:
 		return found[0].Operation, nil
 	}
 	return "", fmt.Errorf("%w: %w (add operation: %s)", config.ErrInvalid, errAmbiguous, strings.ReplaceAll(operationNames(found), ", ", " or "))
 }
 
-func operationNames(ops []host.OperationSpec) string {
+func operationNames(ops []spec.Operation) string {
 	names := make([]string, len(ops))
 	for i, o := range ops {
 		names[i] = string(o.Operation)

@@ -6,11 +6,12 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // checkSettings holds settings against a schema of a manifest, as the host does when it
 // loads the plugin. The error begins with what is wrong: who asks names the place.
-func checkSettings(spec *host.Spec, op abi.Operation, settings map[string]any) error {
+func checkSettings(spec *spec.Spec, op abi.Operation, settings map[string]any) error {
 	_, err := spec.CheckSettings(op, settings)
 	if err == nil {
 		return nil

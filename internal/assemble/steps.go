@@ -77,8 +77,8 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 // defaults fills in what the manifest states for steps that state nothing.
 func (p *plugins) defaults(u use, op abi.Operation, out *pipeline.StepConfig) {
 	name, _ := resolve(p.config, u.Use)
-	o, ok := p.loaded[name].spec.Operation(op)
-	if !ok {
+	o, err := p.loaded[name].spec.Operation(op)
+	if err != nil {
 		return
 	}
 	if out.Priority == 0 {

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // BuildOptions say what to build. The zero value builds the project in the
@@ -40,7 +40,7 @@ type BuildOptions struct {
 // Built is a plugin that was built.
 type Built struct {
 	// Spec is what the host reads in the module.
-	Spec *host.Spec
+	Spec *spec.Spec
 	// Path is the module, Title the name of the language it was built from.
 	Path, Title string
 	// Time is how long the toolchain took.
@@ -64,7 +64,7 @@ type job struct {
 // own tools leave in the project, and, if asked for, the manifest beside it.
 //
 // Errors wrap ErrLanguage or ErrMissing, are strict.Problems about plugin.yaml,
-// name the command that failed, or are those of host.ReadSpec.
+// name the command that failed, or are those of spec.Read.
 func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 	j := &job{options: o}
 	if err := j.prepare(); err != nil {
@@ -85,8 +85,8 @@ func Build(ctx context.Context, o BuildOptions) (*Built, error) {
 		return nil, fmt.Errorf("build %s: %w", manifest.Name, err)
 	}
 	built := &Built{Title: j.toolchain.Title, Time: time.Since(began), Path: j.output(manifest.Name + ".wasm")}
-	if wasm, err = host.EmbedManifest(wasm, text); err == nil {
-		built.Spec, err = host.ReadSpec("", wasm, nil)
+	if wasm, err = spec.Embed(wasm, text); err == nil {
+		built.Spec, err = spec.Read("", wasm, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", manifest.Name, err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -33,14 +33,14 @@ func TestBuild(t *testing.T) {
 	if want := filepath.Join(dir, "build", "my-plugin.wasm"); built.Path != want || built.Title != "Go" {
 		t.Errorf("built %s in %s, want %s", built.Path, built.Title, want)
 	}
-	spec, err := host.ReadFile(built.Path)
+	spec, err := spec.ReadFile(built.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if spec.Name != "my-plugin" || spec.ManifestFrom != "module" || spec.Digest != built.Spec.Digest || len(spec.Warnings) != 0 {
 		t.Errorf("read back %+v", spec)
 	}
-	if o, ok := spec.Operation(abi.OpFilter); !ok || len(o.Lanes) != 2 {
+	if o, err := spec.Operation(abi.OpFilter); err != nil || len(o.Lanes) != 2 {
 		t.Errorf("operations %+v", spec.Operations)
 	}
 	var commands []string
@@ -97,7 +97,7 @@ func TestBuildErrors(t *testing.T) {
 	}{
 		{"does not compile", BuildOptions{Dir: broken}, nil,
 			"build my-plugin: go build: exit status 1 (its messages stand above)", "undefined: missing"},
-		{"is no plugin", BuildOptions{Dir: empty}, host.ErrABIVersion, "build my-plugin: there is a manifest, but the module does not export", ""},
+		{"is no plugin", BuildOptions{Dir: empty}, spec.ErrABIVersion, "build my-plugin: there is a manifest, but the module does not export", ""},
 		{"manifest", BuildOptions{Dir: wrong}, nil, "plugin.yaml:1:1: version: is missing", ""},
 		{"language", BuildOptions{Dir: broken, Language: "cobol"}, ErrLanguage, `language "cobol": unknown language`, ""},
 		{"folder", BuildOptions{Dir: filepath.Join(empty, "gone")}, os.ErrNotExist, "", ""},

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -29,7 +29,7 @@ func readManifest(dir string) (*abi.Manifest, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := host.ParseManifest(text)
+	m, err := spec.ParseManifest(text)
 	if err != nil {
 		return nil, nil, place(file, doc, err)
 	}

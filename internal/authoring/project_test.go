@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // everyTemplate calls f with a project of each kind in each language that has
@@ -191,7 +191,7 @@ func TestManifestErrors(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a manifest: %v", err)
 	}
-	if _, err := host.ParseManifest(nil); !errors.Is(err, host.ErrManifest) {
+	if _, err := spec.ParseManifest(nil); !errors.Is(err, spec.ErrManifest) {
 		t.Errorf("an empty manifest: %v", err)
 	}
 }

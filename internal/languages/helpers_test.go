@@ -18,6 +18,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -55,11 +56,11 @@ func eachHelper(t *testing.T, test func(t *testing.T, language string, load func
 	}
 }
 
-func operation(spec *host.Spec, op abi.Operation) host.OperationSpec {
-	return spec.Operations[slices.IndexFunc(spec.Operations, func(o host.OperationSpec) bool { return o.Operation == op })]
+func operation(plugin *spec.Spec, op abi.Operation) spec.Operation {
+	return plugin.Operations[slices.IndexFunc(plugin.Operations, func(o spec.Operation) bool { return o.Operation == op })]
 }
 
-func loadHelper(t *testing.T, spec *host.Spec, cfg host.PluginConfig) (*helper, error) {
+func loadHelper(t *testing.T, spec *spec.Spec, cfg host.PluginConfig) (*helper, error) {
 	t.Helper()
 	logs := new(bytes.Buffer)
 	h, err := host.New(t.Context(), host.Config{Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
@@ -73,9 +74,9 @@ func loadHelper(t *testing.T, spec *host.Spec, cfg host.PluginConfig) (*helper, 
 }
 
 // helperSpecs are the helpers built so far in this run, by language.
-var helperSpecs = map[string]*host.Spec{}
+var helperSpecs = map[string]*spec.Spec{}
 
-func buildHelper(t *testing.T, language string) *host.Spec {
+func buildHelper(t *testing.T, language string) *spec.Spec {
 	t.Helper()
 	if spec := helperSpecs[language]; spec != nil {
 		return spec

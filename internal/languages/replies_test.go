@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -120,7 +121,7 @@ func (h *helper) reply(t *testing.T, what string) string {
 }
 
 // buildReplies builds a project of one file.
-func buildReplies(t *testing.T, language string) *host.Spec {
+func buildReplies(t *testing.T, language string) *spec.Spec {
 	t.Helper()
 	bin, err := filepath.Abs("../../build/_toolchains/bin")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // timeout bounds one call: examples run over 1,000 items in an interpreter, on
@@ -80,7 +81,7 @@ func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 // test runs the conformance kit, and in each lane the golden cases and the clock. Its state
 // must be one that is reset.
 func (r *result) test(ctx context.Context, h *host.Host, path string, o *options) error {
-	spec, err := host.ReadFile(path)
+	spec, err := spec.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (r *result) test(ctx context.Context, h *host.Host, path string, o *options
 	return nil
 }
 
-func (r *result) conform(ctx context.Context, h *host.Host, spec *host.Spec, o *options) error {
+func (r *result) conform(ctx context.Context, h *host.Host, spec *spec.Spec, o *options) error {
 	report, err := conformance.Run(ctx, conform.New(h, spec, host.PluginConfig{}), conformance.Options{Short: o.Short})
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (r *result) conform(ctx context.Context, h *host.Host, spec *host.Spec, o *
 	return fmt.Errorf("conformance: %d of %d cases failed:%s", report.Failed, report.Passed+report.Failed, failed.String())
 }
 
-func (r *result) inLane(ctx context.Context, h *host.Host, spec *host.Spec, op abi.Operation, lane string) (err error) {
+func (r *result) inLane(ctx context.Context, h *host.Host, spec *spec.Spec, op abi.Operation, lane string) (err error) {
 	p, err := h.Load(ctx, spec, host.PluginConfig{
 		Name: r.Language + "-" + r.Plugin + "-" + lane, Lane: lane, Limits: host.Limits{Timeout: timeout},
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/plugins/examples/internal/beir"
@@ -99,7 +100,7 @@ func newGuests(t *testing.T, folder string) guests {
 
 func (g guests) step(t *testing.T, op abi.Operation, plugin, name string, topK int, settings map[string]any) pipeline.StepConfig {
 	t.Helper()
-	spec, err := host.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // TestCallsFindTheirInstanceWarm holds what a call costs whose memory is put back after
@@ -35,7 +36,7 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 // fuelOfThird is the fuel of the third call of three.
 func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane, state string) (fuel int64) {
 	t.Helper()
-	spec, err := host.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
+	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane, state stri
 
 // requestOf is a request for an operation with the defaults of its settings: 1,000 rows
 // in a batch, 100 in a document, or 20 turns.
-func requestOf(t *testing.T, spec *host.Spec, op abi.Operation, lane string) []byte {
+func requestOf(t *testing.T, spec *spec.Spec, op abi.Operation, lane string) []byte {
 	t.Helper()
 	settings, err := spec.CheckSettings(op, nil)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -25,21 +26,21 @@ var answersManifest []byte
 var answers = []struct {
 	name, what string
 	op         abi.Operation
-	spec       func() (*host.Spec, error)
+	spec       func() (*spec.Spec, error)
 }{
-	{"dictionary", "one key of 512 KiB for 1,024 rows", abi.OpFilter, func() (*host.Spec, error) { return dictionary(512<<10, 1024) }},
-	{"dictionary-rows", "one key of 4 KiB for 200,000 rows", abi.OpFilter, func() (*host.Spec, error) { return dictionary(4<<10, 200_000) }},
+	{"dictionary", "one key of 512 KiB for 1,024 rows", abi.OpFilter, func() (*spec.Spec, error) { return dictionary(512<<10, 1024) }},
+	{"dictionary-rows", "one key of 4 KiB for 200,000 rows", abi.OpFilter, func() (*spec.Spec, error) { return dictionary(4<<10, 200_000) }},
 	{"items", "2.8 million empty items, of which none is granted", abi.OpFilter, answersSpec},
 	{"items-granted", "2.8 million empty items", abi.OpRetrieve, answersSpec},
 	{"edits", "2.8 million empty edits", abi.OpProcess, answersSpec},
 	{"keep", "4.2 million rows to keep", abi.OpRerank, answersSpec},
 }
 
-func answersSpec() (*host.Spec, error) { return host.ReadSpec("answers", answersWasm, answersManifest) }
+func answersSpec() (*spec.Spec, error) { return spec.Read("answers", answersWasm, answersManifest) }
 
 // dictionary is a filter in the batch lane that answers with new items, all of which have
 // the same long key.
-func dictionary(key, rows int) (*host.Spec, error) {
+func dictionary(key, rows int) (*spec.Spec, error) {
 	c := &abi.Changes{}
 	m := abi.Metadata{strings.Repeat("k", key): nil}
 	for range rows {
@@ -65,7 +66,7 @@ func dictionary(key, rows int) (*host.Spec, error) {
 		section(secExport, vector(exports...)),
 		section(secCode, vector(body(0, 0), body(0, 0, 0x41, 0x80, 8), ok, ok)),
 		section(secData, vector(segment([]byte{0x80, 8}, box), segment([]byte{0x80, 0x80, 4}, out))))
-	return host.ReadSpec("dictionary", w, []byte("abi: 1\nname: dictionary\nversion: 0.1.0\noperations: {filter: {reads: [id]}}\n"))
+	return spec.Read("dictionary", w, []byte("abi: 1\nname: dictionary\nversion: 0.1.0\noperations: {filter: {reads: [id]}}\n"))
 }
 
 // answerAttack builds with a plugin whose answer is the attack.

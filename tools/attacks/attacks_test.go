@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // The bombs are valid modules: what refuses them is their size.
@@ -19,7 +20,7 @@ func TestBombsAreValid(t *testing.T) {
 	}
 	defer h.Close(t.Context())
 	for _, b := range slices.Concat(bombs, deep) {
-		spec, err := host.ReadSpec("bomb", b.build(1), nil)
+		spec, err := spec.Read("bomb", b.build(1), nil)
 		if err != nil {
 			t.Errorf("%s: %v", b.name, err)
 			continue

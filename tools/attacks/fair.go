@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 //go:embed guests/greedy.wasm
@@ -147,7 +148,7 @@ func pester(ctx context.Context, call func(context.Context) error) (calls int64)
 
 // greedy loads the foreign plugin that does everything without end.
 func greedy(ctx context.Context, h *host.Host, called string, grants host.Grants, limits host.Limits) (*host.Plugin, error) {
-	spec, err := host.ReadSpec(called, greedyWasm, nil)
+	spec, err := spec.Read(called, greedyWasm, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -25,8 +26,8 @@ func (o *outcome) refusal(err error) {
 }
 
 // fixture reads a plugin of testdata/wasm.
-func fixture(root, name string) (*host.Spec, error) {
-	return host.ReadFile(root + "/testdata/wasm/" + name + "/plugin.wasm")
+func fixture(root, name string) (*spec.Spec, error) {
+	return spec.ReadFile(root + "/testdata/wasm/" + name + "/plugin.wasm")
 }
 
 // loadBomb loads a module, however long it takes.
@@ -39,7 +40,7 @@ func loadBomb(ctx context.Context, j job) (o outcome, err error) {
 	}
 	settle()
 	began := time.Now()
-	spec, err := host.ReadSpec("bomb", wasm, nil)
+	spec, err := spec.Read("bomb", wasm, nil)
 	if err == nil {
 		_, err = h.Load(ctx, spec, host.PluginConfig{Engine: b.engine})
 	}
@@ -71,7 +72,7 @@ func loadBombInTime(ctx context.Context, j job) (o outcome, err error) {
 		}
 		o.Other = time.Since(began)
 	})
-	spec, err := host.ReadSpec("bomb", wasm, nil)
+	spec, err := spec.Read("bomb", wasm, nil)
 	began := time.Now()
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, j.Deadline)
@@ -95,7 +96,7 @@ func callBomb(ctx context.Context, j job) (o outcome, err error) {
 		return o, err
 	}
 	settle()
-	spec, err := host.ReadSpec("bomb", wasm, nil)
+	spec, err := spec.Read("bomb", wasm, nil)
 	var p *host.Plugin
 	if err == nil {
 		p, err = h.Load(ctx, spec, host.PluginConfig{Engine: b.engine, Limits: host.Limits{Instances: 4, Timeout: j.Deadline}})

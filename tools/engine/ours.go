@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // caller calls the exports of a guest by the Extism convention, on this host or on a
@@ -54,7 +55,7 @@ func (s *suite) loadOn(ctx context.Context, h *host.Host, name string, wasm, man
 }
 
 func loadPlugin(ctx context.Context, h *host.Host, name string, wasm, manifest []byte, cfg host.PluginConfig) (*host.Plugin, error) {
-	spec, err := host.ReadSpec(name, wasm, manifest)
+	spec, err := spec.Read(name, wasm, manifest)
 	if err != nil {
 		return nil, err
 	}

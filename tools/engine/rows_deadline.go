@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // deadline is when hostile functions are stopped.
@@ -168,6 +169,6 @@ func (g *guests) link(ctx context.Context, name string) (host.Link, error) {
 	if err != nil {
 		return host.Link{}, err
 	}
-	spec, err := host.ReadSpec(name, wasm, nil)
+	spec, err := spec.Read(name, wasm, nil)
 	return host.Link{Name: name, Spec: spec}, err
 }

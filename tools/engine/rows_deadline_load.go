@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // hanging are guests that never end by themselves when they are loaded, by where they
@@ -58,10 +59,10 @@ func stoppedAtLoad(err error) error {
 }
 
 // hangs reads a guest of testdata: a folder with module and manifest, or a module alone.
-func (g *guests) hangs(name string) (*host.Spec, error) {
+func (g *guests) hangs(name string) (*spec.Spec, error) {
 	base := filepath.Join(g.root, "testdata", filepath.FromSlash(name))
 	if wasm, err := os.ReadFile(base + ".wasm"); err == nil {
-		return host.ReadSpec(filepath.Base(name), wasm, nil)
+		return spec.Read(filepath.Base(name), wasm, nil)
 	}
 	wasm, err := os.ReadFile(filepath.Join(base, "plugin.wasm"))
 	if err != nil {
@@ -71,5 +72,5 @@ func (g *guests) hangs(name string) (*host.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return host.ReadSpec("", wasm, manifest)
+	return spec.Read("", wasm, manifest)
 }

@@ -9,6 +9,13 @@ import (
 	"time"
 )
 
+// Use marks a file or folder as used at this moment. [Prune] removes the least recently used
+// ones first.
+func Use(path string) {
+	now := time.Now()
+	_ = os.Chtimes(path, now, now)
+}
+
 // Prune removes entries of a folder, both files and folders, until the others take at most
 // limit bytes. It removes the least recently used entries first, by their modification times,
 // which users of an entry must set. It ignores entries that are being made. It also ignores

@@ -49,16 +49,6 @@ func NewServers(hosts []abi.HostPattern, methods []string) Servers {
 	return Servers{hosts, methods}
 }
 
-// Cover reports whether s holds all servers of o, and all that may be asked of them.
-func (s Servers) Cover(o Servers) bool {
-	for _, h := range o.hosts {
-		if !slices.ContainsFunc(s.hosts, func(p abi.HostPattern) bool { return p.Covers(h) }) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(o.methods, func(m string) bool { return !s.method(m) })
-}
-
 func (s Servers) host(u *url.URL) bool {
 	return slices.ContainsFunc(s.hosts, func(p abi.HostPattern) bool { return p.Matches(u) })
 }

@@ -153,22 +153,3 @@ func TestRefusal(t *testing.T) {
 		}
 	}
 }
-
-func TestCover(t *testing.T) {
-	own := servers(t, []string{"*.example.com", "http://localhost:*"}, "GET", "POST")
-	for _, tc := range []struct {
-		asked Servers
-		want  bool
-	}{
-		{servers(t, []string{"a.example.com", "http://localhost:80"}, "post"), true},
-		{servers(t, nil, "GET"), true},
-		{servers(t, []string{"a.example.com"}), false}, // HEAD is not among them
-		{servers(t, []string{"a.example.com"}, "PUT"), false},
-		{servers(t, []string{"a.example.com", "example.org"}, "GET"), false},
-		{servers(t, []string{"localhost"}, "GET"), false},
-	} {
-		if got := own.Cover(tc.asked); got != tc.want {
-			t.Errorf("%v: %t", tc.asked, got)
-		}
-	}
-}

@@ -62,6 +62,8 @@ const (
 	// the elements of all segments together. A stock Go guest has 6,000, CPython 12,000.
 	// The engine has no limit, and 100 million elements took 764 MiB.
 	MaxTable = 1 << 20
+	// InterpretedCalls is how many calls the engine's interpreter nests.
+	InterpretedCalls = 2000
 )
 
 // Bounds are the limits that Meter applies to a module. A field that is 0 means the constant

@@ -1,8 +1,6 @@
 package wazerox
 
 const (
-	// InterpretedCalls is how many calls the interpreter nests.
-	InterpretedCalls = 2000
 	// MaxMemory is what 32-bit addresses reach, without the last page: the size of a full
 	// memory reads as 0.
 	MaxMemory = 4<<30 - 64<<10

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
@@ -22,7 +23,7 @@ import (
 )
 
 // guest builds the plugin with stock Go, as the README says.
-func guest(t *testing.T) *host.Spec {
+func guest(t *testing.T) *spec.Spec {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and compiles a guest")
@@ -41,7 +42,7 @@ func guest(t *testing.T) *host.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("crm-snapshot", wasm, manifest)
+	spec, err := spec.Read("crm-snapshot", wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func accounts(t *testing.T) (url string, served *atomic.Int64) {
 }
 
 // loop is a provider chain with the built-in providers and the plugin.
-func loop(t *testing.T, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *agent.Chain {
+func loop(t *testing.T, h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *agent.Chain {
 	t.Helper()
 	plugin, err := h.Load(t.Context(), spec, cfg)
 	if err != nil {

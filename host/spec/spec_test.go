@@ -1,50 +1,21 @@
-package host_test
+package spec_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
-
-func readFixture(t *testing.T, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(fixtures, name, "plugin.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func TestSpecOfGoGuest(t *testing.T) {
-	s := allopsSpec(t)
-	if s.ABI != 1 || s.Foreign || s.Portable || !s.WASI || len(s.Operations) != 14 || len(s.Warnings) != 0 {
-		t.Errorf("abi %d, foreign %t, portable %t, wasi %t, %d operations, warnings %q",
-			s.ABI, s.Foreign, s.Portable, s.WASI, len(s.Operations), s.Warnings)
-	}
-	o, ok := s.Operation(abi.OpRerank)
-	if !ok || strings.Join(o.Lanes, " ") != "json batch" || o.Reads.String() != "text" || o.Writes.String() != "score,order" || o.Defaults.TopK != 5 {
-		t.Errorf("rerank %+v", o)
-	}
-	if _, ok := s.Operation("summary"); ok {
-		t.Error("there is an operation that does not exist")
-	}
-	if !strings.HasPrefix(s.Digest, "sha256:") || len(s.Digest) != 71 {
-		t.Errorf("digest %s", s.Digest)
-	}
-}
 
 func TestSpecWarnings(t *testing.T) {
 	// keep-first exports filter; this manifest leaves it out.
-	_, err := host.ReadSpec("x", readFixture(t, "keep-first"), []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {}\n"))
-	if !errors.Is(err, host.ErrManifest) {
+	_, err := spec.Read("x", readFixture(t, "keep-first"), []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {}\n"))
+	if !errors.Is(err, spec.ErrManifest) {
 		t.Errorf("a manifest without operations: error %v", err)
 	}
-	s, err := host.ReadSpec("x", readFixture(t, "batch-no-change"), []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\n"))
+	s, err := spec.Read("x", readFixture(t, "batch-no-change"), []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\n"))
 	if err != nil || strings.Join(s.Operations[0].Lanes, " ") != "batch" || s.Operations[0].Reads != 0 {
 		t.Errorf("spec %+v, error %v", s, err)
 	}
@@ -53,9 +24,9 @@ func TestSpecWarnings(t *testing.T) {
 func TestManifestOfModuleAndSide(t *testing.T) {
 	const own = `{"abi":1,"name":"x","version":"1.0.0","operations":{"filter":{"reads":["score","text"]}},
 		"permissions":[{"kind":"files","guest":"/docs","mode":"ro","reason":"r"},{"kind":"http","hosts":["*.example.com"],"reason":"r"},{"kind":"kv","quota":"1KiB","reason":"r"}]}`
-	wasm := host.WithManifest(t, readFixture(t, "no-change"), own)
+	wasm := withManifest(t, readFixture(t, "no-change"), own)
 	side := func(s string) []byte { return []byte("abi: 1\nname: x\nversion: 1.0.0\n" + s) }
-	s, err := host.ReadSpec("x", wasm, nil)
+	s, err := spec.Read("x", wasm, nil)
 	if err != nil || s.ManifestFrom != "module" || s.Operations[0].Reads.String() != "score,text" {
 		t.Fatalf("spec %+v, error %v", s, err)
 	}
@@ -69,7 +40,7 @@ func TestManifestOfModuleAndSide(t *testing.T) {
 		{"another operation", "operations: {rerank: {}}", `operation "rerank" is not the module's`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := host.ReadSpec("x", wasm, side(tc.side))
+			s, err := spec.Read("x", wasm, side(tc.side))
 			if tc.err == "" {
 				if err != nil || s.ManifestFrom != "plugin.yaml" {
 					t.Errorf("spec %+v, error %v", s, err)
@@ -77,7 +48,7 @@ func TestManifestOfModuleAndSide(t *testing.T) {
 				return
 			}
 			want := `plugin "x": plugin.yaml: ` + tc.err + ` (it may only narrow the manifest in the module)`
-			if err == nil || err.Error() != want || !errors.Is(err, host.ErrManifest) {
+			if err == nil || err.Error() != want || !errors.Is(err, spec.ErrManifest) {
 				t.Errorf("error %v\nwant  %s", err, want)
 			}
 		})
@@ -86,9 +57,9 @@ func TestManifestOfModuleAndSide(t *testing.T) {
 
 func TestManifestMaxPriority(t *testing.T) {
 	const own = `{"abi":1,"name":"x","version":"1.0.0","operations":{"retrieve":{"max_priority":5}}}`
-	wasm := host.WithManifest(t, readFixture(t, "add-item"), own)
+	wasm := withManifest(t, readFixture(t, "add-item"), own)
 	for stated, want := range map[string]string{"max_priority: 4": "", "max_priority: 6": "has max_priority 6, the module 5", "": "has max_priority 0, the module 5"} {
-		_, err := host.ReadSpec("x", wasm, []byte("abi: 1\nname: x\nversion: 1.0.0\noperations: {retrieve: {"+stated+"}}"))
+		_, err := spec.Read("x", wasm, []byte("abi: 1\nname: x\nversion: 1.0.0\noperations: {retrieve: {"+stated+"}}"))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v (want %q)", stated, err, want)
 		}
@@ -96,8 +67,8 @@ func TestManifestMaxPriority(t *testing.T) {
 }
 
 func TestManifestWithoutMarker(t *testing.T) {
-	_, err := host.ReadSpec("x", readFixture(t, "foreign"), []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\n"))
-	if !errors.Is(err, host.ErrABIVersion) || !strings.Contains(err.Error(), `does not export "anchor_abi_1"`) {
+	_, err := spec.Read("x", readFixture(t, "foreign"), []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\n"))
+	if !errors.Is(err, spec.ErrABIVersion) || !strings.Contains(err.Error(), `does not export "anchor_abi_1"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -105,18 +76,18 @@ func TestManifestWithoutMarker(t *testing.T) {
 // A pin holds module and plugin.yaml, and the error says which of them changed.
 func TestPin(t *testing.T) {
 	const own = `{"abi":1,"name":"x","version":"1.0.0","operations":{"filter":{}}}`
-	read := func(wasm []byte, side string) *host.Spec {
+	read := func(wasm []byte, side string) *spec.Spec {
 		var doc []byte
 		if side != "" {
 			doc = []byte(side)
 		}
-		s, err := host.ReadSpec("x", wasm, doc)
+		s, err := spec.Read("x", wasm, doc)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	first, other := host.WithManifest(t, readFixture(t, "no-change"), own), host.WithManifest(t, readFixture(t, "keep-first"), own)
+	first, other := withManifest(t, readFixture(t, "no-change"), own), withManifest(t, readFixture(t, "keep-first"), own)
 	const yaml, yaml2 = "abi: 1\nname: x\nversion: 1.0.0\noperations: {filter: {}}\n", "abi: 1\nname: x\nversion: 1.0.0\noperations: {filter: {}} # 2\n"
 	alone, both := read(first, "").Pin(), read(first, yaml).Pin()
 	if alone != read(first, yaml).Digest || !strings.HasPrefix(both, alone+"+sha256:") || len(both) != 2*len(alone)+1 {
@@ -124,7 +95,7 @@ func TestPin(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, pin string
-		spec      *host.Spec
+		spec      *spec.Spec
 		want      string
 	}{
 		{"as pinned, alone", alone, read(first, ""), ""},
@@ -140,8 +111,25 @@ func TestPin(t *testing.T) {
 		if tc.want == "" && err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
-		if want := tc.want + " (review it, then pin " + tc.spec.Pin() + "; pinned is " + tc.pin + ")"; tc.want != "" && (err == nil || err.Error() != want || !errors.Is(err, host.ErrConfig)) {
+		if want := tc.want + " (review it, then pin " + tc.spec.Pin() + "; pinned is " + tc.pin + ")"; tc.want != "" && (err == nil || err.Error() != want || !errors.Is(err, spec.ErrConfig)) {
 			t.Errorf("%s: %v\nwant %s", tc.name, err, want)
 		}
+	}
+}
+
+func TestCheckSettings(t *testing.T) {
+	wasm, manifest := fixtureFiles(t, "keep-first")
+	s, err := spec.Read("", wasm, manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := s.CheckSettings(abi.OpFilter, nil); err != nil || raw != nil {
+		t.Errorf("none: %s, error %v", raw, err)
+	}
+	if _, err := s.CheckSettings(abi.OpFilter, map[string]any{"x": 1}); !errors.Is(err, spec.ErrConfig) {
+		t.Errorf("unknown: %v", err)
+	}
+	if _, err := s.CheckSettings(abi.OpRerank, nil); !errors.Is(err, spec.ErrNoOperation) {
+		t.Errorf("other operation: %v", err)
 	}
 }

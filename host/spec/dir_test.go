@@ -1,4 +1,4 @@
-package host_test
+package spec_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // pluginDir is a directory made of fixtures and files.
@@ -36,7 +36,7 @@ func pluginDir(t *testing.T, files map[string]string) string {
 // report is one line per entry: its name, and ok or the error.
 func report(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := host.ReadDir(dir)
+	entries, err := spec.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +87,12 @@ yaml: plugin "yaml": plugin.yaml: yaml: line 1: did not find expected ',' or ']'
 }
 
 func TestReadDirIsNotThere(t *testing.T) {
-	_, err := host.ReadDir(filepath.Join(t.TempDir(), "none"))
+	_, err := spec.ReadDir(filepath.Join(t.TempDir(), "none"))
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "(create it, or set plugins.dir)") {
 		t.Errorf("error %v", err)
 	}
 	empty := t.TempDir()
-	if entries, err := host.ReadDir(empty); err != nil || len(entries) != 0 {
+	if entries, err := spec.ReadDir(empty); err != nil || len(entries) != 0 {
 		t.Errorf("empty directory: %v, error %v", entries, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestReadDirHostileEntries(t *testing.T) {
 		os.Symlink("/etc", filepath.Join(dir, "etc")),
 		os.Symlink("loop.wasm", filepath.Join(dir, "loop.wasm")),
 		os.Symlink("good.wasm", filepath.Join(dir, "link.wasm")),
-		host.MakePipe(filepath.Join(dir, "pipe.wasm")),
+		makePipe(filepath.Join(dir, "pipe.wasm")),
 		os.WriteFile(huge, nil, 0o644),
 		os.Truncate(huge, 65<<20),
 	} {
@@ -138,7 +138,7 @@ func TestReadNamed(t *testing.T) {
 		"trap/plugin.wasm": "fixture:trap/plugin.wasm", "trap.wasm": "fixture:trap/plugin.wasm",
 		"broken.wasm": "not wasm", "more/plugin.wasm": "not wasm", "empty/README.md": "nothing here", "notes.txt": "no plugin",
 	})
-	entries, others, err := host.ReadNamed(dir, "trap", "no-change", "gone")
+	entries, others, err := spec.ReadNamed(dir, "trap", "no-change", "gone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestReadNamed(t *testing.T) {
 		switch {
 		case e.Spec != nil:
 			line += " ok"
-		case errors.Is(e.Err, host.ErrDuplicate):
+		case errors.Is(e.Err, spec.ErrDuplicate):
 			line += " twice"
 		}
 		got = append(got, line)
@@ -162,24 +162,24 @@ func TestReadNamed(t *testing.T) {
 }
 
 func TestReadFile(t *testing.T) {
-	s, err := host.ReadFile(filepath.Join(fixtures, "no-change", "plugin.wasm"))
+	s, err := spec.ReadFile(filepath.Join(fixtures, "no-change", "plugin.wasm"))
 	if err != nil || s.Name != "no-change" || s.ManifestFrom != "plugin.yaml" {
 		t.Errorf("spec %+v, error %v", s, err)
 	}
 	dir := pluginDir(t, map[string]string{"some.wasm": "fixture:foreign/plugin.wasm"})
-	if s, err := host.ReadFile(filepath.Join(dir, "some.wasm")); err != nil || s.Name != "some" || !s.Foreign {
+	if s, err := spec.ReadFile(filepath.Join(dir, "some.wasm")); err != nil || s.Name != "some" || !s.Foreign {
 		t.Errorf("spec %+v, error %v", s, err)
 	}
-	if s, err := host.ReadFile(filepath.Join(fixtures, "foreign", "plugin.wasm")); err != nil || s.Name != "foreign" {
+	if s, err := spec.ReadFile(filepath.Join(fixtures, "foreign", "plugin.wasm")); err != nil || s.Name != "foreign" {
 		t.Errorf("spec %+v, error %v (want the name of the folder)", s, err)
 	}
 	for _, folder := range []string{dir, dir + string(filepath.Separator)} {
-		_, err := host.ReadFile(folder)
-		if want := "module " + folder + ": a folder: not a usable module (give the .wasm file in it)"; !errors.Is(err, host.ErrNotWasm) || err.Error() != want {
+		_, err := spec.ReadFile(folder)
+		if want := "module " + folder + ": a folder: not a usable module (give the .wasm file in it)"; !errors.Is(err, spec.ErrNotWasm) || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
 		}
 	}
-	if _, err := host.ReadFile(filepath.Join(dir, "none.wasm")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := spec.ReadFile(filepath.Join(dir, "none.wasm")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

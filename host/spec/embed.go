@@ -1,4 +1,4 @@
-package host
+package spec
 
 import (
 	"bytes"
@@ -28,17 +28,17 @@ func parseManifest(text []byte) (m *abi.Manifest, doc []byte, err error) {
 	if err := settings.CheckManifest(m); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
-	if _, err := requestedLimits(m.Limits); err != nil {
+	if err := checkLimits(m.Limits); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
 	return m, doc, nil
 }
 
-// EmbedManifest returns a copy of a module with the manifest in the custom section
+// Embed returns a copy of a module with the manifest in the custom section
 // anchor.manifest, so that the plugin is one file. The manifest is YAML or JSON and is
 // checked first. A module that already holds the same manifest is returned unchanged.
 // Errors wrap ErrManifest, also for a module that holds another manifest, or ErrNotWasm.
-func EmbedManifest(wasm, manifest []byte) ([]byte, error) {
+func Embed(wasm, manifest []byte) ([]byte, error) {
 	_, doc, err := parseManifest(manifest)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package host
+package spec
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -37,16 +38,16 @@ func (s *Spec) Anatomy() (Anatomy, error) {
 	if err != nil {
 		return Anatomy{}, err
 	}
-	info, err := wasmbin.InspectKnown(wasm, s.facts)
+	info, err := wasmbin.InspectKnown(wasm, s.module.Facts)
 	if err != nil {
 		return Anatomy{}, as(ErrNotWasm, err)
 	}
 	a := Anatomy{Functions: info.Functions, Code: int64(info.CodeSize), Data: int64(info.DataBytes)}
 	if len(info.Memories) > 0 {
 		m := info.Memories[0]
-		a.Memory = int64(m.Min) * wasmPage
+		a.Memory = int64(m.Min) * wasmbin.PageSize
 		if m.HasMax {
-			a.MaxMemory = int64(m.Max) * wasmPage
+			a.MaxMemory = int64(m.Max) * wasmbin.PageSize
 		}
 	}
 	for _, c := range info.Customs {
@@ -95,9 +96,9 @@ func (s *Spec) laneAdvice() (advice []string) {
 	for _, o := range s.Operations {
 		info, _ := abi.LookupOperation(o.Operation)
 		switch {
-		case info.Batch && !o.HasLane(LaneBatch):
+		case info.Batch && !o.HasLane(laneBatch):
 			advice = append(advice, fmt.Sprintf("%s has no batch lane: items travel as JSON, many times slower for a thousand of them (export %q)", o.Operation, o.Operation.BatchExport()))
-		case !o.HasLane(LaneJSON):
+		case !o.HasLane(laneJSON):
 			advice = append(advice, fmt.Sprintf("%s has no JSON lane: other Extism hosts cannot call it (export %q)", o.Operation, o.Operation.JSONExport()))
 		}
 	}
@@ -107,10 +108,10 @@ func (s *Spec) laneAdvice() (advice []string) {
 // permissionAdvice compares the permissions asked for with the imports that use them.
 func (s *Spec) permissionAdvice() (advice []string) {
 	uses := map[string][]string{
-		permHTTP:    {abi.EnvModule + ".http_request"},
-		permFiles:   {wasiModule + ".path_open", wasiModule + ".path_filestat_get"},
-		permKV:      {abi.UserModule + "." + abi.ImportKVGet, abi.UserModule + "." + abi.ImportKVSet},
-		permService: {abi.UserModule + "." + abi.ImportCountTokens},
+		abi.PermissionHTTP:    {abi.EnvModule + ".http_request"},
+		abi.PermissionFiles:   {offered.WASI + ".path_open", offered.WASI + ".path_filestat_get"},
+		abi.PermissionKV:      {abi.UserModule + "." + abi.ImportKVGet, abi.UserModule + "." + abi.ImportKVSet},
+		abi.PermissionService: {abi.UserModule + "." + abi.ImportCountTokens},
 	}
 	imported := func(kind string) bool {
 		return slices.ContainsFunc(uses[kind], func(name string) bool { return slices.Contains(s.Imports, name) })
@@ -122,7 +123,7 @@ func (s *Spec) permissionAdvice() (advice []string) {
 		}
 		asked[p.Kind] = true
 	}
-	for _, kind := range []string{permHTTP, permKV, permService} { // languages import files without using them
+	for _, kind := range []string{abi.PermissionHTTP, abi.PermissionKV, abi.PermissionService} { // languages import files without using them
 		if imported(kind) && !asked[kind] {
 			advice = append(advice, fmt.Sprintf("imports %s and does not ask for %s: the call would be denied (add the permission, with its reason)", uses[kind][0], kind))
 		}

@@ -1,36 +1,35 @@
-package host_test
+package spec_test
 
 import (
 	"bytes"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // An embedded manifest makes a plugin of one file.
-func TestEmbedManifest(t *testing.T) {
+func TestEmbed(t *testing.T) {
 	wasm, manifest := fixtureFiles(t, "keep-first")
-	out, err := host.EmbedManifest(wasm, manifest)
+	out, err := spec.Embed(wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := host.ReadSpec("keep-first", out, nil)
+	read, err := spec.Read("keep-first", out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.ManifestFrom != "module" || !spec.Manifest.Reads(abi.OpFilter).Has(abi.ColumnScore) {
-		t.Errorf("read back %+v", spec.Manifest)
+	if read.ManifestFrom != "module" || !read.Manifest.Reads(abi.OpFilter).Has(abi.ColumnScore) {
+		t.Errorf("read back %+v", read.Manifest)
 	}
-	again, err := host.EmbedManifest(out, manifest)
+	again, err := spec.Embed(out, manifest)
 	if err != nil || !bytes.Equal(again, out) {
 		t.Errorf("embedding the same twice: %v", err)
 	}
-	_, err = host.EmbedManifest(out, bytes.Replace(manifest, []byte("0.1.0"), []byte("0.2.0"), 1))
-	if !errors.Is(err, host.ErrManifest) || !strings.Contains(err.Error(), "another manifest") {
+	_, err = spec.Embed(out, bytes.Replace(manifest, []byte("0.1.0"), []byte("0.2.0"), 1))
+	if !errors.Is(err, spec.ErrManifest) || !strings.Contains(err.Error(), "another manifest") {
 		t.Errorf("another manifest: %v", err)
 	}
 }
@@ -38,18 +37,18 @@ func TestEmbedManifest(t *testing.T) {
 // Of two manifests nobody could say which one holds.
 func TestTwoManifests(t *testing.T) {
 	wasm, manifest := fixtureFiles(t, "keep-first")
-	out, err := host.EmbedManifest(wasm, manifest)
+	out, err := spec.Embed(wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out = append(out, out[len(wasm):]...) // the same section again
-	_, err = host.ReadSpec("keep-first", out, nil)
-	if !errors.Is(err, host.ErrManifest) || !strings.Contains(err.Error(), `the module has 2 custom sections "anchor.manifest" (build it with one)`) {
+	_, err = spec.Read("keep-first", out, nil)
+	if !errors.Is(err, spec.ErrManifest) || !strings.Contains(err.Error(), `the module has 2 custom sections "anchor.manifest" (build it with one)`) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestEmbedManifestErrors(t *testing.T) {
+func TestEmbedErrors(t *testing.T) {
 	wasm, manifest := fixtureFiles(t, "keep-first")
 	for _, c := range []struct {
 		name           string
@@ -57,14 +56,14 @@ func TestEmbedManifestErrors(t *testing.T) {
 		is             error
 		want           string
 	}{
-		{"no module", []byte("text"), manifest, host.ErrNotWasm, "not a WebAssembly module"},
-		{"no manifest", wasm, nil, host.ErrManifest, "the file is empty"},
-		{"unknown key", wasm, append([]byte("lisense: MIT\n"), manifest...), host.ErrManifest, `unknown key`},
-		{"schema", wasm, append([]byte("settings: {type: 7}\n"), manifest...), host.ErrManifest, "settings schema: "},
-		{"limits", wasm, append([]byte("limits: {memory: 1}\n"), manifest...), host.ErrManifest, "limits.memory"},
+		{"no module", []byte("text"), manifest, spec.ErrNotWasm, "not a WebAssembly module"},
+		{"no manifest", wasm, nil, spec.ErrManifest, "the file is empty"},
+		{"unknown key", wasm, append([]byte("lisense: MIT\n"), manifest...), spec.ErrManifest, `unknown key`},
+		{"schema", wasm, append([]byte("settings: {type: 7}\n"), manifest...), spec.ErrManifest, "settings schema: "},
+		{"limits", wasm, append([]byte("limits: {memory: 1}\n"), manifest...), spec.ErrManifest, "limits.memory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, err := host.EmbedManifest(c.wasm, c.manifest)
+			out, err := spec.Embed(c.wasm, c.manifest)
 			if out != nil || !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%d bytes, %v; want %s", len(out), err, c.want)
 			}
@@ -97,7 +96,7 @@ func TestAdvice(t *testing.T) {
 
 func checkAdvice(t *testing.T, wasm, manifest []byte, want []string) {
 	t.Helper()
-	spec, err := host.ReadSpec("", wasm, manifest)
+	spec, err := spec.Read("", wasm, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,18 +109,4 @@ func checkAdvice(t *testing.T, wasm, manifest []byte, want []string) {
 			t.Errorf("got %q, want %q and a remedy", got[i], want[i])
 		}
 	}
-}
-
-// fixtureFiles reads a fixture and the manifest beside it.
-func fixtureFiles(t *testing.T, name string) (wasm, manifest []byte) {
-	t.Helper()
-	wasm, err := os.ReadFile("../testdata/wasm/" + name + "/plugin.wasm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err = os.ReadFile("../testdata/wasm/" + name + "/plugin.yaml")
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	return wasm, manifest
 }

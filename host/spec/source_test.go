@@ -1,4 +1,4 @@
-package host_test
+package spec_test
 
 import (
 	"bytes"
@@ -9,33 +9,32 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // remembered writes a module and reads it until its file need not be read.
-func remembered(t *testing.T, cache, path string, wasm []byte) *host.Spec {
+func remembered(t *testing.T, cache, path string, wasm []byte) *spec.Spec {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("files are read each time")
 	}
-	host.SettleFiles(t, 0)
+	settleFiles(t, 0)
 	if err := os.WriteFile(path, wasm, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reader := host.Reader{CacheDir: cache}
+	reader := spec.Reader{CacheDir: cache}
 	first, err := reader.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := reader.ReadFile(path)
+	again, err := reader.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if host.Unread(first) || !host.Unread(spec) || !host.SameSpec(first, spec) {
-		t.Fatalf("%+v, then %+v", first, spec)
+	if spec.Unread(first) || !spec.Unread(again) || !spec.SameSpec(first, again) {
+		t.Fatalf("%+v, then %+v", first, again)
 	}
-	return spec
+	return again
 }
 
 // A module in the place of another is noticed, whatever was done to make its file
@@ -58,63 +57,29 @@ func TestReplacedModule(t *testing.T) {
 			if err := errors.Join(replace(path, constant(1)), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
 				t.Fatal(err)
 			}
-			if spec, err := (host.Reader{CacheDir: cache}).ReadFile(path); err != nil || spec.Digest == old.Digest {
+			if spec, err := (spec.Reader{CacheDir: cache}).ReadFile(path); err != nil || spec.Digest == old.Digest {
 				t.Errorf("error %v, or the digest of the module that was there", err)
 			}
 			// Who has read it before gets the module that was read, or none.
-			h := newHost(t, host.Config{CacheDir: cache})
-			if _, err := h.Load(t.Context(), old, host.PluginConfig{}); !errors.Is(err, host.ErrConfig) {
-				t.Errorf("load: error %v", err)
+			if _, err := old.Module().Bytes(); !errors.Is(err, spec.ErrConfig) {
+				t.Errorf("bytes: error %v", err)
 			}
-			if _, err := old.Anatomy(); !errors.Is(err, host.ErrConfig) {
+			if _, err := old.Anatomy(); !errors.Is(err, spec.ErrConfig) {
 				t.Errorf("anatomy: error %v", err)
 			}
 		})
 	}
 }
 
-// A module that was not read runs as one that was: with its data, and from the
-// caches once they have what it takes.
-func TestUnreadModule(t *testing.T) {
-	wasm, err := os.ReadFile(filepath.Join(fixtures, "batch-keep-first", "plugin.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	side, err := os.ReadFile(filepath.Join(fixtures, "batch-keep-first", "plugin.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, dir := t.TempDir(), filepath.Join(t.TempDir(), "batch-keep-first")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "plugin.yaml"), side, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "plugin.wasm")
-	spec := remembered(t, cache, path, wasm)
-	for _, state := range []string{host.StateReset, host.StateKeep, host.StateFresh} {
-		h := newHost(t, host.Config{CacheDir: cache})
-		p, err := h.Load(t.Context(), spec, host.PluginConfig{State: state})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := steps.New(p, "filter", steps.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out, err := s.Run(t.Context(), nothing, twoItems()); err != nil || len(out) != 1 {
-			t.Errorf("%s: items %v, error %v", state, out, err)
-		}
-	}
-}
-
 // A file that was changed a moment ago may change again without showing it.
 func TestFreshFileIsRead(t *testing.T) {
-	host.SettleFiles(t, host.Never)
+	settleFiles(t, never)
 	cache, path := t.TempDir(), filepath.Join(t.TempDir(), "constant.wasm")
 	if err := os.WriteFile(path, constant(0), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if spec, err := (host.Reader{CacheDir: cache}).ReadFile(path); err != nil || host.Unread(spec) {
+		if s, err := (spec.Reader{CacheDir: cache}).ReadFile(path); err != nil || spec.Unread(s) {
 			t.Errorf("error %v, or the file was not read", err)
 		}
 	}
@@ -133,7 +98,7 @@ func TestDamagedOutline(t *testing.T) {
 			if err := os.WriteFile(file, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got, err := (host.Reader{CacheDir: cache}).ReadFile(path); err != nil || !host.SameSpec(got, want) {
+			if got, err := (spec.Reader{CacheDir: cache}).ReadFile(path); err != nil || !spec.SameSpec(got, want) {
 				t.Errorf("%+v, error %v", got, err)
 			}
 		}

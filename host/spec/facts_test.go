@@ -1,4 +1,4 @@
-package host_test
+package spec_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // factsFiles are the files in which a cache keeps what the code of modules says.
@@ -24,20 +24,20 @@ func factsFiles(t *testing.T, dir string) []string {
 func readKept(t *testing.T, dir, name string) {
 	t.Helper()
 	path := filepath.Join(fixtures, name, "plugin.wasm")
-	want, err := host.ReadFile(path)
+	want, err := spec.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := host.Reader{CacheDir: dir}.ReadFile(path)
+	got, err := spec.Reader{CacheDir: dir}.ReadFile(path)
 	if err != nil {
 		t.Error(err)
-	} else if !host.SameSpec(got, want) {
+	} else if !spec.SameSpec(got, want) {
 		t.Errorf("%s: %+v, want %+v", name, got, want)
 	}
 }
 
 func TestReaderRemembers(t *testing.T) {
-	host.SettleFiles(t, host.Never) // what files hold is read each time
+	settleFiles(t, never) // what files hold is read each time
 	dir := t.TempDir()
 	readKept(t, dir, "keep-first")
 	files := factsFiles(t, dir)
@@ -67,7 +67,7 @@ func TestReaderRemembers(t *testing.T) {
 // What was found out about one module does not pass for another, wherever its file
 // gets to.
 func TestFactsOfAnotherModule(t *testing.T) {
-	host.SettleFiles(t, host.Never)
+	settleFiles(t, never)
 	dir := t.TempDir()
 	readKept(t, dir, "keep-first")
 	first := factsFiles(t, dir)[0]
@@ -98,7 +98,7 @@ func TestReaderWithoutCache(t *testing.T) {
 	if err := os.Chmod(sealed, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{host.CacheOff, file, sealed} {
+	for _, dir := range []string{"off", file, sealed} {
 		readKept(t, dir, "keep-first")
 		readKept(t, dir, "keep-first")
 	}
@@ -106,7 +106,7 @@ func TestReaderWithoutCache(t *testing.T) {
 
 func TestReadersAtOnce(t *testing.T) {
 	dir := t.TempDir()
-	want, err := host.ReadDir(fixtures)
+	want, err := spec.ReadDir(fixtures)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestReadersAtOnce(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 3 {
-				got, err := host.Reader{CacheDir: dir}.ReadDir(fixtures)
+				got, err := spec.Reader{CacheDir: dir}.ReadDir(fixtures)
 				if err != nil || len(got) != len(want) {
 					t.Errorf("%d entries, error %v", len(got), err)
 					return

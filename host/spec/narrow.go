@@ -1,14 +1,20 @@
-package host
+package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
+
+// modeRW is the mode of a permission for files to write to them.
+const modeRW = "rw"
 
 // narrow turns side, the plugin.yaml beside a module, into the manifest that applies. It
 // checks that side asks for no more than own, the manifest in the module. It copies limits,
@@ -57,11 +63,11 @@ func narrowOperation(own abi.OperationSpec, side *abi.OperationSpec) error {
 		return err
 	}
 	o, d := own.Defaults, &side.Defaults
-	d.Priority, d.TopK = pick(d.Priority, o.Priority), pick(d.TopK, o.TopK)
+	d.Priority, d.TopK = cmp.Or(d.Priority, o.Priority), cmp.Or(d.TopK, o.TopK)
 	if d.OnError == "" {
 		d.OnError = o.OnError
 	}
-	if most := pick(o.TopK, DefaultTopK); d.TopK > most {
+	if most := cmp.Or(o.TopK, DefaultTopK); d.TopK > most {
 		return fmt.Errorf("has defaults.top_k %d, the module %d", d.TopK, most)
 	}
 	if o.Timeout == "" { // it is the plugin's limit, which no step can exceed
@@ -97,17 +103,37 @@ func narrowTests(own, side *abi.Manifest) {
 	}
 }
 
+// limit is one limit that a manifest can ask for. read returns its value.
+type limit struct {
+	name string
+	text *string
+	read func(string) (int64, error)
+}
+
+func limitsOf(r *abi.LimitRequest) []limit {
+	return []limit{
+		{"limits.timeout", &r.Timeout, durationText}, {"limits.init_timeout", &r.InitTimeout, durationText},
+		{"limits.memory", &r.Memory, abi.ParseSize}, {"limits.output", &r.Output, abi.ParseSize},
+	}
+}
+
+// checkLimits checks that the limits that a manifest asks for can be read.
+func checkLimits(r abi.LimitRequest) error {
+	for _, l := range limitsOf(&r) {
+		if *l.text == "" {
+			continue
+		}
+		if _, err := l.read(*l.text); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
 func narrowLimits(own abi.LimitRequest, side *abi.LimitRequest) error {
-	for _, l := range []struct {
-		name string
-		own  string
-		side *string
-		read func(string) (int64, error)
-	}{
-		{"timeout", own.Timeout, &side.Timeout, durationText}, {"init_timeout", own.InitTimeout, &side.InitTimeout, durationText},
-		{"memory", own.Memory, &side.Memory, abi.ParseSize}, {"output", own.Output, &side.Output, abi.ParseSize},
-	} {
-		if err := narrowLimit("limits."+l.name, l.own, l.side, l.read); err != nil {
+	most := limitsOf(&own)
+	for i, l := range limitsOf(side) {
+		if err := narrowLimit(l.name, *most[i].text, l.text, l.read); err != nil {
 			return err
 		}
 	}
@@ -144,25 +170,54 @@ func within(p, o abi.Permission) bool {
 	if p.Kind != o.Kind || p.Guest != o.Guest || p.Service != o.Service {
 		return false
 	}
-	if p.Mode == ModeRW && o.Mode != ModeRW {
+	if p.Mode == modeRW && o.Mode != modeRW {
 		return false
 	}
-	if p.Kind == permHTTP {
+	if p.Kind == abi.PermissionHTTP {
 		return withinHTTP(p, o)
 	}
-	return quotaOf(p) <= quotaOf(o)
+	return KVQuota(p) <= KVQuota(o)
 }
 
+// withinHTTP is within for http.
 func withinHTTP(p, o abi.Permission) bool {
-	asked, err := newHTTPServers(p.Hosts, p.Methods)
-	own, ownErr := newHTTPServers(o.Hosts, o.Methods)
-	return err == nil && ownErr == nil && own.Cover(asked)
+	asked, err := hostPatterns(p.Hosts)
+	own, ownErr := hostPatterns(o.Hosts)
+	if err != nil || ownErr != nil {
+		return false
+	}
+	for _, h := range asked {
+		if !slices.ContainsFunc(own, func(o abi.HostPattern) bool { return o.Covers(h) }) {
+			return false
+		}
+	}
+	methods := httpMethods(o)
+	return !slices.ContainsFunc(httpMethods(p), func(m string) bool { return !slices.Contains(methods, m) })
 }
 
-// quotaOf is the quota that a kv permission asks for, in bytes, 0 for other kinds. Quotas that
+func hostPatterns(hosts []string) ([]abi.HostPattern, error) {
+	patterns := make([]abi.HostPattern, len(hosts))
+	for i, h := range hosts {
+		var err error
+		if patterns[i], err = abi.ParseHostPattern(h); err != nil {
+			return nil, err
+		}
+	}
+	return patterns, nil
+}
+
+// httpMethods are the methods that a permission asks for.
+func httpMethods(p abi.Permission) []string {
+	if len(p.Methods) == 0 {
+		return []string{http.MethodGet, http.MethodHead}
+	}
+	return p.Methods
+}
+
+// KVQuota is the quota that a kv permission asks for, in bytes, 0 for other kinds. Quotas that
 // do not parse were refused before.
-func quotaOf(p abi.Permission) int64 {
-	if p.Kind != permKV {
+func KVQuota(p abi.Permission) int64 {
+	if p.Kind != abi.PermissionKV {
 		return 0
 	}
 	if p.Quota == "" {
@@ -173,4 +228,10 @@ func quotaOf(p abi.Permission) int64 {
 		return 0
 	}
 	return n
+}
+
+// sameJSON reports whether two texts are the same JSON value.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }

@@ -1,4 +1,4 @@
-package host
+package spec
 
 import (
 	"bytes"
@@ -14,10 +14,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/decoded"
 )
 
-// DirEntry is one plugin of a plugin directory. Either Spec or Err is set.
-type DirEntry struct {
+// Entry is one plugin of a plugin directory. Either Spec or Err is set.
+type Entry struct {
 	// Name is the name of the folder, or of the file without ".wasm".
 	Name string
 	// Path is the path of the module.
@@ -43,49 +47,53 @@ const (
 // same name, both get Err.
 //
 // ReadDir reads nothing outside of dir, whatever links it holds, and writes nothing.
-func ReadDir(dir string) ([]DirEntry, error) { return Reader{CacheOff}.ReadDir(dir) }
+func ReadDir(dir string) ([]Entry, error) { return Reader{codestore.Off}.ReadDir(dir) }
 
 // ReadNamed is [ReadDir] for the plugins of the given names. It opens no other module. It
 // returns their entries, more than one if several plugins have the same name, and the names
 // of all other plugins, sorted.
-func ReadNamed(dir string, names ...string) (entries []DirEntry, others []string, err error) {
-	return Reader{CacheOff}.ReadNamed(dir, names...)
+func ReadNamed(dir string, names ...string) (entries []Entry, others []string, err error) {
+	return Reader{codestore.Off}.ReadNamed(dir, names...)
 }
 
 // Reader reads plugins as [ReadDir], [ReadNamed] and [ReadFile] do, and keeps on disk what
 // it found out about each module. Reading the module again then takes a small part of the
 // time, in any process. A file whose place, size and times have not changed is not read at
-// all until the module is needed. Load then checks its digest and refuses a file that has
+// all until the module is needed. Loading then checks its digest and refuses a file that has
 // changed meanwhile with ErrConfig.
 type Reader struct {
-	// CacheDir is the folder for what the Reader keeps. It means the same as
-	// [Config.CacheDir] and should be the same folder.
+	// CacheDir is the folder for what the Reader keeps. It means the same as CacheDir of
+	// host.Config and should be the same folder.
 	CacheDir string
 }
 
 // ReadDir is the function [ReadDir].
-func (r Reader) ReadDir(dir string) ([]DirEntry, error) {
+func (r Reader) ReadDir(dir string) ([]Entry, error) {
 	entries, _, err := r.scanDir(dir, func(string) bool { return true })
 	return entries, err
 }
 
 // ReadNamed is the function [ReadNamed].
-func (r Reader) ReadNamed(dir string, names ...string) (entries []DirEntry, others []string, err error) {
+func (r Reader) ReadNamed(dir string, names ...string) (entries []Entry, others []string, err error) {
 	return r.scanDir(dir, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // facts returns what is kept about modules, nil if nothing is.
-func (r Reader) facts() *factsCache {
-	root, err := openRoot(r.CacheDir, slog.New(slog.DiscardHandler))
-	if root == nil || err != nil { // a host that uses the folder says why it cannot be used
+func (r Reader) facts() *codestore.Notes {
+	store, err := codestore.OpenNamed(r.CacheDir, slog.New(slog.DiscardHandler))
+	if store == nil || err != nil { // a host that uses the folder says why it cannot be used
 		return nil
 	}
-	return root.facts
+	notes, err := decoded.OpenNotes(store)
+	if err != nil {
+		return nil
+	}
+	return notes
 }
 
 // scanDir reads the plugins whose names are wanted, in parallel, and lists the names of the
 // others.
-func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, others []string, err error) {
+func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []Entry, others []string, err error) {
 	root, err := openFolder(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plugin directory %s: open: %w (create it, or set plugins.dir)", dir, cause(err))
@@ -114,7 +122,7 @@ func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []Di
 
 // found is a plugin that has not been read yet.
 type found struct {
-	DirEntry
+	Entry
 	// module and manifest are paths in the directory. There may be no such manifest; ""
 	// means that none is looked for.
 	module, manifest string
@@ -130,15 +138,15 @@ func findEntry(root *os.Root, dir, name string) (found, bool) {
 	isFile := strings.HasSuffix(name, wasmSuffix) && (err != nil || !info.IsDir())
 	switch {
 	case isFile:
-		e := DirEntry{Name: strings.TrimSuffix(name, wasmSuffix), Path: filepath.Join(dir, name)}
+		e := Entry{Name: strings.TrimSuffix(name, wasmSuffix), Path: filepath.Join(dir, name)}
 		return found{e, name, ""}, true
 	case err != nil:
-		return found{DirEntry: DirEntry{Name: name, Path: filepath.Join(dir, name), Err: unreadable(name, err)}}, true
+		return found{Entry: Entry{Name: name, Path: filepath.Join(dir, name), Err: unreadable(name, err)}}, true
 	case !info.IsDir():
 		return found{}, false
 	}
 	f := found{module: filepath.Join(name, pluginFile), manifest: filepath.Join(name, manifestFile)}
-	f.DirEntry = DirEntry{Name: name, Path: filepath.Join(dir, f.module)}
+	f.Entry = Entry{Name: name, Path: filepath.Join(dir, f.module)}
 	if _, err := root.Lstat(f.module); errors.Is(err, fs.ErrNotExist) {
 		if _, err := root.Lstat(f.manifest); err != nil {
 			return found{}, false
@@ -149,11 +157,11 @@ func findEntry(root *os.Root, dir, name string) (found, bool) {
 }
 
 // readAll reads plugins, as many at once as there are processors.
-func readAll(root *os.Root, list []found, kept *factsCache) []DirEntry {
+func readAll(root *os.Root, list []found, kept *codestore.Notes) []Entry {
 	if len(list) == 0 {
 		return nil
 	}
-	entries := make([]DirEntry, len(list))
+	entries := make([]Entry, len(list))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
@@ -168,16 +176,16 @@ func readAll(root *os.Root, list []found, kept *factsCache) []DirEntry {
 }
 
 // read reads the module and the manifest beside it.
-func (f found) read(root *os.Root, kept *factsCache) DirEntry {
+func (f found) read(root *os.Root, kept *codestore.Notes) Entry {
 	if f.Err == nil {
 		f.Spec, f.Err = readPlugin(root, f.Name, f.module, f.manifest, kept)
 	}
-	return f.DirEntry
+	return f.Entry
 }
 
 // readPlugin reads a module and the manifest beside it, if there is one. The name is "" if
 // the plugin has none yet.
-func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) (*Spec, error) {
+func readPlugin(root *os.Root, name, module, manifest string, kept *codestore.Notes) (*Spec, error) {
 	src, key, err := openSource(root, module, kept)
 	var side []byte
 	if err == nil && manifest != "" {
@@ -198,7 +206,7 @@ func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) 
 // ReadFile reads the spec of one module file, and the plugin.yaml beside it if the file is
 // named plugin.wasm. A module that states no name gets the one that [ReadDir] would give
 // it.
-func ReadFile(path string) (*Spec, error) { return Reader{CacheOff}.ReadFile(path) }
+func ReadFile(path string) (*Spec, error) { return Reader{codestore.Off}.ReadFile(path) }
 
 // ReadFile is the function [ReadFile].
 func (r Reader) ReadFile(path string) (*Spec, error) {
@@ -268,6 +276,30 @@ func readOpen(f *os.File, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
+// openFolder opens a directory as a root. The dot at the end makes the system refuse
+// anything else at once. Without it, opening a pipe would wait for a writer.
+func openFolder(name string) (*os.Root, error) {
+	return os.OpenRoot(name + string(filepath.Separator) + ".")
+}
+
+// openRegular opens a regular file for reading. It does not wait for the writer of a pipe,
+// and does not open a device.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // unreadable is the error of a file of the plugin directory that cannot be read.
 func unreadable(name string, err error) error {
 	return fmt.Errorf("%s: read: %w (it must be a readable file inside the plugin directory)", name, cause(err))
@@ -283,7 +315,7 @@ func cause(err error) error {
 }
 
 // refuseDuplicates sets Err of all plugins that share a name.
-func refuseDuplicates(entries []DirEntry) {
+func refuseDuplicates(entries []Entry) {
 	first := map[string]int{}
 	for i := range entries {
 		e := &entries[i]

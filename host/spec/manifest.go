@@ -1,4 +1,4 @@
-package host
+package spec
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ const (
 
 // manifest reads the manifest of the module, or that in side, the plugin.yaml beside it. If
 // both are there, side may only narrow the module's.
-func (r *specReader) manifest(side []byte) error {
+func (r *reader) manifest(side []byte) error {
 	own, embedded, err := r.ownManifest()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (r *specReader) manifest(side []byte) error {
 	return r.accept(m, from)
 }
 
-func (r *specReader) ownManifest() (*abi.Manifest, bool, error) {
+func (r *reader) ownManifest() (*abi.Manifest, bool, error) {
 	section, ok := r.info.Custom(abi.ManifestSection)
 	if !ok {
 		return nil, false, nil
@@ -66,7 +66,7 @@ func (r *specReader) ownManifest() (*abi.Manifest, bool, error) {
 }
 
 // accept takes m as the manifest of the spec.
-func (r *specReader) accept(m *abi.Manifest, from string) error {
+func (r *reader) accept(m *abi.Manifest, from string) error {
 	if m.ABI != abi.Version {
 		return as(ErrABIVersion, fmt.Errorf("the manifest states ABI %d, the module and this host speak ABI %d", m.ABI, abi.Version))
 	}
@@ -76,7 +76,7 @@ func (r *specReader) accept(m *abi.Manifest, from string) error {
 	if err := settings.CheckManifest(m); err != nil {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
-	if _, err := requestedLimits(m.Limits); err != nil {
+	if err := checkLimits(m.Limits); err != nil {
 		return as(ErrManifest, fmt.Errorf("manifest: %w", err))
 	}
 	r.spec.Name, r.spec.Manifest, r.spec.ManifestFrom = m.Name, m, from

@@ -1,4 +1,4 @@
-package host
+package spec
 
 import (
 	"os"
@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// FuzzReadSpec: a spec or an error, whatever the bytes are.
-func FuzzReadSpec(f *testing.F) {
-	modules, err := filepath.Glob("../testdata/wasm/*/plugin.wasm")
+// FuzzRead: a spec or an error, whatever the bytes are.
+func FuzzRead(f *testing.F) {
+	modules, err := filepath.Glob("../../testdata/wasm/*/plugin.wasm")
 	if err != nil || len(modules) == 0 {
 		f.Fatal("no fixtures", err)
 	}
@@ -24,7 +24,7 @@ func FuzzReadSpec(f *testing.F) {
 		f.Add(wasm, side)
 	}
 	f.Fuzz(func(t *testing.T, wasm, side []byte) {
-		s, err := ReadSpec("fuzz", wasm, side)
+		s, err := Read("fuzz", wasm, side)
 		if (s == nil) == (err == nil) {
 			t.Fatalf("spec %v, error %v", s, err)
 		}
