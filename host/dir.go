@@ -12,8 +12,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"sync"
 	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 )
 
 // DirEntry is one plugin of a plugin directory. Either Spec or Err is set.
@@ -86,7 +89,7 @@ func (r Reader) facts() *factsCache {
 // scanDir reads the plugins whose names are wanted, in parallel, and lists the names of the
 // others.
 func (r Reader) scanDir(dir string, wanted func(name string) bool) (entries []DirEntry, others []string, err error) {
-	root, err := openFolder(dir)
+	root, err := mounts.OpenFolder(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plugin directory %s: open: %w (create it, or set plugins.dir)", dir, cause(err))
 	}
@@ -249,6 +252,24 @@ func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return readOpen(f, name, limit)
+}
+
+// openRegular opens a regular file for reading. It does not wait for the writer of a pipe,
+// and does not open a device.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // readOpen reads at most limit bytes of a file.

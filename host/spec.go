@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -308,7 +309,7 @@ func (r *specReader) importFunc(im wasmbin.Import) error {
 	switch im.Module {
 	case wasiModule:
 		r.spec.WASI = true
-		r.spec.descriptors = r.spec.descriptors || changesDescriptors(im.Name)
+		r.spec.descriptors = r.spec.descriptors || wasi.ChangesDescriptors(im.Name)
 	case abi.UserModule:
 		r.spec.Portable = false
 	case abi.EnvModule:

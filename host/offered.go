@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tetratelabs/wazero/api"
-
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
 )
 
 const (
-	wasiModule = wazerox.WASIModule
+	wasiModule = wasi.Module
 	// oldEnvModule and oldEnvPrefix are the module and the prefix under which plugins from
 	// before Extism 1.0 import its functions.
 	oldEnvModule = "env"
@@ -20,14 +18,6 @@ const (
 
 // wasiRemedy is the remedy for a module that imports WASI functions and does not get them.
 const wasiRemedy = "offer them: wasi: true of the instance, or --wasi of plugin call"
-
-func typeNames(ts []api.ValueType) string {
-	names := make([]string, len(ts))
-	for i, t := range ts {
-		names[i] = api.ValueTypeName(t)
-	}
-	return "(" + strings.Join(names, ", ") + ")"
-}
 
 // signature is the type of a function as text.
 type signature string
@@ -39,11 +29,8 @@ func (s signature) String() string { return string(s) }
 func offered(module, name string) (signature, bool) {
 	switch module {
 	case wasiModule:
-		def, ok := wazerox.WASIFunctions()[name]
-		if !ok {
-			return "", false
-		}
-		return signature(typeNames(def.ParamTypes()) + " -> " + typeNames(def.ResultTypes())), true
+		s, ok := wasi.Signature(name)
+		return signature(s), ok
 	case oldEnvModule:
 		short, ok := strings.CutPrefix(name, oldEnvPrefix)
 		if !ok {
