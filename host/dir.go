@@ -12,9 +12,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 )

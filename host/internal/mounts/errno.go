@@ -29,28 +29,6 @@ const (
 	NoSpace Errno = 51
 )
 
-// refuse returns the error number of an error. If wazero has no name for the number, it
-// reaches the guest through g.errno instead.
-func (g *Guest) refuse(err error) experimentalsys.Errno {
-	if err == nil {
-		return 0
-	}
-	for _, known := range []struct {
-		err error
-		no  Errno
-	}{
-		{errPluginFiles, TooManyFiles}, {errProcessFiles, TooManyFilesOfAll}, {errFull, QuotaExceeded},
-		{syscall.EMFILE, TooManyFiles}, {syscall.ENFILE, TooManyFilesOfAll}, {syscall.EDQUOT, QuotaExceeded},
-		{syscall.ENOSPC, NoSpace}, {syscall.EFBIG, FileTooLarge},
-	} {
-		if errors.Is(err, known.err) {
-			g.errno = known.no
-			return experimentalsys.EIO
-		}
-	}
-	return errnoOf(err)
-}
-
 // errnoOf is the error number of an error. For an attempt to leave the mount, for which
 // os.Root has no number, it is EPERM.
 func errnoOf(err error) experimentalsys.Errno {

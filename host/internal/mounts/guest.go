@@ -1,6 +1,12 @@
 package mounts
 
-import "time"
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
+)
 
 // Call is what mounts need of the call that a guest is in.
 type Call interface {
@@ -57,4 +63,26 @@ func (g *Guest) TakeErrno() Errno {
 	n := g.errno
 	g.errno = OK
 	return n
+}
+
+// refuse returns the error number of an error. If wazero has no name for the number, it
+// reaches the guest through g.errno instead.
+func (g *Guest) refuse(err error) experimentalsys.Errno {
+	if err == nil {
+		return 0
+	}
+	for _, known := range []struct {
+		err error
+		no  Errno
+	}{
+		{errPluginFiles, TooManyFiles}, {errProcessFiles, TooManyFilesOfAll}, {errFull, QuotaExceeded},
+		{syscall.EMFILE, TooManyFiles}, {syscall.ENFILE, TooManyFilesOfAll}, {syscall.EDQUOT, QuotaExceeded},
+		{syscall.ENOSPC, NoSpace}, {syscall.EFBIG, FileTooLarge},
+	} {
+		if errors.Is(err, known.err) {
+			g.errno = known.no
+			return experimentalsys.EIO
+		}
+	}
+	return errnoOf(err)
 }
