@@ -42,7 +42,7 @@
 // # Trust
 //
 // Guests are hostile. The host checks every pointer, length, count, row, score and text
-// from a guest where it enters. Only mem.go, wasicalls.go and package kernel read what a
+// from a guest where it enters. Only mem.go and the packages kernel and wasi read what a
 // guest points to. Only part.go reads memories as a whole, to capture and restore them.
 //
 // A guest cannot panic, block or outgrow the host. Bounded are fuel, time, memory, tables,
@@ -134,11 +134,12 @@ package host
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
 //	what guests import     extism, kernel, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
-//	WASI                   wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
+//	WASI                   wasicall, folders, clock
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	for the embedder       stats, hooks
 //
 // Package spec reads plugins. Other code that does not need a host is in packages of the
-// folder internal: offered lists what guests can import, linkage orders linked modules,
-// settings checks settings, egress checks HTTP requests against their grants, pool lends
-// instances, and codestore owns the cache folder, which lasts between processes.
+// folder internal: offered lists what guests can import, linkage orders linked modules, wasi
+// serves the functions of WASI, mounts shows folders to guests, settings checks settings,
+// egress checks HTTP requests against their grants, pool lends instances, and codestore owns
+// the cache folder, which lasts between processes.

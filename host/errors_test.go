@@ -38,19 +38,3 @@ func TestValidFormatType(t *testing.T) {
 		}
 	}
 }
-
-func TestCaptureIsBounded(t *testing.T) {
-	c := capture{limit: 10}
-	for range 100 {
-		if n, err := c.Write([]byte("abcdef")); n != 6 || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if c.tail() != "abcdefabcd" || c.dropped != 590 || c.line("info", "more") {
-		t.Errorf("kept %q, dropped %d", c.tail(), c.dropped)
-	}
-	c.reset()
-	if c.tail() != "" || !c.line("info", "m") || c.tail() != "info: m\n" {
-		t.Errorf("after reset %q", c.tail())
-	}
-}

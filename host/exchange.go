@@ -52,7 +52,7 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, re
 		default:
 			out.Status, out.Output, err = in.callDocument(op.JSONExport(), request)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.out.tail(), in.fuelUsed(), int64(in.size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.wasi.Output.Tail(maxErrorLog), in.fuelUsed(), int64(in.size())
 		return err
 	})
 	if err != nil {

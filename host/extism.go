@@ -98,7 +98,7 @@ func logAt(level slog.Level) hostFunc {
 		}
 		msg := clipBytes(text, maxLogLine)
 		c.spend(costLog + int64(len(msg)))
-		if c.inst.out.line(levelName(level), msg) {
+		if c.inst.wasi.Output.Line(levelName(level), msg) {
 			log.Log(c, level, oneLine(msg), "from", "guest")
 		}
 	})

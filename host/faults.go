@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -66,7 +67,7 @@ const (
 	moreMemory    = "raise plugins.memory, Config.Memory of the host"
 	moreShare     = "raise plugins.plugin_share, Config.PluginShare of the host, or lower limits.instances"
 	moreInstances = "raise plugins.max_instances, Config.MaxInstances of the host"
-	moreFiles     = "raise the limit of open files of the process, ulimit -n"
+	moreFiles     = mounts.HowToHaveMore
 )
 
 // noRemedy, as the remedy of a fault, replaces the usual remedy of the reason by none.
@@ -101,7 +102,7 @@ func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError
 		e.Remedy = ""
 	}
 	if in != nil {
-		e.Log, e.Stack = in.out.tail(), clip(wazerox.TrapStack(err), maxErrorLog)
+		e.Log, e.Stack = in.wasi.Output.Tail(maxErrorLog), clip(wazerox.TrapStack(err), maxErrorLog)
 	}
 	return e
 }
@@ -200,7 +201,7 @@ func (in *instance) lastWords() string {
 	if in == nil {
 		return ""
 	}
-	log := in.out.tail()
+	log := in.wasi.Output.Tail(maxErrorLog)
 	words := firstLine(log)
 	for line := range strings.Lines(log) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
@@ -213,6 +214,19 @@ func (in *instance) lastWords() string {
 	}
 	return "the guest wrote: " + oneLine(clip(words, maxWords))
 }
+
+// firstLine returns the first line of s that is not blank, without surrounding space.
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// maxErrorLog bounds the log that an error carries, in bytes.
+const maxErrorLog = 8 << 10
 
 // maxWords bounds a quotation of a guest's output in an error, in bytes.
 const maxWords = 160

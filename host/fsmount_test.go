@@ -234,3 +234,49 @@ func TestFSMountAtOnce(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// statModule is a guest that returns the error number of what it learns of its first mount:
+//
+//	(func (export "stat") (result i32) (call $fd_filestat_get (i32.const 3) (i32.const 0)))
+const statModule = "\x00asm\x01\x00\x00\x00" +
+	"\x01\x0b\x02\x60\x02\x7f\x7f\x01\x7f\x60\x00\x01\x7f" +
+	"\x02\x2a\x01\x16wasi_snapshot_preview1\x0ffd_filestat_get\x00\x00" +
+	"\x03\x02\x01\x01" +
+	"\x05\x03\x01\x00\x01" +
+	"\x07\x11\x02\x06memory\x02\x00\x04stat\x00\x01" +
+	"\x0a\x0a\x01\x08\x00\x41\x03\x41\x00\x10\x00\x0b"
+
+// If a call that has not returned has a file of an instance, here the mount itself, another
+// instance takes its place.
+func TestInstanceOfAbandonedFileIsReplaced(t *testing.T) {
+	release := make(chan struct{})
+	var hang atomic.Bool
+	files := hostile{files(), func(method string) {
+		if method == "stat" && hang.Load() {
+			<-release
+		}
+	}}
+	spec, err := host.ReadSpec("stat", []byte(statModule), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{WASI: true, State: host.StateReset,
+		Limits: host.Limits{Instances: 1, Timeout: 200 * time.Millisecond, RestAfter: -1}, Grants: host.Grants{Files: []host.FileGrant{{FS: files, Guest: "/"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer close(release)
+	for n, slow := range []bool{false, true, false, false} {
+		hang.Store(slow)
+		_, err := p.Call(t.Context(), "stat", nil)
+		if !slow && err != nil {
+			t.Errorf("call %d: %v", n, err)
+		}
+		if slow {
+			checkReason(t, err, abi.ReasonTimeout)
+		}
+	}
+	if s := p.Stats(); s.Made != 2 {
+		t.Errorf("%d instances were made, want 2", s.Made)
+	}
+}

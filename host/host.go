@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
 
@@ -30,7 +31,7 @@ type Host struct {
 	counts  counters
 	owners  owners
 	kv      kvStores
-	folders folders
+	folders mounts.Folders
 
 	// root is the cache folder, nil if nothing is kept between processes. kept is what was
 	// found out about modules, nil likewise.

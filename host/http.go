@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 )
 
 // lastHTTP is the status and the headers of the last response in a call.
@@ -56,7 +57,7 @@ func httpRequest(c *callState, s []uint64) {
 	case err != nil && in.plugin.spec.Foreign:
 		panic(&fault{code: abi.ReasonTrap, err: err, remedy: networkRemedy(err)})
 	case err != nil:
-		in.out.line("warn", oneLine(err.Error()))
+		in.wasi.Output.Line("warn", oneLine(err.Error()))
 		return
 	}
 	in.http = answer.lastHTTP
@@ -80,7 +81,7 @@ type httpClient struct {
 // newHTTPClient returns a client that checks every request and redirect against the rule.
 // With the host's own transport it also checks every address that it connects to, and
 // counts its connections among files. given is the embedder's transport, or nil.
-func newHTTPClient(rule *httpRule, limit int64, files *fileBudget, given http.RoundTripper) *httpClient {
+func newHTTPClient(rule *httpRule, limit int64, files *mounts.Budget, given http.RoundTripper) *httpClient {
 	h := &httpClient{rule: rule, limit: limit}
 	if rule == nil {
 		return h
@@ -101,7 +102,7 @@ func newHTTPClient(rule *httpRule, limit int64, files *fileBudget, given http.Ro
 }
 
 // newTransport returns the embedder's transport, or the host's own if given is nil.
-func newTransport(rule *httpRule, files *fileBudget, given http.RoundTripper) http.RoundTripper {
+func newTransport(rule *httpRule, files *mounts.Budget, given http.RoundTripper) http.RoundTripper {
 	if given != nil {
 		return givenTransport{given, rule}
 	}
@@ -127,17 +128,17 @@ func (c countedConn) Close() error {
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // countedDial dials if files has room for another connection.
-func countedDial(files *fileBudget, dial dialFunc) dialFunc {
+func countedDial(files *mounts.Budget, dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := files.take(); err != nil {
+		if err := files.Take(); err != nil {
 			return nil, err
 		}
 		conn, err := dial(ctx, network, address)
 		if err != nil {
-			files.give()
+			files.Give()
 			return nil, err
 		}
-		return countedConn{conn, sync.OnceFunc(files.give)}, nil
+		return countedConn{conn, sync.OnceFunc(files.Give)}, nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -20,7 +21,7 @@ type image struct {
 	mailbox uint32
 	hasBox  bool
 	vars    vars
-	fixed   fixedSources
+	sources *wasi.Sources
 }
 
 // held is how much memory the image takes, in bytes.
@@ -66,17 +67,14 @@ func (p *Plugin) capture(in *instance) error {
 		return &initError{&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory}}
 	}
 	in.share(im)
-	p.image, p.outside = im, in.outside
+	p.image, p.outside = im, in.outside || in.wasi.ReadClock()
 	p.imageHeld.Store(im.held())
 	return nil
 }
 
 // image captures the instance. memory captures one linear memory.
 func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
-	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone()}
-	if in.fixed != nil {
-		im.fixed = *in.fixed
-	}
+	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone(), sources: in.wasi.Sources()}
 	own, err := in.capture(memory)
 	if err != nil {
 		return nil, err
@@ -133,15 +131,10 @@ func (p *Plugin) uncaptured(in *instance) string {
 			return fmt.Sprintf("link %q can open files", l.Name)
 		}
 	}
-	switch {
-	case p.spec.Uncaptured != "":
+	if p.spec.Uncaptured != "" {
 		return p.spec.Uncaptured
-	case in.blind != nil:
-		return in.blind.Error()
-	case !in.files.same():
-		return "its init leaves files open"
 	}
-	return ""
+	return in.wasi.Uncaptured()
 }
 
 // noteFresh notes for the operator that instances cannot be reset.
@@ -187,7 +180,7 @@ func (in *instance) putBack() bool {
 	began := time.Now()
 	p := in.plugin
 	im := p.image
-	if im == nil || p.state != StateReset || in.spoiled || in.worn() || in.blind != nil || !in.files.kept() {
+	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.wasi.Kept() {
 		return false
 	}
 	if !in.restore(&im.partImage, p.engine.features.On(wazerox.Shrinking)) {
@@ -233,9 +226,7 @@ func (in *instance) become(im *image) {
 	in.mailbox, in.hasBox = im.mailbox, im.hasBox
 	in.vars, in.http = im.vars.clone(), lastHTTP{}
 	in.kernel.Reset() // now, so that this takes no time at the start of the next call
-	if in.fixed != nil {
-		*in.fixed = im.fixed
-	}
+	in.wasi.SetSources(im.sources)
 }
 
 // clone copies the map of variables. The values are shared, because they are never changed in

@@ -36,10 +36,6 @@ const (
 	// slowInit is the shortest init whose image is kept. Reading and checking an image of a
 	// few MiB takes a good part of that time.
 	slowInit = 20 * time.Millisecond
-	// maxFingerprint is the most files, of all mounts together, that are checked for changes.
-	maxFingerprint = 50_000
-	// settling is the age after which a change to a file certainly shows in its time.
-	settling = 100 * time.Millisecond
 )
 
 // imageName is the path of the plugin's image, "" if the image is not kept on disk. It depends
@@ -50,7 +46,7 @@ func (p *Plugin) imageName() string {
 		len(p.cfg.Config) > 0 || p.secret || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
 		return ""
 	}
-	files, ok := fingerprint(p.mounts)
+	files, ok := p.mounts.Fingerprint()
 	if !ok {
 		return ""
 	}
@@ -70,40 +66,6 @@ func (p *Plugin) imageName() string {
 	}
 	sum := sha256.Sum256(key)
 	return filepath.Join(dir, hex.EncodeToString(sum[:]))
-}
-
-// fingerprint is a hash of the names, sizes, times and stamps of all mounted files. ok is
-// false if there are too many files, if one changed just now, or if the embedder provides a
-// file system.
-func fingerprint(mounts []mount) (sum string, ok bool) {
-	h := sha256.New()
-	enc := json.NewEncoder(h)
-	seen := 0
-	var newest time.Time
-	for _, m := range mounts {
-		if m.given != nil { // its changes cannot be detected
-			return "", false
-		}
-		_ = enc.Encode([]any{m.guest, m.writable})
-		err := fs.WalkDir(m.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-			if seen++; err != nil || seen > maxFingerprint {
-				return errors.Join(err, fs.ErrInvalid)
-			}
-			info, err := d.Info()
-			if err != nil {
-				return err
-			}
-			if t := info.ModTime(); t.After(newest) {
-				newest = t
-			}
-			s := codestore.StampOf(info)
-			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode(), s.Inode, s.Changed})
-		})
-		if err != nil {
-			return "", false
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), time.Since(newest) > settling
 }
 
 // restore starts the plugin from the image of that name, and reports whether it did. A damaged

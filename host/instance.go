@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -29,9 +30,11 @@ type instance struct {
 	members []*part
 	stubs   []api.Module
 
+	// wasi is what the guest and its links see through WASI.
+	wasi wasi.State
+
 	memoryUse
 	stackUse
-	wasiState
 	extismState
 	callData
 	pastCalls
@@ -68,25 +71,6 @@ type stackUse struct {
 	stackHeld, stackLeast int64
 	// untended is the fuel used since the stacks were last checked.
 	untended int64
-}
-
-// wasiState is what the guest sees through WASI (wasicalls.go, files.go, fixed.go).
-type wasiState struct {
-	// files are the guest's file descriptors, nil if it cannot change them. blind says why
-	// they cannot be checked for changes. live counts the files that the guest has open.
-	files *descriptors
-	blind error
-	// lost says that a call which was left behind has one of the files, so that the instance
-	// must be replaced. hurried says that closing a file took too long.
-	lost, hurried bool
-	live          int
-	// errno is why a mount refused the guest's last request, if wazero cannot express the
-	// reason.
-	errno wasiErrno
-	// fixed replaces the clock and the random numbers, nil if they are real.
-	fixed *fixedSources
-	// out is what the guest wrote to stdout, stderr and the log.
-	out capture
 }
 
 // extismState is what the guest sees through Extism's functions (kernel.go, extism.go).
@@ -135,8 +119,7 @@ type pastCalls struct {
 	halted bool
 	// spoiled says that a call ended in a way that requires closing the instance.
 	spoiled bool
-	// outside says that the guest used the network or the key-value store, or read a clock
-	// that may show another time in the next process.
+	// outside says that the guest used the network or the key-value store.
 	outside bool
 	// resetTook is the estimate for the next reset, 0 before the first.
 	resetTook time.Duration
@@ -168,7 +151,7 @@ func (in *instance) observe() error {
 func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
 	in.state.begin(ctx, limit, fuel)
 	in.kernel.Reset()
-	in.out.reset()
+	in.wasi.Output.Reset()
 	in.lin.Refused, in.crowded, in.futile = false, false, false
 	if in.denied != nil {
 		in.denied.Set(0)
@@ -230,7 +213,7 @@ func (in *instance) function(name string) (api.Function, error) {
 func (in *instance) worn() bool {
 	limit := float64(in.plugin.limits.Memory)
 	start := float64(in.start)
-	return in.lost || in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
+	return in.wasi.Abandoned() || in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
 }
 
 // close frees the instance. Only its owner calls it, and only once.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
@@ -93,7 +92,7 @@ func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, pr
 		in.leavePlace()
 		return nil, p.failure(abi.OpInit, nil, err)
 	}
-	in.out.limit = int(p.limits.LogBytes)
+	in.wasi.Init(wasiCall{&in.state}, p.wasiOptions())
 	began := time.Now()
 	ctx, err := in.openKernel(ctx)
 	if err == nil {
@@ -207,14 +206,16 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 		return err
 	}
 	if opensFiles(p.spec) {
-		in.files, in.blind = watchDescriptors(p.engine, in.mod, len(p.mounts), &in.live)
-		if in.errno != wasiOK { // descriptors may be free later, hence the reason busy
-			in.errno = wasiOK
-			return &fault{code: abi.ReasonBusy, err: errors.New("no file descriptor is left for its mounts"), remedy: moreFiles}
+		if err := in.wasi.Watch(in.mod, p.engine.features.On(wazerox.OpenFiles)); err != nil { // descriptors may be free later
+			return &fault{code: abi.ReasonBusy, err: err, remedy: moreFiles}
 		}
 	}
 	return in.late()
 }
+
+// moduleConfig is what the configurations of all modules have in common. Nothing starts by
+// itself.
+var moduleConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions()
 
 // instantiateModule makes a wazero instance of m. It turns panics of wazero into errors, such
 // as that of a memory for which the host has no room.
@@ -224,7 +225,7 @@ func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
 			mod, err = nil, in.noStart(r)
 		}
 	}()
-	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.moduleConfig())
+	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.wasi.Configure(moduleConfig))
 }
 
 // noStart is the fault of an instance that wazero could not make. panicked is what wazero
@@ -235,24 +236,6 @@ func (in *instance) noStart(panicked any) *fault {
 		return faultf(abi.ReasonMemory, "%s for the memory it starts with", what)
 	}
 	return faultf(abi.ReasonMemory, "no room for the memory it starts with: %v", panicked)
-}
-
-func (in *instance) moduleConfig() wazero.ModuleConfig {
-	p := in.plugin
-	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions().
-		WithStdout(&in.out).WithStderr(&in.out).
-		WithNanosleep(in.state.sleep).WithFSConfig(fsConfig(p.mounts, in))
-	if p.cfg.Deterministic {
-		in.fixed = newFixedSources()
-		return cfg.WithRandSource(in.fixed).
-			WithWalltime(in.fixed.walltime, sys.ClockResolution(time.Millisecond)).
-			WithNanotime(in.fixed.nanotime, sys.ClockResolution(time.Millisecond))
-	}
-	cfg = cfg.WithRandSource(randomSource).WithWalltime(in.walltime, sys.ClockResolution(time.Microsecond))
-	if bootID() != "" {
-		return cfg.WithSysNanotime()
-	}
-	return cfg.WithNanotime(in.nanotime, sys.ClockResolution(time.Microsecond))
 }
 
 // initialize starts the guest's language runtime and then runs the plugin's init.

@@ -308,3 +308,50 @@ func TestLinksWithoutMemoryAreReset(t *testing.T) {
 		}
 	}
 }
+
+// A link that returns the milliseconds of its monotonic clock, and a guest that returns what
+// the link returns:
+//
+//	(func (export "now") (result i32)
+//	  (drop (call $clock_time_get (i32.const 1) (i64.const 1) (i32.const 0)))
+//	  (i32.wrap_i64 (i64.div_u (i64.load (i32.const 0)) (i64.const 1000000))))
+//
+//	(func (export "run") (result i32) (call $now))
+const (
+	clockLink = "\x00asm\x01\x00\x00\x00" +
+		"\x01\x0c\x02\x60\x03\x7f\x7e\x7f\x01\x7f\x60\x00\x01\x7f" +
+		"\x02\x29\x01\x16wasi_snapshot_preview1\x0eclock_time_get\x00\x00" +
+		"\x03\x02\x01\x01" +
+		"\x05\x03\x01\x00\x01" +
+		"\x07\x10\x02\x06memory\x02\x00\x03now\x00\x01" +
+		"\x0a\x18\x01\x16\x00\x41\x01\x42\x01\x41\x00\x10\x00\x1a\x41\x00\x29\x03\x00\x42\xc0\x84\x3d\x80\xa7\x0b"
+	clockMain = "\x00asm\x01\x00\x00\x00" +
+		"\x01\x05\x01\x60\x00\x01\x7f" +
+		"\x02\x0b\x01\x03lib\x03now\x00\x00" +
+		"\x03\x02\x01\x00" +
+		"\x07\x07\x01\x03run\x00\x01" +
+		"\x0a\x06\x01\x04\x00\x10\x00\x0b"
+)
+
+// The clocks of a deterministic plugin start anew with each call, those of its links too.
+func TestClocksOfLinksAreReset(t *testing.T) {
+	links(t)
+	var specs []*host.Spec
+	for _, wasm := range []string{clockLink, clockMain} {
+		s, err := host.ReadSpec("clock", []byte(wasm), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		specs = append(specs, s)
+	}
+	p, err := newHost(t, host.Config{}).Load(t.Context(), specs[1], host.PluginConfig{WASI: true, Deterministic: true, State: host.StateReset,
+		Links: []host.Link{{Name: "lib", Spec: specs[0]}}, Limits: host.Limits{Instances: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := p.Call(t.Context(), "run", nil); err != nil {
+			t.Error("another status than that of the first reading, 0:", err)
+		}
+	}
+}

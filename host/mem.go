@@ -9,7 +9,7 @@ import (
 )
 
 // During calls only this file reads and writes the linear memory of guests, except for
-// functions of WASI (wasicalls.go) and the blocks of Extism (package kernel). Addresses and
+// functions of WASI (package wasi) and the blocks of Extism (package kernel). Addresses and
 // lengths from guests are unsigned and checked on every use.
 
 // view returns n bytes of the guest's memory at addr. The view is valid until the guest runs

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -91,10 +92,10 @@ type Plugin struct {
 	tending atomic.Bool
 	timed   *tended
 
-	mounts []mount
+	mounts mounts.Set
 	client *httpClient
 	// files bounds the file descriptors that the plugin's guests have open.
-	files *fileBudget
+	files *mounts.Budget
 
 	// opened is closed when Load has ended, with or without an error.
 	opened  chan struct{}
@@ -113,7 +114,7 @@ type Plugin struct {
 // module.
 func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Plugin, error) {
 	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls, counts: new(counters),
-		timed: new(tended), opened: make(chan struct{}), files: newFileBudget(processFiles())}
+		timed: new(tended), opened: make(chan struct{}), files: mounts.NewBudget()}
 	p.timed.plugin.Store(p)
 	if p.name == "" {
 		p.name = spec.Name
@@ -285,7 +286,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 	h.mu.Unlock()
 	h.reclaimer.remove(p)
 	p.unreserve()
-	p.closeMounts()
+	p.mounts.Close()
 	p.forget()
 	if p.client != nil {
 		p.client.close()

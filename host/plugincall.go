@@ -113,6 +113,6 @@ func (in *instance) call(function string, input []byte) (*CallResult, error) {
 		return nil, faultf(abi.ReasonGuestError, "status %d without a message", status)
 	}
 	return &CallResult{
-		Output: out, Log: in.out.tail(), Fuel: in.fuelUsed(), Memory: int64(in.size()), Time: in.state.took(),
+		Output: out, Log: in.wasi.Output.Tail(maxErrorLog), Fuel: in.fuelUsed(), Memory: int64(in.size()), Time: in.state.took(),
 	}, nil
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -159,22 +158,21 @@ func TestExpectedReset(t *testing.T) {
 	}
 }
 
-// An instance is not used again if nothing tells which files it has open, or if a call that
-// was left behind has one of them.
+// An instance is not used again if nothing tells which files it has open.
 func TestInstancesWithUnknownFilesAreReplaced(t *testing.T) {
 	p := loadScribbles(t, Config{CacheDir: CacheOff, Engine: EngineCompiler})
-	for name, spoil := range map[string]func(*instance){
-		"sound": func(*instance) {},
-		"blind": func(in *instance) { in.blind = errors.New("descriptors are hidden") },
-		"lost":  func(in *instance) { in.lost = true },
-	} {
+	for _, unknown := range []bool{false, true} {
 		in, err := p.newInstance(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		spoil(in)
-		if reset := in.reset(); reset != (name == "sound") {
-			t.Errorf("%s: reset %t", name, reset)
+		if unknown {
+			if err := in.wasi.Watch(nil, true); err != nil {
+				t.Error(err)
+			}
+		}
+		if reset := in.reset(); reset == unknown {
+			t.Errorf("unknown files %t: reset %t", unknown, reset)
 		}
 		in.close()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -113,7 +114,7 @@ func (e *engine) alone(f func()) {
 
 // offer instantiates the host functions, as modules that guests import from.
 func (e *engine) offer(ctx context.Context, functions []Function) error {
-	if err := offerWASI(ctx, e.rt); err != nil {
+	if err := wasi.Offer(ctx, e.rt, wasiState); err != nil {
 		return err
 	}
 	if err := offerMeter(ctx, e.rt); err != nil {

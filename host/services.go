@@ -48,7 +48,7 @@ func kvSet(c *callState, s []uint64) {
 		s[0] = kvQuota
 	}
 	if errors.Is(err, errKVFull) { // the status alone would blame the quota
-		c.inst.out.line("warn", "anchor_kv_set: "+err.Error())
+		c.inst.wasi.Output.Line("warn", "anchor_kv_set: "+err.Error())
 	}
 }
 

@@ -259,6 +259,24 @@ func readBounded(root *os.Root, name string, limit int64) ([]byte, error) {
 	return readOpen(f, name, limit)
 }
 
+// openRegular opens a regular file for reading. It does not wait for the writer of a pipe,
+// and does not open a device.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // readOpen reads at most limit bytes of a file.
 func readOpen(f *os.File, name string, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
@@ -280,24 +298,6 @@ func readOpen(f *os.File, name string, limit int64) ([]byte, error) {
 // anything else at once. Without it, opening a pipe would wait for a writer.
 func openFolder(name string) (*os.Root, error) {
 	return os.OpenRoot(name + string(filepath.Separator) + ".")
-}
-
-// openRegular opens a regular file for reading. It does not wait for the writer of a pipe,
-// and does not open a device.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // unreadable is the error of a file of the plugin directory that cannot be read.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -30,7 +31,7 @@ func (s *source) bytes() ([]byte, error) {
 	if s.wasm != nil {
 		return s.wasm, nil
 	}
-	root, err := openFolder(s.dir)
+	root, err := mounts.OpenFolder(s.dir)
 	if err != nil {
 		return nil, unreadable(s.file, err)
 	}

@@ -1,4 +1,4 @@
-package host
+package mounts
 
 import (
 	"context"
@@ -7,28 +7,26 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 
 	"github.com/tetratelabs/wazero/sys"
-
-	"github.com/anchor-host/anchor-host/abi"
 )
 
-// errFolderFull is the error of a change for which the folder has no room.
-var errFolderFull = errors.New("the quota of the folder is used up")
+// errFull is the error of a change for which the folder has no room.
+var errFull = errors.New("the quota of the folder is used up")
 
-// folders are the folders of a host to which plugins may write. All mounts of one folder
-// share one account of it, so that what one plugin adds counts for the others.
-type folders struct {
+// Folders are the folders of a host to which plugins may write. All mounts of one folder
+// share one account of it, so that what one plugin adds counts for the others. The zero value
+// has none. It is safe for concurrent use.
+type Folders struct {
 	mu   sync.Mutex
-	list []*folder
+	list []*account
 }
 
-// folder accounts for what a folder holds: what was there when it was first mounted, and
-// what plugins changed since. Changes by other programs count only when it is mounted anew.
-type folder struct {
+// account is what a folder holds: what was there when it was first mounted, and what plugins
+// changed since. Changes by other programs count only when it is mounted anew.
+type account struct {
 	info fs.FileInfo
 	// mounts is the number of mounts that use it.
 	mounts int
@@ -49,10 +47,10 @@ type folder struct {
 // fileID identifies a file. It is zero where the system has no such numbers.
 type fileID struct{ dev, ino uint64 }
 
-// enter returns the account of the folder of a root. It counts what lies in the folder, a
-// few entries beyond most and no further, as the mount allows no more than most. The caller
-// must leave the folder, even after an error.
-func (f *folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, most int64) (*folder, error) {
+// enter returns the account of the folder of a root. It counts what is in the folder, a few
+// entries beyond most and no further, as the mount allows no more than most. The caller must
+// leave the folder, even after an error.
+func (f *Folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, most int64) (*account, error) {
 	d := f.find(info)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,33 +66,33 @@ func (f *folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, mo
 }
 
 // find returns the account of a folder, and makes one if there is none.
-func (f *folders) find(info fs.FileInfo) *folder {
+func (f *Folders) find(info fs.FileInfo) *account {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.list, func(d *folder) bool { return os.SameFile(d.info, info) })
+	i := slices.IndexFunc(f.list, func(d *account) bool { return os.SameFile(d.info, info) })
 	if i < 0 {
 		i = len(f.list)
-		f.list = append(f.list, &folder{info: info, open: map[fileID]int{}})
+		f.list = append(f.list, &account{info: info, open: map[fileID]int{}})
 	}
 	f.list[i].mounts++
 	return f.list[i]
 }
 
 // leave ends the use of a folder by one mount.
-func (f *folders) leave(d *folder) {
+func (f *Folders) leave(d *account) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d.mounts--; d.mounts == 0 {
-		f.list = slices.DeleteFunc(f.list, func(other *folder) bool { return other == d })
+		f.list = slices.DeleteFunc(f.list, func(other *account) bool { return other == d })
 	}
 }
 
 // listed is how many entries of a directory are read at a time, as it may have any number.
 const listed = 256
 
-// count adds up what lies below a root. It does not look into a directory that cannot be
+// count adds up what is below a root. It does not look into a directory that cannot be
 // read.
-func (d *folder) count(ctx context.Context, root *os.Root, most int64) error {
+func (d *account) count(ctx context.Context, root *os.Root, most int64) error {
 	dirs := []string{"."}
 	for len(dirs) > 0 && d.files <= most {
 		dir := dirs[len(dirs)-1]
@@ -119,7 +117,7 @@ func (d *folder) count(ctx context.Context, root *os.Root, most int64) error {
 }
 
 // add counts entries and returns the directories among them.
-func (d *folder) add(dir string, entries []fs.DirEntry) (dirs []string) {
+func (d *account) add(dir string, entries []fs.DirEntry) (dirs []string) {
 	d.files += int64(len(entries))
 	for _, e := range entries {
 		if e.IsDir() {
@@ -131,29 +129,14 @@ func (d *folder) add(dir string, entries []fs.DirEntry) (dirs []string) {
 	return dirs
 }
 
-// room fails if a mount may not add so many bytes and files to its folder, and says so in
-// the guest's log. The caller holds the lock of the folder.
-func (m *mount) room(bytes, files int64) error {
-	d := m.folder
-	if bytes > 0 && bytes > m.quota-d.bytes {
-		m.in.out.line("warn", "files: "+m.guest+" is full: it may hold "+abi.FormatSize(m.quota)+" ("+m.key+".quota)")
-		return errFolderFull
-	}
-	if files > 0 && files > m.most-d.files {
-		m.in.out.line("warn", "files: "+m.guest+" is full: it may hold "+strconv.FormatInt(m.most, 10)+" files and folders ("+m.key+".max_files)")
-		return errFolderFull
-	}
-	return nil
-}
-
 // grow accounts for a change. The totals do not fall below 0: a plugin may remove files
 // that others made after the count.
-func (d *folder) grow(bytes, files int64) {
+func (d *account) grow(bytes, files int64) {
 	d.bytes, d.files = max(0, d.bytes+bytes), max(0, d.files+files)
 }
 
 // opened notes that a guest has opened a file, and returns its fileID for closed.
-func (d *folder) opened(info fs.FileInfo) fileID {
+func (d *account) opened(info fs.FileInfo) fileID {
 	id := idOf(info)
 	if id.ino != 0 {
 		d.open[id]++
@@ -163,7 +146,7 @@ func (d *folder) opened(info fs.FileInfo) fileID {
 
 // closed notes that a guest is about to close a file with the state info. The last one to
 // close a removed file gives its room back.
-func (d *folder) closed(id fileID, info fs.FileInfo, err error) {
+func (d *account) closed(id fileID, info fs.FileInfo, err error) {
 	if id.ino == 0 {
 		return
 	}
@@ -178,7 +161,7 @@ func (d *folder) closed(id fileID, info fs.FileInfo, err error) {
 
 // removed notes that an entry is gone. A file still takes its room if it has another name,
 // or if a guest has it open.
-func (d *folder) removed(info fs.FileInfo) {
+func (d *account) removed(info fs.FileInfo) {
 	size := fileSize(info)
 	if sys.NewStat_t(info).Nlink > 1 || d.open[idOf(info)] > 0 {
 		size = 0

@@ -1,4 +1,4 @@
-package host
+package mounts
 
 import (
 	"errors"
@@ -16,35 +16,50 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
-// mounted is a mount of a folder as one instance of a plugin sees it.
-func mounted(t *testing.T, h *Host, g FileGrant) (*Plugin, *mount) {
+// logged is a guest's log.
+type logged struct{ lines []string }
+
+func (l *logged) Line(_, message string) bool {
+	l.lines = append(l.lines, message)
+	return true
+}
+
+// last is the last message, "" if there is none.
+func (l *logged) last() string {
+	if len(l.lines) == 0 {
+		return ""
+	}
+	return l.lines[len(l.lines)-1]
+}
+
+// granted are the mounts of a plugin with the grant of one folder.
+func granted(t *testing.T, folders *Folders, g Grant) *Set {
 	t.Helper()
-	p := &Plugin{host: h, name: "p", files: newFileBudget(&budget{limit: 10_000}), granted: granted{files: []FileGrant{g}}}
-	p.cfg.Grants.Files = p.granted.files
-	t.Cleanup(p.closeMounts)
-	if err := p.openMounts(t.Context()); err != nil {
+	g.Key = "grants.files[0]"
+	s := new(Set)
+	t.Cleanup(s.Close)
+	if err := s.Open(t.Context(), []Grant{g}, Options{Folders: folders, Budget: newBudget(&counter{limit: 10_000})}); err != nil {
 		t.Fatal(err)
 	}
-	return p, p.mountFor(&instance{plugin: p})
+	return s
 }
 
-func (p *Plugin) mountFor(in *instance) *mount {
-	in.out.limit = 1 << 16
-	m := p.mounts[0]
-	m.in = in
-	return &m
+// seen is the folder of a plugin as a new guest sees it.
+func seen(s *Set) (*folderFS, *logged) {
+	log := new(logged)
+	g := NewGuest(nil, log)
+	return &folderFS{mount: s.list[0], guest: &g}, log
 }
 
-// refusedWith checks that a change was refused, and what the guest is told.
-func refusedWith(t *testing.T, m *mount, what string, errno experimentalsys.Errno, want wasiErrno) {
+// refusedFor checks that a change was refused because the folder is full.
+func refusedFor(t *testing.T, m *folderFS, what string, errno experimentalsys.Errno) {
 	t.Helper()
-	if errno == 0 || m.in.errno != want {
-		t.Errorf("%s: errno %v, told %d, want it refused with %d", what, errno, m.in.errno, want)
+	if n := m.guest.TakeErrno(); errno == 0 || n != QuotaExceeded {
+		t.Errorf("%s: errno %v, in place of which the guest gets %d, want it refused with %d", what, errno, n, QuotaExceeded)
 	}
-	m.in.errno = 0
 }
 
-func create(t *testing.T, m *mount, name string) experimentalsys.File {
+func create(t *testing.T, m *folderFS, name string) experimentalsys.File {
 	t.Helper()
 	f, errno := m.OpenFile(name, experimentalsys.O_RDWR|experimentalsys.O_CREAT, 0o666)
 	if errno != 0 {
@@ -60,8 +75,8 @@ func done0(t *testing.T, what string, errno experimentalsys.Errno) {
 	}
 }
 
-// held is what lies in a directory, as the quota counts it.
-func held(t *testing.T, dir string) (bytes, files int64) {
+// found is what a directory holds, as the quota counts it.
+func found(t *testing.T, dir string) (bytes, files int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || path == dir {
@@ -90,23 +105,23 @@ func TestFolderQuota(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "old"), make([]byte, 400), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, m := mounted(t, &Host{}, FileGrant{Host: dir, Guest: "/d", Mode: ModeRW, Quota: 1000, MaxFiles: 4})
+	m, log := seen(granted(t, new(Folders), Grant{Host: dir, Guest: "/d", Writable: true, Quota: 1000, MaxFiles: 4}))
 	f := create(t, m, "new")
 	_, errno := f.Write(make([]byte, 601))
-	refusedWith(t, m, "write", errno, wasiDquot)
-	if !strings.Contains(m.in.out.tail(), "files: /d is full: it may hold 1000B (grants.files[0].quota)") {
-		t.Errorf("log %q", m.in.out.tail())
+	refusedFor(t, m, "write", errno)
+	if log.last() != "files: /d is full: it may hold 1000B (grants.files[0].quota)" {
+		t.Errorf("log %q", log.lines)
 	}
-	refusedWith(t, m, "truncate", f.Truncate(1<<40), wasiDquot)
+	refusedFor(t, m, "truncate", f.Truncate(1<<40))
 	_, errno = f.Pwrite([]byte("x"), 1<<40)
-	refusedWith(t, m, "pwrite", errno, wasiDquot)
+	refusedFor(t, m, "pwrite", errno)
 	_, errno = f.Pwrite([]byte("x"), 1<<63-1)
-	refusedWith(t, m, "pwrite at the end of numbers", errno, wasiDquot)
+	refusedFor(t, m, "pwrite at the end of numbers", errno)
 	if _, errno := f.Seek(1<<40, io.SeekStart); errno != 0 {
 		t.Error(errno)
 	}
 	_, errno = f.Write([]byte("x"))
-	refusedWith(t, m, "write far out", errno, wasiDquot)
+	refusedFor(t, m, "write far out", errno)
 	_, errno = f.Pwrite(make([]byte, 600), 0)
 	done0(t, "the rest", errno)
 	_, errno = f.Pwrite(make([]byte, 600), 0)
@@ -114,21 +129,21 @@ func TestFolderQuota(t *testing.T) {
 	a, errno := m.OpenFile("new", experimentalsys.O_WRONLY|experimentalsys.O_APPEND, 0)
 	done0(t, "append", errno)
 	_, errno = a.Write([]byte("x"))
-	refusedWith(t, m, "append", errno, wasiDquot)
+	refusedFor(t, m, "append", errno)
 	done0(t, "shrink", f.Truncate(100))
 	_, errno = a.Write(make([]byte, 500))
 	done0(t, "append what was cut", errno)
 	done0(t, "unlink", m.Unlink("old"))
 	done0(t, "grow", f.Truncate(1000))
-	refusedWith(t, m, "grow", f.Truncate(1001), wasiDquot)
+	refusedFor(t, m, "grow", f.Truncate(1001))
 	// An open file takes its room when it has no name any more.
 	done0(t, "unlink open", m.Unlink("new"))
 	g := create(t, m, "next")
 	_, errno = g.Write([]byte("x"))
-	refusedWith(t, m, "write beside a removed file", errno, wasiDquot)
+	refusedFor(t, m, "write beside a removed file", errno)
 	done0(t, "close", f.Close())
 	_, errno = g.Write([]byte("x"))
-	refusedWith(t, m, "write beside a removed file that is open once", errno, wasiDquot)
+	refusedFor(t, m, "write beside a removed file that is open once", errno)
 	done0(t, "close", a.Close())
 	_, errno = g.Write(make([]byte, 1000))
 	done0(t, "write", errno)
@@ -140,8 +155,8 @@ func TestFolderQuota(t *testing.T) {
 	empty := create(t, m, "empty")
 	done0(t, "close", max(empty.Close(), again.Close(), g.Close()))
 	done0(t, "rename", m.Rename("empty", "next"))
-	if bytes, files := held(t, dir); bytes != m.folder.bytes || files != m.folder.files || bytes != 0 || files != 1 || len(m.folder.open) != 0 {
-		t.Errorf("%d bytes in %d files, counted %+v", bytes, files, m.folder)
+	if bytes, files := found(t, dir); bytes != m.account.bytes || files != m.account.files || bytes != 0 || files != 1 || len(m.account.open) != 0 {
+		t.Errorf("%d bytes in %d files, counted %+v", bytes, files, m.account)
 	}
 }
 
@@ -154,19 +169,19 @@ func TestFolderMaxFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, m := mounted(t, &Host{}, FileGrant{Host: dir, Guest: "/d", Mode: ModeRW, MaxFiles: 4})
+	m, log := seen(granted(t, new(Folders), Grant{Host: dir, Guest: "/d", Writable: true, Quota: 1 << 30, MaxFiles: 4}))
 	done0(t, "mkdir", m.Mkdir("b", 0))
 	done0(t, "close", create(t, m, "c").Close())
 	done0(t, "close", create(t, m, "c").Close())
 	_, errno := m.OpenFile("d", experimentalsys.O_WRONLY|experimentalsys.O_CREAT, 0o666)
-	refusedWith(t, m, "create", errno, wasiDquot)
-	refusedWith(t, m, "mkdir", m.Mkdir("d", 0), wasiDquot)
-	if !strings.Contains(m.in.out.tail(), "files: /d is full: it may hold 4 files and folders (grants.files[0].max_files)") {
-		t.Errorf("log %q", m.in.out.tail())
+	refusedFor(t, m, "create", errno)
+	refusedFor(t, m, "mkdir", m.Mkdir("d", 0))
+	if log.last() != "files: /d is full: it may hold 4 files and folders (grants.files[0].max_files)" {
+		t.Errorf("log %q", log.lines)
 	}
 	done0(t, "rename to itself", m.Rename("c", "c"))
 	done0(t, "rename", m.Rename("c", "sub/c"))
-	refusedWith(t, m, "mkdir", m.Mkdir("d", 0), wasiDquot)
+	refusedFor(t, m, "mkdir", m.Mkdir("d", 0))
 	if errno := m.Rmdir("sub"); errno == 0 {
 		t.Error("a folder with files is gone")
 	}
@@ -174,9 +189,9 @@ func TestFolderMaxFiles(t *testing.T) {
 	done0(t, "mkdir", m.Mkdir("d", 0))
 	done0(t, "rename over a file", m.Rename("sub/c", "sub/a"))
 	done0(t, "mkdir", m.Mkdir("e", 0))
-	refusedWith(t, m, "mkdir", m.Mkdir("f", 0), wasiDquot)
-	if _, files := held(t, dir); files != 4 || m.folder.files != 4 {
-		t.Errorf("%d files, counted %d", files, m.folder.files)
+	refusedFor(t, m, "mkdir", m.Mkdir("f", 0))
+	if _, files := found(t, dir); files != 4 || m.account.files != 4 {
+		t.Errorf("%d files, counted %d", files, m.account.files)
 	}
 }
 
@@ -189,35 +204,33 @@ func TestFolderOverQuota(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, m := mounted(t, &Host{}, FileGrant{Host: dir, Guest: "/d", Mode: ModeRW, MaxFiles: 10, Quota: 10})
-	if m.folder.files <= 10 || m.folder.files > 10+listed {
-		t.Errorf("counted %d", m.folder.files)
+	m, _ := seen(granted(t, new(Folders), Grant{Host: dir, Guest: "/d", Writable: true, MaxFiles: 10, Quota: 10}))
+	if m.account.files <= 10 || m.account.files > 10+listed {
+		t.Errorf("counted %d", m.account.files)
 	}
-	refusedWith(t, m, "mkdir", m.Mkdir("f", 0), wasiDquot)
+	refusedFor(t, m, "mkdir", m.Mkdir("f", 0))
 	f := create(t, m, "1")
 	_, errno := f.Write([]byte("TEXT"))
 	done0(t, "rewrite", errno)
 	done0(t, "close", f.Close())
 	done0(t, "unlink", m.Unlink("1"))
-	refusedWith(t, m, "mkdir", m.Mkdir("f", 0), wasiDquot)
+	refusedFor(t, m, "mkdir", m.Mkdir("f", 0))
 }
 
 // Mounts of one folder share its room, also of two plugins, and instances that work at
 // the same time lose no count, in whatever order their calls come.
 func TestFolderRaces(t *testing.T) {
 	dir := t.TempDir()
-	h := &Host{}
 	const quota, most = 200_000, 12
-	g := FileGrant{Host: dir, Guest: "/d", Mode: ModeRW, Quota: quota, MaxFiles: most}
-	a, first := mounted(t, h, g)
-	b, second := mounted(t, h, g)
-	if first.folder != second.folder {
+	g, shared := Grant{Host: dir, Guest: "/d", Writable: true, Quota: quota, MaxFiles: most}, new(Folders)
+	sets := []*Set{granted(t, shared, g), granted(t, shared, g)}
+	held := sets[0].list[0].account
+	if sets[1].list[0].account != held {
 		t.Fatal("two plugins count one folder apart")
 	}
 	var wg sync.WaitGroup
 	for i := range 8 {
-		p := []*Plugin{a, b}[i%2]
-		m := p.mountFor(&instance{plugin: p})
+		m, _ := seen(sets[i%2])
 		wg.Go(func() {
 			scrawl(m, rand.New(rand.NewPCG(uint64(i), 1)), func(bytes, files int64) {
 				if bytes > quota || files > most {
@@ -227,13 +240,13 @@ func TestFolderRaces(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if bytes, files := held(t, dir); bytes != first.folder.bytes || files != first.folder.files || len(first.folder.open) != 0 {
-		t.Errorf("%d bytes in %d files, counted %d in %d, %d open", bytes, files, first.folder.bytes, first.folder.files, len(first.folder.open))
+	if bytes, files := found(t, dir); bytes != held.bytes || files != held.files || len(held.open) != 0 {
+		t.Errorf("%d bytes in %d files, counted %d in %d, %d open", bytes, files, held.bytes, held.files, len(held.open))
 	}
 }
 
 // scrawl changes a folder at random through handles that overlap.
-func scrawl(m *mount, r *rand.Rand, check func(bytes, files int64)) {
+func scrawl(m *folderFS, r *rand.Rand, check func(bytes, files int64)) {
 	names := []string{"a", "b", "c", "s", "s/a", "s/b"}
 	var open []experimentalsys.File
 	for range 4000 {
@@ -260,9 +273,9 @@ func scrawl(m *mount, r *rand.Rand, check func(bytes, files int64)) {
 				}
 			}
 		}
-		m.folder.mu.Lock()
-		check(m.folder.bytes, m.folder.files)
-		m.folder.mu.Unlock()
+		m.account.mu.Lock()
+		check(m.account.bytes, m.account.files)
+		m.account.mu.Unlock()
 	}
 	for _, f := range open {
 		f.Close()
@@ -296,17 +309,18 @@ func TestFolderAtLoad(t *testing.T) {
 	}
 	want := map[string]string{"file": "is not a directory (name a folder)", "none": "does not exist (create it or mend the path)"}
 	if runtime.GOOS != "windows" {
-		if err := MakePipe(filepath.Join(dir, "pipe")); err != nil {
+		if err := makePipe(filepath.Join(dir, "pipe")); err != nil {
 			t.Fatal(err)
 		}
 		want["pipe"] = want["file"]
 	}
 	for name, text := range want {
-		p := &Plugin{host: &Host{}, files: newFileBudget(&budget{limit: 100}), granted: granted{files: []FileGrant{{Host: filepath.Join(dir, name), Guest: "/d"}}}}
-		p.cfg.Grants.Files = p.granted.files
-		err := p.openMounts(t.Context())
-		if err == nil || !strings.HasSuffix(err.Error(), text) || !strings.HasPrefix(err.Error(), "grants.files[0].host: ") || !errors.Is(err, ErrFolder) || p.files.whole.used.Load() != 0 {
-			t.Errorf("%s: %v, %d descriptors", name, err, p.files.whole.used.Load())
+		var s Set
+		budget := newBudget(&counter{limit: 100})
+		err := s.Open(t.Context(), []Grant{{Key: "grants.files[0]", Host: filepath.Join(dir, name), Guest: "/d"}}, Options{Budget: budget})
+		s.Close()
+		if err == nil || !strings.HasSuffix(err.Error(), text) || !strings.HasPrefix(err.Error(), "grants.files[0].host: ") || !errors.Is(err, ErrFolder) || budget.process.used.Load() != 0 {
+			t.Errorf("%s: %v, %d descriptors", name, err, budget.process.used.Load())
 		}
 		if err := CheckFolder("grants.files[1]", filepath.Join(dir, name)); err == nil || !strings.HasPrefix(err.Error(), "grants.files[1].host: ") || !errors.Is(err, ErrFolder) {
 			t.Errorf("%s: %v", name, err)
@@ -325,10 +339,10 @@ func TestFolderSwapped(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p, _ := mounted(t, &Host{}, FileGrant{Host: dir, Guest: "/d"})
+	s := granted(t, new(Folders), Grant{Host: dir, Guest: "/d"})
 	check := func(want string) {
 		t.Helper()
-		err := p.checkFolders()
+		err := s.Check()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrFolder)) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -343,7 +357,7 @@ func TestFolderSwapped(t *testing.T) {
 		{func() error { return os.Remove(dir) }, "docs is gone: "},
 		{func() error { return os.Symlink(away, dir) }, ""},
 		{func() error { return os.Remove(dir) }, "docs is gone: "},
-		{func() error { return MakePipe(dir) }, "docs is not the folder"},
+		{func() error { return makePipe(dir) }, "docs is not the folder"},
 		{func() error { return errors.Join(os.Remove(dir), os.Rename(away, dir)) }, ""},
 	} {
 		if err := step.do(); err != nil {

@@ -1,4 +1,4 @@
-package host
+package wasi
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// This file stands between guests and wazero's WASI functions. It charges fuel for what they
-// do, refuses sizes that no honest guest needs, and ends calls whose time is over.
+// Module is the name of the module from which guests import the functions.
+const Module = wazerox.WASIModule
 
-// Costs in fuel; see hostcall.go.
+// Costs in fuel. A unit is about a nanosecond of the host.
 const (
 	// costSystem is for a system call of the host.
 	costSystem = 2_000
@@ -29,9 +30,6 @@ const (
 	// maxVectors is the most elements of a scattered read or write, and the most events to
 	// wait for: IOV_MAX of Linux.
 	maxVectors = 1024
-	// maxTransfer is the most bytes that one call reads from a file or writes to one. More is
-	// done in part, as POSIX allows.
-	maxTransfer = 1 << 20
 	// maxListing bounds the buffer for a listing of a directory. Such a buffer must not be
 	// shortened, because a buffer that is not full means the end of the directory.
 	maxListing = 1 << 20
@@ -39,32 +37,24 @@ const (
 	maxPath = 4096
 	// maxDescriptor is the highest descriptor that a file can be moved to. wazero's table has
 	// a slot for every descriptor up to the highest.
-	maxDescriptor = 4 * maxOpenFiles
+	maxDescriptor = 4 * mounts.MaxOpen
 	// randomChunk is how many random bytes are made between two checks of the call's time and
 	// fuel.
 	randomChunk = 32 << 10
 )
 
-// wasiErrno is an error number of WASI preview 1.
-type wasiErrno uint64
-
+// Error numbers of WASI preview 1.
 const (
-	wasiOK          wasiErrno = 0
-	wasiBadf        wasiErrno = 8
-	wasiDquot       wasiErrno = 19
-	wasiFault       wasiErrno = 21
-	wasiFbig        wasiErrno = 22
-	wasiInval       wasiErrno = 28
-	wasiMfile       wasiErrno = 33
-	wasiNametoolong wasiErrno = 37
-	wasiNfile       wasiErrno = 41
-	wasiNospc       wasiErrno = 51
+	badDescriptor mounts.Errno = 8
+	badAddress    mounts.Errno = 21
+	invalid       mounts.Errno = 28
+	nameTooLong   mounts.Errno = 37
 )
 
-// admission decides on a call of a WASI function before it runs. It returns the cost of the
-// call in fuel, and an error number other than wasiOK if the call is refused. It may lower
-// sizes in the arguments s.
-type admission func(mod api.Module, s []uint64) (int64, wasiErrno)
+// admission decides on a call of a function before it runs. It returns the cost of the call in
+// fuel, and an error number other than mounts.OK if the call is refused. It may lower sizes in
+// the arguments s.
+type admission func(mod api.Module, s []uint64) (int64, mounts.Errno)
 
 // admissions are the admissions of the functions that need one.
 var admissions = map[string]admission{
@@ -78,95 +68,89 @@ var admissions = map[string]admission{
 	"path_unlink_file": admitPaths(2),
 }
 
-// instantWASI are the functions that take constant time and make no system call, except to
+// constant are the functions that take constant time and make no system call, except to
 // read the clock. They are not wrapped.
-var instantWASI = map[string]bool{
+var constant = map[string]bool{
 	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true,
 	"clock_res_get": true, "clock_time_get": true, "sched_yield": true, "proc_exit": true, "proc_raise": true,
 	"fd_prestat_get": true, "fd_prestat_dir_name": true,
 }
 
-// offerWASI instantiates the WASI functions.
-func offerWASI(ctx context.Context, rt wazero.Runtime) error {
-	b := rt.NewHostModuleBuilder(wazerox.WASIModule)
+// Offer puts the functions into an engine. of returns the state of the guest in whose call a
+// function runs, from the context that the function gets.
+func Offer(ctx context.Context, rt wazero.Runtime, of func(context.Context) *State) error {
+	b := rt.NewHostModuleBuilder(Module)
 	for name, def := range wazerox.WASIFunctions() {
 		fn, err := wazerox.GoFunction(def)
 		if err != nil {
 			return err
 		}
-		b.NewFunctionBuilder().WithGoModuleFunction(guardWASI(name, fn), def.ParamTypes(), def.ResultTypes()).Export(name)
+		b.NewFunctionBuilder().WithGoModuleFunction(guard(name, fn, of), def.ParamTypes(), def.ResultTypes()).Export(name)
 	}
 	_, err := b.Instantiate(ctx)
 	return err
 }
 
-// guardWASI wraps a WASI function of wazero for guests.
-func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
+// guard wraps a function of wazero for guests.
+func guard(name string, fn api.GoModuleFunction, of func(context.Context) *State) api.GoModuleFunction {
 	switch {
-	case instantWASI[name]:
+	case constant[name]:
 		return fn
 	case name == "random_get":
-		return randomGet(fn)
+		return randomGet(fn, of)
 	case name == "fd_readdir":
-		return listDirectory(fn)
+		return listDirectory(fn, of)
 	}
-	admit, touches := admissions[name], changesDescriptors(name)
+	admit, touches := admissions[name], ChangesDescriptors(name)
 	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, s []uint64) {
-		c, cost, errno := stateOf(ctx), int64(costSystem), wasiOK
+		state, cost, errno := of(ctx), int64(costSystem), mounts.OK
 		if touches {
-			c.inst.files.touch()
+			state.watched.touch()
 		}
 		if admit != nil {
 			cost, errno = admit(mod, s)
 		}
-		c.spend(cost)
-		if errno != wasiOK {
+		state.call.Spend(cost)
+		if errno != mounts.OK {
 			s[0] = uint64(errno)
 			return
 		}
-		c.system(ctx, fn, mod, s)
+		state.system(ctx, fn, mod, s)
 	})
 }
 
-// system calls a WASI function. If the plugin has mounts, the function may access a file and
-// so wait for a disk or a network.
-func (c *callState) system(ctx context.Context, fn api.GoModuleFunction, mod api.Module, s []uint64) {
-	if len(c.inst.plugin.mounts) == 0 {
-		fn.Call(ctx, mod, s)
-		c.inst.tellErrno(s)
-		c.stop()
+// system calls a function. If the guest has mounts, the function may access a file and so
+// wait for a disk or a network.
+func (s *State) system(ctx context.Context, fn api.GoModuleFunction, mod api.Module, stack []uint64) {
+	if s.options.Mounts.Len() == 0 {
+		fn.Call(ctx, mod, stack)
+		s.call.Stop()
 		return
 	}
-	c.leave()
-	fn.Call(ctx, mod, s)
-	c.inst.tellErrno(s)
-	c.rejoin()
-}
-
-// tellErrno sets the result of a WASI call to the error number of the mount that refused it,
-// if wazero cannot express that error.
-func (in *instance) tellErrno(s []uint64) {
-	if in.errno != wasiOK && s[0] != uint64(wasiOK) {
-		s[0] = uint64(in.errno)
+	s.call.Leave()
+	fn.Call(ctx, mod, stack)
+	// A mount may have refused the request for a reason that wazero cannot express.
+	if errno := s.files.TakeErrno(); errno != mounts.OK && stack[0] != uint64(mounts.OK) {
+		stack[0] = uint64(errno)
 	}
-	in.errno = wasiOK
+	s.call.Rejoin()
 }
 
 // randomGet fills the buffer in chunks.
-func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
+func randomGet(fn api.GoModuleFunction, of func(context.Context) *State) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, s []uint64) {
-		c, addr, n := stateOf(ctx), uint32(s[0]), uint32(s[1])
+		call, addr, n := of(ctx).call, uint32(s[0]), uint32(s[1])
 		if _, ok := mod.Memory().Read(addr, n); !ok {
-			s[0] = uint64(wasiFault)
+			s[0] = uint64(badAddress)
 			return
 		}
 		for {
 			part := min(n, randomChunk)
-			c.spend(int64(part))
+			call.Spend(int64(part))
 			s[0], s[1] = uint64(addr), uint64(part)
 			fn.Call(ctx, mod, s)
 			addr, n = addr+part, n-part
-			if n == 0 || s[0] != uint64(wasiOK) {
+			if n == 0 || s[0] != uint64(mounts.OK) {
 				return
 			}
 		}
@@ -174,72 +158,72 @@ func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
 }
 
 // listDirectory bounds the buffer and charges for the bytes that were written to it.
-func listDirectory(fn api.GoModuleFunction) api.GoModuleFunc {
+func listDirectory(fn api.GoModuleFunction, of func(context.Context) *State) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, s []uint64) {
-		c, used := stateOf(ctx), uint32(s[4])
-		c.inst.files.touch()
-		c.spend(costSystem)
+		state, used := of(ctx), uint32(s[4])
+		state.watched.touch()
+		state.call.Spend(costSystem)
 		if uint32(s[2]) > maxListing {
-			s[0] = uint64(wasiInval)
+			s[0] = uint64(invalid)
 			return
 		}
-		c.system(ctx, fn, mod, s)
-		if n, ok := mod.Memory().ReadUint32Le(used); ok && s[0] == uint64(wasiOK) {
-			c.spend(int64(n) * costEntryByte)
+		state.system(ctx, fn, mod, s)
+		if n, ok := mod.Memory().ReadUint32Le(used); ok && s[0] == uint64(mounts.OK) {
+			state.call.Spend(int64(n) * costEntryByte)
 		}
-		c.stop()
+		state.call.Stop()
 	}
 }
 
 // admitVectors bounds a scattered read or write. s is the descriptor, the address of the
-// vectors and their number. Vectors beyond maxTransfer bytes are left for the guest's next
+// vectors and their number. Vectors beyond mounts.MaxTransfer bytes are left for the guest's next
 // call. If the first one alone is larger, the file transfers a part of it.
-func admitVectors(mod api.Module, s []uint64) (int64, wasiErrno) {
+func admitVectors(mod api.Module, s []uint64) (int64, mounts.Errno) {
 	n := uint32(s[2])
 	if n > maxVectors {
-		return costSystem, wasiInval
+		return costSystem, invalid
 	}
 	b, ok := mod.Memory().Read(uint32(s[1]), n*8)
 	if !ok {
-		return costSystem, wasiFault
+		return costSystem, badAddress
 	}
 	total, count := int64(0), uint32(0)
 	for ; count < n; count++ {
 		size := int64(binary.LittleEndian.Uint32(b[count*8+4:]))
-		if total > 0 && total+size > maxTransfer {
+		if total > 0 && total+size > mounts.MaxTransfer {
 			break
 		}
 		total += size
 	}
 	s[2] = uint64(count)
-	return costSystem + int64(count)*costVector + min(total, maxTransfer), wasiOK
+	return costSystem + int64(count)*costVector + min(total, mounts.MaxTransfer), mounts.OK
 }
 
 // admitRenumber bounds the new descriptor of fd_renumber.
-func admitRenumber(_ api.Module, s []uint64) (int64, wasiErrno) {
+func admitRenumber(_ api.Module, s []uint64) (int64, mounts.Errno) {
 	if uint32(s[1]) > maxDescriptor {
-		return costSystem, wasiBadf
+		return costSystem, badDescriptor
 	}
-	return costSystem, wasiOK
+	return costSystem, mounts.OK
 }
 
 // admitPoll bounds the events of poll_oneoff.
-func admitPoll(_ api.Module, s []uint64) (int64, wasiErrno) {
+func admitPoll(_ api.Module, s []uint64) (int64, mounts.Errno) {
 	n := uint32(s[2])
 	if n > maxVectors {
-		return costSystem, wasiInval
+		return costSystem, invalid
 	}
-	return costSystem + int64(n)*costVector, wasiOK
+	return costSystem + int64(n)*costVector, mounts.OK
 }
 
 // admitPaths bounds the paths whose lengths are the arguments with the numbers at.
 func admitPaths(at ...int) admission {
-	return func(_ api.Module, s []uint64) (int64, wasiErrno) {
-		cost, errno := int64(costSystem), wasiOK
+	return func(_ api.Module, s []uint64) (int64, mounts.Errno) {
+		cost, errno := int64(costSystem), mounts.OK
 		for _, i := range at {
 			n := uint32(s[i])
 			if n > maxPath {
-				errno = wasiNametoolong
+				errno = nameTooLong
 			}
 			cost += costPathByte * int64(min(n, maxPath))
 		}

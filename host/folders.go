@@ -1,0 +1,54 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+)
+
+// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
+// ErrConfig, it may be gone the next time.
+var ErrFolder = mounts.ErrFolder
+
+// CheckFolder checks that the folder of a grant can be opened. key is where the grant is
+// stated, such as grants.files[0], for the error. Errors wrap ErrFolder.
+func CheckFolder(key, name string) error { return mounts.CheckFolder(key, name) }
+
+// givenName is how errors and the log call a file system of the embedder.
+const givenName = "file system of a mount"
+
+// openMounts opens the folders of the grants. They are closed with the plugin.
+func (p *Plugin) openMounts(ctx context.Context) error {
+	if features := p.host.cfg.featuresOf(p.host.engineKind(p.cfg.Engine)); !features.On(wazerox.Mounts) && len(p.granted.files) > 0 {
+		return errors.New("grants.files: this host cannot mount directories (its feature mounts is off, see doctor)")
+	}
+	var grants []mounts.Grant
+	for _, g := range p.granted.files {
+		at := slices.IndexFunc(p.cfg.Grants.Files, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
+		grants = append(grants, mounts.Grant{Key: fmt.Sprintf("grants.files[%d]", at), Guest: cleanGuest(g.Guest), Host: g.Host, FS: g.FS,
+			Writable: g.Mode == ModeRW, Quota: pick(g.Quota, DefaultFolderQuota), MaxFiles: int64(pick(g.MaxFiles, DefaultFolderFiles))})
+	}
+	return p.mounts.Open(ctx, grants, mounts.Options{Folders: &p.host.folders, Budget: p.files,
+		Try: func(f func() error) error { return p.tryFS(ctx, f) }})
+}
+
+// tryFS runs f, which calls a file system of the embedder, within the time of init.
+func (p *Plugin) tryFS(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, p.limits.InitTimeout)
+	_, err := besideFor(ctx, cancel, p, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
+	return err
+}
+
+// checkFolders is the fault of a plugin whose guests would see another folder than its
+// operator does.
+func (p *Plugin) checkFolders() error {
+	if err := p.mounts.Check(); err != nil {
+		return &fault{code: abi.ReasonDenied, err: err, remedy: "load the plugin again, or bring the folder back"}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/spec"
+)
+
+// wasiState returns what the guest sees through WASI in whose call a host function runs.
+func wasiState(ctx context.Context) *wasi.State { return &stateOf(ctx).inst.wasi }
+
+// wasiOptions say what the guests of the plugin see through WASI.
+func (p *Plugin) wasiOptions() wasi.Options {
+	o := wasi.Options{OutputBytes: int(p.limits.LogBytes), Mounts: &p.mounts, Deterministic: p.cfg.Deterministic, Random: randomSource}
+	if m := p.spec.Manifest; m != nil {
+		o.Timeless = m.Operations[abi.OpInit].Timeless
+	}
+	if bootID() == "" {
+		o.Uptime = clock
+	}
+	return o
+}
+
+// wasiCall implements wasi.Call for the calls of an instance.
+type wasiCall struct{ *callState }
+
+// Spend implements wasi.Call.
+func (c wasiCall) Spend(fuel int64) { c.spend(fuel) }
+
+// Stop implements wasi.Call.
+func (c wasiCall) Stop() { c.stop() }
+
+// Leave implements wasi.Call.
+func (c wasiCall) Leave() { c.leave() }
+
+// Rejoin implements wasi.Call.
+func (c wasiCall) Rejoin() { c.rejoin() }
+
+// Sleep implements wasi.Call.
+func (c wasiCall) Sleep(ns int64) { c.sleep(ns) }
+
+// Run implements mounts.Call.
+func (c wasiCall) Run(f func() (any, error), late func(any)) (v any, abandoned bool, err error) {
+	v, err = beside(c.callState, givenName, func(context.Context) (any, error) { return f() }, late)
+	return v, errors.Is(err, errNotInTime), err
+}
+
+// Close implements mounts.Call.
+func (c wasiCall) Close(f func() error, patience time.Duration) (overdue bool) {
+	ctx, cancel := c.context()
+	over := clock() >= c.deadline
+	if over {
+		cancel()
+		ctx, cancel = context.WithTimeout(context.Background(), patience)
+	}
+	_, err := besideFor(ctx, cancel, c.inst.plugin, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
+	return over && errors.Is(err, errNotInTime)
+}
+
+// opensFiles reports whether a module imports a function that changes file descriptors.
+func opensFiles(s *spec.Spec) bool {
+	return slices.ContainsFunc(s.Module().Imports, func(im wasmbin.Import) bool {
+		return im.Module == wasi.Module && wasi.ChangesDescriptors(im.Name)
+	})
+}
