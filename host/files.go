@@ -17,6 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
@@ -73,7 +74,8 @@ func (p *Plugin) openMount(ctx context.Context, g FileGrant, key string) (mount,
 // time of init.
 func (p *Plugin) checkGiven(ctx context.Context, files fs.FS, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.InitTimeout)
-	_, err := besideFor(ctx, cancel, p, givenName, func(context.Context) (bool, error) {
+	defer cancel()
+	_, err := guard.Run(ctx, p.guard, givenName, func(context.Context) (bool, error) {
 		info, err := fs.Stat(files, ".")
 		if err == nil && !info.IsDir() {
 			err = errors.New("its root is not a directory")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
@@ -138,8 +139,9 @@ func closeGiven(in *instance, f fs.File) {
 		}
 		ctx, cancel = context.WithTimeout(context.Background(), patience)
 	}
-	_, err := besideFor(ctx, cancel, in.plugin, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f.Close() }, nil)
-	in.hurried = in.hurried || over && errors.Is(err, errNotInTime)
+	defer cancel()
+	err := guard.Finish(ctx, in.plugin.guard, givenName, f.Close)
+	in.hurried = in.hurried || over && errors.Is(err, guard.ErrLate)
 }
 
 // Stat implements experimental/sys.FS.
@@ -217,7 +219,7 @@ func onFile[T any](g *givenFile, f func(fs.File) (T, error)) (v T, errno experim
 	}
 	file := g.file
 	v, err := beside(&g.mount.in.state, givenName, func(context.Context) (T, error) { return f(file) }, func(T) { _ = file.Close() })
-	if g.spent = errors.Is(err, errNotInTime); g.spent {
+	if g.spent = errors.Is(err, guard.ErrLate); g.spent {
 		g.mount.in.lost = true
 	}
 	return v, givenErrno(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -77,8 +78,8 @@ type Plugin struct {
 	account *fairness.Account
 	rests   *fairness.Rest
 
-	// leftBehind is how many calls of the embedder's code still run after their time.
-	leftBehind atomic.Int32
+	// guard runs the embedder's code for the plugin's guests.
+	guard *guard.Guard
 	// counts are the figures for Stats. imageHeld is the size of the image in bytes.
 	counts    *counters
 	imageHeld atomic.Int64
@@ -118,6 +119,7 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 		p.name = spec.Name
 	}
 	p.log = h.cfg.Logger.With("plugin", p.name)
+	p.guard = guard.New(p.log)
 	if err := p.configure(); err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", p.name, err)
 	}

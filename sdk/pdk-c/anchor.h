@@ -583,7 +583,7 @@ static inline int anchor_config(const char *key, anchor_text *value) {
 }
 
 /* The key-value store, with permission kv. Get returns 0 when there is no such
- * key; set with empty text deletes, and returns 0 when the quota is used up. */
+ * key; set with empty text deletes, and returns 0 when there is no room. */
 static inline int anchor_kv_get(anchor_text key, anchor_text *value) {
     uint64_t at = anchor__k_kv_get(anchor__block(key));
     return at ? *value = anchor__unblock(at), 1 : 0;
