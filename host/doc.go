@@ -135,12 +135,12 @@ package host
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, hostcall, services, kvstore, tenant, http, transport, httprule, functions, nested, embedder
+//	what guests import     extism, kernel, hostcall, services, kvstore, tenant, http, functions, nested, embedder
 //	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	for the embedder       stats, hooks
 //
 // Code that does not need a host is in packages of the folder internal: settings checks
-// settings, egress checks HTTP requests against their grants, kv keeps what plugins store,
+// settings, egress sends HTTP requests as far as they are granted, kv keeps what plugins store,
 // guard runs the code of the embedder, pool lends instances, and codestore owns the cache
 // folder, which lasts between processes.

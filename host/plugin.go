@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
@@ -92,7 +93,8 @@ type Plugin struct {
 	timed   *tended
 
 	mounts []mount
-	client *httpClient
+	// client sends the guests' requests, nil if none is permitted.
+	client *egress.Client
 	// files bounds the file descriptors that the plugin's guests have open.
 	files *fileBudget
 
@@ -223,7 +225,7 @@ func (p *Plugin) open(ctx context.Context) error {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}
 	}
-	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody, p.files, h.cfg.HTTPTransport)
+	p.openClient()
 	kind := h.engineKind(p.cfg.Engine)
 	if p.module, err = h.module(ctx, p.name, p.spec, kind, p.limits); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
@@ -289,7 +291,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 	p.closeMounts()
 	p.forget()
 	if p.client != nil {
-		p.client.close()
+		p.client.Close()
 	}
 	var errs []error
 	for _, l := range p.links {
