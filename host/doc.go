@@ -133,7 +133,7 @@ package host
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
+//	what guests import     extism, kernel, hostcall, services, kvstore, tenant, http, functions, nested, embedder
 //	WASI                   wasicall, folders, clock
 //	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
 //	for the embedder       stats, hooks
@@ -141,5 +141,6 @@ package host
 // Package spec reads plugins. Other code that does not need a host is in packages of the
 // folder internal: offered lists what guests can import, linkage orders linked modules, wasi
 // serves the functions of WASI, mounts shows folders to guests, settings checks settings,
-// egress checks HTTP requests against their grants, pool lends instances, and codestore owns
-// the cache folder, which lasts between processes.
+// egress sends HTTP requests as far as they are granted, kv keeps what plugins store, guard
+// runs the code of the embedder, pool lends instances, and codestore owns the cache folder,
+// which lasts between processes.

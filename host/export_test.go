@@ -19,9 +19,6 @@ func PoolCounts(p *Plugin) (total, idle int) { return p.pool.Counts() }
 // Borrowable reports whether a plugin still lends instances.
 func Borrowable(p *Plugin) bool { return p.pool.Life().Err() == nil }
 
-// NetworkRemedy is what an error of the network says to do.
-var NetworkRemedy = networkRemedy
-
 // FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
 func FixedStacks(p *Plugin) bool { return p.engine.features.On(wazerox.Stacks) }
 

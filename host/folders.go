@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -40,7 +41,8 @@ func (p *Plugin) openMounts(ctx context.Context) error {
 // tryFS runs f, which calls a file system of the embedder, within the time of init.
 func (p *Plugin) tryFS(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.InitTimeout)
-	_, err := besideFor(ctx, cancel, p, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
+	defer cancel()
+	_, err := guard.Run(ctx, p.guard, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // files are those of an embedder.
@@ -256,11 +257,11 @@ func TestInstanceOfAbandonedFileIsReplaced(t *testing.T) {
 			<-release
 		}
 	}}
-	spec, err := host.ReadSpec("stat", []byte(statModule), nil)
+	s, err := spec.Read("stat", []byte(statModule), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newHost(t, host.Config{}).Load(t.Context(), spec, host.PluginConfig{WASI: true, State: host.StateReset,
+	p, err := newHost(t, host.Config{}).Load(t.Context(), s, host.PluginConfig{WASI: true, State: host.StateReset,
 		Limits: host.Limits{Instances: 1, Timeout: 200 * time.Millisecond, RestAfter: -1}, Grants: host.Grants{Files: []host.FileGrant{{FS: files, Guest: "/"}}}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
@@ -29,8 +30,7 @@ type Host struct {
 	// turns shares the processors between plugins.
 	turns   *fairness.Queue
 	counts  counters
-	owners  owners
-	kv      kvStores
+	kv      *kv.Stores
 	folders mounts.Folders
 
 	// root is the cache folder, nil if nothing is kept between processes. kept is what was
@@ -85,7 +85,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	h.life, h.end = context.WithCancel(context.Background())
 	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
 	h.reclaimer = &reclaimer{plugins: map[*Plugin]struct{}{}}
-	h.kv.stores, h.kv.limit = map[KVOwner]*kvStore{}, cfg.KVMemory
+	h.kv = newStores(&cfg)
 	h.tokens.given = cfg.Tokenizer
 	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
 	if h.root, err = openRoot(cfg.CacheDir, cfg.Logger); err != nil {

@@ -15,8 +15,6 @@ const (
 	costLog = 2_000
 	// costTokenByte is the cost of each byte of text to be tokenized.
 	costTokenByte = 32
-	// costHTTP is the cost of a request, without its bytes.
-	costHTTP = 100_000
 )
 
 const (
@@ -26,8 +24,6 @@ const (
 	// maxTokenText bounds a text whose tokens are counted, in bytes: several windows of the
 	// largest models, and about 30 ms of work that nothing interrupts.
 	maxTokenText = 1 << 20
-	// maxHTTPDocument bounds the document that states URL, method and headers, in bytes.
-	maxHTTPDocument = 256 << 10
 )
 
 // put copies b into a new block of the guest. It returns 0 if b is empty or does not fit.

@@ -1,39 +1,21 @@
 package host
 
 import (
-	"bytes"
-	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/mounts"
+	"github.com/anchor-host/anchor-host/host/internal/egress"
 )
+
+// costHTTP is the fuel of a request, without its bytes.
+const costHTTP = 100_000
 
 // lastHTTP is the status and the headers of the last response in a call.
 type lastHTTP struct {
 	status  int
 	headers []byte
 }
-
-// httpDocument is the request in the form in which guests state it.
-type httpDocument struct {
-	URL     string            `json:"url"`
-	Method  string            `json:"method"`
-	Headers map[string]string `json:"headers"`
-}
-
-// maxRedirects is the number of redirects that a request may follow, the same as in
-// http.Client.
-const maxRedirects = 10
 
 // httpRequest sends a request for a guest and returns the block of the body, 0 if the body
 // is empty. A request that is not permitted ends the call. If a server cannot be reached,
@@ -48,226 +30,89 @@ func httpRequest(c *callState, s []uint64) {
 	body, _ := in.kernel.Bytes(s[1])
 	c.spend(costHTTP + int64(len(doc)+len(body)))
 	in.http, in.outside = lastHTTP{}, true
-	answer, err := in.plugin.client.send(c, doc, body)
+	answer, err := c.send(doc, body)
 	s[0] = 0
-	var f *fault
-	switch {
-	case errors.As(err, &f):
-		panic(f)
-	case err != nil && in.plugin.spec.Foreign:
-		panic(&fault{code: abi.ReasonTrap, err: err, remedy: networkRemedy(err)})
-	case err != nil:
+	if err != nil {
 		in.wasi.Output.Line("warn", oneLine(err.Error()))
 		return
 	}
-	in.http = answer.lastHTTP
-	if len(answer.body) == 0 {
+	in.http = lastHTTP{answer.Status, answer.Headers}
+	if len(answer.Body) == 0 {
 		return
 	}
-	if s[0] = c.put(answer.body); s[0] == 0 {
-		panic(faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.body)))
+	if s[0] = c.put(answer.Body); s[0] == 0 {
+		panic(faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.Body)))
 	}
 }
 
 func httpHeaders(c *callState, s []uint64) { s[0] = c.put(c.inst.http.headers) }
 
-// httpClient sends the requests of one plugin.
-type httpClient struct {
-	rule   *httpRule
-	limit  int64
-	client *http.Client
-}
-
-// newHTTPClient returns a client that checks every request and redirect against the rule.
-// With the host's own transport it also checks every address that it connects to, and
-// counts its connections among files. given is the embedder's transport, or nil.
-func newHTTPClient(rule *httpRule, limit int64, files *mounts.Budget, given http.RoundTripper) *httpClient {
-	h := &httpClient{rule: rule, limit: limit}
-	if rule == nil {
-		return h
-	}
-	h.client = &http.Client{
-		Transport: newTransport(rule, files, given),
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) >= maxRedirects {
-				return fmt.Errorf("more than %d redirects", maxRedirects)
-			}
-			if err := leaveOrigin(req, via); err != nil {
-				return err
-			}
-			return rule.check(req.Method, req.URL)
-		},
-	}
-	return h
-}
-
-// newTransport returns the embedder's transport, or the host's own if given is nil.
-func newTransport(rule *httpRule, files *mounts.Budget, given http.RoundTripper) http.RoundTripper {
-	if given != nil {
-		return givenTransport{given, rule}
-	}
-	dialer := &net.Dialer{Control: rule.checkAddress, KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		DialContext: countedDial(files, dialer.DialContext), ForceAttemptHTTP2: true,
-		MaxIdleConns: 8, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxHTTPHeader,
-	}
-}
-
-// countedConn is a connection that gives its descriptor back to the plugin's budget when it
-// is closed.
-type countedConn struct {
-	net.Conn
-	give func()
-}
-
-func (c countedConn) Close() error {
-	c.give()
-	return c.Conn.Close()
-}
-
-type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
-
-// countedDial dials if files has room for another connection.
-func countedDial(files *mounts.Budget, dial dialFunc) dialFunc {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := files.Take(); err != nil {
-			return nil, err
-		}
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			files.Give()
-			return nil, err
-		}
-		return countedConn{conn, sync.OnceFunc(files.Give)}, nil
-	}
-}
-
-func (h *httpClient) close() {
-	if h.client != nil {
-		h.client.CloseIdleConnections()
-	}
-}
-
-// httpAnswer is a response whose body was read.
-type httpAnswer struct {
-	lastHTTP
-	body []byte
-}
-
-// send sends one request within the time of the call. A *fault ends the call. Any other
-// error is a failure of the network.
-func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
-	if h.rule == nil {
-		return httpAnswer{}, denied("http", asked("grants.http", c.inst.plugin.spec.Foreign))
-	}
-	switch {
-	case len(doc) > maxHTTPDocument:
-		return httpAnswer{}, faultf(abi.ReasonTrap, "http_request: URL and headers take %d bytes, allowed %d", len(doc), maxHTTPDocument)
-	case int64(len(body)) > h.limit:
-		return httpAnswer{}, tooMuchHTTP("http request body of %d bytes, allowed %d", len(body), h.limit)
+// send sends one request within the time of the call. It returns an error that the guest has
+// to deal with, and ends the call for any other.
+func (c *callState) send(doc, body []byte) (egress.Answer, error) {
+	p := c.inst.plugin
+	if p.client == nil {
+		panic(denied("http", asked("grants.http", p.spec.Foreign)))
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	req, err := h.request(ctx, doc, body)
-	if err != nil {
-		return httpAnswer{}, err
+	answer, err := p.client.Send(ctx, doc, body)
+	if err == nil {
+		return answer, nil
 	}
-	got, err := h.fetch(c, req)
-	if got.Response != nil {
-		req = got.Request // that of the last redirect
-	}
+	c.stop()
+	var refusal *egress.Refusal
+	var large *egress.TooLarge
+	var failure *egress.Failure
 	switch {
-	case err != nil:
-		return httpAnswer{}, networkError(c, req, err)
-	case int64(len(got.content)) > h.limit:
-		return httpAnswer{}, tooMuchHTTP("http response of more than %d bytes", h.limit)
+	case errors.As(err, &refusal):
+		panic(refused(refusal))
+	case errors.As(err, &large):
+		panic(&fault{code: abi.ReasonInputTooLarge, err: err, remedy: "raise limits.http_body"})
+	case !errors.As(err, &failure):
+		panic(faultf(abi.ReasonTrap, "http_request: %w", err))
+	case p.spec.Foreign:
+		panic(&fault{code: abi.ReasonTrap, err: err, remedy: failure.Remedy()})
 	}
-	return httpAnswer{lastHTTP{got.StatusCode, headerDocument(got.Header)}, got.content}, nil
+	return answer, err
 }
 
-// tooMuchHTTP is the fault of a body that exceeds limits.http_body.
-func tooMuchHTTP(format string, args ...any) *fault {
-	return &fault{code: abi.ReasonInputTooLarge, err: fmt.Errorf(format, args...), remedy: "raise limits.http_body"}
+// refused is the fault of a request that is not permitted.
+func refused(r *egress.Refusal) *fault {
+	f := denied(r.What, asked(r.Grant, !r.Wish))
+	if r.Grant == "" {
+		f.remedy = r.Remedy
+	}
+	return f
 }
 
-// request makes a request of the guest's document and checks it against the rule.
-func (h *httpClient) request(ctx context.Context, doc, body []byte) (*http.Request, error) {
-	var d httpDocument
-	if err := json.Unmarshal(doc, &d); err != nil {
-		return nil, faultf(abi.ReasonTrap, "http_request: %v", err)
+// openClient makes the client of a plugin that may send requests.
+func (p *Plugin) openClient() {
+	if p.granted.http == nil {
+		return
 	}
-	if d.Method == "" {
-		d.Method = http.MethodGet
-	}
-	// The body lies in memory that the next call uses again.
-	req, err := http.NewRequestWithContext(ctx, strings.ToUpper(d.Method), d.URL, bytes.NewReader(bytes.Clone(body)))
-	if err != nil {
-		return nil, faultf(abi.ReasonTrap, "http_request: %s", oneLine(err.Error()))
-	}
-	if err := setHeaders(req, d.Headers); err != nil {
-		return nil, err
-	}
-	return req, h.rule.check(req.Method, req.URL)
+	p.client = egress.NewClient(egress.Options{
+		Rule: p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
+		Transport: p.host.cfg.HTTPTransport, Guard: p.guard,
+	})
 }
 
-// networkError returns the fault if err was caused by the end of the call's time or by
-// something that is not permitted. Any other error is a failure of the network, and wraps a
-// *url.Error that names the request or redirect that failed.
-func networkError(c *callState, req *http.Request, err error) error {
-	if f := c.check(); f != nil {
-		return f
-	}
-	var f *fault
-	if errors.As(err, &f) {
-		return f
-	}
-	ue := &url.Error{Op: req.Method, URL: req.URL.Redacted(), Err: err}
-	var hop *url.Error
-	if errors.As(err, &hop) {
-		ue.Err = hop.Err
-		if u, err := url.Parse(hop.URL); err == nil && u.Host != "" { // it may be what a server stated
-			ue.Op, ue.URL = strings.ToUpper(hop.Op), u.Redacted()
+// newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors
+// wrap ErrConfig.
+func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
+	patterns := make([]abi.HostPattern, len(hosts))
+	for i, h := range hosts {
+		p, err := abi.ParseHostPattern(h)
+		if err != nil {
+			return egress.Servers{}, fmt.Errorf("host %q: %w (%w)", h, ErrConfig, err)
 		}
+		patterns[i] = p
 	}
-	return as(ue, fmt.Errorf("http %s %s: %w", ue.Op, ue.URL, ue.Err))
+	return egress.NewServers(patterns, methods), nil
 }
 
-// networkRemedy says which server a request did not reach, and why. It is for foreign
-// modules, whose call such an error ends though the plugin is not at fault.
-func networkRemedy(err error) string {
-	host := "the host"
-	var ue *url.Error
-	if errors.As(err, &ue) {
-		if u, err := url.Parse(ue.URL); err == nil {
-			host = fmt.Sprintf("host %q", clip(u.Hostname(), maxWords))
-		}
-	}
-	var name *net.DNSError
-	var dial *net.OpError
-	var cert *tls.CertificateVerificationError
-	switch {
-	case errors.As(err, &name) && name.IsNotFound:
-		return host + " has no address: check the name, and the name server of this machine"
-	case errors.As(err, &name):
-		return "the name server of this machine did not resolve " + host + ": check it and the network"
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return host + " could not be reached: check that it serves this port, and the network"
-	case errors.As(err, &cert):
-		return host + " has a certificate that this machine does not trust: check both"
-	}
-	return host + " or the network failed the request, not the plugin"
-}
-
-// headerDocument is the JSON that http_headers returns: an object of names in lower case.
-// Several values of a name are joined with commas.
-func headerDocument(h http.Header) []byte {
-	flat := make(map[string]string, len(h))
-	for k, v := range h {
-		flat[strings.ToLower(k)] = strings.Join(v, ", ")
-	}
-	doc, err := json.Marshal(flat)
-	if err != nil {
-		return nil
-	}
-	return doc
+// newHTTPRule makes the rule of a grant, which was checked before.
+func newHTTPRule(g *HTTPGrant, foreign bool) *egress.Rule {
+	servers, _ := newHTTPServers(g.Hosts, g.Methods) // an unreadable one grants nothing
+	return &egress.Rule{Grant: servers, Foreign: foreign, Private: g.Private}
 }

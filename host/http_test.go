@@ -249,26 +249,6 @@ func TestForeignHTTPFailures(t *testing.T) {
 	}
 }
 
-// A name server that fails is told from a name that does not exist.
-func TestNetworkRemedy(t *testing.T) {
-	for _, tc := range []struct {
-		err  error
-		want string
-	}{
-		{&net.DNSError{Err: "no such host", Name: "x.test", IsNotFound: true}, `host "x.test" has no address: check the name, and the name server of this machine`},
-		{&net.DNSError{Err: "server misbehaving", Name: "x.test"}, `the name server of this machine did not resolve host "x.test": check it and the network`},
-	} {
-		err := &url.Error{Op: "Get", URL: "http://x.test/", Err: &net.OpError{Op: "dial", Net: "tcp", Err: tc.err}}
-		if got := host.NetworkRemedy(err); got != tc.want {
-			t.Errorf("%v: %s", tc.err, got)
-		}
-	}
-	long := &url.Error{Op: "Get", URL: "http://" + strings.Repeat("a\u202e", 10_000), Err: io.EOF}
-	if got := host.NetworkRemedy(long); len(got) > 1000 || strings.Contains(got, "\u202e") {
-		t.Errorf("a name as the guest states it: %q", got)
-	}
-}
-
 func TestHTTPBadURLs(t *testing.T) {
 	h := newHost(t, host.Config{})
 	p := loadAllops(t, h, host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"http://localhost:*"}}}})
@@ -278,6 +258,22 @@ func TestHTTPBadURLs(t *testing.T) {
 	} {
 		_, err := runFind(t, p, map[string]any{"mode": "http", "url": address}, "")
 		checkReason(t, err, want)
+	}
+}
+
+// A document that is no request ends the call, and so does one that is too long.
+func TestHTTPBadDocuments(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "foreign-http", host.PluginConfig{Grants: host.Grants{HTTP: &host.HTTPGrant{Hosts: []string{"a.test"}}}})
+	for doc, want := range map[string]string{
+		`{"url":"https://a.test/","headers":{"x y":"z"}}`: `http_request: header "x y": the name is malformed`,
+		`{"url":"https://a.test/","method":"a b"}`:        `http_request: net/http: invalid method "A B"`,
+		`[]`: "http_request: json: cannot unmarshal array",
+		`{"url":"https://a.test/` + strings.Repeat("a", 256<<10): "http_request: URL and headers take 262167 bytes, allowed 262144",
+	} {
+		_, err := p.Call(t.Context(), "get", []byte(doc))
+		if perr := checkReason(t, err, abi.ReasonTrap); !strings.Contains(perr.Error(), want) {
+			t.Errorf("error %v\nlacks %s", perr, want)
+		}
 	}
 }
 

@@ -1,15 +1,14 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
+	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -46,139 +45,78 @@ type KVOwner struct {
 	Plugin, Tenant string
 }
 
+// embedderStore is a KVStore as package kv knows it.
+type embedderStore struct{ KVStore }
+
+func (s embedderStore) Get(ctx context.Context, at kv.Owner, key string) ([]byte, error) {
+	return s.KVStore.Get(ctx, KVOwner(at), key)
+}
+
+func (s embedderStore) Set(ctx context.Context, at kv.Owner, key string, value []byte) error {
+	return s.KVStore.Set(ctx, KVOwner(at), key, value)
+}
+
+func (s embedderStore) Delete(ctx context.Context, at kv.Owner, key string) error {
+	return s.KVStore.Delete(ctx, KVOwner(at), key)
+}
+
+func (s embedderStore) Usage(ctx context.Context, at kv.Owner) (keys, bytes int64, err error) {
+	return s.KVStore.Usage(ctx, KVOwner(at))
+}
+
+// newStores returns the key-value stores of a host.
+func newStores(cfg *Config) *kv.Stores {
+	if cfg.KVStore == nil {
+		return kv.New(cfg.KVMemory, nil)
+	}
+	return kv.New(0, embedderStore{cfg.KVStore})
+}
+
 // ForgetTenant empties the key-value stores of a tenant, those of all plugins. Otherwise
 // they last as long as the host, or as Config.KVStore keeps them, whose errors it returns.
 func (h *Host) ForgetTenant(ctx context.Context, tenant string) error {
 	tenant = cmp.Or(tenant, store.DefaultTenant)
-	if h.cfg.KVStore == nil {
-		h.kv.forget(tenant)
-		return nil
-	}
-	if err := h.cfg.KVStore.Forget(ctx, tenant); err != nil {
+	if err := h.kv.Forget(ctx, tenant); err != nil {
 		return fmt.Errorf("key-value store: forget tenant %q: %w", tenant, err)
 	}
 	return nil
 }
 
-// stored returns the value of a key, which nobody changes.
-func (c *callState) stored(at KVOwner, key string) (value []byte, ok bool) {
-	h := c.inst.plugin.host
-	given := h.cfg.KVStore
-	if given == nil {
-		return h.kv.get(at, key)
-	}
-	var err error
-	c.away(func() {
-		value, err = beside(c, "key-value store", func(ctx context.Context) ([]byte, error) { return given.Get(ctx, at, key) }, nil)
-		c.storeLate("get", err)
-	})
+// stored returns the value of a key, empty where there is none. Nobody changes it.
+func (c *callState) stored(at kv.Owner, key string) []byte {
+	value, err := c.inst.plugin.host.kv.Get(c.askStore, at, key)
 	if err != nil {
-		panic(c.storeFailed("get", err))
+		panic(storeFailed("get", err))
 	}
-	return value, len(value) > 0
+	return value
 }
 
 // keep stores a copy of value, or deletes the key when value is empty. The error is
-// errKVQuota or errKVFull.
-func (c *callState) keep(at KVOwner, key string, value []byte) (err error) {
+// kv.ErrQuota or kv.ErrFull.
+func (c *callState) keep(at kv.Owner, key string, value []byte) error {
 	p := c.inst.plugin
-	given := p.host.cfg.KVStore
-	if given == nil {
-		return p.host.kv.set(at, p.granted.kvQuota, key, value)
-	}
-	value = bytes.Clone(value) // the guest's memory may change while the store has it
-	c.away(func() {
-		_, err = beside(c, "key-value store", func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, p.host.owners.set(ctx, given, at, p.granted.kvQuota, key, value)
-		}, nil)
-		c.storeLate("set", err)
-	})
-	if err == nil || errors.Is(err, errKVQuota) {
+	err := p.host.kv.Set(c.askStore, at, p.granted.kvQuota, key, value)
+	if err == nil || errors.Is(err, kv.ErrQuota) || errors.Is(err, kv.ErrFull) {
 		return err
 	}
-	panic(c.storeFailed("set", err))
+	panic(storeFailed("set", err))
+}
+
+// askStore is the kv.Ask of a call. If the embedder's store uses up the time of the call,
+// nobody blames the plugin for it.
+func (c *callState) askStore(what string, f func(context.Context) ([]byte, error)) (value []byte, err error) {
+	c.away(func() {
+		value, err = beside(c, "key-value store", f, nil)
+		if errors.Is(err, guard.ErrLate) {
+			c.excuse = &fault{code: abi.ReasonTimeout, remedy: noRemedy, err: as(ErrEmbedder, as(context.DeadlineExceeded,
+				fmt.Errorf("not done within %v: anchor_kv_%s: the key-value store of the embedder did not answer", c.limit, what)))}
+		}
+	})
+	return value, err
 }
 
 // storeFailed is the fault of a call that the embedder's store failed.
-func (c *callState) storeFailed(what string, err error) *fault {
+func storeFailed(what string, err error) *fault {
 	return &fault{code: abi.ReasonTrap, remedy: noRemedy,
 		err: as(ErrEmbedder, fmt.Errorf("anchor_kv_%s: the key-value store of the embedder: %w", what, err))}
-}
-
-// storeLate notes that the embedder's store used up the time of the call, so that nobody
-// blames the plugin for it.
-func (c *callState) storeLate(what string, err error) {
-	if errors.Is(err, errNotInTime) {
-		c.excuse = &fault{code: abi.ReasonTimeout, remedy: noRemedy, err: as(ErrEmbedder, as(context.DeadlineExceeded,
-			fmt.Errorf("not done within %v: anchor_kv_%s: the key-value store of the embedder did not answer", c.limit, what)))}
-	}
-}
-
-// owners have at most one change at a time made to what belongs to each of them, so that
-// two cannot both take the last room of a quota.
-type owners struct {
-	mu   sync.Mutex
-	busy map[KVOwner]*ownerTurn
-}
-
-// ownerTurn has room for the one that changes something. waiting are all who want to.
-type ownerTurn struct {
-	turn    chan struct{}
-	waiting int
-}
-
-// enter waits until nobody else changes what belongs to an owner. The caller calls leave.
-func (o *owners) enter(ctx context.Context, at KVOwner) (leave func(), err error) {
-	o.mu.Lock()
-	t := o.busy[at]
-	if t == nil {
-		t = &ownerTurn{turn: make(chan struct{}, 1)}
-		if o.busy == nil {
-			o.busy = map[KVOwner]*ownerTurn{}
-		}
-		at.Tenant = strings.Clone(at.Tenant) // it may be a part of a longer text
-		o.busy[at] = t
-	}
-	t.waiting++
-	o.mu.Unlock()
-	forget := func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if t.waiting--; t.waiting == 0 {
-			delete(o.busy, at)
-		}
-	}
-	select {
-	case t.turn <- struct{}{}:
-		return func() { <-t.turn; forget() }, nil
-	case <-ctx.Done():
-		forget()
-		return nil, ctx.Err()
-	}
-}
-
-// set stores a value within the quota, or removes the key of an empty one.
-func (o *owners) set(ctx context.Context, in KVStore, at KVOwner, quota int64, key string, value []byte) error {
-	leave, err := o.enter(ctx, at)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if len(value) == 0 {
-		return in.Delete(ctx, at, key)
-	}
-	keys, used, err := in.Usage(ctx, at)
-	if err != nil {
-		return err
-	}
-	if over := entrySize(key, value) - (quota - used - entryOverhead*keys); over > 0 {
-		old, err := in.Get(ctx, at, key)
-		if err != nil {
-			return err
-		}
-		if len(old) == 0 || over > entrySize(key, old) {
-			return errKVQuota
-		}
-	}
-	return in.Set(ctx, at, key, value)
 }

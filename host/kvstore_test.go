@@ -153,27 +153,6 @@ func TestKVStoreQuota(t *testing.T) {
 	}
 }
 
-// Callers of one owner cannot take the last room of its quota twice.
-func TestKVStoreQuotaAtOnce(t *testing.T) {
-	kept := &mapStore{before: func(context.Context, string) error { runtime.Gosched(); return nil }}
-	p := load(t, newHost(t, host.Config{KVStore: kept}), "foreign-kv", host.PluginConfig{
-		Grants: host.Grants{KV: &host.KVGrant{Quota: 1000}}, Limits: host.Limits{Instances: 8}})
-	var all sync.WaitGroup
-	var stored atomic.Int32
-	for i := range 32 {
-		all.Go(func() {
-			if _, err := kvTry(t.Context(), p, "a", "set", fmt.Sprintf("%02d=%s", i, strings.Repeat("x", 34))); err == nil { // 100 bytes
-				stored.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	keys, bytes, _ := kept.Usage(t.Context(), host.KVOwner{Plugin: "foreign-kv", Tenant: "a"})
-	if keys != 10 || stored.Load() != 10 || bytes+64*keys > 1000 {
-		t.Errorf("%d keys with %d bytes, %d calls were good", keys, bytes, stored.Load())
-	}
-}
-
 // A store that fails, panics or ends its goroutine ends the call, and nothing else: the
 // instance serves on, and the plugin is not rested.
 func TestHostileKVStore(t *testing.T) {

@@ -336,9 +336,9 @@ const (
 // The clocks of a deterministic plugin start anew with each call, those of its links too.
 func TestClocksOfLinksAreReset(t *testing.T) {
 	links(t)
-	var specs []*host.Spec
+	var specs []*spec.Spec
 	for _, wasm := range []string{clockLink, clockMain} {
-		s, err := host.ReadSpec("clock", []byte(wasm), nil)
+		s, err := spec.Read("clock", []byte(wasm), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -186,7 +186,7 @@ func (d dice) wider(t *testing.T, own, side *abi.Manifest) string {
 			t.Fatal(err)
 		}
 		for _, method := range []string{"GET", "HEAD", "POST"} {
-			if s.http != nil && s.http.check(method, u) == nil && (o.http == nil || o.http.check(method, u) != nil) {
+			if s.http != nil && s.http.Check(method, u) == nil && (o.http == nil || o.http.Check(method, u) != nil) {
 				return method + " " + server
 			}
 		}

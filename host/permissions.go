@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // granted is what a plugin may do: what its manifest asks for and the operator grants.
 type granted struct {
-	http     *httpRule
+	http     *egress.Rule
 	files    []FileGrant
 	kvQuota  int64 // 0: no store
 	services []string

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
@@ -79,8 +81,8 @@ type Plugin struct {
 	account *fairness.Account
 	rests   *fairness.Rest
 
-	// leftBehind is how many calls of the embedder's code still run after their time.
-	leftBehind atomic.Int32
+	// guard runs the embedder's code for the plugin's guests.
+	guard *guard.Guard
 	// counts are the figures for Stats. imageHeld is the size of the image in bytes.
 	counts    *counters
 	imageHeld atomic.Int64
@@ -93,7 +95,8 @@ type Plugin struct {
 	timed   *tended
 
 	mounts mounts.Set
-	client *httpClient
+	// client sends the guests' requests, nil if none is permitted.
+	client *egress.Client
 	// files bounds the file descriptors that the plugin's guests have open.
 	files *mounts.Budget
 
@@ -120,6 +123,7 @@ func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Pl
 		p.name = spec.Name
 	}
 	p.log = h.cfg.Logger.With("plugin", p.name)
+	p.guard = guard.New(p.log)
 	if err := p.configure(); err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", p.name, err)
 	}
@@ -223,7 +227,7 @@ func (p *Plugin) open(ctx context.Context) error {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}
 	}
-	p.client = newHTTPClient(p.granted.http, p.limits.HTTPBody, p.files, h.cfg.HTTPTransport)
+	p.openClient()
 	kind := h.engineKind(p.cfg.Engine)
 	if p.module, err = h.module(ctx, p.name, p.spec, kind, p.limits); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
@@ -289,7 +293,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 	p.mounts.Close()
 	p.forget()
 	if p.client != nil {
-		p.client.close()
+		p.client.Close()
 	}
 	var errs []error
 	for _, l := range p.links {

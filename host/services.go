@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -19,9 +20,9 @@ func kvGet(c *callState, s []uint64) {
 		return
 	}
 	key := c.key(s[0], "anchor_kv_get: the key")
-	value, ok := c.stored(store, key)
+	value := c.stored(store, key)
 	s[0] = 0
-	if !ok {
+	if len(value) == 0 {
 		return
 	}
 	if s[0] = c.put(value); s[0] == 0 {
@@ -32,7 +33,8 @@ func kvGet(c *callState, s []uint64) {
 // The statuses of anchor_kv_set.
 const (
 	kvDone  = 0
-	kvQuota = 1
+	kvQuota = 1 // the quota of the plugin has no room
+	kvFull  = 2 // the host has no room, for any plugin
 )
 
 // kvSet stores a value. An empty value, or the handle 0, deletes the key.
@@ -43,24 +45,26 @@ func kvSet(c *callState, s []uint64) {
 	value, _ := c.inst.kernel.Bytes(s[1])
 	c.spend(min(int64(len(value)), p.granted.kvQuota))
 	err := c.keep(store, key, value)
-	s[0] = kvDone
-	if err != nil {
-		s[0] = kvQuota
-	}
-	if errors.Is(err, errKVFull) { // the status alone would blame the quota
+	switch {
+	case err == nil:
+		s[0] = kvDone
+	case errors.Is(err, kv.ErrFull):
+		s[0] = kvFull
 		c.inst.wasi.Output.Line("warn", "anchor_kv_set: "+err.Error())
+	default:
+		s[0] = kvQuota
 	}
 }
 
 // store names the key-value store of the plugin and the call's tenant. Without a grant the
 // call ends.
-func (c *callState) store() KVOwner {
+func (c *callState) store() kv.Owner {
 	p := c.inst.plugin
 	if p.granted.kvQuota == 0 {
 		panic(denied("kv", asked("grants.kv", p.spec.Foreign)))
 	}
 	c.inst.outside = true
-	return KVOwner{Plugin: p.name, Tenant: tenantOf(c.Context)}
+	return kv.Owner{Plugin: p.name, Tenant: tenantOf(c.Context)}
 }
 
 // countTokens counts the tokens of a block with the host's tokenizer. It refuses texts so long

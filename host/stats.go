@@ -114,7 +114,7 @@ func (p *Plugin) Stats() Stats {
 func (h *Host) Stats() Totals {
 	s := Totals{
 		Instances: int(h.instances.used.Load()), MaxInstances: h.cfg.MaxInstances, Waiting: int(h.reclaimer.waiting.Load()),
-		Memory: h.memory.used.Load(), MaxMemory: h.cfg.Memory, KV: h.kv.size(), MaxKV: h.cfg.KVMemory,
+		Memory: h.memory.used.Load(), MaxMemory: h.cfg.Memory, KV: h.kv.Size(), MaxKV: h.cfg.KVMemory,
 	}
 	for _, p := range h.loaded() {
 		s.Plugins = append(s.Plugins, p.Stats())

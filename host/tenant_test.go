@@ -229,13 +229,14 @@ func TestForgetTenant(t *testing.T) {
 	}
 }
 
-// A value for which the host has no room is refused, and the log says why.
+// A value for which the host has no room is refused with a status of its own, and the log says
+// why.
 func TestKVMemoryIsBounded(t *testing.T) {
 	h := newHost(t, host.Config{KVMemory: 3000})
 	p := loadKV(t, h, host.PluginConfig{})
 	kvDo(t, p, "a", "set", "key="+strings.Repeat(".", 900))
 	_, err := kvTry(t.Context(), p, "b", "set", "key="+strings.Repeat(".", 900))
-	if perr := checkReason(t, err, abi.ReasonGuestError); !strings.Contains(perr.Log, "raise its KVMemory") {
+	if perr := checkReason(t, err, abi.ReasonGuestError); !strings.Contains(perr.Error(), "status 2") || !strings.Contains(perr.Log, "raise its KVMemory") {
 		t.Errorf("error %v, log %q", perr, perr.Log)
 	}
 	if err := h.ForgetTenant(t.Context(), "a"); err != nil {

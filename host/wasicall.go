@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -48,7 +49,7 @@ func (c wasiCall) Sleep(ns int64) { c.sleep(ns) }
 // Run implements mounts.Call.
 func (c wasiCall) Run(f func() (any, error), late func(any)) (v any, abandoned bool, err error) {
 	v, err = beside(c.callState, givenName, func(context.Context) (any, error) { return f() }, late)
-	return v, errors.Is(err, errNotInTime), err
+	return v, errors.Is(err, guard.ErrLate), err
 }
 
 // Close implements mounts.Call.
@@ -59,8 +60,9 @@ func (c wasiCall) Close(f func() error, patience time.Duration) (overdue bool) {
 		cancel()
 		ctx, cancel = context.WithTimeout(context.Background(), patience)
 	}
-	_, err := besideFor(ctx, cancel, c.inst.plugin, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
-	return over && errors.Is(err, errNotInTime)
+	defer cancel()
+	err := guard.Finish(ctx, c.inst.plugin.guard, givenName, f)
+	return over && errors.Is(err, guard.ErrLate)
 }
 
 // opensFiles reports whether a module imports a function that changes file descriptors.

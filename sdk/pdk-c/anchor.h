@@ -583,7 +583,7 @@ static inline int anchor_config(const char *key, anchor_text *value) {
 }
 
 /* The key-value store, which needs the permission kv. Get returns 0 if there is no such
- * key. Set with empty text deletes the key. Set returns 0 if the quota is used up. */
+ * key. Set with empty text deletes the key. Set returns 0 if there is no room. */
 static inline int anchor_kv_get(anchor_text key, anchor_text *value) {
     uint64_t at = anchor__k_kv_get(anchor__block(key));
     return at ? *value = anchor__unblock(at), 1 : 0;

@@ -56,12 +56,14 @@ func TestActions(t *testing.T) {
 	}
 }
 
-func TestQuotaIsReported(t *testing.T) {
-	g := newGuest(t, "actions")
-	g.kvStatus = 1
-	g.inBatch(&abi.ItemsRequest{Items: []abi.Item{{}}, Settings: json.RawMessage(`{"do":"kv","arg":"key"}`)})
-	if want := `kv: set "key": quota exceeded`; g.err != want {
-		t.Errorf("error %q, want %q", g.err, want)
+func TestFullStoresAreReported(t *testing.T) {
+	for status, why := range map[uint32]string{1: "quota exceeded", 2: "the host has no room"} {
+		g := newGuest(t, "actions")
+		g.kvStatus = status
+		g.inBatch(&abi.ItemsRequest{Items: []abi.Item{{}}, Settings: json.RawMessage(`{"do":"kv","arg":"key"}`)})
+		if want := `kv: set "key": ` + why; g.err != want {
+			t.Errorf("error %q, want %q", g.err, want)
+		}
 	}
 }
 

@@ -7,8 +7,12 @@ import "github.com/anchor-host/anchor-host/sdk/pdk-go/internal/imports"
 // each tenant. Without the permission, using the store ends the call with the reason denied.
 // Init runs for no tenant: calls that name no tenant find what it stores.
 
-// kvQuota is the status of a value that does not fit.
-const kvQuota = 1
+// The statuses of a value that does not fit: into the quota of the plugin, and into what the
+// host has for all plugins.
+const (
+	kvQuota = 1
+	kvFull  = 2
+)
 
 // KVGet returns the value of key, or [ErrNotFound].
 func KVGet(key string) ([]byte, error) {
@@ -20,7 +24,7 @@ func KVGet(key string) ([]byte, error) {
 }
 
 // KVSet stores a value under key. The value must not be empty, because the host deletes the
-// key of an empty value. Errors: [ErrQuota].
+// key of an empty value. Errors: [ErrQuota], [ErrFull].
 func KVSet(key string, value []byte) error {
 	if len(value) == 0 {
 		return Errorf("kv: set %q: value is empty (use KVDelete to remove a key)", key)
@@ -39,6 +43,8 @@ func kvResult(what, key string, status int32) error {
 		return nil
 	case kvQuota:
 		return Errorf("kv: %s %q: %w", what, key, ErrQuota)
+	case kvFull:
+		return Errorf("kv: %s %q: %w", what, key, ErrFull)
 	}
 	return Errorf("kv: %s %q: host answered status %d", what, key, status)
 }

@@ -89,8 +89,8 @@ pub fn kvGet(key: []const u8) ?[]const u8 {
     return if (at == 0) null else unblock(at);
 }
 
-/// Stores a value. An empty value deletes the key. Returns false if the quota is
-/// used up.
+/// Stores a value. An empty value deletes the key. Returns false if there is
+/// no room for it.
 pub fn kvSet(key: []const u8, value: []const u8) bool {
     return env.anchor_kv_set(block(key), if (value.len == 0) 0 else block(value)) == 0;
 }

@@ -1,5 +1,5 @@
-// Package egress decides where the HTTP requests of a plugin may go, and what they may say
-// there. It sends nothing.
+// Package egress sends the HTTP requests of plugins. It decides where they may go, and what
+// they may say there.
 //
 // A [Rule] holds each request and each redirect to what an operator grants and a manifest
 // asks for, by scheme, host, port and method, and each address that a name resolves to
@@ -9,5 +9,8 @@
 // [SetHeaders] takes the headers that a guest states, but for those that are about the
 // connection. [LeaveOrigin] takes what was meant for one server out of a redirect to another.
 //
-// What is not permitted is a [Refusal].
+// A [Client] sends requests, with a transport of its own or with one of the embedder's. It
+// bounds what it reads.
+//
+// What is not permitted is a [Refusal]. A request that got no answer is a [Failure].
 package egress

@@ -35,8 +35,8 @@ pub fn kv_get(key: &str) -> Option<Vec<u8>> {
     found(unsafe { env::anchor_kv_get(block(key.as_bytes())) })
 }
 
-/// Stores a value. An empty value deletes the key. Returns false if the quota is
-/// used up.
+/// Stores a value. An empty value deletes the key. Returns false if there is
+/// no room for it.
 pub fn kv_set(key: &str, value: &[u8]) -> bool {
     let value = if value.is_empty() { 0 } else { block(value) };
     unsafe { env::anchor_kv_set(block(key.as_bytes()), value) == 0 }

@@ -1,86 +1,76 @@
-package host
+package kv
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"sync"
 )
 
-// kvStores are the key-value stores of a host without a Config.KVStore, in memory. They
-// outlive instances and plugins. They are safe for concurrent use.
-type kvStores struct {
+// memory are the stores of all owners, in memory.
+type memory struct {
 	mu sync.Mutex
 	// stores are those that are not empty.
-	stores map[KVOwner]*kvStore
+	stores map[Owner]*entries
 	// used is the size of all stores together, at most limit, in bytes.
 	used, limit int64
 }
 
-// kvStore is what one plugin stored for one tenant.
-type kvStore struct {
+// entries are what one owner stored.
+type entries struct {
 	used   int64
 	values map[string][]byte
 }
 
-// The reasons for refusing a value: the store has reached its quota, or all stores together
-// their limit.
-var (
-	errKVQuota = errors.New("the quota has no room")
-	errKVFull  = errors.New("the key-value stores of the host have no room (raise its KVMemory, or forget tenants)")
-)
-
-// get returns a value, which nobody changes.
-func (s *kvStores) get(key KVOwner, name string) ([]byte, bool) {
+// get returns a value, which nobody changes, nil if there is none.
+func (s *memory) get(key Owner, name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, there := s.stores[key]
 	if !there {
-		return nil, false
+		return nil
 	}
-	v, ok := st.values[name]
-	return v, ok
+	return st.values[name]
 }
 
 // set stores a copy of value, or deletes the name if value is empty. If the value does not
 // fit, nothing changes.
-func (s *kvStores) set(key KVOwner, quota int64, name string, value []byte) error {
+func (s *memory) set(key Owner, quota int64, name string, value []byte) error {
 	if len(value) == 0 {
 		s.remove(key, name)
 		return nil
 	}
 	more, own := entrySize(name, value), int64(0)
 	if more > quota {
-		return errKVQuota
+		return ErrQuota
 	}
 	value = bytes.Clone(value) // before locking, so that nobody waits for the copy
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, there := s.stores[key]
 	if !there {
-		st, own = &kvStore{values: map[string][]byte{}}, storeSize(key)
+		st, own = &entries{values: map[string][]byte{}}, storeSize(key)
 	}
 	if old, had := st.values[name]; had {
 		more -= entrySize(name, old)
 	}
 	switch {
 	case st.used+more > quota:
-		return errKVQuota
+		return ErrQuota
 	case more+own > s.limit-s.used:
-		return errKVFull
+		return ErrFull
 	}
 	st.values[name] = value
 	st.used += more
 	s.used += more + own
 	if !there {
 		// The tenant's name may be part of a longer text, which must not stay in memory.
-		s.stores[KVOwner{Plugin: key.Plugin, Tenant: strings.Clone(key.Tenant)}] = st
+		s.stores[Owner{Plugin: key.Plugin, Tenant: strings.Clone(key.Tenant)}] = st
 	}
 	return nil
 }
 
 // remove deletes a name, and the store if it is then empty.
-func (s *kvStores) remove(key KVOwner, name string) {
+func (s *memory) remove(key Owner, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st, there := s.stores[key]
@@ -98,7 +88,7 @@ func (s *kvStores) remove(key KVOwner, name string) {
 }
 
 // forget drops the stores of a tenant.
-func (s *kvStores) forget(tenant string) {
+func (s *memory) forget(tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, st := range s.stores {
@@ -109,14 +99,14 @@ func (s *kvStores) forget(tenant string) {
 }
 
 // size is the size of all stores together, in bytes.
-func (s *kvStores) size() int64 {
+func (s *memory) size() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
 }
 
 // drop removes a store. s.mu is held.
-func (s *kvStores) drop(key KVOwner, st *kvStore) {
+func (s *memory) drop(key Owner, st *entries) {
 	delete(s.stores, key)
 	s.used -= st.used + storeSize(key)
 }
@@ -134,4 +124,4 @@ func entrySize(name string, value []byte) int64 {
 	return int64(len(name)+len(value)) + entryOverhead
 }
 
-func storeSize(key KVOwner) int64 { return int64(len(key.Plugin)+len(key.Tenant)) + storeOverhead }
+func storeSize(key Owner) int64 { return int64(len(key.Plugin)+len(key.Tenant)) + storeOverhead }

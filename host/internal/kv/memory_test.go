@@ -1,4 +1,4 @@
-package host
+package kv
 
 import (
 	"errors"
@@ -6,15 +6,13 @@ import (
 	"testing"
 )
 
-func newStores(limit int64) *kvStores {
-	return &kvStores{stores: map[KVOwner]*kvStore{}, limit: limit}
-}
+func newStores(limit int64) *memory { return &New(limit, nil).memory }
 
 func TestKVQuota(t *testing.T) {
-	s, key := newStores(DefaultKVMemory), KVOwner{"p", "t"}
+	s, key := newStores(1<<30), Owner{"p", "t"}
 	fits := func(name string, n int, quota int64) bool {
 		err := s.set(key, quota, name, make([]byte, n))
-		if err != nil && !errors.Is(err, errKVQuota) {
+		if err != nil && !errors.Is(err, ErrQuota) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 		return err == nil
@@ -25,7 +23,7 @@ func TestKVQuota(t *testing.T) {
 	if !fits("a", 135, 200) || fits("a", 136, 200) {
 		t.Error("replacing a value counts the old one")
 	}
-	if v, ok := s.get(key, "a"); !ok || len(v) != 135 {
+	if v := s.get(key, "a"); len(v) != 135 {
 		t.Error("a value that did not fit changed the old one")
 	}
 	if fits("a", 1, 10) || !fits("none", 0, 10) || !fits("a", 0, 10) {
@@ -38,15 +36,15 @@ func TestKVQuota(t *testing.T) {
 
 // No two pairs of names are the same store, however they are spelled.
 func TestKVKeysAreApart(t *testing.T) {
-	s := newStores(DefaultKVMemory)
-	keys := []KVOwner{{"p", "a"}, {"p", "b"}, {"q", "a"}, {"p/a", "b"}, {"p", "a/b"}, {"pa", "b"}, {"p", "ab"}, {"p", "a\x00b"}, {"", "pa"}, {"pa", ""}, {"p", "A"}}
+	s := newStores(1 << 30)
+	keys := []Owner{{"p", "a"}, {"p", "b"}, {"q", "a"}, {"p/a", "b"}, {"p", "a/b"}, {"pa", "b"}, {"p", "ab"}, {"p", "a\x00b"}, {"", "pa"}, {"pa", ""}, {"p", "A"}}
 	for i, key := range keys {
-		if err := s.set(key, DefaultKVQuota, "k", []byte{byte(i)}); err != nil {
+		if err := s.set(key, 1<<20, "k", []byte{byte(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, key := range keys {
-		if v, ok := s.get(key, "k"); !ok || v[0] != byte(i) {
+		if v := s.get(key, "k"); len(v) != 1 || v[0] != byte(i) {
 			t.Errorf("%q has the value %v", key, v)
 		}
 	}
@@ -55,8 +53,8 @@ func TestKVKeysAreApart(t *testing.T) {
 // All stores together have a bound, for which those that are empty do not count.
 func TestKVMemory(t *testing.T) {
 	s := newStores(10_000)
-	tenant := func(n int) KVOwner { return KVOwner{"p", fmt.Sprintf("tenant %02d", n)} }
-	put := func(n, size int) error { return s.set(tenant(n), DefaultKVQuota, "k", make([]byte, size)) }
+	tenant := func(n int) Owner { return Owner{"p", fmt.Sprintf("tenant %02d", n)} }
+	put := func(n, size int) error { return s.set(tenant(n), 1<<20, "k", make([]byte, size)) }
 	full := 0
 	for full < 100 && put(full, 1) == nil {
 		full++
@@ -66,12 +64,12 @@ func TestKVMemory(t *testing.T) {
 	}
 	before := s.used
 	for _, err := range []error{put(full, 1), put(0, 9000)} {
-		if !errors.Is(err, errKVFull) || s.used != before || len(s.stores) != full {
+		if !errors.Is(err, ErrFull) || s.used != before || len(s.stores) != full {
 			t.Errorf("error %v, %d stores, %d bytes in use, before %d", err, len(s.stores), s.used, before)
 		}
 	}
 	s.forget(tenant(0).Tenant)
-	if _, ok := s.get(tenant(0), "k"); ok {
+	if s.get(tenant(0), "k") != nil {
 		t.Error("a tenant that is forgotten has its value")
 	}
 	if err := put(full, 1); err != nil || s.used != before {

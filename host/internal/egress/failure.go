@@ -1,0 +1,69 @@
+package egress
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+)
+
+// Failure is the error of a request that a server, the network or the embedder's transport
+// failed.
+type Failure struct {
+	// Method and URL are those of the request, or of the redirect that failed. The URL has no
+	// password.
+	Method, URL string
+	// Err is the cause.
+	Err error
+}
+
+// Error names the request and the cause.
+func (f *Failure) Error() string { return fmt.Sprintf("http %s %s: %v", f.Method, f.URL, f.Err) }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// failed returns the Refusal that err wraps, or else the Failure of the request or redirect.
+func failed(req *http.Request, err error) error {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	f := &Failure{Method: req.Method, URL: req.URL.Redacted(), Err: err}
+	var hop *url.Error
+	if errors.As(err, &hop) {
+		f.Err = hop.Err
+		if u, err := url.Parse(hop.URL); err == nil && u.Host != "" { // it may be what a server stated
+			f.Method, f.URL = strings.ToUpper(hop.Op), u.Redacted()
+		}
+	}
+	return f
+}
+
+// Remedy says which server was not reached, and what to check. It is for an operator, whose
+// plugin is not at fault.
+func (f *Failure) Remedy() string {
+	host := "the host"
+	if u, err := url.Parse(f.URL); err == nil {
+		host = fmt.Sprintf("host %q", guesttext.Clip(u.Hostname(), maxName))
+	}
+	var name *net.DNSError
+	var dial *net.OpError
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(f.Err, &name) && name.IsNotFound:
+		return host + " has no address: check the name, and the name server of this machine"
+	case errors.As(f.Err, &name):
+		return "the name server of this machine did not resolve " + host + ": check it and the network"
+	case errors.As(f.Err, &dial) && dial.Op == "dial":
+		return host + " could not be reached: check that it serves this port, and the network"
+	case errors.As(f.Err, &cert):
+		return host + " has a certificate that this machine does not trust: check both"
+	}
+	return host + " or the network failed the request, not the plugin"
+}
