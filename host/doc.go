@@ -127,7 +127,7 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, features, limits, budget, places, reclaim, errors, faults, trust
+//	the host itself        host, config, features, limits, places, errors, faults, trust
 //	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links
@@ -141,5 +141,6 @@ package host
 //	for the embedder       stats, hooks
 //
 // Code that does not need a host is in packages of the folder internal: settings checks
-// settings, egress checks HTTP requests against their grants, pool lends instances, and
-// codestore owns the cache folder, which lasts between processes.
+// settings, egress checks HTTP requests against their grants, pool lends instances, capacity
+// bounds their number and memory, and codestore owns the cache folder, which lasts between
+// processes.

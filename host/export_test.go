@@ -72,13 +72,16 @@ func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []in
 }
 
 // Usage shows what a host holds: instances, and bytes of linear memory.
-func Usage(h *Host) (instances, memory int64) { return h.instances.used.Load(), h.memory.used.Load() }
+func Usage(h *Host) (instances, memory int64) { return h.room.Usage() }
 
 // TakeAllMemory takes what is left of the memory of a host, until it is given back.
 func TakeAllMemory(h *Host) (giveBack func()) {
-	n := h.memory.limit - h.memory.used.Load()
-	h.memory.used.Add(n)
-	return func() { h.memory.give(n) }
+	_, used := h.room.Usage()
+	n := h.cfg.Memory - used
+	if !h.room.Take(n) { // an instance took some meanwhile
+		n = 0
+	}
+	return func() { h.room.Give(n) }
 }
 
 // WithManifest puts a manifest into a module.
@@ -257,16 +260,6 @@ func CodeKey(spec *Spec, pages uint32, interpreted bool) []byte {
 
 // Compiles reports whether wazero makes machine code on this platform.
 func Compiles() bool { return runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" }
-
-// Sweep has a host look for instances that are idle for too long.
-func Sweep(h *Host) { h.reclaimer.sweep() }
-
-// Sweeping reports whether a host is to look for such instances later.
-func Sweeping(h *Host) bool {
-	h.reclaimer.mu.Lock()
-	defer h.reclaimer.mu.Unlock()
-	return h.reclaimer.timer != nil
-}
 
 // LendAtOnce borrows so many instances of a plugin at a time, calls a function of none, and
 // returns them.

@@ -166,11 +166,11 @@ func (in *instance) explain(f *fault) *fault {
 func (in *instance) needsMore() *fault {
 	if in.crowded && in.overShare {
 		return faultf(abi.ReasonMemory, "needs more than the plugin's share of the host's memory, %s for all its instances",
-			abi.FormatSize(in.plugin.share))
+			abi.FormatSize(in.plugin.host.cfg.shareOfOne()))
 	}
 	if in.crowded {
 		return faultf(abi.ReasonMemory, "needs more than the host has room for, %s for all plugins together",
-			abi.FormatSize(in.plugin.host.memory.limit))
+			abi.FormatSize(in.plugin.host.cfg.Memory))
 	}
 	return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/internal/rlimit"
 )
 
@@ -27,7 +28,7 @@ var (
 // processFiles counts the file descriptors that plugins take. Descriptors belong to the
 // process, so all of its hosts share them. Plugins may take half of what the process may
 // have, which leaves the embedder the other half.
-var processFiles = sync.OnceValue(func() *budget { return &budget{limit: fileLimit() / 2} })
+var processFiles = sync.OnceValue(func() *capacity.Budget { return &capacity.Budget{Limit: fileLimit() / 2} })
 
 // fileLimit is how many files the process may have open. Where nothing bounds them, it is a
 // number that suffices for many plugins.
@@ -42,23 +43,23 @@ func fileLimit() int64 {
 
 // fileBudget counts the descriptors that one plugin has open.
 type fileBudget struct {
-	own   budget
-	whole *budget
+	own   capacity.Budget
+	whole *capacity.Budget
 }
 
-func newFileBudget(whole *budget) *fileBudget {
+func newFileBudget(whole *capacity.Budget) *fileBudget {
 	b := &fileBudget{whole: whole}
-	b.own.limit = min(max(whole.limit/filesShare, fewOpenFiles), maxOpenFiles)
+	b.own.Limit = min(max(whole.Limit/filesShare, fewOpenFiles), maxOpenFiles)
 	return b
 }
 
 // take reserves a descriptor.
 func (b *fileBudget) take() error {
-	if !b.own.take(1) {
+	if !b.own.Take(1) {
 		return errPluginFiles
 	}
-	if !b.whole.take(1) {
-		b.own.give(1)
+	if !b.whole.Take(1) {
+		b.own.Give(1)
 		return errProcessFiles
 	}
 	return nil
@@ -66,6 +67,6 @@ func (b *fileBudget) take() error {
 
 // give gives a descriptor back.
 func (b *fileBudget) give() {
-	b.own.give(1)
-	b.whole.give(1)
+	b.own.Give(1)
+	b.whole.Give(1)
 }

@@ -53,7 +53,7 @@ func (p *Plugin) openMount(ctx context.Context, g FileGrant, key string) (mount,
 	if m.path, err = filepath.Abs(g.Host); err != nil {
 		return m, as(ErrFolder, fmt.Errorf("%s.host: %w", key, err))
 	}
-	if !p.files.whole.take(1) {
+	if !p.files.whole.Take(1) {
 		return m, as(ErrFolder, fmt.Errorf("%s.host: open %s: %w", key, g.Host, errProcessFiles))
 	}
 	if m.root, err = openFolder(g.Host); err == nil {
@@ -147,7 +147,7 @@ func (p *Plugin) closeMount(m mount) {
 	if m.given != nil {
 		return
 	}
-	p.files.whole.give(1)
+	p.files.whole.Give(1)
 	if m.folder != nil {
 		p.host.folders.leave(m.folder)
 	}

@@ -13,13 +13,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
 // mounted is a mount of a folder as one instance of a plugin sees it.
 func mounted(t *testing.T, h *Host, g FileGrant) (*Plugin, *mount) {
 	t.Helper()
-	p := &Plugin{host: h, name: "p", files: newFileBudget(&budget{limit: 10_000}), granted: granted{files: []FileGrant{g}}}
+	p := &Plugin{host: h, name: "p", files: newFileBudget(&capacity.Budget{Limit: 10_000}), granted: granted{files: []FileGrant{g}}}
 	p.cfg.Grants.Files = p.granted.files
 	t.Cleanup(p.closeMounts)
 	if err := p.openMounts(t.Context()); err != nil {
@@ -302,11 +303,11 @@ func TestFolderAtLoad(t *testing.T) {
 		want["pipe"] = want["file"]
 	}
 	for name, text := range want {
-		p := &Plugin{host: &Host{}, files: newFileBudget(&budget{limit: 100}), granted: granted{files: []FileGrant{{Host: filepath.Join(dir, name), Guest: "/d"}}}}
+		p := &Plugin{host: &Host{}, files: newFileBudget(&capacity.Budget{Limit: 100}), granted: granted{files: []FileGrant{{Host: filepath.Join(dir, name), Guest: "/d"}}}}
 		p.cfg.Grants.Files = p.granted.files
 		err := p.openMounts(t.Context())
-		if err == nil || !strings.HasSuffix(err.Error(), text) || !strings.HasPrefix(err.Error(), "grants.files[0].host: ") || !errors.Is(err, ErrFolder) || p.files.whole.used.Load() != 0 {
-			t.Errorf("%s: %v, %d descriptors", name, err, p.files.whole.used.Load())
+		if err == nil || !strings.HasSuffix(err.Error(), text) || !strings.HasPrefix(err.Error(), "grants.files[0].host: ") || !errors.Is(err, ErrFolder) || p.files.whole.Used() != 0 {
+			t.Errorf("%s: %v, %d descriptors", name, err, p.files.whole.Used())
 		}
 		if err := CheckFolder("grants.files[1]", filepath.Join(dir, name)); err == nil || !strings.HasPrefix(err.Error(), "grants.files[1].host: ") || !errors.Is(err, ErrFolder) {
 			t.Errorf("%s: %v", name, err)

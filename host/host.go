@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
@@ -19,11 +20,10 @@ var randomSource = rand.Reader
 // Host compiles and runs plugins. It is safe for concurrent use. Closing it closes every
 // plugin.
 type Host struct {
-	cfg       Config
-	instances budget
-	memory    budget
-	reclaimer *reclaimer
-	tokens    tokenizer
+	cfg Config
+	// room has the places and the memory of instances.
+	room   *capacity.Room
+	tokens tokenizer
 	// turns shares the processors between plugins.
 	turns   *fairness.Queue
 	counts  counters
@@ -40,11 +40,11 @@ type Host struct {
 	imageDir string
 	slowInit time.Duration
 
-	// room limits compilations that run at the same time. life ends when the host is
+	// loading limits compilations that run at the same time. life ends when the host is
 	// closed.
-	room loadRoom
-	life context.Context
-	end  context.CancelFunc
+	loading loadRoom
+	life    context.Context
+	end     context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
@@ -76,13 +76,12 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{
-		cfg: cfg, room: loadRoom{limit: cfg.LoadMemory},
+		cfg: cfg, loading: loadRoom{limit: cfg.LoadMemory},
 		engines: map[string]*startedEngine{}, modules: map[moduleKey]*module{},
 		making: map[moduleKey]*making{}, plugins: map[*Plugin]bool{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
-	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
-	h.reclaimer = &reclaimer{plugins: map[*Plugin]struct{}{}}
+	h.room = capacity.New(capacity.Options{Instances: int64(cfg.MaxInstances), Memory: cfg.Memory, Share: cfg.shareOfOne(), Clock: clock})
 	h.kv.stores, h.kv.limit = map[KVOwner]*kvStore{}, cfg.KVMemory
 	h.tokens.given = cfg.Tokenizer
 	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
@@ -107,7 +106,7 @@ func (h *Host) Close(ctx context.Context) error {
 		plugins = append(plugins, p)
 	}
 	h.mu.Unlock()
-	h.reclaimer.stop()
+	h.room.Stop()
 	var errs []error
 	for _, p := range plugins {
 		errs = append(errs, p.Close(ctx))

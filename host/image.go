@@ -61,7 +61,7 @@ func (p *Plugin) capture(in *instance) error {
 	if err != nil {
 		return &initError{err}
 	}
-	if !p.host.takeMemory(im.held()) {
+	if !p.host.room.Take(im.held()) {
 		defer im.free()
 		return &initError{&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory}}
 	}

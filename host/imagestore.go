@@ -123,7 +123,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		}
 		return false
 	}
-	if !p.host.takeMemory(im.memory.Held()) {
+	if !p.host.room.Take(im.memory.Held()) {
 		im.memory.Free()
 		return false
 	}
@@ -169,7 +169,7 @@ func (p *Plugin) forget() {
 	if p.image == nil {
 		return
 	}
-	p.host.memory.give(p.image.held())
+	p.host.room.Give(p.image.held())
 	p.image.free()
 	p.image = nil
 	p.imageHeld.Store(0)

@@ -112,7 +112,7 @@ func (h *Host) compileAnew(ctx context.Context, e *engine, spec *Spec, o wasmbin
 	wait, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(h.life, func() { cancel(fmt.Errorf("host: %w", ErrClosed)) })()
-	leave, err := h.room.enter(wait, spec.LoadEstimate(e.kind).Memory)
+	leave, err := h.loading.enter(wait, spec.LoadEstimate(e.kind).Memory)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
@@ -65,11 +66,8 @@ type Plugin struct {
 	// set when the first instance is made.
 	outside bool
 
-	// places counts the plugin's instances. held is the memory charged for them, in bytes, and
-	// share its limit as soon as there is more than one instance.
-	places places
-	held   atomic.Int64
-	share  int64
+	// share is what the plugin has of the host's room.
+	share *capacity.Share
 	// sessions are the open sessions.
 	sessions sessions
 	// account is the processor time that the plugin used lately. rests refuses calls while the
@@ -237,13 +235,13 @@ func (p *Plugin) open(ctx context.Context) error {
 	}
 	h.plugins[p] = true
 	h.mu.Unlock()
-	h.reclaimer.add(p)
+	p.share.Open(p.pool)
 	name := p.imageName()
 	if p.restore(ctx, name) {
 		return p.selfTest(ctx)
 	}
 	began := time.Now()
-	if err := h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
+	if err := h.room.Wait(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	p.preserve(name, time.Since(began))
@@ -252,7 +250,7 @@ func (p *Plugin) open(ctx context.Context) error {
 
 // openPool makes an empty pool and takes the plugin's place among the host's instances.
 func (p *Plugin) openPool(ctx context.Context) error {
-	p.share = p.host.shareOfOne()
+	p.share = p.host.room.NewShare(p.limits.IdleTimeout)
 	o := pool.Options[*instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
 		Make: p.pooled, Close: (*instance).close, Stamp: (*instance).lastUsed}
 	if p.state != StateKeep {
@@ -282,8 +280,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 	h.mu.Lock()
 	delete(h.plugins, p)
 	h.mu.Unlock()
-	h.reclaimer.remove(p)
-	p.unreserve()
+	p.share.Close()
 	p.closeMounts()
 	p.forget()
 	if p.client != nil {
