@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -33,9 +34,9 @@ func changesDescriptors(name string) bool {
 
 // watchDescriptors notes the descriptors of a new instance. The error says why they cannot
 // be watched.
-func watchDescriptors(e *engine, mod api.Module, mounts int, live *int) (d *descriptors, err error) {
+func watchDescriptors(e *compile.Engine, mod api.Module, mounts int, live *int) (d *descriptors, err error) {
 	d = &descriptors{live: live}
-	if e.features.On(wazerox.OpenFiles) {
+	if e.Features.On(wazerox.OpenFiles) {
 		if d.noted, err = wazerox.NoteDescriptors(mod, mounts); err != nil {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ package host
 //	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links
-//	compiling              runtime, module, circles, shell, codecache, codenote, loading
+//	compiling              loading, circles, runtime, shell, codecache, codenote
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
@@ -141,6 +141,6 @@ package host
 //	for the embedder       stats, hooks
 //
 // Code that does not need a host is in packages of the folder internal: settings checks
-// settings, egress checks HTTP requests against their grants, pool lends instances, capacity
-// bounds their number and memory, and codestore owns the cache folder, which lasts between
-// processes.
+// settings, egress checks HTTP requests against their grants, compile compiles modules,
+// pool lends instances, capacity bounds their number and memory, and codestore owns the cache
+// folder, which lasts between processes.

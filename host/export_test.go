@@ -1,8 +1,6 @@
 package host
 
 import (
-	"github.com/tetratelabs/wazero"
-
 	"context"
 	"reflect"
 	"runtime"
@@ -24,7 +22,7 @@ func Borrowable(p *Plugin) bool { return p.pool.Life().Err() == nil }
 var NetworkRemedy = networkRemedy
 
 // FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
-func FixedStacks(p *Plugin) bool { return p.engine.features.On(wazerox.Stacks) }
+func FixedStacks(p *Plugin) bool { return p.engine.Features.On(wazerox.Stacks) }
 
 // StackHeld is the memory that the stack of an instance holds, if it is of a fixed size.
 func StackHeld(t *testing.T, p *Plugin) int64 {
@@ -44,7 +42,7 @@ func StackHeld(t *testing.T, p *Plugin) int64 {
 func StackMemory(t *testing.T, p *Plugin) int64 {
 	t.Helper()
 	_, used := StackSizes(t, p, p.spec.Functions[0])
-	if p.engine.features.On(wazerox.Stacks) {
+	if p.engine.Features.On(wazerox.Stacks) {
 		return StackHeld(t, p)
 	}
 	n := 0
@@ -125,8 +123,8 @@ func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }
 // NoShrinking makes the engines of a host as those on which memories cannot be
 // made smaller. It must be called before anything is loaded from them again.
 func NoShrinking(h *Host) {
-	for _, e := range h.engines {
-		e.features.Off("by the test", wazerox.Shrinking)
+	for p := range h.plugins {
+		p.engine.Features.Off("by the test", wazerox.Shrinking)
 	}
 }
 
@@ -238,7 +236,7 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 }
 
 // Linked reports whether a plugin's instances are linked to kernels.
-func Linked(p *Plugin) bool { return p.spec.kernel && p.engine.linked != nil }
+func Linked(p *Plugin) bool { return p.linkedKernel != nil }
 
 // ImageSize is what the image of a plugin holds.
 func ImageSize(p *Plugin) int64 {
@@ -246,16 +244,6 @@ func ImageSize(p *Plugin) int64 {
 		return 0
 	}
 	return p.image.memory.Held()
-}
-
-// CodeKey is the name of the machine code of a module.
-func CodeKey(spec *Spec, pages uint32, interpreted bool) []byte {
-	kind := EngineCompiler
-	if interpreted {
-		kind = EngineInterpreter
-	}
-	key := codeKey(spec, meterOptions(boundsOf(kind), pages))
-	return key[:]
 }
 
 // Compiles reports whether wazero makes machine code on this platform.
@@ -274,16 +262,4 @@ func LendAtOnce(t *testing.T, p *Plugin, instances int) {
 		in.state.end()
 		defer p.pool.Put(in)
 	}
-}
-
-// SetCompile puts another in the place of wazero's compilation, until undo is called.
-func SetCompile(f func(context.Context, wazero.Runtime, []byte) (wazero.CompiledModule, error)) (undo func()) {
-	old := compileWasm
-	compileWasm = f
-	return func() { compileWasm = old }
-}
-
-// LoadRoom returns the enter of a room.
-func LoadRoom(limit int64) func(context.Context, int64) (func(), error) {
-	return (&loadRoom{limit: limit}).enter
 }

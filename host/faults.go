@@ -122,7 +122,7 @@ func (in *instance) resettable(err error) bool {
 		return false
 	case errors.As(err, &f):
 		return true
-	case !in.plugin.engine.features.On(wazerox.TrapTexts):
+	case !in.plugin.engine.Features.On(wazerox.TrapTexts):
 		return false
 	case wazerox.Overflowed(err):
 		return in.callStack != nil

@@ -54,7 +54,7 @@ func (p *Plugin) capture(in *instance) error {
 		return nil
 	}
 	memory := linear.Capture
-	if !p.engine.features.On(wazerox.Memories) {
+	if !p.engine.Features.On(wazerox.Memories) {
 		memory = linear.Copy
 	}
 	im, err := in.image(memory)
@@ -190,11 +190,11 @@ func (in *instance) putBack() bool {
 	if im == nil || p.state != StateReset || in.spoiled || in.worn() || in.blind != nil || !in.files.kept() {
 		return false
 	}
-	if !in.restore(&im.partImage, p.engine.features.On(wazerox.Shrinking)) {
+	if !in.restore(&im.partImage, p.engine.Features.On(wazerox.Shrinking)) {
 		return false
 	}
 	for i, m := range in.members {
-		if !m.restore(im.members[i], p.engine.features.On(wazerox.Shrinking)) {
+		if !m.restore(im.members[i], p.engine.Features.On(wazerox.Shrinking)) {
 			return false
 		}
 	}

@@ -6,9 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -44,13 +47,13 @@ const (
 
 // imageName is the path of the plugin's image, "" if the image is not kept on disk. It depends
 // on the mounted files.
-func (p *Plugin) imageName() string {
+func (p *Plugin) imageName(ctx context.Context) string {
 	dir := p.host.imageDir
 	if dir == "" || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
 		len(p.cfg.Config) > 0 || p.secret || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
 		return ""
 	}
-	files, ok := fingerprint(p.mounts)
+	files, ok := fingerprint(ctx, p.mounts)
 	if !ok {
 		return ""
 	}
@@ -61,7 +64,7 @@ func (p *Plugin) imageName() string {
 		}
 	}
 	key, err := json.Marshal([]any{
-		imageFormat, p.module.key.digest, p.module.digest, string(p.initRequest), p.state == StateReset,
+		imageFormat, p.module.Source, p.module.Key, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
 		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files, bootID(),
 	})
@@ -73,9 +76,9 @@ func (p *Plugin) imageName() string {
 }
 
 // fingerprint is a hash of the names, sizes, times and stamps of all mounted files. ok is
-// false if there are too many files, if one changed just now, or if the embedder provides a
-// file system.
-func fingerprint(mounts []mount) (sum string, ok bool) {
+// false if there are too many files, if one changed just now, if the embedder provides a file
+// system, or if ctx ended.
+func fingerprint(ctx context.Context, mounts []mount) (sum string, ok bool) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	seen := 0
@@ -85,9 +88,9 @@ func fingerprint(mounts []mount) (sum string, ok bool) {
 			return "", false
 		}
 		_ = enc.Encode([]any{m.guest, m.writable})
-		err := fs.WalkDir(m.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-			if seen++; err != nil || seen > maxFingerprint {
-				return errors.Join(err, fs.ErrInvalid)
+		err := fs.WalkDir(listing{m.root.FS(), ctx}, ".", func(path string, d fs.DirEntry, err error) error {
+			if seen++; err != nil || seen > maxFingerprint || ctx.Err() != nil {
+				return errors.Join(err, ctx.Err(), fs.ErrInvalid)
 			}
 			info, err := d.Info()
 			if err != nil {
@@ -104,6 +107,38 @@ func fingerprint(mounts []mount) (sum string, ok bool) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), time.Since(newest) > settling
+}
+
+// listing reads directories until a context ends, and no more entries of one than are checked:
+// a directory may have any number.
+type listing struct {
+	fs.FS
+	ctx context.Context
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (l listing) ReadDir(name string) (entries []fs.DirEntry, err error) {
+	f, err := l.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
+	}
+	for err == nil && len(entries) <= maxFingerprint {
+		var some []fs.DirEntry
+		if some, err = dir.ReadDir(listed); err == nil {
+			err = l.ctx.Err()
+		}
+		entries = append(entries, some...)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 // restore starts the plugin from the image of that name, and reports whether it did. A damaged
@@ -142,14 +177,14 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 
 // fits reports whether an image can belong to this plugin.
 func (p *Plugin) fits(im *image) bool {
-	open := p.module.open
+	open := p.module.Open
 	return len(im.globals) == len(open.Globals) && len(im.vectors) == len(open.Vectors) &&
 		int64(im.memory.Size()) <= p.limits.Memory && im.hasBox == p.spec.exports[abi.MailboxExport]
 }
 
 // rebuild makes the image of a memory from its parts.
 func (p *Plugin) rebuild(size int, parts []linear.Part) *linear.Image {
-	return linear.Rebuild(size, parts, p.engine.features.On(wazerox.Memories))
+	return linear.Rebuild(size, parts, p.engine.Features.On(wazerox.Memories))
 }
 
 // accept checks the first instance made from an image on disk.
@@ -177,9 +212,9 @@ func (p *Plugin) forget() {
 
 // preserve writes the image to disk under the name that it had before init, if init took long
 // and nothing that it may have read has changed since.
-func (p *Plugin) preserve(name string, took time.Duration) {
+func (p *Plugin) preserve(ctx context.Context, name string, took time.Duration) {
 	if name == "" || p.image == nil || p.outside || took < p.host.slowInit || p.image.memory.Held() > p.host.cfg.ImageCache ||
-		p.imageName() != name {
+		p.imageName(ctx) != name {
 		return
 	}
 	if err := writeImage(name, p.host.root.Store, p.image); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -26,10 +27,11 @@ type Link struct {
 // linked is a link that is checked and compiled.
 type linked struct {
 	Link
-	module *module
-	// circle is the stub that stands for the link in modules made before it, nil if there are
-	// none.
-	circle *circle
+	module *compile.Module
+	// inCircle says that modules made before the link import from it. circle is the stub that
+	// stands for it there.
+	inCircle bool
+	circle   *compile.Circle
 	// lends says that another module imports its memory.
 	lends bool
 }
@@ -221,7 +223,7 @@ func orNothing(names []string) string {
 // are imported in a circle, it gives the later link a circle. A link that defines a memory
 // always comes before those that import it.
 func (p *Plugin) orderLinks(byName map[string]*Spec) error {
-	links, circles := map[string]*linked{}, map[string]*circle{}
+	links, circles := map[string]*linked{}, map[string]bool{}
 	begun := func(name string) bool { return links[name] != nil && !slices.Contains(p.links, links[name]) }
 	// waits reports whether a link has to come after one that is begun: it imports the memory
 	// of that one, possibly through others.
@@ -249,7 +251,7 @@ func (p *Plugin) orderLinks(byName map[string]*Spec) error {
 				return fmt.Errorf("link %q: import memory %q of module %q: %w (that one's memory comes from this link in turn: one of them has to define it)",
 					name, oneLine(im.Name), oneLine(im.Module), ErrImport)
 			default:
-				circles[im.Module] = &circle{}
+				circles[im.Module] = true
 			}
 		}
 		p.links = append(p.links, l)
@@ -263,7 +265,7 @@ func (p *Plugin) orderLinks(byName map[string]*Spec) error {
 		}
 	}
 	for _, l := range p.links {
-		l.circle = circles[l.Name]
+		l.inCircle = circles[l.Name]
 		borrows := func(o *linked) bool { return o.Spec.borrowsFrom() == l.Name }
 		l.lends = p.spec.borrowsFrom() == l.Name || slices.ContainsFunc(p.links, borrows)
 	}
@@ -289,15 +291,16 @@ func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
-	if len(p.links) > 0 && !p.engine.features.On(wazerox.Linking) {
+	if len(p.links) > 0 && !p.engine.Features.On(wazerox.Linking) {
 		return fmt.Errorf("links: %w (linking modules is experimental in wazero, and this host does without)", ErrConfig)
 	}
 	for _, l := range p.links {
-		if l.circle == nil {
+		if !l.inCircle {
 			continue
 		}
-		if err := l.circle.compile(ctx, p, l); err != nil {
-			return fmt.Errorf("link %q: close the circle: %w", l.Name, err)
+		var err error
+		if l.circle, err = p.engine.Circle(ctx, p.circleFunctions(l)); err != nil {
+			return fmt.Errorf("link %q: close the circle: %w", l.Name, notCompiled(err))
 		}
 	}
 	return nil
@@ -384,7 +387,7 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 // startLink runs the start section and the starters of a link.
 func (in *instance) startLink(l *linked, m *part) error {
 	var names []string
-	if l.module.open.Start {
+	if l.module.Open.Start {
 		names = append(names, wasmbin.StartExport)
 	}
 	names = append(names, starters(l.Spec)...)

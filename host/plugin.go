@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
@@ -40,9 +41,11 @@ type Plugin struct {
 	notes   []string
 	log     *slog.Logger
 
-	engine *engine
-	module *module
-	pool   *pool.Pool[*instance]
+	engine *compile.Engine
+	module *compile.Module
+	// linkedKernel makes the kernels that guests are linked to, nil if there are none.
+	linkedKernel *linkedKernel
+	pool         *pool.Pool[*instance]
 	// links are the modules that the plugin imports from. Each comes after those it imports
 	// from.
 	links []*linked
@@ -224,10 +227,11 @@ func (p *Plugin) open(ctx context.Context) error {
 	if p.module, err = h.module(ctx, p.name, p.spec, kind, p.limits); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
-	p.engine = p.module.engine
+	p.engine = p.module.Engine
 	if err = p.compileLinks(ctx, kind); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
+	p.linkedKernel = p.kernels(ctx)
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -236,7 +240,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	h.plugins[p] = true
 	h.mu.Unlock()
 	p.share.Open(p.pool)
-	name := p.imageName()
+	name := p.imageName(ctx)
 	if p.restore(ctx, name) {
 		return p.selfTest(ctx)
 	}
@@ -244,7 +248,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	if err := h.room.Wait(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
-	p.preserve(name, time.Since(began))
+	p.preserve(ctx, name, time.Since(began))
 	return p.selfTest(ctx)
 }
 
@@ -289,14 +293,14 @@ func (p *Plugin) Close(ctx context.Context) error {
 	var errs []error
 	for _, l := range p.links {
 		if l.module != nil {
-			errs = append(errs, h.release(ctx, l.module))
+			errs = append(errs, h.compiler.Release(ctx, l.module))
 		}
 		if l.circle != nil {
-			l.circle.close(ctx)
+			l.circle.Close(ctx)
 		}
 	}
 	if p.module != nil {
-		errs = append(errs, h.release(ctx, p.module))
+		errs = append(errs, h.compiler.Release(ctx, p.module))
 	}
 	return errors.Join(errs...)
 }
