@@ -6,22 +6,14 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// circle lets modules import from a link that is instantiated after them. They are linked
-// to a stub instead, whose functions call those of the link through a table. The filler
-// fills the table when the link is there.
-type circle struct {
-	stub, filler wazero.CompiledModule
-}
-
-// compile makes the stub and the filler of a link, with the functions that other links
-// import from it. The plugin closes both, see close.
-func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) {
-	var functions []kernel.Function
+// circleFunctions are the functions of a link that other links import.
+func (p *Plugin) circleFunctions(l *linked) (functions []kernel.Function) {
 	seen := map[string]bool{}
 	for _, other := range p.links {
 		for _, im := range other.Spec.Module().Imports {
@@ -33,11 +25,7 @@ func (c *circle) compile(ctx context.Context, p *Plugin, l *linked) (err error) 
 			}
 		}
 	}
-	if c.stub, err = p.engine.compile(ctx, kernel.Stub(functions)); err != nil {
-		return err
-	}
-	c.filler, err = p.engine.compile(ctx, kernel.Filler(functions))
-	return err
+	return functions
 }
 
 // encoded returns types in their binary encoding.
@@ -49,35 +37,26 @@ func encoded(ts []wasmbin.ValueType) []byte {
 	return out
 }
 
-// close frees the compiled modules.
-func (c *circle) close(ctx context.Context) {
-	for _, m := range []wazero.CompiledModule{c.stub, c.filler} {
-		if m != nil {
-			_ = m.Close(ctx) // no instance uses it any longer
-		}
-	}
-}
-
 // openStub makes an instance of a stub.
-func (in *instance) openStub(ctx context.Context, c *circle) (api.Module, error) {
-	return in.instantiateOwn(ctx, c.stub)
+func (in *instance) openStub(ctx context.Context, c *compile.Circle) (api.Module, error) {
+	return in.instantiateOwn(ctx, c.Stub)
 }
 
 // closeCircle puts the functions of a link into the table of its stub.
-func (in *instance) closeCircle(ctx context.Context, c *circle, stub, link api.Module) error {
+func (in *instance) closeCircle(ctx context.Context, c *compile.Circle, stub, link api.Module) error {
 	_, err := in.instantiateOwn(wazerox.Resolving(ctx, func(module string) api.Module {
 		if module == kernel.FillModule {
 			return stub
 		}
 		return link
-	}), c.filler)
+	}), c.Filler)
 	return err
 }
 
 // instantiateOwn instantiates a module that the host itself made and that has no memory.
 // The instance closes it.
 func (in *instance) instantiateOwn(ctx context.Context, m wazero.CompiledModule) (api.Module, error) {
-	mod, err := in.plugin.engine.rt.InstantiateModule(ctx, m, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	mod, err := in.plugin.engine.RT.InstantiateModule(ctx, m, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, err
 	}

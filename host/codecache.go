@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -47,8 +48,9 @@ type codeCache struct {
 	making sync.RWMutex
 	// features are those of WebAssembly that modules may use.
 	features api.CoreFeatures
-	// trial checks that wazero treats shells as the cache needs it to.
-	trial func(context.Context) bool
+	// once guards works: whether wazero treats shells as the cache needs it to.
+	once  sync.Once
+	works bool
 
 	mu sync.Mutex
 	// lent are the names of the files offered to wazero. spoiled are the keys of entries
@@ -57,6 +59,13 @@ type codeCache struct {
 }
 
 type compileFunc func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error)
+
+// by returns the function with which a runtime compiles a module.
+func by(rt wazero.Runtime) compileFunc {
+	return func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
+		return compile.Wasm(ctx, rt, wasm)
+	}
+}
 
 const (
 	// codeCacheSize bounds all entries together, in bytes: about a hundred stock Go guests.
@@ -240,28 +249,35 @@ func (c *codeCache) spoil(key string) {
 //
 // Compiling takes long. So a second wazero does it in a folder of its own, where it keeps
 // nobody waiting. Then the entry is loaded like any other.
-func (c *codeCache) compile(ctx context.Context, key string, wasm, shell []byte, compile compileFunc) (wazero.CompiledModule, error) {
-	if entry := c.nameEntry(key); entry != "" && c.make(ctx, entry, wasm, shell) {
+func (c *codeCache) compile(ctx context.Context, rt wazero.Runtime, key string, wasm, shell []byte) (wazero.CompiledModule, error) {
+	if entry := c.nameEntry(key); entry != "" && c.make(ctx, rt, entry, wasm, shell) {
 		if shell == nil {
 			shell = wasm
 		}
-		if compiled := c.load(ctx, key, shell, compile); compiled != nil {
+		if compiled := c.load(ctx, key, shell, by(rt)); compiled != nil {
 			return compiled, nil
 		}
 	}
-	return compile(ctx, wasm)
+	return compile.Wasm(ctx, rt, wasm)
 }
 
 // tried runs the trial with the cache locked.
-func (c *codeCache) tried(ctx context.Context) bool {
+func (c *codeCache) tried(ctx context.Context, rt wazero.Runtime) bool {
 	c.making.Lock()
 	defer c.making.Unlock()
-	return c.trial(ctx)
+	c.once.Do(func() {
+		var tried bool
+		if c.works, tried = c.try(ctx, rt); tried && !c.works {
+			wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
+			logFeature(c.root.Log, wazerox.Look(false)[wazerox.Shells])
+		}
+	})
+	return c.works
 }
 
 // make makes an entry and reports whether it did.
-func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) bool {
-	if shell != nil && !c.tried(ctx) {
+func (c *codeCache) make(ctx context.Context, rt wazero.Runtime, entry string, wasm, shell []byte) bool {
+	if shell != nil && !c.tried(ctx, rt) {
 		return false
 	}
 	apart, err := openCodeCache(c.root)
@@ -269,13 +285,10 @@ func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) 
 		return false
 	}
 	defer apart.close()
-	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(c.features).WithCompilationCache(apart.wazero))
+	second := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(c.features).WithCompilationCache(apart.wazero))
 	defer apart.wazero.Close(ctx)
-	defer rt.Close(ctx)
-	compile := func(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
-		return compileModule(ctx, rt, wasm)
-	}
-	compiled, code, name, err := apart.compileApart(ctx, wasm, compile)
+	defer second.Close(ctx)
+	compiled, code, name, err := apart.compileApart(ctx, wasm, by(second))
 	if err != nil || code == "" {
 		return false
 	}
@@ -284,7 +297,7 @@ func (c *codeCache) make(ctx context.Context, entry string, wasm, shell []byte) 
 		return false
 	}
 	if shell != nil {
-		name = apart.nameOf(ctx, entry, shell, compile)
+		name = apart.nameOf(ctx, entry, shell, by(second))
 	}
 	if name == "" {
 		return false

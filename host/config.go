@@ -56,9 +56,9 @@ type Config struct {
 	// none. Fields that are 0 keep the built-in limit.
 	DefaultLimits Limits
 	// LoadMemory bounds, in bytes, the sum of the estimates of all modules that are being
-	// compiled; see [spec.Spec.LoadEstimate]. A module that does not fit waits, and smaller ones
-	// pass it. A module whose estimate is above LoadMemory is compiled alone. Each
-	// compilation uses one processor. 0: DefaultLoadMemory.
+	// compiled; see [spec.Spec.LoadEstimate]. A module that does not fit waits, and at
+	// most 16 smaller ones pass it. A module whose estimate is above LoadMemory is compiled
+	// alone. Each compilation uses one processor. 0: DefaultLoadMemory.
 	LoadMemory int64
 	// MaxInstances bounds the instances of all plugins together. Each loaded plugin counts
 	// for at least one, even while it has none. 0: DefaultMaxInstances.

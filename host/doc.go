@@ -127,9 +127,9 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, features, limits, budget, places, reclaim, errors, faults, trust
+//	the host itself        host, config, features, limits, places, errors, faults, trust
 //	checking               plugin, permissions, links
-//	compiling              runtime, module, circles, shell, codecache, codenote, loading
+//	compiling              loading, circles, runtime, shell, codecache, codenote
 //	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
@@ -139,7 +139,8 @@ package host
 //	for the embedder       stats, hooks
 //
 // Package spec reads plugins. Other code that does not need a host is in packages of the
-// folder internal: offered lists what guests can import, linkage orders linked modules, wasi
+// folder internal: offered lists what guests can import, linkage orders linked modules,
+// compile compiles modules, capacity bounds the number and the memory of instances, wasi
 // serves the functions of WASI, mounts shows folders to guests, settings checks settings,
 // egress sends HTTP requests as far as they are granted, kv keeps what plugins store, guard
 // runs the code of the embedder, pool lends instances, and codestore owns the cache folder,

@@ -1,8 +1,6 @@
 package host
 
 import (
-	"github.com/tetratelabs/wazero"
-
 	"context"
 	"runtime"
 	"testing"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/decoded"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
-	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // PoolCounts shows black-box tests how many instances a plugin has.
@@ -20,7 +17,7 @@ func PoolCounts(p *Plugin) (total, idle int) { return p.pool.Counts() }
 func Borrowable(p *Plugin) bool { return p.pool.Life().Err() == nil }
 
 // FixedStacks reports whether the calls of a plugin run on stacks of a fixed size.
-func FixedStacks(p *Plugin) bool { return p.engine.features.On(wazerox.Stacks) }
+func FixedStacks(p *Plugin) bool { return p.engine.Features.On(wazerox.Stacks) }
 
 // StackHeld is the memory that the stack of an instance holds, if it is of a fixed size.
 func StackHeld(t *testing.T, p *Plugin) int64 {
@@ -40,7 +37,7 @@ func StackHeld(t *testing.T, p *Plugin) int64 {
 func StackMemory(t *testing.T, p *Plugin) int64 {
 	t.Helper()
 	_, used := StackSizes(t, p, p.spec.Functions[0])
-	if p.engine.features.On(wazerox.Stacks) {
+	if p.engine.Features.On(wazerox.Stacks) {
 		return StackHeld(t, p)
 	}
 	n := 0
@@ -68,13 +65,16 @@ func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []in
 }
 
 // Usage shows what a host holds: instances, and bytes of linear memory.
-func Usage(h *Host) (instances, memory int64) { return h.instances.used.Load(), h.memory.used.Load() }
+func Usage(h *Host) (instances, memory int64) { return h.room.Usage() }
 
 // TakeAllMemory takes what is left of the memory of a host, until it is given back.
 func TakeAllMemory(h *Host) (giveBack func()) {
-	n := h.memory.limit - h.memory.used.Load()
-	h.memory.used.Add(n)
-	return func() { h.memory.give(n) }
+	_, used := h.room.Usage()
+	n := h.cfg.Memory - used
+	if !h.room.Take(n) { // an instance took some meanwhile
+		n = 0
+	}
+	return func() { h.room.Give(n) }
 }
 
 // Made is how many instances a plugin has made so far.
@@ -108,8 +108,8 @@ func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }
 // NoShrinking makes the engines of a host as those on which memories cannot be
 // made smaller. It must be called before anything is loaded from them again.
 func NoShrinking(h *Host) {
-	for _, e := range h.engines {
-		e.features.Off("by the test", wazerox.Shrinking)
+	for p := range h.plugins {
+		p.engine.Features.Off("by the test", wazerox.Shrinking)
 	}
 }
 
@@ -208,7 +208,7 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 }
 
 // Linked reports whether a plugin's instances are linked to kernels.
-func Linked(p *Plugin) bool { return p.spec.Module().Kernel() && p.engine.linked != nil }
+func Linked(p *Plugin) bool { return p.linkedKernel != nil }
 
 // ImageSize is what the image of a plugin holds.
 func ImageSize(p *Plugin) int64 {
@@ -218,28 +218,8 @@ func ImageSize(p *Plugin) int64 {
 	return p.image.memory.Held()
 }
 
-// CodeKey is the name of the machine code of a module.
-func CodeKey(spec *spec.Spec, pages uint32, interpreted bool) []byte {
-	kind := EngineCompiler
-	if interpreted {
-		kind = EngineInterpreter
-	}
-	key := codeKey(spec, meterOptions(boundsOf(kind), pages))
-	return key[:]
-}
-
 // Compiles reports whether wazero makes machine code on this platform.
 func Compiles() bool { return runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" }
-
-// Sweep has a host look for instances that are idle for too long.
-func Sweep(h *Host) { h.reclaimer.sweep() }
-
-// Sweeping reports whether a host is to look for such instances later.
-func Sweeping(h *Host) bool {
-	h.reclaimer.mu.Lock()
-	defer h.reclaimer.mu.Unlock()
-	return h.reclaimer.timer != nil
-}
 
 // LendAtOnce borrows so many instances of a plugin at a time, calls a function of none, and
 // returns them.
@@ -254,16 +234,4 @@ func LendAtOnce(t *testing.T, p *Plugin, instances int) {
 		in.state.end()
 		defer p.pool.Put(in)
 	}
-}
-
-// SetCompile puts another in the place of wazero's compilation, until undo is called.
-func SetCompile(f func(context.Context, wazero.Runtime, []byte) (wazero.CompiledModule, error)) (undo func()) {
-	old := compileWasm
-	compileWasm = f
-	return func() { compileWasm = old }
-}
-
-// LoadRoom returns the enter of a room.
-func LoadRoom(limit int64) func(context.Context, int64) (func(), error) {
-	return (&loadRoom{limit: limit}).enter
 }

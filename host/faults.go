@@ -123,7 +123,7 @@ func (in *instance) resettable(err error) bool {
 		return false
 	case errors.As(err, &f):
 		return true
-	case !in.plugin.engine.features.On(wazerox.TrapTexts):
+	case !in.plugin.engine.Features.On(wazerox.TrapTexts):
 		return false
 	case wazerox.Overflowed(err):
 		return in.callStack != nil
@@ -167,11 +167,11 @@ func (in *instance) explain(f *fault) *fault {
 func (in *instance) needsMore() *fault {
 	if in.crowded && in.overShare {
 		return faultf(abi.ReasonMemory, "needs more than the plugin's share of the host's memory, %s for all its instances",
-			abi.FormatSize(in.plugin.share))
+			abi.FormatSize(in.plugin.host.cfg.shareOfOne()))
 	}
 	if in.crowded {
 		return faultf(abi.ReasonMemory, "needs more than the host has room for, %s for all plugins together",
-			abi.FormatSize(in.plugin.host.memory.limit))
+			abi.FormatSize(in.plugin.host.cfg.Memory))
 	}
 	return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 }

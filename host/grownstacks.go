@@ -12,7 +12,7 @@ const keptStack = wazerox.StackKept
 // shedGrown discards the handles whose stacks have grown, except for the largest, which it
 // discards if the host has no room. It discards all handles if their sizes are not known.
 func (in *instance) shedGrown() {
-	if !in.plugin.engine.features.On(wazerox.StackSizes) {
+	if !in.plugin.engine.Features.On(wazerox.StackSizes) {
 		clear(in.funcs)
 		return
 	}

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
@@ -22,11 +24,10 @@ var randomSource = rand.Reader
 // Host compiles and runs plugins. It is safe for concurrent use. Closing it closes every
 // plugin.
 type Host struct {
-	cfg       Config
-	instances budget
-	memory    budget
-	reclaimer *reclaimer
-	tokens    tokenizer
+	cfg Config
+	// room has the places and the memory of instances.
+	room   *capacity.Room
+	tokens tokenizer
 	// turns shares the processors between plugins.
 	turns   *fairness.Queue
 	counts  counters
@@ -42,29 +43,12 @@ type Host struct {
 	imageDir string
 	slowInit time.Duration
 
-	// room limits compilations that run at the same time. life ends when the host is
-	// closed.
-	room loadRoom
-	life context.Context
-	end  context.CancelFunc
+	// compiler has the engines and the compiled modules.
+	compiler *compile.Compiler
 
 	mu      sync.Mutex
 	closed  bool
-	engines map[string]*startedEngine
-	modules map[moduleKey]*module
-	// making are the modules that are being made. spare is one that was made after all its
-	// Loads had left.
-	making  map[moduleKey]*making
-	spare   *module
 	plugins map[*Plugin]bool
-}
-
-// startedEngine is an engine that is being made. When done is closed, the engine is there,
-// or err says why not.
-type startedEngine struct {
-	done chan struct{}
-	*engine
-	err error
 }
 
 // New makes a host. Errors wrap ErrConfig and name the field of cfg that is not valid, or
@@ -77,14 +61,8 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	if cfg.Memory, err = boundMemory(cfg.Memory); err != nil {
 		return nil, err
 	}
-	h := &Host{
-		cfg: cfg, room: loadRoom{limit: cfg.LoadMemory},
-		engines: map[string]*startedEngine{}, modules: map[moduleKey]*module{},
-		making: map[moduleKey]*making{}, plugins: map[*Plugin]bool{},
-	}
-	h.life, h.end = context.WithCancel(context.Background())
-	h.instances.limit, h.memory.limit = int64(cfg.MaxInstances), cfg.Memory
-	h.reclaimer = &reclaimer{plugins: map[*Plugin]struct{}{}}
+	h := &Host{cfg: cfg, plugins: map[*Plugin]bool{}}
+	h.room = capacity.New(capacity.Options{Instances: int64(cfg.MaxInstances), Memory: cfg.Memory, Share: cfg.shareOfOne(), Clock: clock})
 	h.kv = newStores(&cfg)
 	h.tokens.given = cfg.Tokenizer
 	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
@@ -94,6 +72,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	if h.root != nil {
 		h.kept, h.imageDir = h.root.facts, openImages(h.root, cfg.ImageCache)
 	}
+	h.compiler = compile.New(h.cfg.compileOptions(h.root))
 	h.slowInit = slowInit
 	return h, nil
 }
@@ -103,13 +82,13 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
-	h.end()
 	plugins := make([]*Plugin, 0, len(h.plugins))
 	for p := range h.plugins {
 		plugins = append(plugins, p)
 	}
 	h.mu.Unlock()
-	h.reclaimer.stop()
+	h.compiler.Stop()
+	h.room.Stop()
 	var errs []error
 	for _, p := range plugins {
 		errs = append(errs, p.Close(ctx))
@@ -117,26 +96,15 @@ func (h *Host) Close(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err // a guest still runs: its engine must stay
 	}
-	if err := h.stopMaking(ctx); err != nil {
-		return err
+	if err := h.compiler.Close(ctx); err != nil {
+		return fmt.Errorf("host: close: %w", err)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m := h.spare; m != nil {
-		h.spare = nil
-		delete(h.modules, m.key)
-		errs = append(errs, m.compiled.Close(ctx))
-	}
-	for kind, e := range h.engines {
-		errs = append(errs, e.close(ctx))
-		delete(h.engines, kind)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // countTokens counts the tokens of texts with the host's tokenizer.
 func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) {
-	t, err := h.tokens.load()
+	t, err := h.tokens.load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer: %w", err)
 	}
@@ -152,30 +120,7 @@ func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) 
 
 // Tokenizer returns the tokenizer that counts the tokens of what guests add. It loads the
 // tokenizer if that has not been done.
-func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.load() }
-
-// engine returns the engine of a kind, and makes it when it is first needed. It is called
-// only while a module is made, which Close waits for.
-func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
-	h.mu.Lock()
-	s := h.engines[kind]
-	if s != nil {
-		h.mu.Unlock()
-		<-s.done
-		return s.engine, s.err
-	}
-	s = &startedEngine{done: make(chan struct{})}
-	h.engines[kind] = s
-	h.mu.Unlock()
-	defer close(s.done)
-	s.engine, s.err = newEngine(ctx, &h.cfg, kind, h.root)
-	if s.err != nil {
-		h.mu.Lock()
-		delete(h.engines, kind) // the next one tries again
-		h.mu.Unlock()
-	}
-	return s.engine, s.err
-}
+func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.load(context.Background()) }
 
 // engineKind is the engine of a plugin whose configuration states one, or EngineAuto.
 func (h *Host) engineKind(stated string) string {

@@ -55,14 +55,14 @@ func (p *Plugin) capture(in *instance) error {
 		return nil
 	}
 	memory := linear.Capture
-	if !p.engine.features.On(wazerox.Memories) {
+	if !p.engine.Features.On(wazerox.Memories) {
 		memory = linear.Copy
 	}
 	im, err := in.image(memory)
 	if err != nil {
 		return &initError{err}
 	}
-	if !p.host.takeMemory(im.held()) {
+	if !p.host.room.Take(im.held()) {
 		defer im.free()
 		return &initError{&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory}}
 	}
@@ -183,11 +183,11 @@ func (in *instance) putBack() bool {
 	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.wasi.Kept() {
 		return false
 	}
-	if !in.restore(&im.partImage, p.engine.features.On(wazerox.Shrinking)) {
+	if !in.restore(&im.partImage, p.engine.Features.On(wazerox.Shrinking)) {
 		return false
 	}
 	for i, m := range in.members {
-		if !m.restore(im.members[i], p.engine.features.On(wazerox.Shrinking)) {
+		if !m.restore(im.members[i], p.engine.Features.On(wazerox.Shrinking)) {
 			return false
 		}
 	}

@@ -40,13 +40,13 @@ const (
 
 // imageName is the path of the plugin's image, "" if the image is not kept on disk. It depends
 // on the mounted files.
-func (p *Plugin) imageName() string {
+func (p *Plugin) imageName(ctx context.Context) string {
 	dir := p.host.imageDir
 	if dir == "" || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
 		len(p.cfg.Config) > 0 || p.secret || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
 		return ""
 	}
-	files, ok := p.mounts.Fingerprint()
+	files, ok := p.mounts.Fingerprint(ctx)
 	if !ok {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (p *Plugin) imageName() string {
 		}
 	}
 	key, err := json.Marshal([]any{
-		imageFormat, p.module.key.digest, p.module.digest, string(p.initRequest), p.state == StateReset,
+		imageFormat, p.module.Source, p.module.Key, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
 		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files, bootID(),
 	})
@@ -85,7 +85,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		}
 		return false
 	}
-	if !p.host.takeMemory(im.memory.Held()) {
+	if !p.host.room.Take(im.memory.Held()) {
 		im.memory.Free()
 		return false
 	}
@@ -104,14 +104,14 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 
 // fits reports whether an image can belong to this plugin.
 func (p *Plugin) fits(im *image) bool {
-	open := p.module.open
+	open := p.module.Open
 	return len(im.globals) == len(open.Globals) && len(im.vectors) == len(open.Vectors) &&
 		int64(im.memory.Size()) <= p.limits.Memory && im.hasBox == p.spec.Module().Exports(abi.MailboxExport)
 }
 
 // rebuild makes the image of a memory from its parts.
 func (p *Plugin) rebuild(size int, parts []linear.Part) *linear.Image {
-	return linear.Rebuild(size, parts, p.engine.features.On(wazerox.Memories))
+	return linear.Rebuild(size, parts, p.engine.Features.On(wazerox.Memories))
 }
 
 // accept checks the first instance made from an image on disk.
@@ -131,7 +131,7 @@ func (p *Plugin) forget() {
 	if p.image == nil {
 		return
 	}
-	p.host.memory.give(p.image.held())
+	p.host.room.Give(p.image.held())
 	p.image.free()
 	p.image = nil
 	p.imageHeld.Store(0)
@@ -139,9 +139,9 @@ func (p *Plugin) forget() {
 
 // preserve writes the image to disk under the name that it had before init, if init took long
 // and nothing that it may have read has changed since.
-func (p *Plugin) preserve(name string, took time.Duration) {
+func (p *Plugin) preserve(ctx context.Context, name string, took time.Duration) {
 	if name == "" || p.image == nil || p.outside || took < p.host.slowInit || p.image.memory.Held() > p.host.cfg.ImageCache ||
-		p.imageName() != name {
+		p.imageName(ctx) != name {
 		return
 	}
 	if err := writeImage(name, p.host.root.Store, p.image); err != nil {

@@ -81,7 +81,9 @@ type extismState struct {
 	// and local is the kernel: Go code in the host that the guest calls.
 	kernelModule api.Module
 	local        *kernel.Local
-	vars         vars
+	// localSize is the size of local in bytes.
+	localSize uint64
+	vars      vars
 	// http is the status and the headers of the last response.
 	http lastHTTP
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/kernel"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
@@ -143,9 +143,9 @@ func (in *instance) takeTables() error {
 
 // newMemory makes the memory of the instance, with the content of an image unless from is nil.
 func (in *instance) newMemory(from *image) {
-	in.room.limit = in.plugin.limits.Memory + kernel.PageSize
+	in.room.limit = in.plugin.limits.Memory
 	switch {
-	case !in.plugin.engine.features.On(wazerox.Memories):
+	case !in.plugin.engine.Features.On(wazerox.Memories):
 		in.lin, in.foreign = linear.NewForeign(in.account), true
 	case from == nil || from.memory == nil:
 		in.lin = in.newLinear(in.plugin.spec)
@@ -177,7 +177,7 @@ func (in *instance) begun() error {
 	if err := in.writeData(in.plugin.module); err != nil {
 		return err
 	}
-	if !in.plugin.module.open.Start {
+	if !in.plugin.module.Open.Start {
 		return nil
 	}
 	return in.run(wasmbin.StartExport)
@@ -206,7 +206,7 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 		return err
 	}
 	if opensFiles(p.spec) {
-		if err := in.wasi.Watch(in.mod, p.engine.features.On(wazerox.OpenFiles)); err != nil { // descriptors may be free later
+		if err := in.wasi.Watch(in.mod, p.engine.Features.On(wazerox.OpenFiles)); err != nil { // descriptors may be free later
 			return &fault{code: abi.ReasonBusy, err: err, remedy: moreFiles}
 		}
 	}
@@ -219,13 +219,13 @@ var moduleConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions()
 
 // instantiateModule makes a wazero instance of m. It turns panics of wazero into errors, such
 // as that of a memory for which the host has no room.
-func (in *instance) instantiateModule(m *module) (mod api.Module, err error) {
+func (in *instance) instantiateModule(m *compile.Module) (mod api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			mod, err = nil, in.noStart(r)
 		}
 	}()
-	return in.plugin.engine.rt.InstantiateModule(&in.state, m.compiled, in.wasi.Configure(moduleConfig))
+	return in.plugin.engine.RT.InstantiateModule(&in.state, m.Compiled, in.wasi.Configure(moduleConfig))
 }
 
 // noStart is the fault of an instance that wazero could not make. panicked is what wazero

@@ -16,8 +16,8 @@ import (
 )
 
 // room bounds the memory of one instance: the linear memories of the guest, its links and its
-// kernel, and what is decoded of its answers. The limit is one page higher than Limits.Memory,
-// so that the kernel's first page does not count.
+// kernel, and what is decoded of its answers. The kernel's first page does not count, because
+// every kernel has it.
 type room struct{ limit, used int64 }
 
 // change takes n bytes, or gives them back if n is negative, and reports whether there was
@@ -30,16 +30,17 @@ func (r *room) change(n int64) bool {
 	return true
 }
 
-// countedMemory is one of the linear memories that share a room.
+// countedMemory is one of the linear memories that share a room. The first free bytes of it do
+// not count.
 type countedMemory struct {
 	*linear.Memory
-	room *room
-	size uint64
+	room       *room
+	size, free uint64
 }
 
 // Reallocate implements wazerox.Memory.
 func (m *countedMemory) Reallocate(size uint64) []byte {
-	delta := int64(size) - int64(m.size)
+	delta := beyond(size, m.free) - beyond(m.size, m.free)
 	if !m.room.change(delta) {
 		m.Refused = true
 		return nil
@@ -53,17 +54,20 @@ func (m *countedMemory) Reallocate(size uint64) []byte {
 	return b
 }
 
+// beyond is how much of a memory counts, in bytes.
+func beyond(size, free uint64) int64 { return int64(max(size, free) - free) }
+
 // openKernel makes the instance's kernel. It returns the context for instantiating the guest,
 // which links it to the kernel if the kernel is a module.
 func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 	p := in.plugin
 	in.local = kernel.NewLocal(in.resizeKernel)
 	in.kernel = in.local
-	if !p.usesKernel() || p.engine.linked == nil {
+	if p.linkedKernel == nil {
 		return ctx, nil
 	}
 	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := p.engine.linked.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room}))
+	mod, k, err := p.linkedKernel.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
 	if err != nil {
 		lin.Free()
 		if in.crowded { // wazero's error does not name the cause
@@ -84,13 +88,16 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 // resizeKernel charges for the change of size of a kernel in Go, and reports whether there was
 // room.
 func (in *instance) resizeKernel(delta int64) bool {
-	if !in.room.change(delta) {
+	size := uint64(int64(in.localSize) + delta)
+	counts := beyond(size, kernel.PageSize) - beyond(in.localSize, kernel.PageSize)
+	if !in.room.change(counts) {
 		return false
 	}
 	if !in.account(delta) {
-		in.room.change(-delta)
+		in.room.change(-counts)
 		return false
 	}
+	in.localSize = size
 	return true
 }
 
@@ -138,31 +145,21 @@ type linkedKernel struct {
 	shrink   func(api.Memory, uint32) bool
 }
 
-// findKernel decides whether guests are linked to their kernels. They are not under the
-// interpreter, where calling Go code in the host is cheaper than interpreting the kernel. The
-// caller holds e.settling.
-func (e *engine) findKernel(ctx context.Context) {
-	if e.settled {
-		return
+// kernels makes the kernels that the plugin and its links are linked to. It is nil if they use
+// none, or if host functions are the kernel.
+func (p *Plugin) kernels(ctx context.Context) *linkedKernel {
+	if !p.usesKernel() {
+		return nil
 	}
-	e.settled = true
-	if e.kind == EngineInterpreter || !e.features.On(wazerox.Linking) {
-		return
+	compiled := p.engine.Kernel(ctx)
+	if compiled == nil {
+		return nil
 	}
-	var env []abi.Signature
-	for _, s := range abi.Imports {
-		if s.Module == abi.EnvModule {
-			env = append(env, s)
-		}
+	l := &linkedKernel{rt: p.engine.RT, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
+	if p.engine.Features.On(wazerox.Shrinking) {
+		l.shrink = wazerox.Shrink
 	}
-	compiled, err := e.compile(ctx, kernel.Module(env, offered.OldEnvPrefix))
-	if err != nil {
-		return
-	}
-	e.linked = &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
-	if e.features.On(wazerox.Shrinking) {
-		e.linked.shrink = wazerox.Shrink
-	}
+	return l
 }
 
 // kernelConfig states a source of random numbers, which a kernel does not need, because wazero

@@ -140,7 +140,7 @@ func (p *Plugin) lent(ctx context.Context) (*instance, error) {
 // makeInRoom calls make again until the host has room for the instance, for at most
 // Limits.QueueTimeout.
 func (p *Plugin) makeInRoom(ctx context.Context, make func() (*instance, error)) (in *instance, err error) {
-	err = p.host.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error {
+	err = p.host.room.Wait(ctx, p.limits.QueueTimeout, func() error {
 		in, err = make()
 		return err
 	})

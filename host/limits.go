@@ -9,6 +9,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/cgroup"
 )
 
 // The default limits, and the reason for each. Sizes are in bytes.
@@ -97,6 +98,15 @@ const (
 	// firstRest is the length of a plugin's first rest.
 	firstRest = time.Second
 )
+
+// MemoryDefault returns the default of [Config].Memory in bytes: DefaultHostMemory, or half
+// of what the control groups of the process allow it if that is less.
+func MemoryDefault() int64 {
+	if limit, ok := cgroup.MemoryLimit(); ok {
+		return min(DefaultHostMemory, limit/2)
+	}
+	return DefaultHostMemory
+}
 
 // Limits bound one plugin. In a configuration 0 means the default. In [Plugin.Limits] every
 // field is set except LoadMemory and LoadTime.

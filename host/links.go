@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/linkage"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -28,10 +29,11 @@ type Link struct {
 // linked is a link that is checked and compiled.
 type linked struct {
 	Link
-	module *module
-	// circle is the stub that stands for the link in modules made before it, nil if there are
-	// none.
-	circle *circle
+	module *compile.Module
+	// inCircle says that modules made before the link import from it. circle is the stub that
+	// stands for it there.
+	inCircle bool
+	circle   *compile.Circle
 	// lends says that another module imports its memory.
 	lends bool
 }
@@ -58,11 +60,7 @@ func (p *Plugin) checkLinks() error {
 	}
 	ordered, err := linkage.Check(p.spec, links, offer)
 	for _, l := range ordered {
-		link := &linked{Link: Link(l.Link), lends: l.Lends}
-		if l.Circle {
-			link.circle = &circle{}
-		}
-		p.links = append(p.links, link)
+		p.links = append(p.links, &linked{Link: Link(l.Link), inCircle: l.Circle, lends: l.Lends})
 	}
 	return err
 }
@@ -80,15 +78,16 @@ func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
 			return fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
-	if len(p.links) > 0 && !p.engine.features.On(wazerox.Linking) {
+	if len(p.links) > 0 && !p.engine.Features.On(wazerox.Linking) {
 		return fmt.Errorf("links: %w (linking modules is experimental in wazero, and this host does without)", ErrConfig)
 	}
 	for _, l := range p.links {
-		if l.circle == nil {
+		if !l.inCircle {
 			continue
 		}
-		if err := l.circle.compile(ctx, p, l); err != nil {
-			return fmt.Errorf("link %q: close the circle: %w", l.Name, err)
+		var err error
+		if l.circle, err = p.engine.Circle(ctx, p.circleFunctions(l)); err != nil {
+			return fmt.Errorf("link %q: close the circle: %w", l.Name, notCompiled(err))
 		}
 	}
 	return nil
@@ -175,7 +174,7 @@ func (in *instance) openLink(ctx context.Context, l *linked, from *partImage) (*
 // startLink runs the start section and the starters of a link.
 func (in *instance) startLink(l *linked, m *part) error {
 	var names []string
-	if l.module.open.Start {
+	if l.module.Open.Start {
 		names = append(names, wasmbin.StartExport)
 	}
 	names = append(names, starters(l.Spec)...)

@@ -113,6 +113,44 @@ func TestLinkLimits(t *testing.T) {
 	}
 }
 
+// The memories of a guest and of its links count for its limit together, to the page.
+func TestLimitOfLinkedMemories(t *testing.T) {
+	links(t)
+	const most = 8 // pages
+	library, err := spec.Read("library", foreignModule(1, zero, nil, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []int{most - 2, most - 1} { // both begin with one page
+		guest, err := spec.Read("grows", growsBy(more), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newHost(t, host.Config{}).Load(t.Context(), guest, host.PluginConfig{Links: []host.Link{{Name: "library", Spec: library}},
+			Limits: host.Limits{Memory: most << 16}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Call(t.Context(), "run", nil); (err != nil) != (more+2 > most) {
+			t.Errorf("%d pages of %d: error %v", more+2, most, err)
+		}
+	}
+}
+
+// growsBy is a foreign module whose function run fails if its memory of one page cannot grow by
+// so many pages. It imports the function run of the module library.
+func growsBy(pages int) []byte {
+	body := append(leb([]byte{0, 0x41}, pages), 0x40, 0, 0x41, 0x7f, 0x46, 0x0b) // memory.grow pages == -1
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	for _, s := range []section{
+		{1, []byte{1, 0x60, 0, 1, 0x7f}}, {2, []byte("\x01\x07library\x03run\x00\x00")}, {3, []byte{1, 0}}, {5, []byte{1, 0, 1}},
+		{7, []byte("\x02\x06memory\x02\x00\x03run\x00\x01")}, {10, append([]byte{1}, sized(body)...)},
+	} {
+		out = append(append(out, s.id), sized(s.content)...)
+	}
+	return out
+}
+
 // The host's budget counts the memories of links.
 func TestLinkMemoryCounts(t *testing.T) {
 	links(t)

@@ -2,200 +2,45 @@ package host
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"sync"
+	"errors"
 
-	"github.com/anchor-host/anchor-host/host/internal/pool"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // Loading a module costs the host work before any fuel is counted. That work is estimated
-// while the module is read. A module that would take too much is refused. The others are
-// compiled in goroutines of their own, so that Load can return when its context ends. As many
-// compile at once as fit into Config.LoadMemory by their estimates.
+// while the module is read. A module that would take too much is refused. Package compile
+// compiles the others.
 
-// loadRoom admits compilations as long as their estimates together stay below a limit. One
-// that does not fit waits, and smaller ones pass it. One that exceeds the limit runs alone.
-type loadRoom struct {
-	mu      sync.Mutex
-	limit   int64
-	used    int64
-	waiters []*loadWaiter
-}
-
-type loadWaiter struct {
-	n  int64
-	in chan struct{}
-}
-
-// enter waits until n bytes fit, and returns the function that gives them back.
-func (r *loadRoom) enter(ctx context.Context, n int64) (leave func(), err error) {
-	n = min(n, r.limit)
-	r.mu.Lock()
-	if n <= r.limit-r.used {
-		r.used += n
-		r.mu.Unlock()
-		return func() { r.leave(n) }, nil
-	}
-	w := &loadWaiter{n, make(chan struct{})}
-	r.waiters = append(r.waiters, w)
-	r.mu.Unlock()
-	select {
-	case <-w.in:
-		return func() { r.leave(n) }, nil
-	case <-ctx.Done():
-	}
-	r.mu.Lock()
-	i := slices.Index(r.waiters, w)
-	if i >= 0 {
-		r.waiters = slices.Delete(r.waiters, i, i+1)
-	}
-	r.mu.Unlock()
-	if i < 0 { // leave has admitted it meanwhile
-		r.leave(n)
-	}
-	return nil, fmt.Errorf("wait for other modules that are being loaded: %w", context.Cause(ctx))
-}
-
-func (r *loadRoom) leave(n int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.used -= n
-	r.waiters = slices.DeleteFunc(r.waiters, func(w *loadWaiter) bool {
-		fits := w.n <= r.limit-r.used
-		if fits {
-			r.used += w.n
-			close(w.in)
-		}
-		return fits
-	})
-}
-
-// making is a module that is being compiled. The goroutine that does it closes done.
-type making struct {
-	done chan struct{}
-	// waiting is the number of Loads that wait for the module; guarded by Host.mu.
-	waiting int
-	module  *module
-	err     error
+// sourceOf is a spec as package compile needs it.
+func sourceOf(s *spec.Spec) *compile.Source {
+	m := s.Module()
+	return &compile.Source{Digest: m.Digest, Bytes: m.Bytes, Facts: m.Facts, Imports: m.Imports, Memory: m.Memory, Linked: m.Linkable()}
 }
 
 // module returns the compiled module of a spec, and compiles it if no other plugin uses it. It
 // returns when ctx ends, while the compilation goes on.
-func (h *Host) module(ctx context.Context, name string, spec *spec.Spec, kind string, l Limits) (*module, error) {
+func (h *Host) module(ctx context.Context, name string, spec *spec.Spec, kind string, l Limits) (*compile.Module, error) {
 	if err := spec.CheckLoad(kind == EngineInterpreter, loadLimits(l)); err != nil {
 		return nil, err
 	}
-	key := moduleKey{digest: spec.Module().Digest, engine: kind}
+	var pages uint32
 	if features := h.cfg.featuresOf(kind); !features.On(wazerox.Memories) {
-		key.pages = uint32(l.Memory / wasmPage)
+		pages = uint32(l.Memory / wasmPage)
 	}
-	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return nil, fmt.Errorf("host: %w", ErrClosed)
-	}
-	if m := h.modules[key]; m != nil {
-		h.use(m, 1)
-		h.mu.Unlock()
-		return m, nil
-	}
-	k := h.making[key]
-	if k == nil {
-		k = &making{done: make(chan struct{})}
-		h.making[key] = k
-		go h.make(context.WithoutCancel(ctx), k, name, spec, key)
-	}
-	k.waiting++
-	h.mu.Unlock()
-	select {
-	case <-k.done:
-		return k.module, k.err
-	case <-ctx.Done():
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	select {
-	case <-k.done: // make has counted this user already
-		return k.module, k.err
-	default:
-		k.waiting--
-		return nil, fmt.Errorf("compile: %w", context.Cause(ctx))
-	}
+	m, err := h.compiler.Module(ctx, name, sourceOf(spec), kind == EngineInterpreter, pages)
+	return m, notCompiled(err)
 }
 
-// make compiles a module for those who wait for it. If nobody waits any longer, the module
-// becomes the host's spare, which the next Load can take. There is only one spare: the last.
-func (h *Host) make(ctx context.Context, k *making, name string, spec *spec.Spec, key moduleKey) {
-	m, err := h.prepare(ctx, name, spec, key)
-	h.mu.Lock()
-	delete(h.making, key)
-	k.module, k.err = m, err
-	var old *module
-	if err == nil {
-		m.key = key
-		h.modules[key] = m
-		h.use(m, k.waiting)
-		if m.users == 0 {
-			if old, h.spare = h.spare, m; old != nil {
-				delete(h.modules, old.key)
-			}
-		}
+// notCompiled makes an error of package compile wrap the errors that callers test for.
+func notCompiled(err error) error {
+	var refused *compile.Refusal
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.TooLarge:
+		return as(ErrTooLarge, err)
 	}
-	close(k.done)
-	h.mu.Unlock()
-	if old != nil {
-		_ = old.compiled.Close(ctx)
-	}
-}
-
-// use adds users to a module. The caller holds h.mu.
-func (h *Host) use(m *module, users int) {
-	m.users += users
-	if m.users > 0 && h.spare == m {
-		h.spare = nil
-	}
-}
-
-// prepare makes the module, and first the engine if the host does not have it yet.
-func (h *Host) prepare(ctx context.Context, name string, spec *spec.Spec, key moduleKey) (m *module, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			m, err = nil, fmt.Errorf("compile: %w: the host panicked: %v", ErrNotWasm, r)
-		}
-	}()
-	e, err := h.engine(ctx, key.engine)
-	if err != nil {
-		return nil, err
-	}
-	if spec.Module().Linkable() {
-		e.settling.Lock()
-		e.findKernel(ctx)
-		e.settling.Unlock()
-	}
-	if m, err = h.compile(ctx, e, name, spec, key); err != nil {
-		return nil, err
-	}
-	m.engine = e
-	return m, nil
-}
-
-// stopMaking waits until no module is being compiled. The host is closed, so none is begun.
-func (h *Host) stopMaking(ctx context.Context) error {
-	for {
-		h.mu.Lock()
-		var k *making
-		for _, k = range h.making {
-			break
-		}
-		h.mu.Unlock()
-		if k == nil {
-			return nil
-		}
-		if err := pool.WaitFor(ctx, k.done); err != nil {
-			return fmt.Errorf("host: close: wait for a module that is being compiled: %w", err)
-		}
-	}
+	return as(ErrNotWasm, err)
 }

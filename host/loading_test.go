@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
@@ -29,25 +27,10 @@ func foreign(t *testing.T, wasm []byte) *spec.Spec {
 	return spec
 }
 
-// heldBack has compilations of modules of more than 100 KB wait until release is called.
-func heldBack(t *testing.T) (begun chan struct{}, release func()) {
-	t.Helper()
-	begun, gate := make(chan struct{}, 16), make(chan struct{})
-	undo := host.SetCompile(func(ctx context.Context, rt wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
-		if len(wasm) > 100_000 {
-			begun <- struct{}{}
-			<-gate
-		}
-		return rt.CompileModule(ctx, wasm)
-	})
-	t.Cleanup(undo)
-	return begun, func() { close(gate) }
-}
-
-// Load leaves when its context ends. What it began is there for the next Load.
+// Load leaves when its context ends, and Close when its own does.
 func TestLoadLeavesAtItsDeadline(t *testing.T) {
-	begun, release := heldBack(t)
 	h := newHost(t, host.Config{CacheDir: host.CacheOff})
+	load(t, h, "no-change", host.PluginConfig{}) // so that the engine is there
 	spec := foreign(t, costly())
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -56,100 +39,15 @@ func TestLoadLeavesAtItsDeadline(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	checkTime(t, time.Since(began), 50*time.Millisecond, true)
-	<-begun
-	other, err := h.Load(t.Context(), foreign(t, foreignModule(1, zero, nil, 1)), host.PluginConfig{}) // passes
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.Call(t.Context(), "run", nil); err != nil {
-		t.Error(err)
-	}
-	release()
-	for range 2 {
-		p, err := h.Load(t.Context(), spec, host.PluginConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	if len(begun) > 1 {
-		t.Errorf("compiled %d times more", len(begun))
-	}
-}
-
-// Close waits for what is being compiled as long as its context lasts.
-func TestCloseWaitsForCompilations(t *testing.T) {
-	begun, release := heldBack(t)
-	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff})
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec := foreign(t, costly())
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-begun; cancel() }()
-	if _, err := h.Load(ctx, spec, host.PluginConfig{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := h.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := h.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "being compiled") {
 		t.Errorf("close: error %v", err)
 	}
-	release()
 	if err := h.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := h.Load(t.Context(), spec, host.PluginConfig{}); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("closed: error %v", err)
 	}
-}
-
-// A panic of wazero's compiler is an error of the module. The host goes on.
-func TestCompilerPanics(t *testing.T) {
-	for _, dir := range []string{host.CacheOff, t.TempDir()} {
-		h := newHost(t, host.Config{CacheDir: dir})
-		checkOtherPlugin(t, h)
-		undo := host.SetCompile(func(context.Context, wazero.Runtime, []byte) (wazero.CompiledModule, error) { panic("BUG") })
-		_, err := h.Load(t.Context(), foreign(t, foreignModule(1, bytes.Repeat(zero, 7), nil, 7)), host.PluginConfig{})
-		undo()
-		if !errors.Is(err, host.ErrNotWasm) || !strings.Contains(err.Error(), "wazero panicked: BUG") {
-			t.Errorf("error %v", err)
-		}
-		checkOtherPlugin(t, h)
-	}
-}
-
-// Small modules pass large ones for which there is no room.
-func TestLoadRoom(t *testing.T) {
-	enter := host.LoadRoom(100)
-	first, err := enter(t.Context(), 70)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := enter(ctx, 40); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v", err)
-	}
-	in := make(chan func())
-	go func() {
-		leave, _ := enter(t.Context(), 1000) // alone
-		in <- leave
-	}()
-	small, err := enter(t.Context(), 30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-in:
-		t.Error("came in beside others")
-	case <-time.After(10 * time.Millisecond):
-	}
-	first()
-	small()
-	(<-in)()
 }
 
 // The interpreter bounds calls by their number. A module whose calls could take more

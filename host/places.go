@@ -4,28 +4,18 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
-// Config.MaxInstances bounds the instances of a host. A loaded plugin always has one of
-// these places, even while it has no instance; its pool uses that place first. The memory
-// of a plugin's instances together is bounded as soon as there is more than one.
+// Config.MaxInstances bounds the instances of a host, and Config.Memory what they hold; see
+// package capacity. A plugin that has no instance at all, as while it is loaded, waits for room.
 
-// places counts the instances that a plugin has.
-type places struct {
-	mu sync.Mutex
-	// reserved says that the plugin has its place.
-	reserved bool
-	// pooled is how many instances the pool has. One is in the plugin's place, each other
-	// one takes a further place of the host.
-	pooled int
-	// all is how many instances there are, with those of sessions.
-	all atomic.Int32
-}
+// errNoRoom marks that an instance could not be made because the host has no room for it.
+var errNoRoom = pool.ErrNoRoom
 
 // errNoPlace is the fault of an instance for which the host has no place.
 func (h *Host) errNoPlace() *fault {
@@ -34,91 +24,39 @@ func (h *Host) errNoPlace() *fault {
 }
 
 // shareOfOne is the most memory of a plugin with several instances.
-func (h *Host) shareOfOne() int64 {
-	if h.cfg.PluginShare == 1 {
+func (c *Config) shareOfOne() int64 {
+	if c.PluginShare == 1 {
 		return math.MaxInt64 // what it has no room for, the host has none for either
 	}
-	return saturate(h.cfg.Memory, h.cfg.PluginShare)
+	return saturate(c.Memory, c.PluginShare)
 }
 
 // reserve takes the plugin's place.
 func (p *Plugin) reserve(ctx context.Context) error {
-	h := p.host
-	return h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error {
-		for !h.instances.take(1) {
-			if !h.reclaimer.evict(nil) {
-				return h.errNoPlace()
-			}
+	return p.host.room.Wait(ctx, p.limits.QueueTimeout, func() error {
+		if !p.share.Reserve() {
+			return p.host.errNoPlace()
 		}
-		p.places.reserved = true
 		return nil
 	})
 }
 
-// unreserve gives the plugin's place back.
-func (p *Plugin) unreserve() {
-	if p.places.reserved {
-		p.places.reserved = false
-		p.host.instances.give(1)
-		p.host.reclaimer.returned.Add(1)
-	}
-}
-
-// takePlace takes a place for an instance: that of the plugin, or a further one of the host,
-// for which an idle instance may be evicted. A session's instance never takes the plugin's
-// place.
+// takePlace takes a place for an instance.
 func (p *Plugin) takePlace(in *instance) error {
-	for !p.tryPlace(in) {
-		if !p.host.reclaimer.evict(nil) {
-			return p.host.errNoPlace()
-		}
-	}
-	if p.places.all.Add(1) > 1 {
-		p.host.reclaimer.arm(p.limits.IdleTimeout)
+	if !p.share.Enter(in.ofSession) {
+		return p.host.errNoPlace()
 	}
 	return nil
 }
 
-func (p *Plugin) tryPlace(in *instance) bool {
-	at := &p.places
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if (in.ofSession || at.pooled > 0) && !p.host.instances.take(1) {
-		return false
-	}
-	if !in.ofSession {
-		at.pooled++
-	}
-	return true
-}
-
 // leavePlace gives the place of an instance back. It comes after everything else that the
 // instance held.
-func (in *instance) leavePlace() {
-	at, h := &in.plugin.places, in.plugin.host
-	at.all.Add(-1)
-	at.mu.Lock()
-	if !in.ofSession {
-		at.pooled--
-	}
-	if in.ofSession || at.pooled > 0 {
-		h.instances.give(1)
-	}
-	at.mu.Unlock()
-	h.reclaimer.returned.Add(1)
-}
-
-// hasPooled reports whether the pool has an instance, or is making one.
-func (at *places) hasPooled() bool {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	return at.pooled > 0
-}
+func (in *instance) leavePlace() { in.plugin.share.Leave(in.ofSession) }
 
 // pooled makes an instance for the pool. While a caller waits for room, it makes only the
 // first.
 func (p *Plugin) pooled(ctx context.Context) (*instance, error) {
-	if p.host.reclaimer.waiting.Load() > 0 && p.places.hasPooled() {
+	if p.host.room.Waiting() > 0 && p.share.Pooled() {
 		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy, remedy: moreInstances,
 			err: as(errNoRoom, fmt.Errorf("another plugin waits for room in the host"))})
 	}
@@ -126,8 +64,7 @@ func (p *Plugin) pooled(ctx context.Context) (*instance, error) {
 }
 
 // account takes n bytes of the host's memory, or gives them back if n is negative, and
-// reports whether there was room. Idle instances are evicted to make room: only those of
-// the plugin itself where it has reached its share.
+// reports whether there was room. Idle instances are evicted to make room.
 func (in *instance) account(n int64) bool {
 	if n <= 0 {
 		in.charge(n)
@@ -135,11 +72,11 @@ func (in *instance) account(n int64) bool {
 	}
 	ok := in.charge(n)
 	for !ok && !in.futile {
-		of := in.plugin
-		if !in.overShare {
-			of = nil
+		refused := capacity.RoomFull
+		if in.overShare {
+			refused = capacity.ShareReached
 		}
-		if !in.plugin.host.reclaimer.evict(of) {
+		if !in.plugin.share.Evict(refused) {
 			in.futile = true // a guest that asks again in this call causes no further search
 			break
 		}
@@ -151,36 +88,20 @@ func (in *instance) account(n int64) bool {
 
 // charge is account without evicting instances.
 func (in *instance) charge(n int64) bool {
-	p := in.plugin
-	if held := p.held.Add(n); n > 0 && held > p.share && p.places.all.Load() > 1 {
-		p.held.Add(-n)
-		in.overShare = true
-		return false
-	}
-	if p.host.memory.change(n) {
+	r := in.plugin.share.Charge(n)
+	if r == capacity.NotRefused {
 		return true
 	}
-	p.held.Add(-n)
-	in.overShare = false
+	in.overShare = r == capacity.ShareReached
 	return false
-}
-
-// takeMemory takes n bytes that belong to no instance. Idle instances may be evicted for
-// them.
-func (h *Host) takeMemory(n int64) bool {
-	for !h.memory.take(n) {
-		if !h.reclaimer.evict(nil) {
-			return false
-		}
-	}
-	return true
 }
 
 // noRoom says whose memory is used up, after the host refused memory to the instance, and
 // what to do about it.
 func (in *instance) noRoom() (what, remedy string) {
 	if in.overShare {
-		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room", abi.FormatSize(in.plugin.share)), moreShare
+		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room",
+			abi.FormatSize(in.plugin.host.cfg.shareOfOne())), moreShare
 	}
 	return "the host has no room", moreMemory
 }

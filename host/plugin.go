@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
@@ -43,9 +45,11 @@ type Plugin struct {
 	notes   []string
 	log     *slog.Logger
 
-	engine *engine
-	module *module
-	pool   *pool.Pool[*instance]
+	engine *compile.Engine
+	module *compile.Module
+	// linkedKernel makes the kernels that guests are linked to, nil if there are none.
+	linkedKernel *linkedKernel
+	pool         *pool.Pool[*instance]
 	// links are the modules that the plugin imports from. Each comes after those it imports
 	// from.
 	links []*linked
@@ -69,11 +73,8 @@ type Plugin struct {
 	// set when the first instance is made.
 	outside bool
 
-	// places counts the plugin's instances. held is the memory charged for them, in bytes, and
-	// share its limit as soon as there is more than one instance.
-	places places
-	held   atomic.Int64
-	share  int64
+	// share is what the plugin has of the host's room.
+	share *capacity.Share
 	// sessions are the open sessions.
 	sessions sessions
 	// account is the processor time that the plugin used lately. rests refuses calls while the
@@ -232,10 +233,11 @@ func (p *Plugin) open(ctx context.Context) error {
 	if p.module, err = h.module(ctx, p.name, p.spec, kind, p.limits); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
-	p.engine = p.module.engine
+	p.engine = p.module.Engine
 	if err = p.compileLinks(ctx, kind); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
+	p.linkedKernel = p.kernels(ctx)
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -243,22 +245,22 @@ func (p *Plugin) open(ctx context.Context) error {
 	}
 	h.plugins[p] = true
 	h.mu.Unlock()
-	h.reclaimer.add(p)
-	name := p.imageName()
+	p.share.Open(p.pool)
+	name := p.imageName(ctx)
 	if p.restore(ctx, name) {
 		return p.selfTest(ctx)
 	}
 	began := time.Now()
-	if err := h.reclaimer.inRoom(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
+	if err := h.room.Wait(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
-	p.preserve(name, time.Since(began))
+	p.preserve(ctx, name, time.Since(began))
 	return p.selfTest(ctx)
 }
 
 // openPool makes an empty pool and takes the plugin's place among the host's instances.
 func (p *Plugin) openPool(ctx context.Context) error {
-	p.share = p.host.shareOfOne()
+	p.share = p.host.room.NewShare(p.limits.IdleTimeout)
 	o := pool.Options[*instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
 		Make: p.pooled, Close: (*instance).close, Stamp: (*instance).lastUsed}
 	if p.state != StateKeep {
@@ -288,9 +290,8 @@ func (p *Plugin) Close(ctx context.Context) error {
 	h.mu.Lock()
 	delete(h.plugins, p)
 	h.mu.Unlock()
-	h.reclaimer.remove(p)
-	p.unreserve()
 	p.mounts.Close()
+	p.share.Close()
 	p.forget()
 	if p.client != nil {
 		p.client.Close()
@@ -298,14 +299,14 @@ func (p *Plugin) Close(ctx context.Context) error {
 	var errs []error
 	for _, l := range p.links {
 		if l.module != nil {
-			errs = append(errs, h.release(ctx, l.module))
+			errs = append(errs, h.compiler.Release(ctx, l.module))
 		}
 		if l.circle != nil {
-			l.circle.close(ctx)
+			l.circle.Close(ctx)
 		}
 	}
 	if p.module != nil {
-		errs = append(errs, h.release(ctx, p.module))
+		errs = append(errs, h.compiler.Release(ctx, p.module))
 	}
 	return errors.Join(errs...)
 }

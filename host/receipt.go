@@ -31,8 +31,7 @@ func (r *receipt) take(in *instance) {
 // done ends the charge. From now on what was decoded belongs to the build.
 func (r *receipt) done(p *Plugin) {
 	if r.held > 0 {
-		p.held.Add(-r.held)
-		p.host.memory.give(r.held)
+		p.share.Charge(-r.held)
 		r.held = 0
 	}
 }

@@ -58,28 +58,16 @@ func TestIdleInstancesAreGivenBack(t *testing.T) {
 		want := max(1, least)
 		for deadline := time.Now().Add(badLimit); ; time.Sleep(5 * time.Millisecond) {
 			total, _ := host.PoolCounts(p)
-			if instances, _ := host.Usage(h); total == want && instances == int64(want) && !host.Sweeping(h) {
+			if instances, _ := host.Usage(h); total == want && instances == int64(want) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%d instances are left (want %d), sweeping %v", total, want, host.Sweeping(h))
+				t.Fatalf("%d instances are left (want %d)", total, want)
 			}
 		}
 		if err := calls(t, p, abi.OpFilter)(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// What is in use, or was used just now, is not closed.
-func TestUsedInstancesAreKept(t *testing.T) {
-	h := newHost(t, host.Config{})
-	p := load(t, h, "batch-keep-first", host.PluginConfig{Limits: host.Limits{Instances: 4, IdleTimeout: time.Hour}})
-	burst(t, p, 2)
-	before, _ := host.PoolCounts(p)
-	host.Sweep(h)
-	if total, _ := host.PoolCounts(p); total != before || !host.Sweeping(h) {
-		t.Errorf("%d instances of %d are left, sweeping %v", total, before, host.Sweeping(h))
 	}
 }
 
@@ -286,7 +274,6 @@ func TestReclaimHammer(t *testing.T) {
 					})
 				}
 				callers.Wait()
-				host.Sweep(h)
 				if err := p.Close(t.Context()); err != nil {
 					t.Error(err)
 				}

@@ -94,7 +94,7 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 		_, err := in.batchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}}, abi.WidestBounds())
 		in.state.end()
 		if in.calls++; err != nil && !in.resettable(err) {
-			if p.engine.features.On(wazerox.TrapTexts) {
+			if p.engine.Features.On(wazerox.TrapTexts) {
 				t.Error(err)
 			}
 			in = renewed(t, p, in)
@@ -104,7 +104,7 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 			t.Fatalf("round %d: nothing was written", round)
 		}
 		if !in.reset() {
-			if in.mem.Size() == uint32(len(want)) || p.engine.features.On(wazerox.Shrinking) && !in.worn() {
+			if in.mem.Size() == uint32(len(want)) || p.engine.Features.On(wazerox.Shrinking) && !in.worn() {
 				t.Fatalf("round %d: cannot be reset", round)
 			}
 			in = renewed(t, p, in)

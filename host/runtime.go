@@ -2,125 +2,89 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
+	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// engine is one wazero runtime with the host functions in it. A host has at most two: one that
-// compiles and one that interprets.
-type engine struct {
-	rt    wazero.Runtime
-	cache *codeCache
-	// features are the parts of wazero without a compatibility promise that the engine uses.
-	features wazerox.States
-	// linked makes the kernels that guests are linked to. It is nil if host functions are the
-	// kernel. findKernel sets it.
-	linked *linkedKernel
-	// settled says that findKernel has run. Its result depends only on features and kind.
-	settled bool
-	kind    string
-	// settling is held while findKernel runs.
-	settling sync.Mutex
+// compileOptions are what the engines of a host consist of, and where machine code is kept.
+// root may be nil.
+func (c *Config) compileOptions(root *cacheRoot) compile.Options {
+	o := compile.Options{
+		Features: func(interpreted bool) wazerox.States {
+			states := c.featuresOf(kindOf(interpreted))
+			logFeatures(c.Logger, states)
+			return states
+		},
+		Offer:  func(ctx context.Context, rt wazero.Runtime) error { return offerImports(ctx, rt, c.Functions) },
+		Kernel: kernelModule,
+		Meter:  meterOptions(),
+		Memory: c.LoadMemory, OnCompile: c.OnCompile,
+	}
+	if root != nil {
+		o.OpenCode, o.Shells = root.openCode, shells{root.facts}
+	}
+	return o
 }
 
-// newEngine makes a runtime. Guests are stopped by the meter in their code, not by wazero's
-// WithCloseOnContextDone, which makes guests several times slower and does not stop recursion.
-func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*engine, error) {
-	e := &engine{kind: kind, features: hc.featuresOf(kind)}
-	logFeatures(hc.Logger, e.features)
-	cfg := wazero.NewRuntimeConfig()
-	switch kind {
-	case EngineInterpreter:
-		cfg = wazero.NewRuntimeConfigInterpreter()
-	default:
-		if e.features.On(wazerox.CodeFiles) && e.openCache(root) {
-			cfg = cfg.WithCompilationCache(e.cache.wazero)
+// kindOf is the name of an engine.
+func kindOf(interpreted bool) string {
+	if interpreted {
+		return EngineInterpreter
+	}
+	return EngineCompiler
+}
+
+// kindShell is the kind of note that holds the shell of a module, by the key of its machine
+// code.
+const kindShell = "shell"
+
+// shells keeps the shells of modules.
+type shells struct{ *codestore.Notes }
+
+// Get implements compile.Shells.
+func (s shells) Get(key compile.Key, shell *wasmbin.Prepared) bool {
+	return s.Notes.Get(kindShell, key[:], shell)
+}
+
+// Put implements compile.Shells.
+func (s shells) Put(key compile.Key, shell *wasmbin.Prepared) { s.Notes.Put(kindShell, key[:], shell) }
+
+// meterOptions says how guests are rewritten.
+func meterOptions() wasmbin.MeterOptions {
+	return wasmbin.MeterOptions{MaxTable: wasmbin.MaxTable, Light: lightImport, Inert: inertImport}
+}
+
+// kernelModule is the module with Extism's functions.
+func kernelModule() []byte {
+	var env []abi.Signature
+	for _, s := range abi.Imports {
+		if s.Module == abi.EnvModule {
+			env = append(env, s)
 		}
 	}
-	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg.WithCoreFeatures(e.features.CoreFeatures()))
-	if err := e.offer(ctx, hc.Functions); err != nil {
-		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
-	}
-	e.alone(func() { e.identify(ctx) })
-	return e, nil
+	return kernel.Module(env, offered.OldEnvPrefix)
 }
 
-// openCache opens the cache of machine code on disk and reports whether it could. Without one,
-// modules are compiled on every start.
-func (e *engine) openCache(root *cacheRoot) bool {
-	if root == nil {
-		return false
-	}
-	cache, err := openCodeCache(root)
-	if err != nil {
-		root.Log.Warn("machine code is not kept", "reason", err)
-		return false
-	}
-	var once sync.Once
-	var seen bool
-	cache.features = e.features.CoreFeatures()
-	cache.trial = func(ctx context.Context) bool {
-		once.Do(func() {
-			var tried bool
-			if seen, tried = e.try(ctx); tried && !seen {
-				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
-				logFeature(root.Log, wazerox.Look(false)[wazerox.Shells])
-			}
-		})
-		return seen
-	}
-	e.cache = cache
-	return true
-}
-
-// identify compiles the probe, so that the cache can identify the compiler by the machine code
-// it makes.
-func (e *engine) identify(ctx context.Context) {
-	if e.cache == nil {
-		return
-	}
-	compiled, err := e.compileModule(ctx, []byte(probe))
-	if err == nil {
-		err = compiled.Close(ctx)
-	}
-	if err = errors.Join(err, e.cache.identify()); err != nil {
-		e.cache.root.Log.Info("machine code is not kept", "reason", err)
-	}
-}
-
-// alone runs f while nobody else uses the cache. The modules that f compiles are not kept.
-func (e *engine) alone(f func()) {
-	if e.cache == nil {
-		f()
-		return
-	}
-	e.cache.making.Lock()
-	defer e.cache.making.Unlock()
-	defer e.cache.clear()
-	f()
-}
-
-// offer instantiates the host functions, as modules that guests import from.
-func (e *engine) offer(ctx context.Context, functions []Function) error {
-	if err := wasi.Offer(ctx, e.rt, wasiState); err != nil {
+// offerImports instantiates the host functions, as modules that guests import from.
+func offerImports(ctx context.Context, rt wazero.Runtime, functions []Function) error {
+	if err := wasi.Offer(ctx, rt, wasiState); err != nil {
 		return err
 	}
-	if err := offerMeter(ctx, e.rt); err != nil {
+	if err := offerMeter(ctx, rt); err != nil {
 		return err
 	}
-	if err := offerSettle(ctx, e.rt); err != nil {
+	if err := offerSettle(ctx, rt); err != nil {
 		return err
 	}
 	modules := map[string]wazero.HostModuleBuilder{}
@@ -132,12 +96,12 @@ func (e *engine) offer(ctx context.Context, functions []Function) error {
 		if fn == nil {
 			return fmt.Errorf("no host function for import %q of module %q", s.Name, s.Module)
 		}
-		exportTo(e.rt, modules, s.Module, s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
+		exportTo(rt, modules, s.Module, s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
 		if s.Module == abi.EnvModule {
-			exportTo(e.rt, modules, offered.OldEnv, offered.OldEnvPrefix+s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
+			exportTo(rt, modules, offered.OldEnv, offered.OldEnvPrefix+s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
 		}
 	}
-	offerFunctions(e.rt, modules, functions)
+	offerFunctions(rt, modules, functions)
 	for _, b := range modules {
 		if _, err := b.Instantiate(ctx); err != nil {
 			return err
@@ -171,70 +135,4 @@ func valueTypes[T ~byte](ts []T) []api.ValueType {
 		out[i] = api.ValueType(t)
 	}
 	return out
-}
-
-// compile returns a compiled module of the host itself, from the cache if possible.
-func (e *engine) compile(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
-	key := sha256.Sum256(wasm)
-	if compiled := e.load(ctx, key, wasm); compiled != nil {
-		return compiled, nil
-	}
-	return e.build(ctx, key, wasm, nil)
-}
-
-// load makes a module from its shell and the machine code in the cache under key, nil if the
-// cache has none.
-func (e *engine) load(ctx context.Context, key [sha256.Size]byte, shell []byte) wazero.CompiledModule {
-	if e.cache == nil {
-		return nil
-	}
-	return e.cache.load(ctx, hex.EncodeToString(key[:]), shell, e.compileModule)
-}
-
-// build compiles a module and adds its machine code to the cache for later loads by its shell.
-// A nil shell means that the module is its own shell.
-func (e *engine) build(ctx context.Context, key [sha256.Size]byte, wasm, shell []byte) (wazero.CompiledModule, error) {
-	if e.cache == nil {
-		return e.compileModule(ctx, wasm)
-	}
-	return e.cache.compile(ctx, hex.EncodeToString(key[:]), wasm, shell, e.compileModule)
-}
-
-// compileWasm makes wazero compile a module. Tests replace it.
-var compileWasm = func(ctx context.Context, rt wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
-	return rt.CompileModule(ctx, wasm)
-}
-
-// compileModule turns a panic of wazero, which some modules may cause, into an error. wazero
-// compiles in this goroutine only, because nothing would recover a panic in the other
-// goroutines that it can use.
-func compileModule(ctx context.Context, rt wazero.Runtime, wasm []byte) (compiled wazero.CompiledModule, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			compiled, err = nil, fmt.Errorf("compile: %w: wazero panicked: %v", ErrNotWasm, r)
-		}
-	}()
-	return compileWasm(wazerox.OneWorker(ctx), rt, wasm)
-}
-
-func (e *engine) compileModule(ctx context.Context, wasm []byte) (wazero.CompiledModule, error) {
-	return compileModule(ctx, e.rt, wasm)
-}
-
-func (e *engine) close(ctx context.Context) error {
-	err := e.rt.Close(ctx)
-	if e.cache != nil {
-		err = errors.Join(err, e.cache.wazero.Close(ctx))
-		e.cache.close()
-	}
-	return err
-}
-
-// meterOptions bounds what wazero does not. pages bounds the memory, 0 if the memory enforces
-// its limit itself.
-func meterOptions(b wasmbin.Bounds, pages uint32) wasmbin.MeterOptions {
-	return wasmbin.MeterOptions{
-		MaxTable: wasmbin.MaxTable, MaxMemoryPages: pages, Bounds: b,
-		Light: lightImport, Inert: inertImport,
-	}
 }

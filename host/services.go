@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -103,19 +104,31 @@ type Tokenizer interface {
 type tokenizer struct {
 	given Tokenizer
 	once  sync.Once
-	err   error
+	// loaded is closed when given, or err, is there.
+	loaded chan struct{}
+	err    error
 }
 
-func (t *tokenizer) load() (Tokenizer, error) {
+// load returns the tokenizer, and loads it when it is first needed. It returns when ctx ends,
+// while the loading goes on.
+func (t *tokenizer) load(ctx context.Context) (Tokenizer, error) {
 	t.once.Do(func() {
+		t.loaded = make(chan struct{})
 		if t.given != nil {
+			close(t.loaded)
 			return
 		}
-		var encoding *tokens.Encoding
-		if encoding, t.err = tokens.Get(defaultEncoding); t.err == nil {
-			t.given = encoding
-		}
+		go func() {
+			defer close(t.loaded)
+			var encoding *tokens.Encoding
+			if encoding, t.err = tokens.Get(defaultEncoding); t.err == nil {
+				t.given = encoding
+			}
+		}()
 	})
+	if err := pool.WaitFor(ctx, t.loaded); err != nil {
+		return nil, err
+	}
 	return t.given, t.err
 }
 

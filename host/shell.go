@@ -2,21 +2,66 @@ package host
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
-// A module whose machine code is cached is made from its shell; see wasmbin.Shell. Its code is
-// then not decoded, metered and checked again.
+// diskCode is a codeCache as package compile uses it.
+type diskCode struct{ *codeCache }
 
-// codeFormat must change when cached files are made in another way. Changes of wasmbin need no
-// new one.
-const codeFormat = "3"
+// openCode opens the cache of machine code, nil if it cannot.
+func (r *cacheRoot) openCode(ctx context.Context, features api.CoreFeatures) compile.CodeCache {
+	c, err := openCodeCache(r)
+	if err != nil {
+		r.Log.Warn("machine code is not kept", "reason", err)
+		return nil
+	}
+	c.features = features
+	if err := c.begin(ctx); err != nil {
+		r.Log.Info("machine code is not kept", "reason", err)
+	}
+	return diskCode{c}
+}
+
+// begin compiles the probe, so that the cache can identify the compiler by the machine code it
+// makes.
+func (c *codeCache) begin(ctx context.Context) error {
+	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(c.features).WithCompilationCache(c.wazero))
+	defer rt.Close(ctx)
+	defer c.clear()
+	compiled, err := compile.Wasm(ctx, rt, []byte(probe))
+	if err == nil {
+		err = compiled.Close(ctx)
+	}
+	return errors.Join(err, c.identify())
+}
+
+// Wazero implements compile.CodeCache.
+func (d diskCode) Wazero() wazero.CompilationCache { return d.wazero }
+
+// Load implements compile.CodeCache.
+func (d diskCode) Load(ctx context.Context, rt wazero.Runtime, key compile.Key, shell []byte) wazero.CompiledModule {
+	return d.load(ctx, hex.EncodeToString(key[:]), shell, by(rt))
+}
+
+// Compile implements compile.CodeCache.
+func (d diskCode) Compile(ctx context.Context, rt wazero.Runtime, key compile.Key, wasm, shell []byte) (wazero.CompiledModule, error) {
+	return d.compile(ctx, rt, hex.EncodeToString(key[:]), wasm, shell)
+}
+
+// Close implements compile.CodeCache.
+func (d diskCode) Close(ctx context.Context) error {
+	defer d.close()
+	return d.wazero.Close(ctx)
+}
 
 // probe is a module whose function probe returns 40, using a call, a table, a global and a
 // memory.
@@ -34,42 +79,41 @@ const probe = "\x00asm\x01\x00\x00\x00" +
 
 // try finds out whether wazero executes the machine code under the name of a shell. The caller
 // has the cache to itself.
-func (e *engine) try(ctx context.Context) (works, tried bool) {
-	c := e.cache
+func (c *codeCache) try(ctx context.Context, rt wazero.Runtime) (works, tried bool) {
 	info, err := wasmbin.Inspect([]byte(probe))
 	if err != nil {
 		return false, false
 	}
-	whole, err := wasmbin.Prepare([]byte(probe), meterOptions(wasmbin.Bounds{}, 0))
+	whole, err := wasmbin.Prepare([]byte(probe), meterOptions())
 	if err != nil {
 		return false, false
 	}
-	shell, err := wasmbin.Shell([]byte(probe), info.Facts(), meterOptions(wasmbin.Bounds{}, 0), "probe")
+	shell, err := wasmbin.Shell([]byte(probe), info.Facts(), meterOptions(), "probe")
 	if err != nil {
 		return false, false
 	}
-	compiled, code, _, err := c.compileApart(ctx, whole.Wasm, e.compileModule)
+	compiled, code, _, err := c.compileApart(ctx, whole.Wasm, by(rt))
 	if err != nil {
 		return false, false
 	}
 	defer compiled.Close(ctx)
-	name := c.nameOf(ctx, "probe", shell.Wasm, e.compileModule)
+	name := c.nameOf(ctx, "probe", shell.Wasm, by(rt))
 	path := filepath.Join(c.files, name)
 	if code == "" || name == "" || os.Rename(code, path) != nil {
 		return false, false
 	}
 	defer c.clear()
-	return e.runsShell(ctx, shell.Wasm, path), true
+	return runsShell(ctx, rt, shell.Wasm, path), true
 }
 
 // runsShell reports whether the shell of the probe runs the machine code at path.
-func (e *engine) runsShell(ctx context.Context, shell []byte, path string) bool {
+func runsShell(ctx context.Context, rt wazero.Runtime, shell []byte, path string) bool {
 	o := &offer{path: path}
 	var err error
 	if o.file, err = os.Stat(path); err != nil {
 		return false
 	}
-	compiled, err := e.compileModule(ctx, shell)
+	compiled, err := compile.Wasm(ctx, rt, shell)
 	if err != nil {
 		return false
 	}
@@ -77,7 +121,7 @@ func (e *engine) runsShell(ctx context.Context, shell []byte, path string) bool 
 	if same, err := o.same(); err != nil || !same {
 		return false
 	}
-	mod, err := e.rt.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	mod, err := rt.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return false
 	}

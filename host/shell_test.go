@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -105,30 +104,5 @@ func TestEntryIsUsed(t *testing.T) {
 		if now, err := os.Stat(f); err != nil || !os.SameFile(old, now) {
 			t.Errorf("%s: error %v, or it was made again", f, err)
 		}
-	}
-}
-
-// Other limits make other machine code, which other limits must not get.
-func TestCodeKey(t *testing.T) {
-	one, err := spec.Read("constant", constant(0), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := spec.Read("constant", constant(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := [][]byte{
-		host.CodeKey(one, 0, false), host.CodeKey(one, 16, false), host.CodeKey(one, 0, true), host.CodeKey(other, 0, false),
-	}
-	for i, a := range keys {
-		for _, b := range keys[:i] {
-			if bytes.Equal(a, b) {
-				t.Errorf("key %d is another's", i)
-			}
-		}
-	}
-	if !bytes.Equal(keys[0], host.CodeKey(one, 0, false)) {
-		t.Error("the key changes")
 	}
 }

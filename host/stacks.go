@@ -18,7 +18,7 @@ import (
 // openStack makes the stack of the instance. If it cannot, the stacks are wazero's.
 func (in *instance) openStack() {
 	in.stackLeast = in.plugin.interpretedStack()
-	if !in.plugin.engine.features.On(wazerox.Stacks) {
+	if !in.plugin.engine.Features.On(wazerox.Stacks) {
 		return
 	}
 	if s, err := wazerox.NewStack(); err == nil {
@@ -87,7 +87,7 @@ func (in *instance) holdStack(n int64) bool {
 // interpretedStack is the most stack that calls of an instance take in the interpreter, in
 // bytes. The plugin and its links share one stack. With the compiler it is 0.
 func (p *Plugin) interpretedStack() (n int64) {
-	if p.engine.kind != EngineInterpreter {
+	if !p.engine.Interpreted {
 		return 0
 	}
 	n = p.spec.Module().InterpretedStack()

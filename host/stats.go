@@ -98,7 +98,7 @@ func (p *Plugin) Stats() Stats {
 	r := p.rests.Status()
 	s := Stats{
 		Plugin: p.name, State: p.state, Sessions: p.sessions.count(), Queued: p.account.Waiting(),
-		Memory: p.held.Load() + p.imageHeld.Load(), MaxMemory: min(p.share, p.host.cfg.Memory),
+		Memory: p.share.Held() + p.imageHeld.Load(), MaxMemory: min(p.host.cfg.shareOfOne(), p.host.cfg.Memory),
 		Rest: RestState(r.State), Failures: r.Failures, Rests: r.Times, Used: p.account.Used(),
 	}
 	if r.Left > 0 {
@@ -112,9 +112,10 @@ func (p *Plugin) Stats() Stats {
 
 // Stats returns figures of the host and of its plugins.
 func (h *Host) Stats() Totals {
+	instances, memory := h.room.Usage()
 	s := Totals{
-		Instances: int(h.instances.used.Load()), MaxInstances: h.cfg.MaxInstances, Waiting: int(h.reclaimer.waiting.Load()),
-		Memory: h.memory.used.Load(), MaxMemory: h.cfg.Memory, KV: h.kv.Size(), MaxKV: h.cfg.KVMemory,
+		Instances: int(instances), MaxInstances: h.cfg.MaxInstances, Waiting: h.room.Waiting(),
+		Memory: memory, MaxMemory: h.cfg.Memory, KV: h.kv.Size(), MaxKV: h.cfg.KVMemory,
 	}
 	for _, p := range h.loaded() {
 		s.Plugins = append(s.Plugins, p.Stats())

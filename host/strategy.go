@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -60,15 +61,13 @@ func ProbeStrategy(ctx context.Context) (Strategy, error) {
 	if _, err := boundMemory(0); err != nil {
 		return Strategy{}, err
 	}
-	e, err := newEngine(ctx, &Config{Logger: slog.New(slog.DiscardHandler)}, EngineAuto, nil)
+	cfg := Config{Logger: slog.New(slog.DiscardHandler)}
+	e, err := compile.NewEngine(ctx, cfg.compileOptions(nil), false)
 	if err != nil {
 		return Strategy{}, err
 	}
-	e.settling.Lock()
-	e.findKernel(ctx)
-	e.settling.Unlock()
 	return Strategy{
 		Finds: linear.Finds().String(), Mapped: linear.Maps(), Shared: linear.Shares(),
-		Shrinks: e.features.On(wazerox.Shrinking), Linked: e.linked != nil, Stacks: e.features.On(wazerox.Stacks),
-	}, e.close(ctx)
+		Shrinks: e.Features.On(wazerox.Shrinking), Linked: e.Kernel(ctx) != nil, Stacks: e.Features.On(wazerox.Stacks),
+	}, e.Close(ctx)
 }

@@ -3,12 +3,14 @@ package host
 import (
 	"errors"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 )
 
 // The stacks are looked at after calls that failed or used much, and after others when
 // they used enough together.
 func TestStacksAreLookedAt(t *testing.T) {
-	in := &instance{plugin: &Plugin{host: &Host{}, engine: &engine{}}}
+	in := &instance{plugin: &Plugin{host: &Host{}, engine: &compile.Engine{}}}
 	in.plugin.tending.Store(true) // no timer
 	for i, c := range []struct {
 		used int64

@@ -34,6 +34,8 @@ type account struct {
 	// mu is held for each change of the folder, so that the sizes before and after belong
 	// to one change.
 	mu sync.Mutex
+	// counting has a value while enter runs, which only one may.
+	counting chan struct{}
 	// counted is the limit up to which entries were counted, 0 before the first count.
 	counted int64
 	// bytes is the total size of its files. files is the number of all entries below it,
@@ -52,6 +54,12 @@ type fileID struct{ dev, ino uint64 }
 // leave the folder, even after an error.
 func (f *Folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, most int64) (*account, error) {
 	d := f.find(info)
+	select { // mu is held as long as another one counts
+	case d.counting <- struct{}{}:
+		defer func() { <-d.counting }()
+	case <-ctx.Done():
+		return d, ctx.Err()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.counted >= most || d.counted > 0 && d.files <= d.counted {
@@ -72,7 +80,7 @@ func (f *Folders) find(info fs.FileInfo) *account {
 	i := slices.IndexFunc(f.list, func(d *account) bool { return os.SameFile(d.info, info) })
 	if i < 0 {
 		i = len(f.list)
-		f.list = append(f.list, &account{info: info, open: map[fileID]int{}})
+		f.list = append(f.list, &account{info: info, open: map[fileID]int{}, counting: make(chan struct{}, 1)})
 	}
 	f.list[i].mounts++
 	return f.list[i]

@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -145,9 +148,9 @@ const (
 )
 
 // Fingerprint returns a hash of the names, sizes, times and stamps of all files in the mounts.
-// ok is false if there are too many files, if one changed just now, or if the embedder
-// provides a file system, as its changes cannot be detected.
-func (s *Set) Fingerprint() (sum string, ok bool) {
+// ok is false if there are too many files, if one changed just now, if ctx ended, or if the
+// embedder provides a file system, as its changes cannot be detected.
+func (s *Set) Fingerprint(ctx context.Context) (sum string, ok bool) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	seen := 0
@@ -157,9 +160,9 @@ func (s *Set) Fingerprint() (sum string, ok bool) {
 			return "", false
 		}
 		_ = enc.Encode([]any{m.Guest, m.Writable})
-		err := fs.WalkDir(m.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
-			if seen++; err != nil || seen > maxFingerprint {
-				return errors.Join(err, fs.ErrInvalid)
+		err := fs.WalkDir(listing{m.root.FS(), ctx}, ".", func(path string, d fs.DirEntry, err error) error {
+			if seen++; err != nil || seen > maxFingerprint || ctx.Err() != nil {
+				return errors.Join(err, ctx.Err(), fs.ErrInvalid)
 			}
 			info, err := d.Info()
 			if err != nil {
@@ -176,4 +179,36 @@ func (s *Set) Fingerprint() (sum string, ok bool) {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), time.Since(newest) > settling
+}
+
+// listing reads directories until a context ends, and no more entries of one than are checked:
+// a directory may have any number.
+type listing struct {
+	fs.FS
+	ctx context.Context
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (l listing) ReadDir(name string) (entries []fs.DirEntry, err error) {
+	f, err := l.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
+	}
+	for err == nil && len(entries) <= maxFingerprint {
+		var some []fs.DirEntry
+		if some, err = dir.ReadDir(listed); err == nil {
+			err = l.ctx.Err()
+		}
+		entries = append(entries, some...)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
