@@ -80,7 +80,7 @@ func cacheFiles(t *testing.T, dir string) []string {
 func cached(t *testing.T, dir string) error {
 	t.Helper()
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: dir, Tokenizer: pipeline.WordTokenizer()})
+	h, err := host.New(host.Config{CacheDir: dir, Tokenizer: pipeline.WordTokenizer()})
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func TestInterpreter(t *testing.T) {
 }
 
 func TestClosedHost(t *testing.T) {
-	h, err := host.New(t.Context(), host.Config{CacheDir: cacheDir})
+	h, err := host.New(host.Config{CacheDir: cacheDir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 // pipelines: its calls exchange rows and documents of package abi. Package host/steps turns
 // its operations into steps of a build.
 //
-//	h, err := host.New(ctx, host.Config{})
+//	h, err := host.New(host.Config{})
 //	defer h.Close(ctx)
 //	entries, err := host.ReadDir("plugins")           // nothing has run yet
 //	p, err := h.Load(ctx, entries[0].Spec, host.PluginConfig{})

@@ -16,7 +16,7 @@ import (
 // host/steps.
 func Example() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func ExampleReadDir() {
 // Any function of an Extism module can be called by its name.
 func ExamplePlugin_Call() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func ExamplePlugin_Call() {
 // remedy; its reason decides what to do.
 func ExamplePluginError() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff, Logger: slog.New(slog.DiscardHandler)})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func ExampleNewFunction() {
 			return nil
 		},
 	}
-	h, err := host.New(ctx, host.Config{Functions: []host.Function{greet, add}})
+	h, err := host.New(host.Config{Functions: []host.Function{greet, add}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -164,7 +164,7 @@ func ExampleNewFunction() {
 // A session: a guest that remembers, for one owner.
 func ExamplePlugin_NewSession() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func loadExample(cfg host.Config, name string, plugin host.PluginConfig) (*host.Host, *host.Plugin) {
 	cfg.CacheDir = host.CacheOff
 	ctx := context.Background()
-	h, err := host.New(ctx, cfg)
+	h, err := host.New(cfg)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestBadFunctions(t *testing.T) {
 		{f("extism:host/env", "alloc")}, {f("env", "extism_alloc")}, {f("wasi_snapshot_preview1", "fd_write")},
 		{f("anchor:meter", "tick")}, {f(host.UserModule, "anchor_kv_get")},
 	} {
-		if _, err := host.New(t.Context(), host.Config{Functions: fs}); !errors.Is(err, host.ErrConfig) {
+		if _, err := host.New(host.Config{Functions: fs}); !errors.Is(err, host.ErrConfig) {
 			t.Errorf("%s.%s: error %v", fs[0].Module, fs[0].Name, err)
 		}
 	}

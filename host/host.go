@@ -67,7 +67,7 @@ type startedEngine struct {
 
 // New makes a host. Errors wrap ErrConfig and name the field of cfg that is not valid, or
 // wrap [ErrAddressSpace].
-func New(_ context.Context, cfg Config) (*Host, error) {
+func New(cfg Config) (*Host, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err

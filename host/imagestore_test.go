@@ -61,7 +61,7 @@ func startedOf(t *testing.T, spec *host.Spec, level slog.Level, hc host.Config, 
 	var log bytes.Buffer
 	hc.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
 	hc.Tokenizer, hc.Portable = pipeline.WordTokenizer(), portable()
-	h, err := host.New(t.Context(), hc)
+	h, err := host.New(hc)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestRandomBombs(t *testing.T) {
 }
 
 func loadBomb(ctx context.Context, spec *host.Spec, engine string) (time.Duration, error) {
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		return 0, err
 	}

@@ -81,7 +81,7 @@ func TestLoadLeavesAtItsDeadline(t *testing.T) {
 // Close waits for what is being compiled as long as its context lasts.
 func TestCloseWaitsForCompilations(t *testing.T) {
 	begun, release := heldBack(t)
-	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestPluginConfigRefused(t *testing.T) {
 
 func TestHostConfigRefused(t *testing.T) {
 	for _, cfg := range []host.Config{{Engine: "jit"}, {MaxInstances: -1}, {DefaultLimits: host.Limits{Timeout: -time.Second}}, {DefaultLimits: host.Limits{Memory: 5 << 30}}} {
-		if _, err := host.New(t.Context(), cfg); !errors.Is(err, host.ErrConfig) {
+		if _, err := host.New(cfg); !errors.Is(err, host.ErrConfig) {
 			t.Errorf("%+v: error %v", cfg, err)
 		}
 	}

@@ -191,7 +191,7 @@ func TestNoPluginTakesAllMemory(t *testing.T) {
 // configuration.
 func TestPluginShare(t *testing.T) {
 	for _, share := range []float64{-0.1, 1.1} {
-		if _, err := host.New(t.Context(), host.Config{PluginShare: share}); !errors.Is(err, host.ErrConfig) {
+		if _, err := host.New(host.Config{PluginShare: share}); !errors.Is(err, host.ErrConfig) {
 			t.Errorf("share %v: error %v", share, err)
 		}
 	}

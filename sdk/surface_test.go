@@ -99,7 +99,7 @@ func newHost(t *testing.T, w *bytes.Buffer) *host.Host {
 	if w != nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(w, nil))
 	}
-	h, err := host.New(t.Context(), cfg)
+	h, err := host.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	ctx := cmd.Context()
 	progress := newProgress(a)
 	defer progress.stop()
-	h, err := host.New(ctx, host.Config{
+	h, err := host.New(host.Config{
 		Logger: slog.New(levelOnly{logLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling,
 		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
 		DefaultLimits: neverRested,

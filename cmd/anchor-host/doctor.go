@@ -139,7 +139,7 @@ func stateFinding(ctx context.Context) finding {
 // featureFinding says what the host takes from wazero without a promise of wazero's, and
 // what it does without.
 func featureFinding(ctx context.Context) finding {
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		return finding{"features", statusProblem, err.Error()}
 	}

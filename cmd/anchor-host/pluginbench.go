@@ -236,7 +236,7 @@ func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *host.Spec, pc hos
 	ctx := cmd.Context()
 	progress := newProgress(a)
 	defer progress.stop()
-	h, err := host.New(ctx, host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling, DefaultLimits: neverRested})
+	h, err := host.New(host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling, DefaultLimits: neverRested})
 	if err != nil {
 		return nil, err
 	}

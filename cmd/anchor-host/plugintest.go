@@ -103,7 +103,7 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 	}
 	t := &tester{app: a, flags: f, config: pc, progress: newProgress(a)}
 	defer t.progress.stop()
-	t.host, err = host.New(cmd.Context(), host.Config{
+	t.host, err = host.New(host.Config{
 		Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
 		DefaultLimits: neverRested,
 	})

@@ -146,7 +146,7 @@ func TestBadFunctionSteps(t *testing.T) {
 // All items of a step that is called once for each have the time of one call together.
 func TestTextsShareATimeout(t *testing.T) {
 	calls := 0
-	h, err := host.New(t.Context(), config(host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
+	h, err := host.New(config(host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
 		func(context.Context, []byte) ([]byte, error) {
 			calls++
 			time.Sleep(30 * time.Millisecond)

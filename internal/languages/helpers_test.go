@@ -62,7 +62,7 @@ func operation(spec *host.Spec, op abi.Operation) host.OperationSpec {
 func loadHelper(t *testing.T, spec *host.Spec, cfg host.PluginConfig) (*helper, error) {
 	t.Helper()
 	logs := new(bytes.Buffer)
-	h, err := host.New(t.Context(), host.Config{Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	h, err := host.New(host.Config{Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}

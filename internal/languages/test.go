@@ -35,7 +35,7 @@ type result struct {
 // testAll tests the selected examples that are built and prints or writes the
 // table.
 func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
-	h, err := host.New(ctx, host.Config{})
+	h, err := host.New(host.Config{})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane, state stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(work, "cache")})
+	h, err := host.New(host.Config{CacheDir: filepath.Join(work, "cache")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func newSuite(ctx context.Context, o *options, stderr io.Writer) (*suite, error)
 		return nil, err
 	}
 	s := &suite{opts: o, stderr: stderr, tmp: tmp, guests: &guests{root: root}}
-	s.host, err = host.New(ctx, hostConfig(root))
+	s.host, err = host.New(hostConfig(root))
 	if err == nil {
 		s.compiled, err = wazero.NewCompilationCacheWithDir(filepath.Join(root, "build", "engine", "cache-peers"))
 	}

@@ -99,7 +99,7 @@ func loop(t *testing.T, h *host.Host, spec *host.Spec, cfg host.PluginConfig) *p
 func TestEndToEnd(t *testing.T) {
 	url, served := accounts(t)
 	spec := guest(t)
-	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		t.Fatal(err)
 	}
