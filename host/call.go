@@ -114,7 +114,7 @@ func (in *instance) output() ([]byte, error) {
 
 // changesOf calls an operation that answers with changes, in the given lane, and decodes
 // the changes within bounds. nil means no change.
-func (in *instance) changesOf(o OperationSpec, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
+func (in *instance) changesOf(o OperationSpec, lane Lane, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	if lane == LaneBatch {
 		return in.batchChanges(o.Operation, rows, reads, env, within)
 	}

@@ -337,7 +337,7 @@ func TestTooLargeForTheCompiler(t *testing.T) {
 		t.Errorf("warnings %q", spec.Warnings)
 	}
 	h := newHost(t, host.Config{})
-	for _, engine := range []string{host.EngineAuto, host.EngineCompiler} {
+	for _, engine := range []host.Engine{host.EngineAuto, host.EngineCompiler} {
 		_, err := h.Load(t.Context(), spec, host.PluginConfig{Engine: engine})
 		if !errors.Is(err, host.ErrTooLarge) || !strings.Contains(err.Error(), "engine: interpreter") {
 			t.Errorf("engine %q: error %v", engine, err)

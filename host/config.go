@@ -101,9 +101,8 @@ type Config struct {
 	// The transport must not call plugins. nil: the host's own transport, which uses no
 	// proxy.
 	HTTPTransport http.RoundTripper
-	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins whose
-	// configuration states none.
-	Engine string
+	// Engine is for plugins whose configuration states none.
+	Engine Engine
 	// Portable switches off what the host takes from wazero without a promise that it lasts,
 	// as far as the host can do without it, as if the probes for it failed. The host is then
 	// slower and refuses PluginConfig.Links, and is otherwise the same. It still uses the
@@ -130,35 +129,6 @@ type Config struct {
 // CacheOff as Config.CacheDir switches the disk cache off.
 const CacheOff = "off"
 
-// The engines. EngineAuto compiles where wazero can, and interprets elsewhere.
-const (
-	EngineAuto        = ""
-	EngineCompiler    = "compiler"
-	EngineInterpreter = "interpreter"
-)
-
-// The lanes. LaneAuto takes the batch lane where the plugin has it.
-const (
-	LaneAuto  = ""
-	LaneJSON  = "json"
-	LaneBatch = "batch"
-)
-
-// What happens to the state of an instance between calls. StateAuto is StateReset for
-// plugins that speak the ABI, and StateKeep for foreign modules, whose statics and
-// variables last by contract.
-const (
-	StateAuto = ""
-	// StateReset resets memory and globals to what they were after init. A module whose
-	// state cannot be captured gets StateFresh instead.
-	StateReset = "reset"
-	// StateKeep leaves everything as it is for the next call of the instance, which then
-	// serves one tenant only; see [WithTenant]. A [Session] always keeps its state.
-	StateKeep = "keep"
-	// StateFresh makes a new instance for every call, with an init of its own.
-	StateFresh = "fresh"
-)
-
 // PluginConfig is what the operator states for one configured plugin. The zero value grants
 // nothing and takes every default.
 type PluginConfig struct {
@@ -175,8 +145,8 @@ type PluginConfig struct {
 	// Limits override the plugin's requests and the host's defaults in every field that is
 	// not 0.
 	Limits Limits
-	// Engine is EngineAuto (the host's), EngineCompiler or EngineInterpreter.
-	Engine string
+	// Engine runs the module and its links.
+	Engine Engine
 	// Deterministic gives the guest clocks that advance by a millisecond with each reading,
 	// the wall clock from 2022-01-01 on, and a fixed sequence of random numbers. A call
 	// then uses the same fuel in every process. This does not hold for a guest whose
@@ -184,11 +154,10 @@ type PluginConfig struct {
 	// longer. Without Deterministic the fuel of a guest that draws random numbers when it
 	// starts, as Go does for its maps, varies by about a percent.
 	Deterministic bool
-	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch applies to the operations that can
-	// have a batch lane.
-	Lane string
-	// State is StateAuto, StateReset, StateKeep or StateFresh.
-	State string
+	// Lane is the lane of all operations; LaneBatch is that of those that can have it.
+	Lane Lane
+	// State says what happens to the state of an instance between calls.
+	State State
 	// WASI offers the WASI functions to a foreign module. Modules that speak the ABI always
 	// have them. Without grants they reach nothing but clocks and random numbers.
 	WASI bool
@@ -252,8 +221,8 @@ type FileGrant struct {
 	FS fs.FS
 	// Guest is the absolute path inside, such as "/docs".
 	Guest string
-	// Mode is ModeRO (also when empty) or ModeRW.
-	Mode string
+	// Mode says whether the plugin may write.
+	Mode FileMode
 	// Quota bounds the bytes of the files in the folder, MaxFiles the number of files and
 	// folders in it, in ModeRW. The plugin cannot make the folder exceed them. What was in
 	// the folder before counts, and what is removed gives room back. 0: DefaultFolderQuota
@@ -261,12 +230,6 @@ type FileGrant struct {
 	Quota    int64
 	MaxFiles int
 }
-
-// The modes of a FileGrant.
-const (
-	ModeRO = "ro"
-	ModeRW = "rw"
-)
 
 // KVGrant gives a plugin a store for keys and values, one for each tenant; see
 // [WithTenant].
@@ -311,7 +274,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := checkEngine(c.Engine); err != nil {
+	if err := checkChoice("engine", c.Engine, engines); err != nil {
 		return c, fmt.Errorf("host config: %w", err)
 	}
 	if s := c.PluginShare; math.IsNaN(s) || s < 0 || s > 1 {
@@ -362,28 +325,4 @@ func (c PluginConfig) clone() PluginConfig {
 		c.Grants.KV = &quota
 	}
 	return c
-}
-
-func checkEngine(name string) error {
-	switch name {
-	case EngineAuto, EngineCompiler, EngineInterpreter:
-		return nil
-	}
-	return fmt.Errorf("engine %q: %w (want %q or %q)", name, ErrConfig, EngineCompiler, EngineInterpreter)
-}
-
-func checkLane(name string) error {
-	switch name {
-	case LaneAuto, LaneJSON, LaneBatch:
-		return nil
-	}
-	return fmt.Errorf("lane %q: %w (want %q or %q)", name, ErrConfig, LaneJSON, LaneBatch)
-}
-
-func checkState(name string) error {
-	switch name {
-	case StateAuto, StateReset, StateKeep, StateFresh:
-		return nil
-	}
-	return fmt.Errorf("state %q: %w (want %q, %q or %q)", name, ErrConfig, StateReset, StateKeep, StateFresh)
 }

@@ -256,7 +256,7 @@ func TestHostHammer(t *testing.T) {
 	h := newHost(t, host.Config{})
 	var made []pipeline.Step
 	for _, lane := range lanes {
-		p := loadAllops(t, h, host.PluginConfig{Name: "p-" + lane, Lane: lane, Limits: host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}})
+		p := loadAllops(t, h, host.PluginConfig{Name: "p-" + string(lane), Lane: lane, Limits: host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}})
 		good, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})
 		if err != nil {
 			t.Fatal(err)

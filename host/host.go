@@ -48,7 +48,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	closed  bool
-	engines map[string]*startedEngine
+	engines map[Engine]*startedEngine
 	modules map[moduleKey]*module
 	// making are the modules that are being made. spare is one that was made after all its
 	// Loads had left.
@@ -77,7 +77,7 @@ func New(cfg Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: cfg, room: loadRoom{limit: cfg.LoadMemory},
-		engines: map[string]*startedEngine{}, modules: map[moduleKey]*module{},
+		engines: map[Engine]*startedEngine{}, modules: map[moduleKey]*module{},
 		making: map[moduleKey]*making{}, plugins: map[*Plugin]bool{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
@@ -154,7 +154,7 @@ func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.load() }
 
 // engine returns the engine of a kind, and makes it when it is first needed. It is called
 // only while a module is made, which Close waits for.
-func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
+func (h *Host) engine(ctx context.Context, kind Engine) (*engine, error) {
 	h.mu.Lock()
 	s := h.engines[kind]
 	if s != nil {
@@ -176,7 +176,7 @@ func (h *Host) engine(ctx context.Context, kind string) (*engine, error) {
 }
 
 // engineKind is the engine of a plugin whose configuration states one, or EngineAuto.
-func (h *Host) engineKind(stated string) string {
+func (h *Host) engineKind(stated Engine) Engine {
 	kind := stated
 	if kind == EngineAuto {
 		kind = h.cfg.Engine

@@ -84,7 +84,7 @@ func startedOf(t *testing.T, spec *host.Spec, level slog.Level, hc host.Config, 
 
 // A second process starts where the first one's init ended.
 func TestImagesOnDisk(t *testing.T) {
-	for _, state := range []string{host.StateReset, host.StateKeep} {
+	for _, state := range []host.State{host.StateReset, host.StateKeep} {
 		hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
 		pc := host.PluginConfig{State: state, Settings: map[string]any{"index": 500}}
 		for n, want := range []int{1, 0, 0} {

@@ -41,7 +41,7 @@ func (e LoadEstimate) Near() bool {
 
 // LoadEstimate returns what loading the module takes. engine is EngineInterpreter; any other
 // value means the compiler.
-func (s *Spec) LoadEstimate(engine string) LoadEstimate {
+func (s *Spec) LoadEstimate(engine Engine) LoadEstimate {
 	e, most := s.facts.Compiled, wasmbin.Budget(s.code)
 	if engine == EngineInterpreter {
 		e = s.facts.Interpreted
@@ -50,7 +50,7 @@ func (s *Spec) LoadEstimate(engine string) LoadEstimate {
 }
 
 // checkLoad refuses a module whose estimate exceeds the limits.
-func (s *Spec) checkLoad(engine string, l Limits) error {
+func (s *Spec) checkLoad(engine Engine, l Limits) error {
 	e := s.LoadEstimate(engine)
 	e.MaxMemory, e.MaxTime = pick(l.LoadMemory, e.MaxMemory), pick(l.LoadTime, e.MaxTime)
 	var other string
@@ -77,7 +77,7 @@ func (s *Spec) checkLoad(engine string, l Limits) error {
 // checkFrames refuses a module for the interpreter if its calls could take more stack than
 // Limits.Memory. The interpreter bounds only how deep calls nest, not the size of their
 // frames.
-func (s *Spec) checkFrames(engine string, l Limits) error {
+func (s *Spec) checkFrames(engine Engine, l Limits) error {
 	most := pick(l.Memory, DefaultMemory)
 	if need := s.interpretedStack(); engine == EngineInterpreter && need > most {
 		return as(ErrTooLarge, fmt.Errorf("calls of function %d take up to %s of the interpreter's stack, allowed %s (split the function, raise limits.memory, or use the compiler)",
@@ -162,7 +162,7 @@ type making struct {
 
 // module returns the compiled module of a spec, and compiles it if no other plugin uses it. It
 // returns when ctx ends, while the compilation goes on.
-func (h *Host) module(ctx context.Context, name string, spec *Spec, kind string, l Limits) (*module, error) {
+func (h *Host) module(ctx context.Context, name string, spec *Spec, kind Engine, l Limits) (*module, error) {
 	if err := spec.checkLoad(kind, l); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // moduleKey identifies a compiled module. Plugins with equal keys share the module.
 type moduleKey struct {
 	digest [sha256.Size]byte
-	engine string
+	engine Engine
 	// pages is the most memory of the module in pages, 0 if the memories of its instances
 	// enforce the limit themselves.
 	pages uint32
@@ -99,7 +99,7 @@ func newModule(compiled wazero.CompiledModule, spec *Spec, code [sha256.Size]byt
 }
 
 // boundsOf returns the bounds on the size of a module for an engine.
-func boundsOf(engine string) (b wasmbin.Bounds) {
+func boundsOf(engine Engine) (b wasmbin.Bounds) {
 	if engine == EngineInterpreter {
 		return wasmbin.InterpreterBounds()
 	}

@@ -144,7 +144,7 @@ func within(p, o abi.Permission) bool {
 	if p.Kind != o.Kind || p.Guest != o.Guest || p.Service != o.Service {
 		return false
 	}
-	if p.Mode == ModeRW && o.Mode != ModeRW {
+	if p.Mode == string(ModeRW) && o.Mode != string(ModeRW) {
 		return false
 	}
 	if p.Kind == permHTTP {

@@ -91,7 +91,7 @@ func (d dice) permission() abi.Permission {
 		p.Hosts, p.Methods = append(d.some(diceHosts...), d.one(diceHosts...)), d.some("GET", "HEAD", "POST")
 		return p
 	case permFiles:
-		p.Guest, p.Mode = d.one("/a", "/b"), d.one("", ModeRO, ModeRW)
+		p.Guest, p.Mode = d.one("/a", "/b"), d.one("", "ro", "rw")
 		return p
 	case permKV:
 		p.Quota = d.one("", "1KiB", "1MiB", "2MiB")

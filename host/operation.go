@@ -20,7 +20,7 @@ type Operation struct {
 	name     abi.Operation
 	spec     OperationSpec
 	step     string
-	lane     string
+	lane     Lane
 	reads    abi.ColumnSet
 	settings json.RawMessage
 	topK     int

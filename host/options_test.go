@@ -16,8 +16,10 @@ func TestPluginConfigRefused(t *testing.T) {
 		cfg  host.PluginConfig
 		want string
 	}{
-		{"engine", host.PluginConfig{Engine: "jit"}, `engine "jit": invalid configuration (want "compiler" or "interpreter")`},
-		{"lane", host.PluginConfig{Lane: "fast"}, `lane "fast": invalid configuration (want "json" or "batch")`},
+		{"engine", host.PluginConfig{Engine: "jit"}, `engine "jit": invalid configuration (want compiler or interpreter)`},
+		{"lane", host.PluginConfig{Lane: "fast"}, `lane "fast": invalid configuration (want json or batch)`},
+		{"lane of other hosts", host.PluginConfig{Lane: host.LaneExtism}, `lane "extism": invalid configuration (want json or batch)`},
+		{"state", host.PluginConfig{State: "clean"}, `state "clean": invalid configuration (want reset, keep or fresh)`},
 		{"settings", host.PluginConfig{Settings: map[string]any{"greting": "x"}}, `settings: invalid configuration: unknown key "greting" (did you mean "greeting"?)`},
 		{"limit", host.PluginConfig{Limits: host.Limits{Memory: -1}}, `limit memory -1: invalid configuration (want 0 for the default, or more)`},
 		{"memory too small to start", host.PluginConfig{Limits: host.Limits{Memory: 64 << 10}}, `limits.memory 64KiB: invalid configuration (the module starts with `},

@@ -78,7 +78,7 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 			if cleanGuest(f.Guest) != cleanGuest(p.Guest) {
 				continue
 			}
-			out.mount(f, p.Mode)
+			out.mount(f, FileMode(p.Mode))
 			return true
 		}
 	case permKV:
@@ -97,7 +97,7 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 
 // mount adds a folder that is granted and asked for. Several requests for one folder give one
 // mount, writable if any request and the grant are.
-func (out *granted) mount(f FileGrant, asked string) {
+func (out *granted) mount(f FileGrant, asked FileMode) {
 	if asked != ModeRW {
 		f.Mode = ModeRO
 	}
@@ -178,9 +178,10 @@ func (g HTTPGrant) check() error {
 }
 
 func (f FileGrant) check() error {
+	if err := checkChoice("mode", f.Mode, modes); err != nil {
+		return err
+	}
 	switch {
-	case f.Mode != "" && f.Mode != ModeRO && f.Mode != ModeRW:
-		return fmt.Errorf("mode %q: %w (want ro or rw)", f.Mode, ErrConfig)
 	case f.FS != nil && (f.Host != "" || f.Mode == ModeRW || f.Quota != 0 || f.MaxFiles != 0):
 		return fmt.Errorf("guest %q: a file system: %w (it takes the place of host, and is read-only)", f.Guest, ErrConfig)
 	case f.FS == nil && f.Host == "" || !path.IsAbs(f.Guest):

@@ -55,7 +55,7 @@ type Plugin struct {
 
 	// state is StateReset, StateKeep or StateFresh. state and image are final when the first
 	// instance is made.
-	state string
+	state State
 	image *image
 	// cold says that the guest failed at its warm-up, so instances are not warmed up before
 	// the image is made.
@@ -131,7 +131,7 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 
 // configure checks what can be checked without running the guest.
 func (p *Plugin) configure() error {
-	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), checkState(p.cfg.State), p.cfg.Limits.check()); err != nil {
+	if err := errors.Join(checkChoice("engine", p.cfg.Engine, engines), checkChoice("lane", p.cfg.Lane, lanes), checkChoice("state", p.cfg.State, states), p.cfg.Limits.check()); err != nil {
 		return err
 	}
 	if err := p.checkLinks(); err != nil {
@@ -315,7 +315,7 @@ func (p *Plugin) Limits() Limits { return p.limits }
 
 // State returns what happens to an instance between calls: StateReset, StateKeep
 // or StateFresh.
-func (p *Plugin) State() string { return p.state }
+func (p *Plugin) State() State { return p.state }
 
 // Notes returns what an operator should know about limits, grants and state: what the plugin
 // asks for and does not get, what is granted although it does not ask for it, and why its

@@ -28,14 +28,14 @@ type engine struct {
 	linked *linkedKernel
 	// settled says that findKernel has run. Its result depends only on features and kind.
 	settled bool
-	kind    string
+	kind    Engine
 	// settling is held while findKernel runs.
 	settling sync.Mutex
 }
 
 // newEngine makes a runtime. Guests are stopped by the meter in their code, not by wazero's
 // WithCloseOnContextDone, which makes guests several times slower and does not stop recursion.
-func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*engine, error) {
+func newEngine(ctx context.Context, hc *Config, kind Engine, root *cacheRoot) (*engine, error) {
 	e := &engine{kind: kind, features: hc.featuresOf(kind)}
 	logFeatures(hc.Logger, e.features)
 	cfg := wazero.NewRuntimeConfig()

@@ -41,7 +41,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 const maxSelfAnswer = 1 << 20
 
 // selfCall makes one call of a self-test in one lane.
-func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, t abi.SelfTest) error {
+func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane Lane, t abi.SelfTest) error {
 	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.newInstance(ctx) })
 	if err != nil {
 		return err

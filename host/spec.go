@@ -85,8 +85,8 @@ type Spec struct {
 // OperationSpec is one operation of a plugin.
 type OperationSpec struct {
 	Operation abi.Operation
-	// Lanes are "json", "batch" or both.
-	Lanes []string
+	// Lanes are LaneJSON, LaneBatch or both.
+	Lanes []Lane
 	// Reads are the columns that it receives, Writes the changes that it may make.
 	Reads  abi.ColumnSet
 	Writes abi.ChangeSet
@@ -109,7 +109,7 @@ func (s *Spec) Operation(op abi.Operation) (OperationSpec, bool) {
 // State returns what happens to instances between calls if the configuration states stated:
 // StateReset, StateKeep or StateFresh. What init leaves behind can still turn StateReset into
 // StateFresh; see [Plugin.State].
-func (s *Spec) State(stated string) string {
+func (s *Spec) State(stated State) State {
 	if stated == StateAuto && s.Foreign {
 		return StateKeep
 	}
@@ -154,7 +154,7 @@ func (s *Spec) CheckPin(pin string) error {
 }
 
 // HasLane reports whether the operation can be called in the lane.
-func (o OperationSpec) HasLane(lane string) bool { return slices.Contains(o.Lanes, lane) }
+func (o OperationSpec) HasLane(lane Lane) bool { return slices.Contains(o.Lanes, lane) }
 
 // ReadSpec decodes and checks a module without running it. sideManifest is the plugin.yaml
 // beside the module, nil if there is none. It can narrow the module's own manifest, or replace
@@ -395,8 +395,8 @@ func (r *specReader) operations() error {
 }
 
 // lanes lists the lanes in which the module exports an operation.
-func (r *specReader) lanes(info abi.OperationInfo) []string {
-	var lanes []string
+func (r *specReader) lanes(info abi.OperationInfo) []Lane {
+	var lanes []Lane
 	if r.spec.exports[info.Op.JSONExport()] {
 		lanes = append(lanes, LaneJSON)
 	}

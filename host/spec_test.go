@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestSpecOfGoGuest(t *testing.T) {
 			s.ABI, s.Foreign, s.Portable, s.WASI, len(s.Operations), s.Warnings)
 	}
 	o, ok := s.Operation(abi.OpRerank)
-	if !ok || strings.Join(o.Lanes, " ") != "json batch" || o.Reads.String() != "text" || o.Writes.String() != "score,order" || o.Defaults.TopK != 5 {
+	if !ok || !slices.Equal(o.Lanes, []host.Lane{host.LaneJSON, host.LaneBatch}) || o.Reads.String() != "text" || o.Writes.String() != "score,order" || o.Defaults.TopK != 5 {
 		t.Errorf("rerank %+v", o)
 	}
 	if _, ok := s.Operation("summary"); ok {
@@ -45,7 +46,7 @@ func TestSpecWarnings(t *testing.T) {
 		t.Errorf("a manifest without operations: error %v", err)
 	}
 	s, err := host.ReadSpec("x", readFixture(t, "batch-no-change"), []byte("abi: 1\nname: x\nversion: 0.1.0\noperations: {filter: {}}\n"))
-	if err != nil || strings.Join(s.Operations[0].Lanes, " ") != "batch" || s.Operations[0].Reads != 0 {
+	if err != nil || !slices.Equal(s.Operations[0].Lanes, []host.Lane{host.LaneBatch}) || s.Operations[0].Reads != 0 {
 		t.Errorf("spec %+v, error %v", s, err)
 	}
 }

@@ -191,9 +191,9 @@ func TestStatsOfRefusals(t *testing.T) {
 // and one that is observed.
 func BenchmarkCall64(b *testing.B) {
 	input := bytes.Repeat([]byte("a"), 64)
-	for _, state := range []string{host.StateKeep, host.StateReset} {
+	for _, state := range []host.State{host.StateKeep, host.StateReset} {
 		for name, hook := range map[string]func(context.Context, host.CallInfo){"": nil, "/observed": func(context.Context, host.CallInfo) {}} {
-			b.Run(state+name, func(b *testing.B) {
+			b.Run(string(state)+name, func(b *testing.B) {
 				p := load(b, newHost(b, host.Config{OnCall: hook}), "foreign", host.PluginConfig{State: state})
 				b.ReportAllocs()
 				for b.Loop() {

@@ -156,7 +156,7 @@ func TestSurface(t *testing.T) {
 	for _, language := range helperLanguages {
 		t.Run(language, func(t *testing.T) {
 			spec := buildGuest(t, "surface", language)
-			for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+			for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 				p, err := h.Load(t.Context(), spec, host.PluginConfig{Lane: lane})
 				if err != nil {
 					t.Fatal(err)
@@ -183,7 +183,7 @@ func TestBatchHeader(t *testing.T) {
 	}
 }
 
-func checkSurface(t *testing.T, lane string, p *host.Plugin) {
+func checkSurface(t *testing.T, lane host.Lane, p *host.Plugin) {
 	t.Helper()
 	run := func(settings map[string]any) ([]pipeline.Item, error) {
 		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: settings, MaxPriority: 10})

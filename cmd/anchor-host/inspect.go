@@ -123,7 +123,7 @@ type inspection struct {
 	Load loadReport `json:"load"`
 	// State is what happens to instances between calls, Uncaptured why they
 	// cannot be reset.
-	State       string            `json:"state"`
+	State       host.State        `json:"state"`
 	Uncaptured  string            `json:"uncaptured,omitempty"`
 	Operations  []operationReport `json:"operations,omitempty"`
 	Permissions []permissionLine  `json:"permissions,omitempty"`
@@ -137,19 +137,19 @@ type inspection struct {
 
 // loadReport is an estimate with what is allowed.
 type loadReport struct {
-	Engine     string `json:"engine"`
-	Memory     int64  `json:"memory_bytes"`
-	MaxMemory  int64  `json:"max_memory_bytes"`
-	MemoryFor  string `json:"memory_for"`
-	Millis     int64  `json:"milliseconds"`
-	MaxMillis  int64  `json:"max_milliseconds"`
-	TimeFor    string `json:"time_for"`
-	NearLimits bool   `json:"near_limits"`
+	Engine     host.Engine `json:"engine"`
+	Memory     int64       `json:"memory_bytes"`
+	MaxMemory  int64       `json:"max_memory_bytes"`
+	MemoryFor  string      `json:"memory_for"`
+	Millis     int64       `json:"milliseconds"`
+	MaxMillis  int64       `json:"max_milliseconds"`
+	TimeFor    string      `json:"time_for"`
+	NearLimits bool        `json:"near_limits"`
 }
 
 type operationReport struct {
 	Operation   abi.Operation    `json:"operation"`
-	Lanes       []string         `json:"lanes"`
+	Lanes       []host.Lane      `json:"lanes"`
 	Reads       string           `json:"reads"`
 	Writes      string           `json:"writes"`
 	MaxPriority int              `json:"max_priority,omitempty"`
@@ -219,8 +219,17 @@ func (l *loadReport) text() string {
 		float64(l.Millis)/1000, float64(l.MaxMillis)/1000, l.Engine, near)
 }
 
+// laneNames lists lanes.
+func laneNames(lanes []host.Lane, separator string) string {
+	names := make([]string, len(lanes))
+	for i, lane := range lanes {
+		names[i] = string(lane)
+	}
+	return strings.Join(names, separator)
+}
+
 // stateOf is the state stated for an instance.
-func stateOf(instance *config.Instance) string {
+func stateOf(instance *config.Instance) host.State {
 	if instance == nil {
 		return host.StateAuto
 	}
@@ -291,7 +300,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
 		{"module", fmt.Sprintf("%d functions, %s of code, %s of data", r.Anatomy.Functions, sizeText(r.Anatomy.Code), sizeText(r.Anatomy.Data))},
 		{"load", r.Load.text()},
-		{"sections", sectionText(r.Anatomy.Sections)}, {"state", r.State},
+		{"sections", sectionText(r.Anatomy.Sections)}, {"state", string(r.State)},
 	}
 	if r.Uncaptured != "" {
 		rows[len(rows)-1][1] += " (it cannot be reset: " + r.Uncaptured + ")"
@@ -302,7 +311,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 	table(b, nil, rows)
 	section(b, "operations", len(r.Operations))
 	for _, o := range r.Operations {
-		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, strings.Join(o.Lanes, ", "), dash(o.Reads), dash(o.Writes))
+		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, laneNames(o.Lanes, ", "), dash(o.Reads), dash(o.Writes))
 	}
 	section(b, "permissions asked for", len(r.Permissions))
 	for _, p := range r.Permissions {

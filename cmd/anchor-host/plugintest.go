@@ -235,8 +235,8 @@ func operationNames(spec *host.Spec) string {
 }
 
 // lanesOf lists the lanes that any operation has.
-func lanesOf(spec *host.Spec) (lanes []string) {
-	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+func lanesOf(spec *host.Spec) (lanes []host.Lane) {
+	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 		if slices.ContainsFunc(spec.Operations, func(o host.OperationSpec) bool { return o.HasLane(lane) }) {
 			lanes = append(lanes, lane)
 		}

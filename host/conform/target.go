@@ -93,7 +93,10 @@ func operation(o host.OperationSpec) conformance.Operation {
 		sources = []pipeline.Source{pipeline.SourceMemory, pipeline.SourceConversation}
 	}
 	out := conformance.Operation{
-		Operation: o.Operation, Lanes: o.Lanes, Reads: o.Reads, Writes: o.Writes, MaxPriority: o.MaxPriority,
+		Operation: o.Operation, Reads: o.Reads, Writes: o.Writes, MaxPriority: o.MaxPriority,
+	}
+	for _, lane := range o.Lanes {
+		out.Lanes = append(out.Lanes, string(lane))
 	}
 	for _, s := range sources {
 		out.Sources = append(out.Sources, string(s))
@@ -128,7 +131,7 @@ type guest struct{ plugin *host.Plugin }
 
 // Call implements conformance.Guest.
 func (g guest) Call(ctx context.Context, c conformance.Call) (*conformance.Answer, error) {
-	lane := c.Lane
+	lane := host.Lane(c.Lane)
 	if c.Extism {
 		lane = host.LaneExtism
 	}

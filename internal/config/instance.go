@@ -1,5 +1,7 @@
 package config
 
+import "github.com/anchor-host/anchor-host/host"
+
 // Instance is a configured plugin.
 type Instance struct {
 	Plugin        string            `key:"plugin,required" doc:"Name of the plugin in the plugin folder."`
@@ -8,9 +10,9 @@ type Instance struct {
 	Config        map[string]string `key:"config" doc:"Extra values the plugin reads with Extism's config_get."`
 	Grants        Grants            `key:"grants" doc:"What the plugin is allowed of what it asks for."`
 	Limits        Limits            `key:"limits" doc:"Limits; each has a finite default."`
-	Engine        string            `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"How the module runs."`
-	Lane          string            `key:"lane" enum:"json,batch" doc:"Forces one of the two lanes. Default: the fastest the plugin has."`
-	State         string            `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: put back to its state after init, kept as it is, or replaced. A foreign module has keep unless stated."`
+	Engine        host.Engine       `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"How the module runs."`
+	Lane          host.Lane         `key:"lane" enum:"json,batch" doc:"Forces one of the two lanes. Default: the fastest the plugin has."`
+	State         host.State        `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: put back to its state after init, kept as it is, or replaced. A foreign module has keep unless stated."`
 	Deterministic bool              `key:"deterministic" default:"false" doc:"Fixes clock and random numbers."`
 	WASI          bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module that does not speak the plugin contract. Others have them."`
 	Links         map[string]string `key:"links" doc:"Modules it imports from, as NAME: PLUGIN of the plugin folder. They share its limits and grants."`
@@ -34,11 +36,11 @@ type HTTPGrant struct {
 
 // FileGrant lets a plugin see a folder.
 type FileGrant struct {
-	Host     string `key:"host,required" doc:"The folder, relative to the configuration file."`
-	Guest    string `key:"guest,required" doc:"The path the plugin sees."`
-	Mode     string `key:"mode" enum:"ro,rw" default:"ro"`
-	Quota    Size   `key:"quota" default:"64MiB" doc:"The most bytes the folder may hold for the plugin to add some, with what lies there already. For rw."`
-	MaxFiles int    `key:"max_files" min:"1" default:"10000" doc:"The most files and folders it may hold for the plugin to add one. For rw."`
+	Host     string        `key:"host,required" doc:"The folder, relative to the configuration file."`
+	Guest    string        `key:"guest,required" doc:"The path the plugin sees."`
+	Mode     host.FileMode `key:"mode" enum:"ro,rw" default:"ro"`
+	Quota    Size          `key:"quota" default:"64MiB" doc:"The most bytes the folder may hold for the plugin to add some, with what lies there already. For rw."`
+	MaxFiles int           `key:"max_files" min:"1" default:"10000" doc:"The most files and folders it may hold for the plugin to add one. For rw."`
 }
 
 // KVGrant allows a key-value store.

@@ -44,7 +44,7 @@ func eachHelper(t *testing.T, test func(t *testing.T, language string, load func
 		}
 		spec := buildHelper(t, language)
 		for _, lane := range operation(spec, abi.OpProcess).Lanes {
-			t.Run(language+"/"+lane, func(t *testing.T) {
+			t.Run(language+"/"+string(lane), func(t *testing.T) {
 				test(t, language, func(t *testing.T, cfg host.PluginConfig) (*helper, error) {
 					t.Helper()
 					cfg.Lane = lane

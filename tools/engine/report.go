@@ -70,7 +70,7 @@ func (r *report) end() { r.LoadAfter = loadAverage() }
 // add judges a row.
 func (r *report) add(w *row, got reading, err error) line {
 	l := line{
-		Name: w.name, What: w.what, State: w.state, Lane: w.lane, Against: w.against,
+		Name: w.name, What: w.what, State: string(w.state), Lane: w.lane, Against: w.against,
 		Value: got.value, Unit: strings.TrimSpace(string(w.target.unit)), Detail: got.detail, Parts: got.parts,
 		Gate: w.target.word(w.target.gate), Stretch: w.target.word(w.target.stretch),
 		Figure: w.target.figure(digits(got.value)),
