@@ -33,8 +33,8 @@ type Config struct {
 	CacheDir string
 	// ImageCache is how many bytes the images of plugins may take on disk, in the folder
 	// images of CacheDir. An image is the state after an init that took long, so that the
-	// next process need not run it. 0 or less: no image is kept on disk. The command uses
-	// DefaultImageCache. An image serves again only while module, settings, grants, limits
+	// next process need not run it. 0 and None: no image is kept on disk. Unlimited: none is
+	// removed for its size. The command uses DefaultImageCache. An image serves again only while module, settings, grants, limits
 	// and mounted files are the same, and until the system restarts.
 	//
 	// An image holds what the plugin holds in memory. The host keeps none
@@ -82,7 +82,8 @@ type Config struct {
 	// KVMemory bounds, in bytes, what the key-value stores of all plugins and tenants hold
 	// together. Each store counts for 512 bytes and its names more. A value beyond the
 	// bound is refused like one beyond the quota, with a line in the guest's log. It does
-	// not bound a KVStore. 0: DefaultKVMemory. See also [Host.ForgetTenant].
+	// not bound a KVStore. 0: DefaultKVMemory. None: nothing is stored. See also
+	// [Host.ForgetTenant].
 	KVMemory int64
 	// KVStore keeps what plugins store, so that it outlives the host. nil: the host keeps
 	// it in memory, as long as it lives.
@@ -226,7 +227,8 @@ type FileGrant struct {
 	// Quota bounds the bytes of the files in the folder, MaxFiles the number of files and
 	// folders in it, in ModeRW. The plugin cannot make the folder exceed them. What was in
 	// the folder before counts, and what is removed gives room back. 0: DefaultFolderQuota
-	// and DefaultFolderFiles.
+	// and DefaultFolderFiles. Both take Unlimited; what is free on the disk then bounds the
+	// plugin.
 	Quota    int64
 	MaxFiles int
 }
@@ -235,7 +237,8 @@ type FileGrant struct {
 // [WithTenant].
 type KVGrant struct {
 	// Quota bounds the bytes of keys and values for one tenant. Each pair counts as 64
-	// bytes more. 0: DefaultKVQuota.
+	// bytes more. 0: DefaultKVQuota. Unlimited: the quota that the manifest asks for, and
+	// Config.KVMemory.
 	Quota int64
 }
 
@@ -251,7 +254,8 @@ type OperationOptions struct {
 	// Step is the name of the step that the calls are for, in errors.
 	Step string
 	// TopK is how many items retrieve and rerank are asked for at most. 0: the manifest's
-	// default, otherwise DefaultTopK.
+	// default, otherwise DefaultTopK. It takes neither Unlimited nor None, nor does another
+	// field of these options.
 	TopK int
 	// Settings travel with each call, checked against the operation's schema.
 	Settings map[string]any
@@ -280,9 +284,16 @@ func (c Config) withDefaults() (Config, error) {
 	if s := c.PluginShare; math.IsNaN(s) || s < 0 || s > 1 {
 		return c, fmt.Errorf("host config: plugin share %v: %w (want more than 0, at most 1, or 0 for the default)", c.PluginShare, ErrConfig)
 	}
-	if c.LoadMemory < 0 || c.MaxInstances < 0 || c.Memory < 0 || c.KVMemory < 0 {
-		return c, fmt.Errorf("host config: negative bound: %w", ErrConfig)
+	if err := firstBad(
+		bound{"load memory", c.LoadMemory, boundedMemory, needsSome},
+		bound{"max instances", int64(c.MaxInstances), boundedMemory, needsOne},
+		bound{"memory", c.Memory, boundedMemory, needsSome},
+		bound{"key-value memory", c.KVMemory, boundedMemory, ""},
+		bound{"image cache", c.ImageCache, "", ""},
+	); err != nil {
+		return c, fmt.Errorf("host config: %w", err)
 	}
+	c.ImageCache = numberOf(c.ImageCache, math.MaxInt64)
 	if c.MaxInstances == 0 {
 		c.MaxInstances = DefaultMaxInstances
 	}
@@ -295,10 +306,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.LoadMemory == 0 {
 		c.LoadMemory = DefaultLoadMemory
 	}
-	if c.KVMemory == 0 {
-		c.KVMemory = DefaultKVMemory
-	}
-	if err := c.DefaultLimits.check(); err != nil {
+	c.KVMemory = numberOf(pick(c.KVMemory, DefaultKVMemory), 0)
+	if err := c.DefaultLimits.Check(); err != nil {
 		return c, fmt.Errorf("host config: default %w", err)
 	}
 	c.DefaultLimits = c.DefaultLimits.or(builtinLimits())

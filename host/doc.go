@@ -127,7 +127,7 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, choices, features, limits, budget, places, reclaim, errors, faults, trust
+//	the host itself        host, config, choices, features, limits, bounds, budget, places, reclaim, errors, faults, trust
 //	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -44,7 +45,8 @@ func (p *Plugin) openMounts(ctx context.Context) error {
 
 func (p *Plugin) openMount(ctx context.Context, g FileGrant, key string) (mount, error) {
 	m := mount{guest: cleanGuest(g.Guest), key: key, writable: g.Mode == ModeRW, open: p.files,
-		quota: pick(g.Quota, DefaultFolderQuota), most: int64(pick(g.MaxFiles, DefaultFolderFiles))}
+		quota: numberOf(pick(g.Quota, DefaultFolderQuota), math.MaxInt64),
+		most:  numberOf(int64(pick(g.MaxFiles, DefaultFolderFiles)), math.MaxInt64)}
 	if g.FS != nil {
 		m.given = g.FS
 		return m, p.checkGiven(ctx, g.FS, key)

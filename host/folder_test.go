@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -142,6 +143,17 @@ func TestFolderQuota(t *testing.T) {
 	done0(t, "rename", m.Rename("empty", "next"))
 	if bytes, files := held(t, dir); bytes != m.folder.bytes || files != m.folder.files || bytes != 0 || files != 1 || len(m.folder.open) != 0 {
 		t.Errorf("%d bytes in %d files, counted %+v", bytes, files, m.folder)
+	}
+}
+
+// Unlimited lifts the bounds of a folder.
+func TestFolderWithoutABound(t *testing.T) {
+	_, m := mounted(t, &Host{}, FileGrant{Host: t.TempDir(), Guest: "/d", Mode: ModeRW, Quota: Unlimited, MaxFiles: Unlimited})
+	f := create(t, m, "large")
+	done0(t, "grow", f.Truncate(DefaultFolderQuota+1)) // most of it is a hole
+	done0(t, "close", f.Close())
+	if m.quota != math.MaxInt64 || m.most != math.MaxInt64 {
+		t.Errorf("%d bytes and %d files are allowed", m.quota, m.most)
 	}
 }
 

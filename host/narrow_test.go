@@ -223,8 +223,8 @@ func (d dice) wider(t *testing.T, own, side *abi.Manifest) string {
 func widerCalls(t *testing.T, own, side *abi.Manifest) string {
 	t.Helper()
 	for _, defaults := range []Limits{builtinLimits(), {Timeout: 1, InitTimeout: 1, Memory: 2 << 20, Output: 1, Instances: 1}} {
-		lo, _, err := effectiveLimits(Limits{}, defaults, own)
-		ls, _, serr := effectiveLimits(Limits{}, defaults, side)
+		lo, _, err := effectiveLimits(Limits{}, defaults, 1, own)
+		ls, _, serr := effectiveLimits(Limits{}, defaults, 1, side)
 		if err != nil || serr != nil {
 			t.Fatal(err, serr)
 		}

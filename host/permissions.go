@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func foreignGrants(g Grants) granted {
 		out.http = newHTTPRule(g.HTTP, true)
 	}
 	if g.KV != nil {
-		out.kvQuota = pick(g.KV.Quota, DefaultKVQuota)
+		out.kvQuota = g.KV.bytes()
 	}
 	return out
 }
@@ -83,7 +84,7 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 		}
 	case permKV:
 		if g.KV != nil {
-			out.kvQuota = max(out.kvQuota, min(pick(g.KV.Quota, DefaultKVQuota), quotaOf(p)))
+			out.kvQuota = max(out.kvQuota, min(g.KV.bytes(), quotaOf(p)))
 			return true
 		}
 	case permService:
@@ -146,8 +147,10 @@ func (g Grants) Check() error {
 			return fmt.Errorf("grants.http%w", err)
 		}
 	}
-	if g.KV != nil && g.KV.Quota < 0 {
-		return fmt.Errorf("grants.kv.quota %d: %w", g.KV.Quota, ErrConfig)
+	if g.KV != nil {
+		if err := (bound{"grants.kv.quota", g.KV.Quota, "", useWhole}).check(); err != nil {
+			return err
+		}
 	}
 	for _, s := range g.Services {
 		if s != ServiceCountTokens {
@@ -186,11 +189,12 @@ func (f FileGrant) check() error {
 		return fmt.Errorf("guest %q: a file system: %w (it takes the place of host, and is read-only)", f.Guest, ErrConfig)
 	case f.FS == nil && f.Host == "" || !path.IsAbs(f.Guest):
 		return fmt.Errorf("host %q, guest %q: %w (want a directory and an absolute path inside the guest)", f.Host, f.Guest, ErrConfig)
-	case f.Quota < 0 || f.MaxFiles < 0:
-		return fmt.Errorf("quota %d, max_files %d: %w (want 0 for the default, or more)", f.Quota, f.MaxFiles, ErrConfig)
 	}
-	return nil
+	return firstBad(bound{"quota", f.Quota, "", useReadOnly}, bound{"max_files", int64(f.MaxFiles), "", useReadOnly})
 }
+
+// bytes is the quota in force.
+func (g *KVGrant) bytes() int64 { return numberOf(pick(g.Quota, DefaultKVQuota), math.MaxInt64) }
 
 func cleanGuest(p string) string { return path.Clean("/" + p) }
 

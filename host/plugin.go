@@ -131,7 +131,7 @@ func (h *Host) Load(ctx context.Context, spec *Spec, cfg PluginConfig) (*Plugin,
 
 // configure checks what can be checked without running the guest.
 func (p *Plugin) configure() error {
-	if err := errors.Join(checkChoice("engine", p.cfg.Engine, engines), checkChoice("lane", p.cfg.Lane, lanes), checkChoice("state", p.cfg.State, states), p.cfg.Limits.check()); err != nil {
+	if err := errors.Join(checkChoice("engine", p.cfg.Engine, engines), checkChoice("lane", p.cfg.Lane, lanes), checkChoice("state", p.cfg.State, states), p.cfg.Limits.Check()); err != nil {
 		return err
 	}
 	if err := p.checkLinks(); err != nil {
@@ -139,7 +139,7 @@ func (p *Plugin) configure() error {
 	}
 	var cut, notes []string
 	var err error
-	if p.limits, cut, err = effectiveLimits(p.cfg.Limits, p.host.cfg.DefaultLimits, p.spec.Manifest); err != nil {
+	if p.limits, cut, err = effectiveLimits(p.cfg.Limits, p.host.cfg.DefaultLimits, p.host.cfg.MaxInstances, p.spec.Manifest); err != nil {
 		return err
 	}
 	if need := int64(p.spec.MemoryPages) * wasmPage; need > p.limits.Memory {

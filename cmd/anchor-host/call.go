@@ -130,7 +130,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 }
 
 // neverRested has authors see each failure of their plugin.
-var neverRested = host.Limits{RestAfter: -1}
+var neverRested = host.Limits{RestAfter: host.Unlimited}
 
 // repeat calls the function as often as asked and writes each output.
 func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, function string, input []byte) error {

@@ -236,6 +236,18 @@ func stateOf(instance *config.Instance) host.State {
 	return instance.State
 }
 
+// stated is the text of a limit that an instance states, "" if it states none.
+func stated[T interface {
+	comparable
+	fmt.Stringer
+}](limit T) string {
+	var none T
+	if limit == none {
+		return ""
+	}
+	return limit.String()
+}
+
 // granted says whether an instance is granted what its plugin asks for.
 func granted(p abi.Permission, instance *config.Instance) string {
 	switch {
@@ -252,42 +264,24 @@ func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 	if instance != nil {
 		set = instance.Limits
 	}
-	span := func(d config.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return d.String()
-	}
-	size := func(s config.Size) string {
-		if s == 0 {
-			return ""
-		}
-		return s.String()
-	}
-	count := func(n int64) string {
-		if n == 0 {
-			return ""
-		}
-		return fmt.Sprint(n)
-	}
 	return []limitLine{
-		{"timeout", host.DefaultTimeout.String(), asked.Timeout, span(set.Timeout)},
-		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, span(set.InitTimeout)},
-		{"queue_timeout", host.DefaultQueueTimeout.String(), "", span(set.QueueTimeout)},
-		{"idle_timeout", host.DefaultIdleTimeout.String(), "", span(set.IdleTimeout)},
-		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", count(set.Fuel)},
-		{"memory", sizeText(host.DefaultMemory), asked.Memory, size(set.Memory)},
-		{"input", sizeText(host.DefaultInput), "", size(set.Input)},
-		{"output", sizeText(host.DefaultOutput), asked.Output, size(set.Output)},
-		{"log_bytes", sizeText(host.DefaultLogBytes), "", size(set.LogBytes)},
-		{"http_body", sizeText(host.DefaultHTTPBody), "", size(set.HTTPBody)},
-		{"items", fmt.Sprint(host.DefaultItems), "", count(int64(set.Items))},
-		{"tokens", fmt.Sprint(host.DefaultTokens), "", count(int64(set.Tokens))},
-		{"instances", "one per processor", "", count(int64(set.Instances))},
-		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", count(int64(set.RestAfter))},
-		{"rest_most", host.DefaultRestMost.String(), "", span(set.RestMost)},
-		{"load_memory", "by its code", "", size(set.LoadMemory)},
-		{"load_time", "by its code", "", span(set.LoadTime)},
+		{"timeout", host.DefaultTimeout.String(), asked.Timeout, stated(set.Timeout)},
+		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, stated(set.InitTimeout)},
+		{"queue_timeout", host.DefaultQueueTimeout.String(), "", stated(set.QueueTimeout)},
+		{"idle_timeout", host.DefaultIdleTimeout.String(), "", stated(set.IdleTimeout)},
+		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", stated(set.Fuel)},
+		{"memory", sizeText(host.DefaultMemory), asked.Memory, stated(set.Memory)},
+		{"input", sizeText(host.DefaultInput), "", stated(set.Input)},
+		{"output", sizeText(host.DefaultOutput), asked.Output, stated(set.Output)},
+		{"log_bytes", sizeText(host.DefaultLogBytes), "", stated(set.LogBytes)},
+		{"http_body", sizeText(host.DefaultHTTPBody), "", stated(set.HTTPBody)},
+		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items)},
+		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens)},
+		{"instances", "one per processor", "", stated(set.Instances)},
+		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", stated(set.RestAfter)},
+		{"rest_most", host.DefaultRestMost.String(), "", stated(set.RestMost)},
+		{"load_memory", "by its code", "", stated(set.LoadMemory)},
+		{"load_time", "by its code", "", stated(set.LoadTime)},
 	}
 }
 

@@ -37,7 +37,7 @@ func New(h *host.Host, spec *host.Spec, cfg host.PluginConfig) *Target {
 	if cfg.Limits.QueueTimeout == 0 {
 		cfg.Limits.QueueTimeout = cfg.Limits.Timeout
 	}
-	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.RestAfter = true, host.LaneAuto, 1, -1
+	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.RestAfter = true, host.LaneAuto, 1, host.Unlimited
 	return &Target{host: h, spec: spec, config: cfg}
 }
 
