@@ -13,10 +13,6 @@ import (
 // a processor's turn, and one that does not return in time is left behind. What they are
 // given and what they return is never memory of the guest.
 
-// ErrEmbedder marks the failure of something that the embedder gave: its key-value store or
-// its file system. The plugin had no part in it, and is not rested for it.
-var ErrEmbedder = errors.New("the embedder's code failed")
-
 // maxLeftBehind is how many calls of the embedder's code a plugin may leave behind: with
 // more, nothing is asked of that code until some return.
 const maxLeftBehind = 64

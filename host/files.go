@@ -22,10 +22,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
 )
 
-// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
-// ErrConfig, it may be gone the next time.
-var ErrFolder = errors.New("folder cannot be opened")
-
 // openMounts opens the directories of the grants. Every access goes through os.Root, so
 // neither ".." nor a link leads out of them. They are closed with the plugin.
 func (p *Plugin) openMounts(ctx context.Context) error {

@@ -189,8 +189,8 @@ func TestBusy(t *testing.T) {
 		runtime.Gosched()
 	}
 	_, err = s.Run(t.Context(), &pipeline.Query{}, nil)
-	if perr := checkReason(t, err, abi.ReasonBusy); !strings.Contains(perr.Error(), "raise limits.instances or limits.queue_timeout") {
-		t.Errorf("error %v", perr)
+	if perr := checkReason(t, err, abi.ReasonBusy); !strings.Contains(perr.Error(), "raise limits.instances or limits.queue_timeout") || !perr.Retryable() {
+		t.Errorf("error %v, retryable %t", perr, perr.Retryable())
 	}
 	cancel()
 	<-done
