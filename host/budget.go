@@ -37,9 +37,9 @@ func (b *budget) change(n int64) bool {
 	return true
 }
 
-// MemoryDefault returns the default of [Config].Memory in bytes: DefaultHostMemory, or half
+// memoryDefault returns the default of [Config].Memory in bytes: DefaultHostMemory, or half
 // of what the control groups of the process allow it if that is less.
-func MemoryDefault() int64 {
+func memoryDefault() int64 {
 	if limit, ok := cgroup.MemoryLimit(); ok {
 		return min(DefaultHostMemory, limit/2)
 	}

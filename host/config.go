@@ -22,7 +22,7 @@ type Config struct {
 	// no such directory. CacheOff: nothing is kept.
 	//
 	// The host executes what lies in CacheDir. So it does not use a folder to which other
-	// users can write, and gives the reason in a warning; see [CheckCacheDir]. Every file
+	// users can write, and gives the reason in a warning; see [Host.CacheDir]. Every file
 	// bears a mark (HMAC-SHA-256) under a key that only the user can read:
 	// anchor-host/cache.key in the user's configuration directory, or the file key in
 	// CacheDir if there is no such directory. A file without the mark is removed, with a
@@ -73,7 +73,8 @@ type Config struct {
 	// To load a plugin takes room for its memory after init and for the image at the same
 	// time. If there is no room, the host evicts idle instances, those used longest ago
 	// first. If the system bounds the address space of the process, Memory is at most half
-	// of what the bound leaves beyond 1.5 GiB. 0: MemoryDefault().
+	// of what the bound leaves beyond 1.5 GiB. 0: DefaultHostMemory, or
+	// half of what the control groups of the process allow it if that is less.
 	Memory int64
 	// PluginShare is the part of Memory that the instances of one plugin, its sessions
 	// included, may take together, more than 0 and at most 1. It does not bound a plugin
@@ -298,7 +299,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.MaxInstances = DefaultMaxInstances
 	}
 	if c.Memory == 0 {
-		c.Memory = MemoryDefault()
+		c.Memory = memoryDefault()
 	}
 	if c.PluginShare == 0 {
 		c.PluginShare = DefaultPluginShare

@@ -126,7 +126,7 @@ func ExampleNewFunction() {
 		return fmt.Appendf(nil, "hello %s", in), nil
 	})
 	add := host.Function{
-		Module: "calc", Name: "add", Params: []host.ValueType{host.F64, host.F64}, Results: []host.ValueType{host.F64},
+		Module: "calc", Name: "add", Params: []abi.ValueType{abi.F64, abi.F64}, Results: []abi.ValueType{abi.F64},
 		Call: func(_ context.Context, _ *host.Guest, s []uint64) error {
 			s[0] = math.Float64bits(math.Float64frombits(s[0]) + math.Float64frombits(s[1]))
 			return nil

@@ -90,15 +90,20 @@ func openFolder(name string) (*os.Root, error) {
 	return os.OpenRoot(name + string(filepath.Separator) + ".")
 }
 
-// CheckFolder checks that the folder of a grant can be opened. key is where the grant is
-// stated, such as grants.files[0], for the error. Errors wrap ErrFolder.
-func CheckFolder(key, name string) error {
-	root, err := openFolder(name)
-	if err != nil {
-		return as(ErrFolder, folderError(key, name, cause(err)))
+// CheckFolders returns an error for each folder that cannot be opened, which wraps ErrFolder.
+func (g Grants) CheckFolders() (errs []error) {
+	for i, f := range g.Files {
+		if f.FS != nil {
+			continue
+		}
+		root, err := openFolder(f.Host)
+		if err != nil {
+			errs = append(errs, as(ErrFolder, folderError(fmt.Sprintf("grants.files[%d]", i), f.Host, cause(err))))
+			continue
+		}
+		_ = root.Close()
 	}
-	_ = root.Close()
-	return nil
+	return errs
 }
 
 // folderError is the error of the folder of a grant, with the remedy.

@@ -31,10 +31,11 @@ type Host struct {
 	kv      kvStores
 	folders folders
 
-	// root is the cache folder, nil if nothing is kept between processes. kept is what was
-	// found out about modules, nil likewise.
-	root *cacheRoot
-	kept *factsCache
+	// root is the cache folder, nil if nothing is kept between processes, and noRoot why the
+	// configured one is not used. kept is what was found out about modules, nil like root.
+	root   *cacheRoot
+	noRoot error
+	kept   *factsCache
 	// imageDir is the folder of images, "" if there is none. slowInit is how long an init
 	// must take for its image to be kept there.
 	imageDir string
@@ -86,8 +87,8 @@ func New(cfg Config) (*Host, error) {
 	h.kv.stores, h.kv.limit = map[KVOwner]*kvStore{}, cfg.KVMemory
 	h.tokens.given = cfg.Tokenizer
 	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
-	if h.root, err = openRoot(cfg.CacheDir, cfg.Logger); err != nil {
-		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", err)
+	if h.root, h.noRoot = openRoot(cfg.CacheDir, cfg.Logger); h.noRoot != nil {
+		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", h.noRoot)
 	}
 	if h.root != nil {
 		h.kept, h.imageDir = h.root.facts, openImages(h.root, cfg.ImageCache)

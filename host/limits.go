@@ -64,7 +64,7 @@ const (
 	// or so.
 	DefaultMaxInstances = 256
 	// DefaultHostMemory bounds the memory of all instances of a host. It is less where the
-	// control groups of the process allow less than twice as much; see [MemoryDefault].
+	// control groups of the process allow less than twice as much; see Config.Memory.
 	DefaultHostMemory = 2 << 30
 	// DefaultLoadMemory bounds what compilations at the same time take. Three modules that
 	// take as much as a small module may fit into it.

@@ -140,7 +140,7 @@ func unasked(m *abi.Manifest, g Grants) []string {
 }
 
 // Check refuses grants that are not valid. The error names the grant and wraps ErrConfig.
-// Check does not look at folders; [CheckFolder] does.
+// Check does not look at folders; [Grants.CheckFolders] does.
 func (g Grants) Check() error {
 	if g.HTTP != nil {
 		if err := g.HTTP.check(); err != nil {

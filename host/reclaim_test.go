@@ -218,7 +218,7 @@ func TestPluginShare(t *testing.T) {
 
 // The memory of a host is what its control groups leave, where that is little.
 func TestHostMemory(t *testing.T) {
-	if n := host.MemoryDefault(); n <= 0 || n > host.DefaultHostMemory {
+	if n := newHost(t, host.Config{}).Stats().MaxMemory; n <= 0 || n > host.DefaultHostMemory {
 		t.Errorf("%d bytes", n)
 	}
 }

@@ -76,7 +76,7 @@ func TestStatsOfInstances(t *testing.T) {
 		<-leave
 		return nil, nil
 	})
-	add := host.Function{Module: "calc", Name: "add", Params: []host.ValueType{host.F64, host.F64}, Results: []host.ValueType{host.F64},
+	add := host.Function{Module: "calc", Name: "add", Params: []abi.ValueType{abi.F64, abi.F64}, Results: []abi.ValueType{abi.F64},
 		Call: func(context.Context, *host.Guest, []uint64) error { return nil }}
 	h := newHost(t, host.Config{Functions: []host.Function{block, add}})
 	p := load(t, h, "user-functions", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}, Limits: host.Limits{Instances: 1, Timeout: time.Minute, QueueTimeout: time.Minute}})

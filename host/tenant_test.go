@@ -284,7 +284,7 @@ func TestTenantsAtOnce(t *testing.T) {
 func TestFunctionKnowsTheTenant(t *testing.T) {
 	var kv *host.Plugin
 	greet := host.Function{
-		Module: host.UserModule, Name: "greet", Params: []host.ValueType{host.I64}, Results: []host.ValueType{host.I64},
+		Module: host.UserModule, Name: "greet", Params: []abi.ValueType{abi.I64}, Results: []abi.ValueType{abi.I64},
 		Call: func(ctx context.Context, g *host.Guest, s []uint64) error {
 			r, err := kv.Call(ctx, "get", []byte("name"))
 			if err != nil {

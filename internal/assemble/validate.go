@@ -135,12 +135,7 @@ func CheckGrants(g config.Grants, path func(string) string) []error {
 	if err := out.Check(); err != nil {
 		errs = append(errs, err)
 	}
-	for i, f := range out.Files {
-		if err := host.CheckFolder(fmt.Sprintf("grants.files[%d]", i), f.Host); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return append(errs, out.CheckFolders()...)
 }
 
 // atLinks is where an error of an instance's imports stands: at its links, if it

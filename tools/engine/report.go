@@ -59,8 +59,9 @@ func newReport(ctx context.Context, short bool) *report {
 	for _, path := range []string{"github.com/extism/go-sdk", "github.com/hashicorp/go-plugin", "github.com/tetratelabs/wazero"} {
 		r.Peers[path] = moduleVersion(path)
 	}
-	if strategy, err := host.ProbeStrategy(ctx); err == nil {
-		r.Reset = strategy.String()
+	if h, err := host.New(host.Config{CacheDir: host.CacheOff}); err == nil {
+		r.Reset, _, _ = h.Strategy(ctx) // without it the report has no such line
+		_ = h.Close(ctx)
 	}
 	return r
 }
