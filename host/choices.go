@@ -25,13 +25,14 @@ const (
 	EngineInterpreter Engine = "interpreter"
 )
 
-// A Lane is the form in which a request and its answer travel.
+// A Lane is the form in which a request and its answer travel. All lanes mean the same.
 type Lane string
 
 const (
 	// LaneAuto is LaneBatch where the operation has it, otherwise LaneJSON.
 	LaneAuto Lane = ""
-	// LaneJSON takes one document each way.
+	// LaneJSON takes one document each way, in the guest's memory if the guest takes
+	// documents there, otherwise through Extism's functions.
 	LaneJSON Lane = "json"
 	// LaneBatch takes columns, written straight into the guest's memory.
 	LaneBatch Lane = "batch"
@@ -41,15 +42,24 @@ const (
 	LaneExtism Lane = "extism"
 )
 
-// A State says what happens to the state of an instance between calls.
+// A State says what happens to the state of an instance between calls. What must outlive a
+// call belongs into the key-value store; see [KVGrant].
 type State string
 
 const (
 	// StateAuto is StateReset for plugins that speak the ABI, and StateKeep for foreign
 	// modules, whose statics and variables last by contract.
 	StateAuto State = ""
-	// StateReset resets memory and globals to what they were after init. A module whose
-	// state cannot be captured gets StateFresh instead.
+	// StateReset resets an instance to the image, what it was after init: memory, its size,
+	// globals, Extism variables and the last HTTP response. So no call finds anything of an
+	// earlier one.
+	//
+	// The image also holds the random numbers that init drew: hash seeds, map order and the
+	// sequence of math/rand are the same in every call. Clocks and the random numbers of
+	// WASI are live, unless the plugin is Deterministic.
+	//
+	// A module gets StateFresh instead if it writes to its tables, drops segments, has
+	// mutable globals that are references, or leaves files open in its init.
 	StateReset State = "reset"
 	// StateKeep leaves everything as it is for the next call of the instance, which then
 	// serves one tenant only; see [WithTenant]. A [Session] always keeps its state.

@@ -113,7 +113,7 @@ func TestImagesThatAreNotKept(t *testing.T) {
 		host   host.Config
 		plugin host.PluginConfig
 	}{
-		"switched off":   {host.Config{ImageCache: -1}, host.PluginConfig{}},
+		"switched off":   {host.Config{ImageCache: host.None}, host.PluginConfig{}},
 		"by default":     {host.Config{}, host.PluginConfig{}},
 		"too large":      {host.Config{ImageCache: 1 << 10}, host.PluginConfig{}},
 		"config values":  {kept, host.PluginConfig{Config: map[string]string{"token": "secret"}}},

@@ -139,7 +139,7 @@ func (o *Operation) setTopK(opts OperationOptions) error {
 	info, _ := abi.LookupOperation(o.op)
 	switch {
 	case opts.TopK < 0:
-		return fmt.Errorf("top_k %d: %w (want 1 or more, or 0 for the default)", opts.TopK, ErrConfig)
+		return fmt.Errorf("top_k %d: %w (want 1 or more)", opts.TopK, ErrConfig)
 	case info.TopK:
 		o.topK = pick(opts.TopK, pick(o.spec.Defaults.TopK, DefaultTopK))
 	}
@@ -150,7 +150,7 @@ func (o *Operation) setTopK(opts OperationOptions) error {
 func (o *Operation) setTimeout(opts OperationOptions) error {
 	o.timeout = o.plugin.limits.Timeout
 	if opts.Timeout < 0 {
-		return fmt.Errorf("timeout %v: %w (want 0, the limit of the plugin, or more)", opts.Timeout, ErrConfig)
+		return fmt.Errorf("timeout %v: %w (want 0 or more)", opts.Timeout, ErrConfig)
 	}
 	if opts.Timeout > 0 {
 		o.timeout = min(o.timeout, opts.Timeout)

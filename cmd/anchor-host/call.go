@@ -62,7 +62,7 @@ each output is followed by a line break.`,
 	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
 	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm the module imports from (repeatable)")
 	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
-	flags.Int64Var(&f.fuel, "fuel", 0, "the most instructions of one call")
+	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.IntVar(&f.repeat, "repeat", 1, "how often to call")
 	flags.String("log-level", "", "least level of log lines: debug, info, warn, error")
@@ -128,6 +128,9 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	progress.start(fmt.Sprintf("running %s", function))
 	return a.repeat(ctx, f, plugin, function, input)
 }
+
+// fuelHelp is the help of --fuel.
+var fuelHelp = fmt.Sprintf("units of fuel that one call may use; each instruction costs some (default: %d)", int64(host.DefaultFuel))
 
 // neverRested has authors see each failure of their plugin.
 var neverRested = host.Limits{RestAfter: host.Unlimited}

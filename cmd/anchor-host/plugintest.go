@@ -78,7 +78,7 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
 	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
 	flags.StringVar(&f.timeout, "timeout", "", fmt.Sprintf("bound of one call (default %v)", conform.DefaultTimeout))
-	flags.Int64Var(&f.fuel, "fuel", 0, "the most instructions of one call")
+	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
 	f.format = formatFlag(cmd, "text", "json")
