@@ -339,6 +339,9 @@ func TestBoundsThatAreWords(t *testing.T) {
 	if err := s.Validate(l.node.Any()); err != nil {
 		t.Error(err)
 	}
+	if raw, err := json.Marshal(Schema()); err != nil || !strings.Contains(string(raw), `"default":10000,`) {
+		t.Errorf("the default of max_files is no number, error %v", err)
+	}
 }
 
 func FuzzParse(f *testing.F) {
