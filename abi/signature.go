@@ -4,10 +4,12 @@ package abi
 // binary format gives it.
 type ValueType byte
 
-// The value types that signatures of this contract use.
+// The value types. Signatures of this contract use I32 and I64 only.
 const (
 	I32 ValueType = 0x7f
 	I64 ValueType = 0x7e
+	F32 ValueType = 0x7d
+	F64 ValueType = 0x7c
 )
 
 // String returns the name in WebAssembly text.
@@ -17,6 +19,10 @@ func (t ValueType) String() string {
 		return "i32"
 	case I64:
 		return "i64"
+	case F32:
+		return "f32"
+	case F64:
+		return "f64"
 	}
 	return "unknown"
 }

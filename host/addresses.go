@@ -13,10 +13,10 @@ import (
 // memory of guests so that enough is left for everything else.
 
 const (
-	// LeastAddressSpace is the smallest address space that a host starts in, in bytes: 1.25
+	// leastAddressSpace is the smallest address space that a host starts in, in bytes: 1.25
 	// GiB that the Go runtime reserves for itself, room to compile plugins, and the least
 	// that is of use to guests.
-	LeastAddressSpace = 2 << 30
+	leastAddressSpace = 2 << 30
 	// ownAddresses is the part of the address space that guests do not get, in bytes.
 	ownAddresses = 3 << 29
 )
@@ -25,9 +25,9 @@ const (
 // space of that size, at most memory. Memories are slices there, and one that grows needs
 // up to twice its size.
 func boundByAddresses(memory, space int64) (int64, error) {
-	if space < LeastAddressSpace {
+	if space < leastAddressSpace {
 		return 0, fmt.Errorf("host: the address space of the process is bounded to %s: %w (at least %s are needed: raise ulimit -v, or set it to unlimited and bound the memory with a control group)",
-			abi.FormatSize(space>>20<<20), ErrAddressSpace, abi.FormatSize(LeastAddressSpace))
+			abi.FormatSize(space>>20<<20), ErrAddressSpace, abi.FormatSize(leastAddressSpace))
 	}
 	return min(memory, (space-ownAddresses)/2), nil
 }

@@ -14,7 +14,7 @@ func TestMemoryOfABoundedAddressSpace(t *testing.T) {
 			t.Errorf("%+v: %d, %v", tt, got, err)
 		}
 	}
-	_, err := boundByAddresses(1, LeastAddressSpace-1)
+	_, err := boundByAddresses(1, leastAddressSpace-1)
 	if !errors.Is(err, ErrAddressSpace) || !strings.Contains(err.Error(), "bounded to 2047MiB: ") || !strings.Contains(err.Error(), "raise ulimit -v") {
 		t.Error(err)
 	}

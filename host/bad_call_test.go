@@ -92,7 +92,7 @@ func TestBadCalls(t *testing.T) {
 	checkOtherPlugin(t, h) // what all plugins share is there
 	for _, tc := range badCalls {
 		for state := range states {
-			t.Run(tc.name+"/"+state, func(t *testing.T) {
+			t.Run(tc.name+"/"+string(state), func(t *testing.T) {
 				limits := host.Limits{Timeout: badLimit, Instances: 1}
 				if strings.HasPrefix(tc.name, "memory-") {
 					limits.Memory = 2 << 20

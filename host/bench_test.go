@@ -68,7 +68,7 @@ func benchStep(b *testing.B, p *host.Plugin, settings map[string]any) pipeline.S
 }
 
 // loadWide loads the guest with a manifest that reads every column.
-func loadWide(b *testing.B, h *host.Host, lane string) *host.Plugin {
+func loadWide(b *testing.B, h *host.Host, lane host.Lane) *host.Plugin {
 	b.Helper()
 	spec := allopsSpec(b)
 	wide := *spec

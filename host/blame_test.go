@@ -16,7 +16,7 @@ import (
 // A plugin for whose instance the host has no room is not to blame: it is not rested, and
 // serves as soon as there is room.
 func TestWantOfRoomIsNobodysFault(t *testing.T) {
-	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		h := newHost(t, host.Config{})
 		p := load(t, h, "foreign", host.PluginConfig{Engine: engine, State: host.StateFresh,
 			Limits: host.Limits{Instances: 1, RestAfter: 2, QueueTimeout: 100 * time.Millisecond}})

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-var lanes = []string{host.LaneJSON, host.LaneBatch}
+var lanes = []host.Lane{host.LaneJSON, host.LaneBatch}
 
 // docs is a native step that brings items for the guests to work on.
 func docs(contents ...string) pipeline.StepConfig {

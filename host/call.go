@@ -115,7 +115,7 @@ func (in *instance) output() ([]byte, error) {
 
 // changesOf calls an operation that answers with changes, in the given lane, and decodes
 // the changes within bounds. nil means no change.
-func (in *instance) changesOf(o spec.Operation, lane string, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
+func (in *instance) changesOf(o spec.Operation, lane Lane, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	if lane == LaneBatch {
 		return in.batchChanges(o.Operation, rows, reads, env, within)
 	}

@@ -82,7 +82,7 @@ func TestCloseTwiceAtOnce(t *testing.T) {
 // closedPlugin returns what is left of a plugin that was loaded, called and closed.
 //
 //go:noinline
-func closedPlugin(t *testing.T, h *host.Host, state string) weak.Pointer[host.Plugin] {
+func closedPlugin(t *testing.T, h *host.Host, state host.State) weak.Pointer[host.Plugin] {
 	p := load(t, h, "foreign", host.PluginConfig{State: state})
 	if _, err := p.Call(t.Context(), "echo", nil); err != nil {
 		t.Error(err)
@@ -99,7 +99,7 @@ func closedPlugin(t *testing.T, h *host.Host, state string) weak.Pointer[host.Pl
 // each time.
 func TestClosedPluginsAreGarbage(t *testing.T) {
 	h := newHost(t, host.Config{})
-	for _, state := range []string{host.StateReset, host.StateKeep, host.StateFresh} {
+	for _, state := range []host.State{host.StateReset, host.StateKeep, host.StateFresh} {
 		outlived := 0
 		for outlived < 10 {
 			p := closedPlugin(t, h, state)

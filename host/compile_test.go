@@ -81,7 +81,7 @@ func cacheFiles(t *testing.T, dir string) []string {
 func cached(t *testing.T, dir string) error {
 	t.Helper()
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: dir, Tokenizer: pipeline.WordTokenizer()})
+	h, err := host.New(host.Config{CacheDir: dir, Tokenizer: pipeline.WordTokenizer()})
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func TestInterpreter(t *testing.T) {
 }
 
 func TestClosedHost(t *testing.T) {
-	h, err := host.New(t.Context(), host.Config{CacheDir: cacheDir})
+	h, err := host.New(host.Config{CacheDir: cacheDir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestTooLargeForTheCompiler(t *testing.T) {
 		t.Errorf("warnings %q", spec.Warnings)
 	}
 	h := newHost(t, host.Config{})
-	for _, engine := range []string{host.EngineAuto, host.EngineCompiler} {
+	for _, engine := range []host.Engine{host.EngineAuto, host.EngineCompiler} {
 		_, err := h.Load(t.Context(), spec, host.PluginConfig{Engine: engine})
 		if !errors.Is(err, host.ErrTooLarge) || !strings.Contains(err.Error(), "engine: interpreter") {
 			t.Errorf("engine %q: error %v", engine, err)

@@ -25,7 +25,7 @@ type Config struct {
 	// no such directory. CacheOff: nothing is kept.
 	//
 	// The host executes what lies in CacheDir. So it does not use a folder to which other
-	// users can write, and gives the reason in a warning; see [CheckCacheDir]. Every file
+	// users can write, and gives the reason in a warning; see [Host.CacheDir]. Every file
 	// bears a mark (HMAC-SHA-256) under a key that only the user can read:
 	// anchor-host/cache.key in the user's configuration directory, or the file key in
 	// CacheDir if there is no such directory. A file without the mark is removed, with a
@@ -36,8 +36,8 @@ type Config struct {
 	CacheDir string
 	// ImageCache is how many bytes the images of plugins may take on disk, in the folder
 	// images of CacheDir. An image is the state after an init that took long, so that the
-	// next process need not run it. 0 or less: no image is kept on disk. The command uses
-	// DefaultImageCache. An image serves again only while module, settings, grants, limits
+	// next process need not run it. 0 and None: no image is kept on disk. Unlimited: none is
+	// removed for its size. The command uses DefaultImageCache. An image serves again only while module, settings, grants, limits
 	// and mounted files are the same, and until the system restarts.
 	//
 	// An image holds what the plugin holds in memory. The host keeps none
@@ -76,7 +76,8 @@ type Config struct {
 	// To load a plugin takes room for its memory after init and for the image at the same
 	// time. If there is no room, the host evicts idle instances, those used longest ago
 	// first. If the system bounds the address space of the process, Memory is at most half
-	// of what the bound leaves beyond 1.5 GiB. 0: MemoryDefault().
+	// of what the bound leaves beyond 1.5 GiB. 0: DefaultHostMemory, or
+	// half of what the control groups of the process allow it if that is less.
 	Memory int64
 	// PluginShare is the part of Memory that the instances of one plugin, its sessions
 	// included, may take together, more than 0 and at most 1. It does not bound a plugin
@@ -85,7 +86,8 @@ type Config struct {
 	// KVMemory bounds, in bytes, what the key-value stores of all plugins and tenants hold
 	// together. Each store counts for 512 bytes and its names more. A value beyond the
 	// bound is refused like one beyond the quota, with a line in the guest's log. It does
-	// not bound a KVStore. 0: DefaultKVMemory. See also [Host.ForgetTenant].
+	// not bound a KVStore. 0: DefaultKVMemory. None: nothing is stored. See also
+	// [Host.ForgetTenant].
 	KVMemory int64
 	// KVStore keeps what plugins store, so that it outlives the host. nil: the host keeps
 	// it in memory, as long as it lives.
@@ -104,9 +106,8 @@ type Config struct {
 	// The transport must not call plugins. nil: the host's own transport, which uses no
 	// proxy.
 	HTTPTransport http.RoundTripper
-	// Engine is EngineAuto, EngineCompiler or EngineInterpreter, for plugins whose
-	// configuration states none.
-	Engine string
+	// Engine is for plugins whose configuration states none.
+	Engine Engine
 	// Portable switches off what the host takes from wazero without a promise that it lasts,
 	// as far as the host can do without it, as if the probes for it failed. The host is then
 	// slower and refuses PluginConfig.Links, and is otherwise the same. It still uses the
@@ -133,35 +134,6 @@ type Config struct {
 // CacheOff as Config.CacheDir switches the disk cache off.
 const CacheOff = codestore.Off
 
-// The engines. EngineAuto compiles where wazero can, and interprets elsewhere.
-const (
-	EngineAuto        = ""
-	EngineCompiler    = "compiler"
-	EngineInterpreter = "interpreter"
-)
-
-// The lanes. LaneAuto takes the batch lane where the plugin has it.
-const (
-	LaneAuto  = ""
-	LaneJSON  = "json"
-	LaneBatch = "batch"
-)
-
-// What happens to the state of an instance between calls. StateAuto is StateReset for
-// plugins that speak the ABI, and StateKeep for foreign modules, whose statics and
-// variables last by contract.
-const (
-	StateAuto = ""
-	// StateReset resets memory and globals to what they were after init. A module whose
-	// state cannot be captured gets StateFresh instead.
-	StateReset = "reset"
-	// StateKeep leaves everything as it is for the next call of the instance, which then
-	// serves one tenant only; see [WithTenant]. A [Session] always keeps its state.
-	StateKeep = "keep"
-	// StateFresh makes a new instance for every call, with an init of its own.
-	StateFresh = "fresh"
-)
-
 // PluginConfig is what the operator states for one configured plugin. The zero value grants
 // nothing and takes every default.
 type PluginConfig struct {
@@ -178,8 +150,8 @@ type PluginConfig struct {
 	// Limits override the plugin's requests and the host's defaults in every field that is
 	// not 0.
 	Limits Limits
-	// Engine is EngineAuto (the host's), EngineCompiler or EngineInterpreter.
-	Engine string
+	// Engine runs the module and its links.
+	Engine Engine
 	// Deterministic gives the guest clocks that advance by a millisecond with each reading,
 	// the wall clock from 2022-01-01 on, and a fixed sequence of random numbers. A call
 	// then uses the same fuel in every process. This does not hold for a guest whose
@@ -187,11 +159,10 @@ type PluginConfig struct {
 	// longer. Without Deterministic the fuel of a guest that draws random numbers when it
 	// starts, as Go does for its maps, varies by about a percent.
 	Deterministic bool
-	// Lane is LaneAuto, LaneJSON or LaneBatch. LaneBatch applies to the operations that can
-	// have a batch lane.
-	Lane string
-	// State is StateAuto, StateReset, StateKeep or StateFresh.
-	State string
+	// Lane is the lane of all operations; LaneBatch is that of those that can have it.
+	Lane Lane
+	// State says what happens to the state of an instance between calls.
+	State State
 	// WASI offers the WASI functions to a foreign module. Modules that speak the ABI always
 	// have them. Without grants they reach nothing but clocks and random numbers.
 	WASI bool
@@ -255,27 +226,23 @@ type FileGrant struct {
 	FS fs.FS
 	// Guest is the absolute path inside, such as "/docs".
 	Guest string
-	// Mode is ModeRO (also when empty) or ModeRW.
-	Mode string
+	// Mode says whether the plugin may write.
+	Mode FileMode
 	// Quota bounds the bytes of the files in the folder, MaxFiles the number of files and
 	// folders in it, in ModeRW. The plugin cannot make the folder exceed them. What was in
 	// the folder before counts, and what is removed gives room back. 0: DefaultFolderQuota
-	// and DefaultFolderFiles.
+	// and DefaultFolderFiles. Both take Unlimited; what is free on the disk then bounds the
+	// plugin.
 	Quota    int64
 	MaxFiles int
 }
-
-// The modes of a FileGrant.
-const (
-	ModeRO = "ro"
-	ModeRW = "rw"
-)
 
 // KVGrant gives a plugin a store for keys and values, one for each tenant; see
 // [WithTenant].
 type KVGrant struct {
 	// Quota bounds the bytes of keys and values for one tenant. Each pair counts as 64
-	// bytes more. 0: DefaultKVQuota.
+	// bytes more. 0: DefaultKVQuota. Unlimited: the quota that the manifest asks for, and
+	// Config.KVMemory.
 	Quota int64
 }
 
@@ -291,7 +258,8 @@ type OperationOptions struct {
 	// Step is the name of the step that the calls are for, in errors.
 	Step string
 	// TopK is how many items retrieve and rerank are asked for at most. 0: the manifest's
-	// default, otherwise DefaultTopK.
+	// default, otherwise DefaultTopK. It takes neither Unlimited nor None, nor does another
+	// field of these options.
 	TopK int
 	// Settings travel with each call, checked against the operation's schema.
 	Settings map[string]any
@@ -314,20 +282,27 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := checkEngine(c.Engine); err != nil {
+	if err := checkChoice("engine", c.Engine, engines); err != nil {
 		return c, fmt.Errorf("host config: %w", err)
 	}
 	if s := c.PluginShare; math.IsNaN(s) || s < 0 || s > 1 {
 		return c, fmt.Errorf("host config: plugin share %v: %w (want more than 0, at most 1, or 0 for the default)", c.PluginShare, ErrConfig)
 	}
-	if c.LoadMemory < 0 || c.MaxInstances < 0 || c.Memory < 0 || c.KVMemory < 0 {
-		return c, fmt.Errorf("host config: negative bound: %w", ErrConfig)
+	if err := firstBad(
+		bound{"load memory", c.LoadMemory, boundedMemory, needsSome},
+		bound{"max instances", int64(c.MaxInstances), boundedMemory, needsOne},
+		bound{"memory", c.Memory, boundedMemory, needsSome},
+		bound{"key-value memory", c.KVMemory, boundedMemory, ""},
+		bound{"image cache", c.ImageCache, "", ""},
+	); err != nil {
+		return c, fmt.Errorf("host config: %w", err)
 	}
+	c.ImageCache = numberOf(c.ImageCache, math.MaxInt64)
 	if c.MaxInstances == 0 {
 		c.MaxInstances = DefaultMaxInstances
 	}
 	if c.Memory == 0 {
-		c.Memory = MemoryDefault()
+		c.Memory = memoryDefault()
 	}
 	if c.PluginShare == 0 {
 		c.PluginShare = DefaultPluginShare
@@ -335,10 +310,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.LoadMemory == 0 {
 		c.LoadMemory = DefaultLoadMemory
 	}
-	if c.KVMemory == 0 {
-		c.KVMemory = DefaultKVMemory
-	}
-	if err := c.DefaultLimits.check(); err != nil {
+	c.KVMemory = numberOf(pick(c.KVMemory, DefaultKVMemory), 0)
+	if err := c.DefaultLimits.Check(); err != nil {
 		return c, fmt.Errorf("host config: default %w", err)
 	}
 	c.DefaultLimits = c.DefaultLimits.or(builtinLimits())
@@ -365,28 +338,4 @@ func (c PluginConfig) clone() PluginConfig {
 		c.Grants.KV = &quota
 	}
 	return c
-}
-
-func checkEngine(name string) error {
-	switch name {
-	case EngineAuto, EngineCompiler, EngineInterpreter:
-		return nil
-	}
-	return fmt.Errorf("engine %q: %w (want %q or %q)", name, ErrConfig, EngineCompiler, EngineInterpreter)
-}
-
-func checkLane(name string) error {
-	switch name {
-	case LaneAuto, LaneJSON, LaneBatch:
-		return nil
-	}
-	return fmt.Errorf("lane %q: %w (want %q or %q)", name, ErrConfig, LaneJSON, LaneBatch)
-}
-
-func checkState(name string) error {
-	switch name {
-	case StateAuto, StateReset, StateKeep, StateFresh:
-		return nil
-	}
-	return fmt.Errorf("state %q: %w (want %q, %q or %q)", name, ErrConfig, StateReset, StateKeep, StateFresh)
 }

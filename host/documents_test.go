@@ -114,7 +114,7 @@ func loadEchoDocuments(tb testing.TB, h *host.Host, cfg host.PluginConfig) *host
 // back and in memory that stays.
 func TestDocumentsOfTheSDK(t *testing.T) {
 	h := newHost(t, host.Config{})
-	for _, state := range []string{host.StateReset, host.StateKeep} {
+	for _, state := range []host.State{host.StateReset, host.StateKeep} {
 		p := loadEchoDocuments(t, h, host.PluginConfig{State: state})
 		for _, n := range []int{1, 100, 64 << 10, 64<<10 + 1, 3 << 20, 7} {
 			x, err := p.Exchange(t.Context(), abi.OpProvide, host.LaneJSON, document(n))

@@ -6,10 +6,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 )
 
-// ErrEmbedder marks the failure of something that the embedder gave: its key-value store or
-// its file system. The plugin had no part in it, and is not rested for it.
-var ErrEmbedder = guard.ErrEmbedder
-
 // beside runs f, which is code of the embedder, within the time of the call; see guard.Run.
 func beside[T any](c *callState, name string, f func(context.Context) (T, error), late func(T)) (T, error) {
 	ctx, cancel := c.context()

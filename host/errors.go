@@ -6,10 +6,45 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
+
+// What a caller does next about an error. Reading and loading a plugin fail with one of the
+// sentinels below:
+//
+//	fix the plugin         ErrNotWasm, ErrABIVersion, ErrManifest, ErrNoExport, ErrSignature
+//	fix the configuration  ErrConfig, ErrImport, ErrNoOperation, ErrDuplicate, ErrTooLarge,
+//	                       ErrAddressSpace
+//	mend the machine       ErrFolder: bring the folder back, then load again
+//	mend what you provide  ErrEmbedder: the same call may then succeed
+//	stop                   ErrClosed: the host or the plugin is closed or is closing
+//
+// A call fails with a *PluginError, whose Code says:
+//
+//	busy              retry; if it happens often, raise limits.instances, limits.queue_timeout
+//	                  or a bound of the host. With ErrClosed: stop
+//	rested            retry, at the earliest at Stats.RestedUntil; fix the plugin
+//	timeout           raise limits.timeout or the time of the build, or fix the plugin
+//	fuel              raise limits.fuel, or fix the plugin
+//	memory            raise limits.memory, or fix the plugin; retry if the host had no room
+//	input_too_large   send less, or raise limits.input; retry if the host had no room
+//	output_too_large  raise limits.output, limits.items or limits.tokens, or fix the plugin
+//	denied            grant it in the configuration, or fix the plugin. With ErrFolder: bring
+//	                  the folder back, then load again
+//	guest_error       the message of the plugin says
+//	trap              fix the plugin; make another session if the session is over
+//	exit              fix the plugin
+//	invalid_output    fix the plugin
+//	init_failed       fix the plugin, or the settings and limits that its init has; retry if
+//	                  the host had no room
+//	cancelled         stop: the caller's context has ended
+//
+// With any Code, ErrEmbedder means that the embedder's own code failed, not the plugin.
+// PluginError.Retryable tells what to retry from the rest, and Remedy says the same in words.
 
 // Errors that callers can test for with errors.Is. Those of package spec are the same there.
 var (
@@ -27,10 +62,16 @@ var (
 	ErrNoOperation = spec.ErrNoOperation
 	// ErrTooLarge marks a file, function or module that is too large.
 	ErrTooLarge = spec.ErrTooLarge
-	// ErrAddressSpace marks a process whose address space is bounded below
-	// [LeastAddressSpace].
+	// ErrAddressSpace marks a process whose address space is bounded to less than a host
+	// needs, 2 GiB.
 	ErrAddressSpace = errors.New("too few addresses")
-	// ErrClosed marks the use of a closed host or plugin.
+	// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
+	// ErrConfig, it may be gone the next time.
+	ErrFolder = mounts.ErrFolder
+	// ErrEmbedder marks the failure of something that the embedder gave: its key-value store
+	// or its file system. The plugin had no part in it, and is not rested for it.
+	ErrEmbedder = guard.ErrEmbedder
+	// ErrClosed marks the use of a closed host, plugin or session.
 	ErrClosed = pool.ErrClosed
 )
 
@@ -42,7 +83,7 @@ type PluginError struct {
 	Plugin, Step string
 	// Operation is the operation that was called, or the name of an export.
 	Operation abi.Operation
-	// Code is the typed reason.
+	// Code is the typed reason. errors.go of this package says what to do about each.
 	Code abi.Reason
 	// Err is the cause. It wraps context.DeadlineExceeded after a timeout, context.Canceled
 	// after a cancellation.
@@ -92,6 +133,20 @@ func (e *PluginError) Format(f fmt.State, verb rune) {
 
 // Unwrap returns the cause.
 func (e *PluginError) Unwrap() error { return e.Err }
+
+// Retryable reports whether the same call can succeed later although nobody changes the plugin
+// or its configuration: the plugin was busy or rested, the host had no room, or code of the
+// embedder failed. A caller that retries should wait, longer each time. A timeout is not
+// retryable, because the call would mostly take as long again.
+func (e *PluginError) Retryable() bool {
+	switch {
+	case errors.Is(e.Err, ErrClosed):
+		return false
+	case e.Code == abi.ReasonBusy, e.Code == abi.ReasonRested:
+		return true
+	}
+	return errors.Is(e.Err, ErrEmbedder) || errors.Is(e.Err, errNoRoom)
+}
 
 // Reason returns the typed reason, such as "timeout".
 func (e *PluginError) Reason() string { return string(e.Code) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,6 +28,38 @@ func TestPluginErrorFormat(t *testing.T) {
 	err := fmt.Errorf("step: %w", e)
 	if !errors.Is(err, context.DeadlineExceeded) || pipeline.ReasonOf(err) != "timeout" || pipeline.PluginOf(err) != "p" {
 		t.Errorf("deadline %t, reason %q, plugin %q", errors.Is(err, context.DeadlineExceeded), pipeline.ReasonOf(err), pipeline.PluginOf(err))
+	}
+}
+
+// Each reason says whether to retry, and what marks the cause decides before it. The table in
+// errors.go has a line for each reason and each sentinel.
+func TestWhatToRetry(t *testing.T) {
+	now := map[abi.Reason]bool{abi.ReasonBusy: true, abi.ReasonRested: true}
+	for _, code := range abi.Reasons {
+		for mark, want := range map[error]bool{nil: now[code], ErrClosed: false, errNoRoom: true, ErrEmbedder: true, ErrFolder: now[code], context.DeadlineExceeded: now[code]} {
+			e := &PluginError{Code: code, Err: errors.New("the cause")}
+			if mark != nil {
+				e.Err = as(mark, e.Err)
+			}
+			if e.Retryable() != want {
+				t.Errorf("%s, cause %v: retryable %t, want %t", code, mark, !want, want)
+			}
+		}
+	}
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, rest, _ := strings.Cut(string(source), "// Errors that callers can test for")
+	for _, code := range abi.Reasons {
+		if !regexp.MustCompile(`(?m)^//\t` + string(code) + ` +\S`).MatchString(table) {
+			t.Errorf("the table in errors.go has no line for %s", code)
+		}
+	}
+	for _, sentinel := range regexp.MustCompile(`(?m)^\t(Err\w+) `).FindAllStringSubmatch(rest, -1) {
+		if !strings.Contains(table, sentinel[1]) {
+			t.Errorf("the table in errors.go does not name %s", sentinel[1])
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // host/steps.
 func Example() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func Example() {
 // Any function of an Extism module can be called by its name.
 func ExamplePlugin_Call() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func ExamplePlugin_Call() {
 // remedy; its reason decides what to do.
 func ExamplePluginError() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff, Logger: slog.New(slog.DiscardHandler)})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -107,13 +107,13 @@ func ExampleNewFunction() {
 		return fmt.Appendf(nil, "hello %s", in), nil
 	})
 	add := host.Function{
-		Module: "calc", Name: "add", Params: []host.ValueType{host.F64, host.F64}, Results: []host.ValueType{host.F64},
+		Module: "calc", Name: "add", Params: []abi.ValueType{abi.F64, abi.F64}, Results: []abi.ValueType{abi.F64},
 		Call: func(_ context.Context, _ *host.Guest, s []uint64) error {
 			s[0] = math.Float64bits(math.Float64frombits(s[0]) + math.Float64frombits(s[1]))
 			return nil
 		},
 	}
-	h, err := host.New(ctx, host.Config{Functions: []host.Function{greet, add}})
+	h, err := host.New(host.Config{Functions: []host.Function{greet, add}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -145,7 +145,7 @@ func ExampleNewFunction() {
 // A session: a guest that remembers, for one owner.
 func ExamplePlugin_NewSession() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 func loadExample(cfg host.Config, name string, plugin host.PluginConfig) (*host.Host, *host.Plugin) {
 	cfg.CacheDir = host.CacheOff
 	ctx := context.Background()
-	h, err := host.New(ctx, cfg)
+	h, err := host.New(cfg)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,6 +48,30 @@ func ExampleHost_Stats() {
 		fmt.Printf("%s: %d good calls, %d timeouts, %d bytes in, %d waiting\n", s.Plugin, s.OK, s.Failed[abi.ReasonTimeout], s.BytesIn, s.Waiting)
 	}
 	// Output: foreign: 2 good calls, 0 timeouts, 6 bytes in, 0 waiting
+}
+
+// What belongs to one request, such as where its figures go, travels in the context of its
+// calls. Config.OnCall finds it there.
+func ExampleConfig_onCall_request() {
+	type sink struct{}
+	ctx := context.Background()
+	h, p := loadExample(host.Config{
+		OnCall: func(ctx context.Context, c host.CallInfo) {
+			if calls, ok := ctx.Value(sink{}).(*[]string); ok {
+				*calls = append(*calls, string(c.Operation))
+			}
+		},
+	}, "foreign", host.PluginConfig{})
+	defer h.Close(ctx)
+	var mine []string
+	request := context.WithValue(host.WithTenant(ctx, "acme"), sink{}, &mine)
+	for _, c := range []context.Context{ctx, request} {
+		if _, err := p.Call(c, "echo", nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(mine)
+	// Output: [echo]
 }
 
 // A function that sees every call.

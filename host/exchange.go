@@ -24,15 +24,11 @@ type Exchange struct {
 	Time time.Duration
 }
 
-// LaneExtism is LaneJSON as every Extism host uses it: the document is the Extism input,
-// even if the guest takes documents through its mailbox. Only [Plugin.Exchange] knows it.
-const LaneExtism = "extism"
-
 // Exchange calls an operation in one lane with the request as it is, a document in LaneJSON
 // and LaneExtism and a batch in LaneBatch, and returns the answer as it is. It is for tools
 // that test or measure plugins. Others use [Plugin.Operation]. Errors wrap ErrNoOperation
 // or ErrConfig, or are a *PluginError.
-func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane string, request []byte) (*Exchange, error) {
+func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, request []byte) (*Exchange, error) {
 	spec, err := p.spec.Operation(op)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %s: %w", p.name, op, err)

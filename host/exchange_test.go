@@ -28,7 +28,9 @@ func loadFixture(t *testing.T, name string) *host.Plugin {
 // An exchange passes the bytes of request and answer through, unchecked.
 func TestExchangeIsRaw(t *testing.T) {
 	for _, tt := range []struct {
-		fixture, lane, want string
+		fixture string
+		lane    host.Lane
+		want    string
 	}{
 		{"keep-first", host.LaneJSON, `{"keep":[0]}`},
 		{"row-missing", host.LaneJSON, `{"keep":[0,99]}`},

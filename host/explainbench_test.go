@@ -17,7 +17,7 @@ import (
 // and their ratio.
 func BenchmarkExplainSixPlugins(b *testing.B) {
 	for _, n := range []int{50, 1000} {
-		for _, state := range []string{host.StateKeep, host.StateReset} {
+		for _, state := range []host.State{host.StateKeep, host.StateReset} {
 			b.Run(fmt.Sprintf("%d/%s", n, state), func(b *testing.B) {
 				h := newHost(b, host.Config{})
 				plugins := make([]*host.Plugin, 6)

@@ -166,12 +166,12 @@ func (in *instance) explain(f *fault) *fault {
 // needsMore is the fault of a guest that failed after it was refused memory.
 func (in *instance) needsMore() *fault {
 	if in.crowded && in.overShare {
-		return faultf(abi.ReasonMemory, "needs more than the plugin's share of the host's memory, %s for all its instances",
-			abi.FormatSize(in.plugin.host.cfg.shareOfOne()))
+		return &fault{code: abi.ReasonMemory, err: as(errNoRoom, fmt.Errorf("needs more than the plugin's share of the host's memory, %s for all its instances",
+			abi.FormatSize(in.plugin.host.cfg.shareOfOne())))}
 	}
 	if in.crowded {
-		return faultf(abi.ReasonMemory, "needs more than the host has room for, %s for all plugins together",
-			abi.FormatSize(in.plugin.host.cfg.Memory))
+		return &fault{code: abi.ReasonMemory, err: as(errNoRoom, fmt.Errorf("needs more than the host has room for, %s for all plugins together",
+			abi.FormatSize(in.plugin.host.cfg.Memory)))}
 	}
 	return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
 }
@@ -181,7 +181,7 @@ func (in *instance) needsMore() *fault {
 func (in *instance) noInput(n int) *fault {
 	if in.crowded {
 		what, remedy := in.noRoom()
-		return &fault{abi.ReasonInputTooLarge, fmt.Errorf("%s for an input of %d bytes", what, n), remedy}
+		return &fault{abi.ReasonInputTooLarge, as(errNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), remedy}
 	}
 	return faultf(abi.ReasonInputTooLarge, "input of %d bytes does not fit into limits.memory", n)
 }

@@ -95,7 +95,7 @@ func (h *Host) Features() []Feature {
 }
 
 // featuresOf are the features of an engine of the host.
-func (c *Config) featuresOf(engine string) wazerox.States {
+func (c *Config) featuresOf(engine Engine) wazerox.States {
 	states := wazerox.Look(engine == EngineInterpreter)
 	if c.Portable {
 		states.Off("Config.Portable", portable.off()...)

@@ -93,7 +93,7 @@ func (h *hoarders) run() (out hoarded, err error) {
 	if h.spec, err = spec.Read("allops", wasm, manifest); err != nil {
 		return out, err
 	}
-	if h.host, err = host.New(h.ctx, host.Config{CacheDir: filepath.Join(h.dir, "cache")}); err != nil {
+	if h.host, err = host.New(host.Config{CacheDir: filepath.Join(h.dir, "cache")}); err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, h.host.Close(h.ctx)) }()

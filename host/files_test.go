@@ -35,7 +35,7 @@ func mountDir(t *testing.T) (dir, outside string) {
 	return dir, outside
 }
 
-func loadMounted(t *testing.T, dir, mode string) *host.Plugin {
+func loadMounted(t *testing.T, dir string, mode host.FileMode) *host.Plugin {
 	t.Helper()
 	h := newHost(t, host.Config{})
 	return loadAllops(t, h, host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: dir, Guest: "/docs", Mode: mode}}}})
@@ -157,7 +157,7 @@ func TestFilesPipesAndDevices(t *testing.T) {
 	if err := host.MakePipe(filepath.Join(dir, "pipe")); err != nil {
 		t.Fatal(err)
 	}
-	for _, mode := range []string{host.ModeRO, host.ModeRW} {
+	for _, mode := range []host.FileMode{host.ModeRO, host.ModeRW} {
 		p := loadMounted(t, dir, mode)
 		_, err := runFind(t, p, map[string]any{"mode": "file", "path": "/docs/pipe"}, "")
 		checkReason(t, err, abi.ReasonGuestError)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -12,13 +13,18 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
-// ErrConfig, it may be gone the next time.
-var ErrFolder = mounts.ErrFolder
-
-// CheckFolder checks that the folder of a grant can be opened. key is where the grant is
-// stated, such as grants.files[0], for the error. Errors wrap ErrFolder.
-func CheckFolder(key, name string) error { return mounts.CheckFolder(key, name) }
+// CheckFolders returns an error for each folder that cannot be opened, which wraps ErrFolder.
+func (g Grants) CheckFolders() (errs []error) {
+	for i, f := range g.Files {
+		if f.FS != nil {
+			continue
+		}
+		if err := mounts.CheckFolder(fmt.Sprintf("grants.files[%d]", i), f.Host); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
 
 // givenName is how errors and the log call a file system of the embedder.
 const givenName = "file system of a mount"
@@ -28,14 +34,22 @@ func (p *Plugin) openMounts(ctx context.Context) error {
 	if features := p.host.cfg.featuresOf(p.host.engineKind(p.cfg.Engine)); !features.On(wazerox.Mounts) && len(p.granted.files) > 0 {
 		return errors.New("grants.files: this host cannot mount directories (its feature mounts is off, see doctor)")
 	}
+	return p.mounts.Open(ctx, p.mountGrants(), mounts.Options{Folders: &p.host.folders, Budget: p.files,
+		Try: func(f func() error) error { return p.tryFS(ctx, f) }})
+}
+
+// mountGrants are the granted folders as package mounts takes them.
+func (p *Plugin) mountGrants() []mounts.Grant {
 	var grants []mounts.Grant
 	for _, g := range p.granted.files {
 		at := slices.IndexFunc(p.cfg.Grants.Files, func(c FileGrant) bool { return c.Host == g.Host && c.Guest == g.Guest })
-		grants = append(grants, mounts.Grant{Key: fmt.Sprintf("grants.files[%d]", at), Guest: cleanGuest(g.Guest), Host: g.Host, FS: g.FS,
-			Writable: g.Mode == ModeRW, Quota: pick(g.Quota, DefaultFolderQuota), MaxFiles: int64(pick(g.MaxFiles, DefaultFolderFiles))})
+		grants = append(grants, mounts.Grant{
+			Key: fmt.Sprintf("grants.files[%d]", at), Guest: cleanGuest(g.Guest), Host: g.Host, FS: g.FS, Writable: g.Mode == ModeRW,
+			Quota:    numberOf(pick(g.Quota, DefaultFolderQuota), math.MaxInt64),
+			MaxFiles: numberOf(int64(pick(g.MaxFiles, DefaultFolderFiles)), math.MaxInt64),
+		})
 	}
-	return p.mounts.Open(ctx, grants, mounts.Options{Folders: &p.host.folders, Budget: p.files,
-		Try: func(f func() error) error { return p.tryFS(ctx, f) }})
+	return grants
 }
 
 // tryFS runs f, which calls a file system of the embedder, within the time of init.

@@ -14,43 +14,23 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// The inputs of a function of a foreign module; see [FunctionOptions].
-const (
-	// InputQuery is the text of the query.
-	InputQuery = "query"
-	// InputText is the text of one item. The function is called once for each item.
-	InputText = "text"
-	// InputRequest is the JSON document that plugins receive: query, items, top_k,
-	// tokens_left and settings.
-	InputRequest = "request"
-)
-
-// The outputs of a function of a foreign module. An empty output changes nothing.
-const (
-	// OutputText is a text. With InputText it is the new text of the item, otherwise the
-	// text of a new item.
-	OutputText = "text"
-	// OutputItems is a JSON array of new items, in the form in which plugins add them.
-	OutputItems = "items"
-	// OutputChanges is the JSON document of changes with which plugins answer.
-	OutputChanges = "changes"
-)
-
 // FunctionOptions say how a function of a foreign module is called as if it were an
 // operation. Settings are sent with InputRequest only, and are not checked. Reads are the
 // columns of the items in InputRequest; empty: text. TopK is the most items that the
 // function adds; the rest is dropped. 0: DefaultTopK.
 type FunctionOptions struct {
 	OperationOptions
-	// Input is InputQuery, InputText or InputRequest. Empty: InputQuery.
-	Input string
-	// Output is OutputText, OutputItems or OutputChanges. Empty: OutputText, the only one
-	// that InputText allows.
-	Output string
+	// Input is what the function is sent.
+	Input FunctionInput
+	// Output is what it answers. InputText allows only OutputText.
+	Output FunctionOutput
 }
 
 // foreignCall is the input and the output of a function of a foreign module.
-type foreignCall struct{ input, output string }
+type foreignCall struct {
+	input  FunctionInput
+	output FunctionOutput
+}
 
 // Function prepares a function of a foreign module for calls by [Operation.Changes]. As
 // there is no manifest, the options alone decide what its answer may do: otherwise it may
@@ -81,7 +61,7 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 		return nil, err
 	}
 	out := &Operation{plugin: p, op: abi.OpProcess, name: abi.Operation(function), step: o.Step, reads: reads, changes: true, foreign: how,
-		spec: spec.Operation{Operation: abi.OpProcess, Lanes: []string{LaneJSON}, Reads: reads, Writes: writes}}
+		spec: spec.Operation{Operation: abi.OpProcess, Lanes: []Lane{LaneJSON}, Reads: reads, Writes: writes}}
 	for _, f := range []func(OperationOptions) error{out.setReads, out.setOpenSettings, out.setTimeout, out.setGrant} {
 		if err := f(o.OperationOptions); err != nil {
 			return nil, err
@@ -94,7 +74,7 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 // CheckFunction checks that a module can be called as [Plugin.Function] says, before it is
 // loaded. Empty input and output are the defaults. Errors wrap ErrNoOperation, ErrNoExport
 // or ErrConfig.
-func CheckFunction(spec *spec.Spec, function, input, output string) error {
+func CheckFunction(spec *spec.Spec, function string, input FunctionInput, output FunctionOutput) error {
 	switch {
 	case !spec.Foreign:
 		return fmt.Errorf("%w: the plugin has operations, which a step names (function is for modules that do not speak the contract)", ErrNoOperation)
@@ -102,14 +82,10 @@ func CheckFunction(spec *spec.Spec, function, input, output string) error {
 		return fmt.Errorf("%w (%s)", ErrNoExport, functionHint(spec, function))
 	case function == "_start" || function == "_initialize":
 		return fmt.Errorf("%w (it starts a program, which a step cannot)", ErrConfig)
-	case input != "" && !slices.Contains([]string{InputQuery, InputText, InputRequest}, input):
-		return fmt.Errorf("input %q: %w (want %s, %s or %s)", input, ErrConfig, InputQuery, InputText, InputRequest)
-	case output != "" && !slices.Contains([]string{OutputText, OutputItems, OutputChanges}, output):
-		return fmt.Errorf("output %q: %w (want %s, %s or %s)", output, ErrConfig, OutputText, OutputItems, OutputChanges)
 	case input == InputText && output != "" && output != OutputText:
 		return fmt.Errorf("input %s has output %s: %w (it has one text per item; for more use input: %s)", input, output, ErrConfig, InputRequest)
 	}
-	return nil
+	return cmp.Or(checkChoice("input", input, inputs), checkChoice("output", output, outputs))
 }
 
 // foreignChanges calls the function and makes checked changes of what it returns.
@@ -246,7 +222,7 @@ func (o *Operation) setOpenSettings(opts OperationOptions) error {
 }
 
 // functionWrites are the changes that an output can make.
-func functionWrites(input, output string) []abi.Change {
+func functionWrites(input FunctionInput, output FunctionOutput) []abi.Change {
 	switch {
 	case output == OutputChanges:
 		return abi.AllChanges

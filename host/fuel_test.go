@@ -13,7 +13,7 @@ import (
 func TestFuelIsDeterministic(t *testing.T) {
 	h := newHost(t, host.Config{})
 	var fuel []int64
-	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		p := load(t, h, "foreign", host.PluginConfig{Engine: engine})
 		for range 3 {
 			r, err := p.Call(t.Context(), "echo", bytes.Repeat([]byte("x"), 50_000))
@@ -35,7 +35,7 @@ func TestFuelIsDeterministic(t *testing.T) {
 // every host and both engines, too.
 func TestFuelOfAGoGuestIsDeterministic(t *testing.T) {
 	everywhere := int64(0)
-	engines := []string{host.EngineCompiler, host.EngineInterpreter}
+	engines := []host.Engine{host.EngineCompiler, host.EngineInterpreter}
 	if underRace { // the interpreter is too slow there to warm the guest up in time
 		engines = engines[:1]
 	}

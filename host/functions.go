@@ -18,29 +18,15 @@ import (
 // of an embedder. A [Function] must name it like any other module.
 const UserModule = abi.UserModule
 
-// ValueType is the type of a parameter or result of a [Function], encoded as in the Wasm
-// binary format.
-type ValueType byte
-
-// The value types. A block of bytes is passed as an I64, its handle.
-const (
-	I32 = ValueType(wasmbin.I32)
-	I64 = ValueType(wasmbin.I64)
-	F32 = ValueType(wasmbin.F32)
-	F64 = ValueType(wasmbin.F64)
-)
-
-// String returns the name of the type in WebAssembly text, such as "i32".
-func (t ValueType) String() string { return wasmbin.ValueType(t).String() }
-
 // Function is a function of the embedder that guests can import. [NewFunction] makes one
 // that takes and returns bytes.
 type Function struct {
 	// Module is the import module, Name the name in it. The modules of WASI, of Extism and
 	// of this host are reserved, and so are names in UserModule that begin with "anchor_".
 	Module, Name string
-	// Params and Results are the types of its parameters and results.
-	Params, Results []ValueType
+	// Params and Results are the types of its parameters and results. A block of bytes is
+	// passed as an I64, its handle.
+	Params, Results []abi.ValueType
 	// Call is the function. The stack holds the parameters, each in 64 bits, and receives
 	// the results. An error or a panic ends the call of the guest.
 	//
@@ -58,7 +44,7 @@ type Function struct {
 // a handle that names no block.
 func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([]byte, error)) Function {
 	return Function{
-		Module: module, Name: name, Params: []ValueType{I64}, Results: []ValueType{I64},
+		Module: module, Name: name, Params: []abi.ValueType{abi.I64}, Results: []abi.ValueType{abi.I64},
 		Call: func(ctx context.Context, g *Guest, stack []uint64) error {
 			out, err := fn(ctx, g.Bytes(stack[0]))
 			if err != nil {
@@ -102,7 +88,7 @@ func (f *Function) fullName() string { return f.Module + "." + f.Name }
 
 // signature is the type of the function as text.
 func (f *Function) signature() string {
-	types := func(ts []ValueType) []wasmbin.ValueType {
+	types := func(ts []abi.ValueType) []wasmbin.ValueType {
 		out := make([]wasmbin.ValueType, len(ts))
 		for i, t := range ts {
 			out[i] = wasmbin.ValueType(t)
@@ -127,7 +113,7 @@ func checkFunctions(fs []Function) error {
 			return fmt.Errorf("%s: %w: it is there twice", name, ErrConfig)
 		}
 		for _, t := range slices.Concat(f.Params, f.Results) {
-			if !slices.Contains([]ValueType{I32, I64, F32, F64}, t) {
+			if !slices.Contains([]abi.ValueType{abi.I32, abi.I64, abi.F32, abi.F64}, t) {
 				return fmt.Errorf("%s: type %v: %w (want i32, i64, f32 or f64)", name, t, ErrConfig)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 // calc adds two numbers.
 var calc = host.Function{
-	Module: "calc", Name: "add", Params: []host.ValueType{host.F64, host.F64}, Results: []host.ValueType{host.F64},
+	Module: "calc", Name: "add", Params: []abi.ValueType{abi.F64, abi.F64}, Results: []abi.ValueType{abi.F64},
 	Call: func(_ context.Context, _ *host.Guest, s []uint64) error {
 		s[0] = math.Float64bits(math.Float64frombits(s[0]) + math.Float64frombits(s[1]))
 		return nil
@@ -155,13 +155,13 @@ func TestFunctionsNobodyOffers(t *testing.T) {
 func TestBadFunctions(t *testing.T) {
 	f := func(module, name string) host.Function { return host.NewFunction(module, name, hello) }
 	odd := f("m", "f")
-	odd.Params = []host.ValueType{0x7b}
+	odd.Params = []abi.ValueType{0x7b}
 	for _, fs := range [][]host.Function{
 		{{Module: "m", Name: "f"}}, {f("", "f")}, {f("m", "")}, {f("m", "f"), f("m", "f")}, {odd},
 		{f("extism:host/env", "alloc")}, {f("env", "extism_alloc")}, {f("wasi_snapshot_preview1", "fd_write")},
 		{f("anchor:meter", "tick")}, {f(host.UserModule, "anchor_kv_get")},
 	} {
-		if _, err := host.New(t.Context(), host.Config{Functions: fs}); !errors.Is(err, host.ErrConfig) {
+		if _, err := host.New(host.Config{Functions: fs}); !errors.Is(err, host.ErrConfig) {
 			t.Errorf("%s.%s: error %v", fs[0].Module, fs[0].Name, err)
 		}
 	}

@@ -189,8 +189,8 @@ func TestBusy(t *testing.T) {
 		runtime.Gosched()
 	}
 	_, err = s.Run(t.Context(), &pipeline.Query{}, nil)
-	if perr := checkReason(t, err, abi.ReasonBusy); !strings.Contains(perr.Error(), "raise limits.instances or limits.queue_timeout") {
-		t.Errorf("error %v", perr)
+	if perr := checkReason(t, err, abi.ReasonBusy); !strings.Contains(perr.Error(), "raise limits.instances or limits.queue_timeout") || !perr.Retryable() {
+		t.Errorf("error %v, retryable %t", perr, perr.Retryable())
 	}
 	cancel()
 	<-done
@@ -256,7 +256,7 @@ func TestHostHammer(t *testing.T) {
 	h := newHost(t, host.Config{})
 	var made []pipeline.Step
 	for _, lane := range lanes {
-		p := loadAllops(t, h, host.PluginConfig{Name: "p-" + lane, Lane: lane, Limits: host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}})
+		p := loadAllops(t, h, host.PluginConfig{Name: "p-" + string(lane), Lane: lane, Limits: host.Limits{Instances: 2, QueueTimeout: time.Minute, Timeout: time.Minute}})
 		good, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})
 		if err != nil {
 			t.Fatal(err)

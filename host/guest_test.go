@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,7 +131,7 @@ func TestSpecOfGoGuest(t *testing.T) {
 			s.ABI, s.Foreign, s.Portable, s.WASI, len(s.Operations), s.Warnings)
 	}
 	o, err := s.Operation(abi.OpRerank)
-	if err != nil || strings.Join(o.Lanes, " ") != "json batch" || o.Reads.String() != "text" || o.Writes.String() != "score,order" || o.Defaults.TopK != 5 {
+	if err != nil || !slices.Equal(o.Lanes, []host.Lane{host.LaneJSON, host.LaneBatch}) || o.Reads.String() != "text" || o.Writes.String() != "score,order" || o.Defaults.TopK != 5 {
 		t.Errorf("rerank %+v", o)
 	}
 	if _, err := s.Operation("summary"); !errors.Is(err, host.ErrNoOperation) {

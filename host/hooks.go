@@ -18,7 +18,7 @@ type CallInfo struct {
 	Tenant string
 	// Lane is LaneBatch, or LaneJSON where one document crossed each way, as with plain
 	// exports. It is empty where the guest was sent nothing.
-	Lane string
+	Lane Lane
 	// Depth is in how many calls of plugins this one lies; 0 for one of its own.
 	Depth int
 	// Fuel is the number of units the call used, those of calls within it included.

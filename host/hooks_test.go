@@ -115,7 +115,7 @@ func TestOnCallEverywhere(t *testing.T) {
 		}
 		return r.Output, nil
 	})
-	add := host.Function{Module: "calc", Name: "add", Params: []host.ValueType{host.F64, host.F64}, Results: []host.ValueType{host.F64},
+	add := host.Function{Module: "calc", Name: "add", Params: []abi.ValueType{abi.F64, abi.F64}, Results: []abi.ValueType{abi.F64},
 		Call: func(context.Context, *host.Guest, []uint64) error { return nil }}
 	h = newHost(t, host.Config{OnCall: seen.add, Functions: []host.Function{greet, add}})
 	inner = load(t, h, "foreign", host.PluginConfig{})

@@ -34,10 +34,11 @@ type Host struct {
 	kv      *kv.Stores
 	folders mounts.Folders
 
-	// root is the cache folder, nil if nothing is kept between processes. kept is what was
-	// found out about modules, nil likewise.
-	root *cacheRoot
-	kept *codestore.Notes
+	// root is the cache folder, nil if nothing is kept between processes, and noRoot why the
+	// configured one is not used. kept is what was found out about modules, nil like root.
+	root   *cacheRoot
+	noRoot error
+	kept   *codestore.Notes
 	// imageDir is the folder of images, "" if there is none. slowInit is how long an init
 	// must take for its image to be kept there.
 	imageDir string
@@ -53,7 +54,7 @@ type Host struct {
 
 // New makes a host. Errors wrap ErrConfig and name the field of cfg that is not valid, or
 // wrap [ErrAddressSpace].
-func New(_ context.Context, cfg Config) (*Host, error) {
+func New(cfg Config) (*Host, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -66,8 +67,8 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 	h.kv = newStores(&cfg)
 	h.tokens.given = cfg.Tokenizer
 	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
-	if h.root, err = openRoot(cfg.CacheDir, cfg.Logger); err != nil {
-		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", err)
+	if h.root, h.noRoot = openRoot(cfg.CacheDir, cfg.Logger); h.noRoot != nil {
+		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", h.noRoot)
 	}
 	if h.root != nil {
 		h.kept, h.imageDir = h.root.facts, openImages(h.root, cfg.ImageCache)
@@ -123,7 +124,7 @@ func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) 
 func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.load(context.Background()) }
 
 // engineKind is the engine of a plugin whose configuration states one, or EngineAuto.
-func (h *Host) engineKind(stated string) string {
+func (h *Host) engineKind(stated Engine) Engine {
 	kind := stated
 	if kind == EngineAuto {
 		kind = h.cfg.Engine

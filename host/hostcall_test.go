@@ -84,13 +84,13 @@ func checkStop(t *testing.T, p *host.Plugin, name string, timeout time.Duration)
 // up beyond its time.
 func TestHostCallsEndWithTheTime(t *testing.T) {
 	const timeout = 100 * time.Millisecond
-	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		p := loadForever(t, host.Config{Engine: engine}, timeout)
 		for _, name := range []string{
 			"anchor_filter", "alloc", "config_get", "var_get", "var_set", "error_set", "log_error", "count_tokens",
 			"fd_write", "fd_write_vectors", "fd_read", "fd_pread", "fd_readdir", "path_open",
 		} {
-			t.Run(engine+"/"+name, func(t *testing.T) {
+			t.Run(string(engine)+"/"+name, func(t *testing.T) {
 				checkStop(t, p, name, timeout)
 			})
 		}

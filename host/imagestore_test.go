@@ -62,7 +62,7 @@ func startedOf(t *testing.T, spec *spec.Spec, level slog.Level, hc host.Config, 
 	var log bytes.Buffer
 	hc.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
 	hc.Tokenizer, hc.Portable = pipeline.WordTokenizer(), portable()
-	h, err := host.New(t.Context(), hc)
+	h, err := host.New(hc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func startedOf(t *testing.T, spec *spec.Spec, level slog.Level, hc host.Config, 
 
 // A second process starts where the first one's init ended.
 func TestImagesOnDisk(t *testing.T) {
-	for _, state := range []string{host.StateReset, host.StateKeep} {
+	for _, state := range []host.State{host.StateReset, host.StateKeep} {
 		hc := host.Config{CacheDir: emptyImages(t), ImageCache: host.DefaultImageCache}
 		pc := host.PluginConfig{State: state, Settings: map[string]any{"index": 500}}
 		for n, want := range []int{1, 0, 0} {
@@ -114,7 +114,7 @@ func TestImagesThatAreNotKept(t *testing.T) {
 		host   host.Config
 		plugin host.PluginConfig
 	}{
-		"switched off":   {host.Config{ImageCache: -1}, host.PluginConfig{}},
+		"switched off":   {host.Config{ImageCache: host.None}, host.PluginConfig{}},
 		"by default":     {host.Config{}, host.PluginConfig{}},
 		"too large":      {host.Config{ImageCache: 1 << 10}, host.PluginConfig{}},
 		"config values":  {kept, host.PluginConfig{Config: map[string]string{"token": "secret"}}},

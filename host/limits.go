@@ -66,7 +66,7 @@ const (
 	// or so.
 	DefaultMaxInstances = 256
 	// DefaultHostMemory bounds the memory of all instances of a host. It is less where the
-	// control groups of the process allow less than twice as much; see [MemoryDefault].
+	// control groups of the process allow less than twice as much; see Config.Memory.
 	DefaultHostMemory = 2 << 30
 	// DefaultLoadMemory bounds what compilations at the same time take. Three modules that
 	// take as much as a small module may fit into it.
@@ -99,47 +99,55 @@ const (
 	firstRest = time.Second
 )
 
-// MemoryDefault returns the default of [Config].Memory in bytes: DefaultHostMemory, or half
+// memoryDefault returns the default of [Config].Memory in bytes: DefaultHostMemory, or half
 // of what the control groups of the process allow it if that is less.
-func MemoryDefault() int64 {
+func memoryDefault() int64 {
 	if limit, ok := cgroup.MemoryLimit(); ok {
 		return min(DefaultHostMemory, limit/2)
 	}
 	return DefaultHostMemory
 }
 
-// Limits bound one plugin. In a configuration 0 means the default. In [Plugin.Limits] every
-// field is set except LoadMemory and LoadTime.
+// Limits bound one plugin. In a configuration 0 means the default, and some fields take
+// [Unlimited] or [None]. In [Plugin.Limits] every field but LoadMemory and LoadTime is the
+// number in force.
 type Limits struct {
 	// Timeout bounds one call, and InitTimeout start and init. QueueTimeout bounds the wait
 	// for an instance, or for the memory of a new one, and again the wait for a processor
-	// before the call begins.
+	// before the call begins; Unlimited: until the caller's context ends; None: there is no
+	// wait.
 	Timeout, InitTimeout, QueueTimeout time.Duration
 	// IdleTimeout is how long an idle instance is kept. One instance is always kept, and at
-	// least MinInstances are. 0: DefaultIdleTimeout.
+	// least MinInstances are. Unlimited: it is closed only if the host needs the room. None:
+	// it is closed soon.
 	IdleTimeout time.Duration
 	// Fuel is the most fuel of one call: each instruction costs a fixed weight. Init has as
-	// much for each unit of its time, and never less than a call.
+	// much for each unit of its time, and never less than a call. Unlimited: only time ends
+	// a call.
 	Fuel int64
 	// Memory bounds the linear memory of one instance. Input and Output bound the documents of
 	// one call, LogBytes its messages, and HTTPBody the body of each request and of each
-	// response. All are in bytes.
+	// response. All are in bytes. LogBytes None: no messages are kept. HTTPBody None: bodies
+	// are empty.
 	Memory, Input, Output, LogBytes, HTTPBody int64
-	// Items and Tokens are the most that one call may add.
+	// Items and Tokens are the most that one call may add. Unlimited: Output alone bounds
+	// them. None: a call may add nothing.
 	Items, Tokens int
 	// Instances is the most calls that run at the same time. 0: one for each processor.
+	// Unlimited: Config.MaxInstances.
 	Instances int
 	// MinInstances is how many instances are made ahead and kept, so that as many calls at
-	// once need not wait for a new one. More than Instances counts as Instances. 0: instances
-	// are made when they are needed.
+	// once need not wait for a new one. More than Instances counts as Instances. 0, if
+	// Config.DefaultLimits state no other default, and None: instances are made when they
+	// are needed.
 	MinInstances int
 	// RestAfter is how many calls must fail in a row before the plugin is rested. The failures
 	// that count are timeout, fuel, memory, trap, exit, an output that is invalid or too
 	// large, and a failed init. The first rest takes a second. Each failure right after a rest
 	// begins another of twice the length, up to RestMost. During a rest calls fail with the
-	// reason rested. 0: DefaultRestAfter. Negative: the plugin is never rested.
+	// reason rested. Unlimited: the plugin is never rested.
 	RestAfter int
-	// RestMost is the longest rest. 0: DefaultRestMost.
+	// RestMost is the longest rest.
 	RestMost time.Duration
 	// LoadMemory and LoadTime bound what loading the module may take by estimate: LoadMemory
 	// in bytes, LoadTime in time of one processor. 0: 300 MiB and 20 bytes for each byte of
@@ -186,33 +194,11 @@ func pick[T ~int | ~int64](v, otherwise T) T {
 	return otherwise
 }
 
-// check refuses negative limits and a memory beyond 4 GiB.
-func (l Limits) check() error {
-	for _, f := range []struct {
-		name string
-		v    int64
-	}{
-		{"timeout", int64(l.Timeout)}, {"init_timeout", int64(l.InitTimeout)}, {"queue_timeout", int64(l.QueueTimeout)},
-		{"idle_timeout", int64(l.IdleTimeout)},
-		{"fuel", l.Fuel}, {"memory", l.Memory}, {"input", l.Input}, {"output", l.Output},
-		{"log_bytes", l.LogBytes}, {"http_body", l.HTTPBody},
-		{"items", int64(l.Items)}, {"tokens", int64(l.Tokens)}, {"instances", int64(l.Instances)},
-		{"min_instances", int64(l.MinInstances)}, {"rest_most", int64(l.RestMost)}, {"load_memory", l.LoadMemory}, {"load_time", int64(l.LoadTime)},
-	} {
-		if f.v < 0 {
-			return fmt.Errorf("limit %s %d: %w (want 0 for the default, or more)", f.name, f.v, ErrConfig)
-		}
-	}
-	if l.Memory > 4<<30 {
-		return fmt.Errorf("limit memory %d: %w (want at most 4GiB)", l.Memory, ErrConfig)
-	}
-	return nil
-}
-
 // effectiveLimits returns the limits of a plugin. Each is the operator's if stated, else what
 // the plugin asks for, at most RequestFactor times the host's default, else the host's
-// default. The second result lists what the plugin asked for and did not get.
-func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, error) {
+// default. instances is what Unlimited stands for in Instances. The second result lists what
+// the plugin asked for and did not get.
+func effectiveLimits(operator, host Limits, instances int, m *abi.Manifest) (Limits, []string, error) {
 	var wish Limits
 	if m != nil {
 		var err error
@@ -225,7 +211,7 @@ func effectiveLimits(operator, host Limits, m *abi.Manifest) (Limits, []string, 
 	wish.InitTimeout = capWish(&cut, "init_timeout", wish.InitTimeout, host.InitTimeout, operator.InitTimeout)
 	wish.Memory = capWish(&cut, "memory", wish.Memory, host.Memory, operator.Memory)
 	wish.Output = capWish(&cut, "output", wish.Output, host.Output, operator.Output)
-	l := operator.or(wish).or(host)
+	l := operator.or(wish).or(host).inForce(instances)
 	l.MinInstances = min(l.MinInstances, l.Instances)
 	l.Memory = min(l.Memory-l.Memory%wasmPage, wazerox.MaxMemory)
 	return l, cut, nil

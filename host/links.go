@@ -71,7 +71,7 @@ func (p *Plugin) usesKernel() bool {
 }
 
 // compileLinks compiles the links.
-func (p *Plugin) compileLinks(ctx context.Context, kind string) error {
+func (p *Plugin) compileLinks(ctx context.Context, kind Engine) error {
 	for _, l := range p.links {
 		var err error
 		if l.module, err = p.host.module(ctx, p.name+"/"+l.Name, l.Spec, kind, p.limits); err != nil {

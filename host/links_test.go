@@ -38,7 +38,7 @@ func loadLinked(t *testing.T, cfg host.PluginConfig) *host.Plugin {
 
 func TestLink(t *testing.T) {
 	links(t)
-	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		p := loadLinked(t, host.PluginConfig{Engine: engine})
 		for range 3 {
 			r, err := p.Call(t.Context(), "run", []byte("Hello, World"))
@@ -189,7 +189,7 @@ func TestLinkFuel(t *testing.T) {
 // start from it.
 func TestLinkState(t *testing.T) {
 	links(t)
-	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		p := loadLinked(t, host.PluginConfig{Engine: engine, State: host.StateReset, Limits: host.Limits{Instances: 3, MinInstances: 3}})
 		if p.State() != host.StateReset {
 			t.Fatalf("%s: state %q: %v", engine, p.State(), p.Notes())
@@ -221,7 +221,7 @@ func TestLinkCircle(t *testing.T) {
 	even, odd := host.Link{Name: "even", Spec: fixture(t, "link-even").Spec}, host.Link{Name: "odd", Spec: fixture(t, "link-odd").Spec}
 	h := newHost(t, host.Config{})
 	for _, ls := range [][]host.Link{{even, odd}, {odd, even}} {
-		for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+		for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 			p := load(t, h, "link-parity", host.PluginConfig{Links: ls, Engine: engine})
 			var fuel []int64
 			for range 2 {
@@ -259,7 +259,7 @@ func TestLinkEndlessCircle(t *testing.T) {
 func TestLinkThatRecursesWhenItStarts(t *testing.T) {
 	links(t)
 	h := newHost(t, host.Config{})
-	for engine, bound := range map[string]string{host.EngineCompiler: "its calls nest too deep", host.EngineInterpreter: "its calls nest more than 2000 deep"} {
+	for engine, bound := range map[host.Engine]string{host.EngineCompiler: "its calls nest too deep", host.EngineInterpreter: "its calls nest more than 2000 deep"} {
 		for _, name := range []string{"link-start-recurses", "link-init-recurses"} {
 			_, before := host.Usage(h)
 			_, err := h.Load(t.Context(), fixture(t, "link-circle-a").Spec, host.PluginConfig{

@@ -117,7 +117,7 @@ func TestRandomBombs(t *testing.T) {
 	}
 	accepted := 0
 	for i := range n {
-		engine := []string{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter}[i%3]
+		engine := []host.Engine{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter}[i%3]
 		wasm := bomb(rand.New(rand.NewPCG(seed, uint64(i))))
 		spec, err := spec.Read("bomb", wasm, nil)
 		if err != nil {
@@ -146,8 +146,8 @@ func TestRandomBombs(t *testing.T) {
 	}
 }
 
-func loadBomb(ctx context.Context, spec *spec.Spec, engine string) (time.Duration, error) {
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
+func loadBomb(ctx context.Context, spec *spec.Spec, engine host.Engine) (time.Duration, error) {
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		return 0, err
 	}

@@ -21,7 +21,7 @@ func sourceOf(s *spec.Spec) *compile.Source {
 
 // module returns the compiled module of a spec, and compiles it if no other plugin uses it. It
 // returns when ctx ends, while the compilation goes on.
-func (h *Host) module(ctx context.Context, name string, spec *spec.Spec, kind string, l Limits) (*compile.Module, error) {
+func (h *Host) module(ctx context.Context, name string, spec *spec.Spec, kind Engine, l Limits) (*compile.Module, error) {
 	if err := spec.CheckLoad(kind == EngineInterpreter, loadLimits(l)); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func newHost(t testing.TB, cfg host.Config) *host.Host {
 	if cfg.Tokenizer == nil {
 		cfg.Tokenizer = pipeline.WordTokenizer()
 	}
-	h, err := host.New(context.Background(), cfg)
+	h, err := host.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

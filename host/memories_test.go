@@ -12,13 +12,13 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 )
 
-var bothEngines = []string{host.EngineCompiler, host.EngineInterpreter}
+var bothEngines = []host.Engine{host.EngineCompiler, host.EngineInterpreter}
 
 // A module without a memory is called like any other: Extism's functions need none.
 func TestWithoutMemory(t *testing.T) {
 	for _, engine := range bothEngines {
-		for state, want := range map[string]string{host.StateReset: "111", host.StateFresh: "111", host.StateKeep: "123"} {
-			t.Run(engine+"/"+state, func(t *testing.T) {
+		for state, want := range map[host.State]string{host.StateReset: "111", host.StateFresh: "111", host.StateKeep: "123"} {
+			t.Run(string(engine)+"/"+string(state), func(t *testing.T) {
 				h := newHost(t, host.Config{})
 				p := load(t, h, "foreign-no-memory", host.PluginConfig{Engine: engine, State: state, WASI: true, Limits: host.Limits{Instances: 1}})
 				if p.State() != state {
@@ -49,7 +49,7 @@ func TestWithoutMemory(t *testing.T) {
 // Its limits hold, and none of its faults touches the next call.
 func TestLimitsWithoutMemory(t *testing.T) {
 	for _, engine := range bothEngines {
-		for _, state := range []string{host.StateReset, host.StateKeep} {
+		for _, state := range []host.State{host.StateReset, host.StateKeep} {
 			p := load(t, newHost(t, host.Config{}), "foreign-no-memory", host.PluginConfig{
 				Engine: engine, State: state, WASI: true, Limits: host.Limits{Instances: 1, Timeout: 100 * time.Millisecond, Memory: 4 << 20}})
 			checkStop(t, p, "spin", 100*time.Millisecond)
@@ -105,7 +105,7 @@ func TestBorrowedMemory(t *testing.T) {
 	links(t)
 	for name, ls := range borrowed(t) {
 		for _, engine := range bothEngines {
-			for _, state := range []string{host.StateReset, host.StateFresh} {
+			for _, state := range []host.State{host.StateReset, host.StateFresh} {
 				t.Run(fmt.Sprint(name, "/", engine, "/", state), func(t *testing.T) {
 					h := newHost(t, host.Config{})
 					p := load(t, h, "memory-borrows", host.PluginConfig{Engine: engine, State: state, Links: ls,

@@ -40,7 +40,7 @@ func (d dice) permission() abi.Permission {
 		p.Hosts, p.Methods = append(d.some(diceHosts...), d.one(diceHosts...)), d.some("GET", "HEAD", "POST")
 		return p
 	case abi.PermissionFiles:
-		p.Guest, p.Mode = d.one("/a", "/b"), d.one("", ModeRO, ModeRW)
+		p.Guest, p.Mode = d.one("/a", "/b"), d.one("", "ro", "rw")
 		return p
 	case abi.PermissionKV:
 		p.Quota = d.one("", "1KiB", "1MiB", "2MiB")
@@ -215,8 +215,8 @@ func (d dice) wider(t *testing.T, own, side *abi.Manifest) string {
 func widerCalls(t *testing.T, own, side *abi.Manifest) string {
 	t.Helper()
 	for _, defaults := range []Limits{builtinLimits(), {Timeout: 1, InitTimeout: 1, Memory: 2 << 20, Output: 1, Instances: 1}} {
-		lo, _, err := effectiveLimits(Limits{}, defaults, own)
-		ls, _, serr := effectiveLimits(Limits{}, defaults, side)
+		lo, _, err := effectiveLimits(Limits{}, defaults, 1, own)
+		ls, _, serr := effectiveLimits(Limits{}, defaults, 1, side)
 		if err != nil || serr != nil {
 			t.Fatal(err, serr)
 		}

@@ -44,7 +44,7 @@ func TestOldGuests(t *testing.T) {
 		_, plugin, _ := strings.Cut(name, "-")
 		spec := oldGuest(t, dir)
 		for _, lane := range spec.Operations[0].Lanes {
-			t.Run(name+"/"+lane, func(t *testing.T) {
+			t.Run(name+"/"+string(lane), func(t *testing.T) {
 				p, err := h.Load(t.Context(), spec, host.PluginConfig{Lane: lane})
 				if err != nil {
 					t.Fatal(err)

@@ -21,7 +21,7 @@ type Operation struct {
 	name     abi.Operation
 	spec     spec.Operation
 	step     string
-	lane     string
+	lane     Lane
 	reads    abi.ColumnSet
 	settings json.RawMessage
 	topK     int

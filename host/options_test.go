@@ -19,10 +19,13 @@ func TestPluginConfigRefused(t *testing.T) {
 		cfg  host.PluginConfig
 		want string
 	}{
-		{"engine", host.PluginConfig{Engine: "jit"}, `engine "jit": invalid configuration (want "compiler" or "interpreter")`},
-		{"lane", host.PluginConfig{Lane: "fast"}, `lane "fast": invalid configuration (want "json" or "batch")`},
+		{"engine", host.PluginConfig{Engine: "jit"}, `engine "jit": invalid configuration (want compiler or interpreter)`},
+		{"lane", host.PluginConfig{Lane: "fast"}, `lane "fast": invalid configuration (want json or batch)`},
+		{"lane of other hosts", host.PluginConfig{Lane: host.LaneExtism}, `lane "extism": invalid configuration (want json or batch)`},
+		{"state", host.PluginConfig{State: "clean"}, `state "clean": invalid configuration (want reset, keep or fresh)`},
 		{"settings", host.PluginConfig{Settings: map[string]any{"greting": "x"}}, `settings: invalid configuration: unknown key "greting" (did you mean "greeting"?)`},
-		{"limit", host.PluginConfig{Limits: host.Limits{Memory: -1}}, `limit memory -1: invalid configuration (want 0 for the default, or more)`},
+		{"limit", host.PluginConfig{Limits: host.Limits{Memory: -1}}, `limit memory unlimited: invalid configuration (the memory that guests take of the host is always bounded: state the most)`},
+		{"limit below", host.PluginConfig{Limits: host.Limits{Items: -3}}, `limit items -3: invalid configuration (want a number above 0, or 0 for the default, or Unlimited, -1, or None, -2)`},
 		{"memory too small to start", host.PluginConfig{Limits: host.Limits{Memory: 64 << 10}}, `limits.memory 64KiB: invalid configuration (the module starts with `},
 		{"mount", host.PluginConfig{Grants: host.Grants{Files: []host.FileGrant{{Host: "/no/such/dir", Guest: "/docs"}}}},
 			`grants.files[0].host: /no/such/dir does not exist (create it or mend the path)`},
@@ -52,7 +55,7 @@ func TestPluginConfigRefused(t *testing.T) {
 
 func TestHostConfigRefused(t *testing.T) {
 	for _, cfg := range []host.Config{{Engine: "jit"}, {MaxInstances: -1}, {DefaultLimits: host.Limits{Timeout: -time.Second}}, {DefaultLimits: host.Limits{Memory: 5 << 30}}} {
-		if _, err := host.New(t.Context(), cfg); !errors.Is(err, host.ErrConfig) {
+		if _, err := host.New(cfg); !errors.Is(err, host.ErrConfig) {
 			t.Errorf("%+v: error %v", cfg, err)
 		}
 	}

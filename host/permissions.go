@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func foreignGrants(g Grants) granted {
 		out.http = newHTTPRule(g.HTTP, true)
 	}
 	if g.KV != nil {
-		out.kvQuota = pick(g.KV.Quota, DefaultKVQuota)
+		out.kvQuota = g.KV.bytes()
 	}
 	return out
 }
@@ -72,12 +73,12 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 			if cleanGuest(f.Guest) != cleanGuest(p.Guest) {
 				continue
 			}
-			out.mount(f, p.Mode)
+			out.mount(f, FileMode(p.Mode))
 			return true
 		}
 	case abi.PermissionKV:
 		if g.KV != nil {
-			out.kvQuota = max(out.kvQuota, min(pick(g.KV.Quota, DefaultKVQuota), spec.KVQuota(p)))
+			out.kvQuota = max(out.kvQuota, min(g.KV.bytes(), spec.KVQuota(p)))
 			return true
 		}
 	case abi.PermissionService:
@@ -91,7 +92,7 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 
 // mount adds a folder that is granted and asked for. Several requests for one folder give one
 // mount, writable if any request and the grant are.
-func (out *granted) mount(f FileGrant, asked string) {
+func (out *granted) mount(f FileGrant, asked FileMode) {
 	if asked != ModeRW {
 		f.Mode = ModeRO
 	}
@@ -133,15 +134,17 @@ func unasked(m *abi.Manifest, g Grants) []string {
 }
 
 // Check refuses grants that are not valid. The error names the grant and wraps ErrConfig.
-// Check does not look at folders; [CheckFolder] does.
+// Check does not look at folders; [Grants.CheckFolders] does.
 func (g Grants) Check() error {
 	if g.HTTP != nil {
 		if err := g.HTTP.check(); err != nil {
 			return fmt.Errorf("grants.http%w", err)
 		}
 	}
-	if g.KV != nil && g.KV.Quota < 0 {
-		return fmt.Errorf("grants.kv.quota %d: %w", g.KV.Quota, ErrConfig)
+	if g.KV != nil {
+		if err := (bound{"grants.kv.quota", g.KV.Quota, "", useWhole}).check(); err != nil {
+			return err
+		}
 	}
 	for _, s := range g.Services {
 		if s != ServiceCountTokens {
@@ -172,18 +175,20 @@ func (g HTTPGrant) check() error {
 }
 
 func (f FileGrant) check() error {
+	if err := checkChoice("mode", f.Mode, modes); err != nil {
+		return err
+	}
 	switch {
-	case f.Mode != "" && f.Mode != ModeRO && f.Mode != ModeRW:
-		return fmt.Errorf("mode %q: %w (want ro or rw)", f.Mode, ErrConfig)
 	case f.FS != nil && (f.Host != "" || f.Mode == ModeRW || f.Quota != 0 || f.MaxFiles != 0):
 		return fmt.Errorf("guest %q: a file system: %w (it takes the place of host, and is read-only)", f.Guest, ErrConfig)
 	case f.FS == nil && f.Host == "" || !path.IsAbs(f.Guest):
 		return fmt.Errorf("host %q, guest %q: %w (want a directory and an absolute path inside the guest)", f.Host, f.Guest, ErrConfig)
-	case f.Quota < 0 || f.MaxFiles < 0:
-		return fmt.Errorf("quota %d, max_files %d: %w (want 0 for the default, or more)", f.Quota, f.MaxFiles, ErrConfig)
 	}
-	return nil
+	return firstBad(bound{"quota", f.Quota, "", useReadOnly}, bound{"max_files", int64(f.MaxFiles), "", useReadOnly})
 }
+
+// bytes is the quota in force.
+func (g *KVGrant) bytes() int64 { return numberOf(pick(g.Quota, DefaultKVQuota), math.MaxInt64) }
 
 func cleanGuest(p string) string { return path.Clean("/" + p) }
 

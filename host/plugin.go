@@ -63,7 +63,7 @@ type Plugin struct {
 
 	// state is StateReset, StateKeep or StateFresh. state and image are final when the first
 	// instance is made.
-	state string
+	state State
 	image *image
 	// cold says that the guest failed at its warm-up, so instances are not warmed up before
 	// the image is made.
@@ -138,7 +138,7 @@ func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Pl
 
 // configure checks what can be checked without running the guest.
 func (p *Plugin) configure() error {
-	if err := errors.Join(checkEngine(p.cfg.Engine), checkLane(p.cfg.Lane), checkState(p.cfg.State), p.cfg.Limits.check()); err != nil {
+	if err := errors.Join(checkChoice("engine", p.cfg.Engine, engines), checkChoice("lane", p.cfg.Lane, lanes), checkChoice("state", p.cfg.State, states), p.cfg.Limits.Check()); err != nil {
 		return err
 	}
 	if err := p.checkLinks(); err != nil {
@@ -146,7 +146,7 @@ func (p *Plugin) configure() error {
 	}
 	var cut, notes []string
 	var err error
-	if p.limits, cut, err = effectiveLimits(p.cfg.Limits, p.host.cfg.DefaultLimits, p.spec.Manifest); err != nil {
+	if p.limits, cut, err = effectiveLimits(p.cfg.Limits, p.host.cfg.DefaultLimits, p.host.cfg.MaxInstances, p.spec.Manifest); err != nil {
 		return err
 	}
 	if need := int64(p.spec.MemoryPages) * wasmPage; need > p.limits.Memory {
@@ -323,7 +323,7 @@ func (p *Plugin) Limits() Limits { return p.limits }
 // StateOf returns what happens to instances between calls if the configuration states stated:
 // StateReset, StateKeep or StateFresh. What init leaves behind can still turn StateReset into
 // StateFresh; see [Plugin.State].
-func StateOf(s *spec.Spec, stated string) string {
+func StateOf(s *spec.Spec, stated State) State {
 	if stated == StateAuto && s.Foreign {
 		return StateKeep
 	}
@@ -338,7 +338,7 @@ func StateOf(s *spec.Spec, stated string) string {
 
 // State returns what happens to an instance between calls: StateReset, StateKeep
 // or StateFresh.
-func (p *Plugin) State() string { return p.state }
+func (p *Plugin) State() State { return p.state }
 
 // Notes returns what an operator should know about limits, grants and state: what the plugin
 // asks for and does not get, what is granted although it does not ask for it, and why its

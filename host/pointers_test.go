@@ -16,7 +16,7 @@ func TestGuestsKeepPointers(t *testing.T) {
 	checkOtherPlugin(t, h)
 	for _, name := range []string{"keeps-pointer", "keeps-handle"} {
 		for state, calls := range states {
-			t.Run(name+"/"+state, func(t *testing.T) {
+			t.Run(name+"/"+string(state), func(t *testing.T) {
 				before := takeStock(t, h)
 				p := load(t, h, name, host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
 				s, err := steps.New(p, abi.OpRetrieve, steps.Options{TopK: 1})

@@ -64,7 +64,7 @@ func loadInChild(dir, removes string) (l loaded, err error) {
 	}
 	ctx := context.Background()
 	var log bytes.Buffer
-	h, err := host.New(ctx, host.Config{
+	h, err := host.New(host.Config{
 		CacheDir: dir, ImageCache: host.DefaultImageCache, Portable: portable(), Tokenizer: pipeline.WordTokenizer(),
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

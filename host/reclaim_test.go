@@ -25,7 +25,7 @@ func burst(t *testing.T, p *host.Plugin, instances int) {
 
 // A plugin whose instances are idle makes room for another one's.
 func TestIdleInstancesMakeRoom(t *testing.T) {
-	for _, state := range []string{host.StateReset, host.StateKeep} {
+	for _, state := range []host.State{host.StateReset, host.StateKeep} {
 		h := newHost(t, host.Config{MaxInstances: 4})
 		a := load(t, h, "batch-keep-first", host.PluginConfig{Name: "a", State: state, Limits: host.Limits{Instances: 4}})
 		burst(t, a, 4)
@@ -179,7 +179,7 @@ func TestNoPluginTakesAllMemory(t *testing.T) {
 // configuration.
 func TestPluginShare(t *testing.T) {
 	for _, share := range []float64{-0.1, 1.1} {
-		if _, err := host.New(t.Context(), host.Config{PluginShare: share}); !errors.Is(err, host.ErrConfig) {
+		if _, err := host.New(host.Config{PluginShare: share}); !errors.Is(err, host.ErrConfig) {
 			t.Errorf("share %v: error %v", share, err)
 		}
 	}
@@ -206,7 +206,7 @@ func TestPluginShare(t *testing.T) {
 
 // The memory of a host is what its control groups leave, where that is little.
 func TestHostMemory(t *testing.T) {
-	if n := host.MemoryDefault(); n <= 0 || n > host.DefaultHostMemory {
+	if n := newHost(t, host.Config{}).Stats().MaxMemory; n <= 0 || n > host.DefaultHostMemory {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -258,7 +258,7 @@ func TestReclaimHammer(t *testing.T) {
 	for n := range 8 {
 		all.Go(func() {
 			for range 12 {
-				state := []string{host.StateReset, host.StateKeep, host.StateFresh}[n%3]
+				state := []host.State{host.StateReset, host.StateKeep, host.StateFresh}[n%3]
 				p, err := h.Load(t.Context(), fixture(t, "batch-keep-first").Spec, host.PluginConfig{State: state,
 					Limits: host.Limits{Instances: 3, IdleTimeout: time.Millisecond, QueueTimeout: 20 * time.Millisecond}})
 				if err != nil {

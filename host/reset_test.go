@@ -48,7 +48,7 @@ func count(t testing.TB, p *host.Plugin, query string, settings map[string]any) 
 }
 
 // states are the three settings and the calls an instance has seen at its nth.
-var states = map[string]func(n int) int{
+var states = map[host.State]func(n int) int{
 	host.StateReset: func(int) int { return 1 },
 	host.StateFresh: func(int) int { return 1 },
 	host.StateKeep:  func(n int) int { return n },
@@ -57,8 +57,8 @@ var states = map[string]func(n int) int{
 func TestStateOfAGoGuest(t *testing.T) {
 	h := newHost(t, host.Config{})
 	for state, want := range states {
-		for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
-			t.Run(state+"/"+engine, func(t *testing.T) {
+		for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
+			t.Run(string(state)+"/"+string(engine), func(t *testing.T) {
 				p := loadCounting(t, h, host.PluginConfig{State: state, Engine: engine, Limits: host.Limits{Instances: 1},
 					Settings: map[string]any{"index": 100}})
 				if p.State() != state {
@@ -104,7 +104,7 @@ func TestStateOfGlobalsMemoryAndVariables(t *testing.T) {
 
 func TestForeignModulesKeepTheirStateUnlessAsked(t *testing.T) {
 	h := newHost(t, host.Config{})
-	for state, want := range map[string][]int{
+	for state, want := range map[host.State][]int{
 		host.StateAuto: {1, 2, 3}, host.StateKeep: {1, 2, 3}, host.StateReset: {1, 1, 1}, host.StateFresh: {1, 1, 1},
 	} {
 		p := load(t, h, "foreign", host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
@@ -226,8 +226,8 @@ func TestGuestsThatFailAtTheWarmUp(t *testing.T) {
 // After a reset a guest need not do again what it did when it was warmed up.
 func TestResetLeavesTheHeapReady(t *testing.T) {
 	h := newHost(t, host.Config{})
-	fuel := map[string]int64{}
-	for _, state := range []string{host.StateKeep, host.StateReset} {
+	fuel := map[host.State]int64{}
+	for _, state := range []host.State{host.StateKeep, host.StateReset} {
 		p := loadAllops(t, h, host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
 		s, err := steps.New(p, abi.OpFilter, steps.Options{Settings: map[string]any{"min": 0.2}})
 		if err != nil {
@@ -285,7 +285,7 @@ func TestMemoryShrinksBack(t *testing.T) {
 func TestInstancesMakeWayAfterManyCalls(t *testing.T) {
 	h := newHost(t, host.Config{})
 	const after, calls = 3, 10
-	for state, want := range map[string]func(n int) int{
+	for state, want := range map[host.State]func(n int) int{
 		host.StateReset: func(int) int { return 1 },
 		host.StateKeep:  func(n int) int { return (n-1)%after + 1 },
 	} {
@@ -311,7 +311,7 @@ func TestInstancesMakeWayAfterManyCalls(t *testing.T) {
 
 // However many instances there are, init runs once.
 func TestInitRunsOncePerPlugin(t *testing.T) {
-	for state, want := range map[string]bool{host.StateReset: true, host.StateKeep: true, host.StateFresh: false} {
+	for state, want := range map[host.State]bool{host.StateReset: true, host.StateKeep: true, host.StateFresh: false} {
 		var log bytes.Buffer
 		h := newHost(t, host.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		p := loadCounting(t, h, host.PluginConfig{State: state, Settings: map[string]any{"index": 2000},
@@ -419,7 +419,7 @@ func TestUncapturedModulesAreReplaced(t *testing.T) {
 	if why := fixture(t, "writes-table").Spec.Uncaptured; why != "its code writes to tables" {
 		t.Errorf("reason %q", why)
 	}
-	for state, want := range map[string]string{host.StateAuto: host.StateFresh, host.StateReset: host.StateFresh, host.StateKeep: host.StateKeep} {
+	for state, want := range map[host.State]host.State{host.StateAuto: host.StateFresh, host.StateReset: host.StateFresh, host.StateKeep: host.StateKeep} {
 		p := load(t, h, "writes-table", host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
 		noted := slices.ContainsFunc(p.Notes(), func(n string) bool {
 			return n == "cannot be reset, each call gets a new instance: its code writes to tables (state: keep does without)"
@@ -444,7 +444,7 @@ func TestUncapturedModulesAreReplaced(t *testing.T) {
 // image was taken of, for those that were made from it, and after each reset.
 func TestPassiveSegmentsSurviveAReset(t *testing.T) {
 	const instances = 3
-	for _, engine := range []string{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter} {
+	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineCompiler, host.EngineInterpreter} {
 		h := newHost(t, host.Config{}) // the second finds machine code on disk
 		p := load(t, h, "passive-data", host.PluginConfig{State: host.StateReset, Engine: engine, Limits: host.Limits{Instances: instances}})
 		if p.State() != host.StateReset {
@@ -469,7 +469,7 @@ func TestPassiveSegmentsSurviveAReset(t *testing.T) {
 func TestDroppedSegmentsAreNotReset(t *testing.T) {
 	h := newHost(t, host.Config{})
 	const why = "its code drops segments"
-	for _, engine := range []string{host.EngineCompiler, host.EngineInterpreter} {
+	for _, engine := range []host.Engine{host.EngineCompiler, host.EngineInterpreter} {
 		p := load(t, h, "drops-data", host.PluginConfig{State: host.StateReset, Engine: engine, Limits: host.Limits{Instances: 2}})
 		if p.Spec().Uncaptured != why || p.State() != host.StateFresh || len(p.Notes()) != 1 || !strings.Contains(p.Notes()[0], why) {
 			t.Errorf("%s: uncaptured as %q, state %q, notes %q", engine, p.Spec().Uncaptured, p.State(), p.Notes())

@@ -64,7 +64,7 @@ func loadScribbles(t *testing.T, cfg Config) *Plugin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := New(t.Context(), cfg)
+	h, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

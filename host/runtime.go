@@ -38,7 +38,7 @@ func (c *Config) compileOptions(root *cacheRoot) compile.Options {
 }
 
 // kindOf is the name of an engine.
-func kindOf(interpreted bool) string {
+func kindOf(interpreted bool) Engine {
 	if interpreted {
 		return EngineInterpreter
 	}

@@ -42,7 +42,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 const maxSelfAnswer = 1 << 20
 
 // selfCall makes one call of a self-test in one lane.
-func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane string, t abi.SelfTest) error {
+func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t abi.SelfTest) error {
 	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.newInstance(ctx) })
 	if err != nil {
 		return err

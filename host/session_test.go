@@ -37,7 +37,7 @@ func counted(t *testing.T, s *host.Session) int {
 // What a session leaves in its instance is there in its next call and in nobody else's,
 // in every state.
 func TestSessionKeepsItsState(t *testing.T) {
-	for _, state := range []string{host.StateKeep, host.StateReset, host.StateFresh} {
+	for _, state := range []host.State{host.StateKeep, host.StateReset, host.StateFresh} {
 		h := newHost(t, host.Config{})
 		p := load(t, h, "foreign", host.PluginConfig{State: state, Limits: host.Limits{Instances: 1}})
 		a, b := session(t, t.Context(), p), session(t, t.Context(), p)

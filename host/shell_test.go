@@ -26,7 +26,7 @@ func constant(n byte) []byte {
 func runs(t *testing.T, dir string) {
 	t.Helper()
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: dir, Portable: portable()})
+	h, err := host.New(host.Config{CacheDir: dir, Portable: portable()})
 	if err != nil {
 		t.Fatal(err)
 	}

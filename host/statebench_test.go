@@ -19,7 +19,7 @@ import (
 func BenchmarkState(b *testing.B) {
 	items := benchItems(1000)
 	query := &pipeline.Query{Text: "q"}
-	for _, state := range []string{host.StateKeep, host.StateReset, host.StateFresh} {
+	for _, state := range []host.State{host.StateKeep, host.StateReset, host.StateFresh} {
 		h := newHost(b, host.Config{})
 		p := loadCounting(b, h, host.PluginConfig{State: state})
 		s, err := steps.New(p, abi.OpFilter, steps.Options{})
@@ -31,7 +31,7 @@ func BenchmarkState(b *testing.B) {
 				b.Fatal(len(out), err)
 			}
 		}
-		b.Run(state+"/waited", func(b *testing.B) {
+		b.Run(string(state)+"/waited", func(b *testing.B) {
 			for range b.N {
 				run(b)
 				b.StopTimer()
@@ -39,12 +39,12 @@ func BenchmarkState(b *testing.B) {
 				b.StartTimer()
 			}
 		})
-		b.Run(state+"/back-to-back", func(b *testing.B) {
+		b.Run(string(state)+"/back-to-back", func(b *testing.B) {
 			for b.Loop() {
 				run(b)
 			}
 		})
-		b.Run(state+"/parallel", func(b *testing.B) {
+		b.Run(string(state)+"/parallel", func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					run(b)
@@ -58,10 +58,10 @@ func BenchmarkState(b *testing.B) {
 // builds an index: from the image, and with an init of its own.
 func BenchmarkNextInstance(b *testing.B) {
 	for name, index := range map[string]int{"plain": 0, "index of 4 MiB": 4 << 10} {
-		for _, state := range []string{host.StateReset, host.StateFresh} {
+		for _, state := range []host.State{host.StateReset, host.StateFresh} {
 			h := newHost(b, host.Config{})
 			p := loadCounting(b, h, host.PluginConfig{State: state, Settings: map[string]any{"index": index}})
-			b.Run(name+"/"+state, func(b *testing.B) {
+			b.Run(name+"/"+string(state), func(b *testing.B) {
 				for b.Loop() {
 					if err := host.MakeInstance(p); err != nil {
 						b.Fatal(err)
@@ -85,8 +85,8 @@ func BenchmarkReset(b *testing.B) {
 // steps that keep everything, each reset after its call, and a pause between
 // builds. It reports the median in µs.
 func BenchmarkBuildSixPlugins(b *testing.B) {
-	for _, state := range []string{host.StateKeep, host.StateReset} {
-		b.Run(state, func(b *testing.B) {
+	for _, state := range []host.State{host.StateKeep, host.StateReset} {
+		b.Run(string(state), func(b *testing.B) {
 			h := newHost(b, host.Config{})
 			plugins := make([]*host.Plugin, 6)
 			steps := []pipeline.StepConfig{{Name: "items", Priority: 1, Step: appendItems(benchItems(50))}}

@@ -47,9 +47,11 @@ func (c *Counters) Calls() int64 {
 
 // Stats are figures of a plugin at one moment.
 type Stats struct {
-	// Plugin is the name of the configured plugin, State what happens to its instances
-	// between calls: StateFresh where they could not be captured; see [Plugin.Notes].
-	Plugin, State string
+	// Plugin is the name of the configured plugin.
+	Plugin string
+	// State is what happens to its instances between calls: StateFresh where they could not
+	// be captured; see [Plugin.Notes].
+	State State
 	Counters
 	// InUse is how many instances serve calls, Idle how many others the plugin has, those
 	// that are being reset included, and Sessions how many are those of a [Session].

@@ -76,7 +76,7 @@ func TestStatsOfInstances(t *testing.T) {
 		<-leave
 		return nil, nil
 	})
-	add := host.Function{Module: "calc", Name: "add", Params: []host.ValueType{host.F64, host.F64}, Results: []host.ValueType{host.F64},
+	add := host.Function{Module: "calc", Name: "add", Params: []abi.ValueType{abi.F64, abi.F64}, Results: []abi.ValueType{abi.F64},
 		Call: func(context.Context, *host.Guest, []uint64) error { return nil }}
 	h := newHost(t, host.Config{Functions: []host.Function{block, add}})
 	p := load(t, h, "user-functions", host.PluginConfig{Grants: host.Grants{Functions: []string{"greet"}}, Limits: host.Limits{Instances: 1, Timeout: time.Minute, QueueTimeout: time.Minute}})
@@ -191,9 +191,9 @@ func TestStatsOfRefusals(t *testing.T) {
 // and one that is observed.
 func BenchmarkCall64(b *testing.B) {
 	input := bytes.Repeat([]byte("a"), 64)
-	for _, state := range []string{host.StateKeep, host.StateReset} {
+	for _, state := range []host.State{host.StateKeep, host.StateReset} {
 		for name, hook := range map[string]func(context.Context, host.CallInfo){"": nil, "/observed": func(context.Context, host.CallInfo) {}} {
-			b.Run(state+name, func(b *testing.B) {
+			b.Run(string(state)+name, func(b *testing.B) {
 				p := load(b, newHost(b, host.Config{OnCall: hook}), "foreign", host.PluginConfig{State: state})
 				b.ReportAllocs()
 				for b.Loop() {

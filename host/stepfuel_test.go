@@ -84,7 +84,7 @@ func TestFuelOfStepsWithManyCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for input, calls := range map[string]int64{host.InputQuery: 1, host.InputText: 3} {
+	for input, calls := range map[host.FunctionInput]int64{host.InputQuery: 1, host.InputText: 3} {
 		s, err := steps.Function(p, "again", steps.FunctionOptions{Input: input})
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ type stock struct {
 // takeStock counts what there is, once that is there which the process opens for all hosts.
 func takeStock(t *testing.T, h *host.Host) stock {
 	t.Helper()
-	if _, err := host.ProbeStrategy(t.Context()); err != nil {
+	if _, _, err := h.Strategy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s := stock{descriptors: descriptors(), goroutines: goleak.IgnoreCurrent()}

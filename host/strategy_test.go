@@ -1,26 +1,24 @@
-package host_test
+package host
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/anchor-host/anchor-host/host"
 )
 
 // Each part of a strategy shows in the line.
 func TestStrategyString(t *testing.T) {
-	plain := host.Strategy{Finds: "comparing everything"}
+	plain := strategy{finds: "comparing everything"}
 	seen := map[string]bool{plain.String(): true}
 	if want := "reset by comparing everything; memories are slices"; !strings.HasPrefix(plain.String(), want) {
 		t.Errorf("%q does not begin with %q", plain, want)
 	}
-	for _, set := range []func(*host.Strategy){
-		func(s *host.Strategy) { s.Finds = "comparing pages that were written" },
-		func(s *host.Strategy) { s.Mapped = true },
-		func(s *host.Strategy) { s.Shared = true },
-		func(s *host.Strategy) { s.Shrinks = true },
-		func(s *host.Strategy) { s.Linked = true },
-		func(s *host.Strategy) { s.Stacks = true },
+	for _, set := range []func(*strategy){
+		func(s *strategy) { s.finds = "comparing pages that were written" },
+		func(s *strategy) { s.mapped = true },
+		func(s *strategy) { s.shared = true },
+		func(s *strategy) { s.shrinks = true },
+		func(s *strategy) { s.linked = true },
+		func(s *strategy) { s.stacks = true },
 	} {
 		s := plain
 		set(&s)

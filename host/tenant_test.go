@@ -46,8 +46,8 @@ func kvTry(ctx context.Context, p *host.Plugin, tenant, function, input string) 
 // Tenants that one instance serves one after another have a store each, in every
 // state, and each has its full quota.
 func TestTenantsAreApart(t *testing.T) {
-	for _, state := range []string{host.StateReset, host.StateKeep, host.StateFresh} {
-		t.Run(state, func(t *testing.T) {
+	for _, state := range []host.State{host.StateReset, host.StateKeep, host.StateFresh} {
+		t.Run(string(state), func(t *testing.T) {
 			p := loadKV(t, newHost(t, host.Config{}), host.PluginConfig{State: state})
 			tenants := []string{"", "a", "b", "A", "a b"}
 			value := func(tenant string, round int) string {
@@ -118,7 +118,7 @@ func TestGuestCannotNameATenant(t *testing.T) {
 // What a call read is in no later call of another tenant, whatever the state and however
 // few instances there are. Kept state is there for the tenant's own next call.
 func TestTenantsShareNoState(t *testing.T) {
-	for state, want := range map[string]string{
+	for state, want := range map[host.State]string{
 		host.StateReset: "", host.StateFresh: "l" /* what the init before stored */, host.StateKeep: "l",
 	} {
 		p := loadKV(t, newHost(t, host.Config{}), host.PluginConfig{State: state})
@@ -186,7 +186,7 @@ func TestKeptStateOfManyTenantsAtOnce(t *testing.T) {
 // Loading serves no tenant: what a tenant stored does not get into the image, from
 // which all are served.
 func TestLoadServesNoTenant(t *testing.T) {
-	for _, state := range []string{host.StateReset, host.StateFresh} {
+	for _, state := range []host.State{host.StateReset, host.StateFresh} {
 		h := newHost(t, host.Config{})
 		kvDo(t, loadKV(t, h, host.PluginConfig{}), "a", "set", "loaded=A")
 		ctx := host.WithTenant(t.Context(), "a")
@@ -285,7 +285,7 @@ func TestTenantsAtOnce(t *testing.T) {
 func TestFunctionKnowsTheTenant(t *testing.T) {
 	var kv *host.Plugin
 	greet := host.Function{
-		Module: host.UserModule, Name: "greet", Params: []host.ValueType{host.I64}, Results: []host.ValueType{host.I64},
+		Module: host.UserModule, Name: "greet", Params: []abi.ValueType{abi.I64}, Results: []abi.ValueType{abi.I64},
 		Call: func(ctx context.Context, g *host.Guest, s []uint64) error {
 			r, err := kv.Call(ctx, "get", []byte("name"))
 			if err != nil {

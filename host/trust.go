@@ -20,17 +20,20 @@ type cacheRoot struct {
 	facts *codestore.Notes
 }
 
-// CheckCacheDir says why a host whose Config.CacheDir is dir runs without a cache: somebody
-// else can write to the folder or to one above it, or it cannot be made or written. It returns
-// nil if the folder is used, and for CacheOff. It makes a missing folder.
+// CacheDir returns the folder in which the host keeps machine code and images, "" if it keeps
+// none: with CacheOff, or if there is no folder for it. The error says why the folder of
+// Config.CacheDir is not used: somebody else can write to it or to one above it, or it cannot
+// be made or written.
 //
 // On Unix, macOS included, the folder must belong to the user of the process, and those above
 // it to that user or to root. Others must not be able to write to any of them, except to a
 // folder above that has the sticky bit, such as /tmp. Symbolic links are followed, and their
 // targets are checked too. On other systems, such as Windows, none of this is checked.
-func CheckCacheDir(dir string) error {
-	_, err := openRoot(dir, slog.New(slog.DiscardHandler))
-	return err
+func (h *Host) CacheDir() (dir string, err error) {
+	if h.root == nil {
+		return "", h.noRoot
+	}
+	return h.root.Dir, nil
 }
 
 // openRoot opens the folder that dir stands for; see Config.CacheDir. It returns nil without

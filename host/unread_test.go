@@ -70,7 +70,7 @@ func TestUnreadModule(t *testing.T) {
 	}
 	path := filepath.Join(dir, "plugin.wasm")
 	plugin := remembered(t, cache, path, wasm)
-	for _, state := range []string{host.StateReset, host.StateKeep, host.StateFresh} {
+	for _, state := range []host.State{host.StateReset, host.StateKeep, host.StateFresh} {
 		h := newHost(t, host.Config{CacheDir: cache})
 		p, err := h.Load(t.Context(), plugin, host.PluginConfig{State: state})
 		if err != nil {

@@ -100,7 +100,7 @@ func newHost(t *testing.T, w *bytes.Buffer) *host.Host {
 	if w != nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(w, nil))
 	}
-	h, err := host.New(t.Context(), cfg)
+	h, err := host.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestSurface(t *testing.T) {
 	for _, language := range helperLanguages {
 		t.Run(language, func(t *testing.T) {
 			spec := buildGuest(t, "surface", language)
-			for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+			for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 				p, err := h.Load(t.Context(), spec, host.PluginConfig{Lane: lane})
 				if err != nil {
 					t.Fatal(err)
@@ -184,7 +184,7 @@ func TestBatchHeader(t *testing.T) {
 	}
 }
 
-func checkSurface(t *testing.T, lane string, p *host.Plugin) {
+func checkSurface(t *testing.T, lane host.Lane, p *host.Plugin) {
 	t.Helper()
 	run := func(settings map[string]any) ([]pipeline.Item, error) {
 		step, err := steps.New(p, abi.OpProcess, steps.Options{Settings: settings, MaxPriority: 10})

@@ -63,7 +63,7 @@ each output is followed by a line break.`,
 	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
 	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm the module imports from (repeatable)")
 	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
-	flags.Int64Var(&f.fuel, "fuel", 0, "the most instructions of one call")
+	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.IntVar(&f.repeat, "repeat", 1, "how often to call")
 	flags.String("log-level", "", "least level of log lines: debug, info, warn, error")
@@ -113,7 +113,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	ctx := cmd.Context()
 	progress := newProgress(a)
 	defer progress.stop()
-	h, err := host.New(ctx, host.Config{
+	h, err := host.New(host.Config{
 		Logger: slog.New(levelOnly{logLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling,
 		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
 		DefaultLimits: neverRested,
@@ -130,8 +130,11 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	return a.repeat(ctx, f, plugin, function, input)
 }
 
+// fuelHelp is the help of --fuel.
+var fuelHelp = fmt.Sprintf("units of fuel that one call may use; each instruction costs some (default: %d)", int64(host.DefaultFuel))
+
 // neverRested has authors see each failure of their plugin.
-var neverRested = host.Limits{RestAfter: -1}
+var neverRested = host.Limits{RestAfter: host.Unlimited}
 
 // repeat calls the function as often as asked and writes each output.
 func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, function string, input []byte) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -74,8 +75,9 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 	v := readVersion()
 	findings := []finding{
 		{"version", statusOK, fmt.Sprintf("anchor-host %s, ABI %d, %s, wazero %s", v.Version, v.ABI, v.Go, v.Wazero)},
-		engineFinding(), featureFinding(cmd.Context()), stateFinding(cmd.Context()),
+		engineFinding(),
 	}
+	findings = append(findings, hostFindings(cmd.Context())...)
 	loaded, err := a.load(cmd)
 	if err != nil {
 		findings = append(findings, finding{"configuration", statusProblem, err.Error()})
@@ -94,7 +96,7 @@ func (a *app) examine(cmd *cobra.Command) []finding {
 	findings = append(findings, grantFindings(loaded)...)
 	cache, _ := cachePath(loaded) // cacheFinding reports the error
 	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
-		memoryFinding(host.MemoryDefault()), addressFinding(), filesFinding())
+		addressFinding(), filesFinding())
 	return append(findings, pluginFindings(loaded.PluginDir())...)
 }
 
@@ -125,26 +127,31 @@ func engineFinding() finding {
 	return finding{"engine", statusWarning, "interpreter on " + platform + ": plugins run many times slower"}
 }
 
+// hostFindings say what a host of this machine is like.
+func hostFindings(ctx context.Context) (findings []finding) {
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
+	if err != nil {
+		return []finding{{"features", statusProblem, err.Error()}}
+	}
+	defer h.Close(ctx)
+	return []finding{featureFinding(h), stateFinding(ctx, h), memoryFinding(h.Stats().MaxMemory)}
+}
+
 // stateFinding says how the state of plugins is put back between calls.
-func stateFinding(ctx context.Context) finding {
-	s, err := host.ProbeStrategy(ctx)
+func stateFinding(ctx context.Context, h *host.Host) finding {
+	line, quick, err := h.Strategy(ctx)
 	switch {
 	case err != nil:
 		return finding{"state", statusProblem, err.Error()}
-	case !s.Mapped || !s.Shrinks:
-		return finding{"state", statusWarning, s.String()}
+	case !quick:
+		return finding{"state", statusWarning, line}
 	}
-	return finding{"state", statusOK, s.String()}
+	return finding{"state", statusOK, line}
 }
 
 // featureFinding says what the host takes from wazero without a promise of wazero's, and
 // what it does without.
-func featureFinding(ctx context.Context) finding {
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff})
-	if err != nil {
-		return finding{"features", statusProblem, err.Error()}
-	}
-	defer h.Close(ctx)
+func featureFinding(h *host.Host) finding {
 	f := finding{Check: "features", Status: statusOK}
 	var on, off []string
 	for _, is := range h.Features() {
@@ -200,13 +207,23 @@ func cacheFinding(loaded *config.Loaded) finding {
 	case dir == "":
 		return finding{"cache", statusWarning, "off: plugins are compiled anew by every command"}
 	}
-	if err := host.CheckCacheDir(dir); err != nil {
+	if err := cacheTrouble(dir); err != nil {
 		return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (or set cache_dir to another folder)", err)}
 	}
 	if err := folderWritable(dir); err != nil {
 		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written and has room)", err)}
 	}
 	return finding{"cache", statusOK, dir + " can be written"}
+}
+
+// cacheTrouble says why a host does not use a cache folder.
+func cacheTrouble(dir string) error {
+	h, err := host.New(host.Config{CacheDir: dir})
+	if err != nil {
+		return err
+	}
+	_, err = h.CacheDir()
+	return errors.Join(err, h.Close(context.Background()))
 }
 
 // dataFinding reports the folder of test data, which only tests need.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,11 +96,13 @@ func memoryIn(limit, guests int64) finding {
 func addressFinding() finding {
 	n, bounded := rlimit.AddressSpace()
 	detail := fmt.Sprintf("bounded to %d MiB (ulimit -v)", n>>20)
-	switch {
-	case !bounded:
+	if !bounded {
 		return finding{"addresses", statusOK, "not bounded"}
-	case n < host.LeastAddressSpace:
-		return finding{"addresses", statusProblem, fmt.Sprintf("%s: plugins need %d MiB (raise it, or bound the memory with a control group)", detail, host.LeastAddressSpace>>20)}
+	}
+	if h, err := host.New(host.Config{CacheDir: host.CacheOff}); err != nil {
+		return finding{"addresses", statusProblem, err.Error()}
+	} else if err := h.Close(context.Background()); err != nil {
+		return finding{"addresses", statusProblem, err.Error()}
 	}
 	return finding{"addresses", statusWarning, detail + ": memories of plugins are copied when they grow (set it to unlimited, and bound the memory with a control group)"}
 }

@@ -32,10 +32,11 @@ func (a *app) evalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [flags] --corpus FILE --queries FILE --qrels FILE",
 		Short: "Measure what retrieval finds, and what the budget loses of it",
-		Long: `Measure a configuration on a collection in the form of BEIR: one build per query,
-its ranking after each step and after the budget cut, compared with judgements.
-The waterfall shows what each stage gained or lost of recall, nDCG and MRR; the
-metrics follow trec_eval, those named seed_* the seed system.
+		Long: `Measure a configuration on a collection in the form of BEIR. Each query is built
+once. Its ranking after each step, and after the budget cut, is compared with
+judgements. The waterfall shows what each stage gained or lost of recall, nDCG and
+MRR. The metrics are computed as trec_eval does, those named seed_* as the seed
+system does.
 
   corpus   JSON Lines: {"_id": "42", "title": "…", "text": "…"}
   queries  JSON Lines: {"_id": "7", "text": "…"}
@@ -45,21 +46,23 @@ metrics follow trec_eval, those named seed_* the seed system.
 Queries without relevant documents are left out and counted.
 
 The corpus file is read for the ids of its documents: every judged document must
-be there. The configuration has to retrieve from the same corpus. If it does not
-read it from where it lies, --mount INSTANCE gives that plugin instance a
-read-only folder (/docs, or --mount INSTANCE=/guest/path) that holds this file and
-nothing else, in the place of what the configuration mounts there. A small corpus
-can be handed to every build as a whole with --corpus-items, by a first step
+be there. The configuration has to retrieve from the same corpus. With --mount
+INSTANCE a plugin instance finds the corpus in the read-only folder /docs (or
+/guest/path, with INSTANCE=/guest/path). The folder holds this file and nothing
+else, and takes the place of what the configuration mounts there. With
+--corpus-items every build gets the whole of a small corpus, from a first step
 named "items".
 
-Items are ranked as the window is filled: by priority, then score; ties by
-document id, descending, as trec_eval does (--ties list: as they stand). Only
-items of source retrieval count. Their document is named by the metadata of
---id-metadata, else by the item's id without the name of the plugin instance.
+Items are ranked as the window is filled: by priority, then by score. Among equals
+the greater document id is first, as in trec_eval; with --ties list they stay in
+their order. Only items of source retrieval count. The metadata of --id-metadata
+names the document of an item; without it, the item's id does, less the name of the
+plugin instance.
 
-With --compare the same queries are built with a second configuration: the
-difference per metric with its 95 % bootstrap interval, the p-value of a paired
-randomisation test, and the number of queries that came out better or worse.`,
+With --compare the same queries are built with a second configuration too. The
+report then has, for each metric, the difference with its 95 % bootstrap interval,
+the p-value of a paired randomisation test, and the number of queries that came out
+better or worse.`,
 		Example: `  anchor-host eval -c anchor.yaml --mount docs --corpus scifact/corpus.jsonl \
     --queries scifact/queries.jsonl --qrels scifact/qrels.tsv --html report.html
   anchor-host eval -c anchor.yaml --compare other.yaml --k 10 --metric ndcg,recall \

@@ -19,16 +19,17 @@ func (a *app) framesListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the frames of a run, or the runs",
-		Long: `List every frame of a run, also those that have left its window, oldest first.
-Without --run, list the runs that have frames.`,
+		Long: `List the frames of a run, oldest first: all of them, those that have left its
+window too, or those that --from and --limit select. Without --run, list the runs
+that have frames.`,
 		Example: `  anchor-host frames list
   anchor-host frames list --run fix-42 --from 100 --limit 20 -o json`,
 		Args: cobra.NoArgs,
 	}
 	configFlag(cmd)
 	storeFlags(cmd)
-	cmd.Flags().StringVar(&run, "run", "", "the agent run")
-	cmd.Flags().Int64Var(&after, "from", 0, "begin with this frame")
+	cmd.Flags().StringVar(&run, "run", "", "list the frames of this run (default: list the runs)")
+	cmd.Flags().Int64Var(&after, "from", 0, "begin with the frame of this number (default: with the oldest)")
 	cmd.Flags().Int64Var(&limit, "limit", 0, "list at most this many frames; 0 for all")
 	format := formatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {

@@ -124,7 +124,7 @@ type inspection struct {
 	Load loadReport `json:"load"`
 	// State is what happens to instances between calls, Uncaptured why they
 	// cannot be reset.
-	State       string            `json:"state"`
+	State       host.State        `json:"state"`
 	Uncaptured  string            `json:"uncaptured,omitempty"`
 	Operations  []operationReport `json:"operations,omitempty"`
 	Permissions []permissionLine  `json:"permissions,omitempty"`
@@ -138,19 +138,19 @@ type inspection struct {
 
 // loadReport is an estimate with what is allowed.
 type loadReport struct {
-	Engine     string `json:"engine"`
-	Memory     int64  `json:"memory_bytes"`
-	MaxMemory  int64  `json:"max_memory_bytes"`
-	MemoryFor  string `json:"memory_for"`
-	Millis     int64  `json:"milliseconds"`
-	MaxMillis  int64  `json:"max_milliseconds"`
-	TimeFor    string `json:"time_for"`
-	NearLimits bool   `json:"near_limits"`
+	Engine     host.Engine `json:"engine"`
+	Memory     int64       `json:"memory_bytes"`
+	MaxMemory  int64       `json:"max_memory_bytes"`
+	MemoryFor  string      `json:"memory_for"`
+	Millis     int64       `json:"milliseconds"`
+	MaxMillis  int64       `json:"max_milliseconds"`
+	TimeFor    string      `json:"time_for"`
+	NearLimits bool        `json:"near_limits"`
 }
 
 type operationReport struct {
 	Operation   abi.Operation    `json:"operation"`
-	Lanes       []string         `json:"lanes"`
+	Lanes       []host.Lane      `json:"lanes"`
 	Reads       string           `json:"reads"`
 	Writes      string           `json:"writes"`
 	MaxPriority int              `json:"max_priority,omitempty"`
@@ -220,12 +220,33 @@ func (l *loadReport) text() string {
 		float64(l.Millis)/1000, float64(l.MaxMillis)/1000, l.Engine, near)
 }
 
+// laneNames lists lanes.
+func laneNames(lanes []host.Lane, separator string) string {
+	names := make([]string, len(lanes))
+	for i, lane := range lanes {
+		names[i] = string(lane)
+	}
+	return strings.Join(names, separator)
+}
+
 // stateOf is the state stated for an instance.
-func stateOf(instance *config.Instance) string {
+func stateOf(instance *config.Instance) host.State {
 	if instance == nil {
 		return host.StateAuto
 	}
 	return instance.State
+}
+
+// stated is the text of a limit that an instance states, "" if it states none.
+func stated[T interface {
+	comparable
+	fmt.Stringer
+}](limit T) string {
+	var none T
+	if limit == none {
+		return ""
+	}
+	return limit.String()
 }
 
 // granted says whether an instance is granted what its plugin asks for.
@@ -244,42 +265,24 @@ func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 	if instance != nil {
 		set = instance.Limits
 	}
-	span := func(d config.Duration) string {
-		if d == 0 {
-			return ""
-		}
-		return d.String()
-	}
-	size := func(s config.Size) string {
-		if s == 0 {
-			return ""
-		}
-		return s.String()
-	}
-	count := func(n int64) string {
-		if n == 0 {
-			return ""
-		}
-		return fmt.Sprint(n)
-	}
 	return []limitLine{
-		{"timeout", host.DefaultTimeout.String(), asked.Timeout, span(set.Timeout)},
-		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, span(set.InitTimeout)},
-		{"queue_timeout", host.DefaultQueueTimeout.String(), "", span(set.QueueTimeout)},
-		{"idle_timeout", host.DefaultIdleTimeout.String(), "", span(set.IdleTimeout)},
-		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", count(set.Fuel)},
-		{"memory", sizeText(host.DefaultMemory), asked.Memory, size(set.Memory)},
-		{"input", sizeText(host.DefaultInput), "", size(set.Input)},
-		{"output", sizeText(host.DefaultOutput), asked.Output, size(set.Output)},
-		{"log_bytes", sizeText(host.DefaultLogBytes), "", size(set.LogBytes)},
-		{"http_body", sizeText(host.DefaultHTTPBody), "", size(set.HTTPBody)},
-		{"items", fmt.Sprint(host.DefaultItems), "", count(int64(set.Items))},
-		{"tokens", fmt.Sprint(host.DefaultTokens), "", count(int64(set.Tokens))},
-		{"instances", "one per processor", "", count(int64(set.Instances))},
-		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", count(int64(set.RestAfter))},
-		{"rest_most", host.DefaultRestMost.String(), "", span(set.RestMost)},
-		{"load_memory", "by its code", "", size(set.LoadMemory)},
-		{"load_time", "by its code", "", span(set.LoadTime)},
+		{"timeout", host.DefaultTimeout.String(), asked.Timeout, stated(set.Timeout)},
+		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, stated(set.InitTimeout)},
+		{"queue_timeout", host.DefaultQueueTimeout.String(), "", stated(set.QueueTimeout)},
+		{"idle_timeout", host.DefaultIdleTimeout.String(), "", stated(set.IdleTimeout)},
+		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", stated(set.Fuel)},
+		{"memory", sizeText(host.DefaultMemory), asked.Memory, stated(set.Memory)},
+		{"input", sizeText(host.DefaultInput), "", stated(set.Input)},
+		{"output", sizeText(host.DefaultOutput), asked.Output, stated(set.Output)},
+		{"log_bytes", sizeText(host.DefaultLogBytes), "", stated(set.LogBytes)},
+		{"http_body", sizeText(host.DefaultHTTPBody), "", stated(set.HTTPBody)},
+		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items)},
+		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens)},
+		{"instances", "one per processor", "", stated(set.Instances)},
+		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", stated(set.RestAfter)},
+		{"rest_most", host.DefaultRestMost.String(), "", stated(set.RestMost)},
+		{"load_memory", "by its code", "", stated(set.LoadMemory)},
+		{"load_time", "by its code", "", stated(set.LoadTime)},
 	}
 }
 
@@ -292,7 +295,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
 		{"module", fmt.Sprintf("%d functions, %s of code, %s of data", r.Anatomy.Functions, sizeText(r.Anatomy.Code), sizeText(r.Anatomy.Data))},
 		{"load", r.Load.text()},
-		{"sections", sectionText(r.Anatomy.Sections)}, {"state", r.State},
+		{"sections", sectionText(r.Anatomy.Sections)}, {"state", string(r.State)},
 	}
 	if r.Uncaptured != "" {
 		rows[len(rows)-1][1] += " (it cannot be reset: " + r.Uncaptured + ")"
@@ -303,7 +306,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 	table(b, nil, rows)
 	section(b, "operations", len(r.Operations))
 	for _, o := range r.Operations {
-		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, strings.Join(o.Lanes, ", "), dash(o.Reads), dash(o.Writes))
+		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, laneNames(o.Lanes, ", "), dash(o.Reads), dash(o.Writes))
 	}
 	section(b, "permissions asked for", len(r.Permissions))
 	for _, p := range r.Permissions {

@@ -127,29 +127,32 @@ func (f *benchFlags) check(cmd *cobra.Command) (host.PluginConfig, error) {
 	if err := checkFormat(cmd, *f.format, "text", "json"); err != nil {
 		return pc, err
 	}
-	lanes := []string{bothLanes, host.LaneJSON, host.LaneBatch}
-	states := []string{host.StateAuto, host.StateReset, host.StateKeep, host.StateFresh}
+	lanes := []string{bothLanes, string(host.LaneJSON), string(host.LaneBatch)}
 	switch {
 	case !slices.Contains(lanes, f.lane):
 		return pc, usagef(cmd, "flag --lane: want one of %s, got %q", strings.Join(lanes, ", "), f.lane)
-	case !slices.Contains(states, f.state):
-		return pc, usagef(cmd, "flag --state: want one of %s, got %q", strings.Join(states[1:], ", "), f.state)
 	case f.items < 0 || f.items > abi.MaxRows:
 		return pc, usagef(cmd, "flag --items: want 0 to %d, got %d", abi.MaxRows, f.items)
 	case f.duration <= 0:
 		return pc, usagef(cmd, "flag --duration: want more than 0, got %v", f.duration)
 	}
+	var state host.State
+	if f.state != "" {
+		if err := state.UnmarshalText([]byte(f.state)); err != nil {
+			return pc, usagef(cmd, "flag --state: %v", err)
+		}
+	}
 	shared := f.testFlags
 	shared.lane = ""
 	pc, err := shared.config(cmd)
-	pc.State = f.state
+	pc.State = state
 	return pc, err
 }
 
 // benchJob is what to measure.
 type benchJob struct {
 	op      abi.Operation
-	lanes   []string
+	lanes   []host.Lane
 	input   string
 	request any
 	init    map[string]any
@@ -162,10 +165,10 @@ func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *spec.Spec) (*ben
 	}
 	job := &benchJob{op: o.Operation, lanes: o.Lanes, input: "generated"}
 	if f.lane != bothLanes {
-		if !o.HasLane(f.lane) {
-			return nil, usagef(cmd, "flag --lane: %s has no %s lane (it has %s)", job.op, f.lane, strings.Join(o.Lanes, ", "))
+		if !o.HasLane(host.Lane(f.lane)) {
+			return nil, usagef(cmd, "flag --lane: %s has no %s lane (it has %s)", job.op, f.lane, laneNames(o.Lanes, ", "))
 		}
-		job.lanes = []string{f.lane}
+		job.lanes = []host.Lane{host.Lane(f.lane)}
 	}
 	if f.inputFile == "" {
 		job.request = authoring.Request(job.op, f.items)
@@ -237,7 +240,7 @@ func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc hos
 	ctx := cmd.Context()
 	progress := newProgress(a)
 	defer progress.stop()
-	h, err := host.New(ctx, host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling, DefaultLimits: neverRested})
+	h, err := host.New(host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling, DefaultLimits: neverRested})
 	if err != nil {
 		return nil, err
 	}

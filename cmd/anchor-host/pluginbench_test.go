@@ -85,7 +85,7 @@ func TestPluginBenchErrors(t *testing.T) {
 	}{
 		{"lane", "keep-first", []string{"--lane", "fast"}, codeUsage, `flag --lane: want one of both, json, batch, got "fast"`},
 		{"a lane it has not", "keep-first", []string{"--lane", "batch"}, codeUsage, "flag --lane: filter has no batch lane (it has json)"},
-		{"state", "keep-first", []string{"--state", "clean"}, codeUsage, `flag --state: want one of reset, keep, fresh, got "clean"`},
+		{"state", "keep-first", []string{"--state", "clean"}, codeUsage, `flag --state: unknown value "clean" (want one of reset, keep, fresh)`},
 		{"items", "keep-first", []string{"--items", "-1"}, codeUsage, "flag --items: want 0 to 1048576, got -1"},
 		{"duration", "keep-first", []string{"--duration", "0s"}, codeUsage, "flag --duration: want more than 0, got 0s"},
 		{"operation", "keep-first", []string{"--op", "rerank"}, codeUsage, `flag --op: plugin "keep-first" has no operation "rerank" (it has filter)`},

@@ -40,7 +40,7 @@ func (a *app) printCard(format string, card *authoring.Card, ratios []authoring.
 	rows := make([][]string, len(card.Rows))
 	for i, c := range card.Rows {
 		rows[i] = []string{
-			c.Lane, fmt.Sprint(c.Calls), microText(c.P50), microText(c.P95), fmt.Sprint(c.Fuel),
+			string(c.Lane), fmt.Sprint(c.Calls), microText(c.P50), microText(c.P95), fmt.Sprint(c.Fuel),
 			sizeText(c.Memory), sizeText(c.In), sizeText(c.Out), fmt.Sprint(c.Tokens),
 		}
 	}
@@ -65,7 +65,7 @@ func writeRatios(b *bytes.Buffer, ratios []authoring.Ratio) {
 			verdict = "worse"
 			worse++
 		}
-		rows = append(rows, []string{r.Lane, r.Figure, figureText(r.Figure, r.Before), figureText(r.Figure, r.Now), ratio, verdict})
+		rows = append(rows, []string{string(r.Lane), r.Figure, figureText(r.Figure, r.Before), figureText(r.Figure, r.Now), ratio, verdict})
 	}
 	table(b, []string{"LANE", "FIGURE", "BEFORE", "NOW", "RATIO", ""}, rows)
 	if worse > 0 {

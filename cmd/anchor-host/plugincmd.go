@@ -30,12 +30,12 @@ plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
 
 // pluginLine is one plugin of a listing.
 type pluginLine struct {
-	Name       string   `json:"name"`
-	Version    string   `json:"version,omitempty"`
-	Operations []string `json:"operations,omitempty"`
-	Lanes      []string `json:"lanes,omitempty"`
-	Size       int64    `json:"size,omitempty"`
-	Digest     string   `json:"digest,omitempty"`
+	Name       string      `json:"name"`
+	Version    string      `json:"version,omitempty"`
+	Operations []string    `json:"operations,omitempty"`
+	Lanes      []host.Lane `json:"lanes,omitempty"`
+	Size       int64       `json:"size,omitempty"`
+	Digest     string      `json:"digest,omitempty"`
 	// Pin is the digest to state in a configuration.
 	Pin  string `json:"pin,omitempty"`
 	Path string `json:"path"`
@@ -81,7 +81,7 @@ func pluginListing(entries []spec.Entry) listing {
 			size, digest = sizeText(p.Size), shortDigest(p.Digest)
 		}
 		l.rows = append(l.rows, []string{
-			p.Name, dash(p.Version), dash(strings.Join(p.Operations, ",")), dash(strings.Join(p.Lanes, ",")),
+			p.Name, dash(p.Version), dash(strings.Join(p.Operations, ",")), dash(laneNames(p.Lanes, ",")),
 			size, digest, p.Status,
 		})
 	}
@@ -100,14 +100,14 @@ func newPluginLine(e spec.Entry) pluginLine {
 		return p
 	}
 	p.Version = e.Spec.Manifest.Version
-	lanes := map[string]bool{}
+	lanes := map[host.Lane]bool{}
 	for _, o := range e.Spec.Operations {
 		p.Operations = append(p.Operations, string(o.Operation))
 		for _, lane := range o.Lanes {
 			lanes[lane] = true
 		}
 	}
-	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 		if lanes[lane] {
 			p.Lanes = append(p.Lanes, lane)
 		}

@@ -203,7 +203,7 @@ instances:
     plugin: allops
     settings: {greting: hi}
     grants: {services: [count_tokens], files: [{host: docs, guest: /other}]}
-  pinned: {plugin: allops, digest: "sha256:`+strings.Repeat("0", 64)+`"}
+  pinned: {plugin: allops, digest: "sha256:`+strings.Repeat("0", 64)+`", limits: {fuel: none}}
 steps:
   - {name: a, instance: all}
   - {name: b, instance: all, operation: filter, settings: {minimum: 1}}
@@ -216,6 +216,7 @@ steps:
 	}
 	for _, want := range []string{
 		`anchor.yaml:5:15: instances.all.settings: unknown key "greting" (did you mean "greeting"?)`,
+		`instances.pinned.limits: limit fuel none: invalid configuration (a plugin needs some)`,
 		`anchor.yaml:7:36: instances.pinned.digest: the module is another one (review it, then pin sha256:`,
 		`anchor.yaml:9:5: steps[0]: plugin "allops": several operations (add operation: retrieve or process or filter or rerank or transform_query or classify)`,
 		`anchor.yaml:10:59: steps[1].settings: unknown key "minimum" (want one of min, mode, path, url, word)`,

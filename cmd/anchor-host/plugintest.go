@@ -79,7 +79,7 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
 	flags.BoolVar(&f.allowKV, "allow-kv", false, "allow the key-value store")
 	flags.StringSliceVar(&f.services, "allow-service", nil, "allow a host service: count_tokens")
 	flags.StringVar(&f.timeout, "timeout", "", fmt.Sprintf("bound of one call (default %v)", conform.DefaultTimeout))
-	flags.Int64Var(&f.fuel, "fuel", 0, "the most instructions of one call")
+	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
 	f.format = formatFlag(cmd, "text", "json")
@@ -104,7 +104,7 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 	}
 	t := &tester{app: a, flags: f, config: pc, progress: newProgress(a)}
 	defer t.progress.stop()
-	t.host, err = host.New(cmd.Context(), host.Config{
+	t.host, err = host.New(host.Config{
 		Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
 		DefaultLimits: neverRested,
 	})
@@ -236,8 +236,8 @@ func operationNames(spec *spec.Spec) string {
 }
 
 // lanesOf lists the lanes that any operation has.
-func lanesOf(plugin *spec.Spec) (lanes []string) {
-	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+func lanesOf(plugin *spec.Spec) (lanes []host.Lane) {
+	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 		if slices.ContainsFunc(plugin.Operations, func(o spec.Operation) bool { return o.HasLane(lane) }) {
 			lanes = append(lanes, lane)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host"
 )
 
 // testedPlugin is one plugin of a test.
@@ -15,7 +16,7 @@ type testedPlugin struct {
 	// language.
 	Language string              `json:"language,omitempty"`
 	Plugin   string              `json:"plugin,omitempty"`
-	Lanes    []string            `json:"lanes,omitempty"`
+	Lanes    []host.Lane         `json:"lanes,omitempty"`
 	Size     int64               `json:"size,omitempty"`
 	Report   *conformance.Report `json:"report,omitempty"`
 	Warnings []string            `json:"warnings,omitempty"`
@@ -127,7 +128,7 @@ func writeTestTable(b *bytes.Buffer, tested []testedPlugin) {
 		if p.Size > 0 {
 			size = sizeText(p.Size)
 		}
-		row := []string{dash(p.Language), name, dash(strings.Join(p.Lanes, "+")), "-", "-", "-", size,
+		row := []string{dash(p.Language), name, dash(laneNames(p.Lanes, "+")), "-", "-", "-", size,
 			p.cost(conformance.JSON), p.cost(conformance.Batch), p.status()}
 		if r := p.Report; r != nil {
 			row[3], row[4], row[5] = fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped)

@@ -38,7 +38,7 @@ func New(h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *Target {
 	if cfg.Limits.QueueTimeout == 0 {
 		cfg.Limits.QueueTimeout = cfg.Limits.Timeout
 	}
-	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.RestAfter = true, host.LaneAuto, 1, -1
+	cfg.Deterministic, cfg.Lane, cfg.Limits.Instances, cfg.Limits.RestAfter = true, host.LaneAuto, 1, host.Unlimited
 	return &Target{host: h, spec: spec, config: cfg}
 }
 
@@ -94,7 +94,10 @@ func operation(o spec.Operation) conformance.Operation {
 		sources = []pipeline.Source{pipeline.SourceMemory, pipeline.SourceConversation}
 	}
 	out := conformance.Operation{
-		Operation: o.Operation, Lanes: o.Lanes, Reads: o.Reads, Writes: o.Writes, MaxPriority: o.MaxPriority,
+		Operation: o.Operation, Reads: o.Reads, Writes: o.Writes, MaxPriority: o.MaxPriority,
+	}
+	for _, lane := range o.Lanes {
+		out.Lanes = append(out.Lanes, string(lane))
 	}
 	for _, s := range sources {
 		out.Sources = append(out.Sources, string(s))
@@ -129,7 +132,7 @@ type guest struct{ plugin *host.Plugin }
 
 // Call implements conformance.Guest.
 func (g guest) Call(ctx context.Context, c conformance.Call) (*conformance.Answer, error) {
-	lane := c.Lane
+	lane := host.Lane(c.Lane)
 	if c.Extism {
 		lane = host.LaneExtism
 	}

@@ -132,7 +132,7 @@ func failures(r *conformance.Report) string {
 
 func newHost(t *testing.T) *host.Host {
 	t.Helper()
-	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff, Portable: os.Getenv("ANCHOR_PORTABLE") != ""})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff, Portable: os.Getenv("ANCHOR_PORTABLE") != ""})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,9 +96,9 @@ func (s *Spec) laneAdvice() (advice []string) {
 	for _, o := range s.Operations {
 		info, _ := abi.LookupOperation(o.Operation)
 		switch {
-		case info.Batch && !o.HasLane(laneBatch):
+		case info.Batch && !o.HasLane(LaneBatch):
 			advice = append(advice, fmt.Sprintf("%s has no batch lane: items travel as JSON, many times slower for a thousand of them (export %q)", o.Operation, o.Operation.BatchExport()))
-		case !o.HasLane(laneJSON):
+		case !o.HasLane(LaneJSON):
 			advice = append(advice, fmt.Sprintf("%s has no JSON lane: other Extism hosts cannot call it (export %q)", o.Operation, o.Operation.JSONExport()))
 		}
 	}

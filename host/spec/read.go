@@ -239,17 +239,11 @@ func (r *reader) operations() error {
 	return nil
 }
 
-// The lanes.
-const (
-	laneJSON  = "json"
-	laneBatch = "batch"
-)
-
 // lanes lists the lanes in which the module exports an operation.
-func (r *reader) lanes(info abi.OperationInfo) []string {
-	var lanes []string
+func (r *reader) lanes(info abi.OperationInfo) []Lane {
+	var lanes []Lane
 	if r.spec.module.Exports(info.Op.JSONExport()) {
-		lanes = append(lanes, laneJSON)
+		lanes = append(lanes, LaneJSON)
 	}
 	if !info.Batch || !r.spec.module.Exports(info.Op.BatchExport()) {
 		return lanes
@@ -258,7 +252,7 @@ func (r *reader) lanes(info abi.OperationInfo) []string {
 		r.warn("exports %q without %q and %q: the batch lane is not used", info.Op.BatchExport(), abi.MailboxExport, abi.ReserveExport)
 		return lanes
 	}
-	return append(lanes, laneBatch)
+	return append(lanes, LaneBatch)
 }
 
 // size checks the size of the module and the estimates for loading it against their bounds.

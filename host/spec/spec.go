@@ -63,8 +63,8 @@ type Spec struct {
 // Operation is one operation of a plugin.
 type Operation struct {
 	Operation abi.Operation
-	// Lanes are "json", "batch" or both.
-	Lanes []string
+	// Lanes are LaneJSON, LaneBatch or both.
+	Lanes []Lane
 	// Reads are the columns that it receives, Writes the changes that it may make.
 	Reads  abi.ColumnSet
 	Writes abi.ChangeSet
@@ -132,4 +132,4 @@ func (s *Spec) CheckPin(pin string) error {
 }
 
 // HasLane reports whether the operation can be called in the lane.
-func (o Operation) HasLane(lane string) bool { return slices.Contains(o.Lanes, lane) }
+func (o Operation) HasLane(lane Lane) bool { return slices.Contains(o.Lanes, lane) }

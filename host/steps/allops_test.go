@@ -14,7 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 )
 
-var lanes = []string{host.LaneJSON, host.LaneBatch}
+var lanes = []host.Lane{host.LaneJSON, host.LaneBatch}
 
 // docs is a native step that brings items for the guests to work on.
 func docs(contents ...string) pipeline.StepConfig {
@@ -164,13 +164,13 @@ var buildCases = []struct {
 }
 
 func TestOperationsInBuilds(t *testing.T) {
-	plugins := map[string]*host.Plugin{}
+	plugins := map[host.Lane]*host.Plugin{}
 	for _, lane := range lanes {
 		plugins[lane] = loadAllops(t, host.PluginConfig{Lane: lane})
 	}
 	for _, tc := range buildCases {
 		for _, lane := range lanes {
-			t.Run(tc.name+"/"+lane, func(t *testing.T) {
+			t.Run(tc.name+"/"+string(lane), func(t *testing.T) {
 				cfg := tc.config(t, plugins[lane])
 				if got, want := window(t, build(t, cfg, tc.query)), strings.TrimPrefix(tc.want, "\n"); got != want {
 					t.Errorf("window:\n%swant:\n%s", got, want)

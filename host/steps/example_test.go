@@ -15,7 +15,7 @@ import (
 // A plugin as one step of a build.
 func Example() {
 	ctx := context.Background()
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer()})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer()})
 	if err != nil {
 		log.Fatal(err)
 	}

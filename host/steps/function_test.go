@@ -42,8 +42,10 @@ func TestFunctionStep(t *testing.T) {
 		t.Errorf("state %q", p.State())
 	}
 	for _, tc := range []struct {
-		function, input, output string
-		want                    string
+		function string
+		input    host.FunctionInput
+		output   host.FunctionOutput
+		want     string
 	}{
 		{"upper", "", "", "stay|one two|THREE|THE QUERY"},
 		{"upper", "query", "text", "stay|one two|THREE|THE QUERY"},
@@ -84,9 +86,11 @@ func TestFunctionStepRequest(t *testing.T) {
 func TestFunctionStepFailures(t *testing.T) {
 	p := load(t, shared, "foreign-step", host.PluginConfig{})
 	for _, tc := range []struct {
-		function, input, output string
-		code                    abi.Reason
-		want                    string
+		function string
+		input    host.FunctionInput
+		output   host.FunctionOutput
+		code     abi.Reason
+		want     string
 	}{
 		{"fails", "", "", abi.ReasonGuestError, `plugin "foreign-step": fails: guest_error: status 7 without a message`},
 		{"smuggle", "", "items", abi.ReasonInvalidOutput, `plugin "foreign-step": smuggle: invalid_output: changes is not usable: data follows the JSON value (want one value only)`},
@@ -146,7 +150,7 @@ func TestBadFunctionSteps(t *testing.T) {
 // All items of a step that is called once for each have the time of one call together.
 func TestTextsShareATimeout(t *testing.T) {
 	calls := 0
-	h, err := host.New(t.Context(), config(host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
+	h, err := host.New(config(host.Config{Functions: []host.Function{host.NewFunction(host.UserModule, "greet",
 		func(context.Context, []byte) ([]byte, error) {
 			calls++
 			time.Sleep(30 * time.Millisecond)

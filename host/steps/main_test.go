@@ -29,7 +29,7 @@ var (
 
 func TestMain(m *testing.M) {
 	var err error
-	if shared, err = host.New(context.Background(), config(host.Config{Logger: slog.New(slog.NewTextHandler(&logs, nil))})); err != nil {
+	if shared, err = host.New(config(host.Config{Logger: slog.New(slog.NewTextHandler(&logs, nil))})); err != nil {
 		panic(err)
 	}
 	code := m.Run()

@@ -41,11 +41,10 @@ type Options struct {
 // [host.FunctionOptions].
 type FunctionOptions struct {
 	Options
-	// Input is host.InputQuery (also when empty), InputText or InputRequest.
-	Input string
-	// Output is host.OutputText (also when empty), OutputItems or OutputChanges;
-	// with InputText only OutputText.
-	Output string
+	// Input is what the function is sent.
+	Input host.FunctionInput
+	// Output is what it answers. host.InputText allows only host.OutputText.
+	Output host.FunctionOutput
 }
 
 // operation is an operation of a plugin that is called in a build.

@@ -121,7 +121,7 @@ func TestDefaultsAreThePipelines(t *testing.T) {
 	if abi.MaxPriority != pipeline.MaxPriority || host.DefaultTopK != pipeline.DefaultTopK {
 		t.Errorf("highest priority %d, top_k %d", abi.MaxPriority, host.DefaultTopK)
 	}
-	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -197,7 +197,7 @@ func (b *builder) openHost(ctx context.Context) (err error) {
 	if s := b.config.Plugins.PluginShare; s != nil {
 		share = *s
 	}
-	b.host, err = host.New(ctx, host.Config{
+	b.host, err = host.New(host.Config{
 		Logger: b.options.Logger, CacheDir: b.options.CacheDir, ImageCache: host.DefaultImageCache,
 		Tokenizer: b.out.Tokenizer, OnCompile: b.options.OnCompile,
 		Memory: int64(b.config.Plugins.Memory), MaxInstances: b.config.Plugins.MaxInstances, PluginShare: share,

@@ -29,7 +29,7 @@ func grants(g config.Grants, path func(string) string) host.Grants {
 	}
 	for _, f := range g.Files {
 		out.Files = append(out.Files, host.FileGrant{
-			Host: path(f.Host), Guest: f.Guest, Mode: f.Mode, Quota: int64(f.Quota), MaxFiles: f.MaxFiles,
+			Host: path(f.Host), Guest: f.Guest, Mode: f.Mode, Quota: int64(f.Quota), MaxFiles: int(f.MaxFiles),
 		})
 	}
 	return out
@@ -38,11 +38,11 @@ func grants(g config.Grants, path func(string) string) host.Grants {
 func limits(l config.Limits) host.Limits {
 	return host.Limits{
 		Timeout: time.Duration(l.Timeout), InitTimeout: time.Duration(l.InitTimeout),
-		QueueTimeout: time.Duration(l.QueueTimeout), IdleTimeout: time.Duration(l.IdleTimeout), Fuel: l.Fuel,
+		QueueTimeout: time.Duration(l.QueueTimeout), IdleTimeout: time.Duration(l.IdleTimeout), Fuel: int64(l.Fuel),
 		Memory: int64(l.Memory), Input: int64(l.Input), Output: int64(l.Output),
 		LogBytes: int64(l.LogBytes), HTTPBody: int64(l.HTTPBody),
-		Items: l.Items, Tokens: l.Tokens, Instances: l.Instances, MinInstances: l.MinInstances,
-		RestAfter: l.RestAfter, RestMost: time.Duration(l.RestMost),
+		Items: int(l.Items), Tokens: int(l.Tokens), Instances: int(l.Instances), MinInstances: int(l.MinInstances),
+		RestAfter: int(l.RestAfter), RestMost: time.Duration(l.RestMost),
 		LoadMemory: int64(l.LoadMemory), LoadTime: time.Duration(l.LoadTime),
 	}
 }

@@ -100,6 +100,9 @@ func (v *validator) instance(name string, i config.Instance) {
 	} else if err := host.CheckLinks(spec, links, i.WASI); err != nil {
 		v.find(atLinks(at, i), err)
 	}
+	if err := limits(i.Limits).Check(); err != nil {
+		v.find(at+".limits", err)
+	}
 	v.grants(at, name, i.Grants)
 	if spec.Foreign {
 		return
@@ -132,12 +135,7 @@ func CheckGrants(g config.Grants, path func(string) string) []error {
 	if err := out.Check(); err != nil {
 		errs = append(errs, err)
 	}
-	for i, f := range out.Files {
-		if err := host.CheckFolder(fmt.Sprintf("grants.files[%d]", i), f.Host); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return append(errs, out.CheckFolders()...)
 }
 
 // atLinks is where an error of an instance's imports stands: at its links, if it

@@ -2,14 +2,16 @@ package authoring
 
 import (
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/host"
 )
 
 // Ratio says how one figure of a card compares with that of an earlier one.
 type Ratio struct {
-	Lane   string  `json:"lane"`
-	Figure string  `json:"figure"`
-	Before float64 `json:"before"`
-	Now    float64 `json:"now"`
+	Lane   host.Lane `json:"lane"`
+	Figure string    `json:"figure"`
+	Before float64   `json:"before"`
+	Now    float64   `json:"now"`
 	// Ratio is Now by Before; 0 when there was nothing before.
 	Ratio float64 `json:"ratio,omitempty"`
 	// Worse says that it is beyond what noise explains.
@@ -39,7 +41,7 @@ func Compare(before, now *Card) ([]Ratio, error) {
 		{"operation", string(before.Operation), string(now.Operation)},
 		{"input", before.Input, now.Input},
 		{"number of items", fmt.Sprint(before.Items), fmt.Sprint(now.Items)},
-		{"state", before.State, now.State},
+		{"state", string(before.State), string(now.State)},
 	} {
 		if c.before != c.now {
 			return nil, fmt.Errorf("the earlier card has %s %q, this one %q (measure the same twice)", c.what, c.before, c.now)

@@ -101,7 +101,7 @@ func testTemplate(t *testing.T, language, kind string) {
 	if len(built.Spec.Warnings) > 0 {
 		t.Errorf("warnings: %v", built.Spec.Warnings)
 	}
-	h, err := host.New(t.Context(), host.Config{CacheDir: t.TempDir()})
+	h, err := host.New(host.Config{CacheDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

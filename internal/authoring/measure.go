@@ -24,7 +24,7 @@ type Card struct {
 	Input string `json:"input"`
 	Items int    `json:"items"`
 	// State is what happens to an instance between calls.
-	State string `json:"state"`
+	State host.State `json:"state"`
 	// Platform is the machine's, such as linux/amd64.
 	Platform string `json:"platform"`
 	Rows     []Cost `json:"rows"`
@@ -32,7 +32,7 @@ type Card struct {
 
 // Cost is the cost of a call in one lane.
 type Cost struct {
-	Lane string `json:"lane"`
+	Lane host.Lane `json:"lane"`
 	// Calls is how many were measured.
 	Calls int `json:"calls"`
 	// P50 and P95 are times of a call in microseconds, as a step pays them: with
@@ -54,7 +54,7 @@ type Cost struct {
 // MeasureOptions say what to measure.
 type MeasureOptions struct {
 	Operation abi.Operation
-	Lane      string
+	Lane      host.Lane
 	// Request is one that [Request] or [ReadRequest] returns.
 	Request any
 	// Duration is how long to call; at least ten calls are made. 0: one second.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -164,9 +165,9 @@ func (k *checker) function(path string, s *Step) {
 	case s.Function == "":
 	case s.Builtin != "" || s.Operation != "" || s.Retriever != nil || len(s.Routes) > 0:
 		k.find(path, "function excludes builtin, operation, retriever and routes (keep one way)")
-	case s.Input == "text" && (s.Output == "items" || s.Output == "changes"):
+	case s.Input == host.InputText && (s.Output == host.OutputItems || s.Output == host.OutputChanges):
 		k.find(path+".output", "input text has one text per item (for more use input: request)")
-	case len(s.Settings) > 0 && s.Input != "request":
+	case len(s.Settings) > 0 && s.Input != host.InputRequest:
 		k.find(path+".settings", "settings are sent with input: request only")
 	}
 }

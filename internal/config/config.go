@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+)
 
 // Config is the content of anchor.yaml. Package assemble turns it into a
 // pipeline; a build request uses the same parts.
@@ -121,26 +125,26 @@ func (e *Enricher) Use() Use {
 // Step is one stage between memory and window: a plugin, an instance or a
 // built-in.
 type Step struct {
-	Name        string         `key:"name,required" doc:"Shown in diagnostics, events and errors."`
-	Plugin      string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
-	Instance    string         `key:"instance" doc:"Name of an entry of instances."`
-	Builtin     string         `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
-	Operation   string         `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"Needed only when the plugin offers several."`
-	Function    string         `key:"function" doc:"For a module that does not speak the plugin contract, any Extism module: the function to call."`
-	Input       string         `key:"input" enum:"query,text,request" default:"query" doc:"What the function is sent: the text of the query, the text of each item in a call of its own, or the JSON document that plugins receive."`
-	Output      string         `key:"output" enum:"text,items,changes" default:"text" doc:"What its output is: a text (of a new item, or of the item that was sent), a JSON array of new items, or the JSON document that plugins answer. Empty: no change."`
-	Priority    int            `key:"priority" min:"1" doc:"Lower runs earlier, equal ones in the order of this list. Default: the plugin's, else 50."`
-	Timeout     Duration       `key:"timeout" doc:"Bound of one call, such as 500ms."`
-	OnError     string         `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins, raise for built-ins."`
-	TopK        int            `key:"top_k" min:"1" max:"1048576" doc:"The most items a retriever or reranker returns. Default: the plugin's, else 10."`
-	Settings    map[string]any `key:"settings" doc:"Settings of this step."`
-	Scope       []string       `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources the step sees. Default: by operation; never system."`
-	Source      string         `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
-	MaxPriority int            `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
-	Reads       []string       `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at" doc:"Narrows the columns the plugin reads."`
-	Retriever   *Use           `key:"retriever" doc:"For transform_query: what each variant is retrieved with."`
-	Routes      map[string]Use `key:"routes" doc:"For classify: the retriever of each label."`
-	Default     string         `key:"default" doc:"For classify: the label used for labels without a route."`
+	Name        string              `key:"name,required" doc:"Shown in diagnostics, events and errors."`
+	Plugin      string              `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance    string              `key:"instance" doc:"Name of an entry of instances."`
+	Builtin     string              `key:"builtin" enum:"filter,min_score,rerank,sort,top_k,dedupe_ids" doc:"A step that needs no plugin."`
+	Operation   string              `key:"operation" enum:"retrieve,process,filter,rerank,transform_query,classify" doc:"Needed only when the plugin offers several."`
+	Function    string              `key:"function" doc:"For a module that does not speak the plugin contract, any Extism module: the function to call."`
+	Input       host.FunctionInput  `key:"input" enum:"query,text,request" default:"query" doc:"What the function is sent: the text of the query, the text of each item in a call of its own, or the JSON document that plugins receive."`
+	Output      host.FunctionOutput `key:"output" enum:"text,items,changes" default:"text" doc:"What its output is: a text (of a new item, or of the item that was sent), a JSON array of new items, or the JSON document that plugins answer. Empty: no change."`
+	Priority    int                 `key:"priority" min:"1" doc:"Lower runs earlier, equal ones in the order of this list. Default: the plugin's, else 50."`
+	Timeout     Duration            `key:"timeout" doc:"Bound of one call, such as 500ms."`
+	OnError     string              `key:"on_error" enum:"raise,skip" doc:"Default: skip for plugins, raise for built-ins."`
+	TopK        int                 `key:"top_k" min:"1" max:"1048576" doc:"The most items a retriever or reranker returns. Default: the plugin's, else 10."`
+	Settings    map[string]any      `key:"settings" doc:"Settings of this step."`
+	Scope       []string            `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources the step sees. Default: by operation; never system."`
+	Source      string              `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
+	MaxPriority int                 `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
+	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at" doc:"Narrows the columns the plugin reads."`
+	Retriever   *Use                `key:"retriever" doc:"For transform_query: what each variant is retrieved with."`
+	Routes      map[string]Use      `key:"routes" doc:"For classify: the retriever of each label."`
+	Default     string              `key:"default" doc:"For classify: the label used for labels without a route."`
 }
 
 // Use returns the plugin of the step.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/anchor-host/anchor-host/host"
 )
 
 const full = `plugins: {dir: ./wasm}
@@ -90,6 +92,9 @@ func TestMistakes(t *testing.T) {
 		{"typo in a step", "steps:\n  - {name: a, builtin: sort, prioritty: 3}", `a.yaml:2:30: steps[0].prioritty: unknown key (did you mean "priority"?)`},
 		{"typo in a grant", "instances: {d: {plugin: p, grants: {file: []}}}", `a.yaml:1:37: instances.d.grants.file: unknown key (did you mean "files"?)`},
 		{"size", "instances: {d: {plugin: p, limits: {memory: much}}}", `a.yaml:1:45: instances.d.limits.memory: want a size such as "64MiB", got "much"`},
+		{"bound that is not lifted", "instances: {d: {plugin: p, limits: {timeout: unlimited}}}", `a.yaml:1:46: instances.d.limits.timeout: want a time span such as "2s", got "unlimited"`},
+		{"bound without a word", "instances: {d: {plugin: p, limits: {items: all}}}", `a.yaml:1:44: instances.d.limits.items: want a whole number, unlimited or none, got "all"`},
+		{"bound of zero", "instances: {d: {plugin: p, limits: {fuel: 0}}}", `a.yaml:1:43: instances.d.limits.fuel: want 1 or more, got 0`},
 		{"duration", "timeout: 5", `a.yaml:1:10: timeout: want a time span such as "2s", got "5"`},
 		{"tokenizer", "tokenizer: cl100k", `a.yaml:1:12: tokenizer: unknown value "cl100k" (want one of words, cl100k_base, o200k_base, p50k_base, r50k_base)`},
 		{"format", "format: antropic", `a.yaml:1:9: format: unknown value "antropic" (did you mean "anthropic"?)`},
@@ -254,22 +259,27 @@ func underlying(err error) error {
 	}
 }
 
-// The schema must be a schema, accept what the decoder accepts and refuse a
-// typo.
-func TestSchemaMatchesDecoder(t *testing.T) {
+func compileSchema(t *testing.T) (*jsonschema.Schema, error) {
+	t.Helper()
 	raw, err := json.Marshal(Schema())
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("anchor", doc); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	s, err := c.Compile("anchor")
+	return c.Compile("anchor")
+}
+
+// The schema must be a schema, accept what the decoder accepts and refuse a
+// typo.
+func TestSchemaMatchesDecoder(t *testing.T) {
+	s, err := compileSchema(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,6 +302,45 @@ func TestSizeAndDuration(t *testing.T) {
 		if err := s.UnmarshalText([]byte(text)); err != nil || s != want || s.String() != text {
 			t.Errorf("%s: %v, %v, %s", text, int64(s), err, s)
 		}
+	}
+}
+
+// A bound may be a word, which the listing and the schema know.
+func TestBoundsThatAreWords(t *testing.T) {
+	const text = `instances:
+  a:
+    plugin: p
+    limits: {queue_timeout: none, idle_timeout: unlimited, log_bytes: none, items: none, fuel: unlimited, rest_after: -1, tokens: 12}
+    grants: {kv: {quota: unlimited}, files: [{host: a, guest: /a, mode: rw, max_files: unlimited}]}
+`
+	l, err := Parse("a.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := l.Instances["a"]
+	if m := i.Limits; m.QueueTimeout != host.None || m.IdleTimeout != host.Unlimited || m.LogBytes != host.None || m.Items != host.None ||
+		m.Fuel != host.Unlimited || m.RestAfter != host.Unlimited || m.Tokens != 12 || i.Grants.KV.Quota != host.Unlimited || i.Grants.Files[0].MaxFiles != host.Unlimited {
+		t.Errorf("%+v, %+v", m, i.Grants)
+	}
+	shown := map[string]any{}
+	for _, s := range l.Settings() {
+		shown[strings.TrimPrefix(s.Path, "instances.a.")] = s.Value
+	}
+	for path, want := range map[string]any{"limits.items": "none", "limits.rest_after": "unlimited", "limits.tokens": int64(12), "limits.log_bytes": "none",
+		"grants.kv.quota": "unlimited", "grants.files[0].max_files": "unlimited", "grants.files[0].quota": "64MiB"} {
+		if shown[path] != want {
+			t.Errorf("%s is listed as %#v, want %#v", path, shown[path], want)
+		}
+	}
+	s, err := compileSchema(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(l.node.Any()); err != nil {
+		t.Error(err)
+	}
+	if raw, err := json.Marshal(Schema()); err != nil || !strings.Contains(string(raw), `"default":10000,`) {
+		t.Errorf("the default of max_files is no number, error %v", err)
 	}
 }
 

@@ -1,16 +1,18 @@
 package config
 
+import "github.com/anchor-host/anchor-host/host"
+
 // Instance is a configured plugin.
 type Instance struct {
 	Plugin        string            `key:"plugin,required" doc:"Name of the plugin in the plugin folder."`
-	Digest        string            `key:"digest" doc:"Pins the module, and the plugin.yaml beside it if there is one, as sha256:… or sha256:…+sha256:… (plugin inspect shows it); others are refused."`
+	Digest        string            `key:"digest" doc:"Pins the module, and the plugin.yaml beside it if there is one: the pin that plugin inspect shows, sha256:… or sha256:…+sha256:…. A plugin with another pin is refused."`
 	Settings      map[string]any    `key:"settings" doc:"Init settings, checked against the plugin's schema."`
-	Config        map[string]string `key:"config" doc:"Extra values the plugin reads with Extism's config_get."`
-	Grants        Grants            `key:"grants" doc:"What the plugin is allowed of what it asks for."`
-	Limits        Limits            `key:"limits" doc:"Limits; each has a finite default."`
-	Engine        string            `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"How the module runs."`
-	Lane          string            `key:"lane" enum:"json,batch" doc:"Forces one of the two lanes. Default: the fastest the plugin has."`
-	State         string            `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: put back to its state after init, kept as it is, or replaced. A foreign module has keep unless stated."`
+	Config        map[string]string `key:"config" doc:"Values that the plugin reads with Extism's config_get, besides its settings."`
+	Grants        Grants            `key:"grants" doc:"What the plugin may do. It has what its manifest asks for and is granted here; a module without a manifest asks for everything."`
+	Limits        Limits            `key:"limits" doc:"Bounds on what the plugin takes; each has a finite default. A key that takes unlimited or none says so."`
+	Engine        host.Engine       `key:"engine" enum:"compiler,interpreter" default:"compiler" doc:"compiler makes machine code of the module where wazero can, and interprets it elsewhere. interpreter loads sooner and runs many times slower."`
+	Lane          host.Lane         `key:"lane" enum:"json,batch" doc:"Forces one of the two lanes. Default: the fastest the plugin has."`
+	State         host.State        `key:"state" enum:"reset,keep,fresh" default:"reset" doc:"What happens to an instance between calls: put back to its state after init, kept as it is, or replaced. A foreign module has keep unless stated."`
 	Deterministic bool              `key:"deterministic" default:"false" doc:"Fixes clock and random numbers."`
 	WASI          bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module that does not speak the plugin contract. Others have them."`
 	Links         map[string]string `key:"links" doc:"Modules it imports from, as NAME: PLUGIN of the plugin folder. They share its limits and grants."`
@@ -34,35 +36,35 @@ type HTTPGrant struct {
 
 // FileGrant lets a plugin see a folder.
 type FileGrant struct {
-	Host     string `key:"host,required" doc:"The folder, relative to the configuration file."`
-	Guest    string `key:"guest,required" doc:"The path the plugin sees."`
-	Mode     string `key:"mode" enum:"ro,rw" default:"ro"`
-	Quota    Size   `key:"quota" default:"64MiB" doc:"The most bytes the folder may hold for the plugin to add some, with what lies there already. For rw."`
-	MaxFiles int    `key:"max_files" min:"1" default:"10000" doc:"The most files and folders it may hold for the plugin to add one. For rw."`
+	Host     string        `key:"host,required" doc:"The folder, relative to the configuration file."`
+	Guest    string        `key:"guest,required" doc:"The path the plugin sees."`
+	Mode     host.FileMode `key:"mode" enum:"ro,rw" default:"ro"`
+	Quota    Bytes         `key:"quota" default:"64MiB" doc:"The most bytes that the folder may hold, with what lies there already; beyond it the plugin cannot add any. unlimited: until the disk is full. For rw."`
+	MaxFiles Count         `key:"max_files" default:"10000" doc:"The most files and folders that it may hold; beyond it the plugin cannot add one. It may be unlimited. For rw."`
 }
 
 // KVGrant allows a key-value store.
 type KVGrant struct {
-	Quota Size `key:"quota" doc:"The most bytes it may hold for one tenant, such as 1MiB."`
+	Quota Bytes `key:"quota" default:"1MiB" doc:"The most bytes that it may hold for one tenant, such as 1MiB. unlimited: as much as the plugin asks for."`
 }
 
-// Limits bound one instance. Zero means the host's default.
+// Limits bound one plugin, and each of its calls. Zero means the default.
 type Limits struct {
-	Timeout      Duration `key:"timeout" doc:"One call, such as 2s."`
-	InitTimeout  Duration `key:"init_timeout" doc:"Start and init together, such as 60s."`
-	QueueTimeout Duration `key:"queue_timeout" doc:"Waiting for a free instance, and for a free processor before the call begins."`
-	IdleTimeout  Duration `key:"idle_timeout" doc:"How long an instance is kept that nobody uses, such as 1m. One is always kept."`
-	Fuel         int64    `key:"fuel" min:"1" doc:"Instructions of one call."`
-	Memory       Size     `key:"memory" doc:"Linear memory, such as 64MiB."`
-	Input        Size     `key:"input" doc:"Bytes sent to one call."`
-	Output       Size     `key:"output" doc:"Bytes returned by one call."`
-	LogBytes     Size     `key:"log_bytes" doc:"Log and stderr of one call."`
-	HTTPBody     Size     `key:"http_body" doc:"Body of one HTTP response."`
-	Items        int      `key:"items" min:"1" doc:"Items added by one call."`
-	Tokens       int      `key:"tokens" min:"1" doc:"Tokens added by one call."`
-	Instances    int      `key:"instances" min:"1" doc:"Instances kept for concurrent calls."`
-	MinInstances int      `key:"min_instances" min:"1" doc:"Instances made ahead, so that as many calls at once find one."`
-	RestAfter    int      `key:"rest_after" min:"-1" doc:"Failed calls in a row after which the plugin is not called for a time. -1: it always is."`
+	Timeout      Duration `key:"timeout" doc:"The time of one call, such as 2s."`
+	InitTimeout  Duration `key:"init_timeout" doc:"The time of start and init together, such as 60s."`
+	QueueTimeout Span     `key:"queue_timeout" doc:"How long a call waits for a free instance, and again for a free processor before it begins, such as 2s. unlimited: as long as the build lasts. none: it does not wait."`
+	IdleTimeout  Span     `key:"idle_timeout" doc:"How long an instance is kept that nobody uses, such as 1m. One is always kept. unlimited: until another plugin needs its room. none: it is closed at once."`
+	Fuel         Count    `key:"fuel" doc:"Units of fuel of one call. Each instruction costs some, and init has more in proportion to its time. unlimited: only time ends a call."`
+	Memory       Size     `key:"memory" doc:"Linear memory of one instance, such as 64MiB; at most 4GiB."`
+	Input        Size     `key:"input" doc:"Bytes of the document that one call is sent."`
+	Output       Size     `key:"output" doc:"Bytes of the document that one call returns."`
+	LogBytes     Bytes    `key:"log_bytes" doc:"Bytes of one call's log, stdout and stderr together that are kept. none: nothing is."`
+	HTTPBody     Bytes    `key:"http_body" doc:"Bytes of the body of each HTTP request, and of each response. none: bodies are empty."`
+	Items        Count    `key:"items" doc:"Items that one call may add. unlimited: output bounds them. none: it may add nothing."`
+	Tokens       Count    `key:"tokens" doc:"Tokens that one call may add. unlimited: output bounds them. none: it may add nothing."`
+	Instances    Count    `key:"instances" doc:"Calls that run at the same time, each in an instance of its own. Default: one for each processor. unlimited: plugins.max_instances."`
+	MinInstances Count    `key:"min_instances" doc:"Instances made ahead and kept, so that as many calls at once find one. none: they are made when they are needed."`
+	RestAfter    Count    `key:"rest_after" doc:"Failed calls in a row after which the plugin is not called for a time. unlimited, or -1: it always is."`
 	RestMost     Duration `key:"rest_most" doc:"The longest such time, such as 60s. It begins with one second and doubles."`
 	LoadMemory   Size     `key:"load_memory" doc:"What loading the module may take by its estimate, such as 600MiB; see plugin inspect."`
 	LoadTime     Duration `key:"load_time" doc:"What loading the module may take by its estimate, such as 20s."`

@@ -151,6 +151,11 @@ func plain(v reflect.Value) (string, bool) {
 		return x.String(), true
 	case []string:
 		return strings.Join(x, ", "), true
+	case Count:
+		if x == 0 {
+			return "", true
+		}
+		return x.String(), true
 	case fmt.Stringer:
 		if _, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler); ok {
 			if v.IsZero() {

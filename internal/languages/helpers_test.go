@@ -45,7 +45,7 @@ func eachHelper(t *testing.T, test func(t *testing.T, language string, load func
 		}
 		spec := buildHelper(t, language)
 		for _, lane := range operation(spec, abi.OpProcess).Lanes {
-			t.Run(language+"/"+lane, func(t *testing.T) {
+			t.Run(language+"/"+string(lane), func(t *testing.T) {
 				test(t, language, func(t *testing.T, cfg host.PluginConfig) (*helper, error) {
 					t.Helper()
 					cfg.Lane = lane
@@ -63,7 +63,7 @@ func operation(plugin *spec.Spec, op abi.Operation) spec.Operation {
 func loadHelper(t *testing.T, spec *spec.Spec, cfg host.PluginConfig) (*helper, error) {
 	t.Helper()
 	logs := new(bytes.Buffer)
-	h, err := host.New(t.Context(), host.Config{Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	h, err := host.New(host.Config{Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}

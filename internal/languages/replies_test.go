@@ -88,7 +88,7 @@ func TestMistakesInReplies(t *testing.T) {
 				t.Skipf("set %s=%s to use its toolchain", languagesVar, language)
 			}
 			spec := buildReplies(t, language)
-			for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+			for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 				h, err := loadHelper(t, spec, host.PluginConfig{Lane: lane})
 				if err != nil {
 					t.Fatal(err)

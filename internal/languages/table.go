@@ -59,7 +59,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.0f KB", float64(n)/1000)
 }
 
-func micros(times map[string]time.Duration, lane string) string {
+func micros(times map[host.Lane]time.Duration, lane host.Lane) string {
 	t, ok := times[lane]
 	if !ok {
 		return "–"
@@ -89,7 +89,7 @@ func writeAll(readme string, results []result) error {
 // cost is a sentence about a plugin in Markdown.
 func (r *result) cost() string {
 	var lanes []string
-	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 		if t, ok := r.Times[lane]; ok {
 			lanes = append(lanes, fmt.Sprintf("%.1f ms in the %s lane", float64(t.Microseconds())/1000, lane))
 		}

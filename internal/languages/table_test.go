@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/host"
 )
 
 var measured = []result{
 	{example: example{Language: "go", Title: "Go", Plugin: "keyword-filter"}, Size: 4_064_617, Build: 500 * time.Millisecond,
-		Times: map[string]time.Duration{"json": 1234567, "batch": 89 * time.Microsecond}},
-	{example: example{Language: "go", Title: "Go", Plugin: "lexical-rerank"}, Size: 12_345, Times: map[string]time.Duration{}},
-	{example: example{Language: "wat", Title: "WAT", Plugin: "keyword-filter"}, Size: 1905, Times: map[string]time.Duration{"batch": 7 * time.Microsecond}},
+		Times: map[host.Lane]time.Duration{"json": 1234567, "batch": 89 * time.Microsecond}},
+	{example: example{Language: "go", Title: "Go", Plugin: "lexical-rerank"}, Size: 12_345, Times: map[host.Lane]time.Duration{}},
+	{example: example{Language: "wat", Title: "WAT", Plugin: "keyword-filter"}, Size: 1905, Times: map[host.Lane]time.Duration{"batch": 7 * time.Microsecond}},
 }
 
 func TestTableHasARowPerLanguage(t *testing.T) {

@@ -30,13 +30,13 @@ type result struct {
 	// Passed and Failed count cases of the conformance kit.
 	Passed, Failed int
 	// Times are medians of a call with 1,000 items by lane.
-	Times map[string]time.Duration
+	Times map[host.Lane]time.Duration
 }
 
 // testAll tests the selected examples that are built and prints or writes the
 // table.
 func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
-	h, err := host.New(ctx, host.Config{})
+	h, err := host.New(host.Config{})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func testAll(ctx context.Context, o *options, out io.Writer) (err error) {
 			skipped++
 			continue
 		}
-		r := result{example: e, Build: time.Duration(took[e.Language+"/"+e.Plugin]) * time.Millisecond, Times: map[string]time.Duration{}}
+		r := result{example: e, Build: time.Duration(took[e.Language+"/"+e.Plugin]) * time.Millisecond, Times: map[host.Lane]time.Duration{}}
 		if err := r.test(ctx, h, path, o); err != nil {
 			err = fmt.Errorf("%s %s: %w", e.Language, e.Plugin, err)
 			fmt.Fprintf(out, "%-8s %-16s FAILED\n", e.Language, e.Plugin)
@@ -116,9 +116,9 @@ func (r *result) conform(ctx context.Context, h *host.Host, spec *spec.Spec, o *
 	return fmt.Errorf("conformance: %d of %d cases failed:%s", report.Failed, report.Passed+report.Failed, failed.String())
 }
 
-func (r *result) inLane(ctx context.Context, h *host.Host, spec *spec.Spec, op abi.Operation, lane string) (err error) {
+func (r *result) inLane(ctx context.Context, h *host.Host, spec *spec.Spec, op abi.Operation, lane host.Lane) (err error) {
 	p, err := h.Load(ctx, spec, host.PluginConfig{
-		Name: r.Language + "-" + r.Plugin + "-" + lane, Lane: lane, Limits: host.Limits{Timeout: timeout},
+		Name: r.Language + "-" + r.Plugin + "-" + string(lane), Lane: lane, Limits: host.Limits{Timeout: timeout},
 	})
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (r *result) inLane(ctx context.Context, h *host.Host, spec *spec.Spec, op a
 // lanes says how long a call takes.
 func (r *result) lanes() string {
 	var parts []string
-	for _, lane := range []string{host.LaneJSON, host.LaneBatch} {
+	for _, lane := range []host.Lane{host.LaneJSON, host.LaneBatch} {
 		if t, ok := r.Times[lane]; ok {
 			parts = append(parts, fmt.Sprintf("%s %d µs", lane, t.Microseconds()))
 		}

@@ -82,7 +82,7 @@ func (f Field) schema(s map[string]any) map[string]any {
 // literal reads the text of a tag as a value of the given JSON type.
 func literal(kind any, text string) any {
 	switch kind {
-	case "integer", "number":
+	case "integer", "number", nil: // nil: one of several types
 		if x, err := strconv.ParseFloat(text, 64); err == nil {
 			return x
 		}

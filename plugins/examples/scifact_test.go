@@ -86,7 +86,7 @@ type guests struct {
 
 func newGuests(t *testing.T, folder string) guests {
 	t.Helper()
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(work, "cache")})
+	h, err := host.New(host.Config{CacheDir: filepath.Join(work, "cache")})
 	if err != nil {
 		t.Fatal(err)
 	}

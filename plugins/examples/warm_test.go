@@ -19,12 +19,12 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 	for _, c := range []struct {
 		plugin string
 		op     abi.Operation
-		lane   string
+		lane   host.Lane
 	}{
 		{"score-filter", abi.OpFilter, host.LaneBatch}, {"score-filter", abi.OpFilter, host.LaneJSON},
 		{"recency-rerank", abi.OpRerank, host.LaneBatch}, {"turn-summary", abi.OpCompact, host.LaneJSON},
 	} {
-		t.Run(c.plugin+"/"+c.lane, func(t *testing.T) {
+		t.Run(c.plugin+"/"+string(c.lane), func(t *testing.T) {
 			reset, keep := fuelOfThird(t, c.plugin, c.op, c.lane, host.StateReset), fuelOfThird(t, c.plugin, c.op, c.lane, host.StateKeep)
 			if t.Logf("%d units of fuel, %d where memory is kept", reset, keep); reset > keep*9/8 {
 				t.Errorf("a call draws %d units of fuel, and %d where memory is kept", reset, keep)
@@ -34,13 +34,13 @@ func TestCallsFindTheirInstanceWarm(t *testing.T) {
 }
 
 // fuelOfThird is the fuel of the third call of three.
-func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane, state string) (fuel int64) {
+func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane host.Lane, state host.State) (fuel int64) {
 	t.Helper()
 	spec, err := spec.ReadFile(filepath.Join(work, "plugins", plugin, "plugin.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.New(t.Context(), host.Config{CacheDir: filepath.Join(work, "cache")})
+	h, err := host.New(host.Config{CacheDir: filepath.Join(work, "cache")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func fuelOfThird(t *testing.T, plugin string, op abi.Operation, lane, state stri
 
 // requestOf is a request for an operation with the defaults of its settings: 1,000 rows
 // in a batch, 100 in a document, or 20 turns.
-func requestOf(t *testing.T, spec *spec.Spec, op abi.Operation, lane string) []byte {
+func requestOf(t *testing.T, spec *spec.Spec, op abi.Operation, lane host.Lane) []byte {
 	t.Helper()
 	settings, err := spec.CheckSettings(op, nil)
 	if err != nil {

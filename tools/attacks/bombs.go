@@ -10,7 +10,7 @@ import (
 // interprets it. What a host accepts of it grows with n.
 type bomb struct {
 	name, what string
-	engine     string
+	engine     host.Engine
 	build      func(n int) []byte
 	// from and most are the first and the last n that are tried.
 	from, most int

@@ -217,7 +217,7 @@ func fair(ctx context.Context, j job) (o outcome, err error) {
 
 // burst has one plugin take all instances there are, then loads another and calls it.
 func burst(ctx context.Context, j job) (o outcome, err error) {
-	h, err := host.New(ctx, host.Config{CacheDir: host.CacheOff, MaxInstances: 4, Functions: []host.Function{neighbour(nothing)}})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff, MaxInstances: 4, Functions: []host.Function{neighbour(nothing)}})
 	if err != nil {
 		return o, err
 	}

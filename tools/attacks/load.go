@@ -14,7 +14,7 @@ import (
 
 // newHost makes a host as an embedder does who takes every default, but for the disk.
 func newHost(ctx context.Context, functions ...host.Function) (*host.Host, error) {
-	return host.New(ctx, host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer(), Functions: functions})
+	return host.New(host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer(), Functions: functions})
 }
 
 // refusal notes what the host said of a module.

@@ -278,7 +278,7 @@ func (s *soaking) open(ctx context.Context) (err error) {
 		_, err := inner.Call(ctx, "echo", []byte("hello"))
 		return err
 	})
-	s.h, err = host.New(ctx, host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer(), Memory: soakMemory, Functions: []host.Function{nested}})
+	s.h, err = host.New(host.Config{CacheDir: host.CacheOff, Tokenizer: pipeline.WordTokenizer(), Memory: soakMemory, Functions: []host.Function{nested}})
 	if err != nil {
 		return err
 	}

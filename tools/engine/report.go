@@ -59,8 +59,9 @@ func newReport(ctx context.Context, short bool) *report {
 	for _, path := range []string{"github.com/extism/go-sdk", "github.com/hashicorp/go-plugin", "github.com/tetratelabs/wazero"} {
 		r.Peers[path] = moduleVersion(path)
 	}
-	if strategy, err := host.ProbeStrategy(ctx); err == nil {
-		r.Reset = strategy.String()
+	if h, err := host.New(host.Config{CacheDir: host.CacheOff}); err == nil {
+		r.Reset, _, _ = h.Strategy(ctx) // without it the report has no such line
+		_ = h.Close(ctx)
 	}
 	return r
 }
@@ -70,7 +71,7 @@ func (r *report) end() { r.LoadAfter = loadAverage() }
 // add judges a row.
 func (r *report) add(w *row, got reading, err error) line {
 	l := line{
-		Name: w.name, What: w.what, State: w.state, Lane: w.lane, Against: w.against,
+		Name: w.name, What: w.what, State: string(w.state), Lane: w.lane, Against: w.against,
 		Value: got.value, Unit: strings.TrimSpace(string(w.target.unit)), Detail: got.detail, Parts: got.parts,
 		Gate: w.target.word(w.target.gate), Stretch: w.target.word(w.target.stretch),
 		Figure: w.target.figure(digits(got.value)),

@@ -78,7 +78,7 @@ func (s *suite) echoRows() []row {
 	return rows
 }
 
-func (s *suite) echoSides(ctx context.Context, state string, size int) (a, b side, err error) {
+func (s *suite) echoSides(ctx context.Context, state host.State, size int) (a, b side, err error) {
 	wasm, err := s.guests.goGuest(ctx, "testdata/engine/echo")
 	if err != nil {
 		return a, b, err

@@ -69,7 +69,7 @@ func withHost(ctx context.Context, j job, do func(*host.Host, []byte) error) err
 	if err != nil {
 		return err
 	}
-	h, err := host.New(ctx, hostConfig(j.Root))
+	h, err := host.New(hostConfig(j.Root))
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (s *suite) instanceRows() []row {
 func (s *suite) nextInstance(ctx context.Context) (reading, error) {
 	n := pick(s, 60, 5)
 	held := newHolders()
-	h, err := host.New(ctx, held.config(s.opts.root))
+	h, err := host.New(held.config(s.opts.root))
 	if err != nil {
 		return reading{}, err
 	}
@@ -171,7 +171,7 @@ func (l holdingLog) WithGroup(string) slog.Handler { return l }
 // instance of a plugin and with so many, each in its first call.
 func manyInstances(ctx context.Context, j job) (use memoryUse, err error) {
 	held := newHolders()
-	h, err := host.New(ctx, held.config(j.Root))
+	h, err := host.New(held.config(j.Root))
 	if err != nil {
 		return use, err
 	}

@@ -35,7 +35,7 @@ func (s *suite) stateRows() []row {
 func (s *suite) portableHost(ctx context.Context) (*host.Host, error) {
 	cfg := hostConfig(s.opts.root)
 	cfg.Portable = true
-	h, err := host.New(ctx, cfg)
+	h, err := host.New(cfg)
 	if err != nil {
 		return nil, err
 	}

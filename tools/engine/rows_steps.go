@@ -15,9 +15,9 @@ import (
 // stepRows run the example plugin score-filter as a build does: 1,000 items of which
 // it reads only the scores, and half of which it keeps.
 func (s *suite) stepRows() []row {
-	waits := func(state string, gate, stretch float64) row {
+	waits := func(state host.State, gate, stretch float64) row {
 		return row{
-			name: "filter/" + state, what: "score filter, 1,000 items, whole step, waited", state: state, lane: laneBatch,
+			name: "filter/" + string(state), what: "score filter, 1,000 items, whole step, waited", state: state, lane: laneBatch,
 			target: atMost(microseconds, gate, stretch),
 			run: func(ctx context.Context) (reading, error) {
 				step, err := s.filterSide(ctx, state)
@@ -36,7 +36,7 @@ func (s *suite) stepRows() []row {
 }
 
 // filterSide runs the step.
-func (s *suite) filterSide(ctx context.Context, state string) (side, error) {
+func (s *suite) filterSide(ctx context.Context, state host.State) (side, error) {
 	step, err := s.filterStep(ctx, state)
 	if err != nil {
 		return side{}, err
@@ -45,7 +45,7 @@ func (s *suite) filterSide(ctx context.Context, state string) (side, error) {
 }
 
 // filterStep loads the plugin.
-func (s *suite) filterStep(ctx context.Context, state string) (pipeline.ListWriter, error) {
+func (s *suite) filterStep(ctx context.Context, state host.State) (pipeline.ListWriter, error) {
 	const pkg = "plugins/examples/score-filter"
 	wasm, manifest, err := s.guests.plugin(ctx, pkg)
 	if err != nil {

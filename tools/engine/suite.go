@@ -34,10 +34,11 @@ type suite struct {
 // row is a line of the table: what is measured, in which state and lane, and what
 // counts as good.
 type row struct {
-	name, what  string
-	state, lane string
-	against     string
-	target      target
+	name, what string
+	state      host.State
+	lane       string
+	against    string
+	target     target
 	// needs is what the row cannot be measured without, partly what a part of it cannot:
 	// nil for nothing that a clone with Go may lack.
 	needs, partly *need
@@ -77,7 +78,7 @@ func newSuite(ctx context.Context, o *options, stderr io.Writer) (*suite, error)
 		return nil, err
 	}
 	s := &suite{opts: o, stderr: stderr, tmp: tmp, guests: &guests{root: root}}
-	s.host, err = host.New(ctx, hostConfig(root))
+	s.host, err = host.New(hostConfig(root))
 	if err == nil {
 		s.compiled, err = wazero.NewCompilationCacheWithDir(filepath.Join(root, "build", "engine", "cache-peers"))
 	}

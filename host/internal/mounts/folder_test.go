@@ -326,9 +326,6 @@ func TestFolderAtLoad(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := CheckFolder("x", dir); err != nil {
-		t.Error(err)
-	}
 }
 
 // A granted folder that vanishes, or is exchanged for another, stops the calls that come

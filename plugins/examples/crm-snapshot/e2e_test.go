@@ -101,7 +101,7 @@ func loop(t *testing.T, h *host.Host, spec *spec.Spec, cfg host.PluginConfig) *a
 func TestEndToEnd(t *testing.T) {
 	url, served := accounts(t)
 	spec := guest(t)
-	h, err := host.New(t.Context(), host.Config{CacheDir: host.CacheOff})
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
 	if err != nil {
 		t.Fatal(err)
 	}
