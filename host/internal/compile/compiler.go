@@ -10,18 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
-// OnCompile is told of a compilation for the first who asked for the module, by their name.
-type OnCompile func(name string, done bool, took time.Duration)
-
-// moduleKey identifies a compiled module. Those who ask for equal keys share the module.
-type moduleKey struct {
-	source      Key
-	interpreted bool
-	// pages is the most memory of the module in pages, 0 if the memories of its instances
-	// enforce the limit themselves.
-	pages uint32
-}
-
 // Compiler compiles modules, and owns them and the engines. It is safe for concurrent use.
 type Compiler struct {
 	o Options

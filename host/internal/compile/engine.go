@@ -8,55 +8,10 @@ import (
 	"sync"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
-
-// Options are what a [Compiler] and its engines need of a host.
-type Options struct {
-	// Features returns the parts of wazero without a compatibility promise that an engine may
-	// use. It is called once for each engine.
-	Features func(interpreted bool) wazerox.States
-	// Offer instantiates in the runtime of a new engine what guests import.
-	Offer func(context.Context, wazero.Runtime) error
-	// Kernel returns the module with Extism's functions that guests are linked to.
-	Kernel func() []byte
-	// OpenCode opens the cache of machine code for modules that use these features of
-	// WebAssembly. It returns nil if there is none. nil: each process compiles anew.
-	OpenCode func(context.Context, api.CoreFeatures) CodeCache
-	// Shells are kept between processes. nil: they are made anew.
-	Shells Shells
-	// Meter says how modules are rewritten. MaxMemoryPages and Bounds are the compiler's.
-	Meter wasmbin.MeterOptions
-	// Memory bounds, in bytes, the sum of the estimates of the modules that are being
-	// compiled. A module that exceeds it is compiled alone.
-	Memory int64
-	// OnCompile is called before a module is compiled or taken from the cache, with done
-	// false, and afterwards, with the time it took. nil: not called.
-	OnCompile OnCompile
-}
-
-// Key identifies a module and everything that its machine code depends on, except wazero and
-// the processor.
-type Key = [sha256.Size]byte
-
-// CodeCache keeps machine code between processes. The runtimes that it is given were made with
-// its Wazero. It is safe for concurrent use.
-type CodeCache interface {
-	// Wazero is what the runtime of an engine must be made with.
-	Wazero() wazero.CompilationCache
-	// Load makes a module from its shell and the machine code kept under key, nil if there is
-	// none that is usable.
-	Load(ctx context.Context, rt wazero.Runtime, key Key, shell []byte) wazero.CompiledModule
-	// Compile compiles a module and keeps its machine code under key for later loads by its
-	// shell. A nil shell means that the module is its own shell.
-	Compile(ctx context.Context, rt wazero.Runtime, key Key, wasm, shell []byte) (wazero.CompiledModule, error)
-	// Close ends the use of the cache. The runtime is closed before.
-	Close(context.Context) error
-}
 
 // Engine is one wazero runtime with the functions in it that guests import.
 type Engine struct {
@@ -126,6 +81,7 @@ func (e *Engine) Kernel(ctx context.Context) wazero.CompiledModule {
 // to Stub instead, whose functions call those of the link through a table. Filler fills the
 // table when the link is there.
 type Circle struct {
+	// Stub and Filler are the two modules, see kernel.Stub and kernel.Filler.
 	Stub, Filler wazero.CompiledModule
 }
 
