@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 )
 
 // DirEntry is one plugin of a plugin directory. Either Spec or Err is set.
@@ -75,7 +77,7 @@ func (r Reader) ReadNamed(dir string, names ...string) (entries []DirEntry, othe
 }
 
 // facts returns what is kept about modules, nil if nothing is.
-func (r Reader) facts() *factsCache {
+func (r Reader) facts() *codestore.Notes {
 	root, err := openRoot(r.CacheDir, slog.New(slog.DiscardHandler))
 	if root == nil || err != nil { // a host that uses the folder says why it cannot be used
 		return nil
@@ -149,7 +151,7 @@ func findEntry(root *os.Root, dir, name string) (found, bool) {
 }
 
 // readAll reads plugins, as many at once as there are processors.
-func readAll(root *os.Root, list []found, kept *factsCache) []DirEntry {
+func readAll(root *os.Root, list []found, kept *codestore.Notes) []DirEntry {
 	if len(list) == 0 {
 		return nil
 	}
@@ -168,7 +170,7 @@ func readAll(root *os.Root, list []found, kept *factsCache) []DirEntry {
 }
 
 // read reads the module and the manifest beside it.
-func (f found) read(root *os.Root, kept *factsCache) DirEntry {
+func (f found) read(root *os.Root, kept *codestore.Notes) DirEntry {
 	if f.Err == nil {
 		f.Spec, f.Err = readPlugin(root, f.Name, f.module, f.manifest, kept)
 	}
@@ -177,7 +179,7 @@ func (f found) read(root *os.Root, kept *factsCache) DirEntry {
 
 // readPlugin reads a module and the manifest beside it, if there is one. The name is "" if
 // the plugin has none yet.
-func readPlugin(root *os.Root, name, module, manifest string, kept *factsCache) (*Spec, error) {
+func readPlugin(root *os.Root, name, module, manifest string, kept *codestore.Notes) (*Spec, error) {
 	src, key, err := openSource(root, module, kept)
 	var side []byte
 	if err == nil && manifest != "" {

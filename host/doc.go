@@ -128,11 +128,11 @@ package host
 // Each has one role.
 //
 //	the host itself        host, config, features, limits, budget, places, reclaim, errors, faults, trust
-//	reading a plugin       dir, source, manifest, narrow, spec, facts
+//	reading a plugin       dir, source, manifest, narrow, spec
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links
-//	compiling              runtime, module, circles, shell, codecache, codenote, loading
-//	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
+//	compiling              runtime, module, circles, loading
+//	starting               instantiate, instance, part, image, imagestore, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
 //	what guests import     extism, kernel, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
@@ -141,5 +141,6 @@ package host
 //	for the embedder       stats, hooks
 //
 // Code that does not need a host is in packages of the folder internal: settings checks
-// settings, egress checks HTTP requests against their grants, pool lends instances, and
-// codestore owns the cache folder, which lasts between processes.
+// settings, egress checks HTTP requests against their grants, and pool lends instances.
+// codestore owns the cache folder, which lasts between processes; codecache keeps machine
+// code in it, and imagestore the state of plugins after init.

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
 )
 
@@ -34,10 +36,10 @@ type Host struct {
 	// root is the cache folder, nil if nothing is kept between processes. kept is what was
 	// found out about modules, nil likewise.
 	root *cacheRoot
-	kept *factsCache
-	// imageDir is the folder of images, "" if there is none. slowInit is how long an init
-	// must take for its image to be kept there.
-	imageDir string
+	kept *codestore.Notes
+	// images are kept on disk, nil if they are not. slowInit is how long an init must take
+	// for its image to be kept there.
+	images   *imagestore.Store
 	slowInit time.Duration
 
 	// room limits compilations that run at the same time. life ends when the host is
@@ -90,7 +92,7 @@ func New(_ context.Context, cfg Config) (*Host, error) {
 		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", err)
 	}
 	if h.root != nil {
-		h.kept, h.imageDir = h.root.facts, openImages(h.root, cfg.ImageCache)
+		h.kept, h.images = h.root.facts, openImages(h.root, cfg.ImageCache)
 	}
 	h.slowInit = slowInit
 	return h, nil

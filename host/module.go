@@ -11,6 +11,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/anchor-host/anchor-host/host/internal/codecache"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -23,6 +24,9 @@ type moduleKey struct {
 	// enforce the limit themselves.
 	pages uint32
 }
+
+// kindShell is the kind of the notes that hold shells of modules, by their codeKey.
+const kindShell = "shell"
 
 // module is a compiled module that plugins share.
 type module struct {
@@ -68,7 +72,7 @@ func (h *Host) compile(ctx context.Context, e *engine, name string, spec *Spec, 
 // shell returns the shell of a module, without its data segments, from the cache or made anew.
 func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte) (*wasmbin.Prepared, error) {
 	var kept wasmbin.Prepared
-	if h.kept.get(kindShell, code[:], &kept) {
+	if h.kept.Get(kindShell, code[:], &kept) {
 		return &kept, nil
 	}
 	wasm, err := spec.source.bytes()
@@ -77,7 +81,7 @@ func (h *Host) shell(spec *Spec, o wasmbin.MeterOptions, code [sha256.Size]byte)
 	}
 	open, err := wasmbin.Shell(wasm, spec.facts, o, hex.EncodeToString(code[:]))
 	if err == nil {
-		h.kept.put(kindShell, code[:], open)
+		h.kept.Put(kindShell, code[:], open)
 	}
 	return open, err
 }
@@ -160,7 +164,7 @@ func (h *Host) release(ctx context.Context, m *module) error {
 // on, except wazero and the processor, which are in the names of folders and files.
 func codeKey(spec *Spec, o wasmbin.MeterOptions) (key [sha256.Size]byte) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %s\n", codeFormat, wasmbin.Revision(), spec.Digest)
+	fmt.Fprintf(h, "%s %s %s\n", codecache.Format, wasmbin.Revision(), spec.Digest)
 	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
 	for _, im := range spec.imports {
 		fmt.Fprintf(h, "%q %q %t %t\n", im.Module, im.Name, o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name))

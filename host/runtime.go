@@ -3,15 +3,16 @@ package host
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/codecache"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -20,7 +21,7 @@ import (
 // compiles and one that interprets.
 type engine struct {
 	rt    wazero.Runtime
-	cache *codeCache
+	cache *codecache.Cache
 	// features are the parts of wazero without a compatibility promise that the engine uses.
 	features wazerox.States
 	// linked makes the kernels that guests are linked to. It is nil if host functions are the
@@ -43,71 +44,43 @@ func newEngine(ctx context.Context, hc *Config, kind string, root *cacheRoot) (*
 	case EngineInterpreter:
 		cfg = wazero.NewRuntimeConfigInterpreter()
 	default:
-		if e.features.On(wazerox.CodeFiles) && e.openCache(root) {
-			cfg = cfg.WithCompilationCache(e.cache.wazero)
+		if e.features.On(wazerox.CodeFiles) && e.openCache(ctx, root) {
+			cfg = cfg.WithCompilationCache(e.cache.Wazero())
 		}
 	}
 	e.rt = wazero.NewRuntimeWithConfig(ctx, cfg.WithCoreFeatures(e.features.CoreFeatures()))
 	if err := e.offer(ctx, hc.Functions); err != nil {
 		return nil, fmt.Errorf("engine: offer host functions: %w", errors.Join(err, e.close(ctx)))
 	}
-	e.alone(func() { e.identify(ctx) })
 	return e, nil
 }
 
 // openCache opens the cache of machine code on disk and reports whether it could. Without one,
 // modules are compiled on every start.
-func (e *engine) openCache(root *cacheRoot) bool {
+func (e *engine) openCache(ctx context.Context, root *cacheRoot) bool {
 	if root == nil {
 		return false
 	}
-	cache, err := openCodeCache(root)
-	if err != nil {
-		root.Log.Warn("machine code is not kept", "reason", err)
-		return false
-	}
-	var once sync.Once
-	var seen bool
-	cache.features = e.features.CoreFeatures()
-	cache.trial = func(ctx context.Context) bool {
-		once.Do(func() {
-			var tried bool
-			if seen, tried = e.try(ctx); tried && !seen {
+	root.Sweep()
+	build, err := engineBuild()
+	if err == nil {
+		e.cache, err = codecache.Open(ctx, codecache.Options{
+			Store: root.Store, Notes: root.facts, Build: build, Features: e.features.CoreFeatures(),
+			Meter: meterOptions(wasmbin.Bounds{}, 0), Compile: compileModule,
+			Refuted: func() {
 				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
 				logFeature(root.Log, wazerox.Look(false)[wazerox.Shells])
-			}
+			},
 		})
-		return seen
 	}
-	e.cache = cache
-	return true
-}
-
-// identify compiles the probe, so that the cache can identify the compiler by the machine code
-// it makes.
-func (e *engine) identify(ctx context.Context) {
-	if e.cache == nil {
-		return
+	if err != nil {
+		level := slog.LevelWarn
+		if errors.Is(err, errUnknownEngine) || errors.Is(err, codecache.ErrNoCode) { // there is nothing to mend
+			level = slog.LevelInfo
+		}
+		root.Log.Log(ctx, level, "machine code is not kept", "reason", err)
 	}
-	compiled, err := e.compileModule(ctx, []byte(probe))
-	if err == nil {
-		err = compiled.Close(ctx)
-	}
-	if err = errors.Join(err, e.cache.identify()); err != nil {
-		e.cache.root.Log.Info("machine code is not kept", "reason", err)
-	}
-}
-
-// alone runs f while nobody else uses the cache. The modules that f compiles are not kept.
-func (e *engine) alone(f func()) {
-	if e.cache == nil {
-		f()
-		return
-	}
-	e.cache.making.Lock()
-	defer e.cache.making.Unlock()
-	defer e.cache.clear()
-	f()
+	return err == nil
 }
 
 // offer instantiates the host functions, as modules that guests import from.
@@ -186,7 +159,7 @@ func (e *engine) load(ctx context.Context, key [sha256.Size]byte, shell []byte) 
 	if e.cache == nil {
 		return nil
 	}
-	return e.cache.load(ctx, hex.EncodeToString(key[:]), shell, e.compileModule)
+	return e.cache.Load(ctx, e.rt, key, shell)
 }
 
 // build compiles a module and adds its machine code to the cache for later loads by its shell.
@@ -195,7 +168,7 @@ func (e *engine) build(ctx context.Context, key [sha256.Size]byte, wasm, shell [
 	if e.cache == nil {
 		return e.compileModule(ctx, wasm)
 	}
-	return e.cache.compile(ctx, hex.EncodeToString(key[:]), wasm, shell, e.compileModule)
+	return e.cache.Compile(ctx, e.rt, key, wasm, shell)
 }
 
 // compileWasm makes wazero compile a module. Tests replace it.
@@ -222,8 +195,7 @@ func (e *engine) compileModule(ctx context.Context, wasm []byte) (wazero.Compile
 func (e *engine) close(ctx context.Context) error {
 	err := e.rt.Close(ctx)
 	if e.cache != nil {
-		err = errors.Join(err, e.cache.wazero.Close(ctx))
-		e.cache.close()
+		err = errors.Join(err, e.cache.Close(ctx))
 	}
 	return err
 }

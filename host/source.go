@@ -46,6 +46,14 @@ func (s *source) bytes() ([]byte, error) {
 	return wasm, nil
 }
 
+// The kinds of notes about a module.
+const (
+	// kindFacts is what was found in its code, by the digest of the module.
+	kindFacts = "facts"
+	// kindOutline is the module without its code and data, by the FileKey of its file.
+	kindOutline = "outline"
+)
+
 // outline is what is known of a module, without its code and data.
 type outline struct {
 	Digest [sha256.Size]byte
@@ -54,25 +62,25 @@ type outline struct {
 
 // openSource opens the file of a module. It reads the module only if the cache has no outline
 // of it. key identifies the content of the file, nil if the content cannot be identified.
-func openSource(root *os.Root, file string, kept *factsCache) (s *source, key []byte, err error) {
+func openSource(root *os.Root, file string, kept *codestore.Notes) (s *source, key []byte, err error) {
 	f, err := openRegular(root, file)
 	if err != nil {
 		return nil, nil, unreadable(file, err)
 	}
 	defer f.Close()
 	dir, err := filepath.Abs(root.Name())
-	if err == nil && kept != nil {
-		key = fileKey(f)
+	if err == nil {
+		key = kept.FileKey(f)
 	}
 	var o outline
-	if key != nil && kept.get(kindOutline, key, &o) && o.Info != nil {
+	if key != nil && kept.Get(kindOutline, key, &o) && o.Info != nil {
 		return &source{dir: dir, file: file, digest: o.Digest, info: o.Info}, key, nil
 	}
 	wasm, err := readOpen(f, file, wasmbin.MaxSize)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Equal(key, fileKey(f)) { // the file changed while it was read
+	if !bytes.Equal(key, kept.FileKey(f)) { // the file changed while it was read
 		key = nil
 	}
 	return &source{wasm: wasm, digest: sha256.Sum256(wasm)}, key, nil
@@ -80,22 +88,22 @@ func openSource(root *os.Root, file string, kept *factsCache) (s *source, key []
 
 // inspect returns what is known of the module. It decodes what the cache does not have, and
 // adds it to the cache under key.
-func (s *source) inspect(key []byte, kept *factsCache) (*wasmbin.Info, error) {
+func (s *source) inspect(key []byte, kept *codestore.Notes) (*wasmbin.Info, error) {
 	if s.wasm == nil {
 		return s.info, nil
 	}
 	var facts wasmbin.Facts
 	var info *wasmbin.Info
 	var err error
-	if kept.get(kindFacts, s.digest[:], &facts) {
+	if kept.Get(kindFacts, s.digest[:], &facts) {
 		info, err = wasmbin.InspectKnown(s.wasm, facts)
 	} else if info, err = wasmbin.Inspect(s.wasm); err == nil {
-		kept.put(kindFacts, s.digest[:], info.Facts())
+		kept.Put(kindFacts, s.digest[:], info.Facts())
 	}
 	if err == nil && key != nil {
 		slim := *info
 		slim.Customs = slices.DeleteFunc(slices.Clone(info.Customs), func(c wasmbin.CustomSection) bool { return c.Name != abi.ManifestSection })
-		kept.put(kindOutline, key, outline{s.digest, &slim})
+		kept.Put(kindOutline, key, outline{s.digest, &slim})
 	}
 	return info, err
 }
@@ -103,17 +111,3 @@ func (s *source) inspect(key []byte, kept *factsCache) (*wasmbin.Info, error) {
 // settledFile is the age after which a change to a file certainly shows in its times, even on
 // file systems that count in seconds.
 var settledFile = 2 * time.Second
-
-// fileKey identifies the content of a file without reading it. It is nil if that is not
-// possible: the system gives too little information, or the file changed just now.
-func fileKey(f *os.File) []byte {
-	info, err := f.Stat()
-	if err != nil {
-		return nil
-	}
-	s := codestore.StampOf(info)
-	if s == (codestore.Stamp{}) || time.Since(time.Unix(0, s.Changed)) < settledFile || time.Since(info.ModTime()) < settledFile {
-		return nil
-	}
-	return fmt.Append(nil, s, info.Size(), info.ModTime().UnixNano())
-}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -18,8 +19,11 @@ import (
 type cacheRoot struct {
 	*codestore.Store
 	// facts keeps what was found out about modules, nil if that is not kept.
-	facts *factsCache
+	facts *codestore.Notes
 }
+
+// factsFormat must change when the content of the notes on modules changes its meaning.
+const factsFormat = "2"
 
 // CheckCacheDir says why a host whose Config.CacheDir is dir runs without a cache: somebody
 // else can write to the folder or to one above it, or it cannot be made or written. It returns
@@ -49,7 +53,9 @@ func openRoot(dir string, log *slog.Logger) (*cacheRoot, error) {
 		return nil, fmt.Errorf("cache folder: %w", err)
 	}
 	root := &cacheRoot{Store: store}
-	root.facts = openFacts(root)
+	if root.facts, err = codestore.OpenNotes(store, factsFormat+" "+wasmbin.Revision(), settledFile); err != nil {
+		log.Warn("nothing is kept about modules", "reason", err)
+	}
 	return root, nil
 }
 
