@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,92 +99,6 @@ func cached(t *testing.T, dir string) error {
 	return err
 }
 
-// contents are the files of a cache and what is in them.
-func contents(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	out := map[string]string{}
-	for _, f := range cacheFiles(t, dir) {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[f] = string(b)
-	}
-	return out
-}
-
-// However an entry is damaged, the module is compiled again and its entry is as
-// it was; what else lies in the directory stays.
-func TestDamagedCache(t *testing.T) {
-	dir := t.TempDir()
-	other := filepath.Join(dir, "other.txt")
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := cached(t, dir); err != nil {
-		t.Fatal(err)
-	}
-	want := contents(t, dir)
-	if len(want) == 0 {
-		t.Skip("this platform does not compile")
-	}
-	flip := func(at func(n int) int) func([]byte) []byte {
-		return func(b []byte) []byte { b[at(len(b))] ^= 0xff; return b }
-	}
-	for name, damage := range map[string]func([]byte) []byte{
-		"first byte": flip(func(int) int { return 0 }), "middle": flip(func(n int) int { return n / 2 }),
-		"count of functions": flip(func(n int) int { return min(16, n-1) }), "last byte": flip(func(n int) int { return n - 1 }),
-		"half": func(b []byte) []byte { return b[:len(b)/2] }, "empty": func([]byte) []byte { return nil },
-		"longer": func(b []byte) []byte { return append(b, 0) }, "gone": nil,
-	} {
-		for _, file := range slices.Sorted(maps.Keys(want)) {
-			if damage == nil {
-				if err := os.Remove(file); err != nil {
-					t.Fatal(err)
-				}
-			} else if err := os.WriteFile(file, damage([]byte(want[file])), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := cached(t, dir); err != nil {
-				t.Errorf("%s of %s: %v", name, filepath.Base(file), err)
-			}
-			if got := contents(t, dir); !maps.Equal(got, want) {
-				t.Errorf("%s of %s: the entry is %d files, or another than before", name, filepath.Base(file), len(got))
-			}
-		}
-	}
-	if _, err := os.Stat(other); err != nil {
-		t.Error(err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "run-*")); len(left) != 0 {
-		t.Errorf("closed hosts left %v", left)
-	}
-}
-
-// Several processes may use one cache, also while entries come and go.
-func TestCacheOfSeveralProcesses(t *testing.T) {
-	dir := t.TempDir()
-	var wg sync.WaitGroup
-	for n := range 4 {
-		wg.Go(func() {
-			for range 5 {
-				if err := cached(t, dir); err != nil {
-					t.Error(err)
-				}
-				if files := cacheFiles(t, dir); n == 0 && len(files) > 0 {
-					_ = os.WriteFile(files[0], []byte("half"), 0o600)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for range 2 {
-		if err := cached(t, dir); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // A cache that cannot be used is no reason to fail.
 func TestUnusableCache(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
@@ -205,46 +117,6 @@ func TestUnusableCache(t *testing.T) {
 		}
 	}
 	load(t, h, "keep-first", host.PluginConfig{})
-}
-
-// A process that did nothing for a long time loses its folder in the cache to one
-// that takes it for gone. It makes it again, and the entries stay.
-func TestCacheOfAnIdleProcess(t *testing.T) {
-	dir := t.TempDir()
-	if err := cached(t, dir); err != nil {
-		t.Fatal(err)
-	}
-	want := contents(t, dir)
-	if len(want) == 0 {
-		t.Skip("this platform does not compile")
-	}
-	idle := newHost(t, host.Config{CacheDir: dir})
-	load(t, idle, "no-change", host.PluginConfig{})
-	long := time.Now().Add(-48 * time.Hour)
-	folders, err := filepath.Glob(filepath.Join(dir, "run-*"))
-	if err != nil || len(folders) != 1 {
-		t.Fatal(folders, err)
-	}
-	if err := os.Chtimes(folders[0], long, long); err != nil {
-		t.Fatal(err)
-	}
-	if err := cached(t, dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(folders[0]); err == nil {
-		t.Fatal("the folder of the idle process is still there")
-	}
-	load(t, idle, "keep-first", host.PluginConfig{})
-	load(t, idle, "trap", host.PluginConfig{})
-	got := contents(t, dir)
-	for name := range want {
-		if got[name] != want[name] {
-			t.Errorf("%s is gone, or another than before", name)
-		}
-	}
-	if n := len(want) + 2*2; len(got) < n {
-		t.Errorf("the cache has %d files (want at least %d: two more entries)", len(got), n)
-	}
 }
 
 // Loading that is canceled while it compiles says so.

@@ -67,8 +67,8 @@ package host
 //
 //	the host itself        host, config, choices, features, limits, bounds, places, errors, faults, trust
 //	checking               plugin, permissions, links
-//	compiling              loading, circles, runtime, shell, codecache, codenote
-//	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
+//	compiling              loading, circles, runtime
+//	starting               instantiate, instance, part, image, imagestore, strategy, selftest
 //	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
 //	what is asked of it    operation, grant, reply, foreigncall
 //	what guests import     extism, kernel, hostcall, services, kvstore, tenant, http, functions, nested, embedder
@@ -82,4 +82,5 @@ package host
 // serves the functions of WASI, mounts shows folders to guests, settings checks settings,
 // egress sends HTTP requests as far as they are granted, kv keeps what plugins store, guard
 // runs the code of the embedder, pool lends instances, and codestore owns the cache folder,
-// which lasts between processes.
+// which lasts between processes; codecache keeps machine code in it, and imagestore the state
+// of plugins after init.

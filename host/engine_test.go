@@ -25,15 +25,3 @@ func TestUnknownEngineKeepsNothing(t *testing.T) {
 		t.Errorf("it is said %d times:\n%s", n, &log)
 	}
 }
-
-// Machine code of another engine is not taken, though wazero gives both one version.
-func TestCodeOfAnotherEngine(t *testing.T) {
-	dir := t.TempDir()
-	runs(t, dir)
-	n := len(entriesOf(t, dir))
-	host.OtherEngine(t)
-	runs(t, dir)
-	if now := len(entriesOf(t, dir)); now != 2*n {
-		t.Errorf("%d entries, then %d", n, now)
-	}
-}

@@ -160,13 +160,6 @@ func UnknownEngine(t *testing.T) {
 	t.Cleanup(func() { engineBuild = old })
 }
 
-// OtherEngine has hosts find another engine, until the test ends.
-func OtherEngine(t *testing.T) {
-	old := engineBuild
-	engineBuild = func() (string, error) { return "another engine", nil }
-	t.Cleanup(func() { engineBuild = old })
-}
-
 // OtherBoot has hosts find another start of the system, or none that they can tell, until
 // the test ends.
 func OtherBoot(t *testing.T, id string) {

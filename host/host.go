@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
@@ -39,9 +40,9 @@ type Host struct {
 	root   *cacheRoot
 	noRoot error
 	kept   *codestore.Notes
-	// imageDir is the folder of images, "" if there is none. slowInit is how long an init
-	// must take for its image to be kept there.
-	imageDir string
+	// images are kept on disk, nil if they are not. slowInit is how long an init must take
+	// for its image to be kept there.
+	images   *imagestore.Store
 	slowInit time.Duration
 
 	// compiler has the engines and the compiled modules.
@@ -71,7 +72,7 @@ func New(cfg Config) (*Host, error) {
 		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", h.noRoot)
 	}
 	if h.root != nil {
-		h.kept, h.imageDir = h.root.facts, openImages(h.root, cfg.ImageCache)
+		h.kept, h.images = h.root.facts, openImages(h.root, cfg.ImageCache)
 	}
 	h.compiler = compile.New(h.cfg.compileOptions(h.root))
 	h.slowInit = slowInit

@@ -2,23 +2,16 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/codestore"
-	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // Images that took long to make are kept on disk, so that other processes need not run init
-// again. The name of an image is the hash of everything that init can depend on: the rewritten
+// again. The name of an image depends on everything that init can depend on: the rewritten
 // module, settings, grants, limits, the log level, the boot of the system, with which the
 // guest's stopwatch starts, and the names, sizes and times of the files that init may read.
 //
@@ -28,8 +21,6 @@ import (
 // as secrets.
 
 const (
-	// imageFolder is the folder of images in the cache directory.
-	imageFolder = "images"
 	// imageFormat is part of the names. It must change when the content of images changes, or
 	// what host functions answer during init.
 	imageFormat = 2
@@ -38,16 +29,26 @@ const (
 	slowInit = 20 * time.Millisecond
 )
 
-// imageName is the path of the plugin's image, "" if the image is not kept on disk. It depends
+// imageName is the name of the plugin's image, "" if the image is not kept on disk. It depends
 // on the mounted files.
 func (p *Plugin) imageName(ctx context.Context) string {
-	dir := p.host.imageDir
-	if dir == "" || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
+	if p.host.images == nil || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
 		len(p.cfg.Config) > 0 || p.secret || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
 		return ""
 	}
-	files, ok := p.mounts.Fingerprint(ctx)
-	if !ok {
+	roots, ok := p.mounts.Roots()
+	if !ok { // changes in a file system of the embedder cannot be detected
+		return ""
+	}
+	mounts := make([]imagestore.Mount, len(roots))
+	for i, r := range roots {
+		mounts[i] = imagestore.Mount(r)
+	}
+	files, err := imagestore.Fingerprint(ctx, mounts)
+	if err != nil {
+		if !errors.Is(err, imagestore.ErrUnsettled) && ctx.Err() == nil {
+			p.log.Warn("the state after init is not kept on disk", "reason", err)
+		}
 		return ""
 	}
 	tokenizer := ""
@@ -56,16 +57,15 @@ func (p *Plugin) imageName(ctx context.Context) string {
 			tokenizer = t.Name()
 		}
 	}
-	key, err := json.Marshal([]any{
+	name, err := imagestore.Name(
 		imageFormat, p.module.Source, p.module.Key, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
 		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files, bootID(),
-	})
+	)
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(key)
-	return filepath.Join(dir, hex.EncodeToString(sum[:]))
+	return name
 }
 
 // restore starts the plugin from the image of that name, and reports whether it did. A damaged
@@ -74,44 +74,41 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	if name == "" {
 		return false
 	}
-	im, err := readImage(name, p.host.root.Store, p.rebuild)
-	if err == nil && !p.fits(im) {
-		im.memory.Free()
-		err = errImageFile
-	}
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			p.host.root.Refuse(name, err)
-		}
+	kept := p.host.images.Load(name, p.engine.Features.On(wazerox.Memories), p.fits)
+	if kept == nil {
 		return false
 	}
-	if !p.host.room.Take(im.memory.Held()) {
-		im.memory.Free()
+	if !p.host.room.Take(kept.Memory.Held()) {
+		kept.Memory.Free()
 		return false
 	}
-	p.image = im
-	p.imageHeld.Store(im.held())
+	p.image = imageOf(kept)
+	p.imageHeld.Store(p.image.held())
 	if err := p.pool.First(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
 		return false
 	}
-	now := time.Now()
-	_ = os.Chtimes(name, now, now) // Prune removes the least recently used images first
-	p.log.Debug("image of an earlier process taken", "file", name)
+	p.host.images.Used(name)
+	p.log.Debug("image of an earlier process taken", "name", name)
 	return true
 }
 
-// fits reports whether an image can belong to this plugin.
-func (p *Plugin) fits(im *image) bool {
-	open := p.module.Open
-	return len(im.globals) == len(open.Globals) && len(im.vectors) == len(open.Vectors) &&
-		int64(im.memory.Size()) <= p.limits.Memory && im.hasBox == p.spec.Module().Exports(abi.MailboxExport)
+// imageOf is the image that was kept.
+func imageOf(kept *imagestore.Image) *image {
+	im := &image{partImage: partImage{memory: kept.Memory, globals: kept.Globals, vectors: kept.Vectors},
+		mailbox: kept.Mailbox, hasBox: kept.HasBox, vars: vars{values: kept.Vars}}
+	for k := range kept.Vars {
+		im.vars.bytes += im.vars.size(k)
+	}
+	return im
 }
 
-// rebuild makes the image of a memory from its parts.
-func (p *Plugin) rebuild(size int, parts []linear.Part) *linear.Image {
-	return linear.Rebuild(size, parts, p.engine.Features.On(wazerox.Memories))
+// fits reports whether an image can belong to this plugin.
+func (p *Plugin) fits(im *imagestore.Image) bool {
+	open := p.module.Open
+	return len(im.Globals) == len(open.Globals) && len(im.Vectors) == len(open.Vectors) &&
+		int64(im.Memory.Size()) <= p.limits.Memory && im.HasBox == p.spec.Module().Exports(abi.MailboxExport)
 }
 
 // accept checks the first instance made from an image on disk.
@@ -140,27 +137,27 @@ func (p *Plugin) forget() {
 // preserve writes the image to disk under the name that it had before init, if init took long
 // and nothing that it may have read has changed since.
 func (p *Plugin) preserve(ctx context.Context, name string, took time.Duration) {
-	if name == "" || p.image == nil || p.outside || took < p.host.slowInit || p.image.memory.Held() > p.host.cfg.ImageCache ||
-		p.imageName(ctx) != name {
+	im := p.image
+	if name == "" || im == nil || im.memory == nil || p.outside || took < p.host.slowInit || p.imageName(ctx) != name {
 		return
 	}
-	if err := writeImage(name, p.host.root.Store, p.image); err != nil {
+	err := p.host.images.Save(name, &imagestore.Image{Memory: im.memory, Globals: im.globals, Vectors: im.vectors,
+		Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values})
+	if err != nil {
 		p.log.Debug("image not kept", "error", err)
-		return
 	}
-	codestore.Prune(filepath.Dir(name), p.host.cfg.ImageCache)
 }
 
-// openImages returns the folder of images, "" if images are not kept. size is the most that
-// they may take together, in bytes.
-func openImages(root *cacheRoot, size int64) string {
+// openImages opens the images in the cache folder. It returns nil if images are not kept. size
+// is the most that they may take together, in bytes.
+func openImages(root *cacheRoot, size int64) *imagestore.Store {
 	if size <= 0 {
-		return ""
+		return nil
 	}
-	dir, err := root.Folder(imageFolder)
+	images, err := imagestore.Open(root.Store, size)
 	if err != nil {
 		root.Log.Warn("images are not kept", "reason", err)
-		return ""
+		return nil
 	}
-	return dir
+	return images
 }

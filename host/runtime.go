@@ -2,12 +2,15 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/codecache"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
@@ -35,6 +38,32 @@ func (c *Config) compileOptions(root *cacheRoot) compile.Options {
 		o.OpenCode, o.Shells = root.openCode, shells{root.facts}
 	}
 	return o
+}
+
+// openCode opens the cache of machine code for modules that use these features of WebAssembly.
+// It returns nil if there is none; modules are then compiled on every start.
+func (r *cacheRoot) openCode(ctx context.Context, features api.CoreFeatures) compile.CodeCache {
+	r.Sweep()
+	build, err := engineBuild()
+	var cache *codecache.Cache
+	if err == nil {
+		cache, err = codecache.Open(ctx, codecache.Options{
+			Store: r.Store, Notes: r.facts, Build: build, Features: features, Meter: meterOptions(), Compile: compile.Wasm,
+			Refuted: func() {
+				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
+				logFeature(r.Log, wazerox.Look(false)[wazerox.Shells])
+			},
+		})
+	}
+	if err == nil {
+		return cache
+	}
+	level := slog.LevelWarn
+	if errors.Is(err, errUnknownEngine) || errors.Is(err, codecache.ErrNoCode) { // there is nothing to mend
+		level = slog.LevelInfo
+	}
+	r.Log.Log(ctx, level, "machine code is not kept", "reason", err)
+	return nil
 }
 
 // kindOf is the name of an engine.

@@ -46,7 +46,7 @@ func (s *source) bytes() ([]byte, error) {
 	return wasm, nil
 }
 
-// The kinds of facts about a module.
+// The kinds of notes about a module.
 const (
 	// kindFacts is what was found in its code, by the digest of the module.
 	kindFacts = "facts"

@@ -1,6 +1,6 @@
 // Package codestore owns the folder in which a host stores files that later processes trust:
 // machine code that is executed, and facts about modules. It does not know what the files
-// mean.
+// mean. [Notes] keep small values in such files.
 //
 // A file is trusted for two reasons. The folder belongs to the user: no other user except
 // root can write to it, or put another folder in its place, see [Open]. And the file has a

@@ -9,8 +9,42 @@ import (
 	"time"
 )
 
+const (
+	// runPrefix is the prefix of the folders of processes.
+	runPrefix = "run-"
+	// staleAfter is the age at which the folders of processes that are gone, and half-made
+	// entries, are removed.
+	staleAfter = 24 * time.Hour
+)
+
+// RunFolder makes an empty folder for this process alone. Its user removes it at the end, and
+// marks it with [Use] at least once a day while it is in use.
+func (s *Store) RunFolder() (string, error) { return os.MkdirTemp(s.Dir, runPrefix) }
+
+// Sweep removes what processes left behind that ended without removing it and that is older
+// than a day: their folders, and half-made files and folders.
+func (s *Store) Sweep() {
+	for _, name := range removeStale(s.Dir, runPrefix) {
+		removeStale(filepath.Join(s.Dir, name), NewPrefix)
+	}
+}
+
+// removeStale removes the stale entries of dir that have the prefix. It returns the names of
+// those without the prefix.
+func removeStale(dir, prefix string) (others []string) {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			others = append(others, e.Name())
+		} else if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+	return others
+}
+
 // Use marks a file or folder as used at this moment. [Prune] removes the least recently used
-// ones first.
+// ones first, and [Store.Sweep] those that nobody uses.
 func Use(path string) {
 	now := time.Now()
 	_ = os.Chtimes(path, now, now)
@@ -18,7 +52,7 @@ func Use(path string) {
 
 // Prune removes entries of a folder, both files and folders, until the others take at most
 // limit bytes. It removes the least recently used entries first, by their modification times,
-// which users of an entry must set. It ignores entries that are being made. It also ignores
+// which users of an entry set with [Use]. It ignores entries that are being made. It also ignores
 // errors, because another process may be pruning the same folder.
 func Prune(dir string, limit int64) {
 	list, err := os.ReadDir(dir)

@@ -9,19 +9,16 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/anchor-host/anchor-host/host/internal/codecache"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// codeFormat must change when cached files are made in another way. Changes of wasmbin need no
-// new one.
-const codeFormat = "3"
-
 // codeKey identifies the machine code of a module.
 func codeKey(s *Source, o wasmbin.MeterOptions) (key Key) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s sha256:%x\n", codeFormat, wasmbin.Revision(), s.Digest)
+	fmt.Fprintf(h, "%s %s sha256:%x\n", codecache.Format, wasmbin.Revision(), s.Digest)
 	fmt.Fprintf(h, "%q %q %q %d %d %+v\n", o.TickModule, o.TickName, o.FuelExport, o.MaxMemoryPages, o.MaxTable, o.Bounds)
 	for _, im := range s.Imports {
 		fmt.Fprintf(h, "%q %q %t %t\n", im.Module, im.Name, o.Light(im.Module, im.Name), o.Inert(im.Module, im.Name))

@@ -2,13 +2,13 @@ package compile
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/anchor-host/anchor-host/host/internal/codecache"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -39,7 +39,7 @@ type Options struct {
 
 // Key identifies a module and everything that its machine code depends on, except wazero and
 // the processor.
-type Key = [sha256.Size]byte
+type Key = codecache.Key
 
 // CodeCache keeps machine code between processes. The runtimes that it is given were made with
 // its Wazero. It is safe for concurrent use.

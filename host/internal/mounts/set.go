@@ -2,22 +2,13 @@ package mounts
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -140,75 +131,23 @@ func (s *Set) Config(g *Guest) wazero.FSConfig {
 	return cfg
 }
 
-const (
-	// maxFingerprint is the most files, of all mounts together, that are checked for changes.
-	maxFingerprint = 50_000
-	// settling is the age after which a change to a file certainly shows in its time.
-	settling = 100 * time.Millisecond
-)
+// Root is a mounted folder.
+type Root struct {
+	// Guest is where guests see it.
+	Guest    string
+	Writable bool
+	// Files are its files.
+	Files fs.FS
+}
 
-// Fingerprint returns a hash of the names, sizes, times and stamps of all files in the mounts.
-// ok is false if there are too many files, if one changed just now, if ctx ended, or if the
-// embedder provides a file system, as its changes cannot be detected.
-func (s *Set) Fingerprint(ctx context.Context) (sum string, ok bool) {
-	h := sha256.New()
-	enc := json.NewEncoder(h)
-	seen := 0
-	var newest time.Time
+// Roots returns the mounted folders. ok is false if a file system of the embedder is among the
+// mounts.
+func (s *Set) Roots() (roots []Root, ok bool) {
 	for _, m := range s.list {
 		if m.FS != nil {
-			return "", false
+			return nil, false
 		}
-		_ = enc.Encode([]any{m.Guest, m.Writable})
-		err := fs.WalkDir(listing{m.root.FS(), ctx}, ".", func(path string, d fs.DirEntry, err error) error {
-			if seen++; err != nil || seen > maxFingerprint || ctx.Err() != nil {
-				return errors.Join(err, ctx.Err(), fs.ErrInvalid)
-			}
-			info, err := d.Info()
-			if err != nil {
-				return err
-			}
-			if t := info.ModTime(); t.After(newest) {
-				newest = t
-			}
-			s := codestore.StampOf(info)
-			return enc.Encode([]any{path, info.Size(), info.ModTime().UnixNano(), info.Mode(), s.Inode, s.Changed})
-		})
-		if err != nil {
-			return "", false
-		}
+		roots = append(roots, Root{m.Guest, m.Writable, m.root.FS()})
 	}
-	return hex.EncodeToString(h.Sum(nil)), time.Since(newest) > settling
-}
-
-// listing reads directories until a context ends, and no more entries of one than are checked:
-// a directory may have any number.
-type listing struct {
-	fs.FS
-	ctx context.Context
-}
-
-// ReadDir implements fs.ReadDirFS.
-func (l listing) ReadDir(name string) (entries []fs.DirEntry, err error) {
-	f, err := l.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	dir, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
-	}
-	for err == nil && len(entries) <= maxFingerprint {
-		var some []fs.DirEntry
-		if some, err = dir.ReadDir(listed); err == nil {
-			err = l.ctx.Err()
-		}
-		entries = append(entries, some...)
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, err
+	return roots, true
 }

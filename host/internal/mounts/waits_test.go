@@ -45,12 +45,4 @@ func TestWaitsNoLongerThanItsContext(t *testing.T) {
 	if d, err := all.enter(t.Context(), root, info, 10); err != nil || d.files != 2 {
 		t.Errorf("folder: %d files, error %v", d.files, err)
 	}
-
-	set := &Set{list: []*mount{{Grant: Grant{Guest: "/docs"}, root: root}}}
-	if sum, ok := set.Fingerprint(t.Context()); !ok || sum == "" {
-		t.Errorf("fingerprint %q", sum)
-	}
-	if _, ok := set.Fingerprint(ended); ok {
-		t.Error("fingerprint: goes on after the end of its context")
-	}
 }

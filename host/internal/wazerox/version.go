@@ -18,6 +18,11 @@ func Source() (m debug.Module, known bool) {
 	if !ok {
 		return m, false
 	}
+	return sourceIn(info)
+}
+
+// sourceIn is what the information on a program says of the wazero in it.
+func sourceIn(info *debug.BuildInfo) (m debug.Module, known bool) {
 	for _, d := range info.Deps {
 		if d.Path != Path {
 			continue
@@ -32,14 +37,19 @@ func Source() (m debug.Module, known bool) {
 
 // version is the version of wazero, inTest in a test binary and "" where it is not known.
 func version() string {
-	m, known := Source()
-	switch {
-	case known && m.Path != Path: // a fork, whose versions are its own
-		return m.Path + " " + m.Version
-	case known:
-		return m.Version
-	case testing.Testing():
-		return inTest
+	if v := versionOf(Source()); v != "" || !testing.Testing() {
+		return v
 	}
-	return ""
+	return inTest
+}
+
+// versionOf is the version of a wazero, "" where it is not known.
+func versionOf(m debug.Module, known bool) string {
+	switch {
+	case !known:
+		return ""
+	case m.Path != Path: // a fork, whose versions are its own
+		return m.Path + " " + m.Version
+	}
+	return m.Version
 }

@@ -1,4 +1,4 @@
-package host
+package imagestore
 
 import (
 	"bytes"
@@ -19,20 +19,23 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// An image on disk is one file: a magic text, the user's mark (see codestore.Store.Mark) over
+// An image is one file: a magic text, the user's mark (see codestore.Store.Mark) over
 // everything after it, the length of a JSON header, the header, and the parts of the memory in
 // order.
-const imageMagic = "ANCHOR-IMAGE-3\n\x00"
+const magic = "ANCHOR-IMAGE-3\n\x00"
 
-// maxImageFile bounds the file of an image, in bytes: the largest memory, and room for
+// maxFile bounds the file of an image, in bytes: the largest memory, and room for
 // variables and globals in their encoding.
-const maxImageFile = wazerox.MaxMemory + 64<<20
+const maxFile = wazerox.MaxMemory + 64<<20
 
-// errImageFile marks a file that is not an image, or a damaged one.
-var errImageFile = errors.New("not an image, or a damaged one")
+// page is the size of a WebAssembly page, in bytes.
+const page = 64 << 10
 
-// imageHeader is an image without the bytes of its memory.
-type imageHeader struct {
+// errFile marks a file that is not an image, or a damaged one.
+var errFile = errors.New("not an image, or a damaged one")
+
+// header is an image without the bytes of its memory.
+type header struct {
 	Size    int               `json:"size"`
 	Parts   [][2]int          `json:"parts"` // offset and length
 	Globals []uint64          `json:"globals"`
@@ -42,21 +45,21 @@ type imageHeader struct {
 	Vars    map[string][]byte `json:"vars,omitempty"`
 }
 
-// writeImage writes an image to a file, all or nothing.
-func writeImage(path string, s *codestore.Store, im *image) error {
-	h := imageHeader{Size: im.memory.Size(), Globals: im.globals, Vectors: im.vectors, Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values}
+// write writes an image to a file, all or nothing.
+func write(path string, s *codestore.Store, im *Image) error {
+	h := header{Size: im.Memory.Size(), Globals: im.Globals, Vectors: im.Vectors, Mailbox: im.Mailbox, HasBox: im.HasBox, Vars: im.Vars}
 	var parts [][]byte
-	for at, b := range im.memory.Parts() {
+	for at, b := range im.Memory.Parts() {
 		h.Parts = append(h.Parts, [2]int{at, len(b)})
 		parts = append(parts, b)
 	}
-	header, err := json.Marshal(h)
+	text, err := json.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("image: encode: %w", err)
 	}
-	header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
-	body := append([][]byte{header}, parts...)
-	sum := s.Mark(imageLabel(path))
+	text = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	body := append([][]byte{text}, parts...)
+	sum := s.Mark(label(path))
 	for _, b := range body {
 		_, _ = sum.Write(b) // writing to a hash never fails
 	}
@@ -65,7 +68,7 @@ func writeImage(path string, s *codestore.Store, im *image) error {
 		return fmt.Errorf("image: %w", err)
 	}
 	defer os.Remove(f.Name()) // fails if the file was renamed, as it should be
-	for _, b := range append([][]byte{[]byte(imageMagic), sum.Sum(nil)}, body...) {
+	for _, b := range append([][]byte{[]byte(magic), sum.Sum(nil)}, body...) {
 		if err == nil {
 			_, err = f.Write(b)
 		}
@@ -79,10 +82,9 @@ func writeImage(path string, s *codestore.Store, im *image) error {
 	return nil
 }
 
-// readImage reads what writeImage wrote. capture makes the image of the memory from its size
-// and parts, and must not keep the parts. The error wraps errImageFile, codestore.ErrSeal or
-// an error of the system.
-func readImage(path string, s *codestore.Store, capture func(int, []linear.Part) *linear.Image) (*image, error) {
+// read reads what write wrote. The error wraps errFile, codestore.ErrSeal or an error of the
+// system.
+func read(path string, s *codestore.Store, shared bool) (*Image, error) {
 	f, err := codestore.OpenOwn(path)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
@@ -92,27 +94,27 @@ func readImage(path string, s *codestore.Store, capture func(int, []linear.Part)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	if info.Size() > maxImageFile {
-		return nil, fmt.Errorf("image: %w: it is no file of an image's size", errImageFile)
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("image: %w: it is no file of an image's size", errFile)
 	}
-	buf, _ := imageBuffers.Get().(*bytes.Buffer)
+	buf, _ := buffers.Get().(*bytes.Buffer)
 	if buf == nil {
 		buf = new(bytes.Buffer)
 	}
-	defer imageBuffers.Put(buf)
+	defer buffers.Put(buf)
 	b, err := readInto(buf, f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
 	}
-	return decodeImage(b, s.Mark(imageLabel(path)), capture)
+	return decode(b, s.Mark(label(path)), shared)
 }
 
-// imageLabel is the label that the mark of an image covers. It contains the file's name, so
+// label is the label that the mark of an image covers. It contains the file's name, so
 // that no image can replace another.
-func imageLabel(path string) string { return "image " + filepath.Base(path) }
+func label(path string) string { return "image " + filepath.Base(path) }
 
-// imageBuffers are reused for reading images. An image never refers to its buffer.
-var imageBuffers sync.Pool
+// buffers are reused for reading images. An image never refers to its buffer.
+var buffers sync.Pool
 
 // readInto reads at most size bytes of a file into buf.
 func readInto(buf *bytes.Buffer, f *os.File, size int64) ([]byte, error) {
@@ -122,38 +124,34 @@ func readInto(buf *bytes.Buffer, f *os.File, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// decodeImage makes an image from the content of its file.
-func decodeImage(b []byte, mark hash.Hash, capture func(int, []linear.Part) *linear.Image) (*image, error) {
-	const sumAt = len(imageMagic)
+// decode makes an image from the content of its file.
+func decode(b []byte, mark hash.Hash, shared bool) (*Image, error) {
+	const sumAt = len(magic)
 	const bodyAt = sumAt + sha256.Size
-	if len(b) < bodyAt+8 || string(b[:sumAt]) != imageMagic {
-		return nil, fmt.Errorf("image: %w", errImageFile)
+	if len(b) < bodyAt+8 || string(b[:sumAt]) != magic {
+		return nil, fmt.Errorf("image: %w", errFile)
 	}
 	_, _ = mark.Write(b[bodyAt:])
 	if !hmac.Equal(mark.Sum(nil), b[sumAt:bodyAt]) {
 		return nil, fmt.Errorf("image: %w", codestore.ErrSeal)
 	}
 	n, rest := binary.LittleEndian.Uint64(b[bodyAt:]), b[bodyAt+8:]
-	var h imageHeader
+	var h header
 	if n > uint64(len(rest)) || json.Unmarshal(rest[:n], &h) != nil {
-		return nil, fmt.Errorf("image: %w: the header cannot be read", errImageFile)
+		return nil, fmt.Errorf("image: %w: the header cannot be read", errFile)
 	}
 	parts, ok := h.parts(rest[n:])
 	if !ok {
-		return nil, fmt.Errorf("image: %w: the memory is not all there", errImageFile)
+		return nil, fmt.Errorf("image: %w: the memory is not all there", errFile)
 	}
-	im := &image{partImage: partImage{globals: h.Globals, vectors: h.Vectors}, mailbox: h.Mailbox, hasBox: h.HasBox, vars: vars{values: h.Vars}}
-	for k := range h.Vars {
-		im.vars.bytes += im.vars.size(k)
-	}
-	im.memory = capture(h.Size, parts)
-	return im, nil
+	return &Image{Memory: linear.Rebuild(h.Size, parts, shared), Globals: h.Globals, Vectors: h.Vectors,
+		Mailbox: h.Mailbox, HasBox: h.HasBox, Vars: h.Vars}, nil
 }
 
 // parts splits the bytes into the parts of the memory. It reports false if they do not fit the
 // header.
-func (h *imageHeader) parts(b []byte) ([]linear.Part, bool) {
-	if h.Size < 0 || h.Size > wazerox.MaxMemory || h.Size%wasmPage != 0 {
+func (h *header) parts(b []byte) ([]linear.Part, bool) {
+	if h.Size < 0 || h.Size > wazerox.MaxMemory || h.Size%page != 0 {
 		return nil, false
 	}
 	var parts []linear.Part

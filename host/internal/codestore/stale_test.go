@@ -1,19 +1,18 @@
-package host_test
+package codestore
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/anchor-host/anchor-host/host"
 )
 
-// What processes left in a cache goes after a day, whatever the folder is called; what
-// lies elsewhere and is not old stays.
-func TestStaleLeftovers(t *testing.T) {
+// What processes left in the store goes after a day, whatever the folder is called. What lies
+// elsewhere, and what is not old, stays.
+func TestSweep(t *testing.T) {
+	atHome(t)
 	base := t.TempDir()
-	dir := filepath.Join(base, "cache[12]")
 	left := map[string]bool{ // whether it is to stay
 		"cache[12]/run-old/file": false, "cache[12]/run-new/file": true, "cache[12]/images/new-old/file": false,
 		"cache[12]/images/new-new/file": true, "cache[12]/images/other": true, "cache1/run-old/file": true, "cache1/images/new-old/file": true,
@@ -33,10 +32,25 @@ func TestStaleLeftovers(t *testing.T) {
 			}
 		}
 	}
-	load(t, newHost(t, host.Config{CacheDir: dir, Portable: true}), "no-change", host.PluginConfig{})
+	s, err := Open(filepath.Join(base, "cache[12]"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := s.RunFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(used, long, long); err != nil {
+		t.Fatal(err)
+	}
+	Use(used)
+	s.Sweep()
 	for name, stays := range left {
 		if _, err := os.Stat(filepath.Join(base, filepath.FromSlash(name))); (err == nil) != stays {
 			t.Errorf("%s: error %v (is to stay: %t)", name, err, stays)
 		}
+	}
+	if _, err := os.Stat(used); err != nil {
+		t.Errorf("a folder in use is removed: %v", err)
 	}
 }
