@@ -1,6 +1,7 @@
 package imagestore
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -64,11 +65,11 @@ type locked struct {
 	folder string
 }
 
-func (l locked) ReadDir(name string) ([]fs.DirEntry, error) {
+func (l locked) Open(name string) (fs.File, error) {
 	if name == l.folder {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	return l.MapFS.ReadDir(name)
+	return l.MapFS.Open(name)
 }
 
 // The error names the mount and the file, once.
@@ -79,12 +80,19 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// endless is a folder of more files than are checked.
+// endless is a folder without a last entry.
 type endless struct{ fs.FS }
 
-func (endless) ReadDir(string) ([]fs.DirEntry, error) {
+func (e endless) Open(name string) (fs.File, error) {
+	f, err := e.FS.Open(name)
+	return endlessFile{f}, err
+}
+
+type endlessFile struct{ fs.File }
+
+func (endlessFile) ReadDir(n int) ([]fs.DirEntry, error) {
 	info, err := os.Stat(os.Args[0])
-	list := make([]fs.DirEntry, maxFiles)
+	list := make([]fs.DirEntry, n)
 	for i := range list {
 		list[i] = fs.FileInfoToDirEntry(info)
 	}
@@ -94,6 +102,15 @@ func (endless) ReadDir(string) ([]fs.DirEntry, error) {
 func TestTooManyFiles(t *testing.T) {
 	_, err := Fingerprint(t.Context(), []Mount{{Guest: "/docs", Files: endless{os.DirFS(filepath.Dir(os.Args[0]))}}})
 	if err == nil || !strings.Contains(err.Error(), "/docs: there are more than 50000 files") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Looking at files ends with the context.
+func TestFingerprintEnds(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Fingerprint(ended, []Mount{{Guest: "/docs", Files: fstest.MapFS{"a": old("")}}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
