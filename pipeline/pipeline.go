@@ -70,7 +70,7 @@ type Pipeline struct {
 	tokenizer Tokenizer
 	budget    *Budget
 	system    []Item
-	counted   atomic.Pointer[[]Item] // system, once counted
+	counted   atomic.Pointer[countedItems] // system, once counted
 	memory    MemoryProvider
 	enricher  QueryEnricher
 	steps     []step
