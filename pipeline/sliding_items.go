@@ -23,7 +23,7 @@ func (s *SlidingWindow) Items(context.Context, *Query) ([]Item, error) {
 		latest = it.CreatedAt
 		items = append(items, it)
 	}
-	for i := range s.turns {
+	for i := s.begin(); i < len(s.turns); i++ {
 		it := s.item(i)
 		if it.CreatedAt.Before(latest) {
 			it.CreatedAt = latest
@@ -34,12 +34,25 @@ func (s *SlidingWindow) Items(context.Context, *Query) ([]Item, error) {
 	return items, nil
 }
 
+// begin returns the index of the first turn that is offered.
+func (s *SlidingWindow) begin() int {
+	if !s.cfg.BeginWithUser {
+		return 0
+	}
+	for i := range s.turns {
+		if s.turns[i].Role == RoleUser {
+			return i
+		}
+	}
+	return len(s.turns)
+}
+
 // item returns turn i as an item.
 func (s *SlidingWindow) item(i int) Item {
 	t := &s.turns[i]
 	metadata := make(map[string]any, len(t.Metadata)+1)
-	metadata["role"] = string(t.Role)
 	maps.Copy(metadata, cloneMap(t.Metadata))
+	metadata["role"] = string(t.Role) // whatever the metadata of a caller's request say
 	return Item{
 		ID:         "turn-" + strconv.FormatInt(t.Sequence, 10),
 		Content:    t.Content,
@@ -77,7 +90,7 @@ func (s *SlidingWindow) Messages() ([]Message, error) {
 	if s.digest.Text != "" {
 		messages = append(messages, Message{Role: RoleUser, Content: s.digest.Text})
 	}
-	for i := range s.turns {
+	for i := s.begin(); i < len(s.turns); i++ {
 		m, err := s.turns[i].message()
 		if err != nil {
 			return nil, err
