@@ -202,6 +202,18 @@ func TestCallbackInBuild(t *testing.T) {
 	}
 }
 
+// checkForgetting has a provider take away what was noted. If the host left the reflection
+// where it was, it would stay in front of every later model call.
+func checkForgetting(t *testing.T, p *host.Plugin) {
+	t.Helper()
+	provider := must[pipeline.ContextProvider](t)(steps.Provider(p, steps.Options{Settings: map[string]any{"mode": "forget"}}))
+	state := pipeline.AgentState{Observations: []string{"seen"}, Reflection: "look closer", Data: map[string]any{"n": int64(1)}}
+	out, err := provider.Apply(t.Context(), &state, nil, pipeline.ProviderBudget{Phase: pipeline.PhaseLLM})
+	if err != nil || out != nil || len(state.Observations) != 0 || state.Reflection != "" || len(state.Data) != 0 {
+		t.Errorf("messages %v, state %+v, %v", out, state, err)
+	}
+}
+
 func TestCompactorAndProvider(t *testing.T) {
 	p := loadAllops(t, host.PluginConfig{Settings: map[string]any{"greeting": "hi"}})
 	c := must[pipeline.Compactor](t)(steps.Compactor(p, steps.Options{}))
@@ -225,6 +237,7 @@ func TestCompactorAndProvider(t *testing.T) {
 	if len(state.Observations) != 1 || state.Observations[0] != "seen" {
 		t.Errorf("observations %q", state.Observations)
 	}
+	checkForgetting(t, p)
 	if n, err := provider.EstimateTokens(t.Context(), &state); err != nil || n != 2 {
 		t.Errorf("estimate %d, error %v", n, err)
 	}

@@ -68,8 +68,8 @@ func (c *contextProvider) Apply(ctx context.Context, s *pipeline.AgentState, msg
 		if st.Observations != nil {
 			s.Observations = st.Observations
 		}
-		if st.Reflection != "" {
-			s.Reflection = st.Reflection
+		if st.Reflection != nil {
+			s.Reflection = *st.Reflection
 		}
 		if st.Data != nil {
 			s.Data = st.Data
