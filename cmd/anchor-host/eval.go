@@ -48,7 +48,8 @@ The corpus file is read for the ids of its documents: every judged document must
 be there. The configuration has to retrieve from the same corpus. If it does not
 read it from where it lies, --mount INSTANCE gives that plugin instance a
 read-only folder (/docs, or --mount INSTANCE=/guest/path) that holds this file and
-nothing else, in the place of what the configuration mounts there. A small corpus
+nothing else, in the place of what the configuration mounts there. With --compare
+it is enough that one of the two configurations has the instance. A small corpus
 can be handed to every build as a whole with --corpus-items, by a first step
 named "items".
 
