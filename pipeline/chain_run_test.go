@@ -263,11 +263,11 @@ func TestAssembleRefuses(t *testing.T) {
 		msgs   []Message
 		budget ProviderBudget
 	}{
-		"provider chain: no state: invalid value":                                                               {},
-		`provider chain: phase "think": invalid value (want llm or synthesize)`:                                 {state: &AgentState{}, budget: ProviderBudget{Phase: "think"}},
-		"provider chain: max_tokens -1, max_messages 0: invalid value (want 0 or more)":                         {state: &AgentState{}, budget: ProviderBudget{MaxTokens: -1}},
-		`provider chain: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`:        {state: &AgentState{}, msgs: bad},
-		`provider chain: state: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`: {state: &AgentState{Messages: bad}},
+		"provider chain: no state: invalid value":                                                                          {},
+		`provider chain: phase "think": invalid value (want llm or synthesize)`:                                            {state: &AgentState{}, budget: ProviderBudget{Phase: "think"}},
+		"provider chain: max_tokens -1, max_messages 0: invalid value (want 0 or more)":                                    {state: &AgentState{}, budget: ProviderBudget{MaxTokens: -1}},
+		`provider chain: messages[0]: role "bard": invalid value (want user, assistant, system, developer or tool)`:        {state: &AgentState{}, msgs: bad},
+		`provider chain: state: messages[0]: role "bard": invalid value (want user, assistant, system, developer or tool)`: {state: &AgentState{Messages: bad}},
 		`provider chain: messages[0]: tool_calls: {}: invalid value (want a JSON array)`: {
 			state: &AgentState{}, msgs: []Message{{Role: RoleAssistant, ToolCalls: json.RawMessage("{}")}},
 		},
@@ -321,7 +321,7 @@ func TestProviderThatSpoilsTheState(t *testing.T) {
 		s.Messages = append(s.Messages, Message{Role: "bard"})
 		return nil, nil
 	}}).Assemble(t.Context(), &state, nil, ProviderBudget{})
-	want := `state: messages[1]: role "bard": invalid value (want user, assistant, system or tool)`
+	want := `state: messages[1]: role "bard": invalid value (want user, assistant, system, developer or tool)`
 	if d := a.Diagnostics.Providers[0]; err != nil || d.Message != want || d.Reason != "invalid_output" || len(state.Messages) != 1 {
 		t.Errorf("%v, diagnostics %+v, state %+v", err, d, state)
 	}

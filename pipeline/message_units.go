@@ -6,9 +6,9 @@ import (
 )
 
 // MessageUnits divides a message list into units that a model takes only as a whole:
-// an assistant message with tool calls together with the results that answer them,
-// wherever they stand; every other message is a unit of its own. It returns, for each
-// message, the index of the first message of its unit.
+// a message with tool calls together with the results that answer them, wherever they
+// stand; every other message is a unit of its own. It returns, for each message, the
+// index of the first message of its unit.
 //
 // A result belongs to the newest call before it that has its id. One without an id, or
 // after calls whose ids cannot be read, belongs to the calls it follows.
@@ -20,25 +20,32 @@ func MessageUnits(messages []Message) []int {
 	for i := range messages {
 		m := &messages[i]
 		units[i] = i
-		switch m.Role {
-		case RoleAssistant:
+		switch {
+		case m.Role == RoleAssistant:
 			follows = -1
-			if len(m.ToolCalls) == 0 {
+			ids := callIDs(m.Calls())
+			if len(ids) == 0 {
 				break
 			}
 			follows, readable = i, true
-			for _, id := range callIDs(m.ToolCalls) {
+			for _, id := range ids {
 				readable = readable && id != ""
 				calls[id] = i
 			}
-		case RoleTool:
+		case m.Role == RoleTool:
 			if at, ok := calls[m.ToolCallID]; ok && m.ToolCallID != "" {
 				units[i] = at
 			} else if follows >= 0 && (m.ToolCallID == "" || !readable) {
 				units[i] = follows
 			}
-		case RoleUser:
+		case m.Role == RoleUser:
 			follows = -1
+			for _, id := range m.ResultIDs() {
+				if at, ok := calls[id]; ok && id != "" {
+					units[i] = at
+					break
+				}
+			}
 		}
 	}
 	return units
@@ -47,6 +54,9 @@ func MessageUnits(messages []Message) []int {
 // callIDs returns the ids of tool calls; one that cannot be read is empty.
 func callIDs(raw json.RawMessage) []string {
 	var calls []struct{ ID string }
+	if len(raw) == 0 {
+		return nil
+	}
 	if json.Unmarshal(raw, &calls) != nil {
 		return []string{""}
 	}
@@ -57,25 +67,60 @@ func callIDs(raw json.RawMessage) []string {
 	return ids
 }
 
-// knownCalls holds the ids of tool calls that were found valid, by their JSON, so that
-// a run reads each once.
-type knownCalls map[string][]string
+// toolIDs are the ids of the calls that a message makes, and of those that it answers.
+type toolIDs struct{ calls, results []string }
+
+// knownCalls holds the ids of tools of messages that were found valid, by the JSON that
+// holds them, so that a run reads each once.
+type knownCalls map[knownKey]toolIDs
+
+// knownKey is what decides whether a message is valid, and which ids it has.
+type knownKey struct {
+	role                        Role
+	calls, parts, rest, answers string
+}
+
+func keyOf(m *Message) knownKey {
+	return knownKey{m.Role, string(m.ToolCalls), string(m.Parts), string(m.Rest), m.ToolCallID}
+}
+
+// textOnly reports whether there is nothing to be read in a message but its text.
+func textOnly(m *Message) bool {
+	return len(m.ToolCalls) == 0 && len(m.Parts) == 0 && len(m.Rest) == 0 && m.ToolCallID == ""
+}
 
 // validate is [Message.Validate] for a list.
 func (k knownCalls) validate(messages []Message) error {
 	for i := range messages {
 		m := &messages[i]
-		if _, ok := k[string(m.ToolCalls)]; ok && m.Role.Valid() {
+		if textOnly(m) {
+			if err := m.Validate(); err != nil {
+				return fmt.Errorf("messages[%d]: %w", i, err)
+			}
+			continue
+		}
+		key := keyOf(m)
+		if _, ok := k[key]; ok {
 			continue
 		}
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("messages[%d]: %w", i, err)
 		}
-		if len(m.ToolCalls) > 0 {
-			k[string(m.ToolCalls)] = callIDs(m.ToolCalls)
+		ids := toolIDs{results: m.ResultIDs()}
+		if m.Role == RoleAssistant {
+			ids.calls = callIDs(m.Calls())
 		}
+		k[key] = ids
 	}
 	return nil
+}
+
+// of returns the ids of a message that was found valid.
+func (k knownCalls) of(m *Message) toolIDs {
+	if textOnly(m) {
+		return toolIDs{}
+	}
+	return k[keyOf(m)]
 }
 
 // The halves of a tool call.
@@ -89,13 +134,12 @@ const (
 func (k knownCalls) halves(messages []Message) map[string]int {
 	halves := make(map[string]int)
 	for i := range messages {
-		switch m := &messages[i]; m.Role {
-		case RoleAssistant:
-			for _, id := range k[string(m.ToolCalls)] {
-				halves[id] |= hasCall
-			}
-		case RoleTool:
-			halves[m.ToolCallID] |= hasResult
+		ids := k.of(&messages[i])
+		for _, id := range ids.calls {
+			halves[id] |= hasCall
+		}
+		for _, id := range ids.results {
+			halves[id] |= hasResult
 		}
 	}
 	delete(halves, "")
@@ -110,11 +154,13 @@ func (k knownCalls) checkPairs(before, after []Message) error {
 	}
 	had, has := k.halves(before), k.halves(after)
 	for i := range after {
-		m := &after[i]
-		if m.Role == RoleTool && had[m.ToolCallID] == hasBoth && has[m.ToolCallID] == hasResult {
-			return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, m.ToolCallID, ErrInvalid)
+		ids := k.of(&after[i])
+		for _, id := range ids.results {
+			if had[id] == hasBoth && has[id] == hasResult {
+				return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, id, ErrInvalid)
+			}
 		}
-		for _, id := range k[string(m.ToolCalls)] {
+		for _, id := range ids.calls {
 			if had[id] == hasBoth && has[id] == hasCall {
 				return fmt.Errorf("messages[%d]: tool call %.100q without its result: %w", i, id, ErrInvalid)
 			}

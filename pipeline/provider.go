@@ -7,10 +7,16 @@ import (
 	"time"
 )
 
-// Message is one entry of the message list an agent loop sends to a model.
+// Message is one entry of the message list an agent loop sends to a model. What is not
+// known here comes out as it went in.
 type Message struct {
-	Role    Role   `json:"role"`
+	// Role is one of the four roles, or RoleDeveloper.
+	Role Role `json:"role"`
+	// Content is the text of a message without Parts.
 	Content string `json:"content"`
+	// Parts is a content that is no text, as it came: a JSON array of parts, such as
+	// texts, images, and calls and results of tools, or null. nil for a text.
+	Parts json.RawMessage `json:"-"`
 	// Name tells speakers of one role apart; of a tool message it is the tool.
 	Name string `json:"name,omitempty"`
 	// ToolCalls is a JSON array of the calls an assistant asks for, each with an
@@ -18,6 +24,9 @@ type Message struct {
 	ToolCalls json.RawMessage `json:"tool_calls,omitempty"`
 	// ToolCallID says which call a tool message answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
+	// Rest is a JSON object of all other members of the message, such as refusal or
+	// annotations. nil for none.
+	Rest json.RawMessage `json:"-"`
 }
 
 // Phase says what a run of the provider chain prepares.
@@ -104,7 +113,8 @@ func (s AgentState) Clone() AgentState {
 func CloneMessages(messages []Message) []Message {
 	out := slices.Clone(messages)
 	for i := range out {
-		out[i].ToolCalls = slices.Clone(out[i].ToolCalls)
+		m := &out[i]
+		m.ToolCalls, m.Parts, m.Rest = slices.Clone(m.ToolCalls), slices.Clone(m.Parts), slices.Clone(m.Rest)
 	}
 	return out
 }
@@ -112,5 +122,6 @@ func CloneMessages(messages []Message) []Message {
 // Equal reports whether two messages are the same, byte for byte.
 func (m *Message) Equal(o *Message) bool {
 	return m.Role == o.Role && m.Name == o.Name && m.ToolCallID == o.ToolCallID &&
-		m.Content == o.Content && string(m.ToolCalls) == string(o.ToolCalls)
+		m.Content == o.Content && string(m.ToolCalls) == string(o.ToolCalls) &&
+		string(m.Parts) == string(o.Parts) && string(m.Rest) == string(o.Rest)
 }

@@ -3,62 +3,69 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
-var (
-	messageKeys = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
-	stateKeys   = []string{"run_id", "messages", "observations", "reflection", "data"}
-)
+var stateKeys = []string{"run_id", "messages", "observations", "reflection", "data"}
 
-// UnmarshalJSON decodes a message strictly: unknown and repeated keys and values of
-// another type are errors. Role is required, and content too unless there are tool
-// calls. On an error the message is unchanged.
+// UnmarshalJSON decodes a message of any API. Content is a text or a list of parts;
+// members that are not known are kept. Repeated keys and values of another type are
+// errors. Role is required, and content too unless there are tool calls or members that
+// are not known. On an error the message is unchanged.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	var doc Message
+	var rest restOf
 	hasContent := false
 	err := decodeObject(data, func(key string, raw json.RawMessage) error {
-		if isNull(raw) && key != "role" {
-			return checkKey(key, messageKeys, false)
+		if (key == "name" || key == "tool_calls" || key == "tool_call_id") && isNull(raw) {
+			return nil
 		}
 		switch key {
 		case "role":
 			return decodeString(raw, (*string)(&doc.Role))
 		case "content":
-			hasContent = true
+			hasContent = !isNull(raw)
+			if len(raw) > 0 && raw[0] == '[' || isNull(raw) {
+				doc.Parts = compactJSON(raw)
+				return nil
+			}
 			return decodeString(raw, &doc.Content)
 		case "name":
 			return decodeString(raw, &doc.Name)
 		case "tool_calls":
-			doc.ToolCalls = slices.Clone(raw)
+			doc.ToolCalls = compactJSON(raw)
 			return nil
 		case "tool_call_id":
 			return decodeString(raw, &doc.ToolCallID)
 		}
-		return unknownKey(messageKeys...)
+		return rest.add(key, raw)
 	})
+	doc.Rest = rest.object()
 	if err == nil {
 		err = doc.Validate()
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("message: %w", err)
-	case !hasContent && len(doc.ToolCalls) == 0:
+	case !hasContent && len(doc.ToolCalls) == 0 && len(doc.Rest) == 0:
 		return fmt.Errorf("message: content: missing: %w", ErrInvalid)
 	}
 	*m = doc
 	return nil
 }
 
-// Validate checks the role, and that the tool calls are a JSON array.
+// Validate checks the role, that the tool calls are a JSON array, that the parts are
+// objects with a type, and that what else there is is a JSON object.
 func (m *Message) Validate() error {
-	if !m.Role.Valid() {
-		return fmt.Errorf("role %.100q: %w (want user, assistant, system or tool)", m.Role, ErrInvalid)
+	if !m.Role.Valid() && m.Role != RoleDeveloper {
+		return fmt.Errorf("role %.100q: %w (want user, assistant, system, developer or tool)", m.Role, ErrInvalid)
 	}
 	if len(m.ToolCalls) > 0 && (m.ToolCalls[0] != '[' || !json.Valid(m.ToolCalls)) {
 		return fmt.Errorf("tool_calls: %.20s: %w (want a JSON array)", m.ToolCalls, ErrInvalid)
 	}
-	return nil
+	if len(m.Rest) > 0 && (m.Rest[0] != '{' || !json.Valid(m.Rest)) {
+		return fmt.Errorf("rest: %.20s: %w (want a JSON object)", m.Rest, ErrInvalid)
+	}
+	return checkParts(m.Parts)
 }
 
 // UnmarshalJSON decodes a state strictly, as it does the messages in it. What is

@@ -202,6 +202,26 @@ func TestCallbackInBuild(t *testing.T) {
 	}
 }
 
+// checkWholeMessages has a provider put a note before messages of which a guest sees a part
+// only. What it does not see must not be lost by being handed through.
+func checkWholeMessages(t *testing.T, provider pipeline.ContextProvider) {
+	t.Helper()
+	msgs := []pipeline.Message{
+		{Role: pipeline.RoleDeveloper, Content: "be brief"},
+		{Role: pipeline.RoleUser, Parts: []byte(`[{"type":"text","text":"what is it?"},{"type":"image","source":{}}]`)},
+		{Role: pipeline.RoleAssistant, Content: "a fox", Rest: []byte(`{"refusal":null}`)},
+	}
+	out, err := provider.Apply(t.Context(), &pipeline.AgentState{}, msgs, pipeline.ProviderBudget{Phase: pipeline.PhaseLLM})
+	if err != nil || len(out) != 4 {
+		t.Fatalf("messages %v, %v", out, err)
+	}
+	for i := range msgs {
+		if !out[i+1].Equal(&msgs[i]) {
+			t.Errorf("message %d became %+v", i, out[i+1])
+		}
+	}
+}
+
 // checkForgetting has a provider take away what was noted. If the host left the reflection
 // where it was, it would stay in front of every later model call.
 func checkForgetting(t *testing.T, p *host.Plugin) {
@@ -238,6 +258,7 @@ func TestCompactorAndProvider(t *testing.T) {
 		t.Errorf("observations %q", state.Observations)
 	}
 	checkForgetting(t, p)
+	checkWholeMessages(t, provider)
 	if n, err := provider.EstimateTokens(t.Context(), &state); err != nil || n != 2 {
 		t.Errorf("estimate %d, error %v", n, err)
 	}

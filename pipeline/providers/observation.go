@@ -106,7 +106,7 @@ func (o *Observation) place(s *pipeline.AgentState, list []pipeline.Message, own
 // where it will be in the next run, too.
 func front(list []pipeline.Message, own []bool) int {
 	first := slices.Index(own, true)
-	if first < 0 || list[first].Role != pipeline.RoleSystem {
+	if first < 0 || !list[first].Instructs() {
 		return 0
 	}
 	at := first + 1
