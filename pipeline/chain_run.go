@@ -118,6 +118,7 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b ProviderBudget
 	d.Outcome = ProviderUnchanged
 	if out.messages != nil && !slices.EqualFunc(out.messages, r.messages, equalMessages) {
 		d.Outcome = ProviderChanged
+		d.CutResults = r.calls.cutResults(r.messages, out.messages)
 		r.messages, r.size = out.messages, r.measure(ctx, out.messages)
 		d.After = r.size
 	}

@@ -26,6 +26,7 @@ type view struct {
 	total      size
 	keeps      []bool
 	kept       size
+	changed    bool // messages are not those that were given
 }
 
 func newView(ctx context.Context, c *pipeline.MessageCounter, msgs []pipeline.Message, count bool) (*view, error) {
@@ -48,7 +49,7 @@ func (v *view) measure() {
 	v.keeps = make([]bool, len(v.msgs))
 	for i, unit := range v.units {
 		v.sizes[unit] = v.sizes[unit].plus(v.sizeOf(i))
-		if v.msgs[i].Role == pipeline.RoleUser {
+		if v.msgs[i].Role == pipeline.RoleUser && len(v.msgs[i].ResultIDs()) == 0 {
 			v.newestUser = i
 		}
 	}
@@ -65,7 +66,7 @@ func (v *view) sizeOf(i int) size {
 // message.
 func (v *view) pin() {
 	for i := range v.msgs {
-		if v.msgs[i].Role == pipeline.RoleSystem || i == v.newestUser {
+		if v.msgs[i].Instructs() || i == v.newestUser {
 			v.keep(v.units[i])
 		}
 	}
@@ -93,23 +94,24 @@ func (v *view) keep(unit int) {
 }
 
 // fill keeps the newest units for which there is room, without a gap: behind one that
-// does not fit, nothing else is kept.
-func (v *view) fill(room size) {
+// does not fit, nothing else is kept. It returns that one, or -1.
+func (v *view) fill(room size) int {
 	for i := len(v.msgs) - 1; i >= 0; i-- {
 		unit := v.units[i]
 		if v.keeps[unit] {
 			continue
 		}
 		if v.kept.plus(v.sizes[unit]).exceeds(room) {
-			return
+			return unit
 		}
 		v.keep(unit)
 	}
+	return -1
 }
 
 // list returns the messages of the kept units, in order; nil when that is all of them.
 func (v *view) list() []pipeline.Message {
-	if v.kept.messages == len(v.msgs) {
+	if v.kept.messages == len(v.msgs) && !v.changed {
 		return nil
 	}
 	out := make([]pipeline.Message, 0, v.kept.messages)
