@@ -158,3 +158,16 @@ func TestLargeResultIsCut(t *testing.T) {
 		}
 	}
 }
+
+// A conversation can begin with the user, where an API refuses one that does not.
+func TestConversationBegin(t *testing.T) {
+	for begin, want := range map[string]string{"": `[{"role":"assistant","content":"hello"},{"role":"user","content":"hi"}]`, "begin: user, ": `[{"role":"user","content":"hi"}]`} {
+		t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nformat: openai\nconversation: {" + begin +
+			"turns: [{role: assistant, content: hello}, {role: user, content: hi}]}\n"}))
+		var out struct{ Messages json.RawMessage }
+		if err := json.Unmarshal([]byte(must(t, "", "build", "q")), &out); err != nil {
+			t.Fatal(err)
+		}
+		same(t, begin, compacted(t, string(out.Messages)), want)
+	}
+}
