@@ -171,3 +171,31 @@ func TestConversationBegin(t *testing.T) {
 		same(t, begin, compacted(t, string(out.Messages)), want)
 	}
 }
+
+// A list that is truncated can begin with the user, too.
+func TestAgentBegin(t *testing.T) {
+	history := []string{`{"role":"system","content":"be brief"}`}
+	for i := range 10 {
+		history = append(history, fmt.Sprintf(`{"role":"user","content":"question %d"},{"role":"assistant","content":"answer %d"}`, i, i))
+	}
+	answers := 0
+	for begin, allowed := range map[string]bool{"": true, "begin: user, ": false} {
+		t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {" + begin + "compaction: {enabled: false}}\n"}))
+		for most := 2; most < 20; most++ {
+			stdout := must(t, "["+strings.Join(history, ",")+"]", "assemble", "--max-messages", fmt.Sprint(most))
+			var out []pipeline.Message
+			if err := json.Unmarshal([]byte(stdout), &out); err != nil || len(out) < 2 || out[0].Role != pipeline.RoleSystem {
+				t.Fatalf("%v, %s", err, stdout)
+			}
+			if out[1].Role == pipeline.RoleAssistant {
+				answers++
+				if !allowed {
+					t.Errorf("%d messages begin with an answer: %s", most, stdout)
+				}
+			}
+		}
+	}
+	if answers == 0 {
+		t.Error("no list begins with an answer: the test shows nothing")
+	}
+}

@@ -18,6 +18,10 @@ type TruncationConfig struct {
 	// smaller bound counts. 0 is no bound.
 	MaxTokens   int
 	MaxMessages int
+	// BeginWithUser leaves out, of a list that is truncated, what is before the first
+	// message of the user that stays, instructions excepted: some APIs refuse a list that
+	// begins with an answer or with a tool's result.
+	BeginWithUser bool
 	// Counter counts tokens. nil means one of the default encoding.
 	Counter *pipeline.MessageCounter
 }
@@ -87,6 +91,9 @@ func (t *Truncation) Apply(ctx context.Context, _ *pipeline.AgentState, msgs []p
 	}
 	if err := v.fillCutting(ctx, t.cfg.Counter, room); err != nil {
 		return nil, err
+	}
+	if t.cfg.BeginWithUser {
+		v.beginWithUser()
 	}
 	return v.list(), nil
 }

@@ -109,6 +109,24 @@ func (v *view) fill(room size) int {
 	return -1
 }
 
+// beginWithUser lets go what is before the first message of the user that is kept, but for
+// instructions, and for the unit that ends the list.
+func (v *view) beginWithUser() {
+	first := 0
+	for first < len(v.msgs) && !(v.keeps[v.units[first]] && v.msgs[first].Role == pipeline.RoleUser && len(v.msgs[first].ResultIDs()) == 0) {
+		first++
+	}
+	if first == len(v.msgs) {
+		return
+	}
+	for i, unit := range v.units[:first] {
+		if v.keeps[unit] && !v.msgs[i].Instructs() && unit != v.units[len(v.msgs)-1] {
+			v.keeps[unit] = false
+			v.kept = size{v.kept.tokens - v.sizes[unit].tokens, v.kept.messages - v.sizes[unit].messages}
+		}
+	}
+}
+
 // list returns the messages of the kept units, in order; nil when that is all of them.
 func (v *view) list() []pipeline.Message {
 	if v.kept.messages == len(v.msgs) && !v.changed {
