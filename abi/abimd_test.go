@@ -337,6 +337,9 @@ func checkMembers(t *testing.T, seen map[string]bool, typ reflect.Type, done map
 	done[typ] = true
 	for i := range typ.NumField() {
 		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		if typ == reflect.TypeFor[StateChange]() && (name == "run_id" || name == "messages") {
+			continue // a host refuses an answer with them
+		}
 		if !seen[typ.Name()+"."+name] {
 			t.Errorf("ABI.md shows no %s.%s", typ.Name(), name)
 		}

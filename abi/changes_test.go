@@ -401,7 +401,10 @@ func TestDecodeReplyStrictly(t *testing.T) {
 	for in, doc := range map[string]any{
 		`{"label":"\ud83e\udd8a \u00fc\/"}`:                             &ClassifyReply{Label: "🦊 ü/"},
 		`{"messages":[{"role":"tool","content":"","tool_calls":null}]}`: &ProvideReply{Messages: []Message{{Role: "tool", ToolCalls: json.RawMessage("null")}}},
-		` { "items" : [ ] } `:                                           &MemoryReply{},
+		// A provider that takes the reflection away names it; one that leaves it does not.
+		`{"state":{"reflection":"","observations":[],"data":{}}}`: &ProvideReply{State: &StateChange{Observations: []string{}, Reflection: new(string), Data: Metadata{}}},
+		`{"state":{"observations":["a"]}}`:                        &ProvideReply{State: &StateChange{Observations: []string{"a"}}},
+		` { "items" : [ ] } `:                                     &MemoryReply{},
 	} {
 		got := reflect.New(reflect.TypeOf(doc).Elem()).Interface()
 		if err := DecodeReply([]byte(in), got); err != nil || !reflect.DeepEqual(got, doc) {

@@ -180,8 +180,19 @@ type ProvideRequest struct {
 // ProvideReply is the answer to provide. If Messages is nil, the messages do not change.
 // State replaces those parts of the state that it names (observations, reflection, data).
 type ProvideReply struct {
-	Messages []Message   `json:"messages,omitzero"`
-	State    *AgentState `json:"state,omitempty"`
+	Messages []Message    `json:"messages,omitzero"`
+	State    *StateChange `json:"state,omitempty"`
+}
+
+// StateChange names the parts of a state that change. What is nil stays as it is; an empty
+// list, text or map that is not nil takes away what was there. RunID and Messages are not
+// a guest's to change: a host refuses an answer that names them.
+type StateChange struct {
+	RunID        string    `json:"run_id,omitempty"`
+	Messages     []Message `json:"messages,omitempty"`
+	Observations []string  `json:"observations,omitzero"`
+	Reflection   *string   `json:"reflection,omitempty"`
+	Data         Metadata  `json:"data,omitzero"`
 }
 
 // EstimateReply is the answer to estimate_tokens.

@@ -40,7 +40,7 @@ func (r *jsonReader) reply(doc any, within *Bounds) {
 			case 0:
 				d.Messages = elements(r, r.message)
 			case 1:
-				d.State = new(AgentState)
+				d.State = new(StateChange)
 				r.state(d.State)
 			}
 		})
@@ -122,7 +122,7 @@ func (r *jsonReader) message(m *Message) {
 	})
 }
 
-func (r *jsonReader) state(s *AgentState) {
+func (r *jsonReader) state(s *StateChange) {
 	r.object(stateMembers, func(i int) {
 		switch i {
 		case 0:
@@ -132,7 +132,8 @@ func (r *jsonReader) state(s *AgentState) {
 		case 2:
 			s.Observations = elements(r, func(o *string) { *o = r.text() })
 		case 3:
-			s.Reflection = r.text()
+			text := r.text()
+			s.Reflection = &text
 		case 4:
 			s.Data = r.metadata()
 		}

@@ -279,7 +279,7 @@ func TestMembersAreThoseOfTheDocuments(t *testing.T) {
 		members []string
 	}{
 		{Changes{}, changesMembers}, {Edit{}, editMembers}, {RowScore{}, scoreMembers}, {NewItem{}, itemMembers}, {Query{}, queryMembers},
-		{Turn{}, turnMembers}, {Message{}, messageMembers}, {AgentState{}, stateMembers}, {ProvideReply{}, provideMembers}, {FormatReply{}, formatMembers},
+		{Turn{}, turnMembers}, {Message{}, messageMembers}, {StateChange{}, stateMembers}, {ProvideReply{}, provideMembers}, {FormatReply{}, formatMembers},
 	} {
 		typ := reflect.TypeOf(doc.of)
 		var names []string

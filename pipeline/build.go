@@ -99,7 +99,7 @@ func (b *build) addMemory(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Memory)
 	items, err := b.remember(ctx)
 	if err != nil {
-		return err
+		return b.settlePart(ctx, MemoryPart, b.p.onError.memory, err)
 	}
 	b.diag.MemoryItems = pointer(len(items))
 	own := len(b.items) > 0
@@ -118,15 +118,16 @@ func (b *build) enrich(ctx context.Context) error {
 		return nil
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
-	return Guard(func() error {
-		text, err := b.p.enricher.Enrich(ctx, b.query.Text, memories)
-		if err != nil {
-			return err
-		}
-		b.query.Text = text
-		b.diag.QueryEnriched = true
-		return nil
+	var text string
+	err := Guard(func() (err error) {
+		text, err = b.p.enricher.Enrich(ctx, b.query.Text, memories)
+		return err
 	})
+	if err != nil {
+		return b.settlePart(ctx, EnricherPart, b.p.onError.enricher, err)
+	}
+	b.query.Text, b.diag.QueryEnriched = text, true
+	return nil
 }
 
 // runSteps: query, items -> items, step by step or group by group. Whether a step

@@ -24,11 +24,27 @@ func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
 	return info, ok
 }
 
+// countedItems are items that were counted while the factor of the tokenizer was this.
+type countedItems struct {
+	items  []Item
+	factor float64
+}
+
+// factor is that of a tokenizer that estimates, 0 for one that counts.
+func (p *Pipeline) factor() (high float64) {
+	if e, ok := p.tokenizer.(estimate); ok {
+		_, high = e.Factors()
+	}
+	return high
+}
+
 // countedSystem returns copies of the system items with their token counts. They are
-// counted by the first build, because counting may need a context and a vocabulary.
+// counted by the first build, because counting may need a context and a vocabulary, and
+// anew when an estimate has learned: the items of a window are counted in one measure.
 func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
-	if items := p.counted.Load(); items != nil {
-		return slices.Clone(*items), nil
+	factor := p.factor()
+	if counted := p.counted.Load(); counted != nil && counted.factor == factor {
+		return slices.Clone(counted.items), nil
 	}
 	texts := make([]string, len(p.system))
 	for i := range p.system {
@@ -42,7 +58,7 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	for i := range items {
 		items[i].TokenCount = counts[i]
 	}
-	p.counted.Store(&items)
+	p.counted.Store(&countedItems{items, factor})
 	return slices.Clone(items), nil
 }
 
@@ -182,8 +198,12 @@ func (b *build) admit(i int32) {
 	b.decided(i, "", 0)
 }
 
-// reject notes that item i is not in the window.
+// reject notes that item i is not in the window. It is reported as it came: that a cap
+// had cut it before has led to nothing.
 func (b *build) reject(i int32, reason OverflowReason, available int) {
+	if b.whole != nil {
+		b.items[i], b.counts[i] = b.whole[i], b.uncut[i]
+	}
 	b.overflow = append(b.overflow, OverflowItem{Item: b.items[i], Reason: reason, Available: available})
 	b.stamp(&b.overflow[len(b.overflow)-1].Item, i)
 	b.decided(i, reason, available)

@@ -213,10 +213,3 @@ func (b *build) cutItem(ctx context.Context, i int32, limit int) (bool, error) {
 	it.Content, b.counts[i] = text, n
 	return true, nil
 }
-
-// restoreItem undoes the cuts of item i.
-func (b *build) restoreItem(i int32, count int) {
-	if b.whole != nil {
-		b.items[i], b.counts[i] = b.whole[i], count
-	}
-}

@@ -151,3 +151,26 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// An item that the cap of its source has cut, and that the window has no room for
+// either, must be reported whole: a caller who sends it elsewhere would lose the rest of
+// its text, or be told of a text of 100 words that it takes 20 tokens.
+func TestOverflowIsReportedWhole(t *testing.T) {
+	text := strings.TrimSpace(strings.Repeat("word ", 100))
+	for _, fit := range Fits {
+		for _, fill := range []Strategy{nil, ValuePerToken{}} {
+			items := found(text, text)
+			items[0].Source, items[0].Priority, items[0].Content = SourceUser, 9, text[:5*25-1]
+			r := buildItems(t, Config{
+				MaxTokens: 40, Tokenizer: WordTokenizer(), Fit: fit, Fill: fill, Truncate: Truncation{At: CutCharacter, MinTokens: 18},
+				Budget: &Budget{TotalTokens: 40, Allocations: []Allocation{{Source: SourceRetrieval, MaxTokens: 20}}},
+			}, items)
+			if len(r.Overflow) != 1 || len(r.Window.Items) != 1 {
+				t.Fatalf("%s: %d in the window, %d not", fit, len(r.Window.Items), len(r.Overflow))
+			}
+			if o := r.Overflow[0]; o.Content != text || o.TokenCount != 100 || o.Metadata["truncated"] != nil {
+				t.Errorf("%s: overflow of %d bytes and %d tokens, metadata %v", fit, len(o.Content), o.TokenCount, o.Metadata)
+			}
+		}
+	}
+}

@@ -128,10 +128,11 @@ func (f *fill) admit(ctx context.Context, g gauge, trial []int32) ([]misfit, err
 	return misfits, nil
 }
 
-// cut tries the beginning of an item that does not fit, shorter each time.
+// cut tries the beginning of an item that does not fit, shorter each time. One that fits
+// nowhere is left as it was found, a cut that its cap asked for included.
 func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 	b := f.b
-	before := b.counts[i]
+	found, before := b.items[i], b.counts[i]
 	for limit, try := g.left(), 0; limit > 0 && try < cutTries; try++ {
 		ok, err := b.cutItem(ctx, i, limit)
 		if err != nil || !ok {
@@ -141,7 +142,7 @@ func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 			return ok, err
 		}
 		limit = min(limit, b.counts[i]) - 1 - try*try
-		b.restoreItem(i, before)
+		b.items[i], b.counts[i] = found, before
 	}
 	return false, nil
 }

@@ -116,6 +116,30 @@ func TestExactFitOfAnEstimate(t *testing.T) {
 	}
 }
 
+// When usage figures have narrowed an estimate, system prompts must be counted by it too:
+// a window of old and new counts has less room than there is, or claims more.
+func TestSystemPromptsFollowTheCalibration(t *testing.T) {
+	estimator, err := ModelTokenizer(claude)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 30)
+	p := mustPipeline(t, Config{Tokenizer: estimator, SystemPrompts: []SystemPrompt{{Content: text}}})
+	for _, observed := range []int{0, 1100} {
+		for range 20 {
+			estimator.(*tokens.Estimator).Calibration().Observe(1000, observed)
+		}
+		r, err := p.Build(t.Context(), Query{Text: "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := estimator.Count(t.Context(), text)
+		if err != nil || r.Window.UsedTokens != want[0] {
+			t.Errorf("after figures of %d: %d tokens used, want %d, %v", observed, r.Window.UsedTokens, want[0], err)
+		}
+	}
+}
+
 func TestModelTokenizerRefuses(t *testing.T) {
 	_, err := ModelTokenizer("gpt-4p")
 	if !errors.Is(err, tokens.ErrUnknownModel) || !strings.Contains(err.Error(), "gpt-4o") {

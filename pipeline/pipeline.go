@@ -22,11 +22,16 @@ type Config struct {
 	Budget *Budget
 	// SystemPrompts come first in the list of items, in this order.
 	SystemPrompts []SystemPrompt
-	// Memory offers items before the first step. It may be nil.
-	Memory MemoryProvider
+	// Memory offers items before the first step. It may be nil. When it fails, the build
+	// does, or, if MemoryOnError is Skip, goes on without its items.
+	Memory        MemoryProvider
+	MemoryOnError OnError
 	// Enricher rewrites the query once there are memory or conversation items. It
-	// may be nil.
-	Enricher QueryEnricher
+	// may be nil. When it fails, the build does, or, if EnricherOnError is Skip, goes on
+	// with the query as it was. Parts that are skipped count as steps named [MemoryPart]
+	// and [EnricherPart] in diagnostics and events.
+	Enricher        QueryEnricher
+	EnricherOnError OnError
 	// Steps run by ascending priority; equal ones in this order.
 	Steps []StepConfig
 	// Formatter makes the output. nil means Generic.
@@ -55,6 +60,12 @@ type Config struct {
 	Now func() time.Time
 }
 
+// The names under which parts that fail are skipped.
+const (
+	MemoryPart   = "memory"
+	EnricherPart = "enricher"
+)
+
 // SystemPrompt is an instruction that is part of every build. It has no
 // guaranteed place: it competes by its priority like any other item.
 type SystemPrompt struct {
@@ -70,9 +81,10 @@ type Pipeline struct {
 	tokenizer Tokenizer
 	budget    *Budget
 	system    []Item
-	counted   atomic.Pointer[[]Item] // system, once counted
+	counted   atomic.Pointer[countedItems] // system, once counted
 	memory    MemoryProvider
 	enricher  QueryEnricher
+	onError   struct{ memory, enricher OnError }
 	steps     []step
 	formatter Formatter
 	fitting   fitting
@@ -101,6 +113,9 @@ func New(cfg Config) (*Pipeline, error) {
 		now:       cfg.Now,
 		explain:   cfg.Explain,
 	}
+	if err := p.setPolicies(&cfg); err != nil {
+		return nil, err
+	}
 	if err := p.setDefaults(); err != nil {
 		return nil, err
 	}
@@ -125,6 +140,17 @@ func New(cfg Config) (*Pipeline, error) {
 	}
 	p.info = BuildInfo{MaxTokens: p.maxTokens}
 	return p, nil
+}
+
+// setPolicies sets what happens when memory or enricher fail.
+func (p *Pipeline) setPolicies(cfg *Config) error {
+	p.onError.memory, p.onError.enricher = cfg.MemoryOnError, cfg.EnricherOnError
+	for part, policy := range map[string]OnError{MemoryPart: cfg.MemoryOnError, EnricherPart: cfg.EnricherOnError} {
+		if policy != "" && policy != Raise && policy != Skip {
+			return fmt.Errorf("pipeline: %s: on_error %q: %w (want %s or %s)", part, policy, ErrInvalid, Raise, Skip)
+		}
+	}
+	return nil
 }
 
 func (p *Pipeline) setDefaults() (err error) {

@@ -13,6 +13,9 @@ const (
 	RoleTool      Role = "tool"
 )
 
+// RoleDeveloper is what some APIs call instructions of the system. Only a [Message] has it.
+const RoleDeveloper Role = "developer"
+
 // Valid reports whether r is one of the four roles.
 func (r Role) Valid() bool {
 	return r == RoleUser || r == RoleAssistant || r == RoleSystem || r == RoleTool

@@ -286,6 +286,15 @@ func (b *build) appended(st *step, more []Item, next []step) []Item {
 	return out
 }
 
+// settlePart enters the failure of a part that is no step. Under Skip it is noted and
+// logged as that of a step is; otherwise it is the error of the stage.
+func (b *build) settlePart(ctx context.Context, name string, policy OnError, err error) error {
+	if policy != Skip || ctx.Err() != nil {
+		return err
+	}
+	return b.settleFailure(ctx, &step{StepConfig: StepConfig{Name: name, OnError: Skip}}, outcome{err: err})
+}
+
 func (b *build) settleFailure(ctx context.Context, st *step, out outcome) error {
 	err, ended := out.err, ctx.Err()
 	if ended != nil && !errors.Is(err, ended) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +43,10 @@ The input is a JSON list of messages, on stdin or in FILE, or an object:
   {"messages": [{"role", "content", "name", "tool_calls", "tool_call_id"}],
    "state": {"run_id", "messages", "observations", "reflection", "data"},
    "budget": {"max_tokens", "max_messages"}, "phase": "llm" | "synthesize"}
+
+Messages are those of the API that the agent calls: content may be a list of
+parts, and members that are not named here come out as they went in. Calls of
+tools and their results stay or go together; a result that does not fit is cut.
 
 A flag counts before the input, the input before anchor.yaml.
 
@@ -238,6 +243,9 @@ func (r *agentRun) report(d *agent.Diagnostics) {
 		if p.Outcome == agent.ProviderFailed {
 			r.app.say("provider %q: %s (left out)", p.Name, oneCell(p.Message))
 		}
+		if len(p.CutResults) > 0 {
+			r.app.say("warning: provider %q cut the results of tool calls that do not fit: %s", p.Name, oneCell(strings.Join(p.CutResults, ", ")))
+		}
 	}
 	for _, w := range d.Warnings {
 		r.app.say("warning: %s", oneCell(w))
@@ -251,7 +259,7 @@ func (r *agentRun) report(d *agent.Diagnostics) {
 func overBudget(d *agent.Diagnostics) string {
 	switch {
 	case d.TokensOver > 0:
-		return fmt.Sprintf("the messages exceed max_tokens %d by %d (system messages and the newest user message stay; a larger budget or shorter messages help)", d.Budget.MaxTokens, d.TokensOver)
+		return fmt.Sprintf("the messages exceed max_tokens %d by %d (system messages, the newest user message and a tool call at the end stay; a larger budget or shorter messages help)", d.Budget.MaxTokens, d.TokensOver)
 	case d.MessagesOver > 0:
 		return fmt.Sprintf("the messages exceed max_messages %d by %d", d.Budget.MaxMessages, d.MessagesOver)
 	}

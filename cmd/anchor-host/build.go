@@ -36,8 +36,9 @@ formatted window goes to stdout, a one-line summary to stderr.
 
 A step that fails under "on_error: skip" (the default of plugins) leaves one
 line on stderr and the items as they were. So does a step whose plugin, or a
-folder granted to it, is not there. Wrong settings end every build with exit
-code 3: they are never right.
+folder granted to it, is not there, and so do the plugins under memory and
+enricher. A tokenizer or format that fails ends the build: nothing can stand in
+for it. Wrong settings end every build with exit code 3: they are never right.
 
 The query is the argument, the content of --query-file, or with "-" what comes
 on stdin. With --conversation the newest turns of that conversation in the store

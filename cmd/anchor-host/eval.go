@@ -49,7 +49,8 @@ The corpus file is read for the ids of its documents: every judged document must
 be there. The configuration has to retrieve from the same corpus. With --mount
 INSTANCE a plugin instance finds the corpus in the read-only folder /docs (or
 /guest/path, with INSTANCE=/guest/path). The folder holds this file and nothing
-else, and takes the place of what the configuration mounts there. With
+else, and takes the place of what the configuration mounts there. With --compare,
+one of the two configurations must have the instance. With
 --corpus-items every build gets the whole of a small corpus, from a first step
 named "items".
 

@@ -127,6 +127,7 @@ func TestEvalErrors(t *testing.T) {
 		{"no step", evalArgs("-c", "empty.yaml"), codeInvalid, "anchor-host: no step was observed: "},
 		{"no other configuration", evalArgs("--compare", "none.yaml"), codeNotFound, "anchor-host: compare: read configuration: open none.yaml: no such file or directory (give --compare the file of another configuration)"},
 		{"no such instance", evalArgs("--mount", "docs"), codeInvalid, `anchor-host: invalid configuration: --mount docs: anchor.yaml has no instance "docs" (name an entry of its instances)`},
+		{"no such instance in either", evalArgs("--mount", "docs", "--compare", "other.yaml"), codeInvalid, `anchor-host: invalid configuration: --mount docs: neither anchor.yaml nor other.yaml has an instance "docs" (name an entry of its instances)`},
 		{"a step is skipped", evalArgs("-c", "gone.yaml", "--corpus-items", "--strict"), codeDegraded, `anchor-host: warning: gone.yaml: step "x" was skipped for 2 of 2 queries: `},
 		{"a build takes too long", evalArgs("-c", "slow.yaml", "--corpus-items"), codeLimit, `anchor-host: query "q`},
 		{"no folder for the page", evalArgs("--corpus-items", "--html", "none/page.html"), codeNotFound, "anchor-host: write report: "},
@@ -215,12 +216,39 @@ func TestEvalWithRetriever(t *testing.T) {
 			t.Errorf("stderr %s", stderr)
 		}
 	}
+	compareMounts(t, config, flags)
 	page, err := os.ReadFile("page.html")
 	if err != nil || !bytes.HasPrefix(page, []byte("<!DOCTYPE html>")) {
 		t.Errorf("page %.30q, %v", page, err)
 	}
 	if data := os.Getenv("ANCHOR_DATA_DIR"); data != "" {
 		t.Run("scifact", func(t *testing.T) { checkSciFact(t, flags, filepath.Join(data, "scifact")) })
+	}
+}
+
+// compareMounts compares two configurations of which only one has the instance that a
+// mount is for. Refusing that would make it impossible to measure what a plugin brings
+// against a configuration without it.
+func compareMounts(t *testing.T, config string, flags []string) {
+	t.Helper()
+	both, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := strings.NewReplacer("  docs:", "  texts:", "instance: docs", "instance: texts").Replace(string(both))
+	if err := os.WriteFile("texts.yaml", []byte(renamed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	flags = append(flags, "--mount", "texts", "-o", "json", "--compare")
+	code, stdout, stderr := run(t, "", evalArgs(append(flags, "texts.yaml")...)...)
+	for _, one := range reportsOf(evalReport(t, code, stdout, stderr)) {
+		if got := one.Stages[0].Metrics["hit@1"]; got != 1 || len(one.Warnings) > 0 {
+			t.Errorf("%s: hit@1 %v, want 1; warnings %q", one.Config, got, one.Warnings)
+		}
+	}
+	code, _, stderr = run(t, "", evalArgs(append(flags, "other.yaml")...)...)
+	if code != codeInvalid || !strings.Contains(stderr, `other.yaml has an instance "texts"`) {
+		t.Errorf("neither has the instance: code %d, %s", code, stderr)
 	}
 }
 

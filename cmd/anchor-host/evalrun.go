@@ -86,6 +86,9 @@ func (e *evaluation) keep(d eval.Document) error {
 
 // report evaluates one configuration, or two and their difference.
 func (e *evaluation) report(ctx context.Context, configs []*config.Loaded) (*eval.Report, error) {
+	if err := e.checkMounts(configs); err != nil {
+		return nil, err
+	}
 	var runs []*eval.Run
 	for _, c := range configs {
 		run, err := e.run(ctx, c)
@@ -173,16 +176,42 @@ func (b *bounded) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result
 	return within(ctx, b.config, func(ctx context.Context) (*pipeline.Result, error) { return b.Builder.Build(ctx, q) })
 }
 
-// mount gives the instances that are asked for a folder with the corpus.
+// splitMount returns the instance of a value of --mount, and where its guest finds the
+// corpus.
+func splitMount(m string) (instance, guest string) {
+	instance, guest, ok := strings.Cut(m, "=")
+	if !ok {
+		guest = corpusMount
+	}
+	return instance, guest
+}
+
+// checkMounts refuses a mount for an instance that no configuration has. One of two that
+// are compared is enough: they may differ by just that instance.
+func (e *evaluation) checkMounts(configs []*config.Loaded) error {
+	for _, m := range e.flags.mounts {
+		name, _ := splitMount(m)
+		has := func(c *config.Loaded) bool { _, ok := c.Instances[name]; return ok }
+		if slices.ContainsFunc(configs, has) {
+			continue
+		}
+		who := configName(configs[0]) + " has no"
+		if len(configs) > 1 {
+			who = fmt.Sprintf("neither %s nor %s has an", configName(configs[0]), configName(configs[1]))
+		}
+		return fmt.Errorf("%w: --mount %s: %s instance %q (name an entry of its instances)", config.ErrInvalid, m, who, name)
+	}
+	return nil
+}
+
+// mount gives the instances that are asked for, and that the configuration has, a folder
+// with the corpus.
 func (e *evaluation) mount(c *config.Loaded) error {
 	for _, m := range e.flags.mounts {
-		name, guest, ok := strings.Cut(m, "=")
-		if !ok {
-			guest = corpusMount
-		}
+		name, guest := splitMount(m)
 		instance, known := c.Instances[name]
 		if !known {
-			return fmt.Errorf("%w: --mount %s: %s has no instance %q (name an entry of its instances)", config.ErrInvalid, m, configName(c), name)
+			continue
 		}
 		if err := e.makeStage(); err != nil {
 			return err

@@ -67,7 +67,7 @@ func TestHostileInput(t *testing.T) {
 		// data says that stdout is the data themselves, not text about them.
 		data bool
 	}{
-		{stdin: `[{"role":"user","content":"x",BAD:1}]`, args: "assemble"},
+		{stdin: `[{"role":"user","content":"x",BAD:1}]`, args: "assemble", data: true},
 		{stdin: `[{"role":BAD,"content":"x"}]`, args: "assemble"},
 		{stdin: `[{"role":"tool","content":"x","tool_call_id":BAD}]`, args: "assemble", data: true},
 		{stdin: `[{"role":"assistant","tool_calls":[{"id":BAD,"type":"function","function":{"name":BAD}}]}]`, args: "assemble --explain", data: true},

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/internal/assemble"
@@ -17,8 +19,12 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// requestOwn are the flags whose value the request states itself.
-var requestOwn = []string{"max-tokens", "tokenizer", "format", "preset", "explain"}
+// requestFlags are the flags that hold for a request: what is around the build, and what
+// happens to its result. Every other flag is refused, because the request states it, or
+// because there is nothing in a request for it to change.
+var requestFlags = []string{
+	"request", "config", "plugins", "cache-dir", "timeout", "log-level", "tenant", "previous", "strict", "output",
+}
 
 // buildRequest builds what a request document says, and prints a result or an
 // error document.
@@ -26,10 +32,8 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 	if len(args) > 0 {
 		return usagef(cmd, "a query and --request exclude each other (the request states the query)")
 	}
-	for _, name := range requestOwn {
-		if cmd.Flags().Changed(name) {
-			return usagef(cmd, "--%s and --request exclude each other (the request states it)", name)
-		}
+	if err := refuseFlags(cmd); err != nil {
+		return err
 	}
 	if cmd.Flags().Changed("output") && f.output != "json" {
 		return usagef(cmd, "--request prints JSON only")
@@ -54,6 +58,20 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 		return err
 	}
 	return run.degraded(result)
+}
+
+// refuseFlags refuses the flags that would be without effect.
+func refuseFlags(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(requestFlags, f.Name) {
+			why := "the request states it"
+			if f.Name == "store" {
+				why = "a request brings what is remembered itself"
+			}
+			err = usagef(cmd, "--%s and --request exclude each other (%s)", f.Name, why)
+		}
+	})
+	return err
 }
 
 func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *buildRun, error) {

@@ -89,10 +89,13 @@ func TestRequestKeepsWhatIsGiven(t *testing.T) {
 	same(t, "items", fmt.Sprint(result.Window.Items), "[{ 0001-01-01T00:00:00Z} {"+pipeline.ContentID("two")+" 2026-01-02T03:04:05+02:00}]")
 }
 
-// What a request may not be combined with.
+// What a request may not be combined with. A flag that is taken and changes nothing
+// leaves its user with another window than the one that was asked for.
 func TestRequestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"query"}, {"--max-tokens", "5"}, {"--format", "generic"}, {"--items", "-"}, {"--query-file", "-"}, {"-o", "text"}, {"--explain"},
+		{"--tokenizer", "words"}, {"--model", "gpt-4o"}, {"--fit", "exact"}, {"--fill", "knapsack"}, {"--truncate", "sentence"},
+		{"--order", "chronological"}, {"--preset", "rag"}, {"--store", "s.db"}, {"--conversation", "c"}, {"--remember"},
 	} {
 		code, stdout, stderr := run(t, `{"query": "q"}`, append([]string{"build", "--request", "-"}, args...)...)
 		if code != codeUsage || stdout != "" || strings.Count(stderr, "\n") != 1 {

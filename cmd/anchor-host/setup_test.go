@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -86,5 +87,74 @@ anchor-host: step "wrong": plugin "file": retrieve: invalid_config: grants.files
 anchor-host: step "variants": plugin "far": retrieve: not_found: grants.files[0].host: ` + gone + "\n"
 	if got := stderr[:min(len(want), len(stderr))]; got != want {
 		t.Errorf("stderr:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A plugin that remembers or rewrites the query and fails, because its module or folder is
+// not there or its time is up, must not cost the whole build where the same plugin as a
+// step would cost one line.
+func TestFailingPartsAreSkipped(t *testing.T) {
+	const turns = "conversation: {turns: [{role: user, content: earlier}]}\n"
+	for _, tt := range []struct {
+		name, step, config string
+		raise              int // the code under on_error: raise
+	}{
+		{"missing memory", "memory", "memory: {plugin: gone%s}", codeNotFound},
+		{"memory without its folder", "memory", "memory: {instance: far%s}", codeNotFound},
+		{"slow memory", "memory", "memory: {plugin: allops, timeout: 1ns%s}", codeLimit},
+		{"missing enricher", "enricher", turns + "enricher: {plugin: gone%s}", codeNotFound},
+		{"slow enricher", "enricher", turns + "enricher: {plugin: allops, timeout: 1ns%s}", codeLimit},
+		{"slow classifier", "route", "  - {name: route, plugin: allops, operation: classify, timeout: 1ns, routes: {prose: {plugin: allops}}%s}", codeLimit},
+		{"missing classifier", "route", "  - {name: route, plugin: gone, operation: classify, routes: {prose: {plugin: allops}}%s}", codeNotFound},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for policy, code := range map[string]int{"": codeOK, ", on_error: skip": codeOK, ", on_error: raise": tt.raise} {
+				flags := buildFolder(t, faulty+"tokenizer: words\nsteps:\n  - {name: found, plugin: allops, operation: retrieve, top_k: 1}\n"+fmt.Sprintf(tt.config, policy))
+				args := append([]string{"build", "q", "--log-level", "error"}, flags...)
+				got, stdout, stderr := run(t, "", args...)
+				if got != code || code == codeOK && !strings.Contains(stdout, "hello q 0\n") {
+					t.Errorf("%q: code %d, want %d, %q, %s", policy, got, code, stdout, stderr)
+				}
+				if code != codeOK {
+					continue
+				}
+				if want := fmt.Sprintf("anchor-host: step %q: ", tt.step); !strings.Contains(stderr, want) || !strings.Contains(stderr, "(skipped)\n") {
+					t.Errorf("%q: stderr lacks %s: %s", policy, want, stderr)
+				}
+				if got, _, _ := run(t, "", append(args, "--strict")...); got != codeDegraded {
+					t.Errorf("%q: --strict: code %d", policy, got)
+				}
+			}
+		})
+	}
+}
+
+// A compactor that is not there leaves the turns listed, as one that fails does.
+func TestMissingCompactorListsTurns(t *testing.T) {
+	flags := buildFolder(t, "tokenizer: words\nconversation: {max_tokens: 2, compact: {plugin: gone}, turns: [{role: user, content: one}, {role: user, content: two}, {role: user, content: three}]}\n")
+	code, stdout, stderr := run(t, "", append([]string{"build", "q"}, flags...)...)
+	if code != codeOK || !strings.Contains(stdout, "user: one") || !strings.Contains(stderr, "compactor failed, turns listed instead") {
+		t.Errorf("code %d, %q, %s", code, stdout, stderr)
+	}
+}
+
+// Nothing can stand in for a tokenizer or a format: a build with another one would be
+// counted wrongly, or no request that the API takes.
+func TestFailingTokenizersAndFormatsEndTheBuild(t *testing.T) {
+	for _, tt := range []struct {
+		config string
+		code   int
+		stderr string
+	}{
+		{"tokenizer: {plugin: gone}", codeNotFound, `tokenizer: plugin "gone": count_tokens: not_found: `},
+		{"tokenizer: {plugin: allops, timeout: 1ns}\nsystem_prompts: [{content: be short}]", codeLimit, `plugin "allops": count_tokens: timeout`},
+		{"tokenizer: words\nformat: {plugin: gone}", codeNotFound, `format: plugin "gone": format: not_found: `},
+		{"tokenizer: words\nformat: {plugin: allops, timeout: 1ns}", codeLimit, `plugin "allops": format: timeout`},
+	} {
+		flags := buildFolder(t, tt.config)
+		code, stdout, stderr := run(t, "", append([]string{"build", "q"}, flags...)...)
+		if code != tt.code || stdout != "" || !strings.Contains(stderr, tt.stderr) {
+			t.Errorf("%s: code %d, want %d, %q, %s", tt.config, code, tt.code, stdout, stderr)
+		}
 	}
 }

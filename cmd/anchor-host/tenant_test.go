@@ -38,5 +38,12 @@ steps:
 		if code != codeOK || strings.Contains(stdout, "loaded") != tc.found {
 			t.Errorf("%v: exit code %d, stdout:\n%s\nstderr:\n%s", tc.args, code, stdout, stderr)
 		}
+	} // The store of another tenant must not be opened by a request that states its tenant.
+	request := `{"query": "loaded", "tokenizer": "words", "steps": [{"name": "find", "instance": "kv", "function": "get", "on_error": "raise"}]}`
+	for tenant, found := range map[string]bool{"default": true, "acme": false} {
+		code, stdout, stderr := run(t, request, "build", "--request", "-", "-c", file, "--tenant", tenant)
+		if code != codeOK || strings.Contains(stdout, `"content": "loaded"`) != found {
+			t.Errorf("request of %s: exit code %d, stdout:\n%s\nstderr:\n%s", tenant, code, stdout, stderr)
+		}
 	}
 }

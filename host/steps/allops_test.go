@@ -203,6 +203,38 @@ func TestCallbackInBuild(t *testing.T) {
 	}
 }
 
+// checkWholeMessages has a provider put a note before messages of which a guest sees a part
+// only. What it does not see must not be lost by being handed through.
+func checkWholeMessages(t *testing.T, provider agent.Provider) {
+	t.Helper()
+	msgs := []pipeline.Message{
+		{Role: pipeline.RoleDeveloper, Content: "be brief"},
+		{Role: pipeline.RoleUser, Parts: []byte(`[{"type":"text","text":"what is it?"},{"type":"image","source":{}}]`)},
+		{Role: pipeline.RoleAssistant, Content: "a fox", Rest: []byte(`{"refusal":null}`)},
+	}
+	out, err := provider.Apply(t.Context(), &agent.State{}, msgs, agent.Budget{Phase: agent.PhaseLLM})
+	if err != nil || len(out) != 4 {
+		t.Fatalf("messages %v, %v", out, err)
+	}
+	for i := range msgs {
+		if !out[i+1].Equal(&msgs[i]) {
+			t.Errorf("message %d became %+v", i, out[i+1])
+		}
+	}
+}
+
+// checkForgetting has a provider take away what was noted. If the host left the reflection
+// where it was, it would stay in front of every later model call.
+func checkForgetting(t *testing.T, p *host.Plugin) {
+	t.Helper()
+	provider := must[agent.Provider](t)(steps.Provider(p, steps.Options{Settings: map[string]any{"mode": "forget"}}))
+	state := agent.State{Observations: []string{"seen"}, Reflection: "look closer", Data: map[string]any{"n": int64(1)}}
+	out, err := provider.Apply(t.Context(), &state, nil, agent.Budget{Phase: agent.PhaseLLM})
+	if err != nil || out != nil || len(state.Observations) != 0 || state.Reflection != "" || len(state.Data) != 0 {
+		t.Errorf("messages %v, state %+v, %v", out, state, err)
+	}
+}
+
 func TestCompactorAndProvider(t *testing.T) {
 	p := loadAllops(t, host.PluginConfig{Settings: map[string]any{"greeting": "hi"}})
 	c := must[pipeline.Compactor](t)(steps.Compactor(p, steps.Options{}))
@@ -226,6 +258,8 @@ func TestCompactorAndProvider(t *testing.T) {
 	if len(state.Observations) != 1 || state.Observations[0] != "seen" {
 		t.Errorf("observations %q", state.Observations)
 	}
+	checkForgetting(t, p)
+	checkWholeMessages(t, provider)
 	if n, err := provider.EstimateTokens(t.Context(), &state); err != nil || n != 2 {
 		t.Errorf("estimate %d, error %v", n, err)
 	}

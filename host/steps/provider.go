@@ -69,23 +69,41 @@ func (c *contextProvider) Apply(ctx context.Context, s *agent.State, msgs []pipe
 		if st.Observations != nil {
 			s.Observations = st.Observations
 		}
-		if st.Reflection != "" {
-			s.Reflection = st.Reflection
+		if st.Reflection != nil {
+			s.Reflection = *st.Reflection
 		}
 		if st.Data != nil {
 			s.Data = st.Data
 		}
 	}
-	return pipelineMessages(reply.Messages), nil
+	return pipelineMessages(reply.Messages, msgs), nil
 }
 
-// pipelineMessages are the messages of a guest; nil is no change.
-func pipelineMessages(in []abi.Message) []pipeline.Message {
+// shownMessage tells messages apart as a guest sees them.
+type shownMessage struct{ role, content, name, calls, callID string }
+
+func shown(m *abi.Message) shownMessage {
+	return shownMessage{m.Role, m.Content, m.Name, string(m.ToolCalls), m.ToolCallID}
+}
+
+// pipelineMessages are the messages of a guest; nil is no change. One that the guest was
+// sent and hands back is the message that it stands for, with all that a guest does not
+// see: images and other parts, and members that are not known.
+func pipelineMessages(in []abi.Message, sent []pipeline.Message) []pipeline.Message {
 	if in == nil {
 		return nil
 	}
+	places := make(map[shownMessage][]int, len(sent))
+	for i, m := range abiMessages(sent) {
+		places[shown(&m)] = append(places[shown(&m)], i)
+	}
 	out := make([]pipeline.Message, len(in))
-	for i, m := range in {
+	for i := range in {
+		m := &in[i]
+		if at := places[shown(m)]; len(at) > 0 {
+			out[i], places[shown(m)] = sent[at[0]], at[1:]
+			continue
+		}
 		out[i] = pipeline.Message{Role: pipeline.Role(m.Role), Content: m.Content, Name: m.Name, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
 	}
 	return out
@@ -101,10 +119,16 @@ func provideRequest(s *agent.State, msgs []pipeline.Message, b agent.Budget, set
 	}
 }
 
+// abiMessages are messages as guests see them: with the texts of their parts, the calls in
+// them as tool calls, and the developer as the system.
 func abiMessages(msgs []pipeline.Message) []abi.Message {
 	out := make([]abi.Message, len(msgs))
-	for i, m := range msgs {
-		out[i] = abi.Message{Role: string(m.Role), Content: m.Content, Name: m.Name, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
+	for i := range msgs {
+		m := &msgs[i]
+		out[i] = abi.Message{Role: string(m.Role), Content: m.Text(), Name: m.Name, ToolCalls: m.Calls(), ToolCallID: m.ToolCallID}
+		if m.Role == pipeline.RoleDeveloper {
+			out[i].Role = string(pipeline.RoleSystem)
+		}
 	}
 	return out
 }

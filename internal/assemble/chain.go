@@ -85,7 +85,7 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	a := &b.config.Agent
 	cfg = providers.Config{
 		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation)},
-		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation)},
+		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation), BeginWithUser: a.Begin == "user"},
 		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
 		Logger: quietChain(b.options.Logger),
 	}

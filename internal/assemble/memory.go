@@ -41,8 +41,13 @@ func (b *builder) setMemory(ctx context.Context) error {
 // setOwnMemory sets the plugin that remembers, or conversation and facts.
 func (b *builder) setOwnMemory(ctx context.Context) (err error) {
 	if u := b.config.Memory; u != nil {
-		b.out.Memory, err = part(b, "memory", abi.OpMemory, *u, steps.Memory)
-		return err
+		b.out.MemoryOnError = cmp.Or(pipeline.OnError(u.OnError), pipeline.Skip)
+		b.out.Memory, err = part(b, "memory", abi.OpMemory, u.Use(), steps.Memory)
+		if err == nil || mistake(err) {
+			return err
+		}
+		b.out.Memory = unready(err)
+		return nil
 	}
 	if b.config.Conversation == nil && b.config.Facts == nil {
 		return nil
@@ -76,10 +81,14 @@ func (b *builder) memoryConfig() (cfg memory.Config, err error) {
 			cfg.Log = memory.NewLog(b.options.Store, b.config.TenantName(), c.ID)
 		}
 		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
+		cfg.Window.BeginWithUser = c.Begin == "user"
 		if c.Compact != nil {
 			cfg.Window.Compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, steps.Compactor)
-			if err != nil {
+			if mistake(err) {
 				return cfg, err
+			}
+			if err != nil {
+				cfg.Window.Compactor = unready(err) // then turns are listed
 			}
 		}
 	}

@@ -49,11 +49,16 @@ func (b *builder) setEnricher(context.Context) (err error) {
 	case e == nil:
 		return nil
 	case e.Plugin == "" && e.Instance == "":
-		b.out.Enricher = pipeline.TemplateEnricher{MaxItems: e.MaxItems, Template: e.Template}
+		b.out.Enricher, b.out.EnricherOnError = pipeline.TemplateEnricher{MaxItems: e.MaxItems, Template: e.Template}, pipeline.OnError(e.OnError)
 		return nil
 	}
+	b.out.EnricherOnError = cmp.Or(pipeline.OnError(e.OnError), pipeline.Skip)
 	b.out.Enricher, err = part(b, "enricher", abi.OpEnrichQuery, e.Use(), steps.Enricher)
-	return err
+	if err == nil || mistake(err) {
+		return err
+	}
+	b.out.Enricher = unready(err)
+	return nil
 }
 
 // setCallbacks adds the observers. One that is not ready is left out with a

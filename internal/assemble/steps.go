@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -174,9 +175,18 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use) (pipeline
 	return r, nil
 }
 
-// failing stands for a step, retriever or compactor whose plugin is not ready: it fails as
+// failing stands for a step, retriever, compactor, memory or enricher whose plugin is not ready: it fails as
 // a call of the plugin would.
 type failing struct{ err error }
+
+// unready stands for a part whose error, from [part], names its place: whoever reports the
+// failure does so too.
+func unready(err error) failing {
+	if cause := errors.Unwrap(err); cause != nil {
+		err = cause
+	}
+	return failing{err}
+}
 
 // Run fails.
 func (f failing) Run(context.Context, *pipeline.Query, []pipeline.Item) ([]pipeline.Item, error) {
@@ -186,6 +196,16 @@ func (f failing) Run(context.Context, *pipeline.Query, []pipeline.Item) ([]pipel
 // Retrieve fails.
 func (f failing) Retrieve(context.Context, *pipeline.Query, int) ([]pipeline.Item, error) {
 	return nil, f.err
+}
+
+// Items fails.
+func (f failing) Items(context.Context, *pipeline.Query) ([]pipeline.Item, error) {
+	return nil, f.err
+}
+
+// Enrich fails.
+func (f failing) Enrich(context.Context, string, []pipeline.Item) (string, error) {
+	return "", f.err
 }
 
 // Compact fails.

@@ -50,7 +50,10 @@ func uses(c *config.Config) []use {
 	}
 	add("tokenizer", abi.OpCountTokens, c.Tokenizer.Use).job = jobAny
 	add("format", abi.OpFormat, c.Format.Use)
-	add("memory", abi.OpMemory, c.Memory)
+	if c.Memory != nil {
+		u := c.Memory.Use()
+		add("memory", abi.OpMemory, &u)
+	}
 	if c.Conversation != nil {
 		add("conversation.compact", abi.OpCompact, c.Conversation.Compact)
 	}

@@ -40,7 +40,7 @@ func (c *Config) Check() []Finding {
 		}
 	}
 	if c.Memory != nil {
-		k.use("memory", *c.Memory)
+		k.use("memory", c.Memory.Use())
 	}
 	if c.Memory != nil && c.Conversation != nil {
 		k.find("memory", "memory and conversation exclude each other (keep one)")

@@ -27,7 +27,7 @@ type Config struct {
 	Budget        *Budget             `key:"budget" doc:"How the window is divided among the sources."`
 	SystemPrompts []SystemPrompt      `key:"system_prompts" doc:"Fixed texts at the head of the window."`
 	Instances     map[string]Instance `key:"instances" doc:"Configured plugins: init settings, grants and limits, by a name of your choice."`
-	Memory        *Use                `key:"memory" doc:"A plugin that offers what is remembered (operation memory)."`
+	Memory        *Part               `key:"memory" doc:"A plugin that offers what is remembered (operation memory)."`
 	Conversation  *Conversation       `key:"conversation" doc:"A sliding window over the turns of a conversation, given here or kept in the store."`
 	Facts         *Facts              `key:"facts" doc:"Facts of the store that are offered to a build."`
 	Frames        *RunFrames          `key:"frames" doc:"Frames of an agent run that are offered to a build, beside memory or conversation and facts."`
@@ -88,6 +88,20 @@ type Use struct {
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
 }
 
+// Part is a plugin for one part of every build.
+type Part struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+	OnError  string         `key:"on_error" enum:"raise,skip" default:"skip" doc:"When it fails: fail the build, or go on without it and say so."`
+}
+
+// Use returns the plugin of the part.
+func (p *Part) Use() Use {
+	return Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout}
+}
+
 // Conversation is a sliding window over turns.
 type Conversation struct {
 	ID            string   `key:"id" doc:"Name of a conversation in the store, whose newest turns fill the window."`
@@ -96,6 +110,7 @@ type Conversation struct {
 	Recency       string   `key:"recency" enum:"linear,exponential" doc:"How the scores of the turns rise to that of the newest, 1. Default: linear, and 0.5 for a single turn."`
 	RecencyLowest *float64 `key:"recency_lowest" min:"0" max:"1" doc:"The score of the oldest turn, for linear. Default: 0.5."`
 	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential; 0 is evenly. Default: 2."`
+	Begin         string   `key:"begin" enum:"any,user" default:"any" doc:"Whose turn may come first: user leaves out the turns before the first one of the user, for APIs that refuse others."`
 	Turns         []Turn   `key:"turns" doc:"The turns so far, oldest first, of a conversation that is not in the store."`
 	Compact       *Use     `key:"compact" doc:"A plugin that condenses the turns that leave (operation compact)."`
 }
@@ -115,6 +130,7 @@ type Enricher struct {
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+	OnError  string         `key:"on_error" enum:"raise,skip" doc:"When it fails: fail the build, or go on with the query as it was and say so. Default: skip for plugins, raise for templates."`
 }
 
 // Use returns the plugin of the enricher.

@@ -46,18 +46,24 @@ type agentState struct {
 }
 
 type message struct {
-	Role       string `key:"role,required" enum:"user,assistant,system,tool"`
-	Content    string `key:"content"`
-	Name       string `key:"name"`
-	ToolCalls  calls  `key:"tool_calls"`
-	ToolCallID string `key:"tool_call_id"`
+	Role       string  `key:"role,required" enum:"user,assistant,system,developer,tool"`
+	Content    content `key:"content"`
+	Name       string  `key:"name"`
+	ToolCalls  calls   `key:"tool_calls"`
+	ToolCallID string  `key:"tool_call_id"`
 }
 
-// UnmarshalNode decodes a message, which needs content or tool calls.
+// messageKeys are the members of a message that are checked. All others are kept as they
+// are: APIs add members, and take back what they have sent.
+var messageKeys = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
+
+// UnmarshalNode checks a message, which needs content, tool calls or other members.
 func (m *message) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	type plain message
 	var p plain
-	d.Into(n, &p, path)
+	known := *n
+	known.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strict.Entry) bool { return !slices.Contains(messageKeys, e.Key) })
+	d.Into(&known, &p, path)
 	*m = message(p)
 	if n.Kind != strict.Map {
 		return
@@ -65,38 +71,51 @@ func (m *message) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) 
 	given := slices.ContainsFunc(n.Entries, func(e strict.Entry) bool {
 		return e.Key == "content" && e.Value.Kind != strict.Null
 	})
-	if !given && len(m.ToolCalls) == 0 {
+	if !given && !bool(m.ToolCalls) && len(known.Entries) == len(n.Entries) {
 		d.Fail(n, path, "missing key %q", "content")
 	}
 }
 
-// calls are the tool calls of a message, a list in whatever form a model's API
-// has them. Order and numbers stay as they came; whitespace is left out, so that
-// a list that was printed and read again counts as many tokens.
-type calls json.RawMessage
+// content is a text, or a list of parts in whatever form a model's API has them.
+type content struct{}
 
-// UnmarshalNode checks that it is a list; [rawCalls] has the bytes.
-func (c *calls) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	var list []any
-	if d.Into(n, &list, path) {
-		*c = calls("[]")
+// UnmarshalNode checks that parts are objects with a type.
+func (c *content) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind != strict.List {
+		var text string
+		d.Into(n, &text, path)
+		return
+	}
+	for i, part := range n.Items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		typed := slices.ContainsFunc(part.Entries, func(e strict.Entry) bool { return e.Key == "type" && e.Value.Kind == strict.String })
+		if part.Kind != strict.Map || !typed {
+			d.Fail(part, at, "want an object with a type, such as {\"type\": \"text\", \"text\": \"…\"}")
+		}
 	}
 }
 
-// rawCalls are the tool calls of each message of a list.
-type rawCalls []struct {
-	ToolCalls json.RawMessage `json:"tool_calls"`
+// calls says whether a message has tool calls, a list in whatever form a model's API has
+// them.
+type calls bool
+
+// UnmarshalNode checks that it is a list.
+func (c *calls) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	var list []any
+	*c = calls(d.Into(n, &list, path))
 }
 
-// rawDocument returns the tool calls of a document that was decoded strictly.
-func rawDocument(data []byte, list bool) (messages, state rawCalls, err error) {
+// rawDocument returns the messages of a document that was decoded strictly. Order, numbers
+// and members that are not known stay as they came; whitespace is left out, so that a list
+// that was printed and read again counts as many tokens.
+func rawDocument(data []byte, list bool) (messages, state []pipeline.Message, err error) {
 	data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	if list {
 		return messages, nil, json.Unmarshal(data, &messages)
 	}
 	var doc struct {
-		Messages rawCalls                    `json:"messages"`
-		State    struct{ Messages rawCalls } `json:"state"`
+		Messages []pipeline.Message                    `json:"messages"`
+		State    struct{ Messages []pipeline.Message } `json:"state"`
 	}
 	err = json.Unmarshal(data, &doc)
 	return doc.Messages, doc.State.Messages, err
@@ -126,38 +145,15 @@ func ReadMessages(name string, r io.Reader) (*Messages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", config.ErrInvalid, name, err)
 	}
-	m := &Messages{Messages: convertMessages(doc.Messages, own), Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
+	m := &Messages{Messages: own, Budget: doc.Budget, Phase: agent.Phase(doc.Phase)}
 	if m.Phase == "" {
 		m.Phase = agent.Phase(doc.Budget.Phase)
 	}
 	if s := doc.State; s != nil {
 		m.State = &agent.State{
-			RunID: s.RunID, Messages: convertMessages(s.Messages, states), Observations: s.Observations,
+			RunID: s.RunID, Messages: states, Observations: s.Observations,
 			Reflection: s.Reflection, Data: s.Data,
 		}
 	}
 	return m, nil
-}
-
-func convertMessages(list []message, raw rawCalls) []pipeline.Message {
-	if list == nil {
-		return nil
-	}
-	out := make([]pipeline.Message, len(list))
-	for i, m := range list {
-		out[i] = pipeline.Message{
-			Role: pipeline.Role(m.Role), Content: m.Content, Name: m.Name,
-			ToolCallID: m.ToolCallID,
-		}
-		if m.ToolCalls != nil {
-			out[i].ToolCalls = compact(raw[i].ToolCalls)
-		}
-	}
-	return out
-}
-
-func compact(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // fails only for what is not JSON
-	return b.Bytes()
 }

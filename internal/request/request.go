@@ -150,7 +150,7 @@ func Read(name string, r io.Reader, base config.Config) (*Request, *config.Confi
 func (r *Request) config(base config.Config) *config.Config {
 	c := &config.Config{
 		Plugins: base.Plugins, CacheDir: base.CacheDir, Timeout: base.Timeout,
-		LogLevel: base.LogLevel, Instances: base.Instances,
+		LogLevel: base.LogLevel, Tenant: base.Tenant, Instances: base.Instances,
 		MaxTokens: r.MaxTokens, Tokenizer: r.Tokenizer, Format: r.Format, FormatOptions: r.FormatOptions,
 		Model: r.Model, Calibration: base.Calibration, Fit: r.Fit, FitOptions: r.FitOptions, Fill: r.Fill, Truncate: r.Truncate, Order: r.Order,
 		Budget: r.Budget, SystemPrompts: r.SystemPrompts, Steps: r.Steps,

@@ -33,6 +33,8 @@ type ProviderDiagnostic struct {
 	TimeMS float64 `json:"time_ms"`
 	// Fuel is what plugins used while the provider ran, see [AddFuel].
 	Fuel int64 `json:"fuel,omitempty"`
+	// CutResults are the ids of the tool calls whose results the provider cut.
+	CutResults []string `json:"cut_results,omitempty"`
 	// EstimatedTokens is what the provider said it would add; nil without planning,
 	// and when it could not say.
 	EstimatedTokens *int `json:"estimated_tokens,omitempty"`

@@ -270,11 +270,11 @@ func TestAssembleRefuses(t *testing.T) {
 		msgs   []pipeline.Message
 		budget Budget
 	}{
-		"provider chain: no state: invalid value":                                                               {},
-		`provider chain: phase "think": invalid value (want llm or synthesize)`:                                 {state: &State{}, budget: Budget{Phase: "think"}},
-		"provider chain: max_tokens -1, max_messages 0: invalid value (want 0 or more)":                         {state: &State{}, budget: Budget{MaxTokens: -1}},
-		`provider chain: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`:        {state: &State{}, msgs: bad},
-		`provider chain: state: messages[0]: role "bard": invalid value (want user, assistant, system or tool)`: {state: &State{Messages: bad}},
+		"provider chain: no state: invalid value":                                                                          {},
+		`provider chain: phase "think": invalid value (want llm or synthesize)`:                                            {state: &State{}, budget: Budget{Phase: "think"}},
+		"provider chain: max_tokens -1, max_messages 0: invalid value (want 0 or more)":                                    {state: &State{}, budget: Budget{MaxTokens: -1}},
+		`provider chain: messages[0]: role "bard": invalid value (want user, assistant, system, developer or tool)`:        {state: &State{}, msgs: bad},
+		`provider chain: state: messages[0]: role "bard": invalid value (want user, assistant, system, developer or tool)`: {state: &State{Messages: bad}},
 		`provider chain: messages[0]: tool_calls: {}: invalid value (want a JSON array)`: {
 			state: &State{}, msgs: []pipeline.Message{{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage("{}")}},
 		},
@@ -328,7 +328,7 @@ func TestProviderThatSpoilsTheState(t *testing.T) {
 		s.Messages = append(s.Messages, pipeline.Message{Role: "bard"})
 		return nil, nil
 	}}).Assemble(t.Context(), &state, nil, Budget{})
-	want := `state: messages[1]: role "bard": invalid value (want user, assistant, system or tool)`
+	want := `state: messages[1]: role "bard": invalid value (want user, assistant, system, developer or tool)`
 	if d := a.Diagnostics.Providers[0]; err != nil || d.Message != want || d.Reason != "invalid_output" || len(state.Messages) != 1 {
 		t.Errorf("%v, diagnostics %+v, state %+v", err, d, state)
 	}
@@ -423,11 +423,11 @@ func (anonymous) Name() string { panic("no name") }
 
 func TestNewChainRefuses(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"provider chain: no provider: invalid value":                                   {Enforcer: LimitProvider(nil, time.Second)},
-		"provider chain: ask agent.anonymous for name and priority: panic: no name": {Providers: []Provider{anonymous{}}},
-		`provider "a": timeout -2ns: invalid value (want more than 0, or NoTimeout)`:   {Providers: []Provider{LimitProvider(appending("a", 1, ""), -2)}},
-		`provider "a": timeout 0s: invalid value (want more than 0, or NoTimeout)`:     {Providers: []Provider{LimitProvider(appending("a", 1, ""), 0)}},
-		`provider "a": registered twice: invalid value (give one another name)`:        {Enforcer: appending("a", 1, ""), Providers: []Provider{appending("a", 2, "")}},
+		"provider chain: no provider: invalid value":                                 {Enforcer: LimitProvider(nil, time.Second)},
+		"provider chain: ask agent.anonymous for name and priority: panic: no name":  {Providers: []Provider{anonymous{}}},
+		`provider "a": timeout -2ns: invalid value (want more than 0, or NoTimeout)`: {Providers: []Provider{LimitProvider(appending("a", 1, ""), -2)}},
+		`provider "a": timeout 0s: invalid value (want more than 0, or NoTimeout)`:   {Providers: []Provider{LimitProvider(appending("a", 1, ""), 0)}},
+		`provider "a": registered twice: invalid value (give one another name)`:      {Enforcer: appending("a", 1, ""), Providers: []Provider{appending("a", 2, "")}},
 	} {
 		if _, err := NewChain(cfg); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

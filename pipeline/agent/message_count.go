@@ -22,8 +22,9 @@ type CounterConfig struct {
 	Overhead int
 }
 
-// Counter counts the tokens of messages: those of content, name, tool calls and
-// tool call id, and a constant for the rest. Counts are remembered by text, whichever
+// Counter counts the tokens of messages: those of content or parts, name, tool
+// calls, tool call id and what else a message holds, [pipeline.MediaTokens] for an image or document,
+// and a constant for the rest. Counts are remembered by text, whichever
 // message it is in, so that a list that grows is counted once. It is safe for
 // concurrent use; providers and chain may share one.
 type Counter struct {
@@ -87,12 +88,7 @@ func (c *Counter) Count(ctx context.Context, messages []pipeline.Message) ([]int
 	for i := range messages {
 		m := &messages[i]
 		counts[i] = c.overhead
-		for _, text := range [...]string{m.Content, m.Name, m.ToolCallID} {
-			c.look(&unknown, i, text, counts)
-		}
-		if len(m.ToolCalls) > 0 {
-			c.look(&unknown, i, string(m.ToolCalls), counts)
-		}
+		counts[i] += m.CountedTexts(func(text string) { c.look(&unknown, i, text, counts) })
 	}
 	c.mu.Unlock()
 	if len(unknown.texts) == 0 {

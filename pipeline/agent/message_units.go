@@ -8,9 +8,9 @@ import (
 )
 
 // Units divides a message list into units that a model takes only as a whole:
-// an assistant message with tool calls together with the results that answer them,
-// wherever they stand; every other message is a unit of its own. It returns, for each
-// message, the index of the first message of its unit.
+// a message with tool calls together with the results that answer them, wherever they
+// stand; every other message is a unit of its own. It returns, for each message, the
+// index of the first message of its unit.
 //
 // A result belongs to the newest call before it that has its id. One without an id, or
 // after calls whose ids cannot be read, belongs to the calls it follows.
@@ -22,25 +22,32 @@ func Units(messages []pipeline.Message) []int {
 	for i := range messages {
 		m := &messages[i]
 		units[i] = i
-		switch m.Role {
-		case pipeline.RoleAssistant:
+		switch {
+		case m.Role == pipeline.RoleAssistant:
 			follows = -1
-			if len(m.ToolCalls) == 0 {
+			ids := callIDs(m.Calls())
+			if len(ids) == 0 {
 				break
 			}
 			follows, readable = i, true
-			for _, id := range callIDs(m.ToolCalls) {
+			for _, id := range ids {
 				readable = readable && id != ""
 				calls[id] = i
 			}
-		case pipeline.RoleTool:
+		case m.Role == pipeline.RoleTool:
 			if at, ok := calls[m.ToolCallID]; ok && m.ToolCallID != "" {
 				units[i] = at
 			} else if follows >= 0 && (m.ToolCallID == "" || !readable) {
 				units[i] = follows
 			}
-		case pipeline.RoleUser:
+		case m.Role == pipeline.RoleUser:
 			follows = -1
+			for _, id := range m.ResultIDs() {
+				if at, ok := calls[id]; ok && id != "" {
+					units[i] = at
+					break
+				}
+			}
 		}
 	}
 	return units
@@ -49,6 +56,9 @@ func Units(messages []pipeline.Message) []int {
 // callIDs returns the ids of tool calls; one that cannot be read is empty.
 func callIDs(raw json.RawMessage) []string {
 	var calls []struct{ ID string }
+	if len(raw) == 0 {
+		return nil
+	}
 	if json.Unmarshal(raw, &calls) != nil {
 		return []string{""}
 	}
@@ -59,25 +69,60 @@ func callIDs(raw json.RawMessage) []string {
 	return ids
 }
 
-// knownCalls holds the ids of tool calls that were found valid, by their JSON, so that
-// a run reads each once.
-type knownCalls map[string][]string
+// toolIDs are the ids of the calls that a message makes, and of those that it answers.
+type toolIDs struct{ calls, results []string }
 
-// validate is [Message.Validate] for a list.
+// knownCalls holds the ids of tools of messages that were found valid, by the JSON that
+// holds them, so that a run reads each once.
+type knownCalls map[knownKey]toolIDs
+
+// knownKey is what decides whether a message is valid, and which ids it has.
+type knownKey struct {
+	role                        pipeline.Role
+	calls, parts, rest, answers string
+}
+
+func keyOf(m *pipeline.Message) knownKey {
+	return knownKey{m.Role, string(m.ToolCalls), string(m.Parts), string(m.Rest), m.ToolCallID}
+}
+
+// textOnly reports whether there is nothing to be read in a message but its text.
+func textOnly(m *pipeline.Message) bool {
+	return len(m.ToolCalls) == 0 && len(m.Parts) == 0 && len(m.Rest) == 0 && m.ToolCallID == ""
+}
+
+// validate is [pipeline.Message.Validate] for a list.
 func (k knownCalls) validate(messages []pipeline.Message) error {
 	for i := range messages {
 		m := &messages[i]
-		if _, ok := k[string(m.ToolCalls)]; ok && m.Role.Valid() {
+		if textOnly(m) {
+			if err := m.Validate(); err != nil {
+				return fmt.Errorf("messages[%d]: %w", i, err)
+			}
+			continue
+		}
+		key := keyOf(m)
+		if _, ok := k[key]; ok {
 			continue
 		}
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("messages[%d]: %w", i, err)
 		}
-		if len(m.ToolCalls) > 0 {
-			k[string(m.ToolCalls)] = callIDs(m.ToolCalls)
+		ids := toolIDs{results: m.ResultIDs()}
+		if m.Role == pipeline.RoleAssistant {
+			ids.calls = callIDs(m.Calls())
 		}
+		k[key] = ids
 	}
 	return nil
+}
+
+// of returns the ids of a message that was found valid.
+func (k knownCalls) of(m *pipeline.Message) toolIDs {
+	if textOnly(m) {
+		return toolIDs{}
+	}
+	return k[keyOf(m)]
 }
 
 // The halves of a tool call.
@@ -91,13 +136,12 @@ const (
 func (k knownCalls) halves(messages []pipeline.Message) map[string]int {
 	halves := make(map[string]int)
 	for i := range messages {
-		switch m := &messages[i]; m.Role {
-		case pipeline.RoleAssistant:
-			for _, id := range k[string(m.ToolCalls)] {
-				halves[id] |= hasCall
-			}
-		case pipeline.RoleTool:
-			halves[m.ToolCallID] |= hasResult
+		ids := k.of(&messages[i])
+		for _, id := range ids.calls {
+			halves[id] |= hasCall
+		}
+		for _, id := range ids.results {
+			halves[id] |= hasResult
 		}
 	}
 	delete(halves, "")
@@ -112,11 +156,13 @@ func (k knownCalls) checkPairs(before, after []pipeline.Message) error {
 	}
 	had, has := k.halves(before), k.halves(after)
 	for i := range after {
-		m := &after[i]
-		if m.Role == pipeline.RoleTool && had[m.ToolCallID] == hasBoth && has[m.ToolCallID] == hasResult {
-			return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, m.ToolCallID, pipeline.ErrInvalid)
+		ids := k.of(&after[i])
+		for _, id := range ids.results {
+			if had[id] == hasBoth && has[id] == hasResult {
+				return fmt.Errorf("messages[%d]: result %.100q without its tool call: %w", i, id, pipeline.ErrInvalid)
+			}
 		}
-		for _, id := range k[string(m.ToolCalls)] {
+		for _, id := range ids.calls {
 			if had[id] == hasBoth && has[id] == hasCall {
 				return fmt.Errorf("messages[%d]: tool call %.100q without its result: %w", i, id, pipeline.ErrInvalid)
 			}
@@ -134,4 +180,22 @@ func containsInOrder(list, part []pipeline.Message) bool {
 		}
 	}
 	return at == len(part)
+}
+
+// cutResults returns the ids of tool calls whose results are shorter in one list than in
+// the list before it.
+func (k knownCalls) cutResults(before, after []pipeline.Message) (ids []string) {
+	lengths := make(map[string]int)
+	for i := range before {
+		if answers := k.of(&before[i]).results; len(answers) > 0 {
+			lengths[answers[0]] = len(before[i].Text())
+		}
+	}
+	for i := range after {
+		answers := k.of(&after[i]).results
+		if len(answers) > 0 && len(after[i].Text()) < lengths[answers[0]] {
+			ids = append(ids, answers...)
+		}
+	}
+	return ids
 }

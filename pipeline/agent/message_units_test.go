@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -16,10 +17,17 @@ func TestMessageUnits(t *testing.T) {
 		return pipeline.Message{Role: pipeline.RoleAssistant, ToolCalls: json.RawMessage(raw)}
 	}
 	result := func(id string) pipeline.Message { return pipeline.Message{Role: pipeline.RoleTool, ToolCallID: id} }
+	use := func(id string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(`[{"type":"text","text":"so"},{"type":"tool_use","id":"` + id + `","name":"f","input":{}}]`)}
+	}
+	answers := func(id string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(`[{"type":"tool_result","tool_use_id":"` + id + `","content":"x"},{"type":"text","text":"go on"}]`)}
+	}
 	for name, c := range map[string]struct {
 		messages []pipeline.Message
 		want     []int
 	}{
+		"parts":           {[]pipeline.Message{user, use("a"), answers("a"), use("b"), answers("b"), answers("c")}, []int{0, 1, 1, 3, 3, 5}},
 		"none":            {nil, []int{}},
 		"single":          {[]pipeline.Message{system, user, answer}, []int{0, 1, 2}},
 		"pair":            {[]pipeline.Message{user, call(`[{"id":"a"}]`), result("a"), answer}, []int{0, 1, 1, 3}},
@@ -70,6 +78,10 @@ func TestMessageCounter(t *testing.T) {
 	}
 	if n, err := c.Total(t.Context(), messages[:2]); n != 10 || err != nil || c.Tokenizer().Name() != "words" {
 		t.Errorf("total %d in %s, %v", n, c.Tokenizer().Name(), err)
+	}
+	picture := pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(`[{"type":"text","text":"one two"},{"type":"image","source":{"data":"` + strings.Repeat("A ", 5000) + `"}}]`)}
+	if n, err := c.Total(t.Context(), []pipeline.Message{picture}); n != 3+2+pipeline.MediaTokens || err != nil {
+		t.Errorf("a text with an image has %d tokens, %v", n, err)
 	}
 	if asked != 5 {
 		t.Errorf("%d texts counted, want 5: each once, and again only what is in the list twice the first time", asked)

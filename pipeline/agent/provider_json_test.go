@@ -44,7 +44,7 @@ func TestStateJSONRefuses(t *testing.T) {
 		`{"observations":{}}`:         "agent state: observations: {}: invalid value (want a list of strings)",
 		`{"data":[]}`:                 "agent state: data: []: invalid value (want an object)",
 		`{"messages":[null]}`:         "agent state: messages: message: null: invalid value (want an object)",
-		`{"messages":[{"role":"bard","content":""}]}`: `agent state: messages: message: role "bard": invalid value (want user, assistant, system or tool)`,
+		`{"messages":[{"role":"bard","content":""}]}`: `agent state: messages: message: role "bard": invalid value (want user, assistant, system, developer or tool)`,
 	} {
 		s := State{RunID: "before"}
 		err := json.Unmarshal([]byte(in), &s)
@@ -61,11 +61,13 @@ func TestMessageJSON(t *testing.T) {
 		`{"role":"assistant","tool_calls":[]}`:                          "",
 		`{"role":"user"}`:                                               "message: content: missing: invalid value",
 		`{"role":"user","content":null}`:                                "message: content: missing: invalid value",
-		`{"content":"a"}`:                                               `message: role "": invalid value (want user, assistant, system or tool)`,
+		`{"content":"a"}`:                                               `message: role "": invalid value (want user, assistant, system, developer or tool)`,
 		`{"role":null,"content":"a"}`:                                   "message: role: null: invalid value (want a string)",
-		`{"role":"user","content":[{"type":"text"}]}`:                   `message: content: [{"type":"text"}]: invalid value (want a string)`,
+		`{"role":"user","content":[{"text":"a"}]}`:                      "message: content: part 0: type: missing: invalid value",
+		`{"role":"user","content":["a"]}`:                               `message: content: ["a"]: invalid value (want a string, or a list of parts)`,
+		`{"role":"user","content":{"type":"text"}}`:                     `message: content: {"type":"text"}: invalid value (want a string)`,
 		`{"role":"assistant","content":"","tool_calls":{}}`:             "message: tool_calls: {}: invalid value (want a JSON array)",
-		`{"role":"user","content":"a","refusal":"no"}`:                  "message: refusal: unknown key: invalid value (want one of role, content, name, tool_calls, tool_call_id)",
+		`{"role":"user","content":"a","refusal":"no","refusal":"no"}`:   "message: refusal: given twice: invalid value",
 	} {
 		var m pipeline.Message
 		err := json.Unmarshal([]byte(in), &m)
@@ -75,6 +77,48 @@ func TestMessageJSON(t *testing.T) {
 		case want != "" && !reflect.DeepEqual(m, pipeline.Message{}):
 			t.Errorf("%s: error and message %+v", in, m)
 		}
+	}
+}
+
+// realMessages are messages as the APIs of OpenAI and Anthropic send and take them.
+var realMessages = []string{
+	`{"role":"developer","content":"Be brief."}`,
+	`{"role":"user","content":[{"type":"text","text":"What is on it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`,
+	`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}],"refusal":null,"annotations":[]}`,
+	`{"role":"assistant","content":null,"refusal":"I <b>cannot</b>."}`,
+	`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"},{"type":"tool_use","id":"t1","name":"look","input":{"n":1.50}}]}`,
+	`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"a fox"}],"cache_control":{"type":"ephemeral"}}]}`,
+}
+
+// What an API sent must come out as it came in: it takes back its own messages, and no
+// others. A history that is refused stops the agent.
+func TestRealMessagesPassUnchanged(t *testing.T) {
+	for _, in := range realMessages {
+		var m pipeline.Message
+		if err := json.Unmarshal([]byte(in), &m); err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		var out strings.Builder
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(pipeline.CloneMessages([]pipeline.Message{m})); err != nil || out.String() != "["+in+"]\n" {
+			t.Errorf("%s\nbecame %s, %v", in, out.String(), err)
+		}
+	}
+}
+
+func TestMessageText(t *testing.T) {
+	var got []string
+	for _, in := range realMessages {
+		var m pipeline.Message
+		if err := json.Unmarshal([]byte(in), &m); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m.Text())
+	}
+	if want := []string{"Be brief.", "What is on it?\n[image_url]", "", "", "", "a fox"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("texts %q, want %q", got, want)
 	}
 }
 

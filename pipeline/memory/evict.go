@@ -102,6 +102,9 @@ func (s *SlidingWindow) choose(turns []pipeline.Turn, free int) (room, error) {
 	if free <= 0 || len(turns) == 0 {
 		return r, nil
 	}
+	if s.cfg.Compactor != nil {
+		free = max(free, min(s.cfg.CompactTokens, sumTokens(turns)))
+	}
 	if s.cfg.Eviction != nil {
 		err := s.applyPolicy(&r, free)
 		return r, err

@@ -68,8 +68,12 @@ func (l *Log) AppendTurn(ctx context.Context, t pipeline.Turn) (int64, error) {
 	return l.turns.Append(ctx, l.turnKey, rec)
 }
 
-// AppendTurns implements [TurnsLog].
+// AppendTurns implements [TurnsLog]. The numbers are as those of
+// [Log.AppendTurn].
 func (l *Log) AppendTurns(ctx context.Context, turns []pipeline.Turn) (first int64, err error) {
+	if err := l.pass(ctx); err != nil {
+		return 0, err
+	}
 	recs := make([]store.Record, len(turns))
 	for i := range turns {
 		if recs[i], err = encodeTurn(&turns[i]); err != nil {

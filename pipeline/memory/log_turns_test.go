@@ -30,3 +30,17 @@ func TestAppendTurnsStoresAllOrNone(t *testing.T) {
 		t.Errorf("the log has %d turns, %v", len(turns), err)
 	}
 }
+
+// Turns that are added together after a conversation was imported without its old turns
+// must not get numbers that count as condensed: they would be on disk and never be seen,
+// and the callers would be told that adding them failed.
+func TestAppendTurnsGoesOnAboveTheDigest(t *testing.T) {
+	log := NewLog(store.NewMemory(), "ann", "c")
+	if err := log.SaveDigest(t.Context(), Digest{Text: "long ago", Through: 100, Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	turn := pipeline.Turn{Role: pipeline.RoleUser, Content: "hello"}
+	if first, err := log.AppendTurns(t.Context(), []pipeline.Turn{turn, turn}); err != nil || first != 101 {
+		t.Errorf("first %d, %v, want 101", first, err)
+	}
+}

@@ -174,14 +174,18 @@ func (m *Manager) AddTurn(ctx context.Context, t pipeline.Turn) error {
 	return m.cfg.Conversation.AddTurn(ctx, t)
 }
 
-// Clear forgets the conversation and every fact.
+// Clear forgets the conversation and the facts that Filter selects, expired ones
+// included. Where FilterBy selects them, only a query says whose they are: then the facts
+// stay, and [Manager.Forget] deletes those of one user.
 func (m *Manager) Clear(ctx context.Context) error {
 	if err := m.cfg.Conversation.Clear(ctx); err != nil {
 		return err
 	}
-	if m.cfg.Facts == nil {
+	if m.cfg.Facts == nil || m.cfg.FilterBy != nil {
 		return nil
 	}
-	_, err := m.Forget(ctx, Filter{Expired: true})
+	own := m.cfg.Filter
+	own.Expired = true
+	_, err := m.Forget(ctx, own)
 	return err
 }

@@ -123,6 +123,28 @@ func TestSearchAndFilters(t *testing.T) {
 	})
 }
 
+// A manager made for one user must not delete what the others of the same store have said
+// to be remembered, nor may one that serves all users, query by query.
+func TestClearLeavesTheFactsOfOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg  Config
+		left []string
+	}{
+		"one user":        {Config{Filter: Filter{UserID: "ann"}}, []string{"b=of bob"}},
+		"user of a query": {Config{FilterBy: func(*pipeline.Query) Filter { return Filter{UserID: "ann"} }}, []string{"a=of ann", "b=of bob"}},
+		"everything":      {Config{}, nil},
+	} {
+		f := NewFacts()
+		c.cfg.Facts = f
+		m := newManager(t, c.cfg)
+		mustAdd(t, m, Entry{ID: "a", Content: "of ann", UserID: "ann"})
+		mustAdd(t, m, Entry{ID: "b", Content: "of bob", UserID: "bob"})
+		if err := m.Clear(t.Context()); err != nil || !slices.Equal(listed(t, f), c.left) {
+			t.Errorf("%s: %q left, %v", name, listed(t, f), err)
+		}
+	}
+}
+
 func TestDefaultTopK(t *testing.T) {
 	m := newManager(t, Config{})
 	for i := range 7 {

@@ -14,8 +14,17 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// DefaultConversationTokens is the size of a conversation that states none.
-const DefaultConversationTokens = 4096
+// The defaults of a conversation that states none.
+const (
+	DefaultConversationTokens = 4096
+	// DefaultCompactTimeout is long enough for a compactor that asks a model.
+	DefaultCompactTimeout = time.Minute
+	// NoTimeout leaves a compactor without a bound but the context of the turn.
+	NoTimeout time.Duration = -1
+)
+
+// compactShare is the part of a conversation that leaves at once.
+const compactShare = 4
 
 // SlidingWindowConfig describes a conversation. The zero value works.
 type SlidingWindowConfig struct {
@@ -27,6 +36,18 @@ type SlidingWindowConfig struct {
 	// Compactor condenses the turns that leave into a summary. nil means that they
 	// are forgotten. It must not use the conversation.
 	Compactor pipeline.Compactor
+	// CompactTokens is how many tokens at least are freed each time the compactor is
+	// called: much at once, because each time is a call of a model, and the end of its
+	// cached prompt. 0 means a quarter of MaxTokens, -1 no more than a turn needs.
+	CompactTokens int
+	// CompactTimeout bounds one call of the compactor, for which others who add turns
+	// wait; a compactor that takes longer is left behind, and has failed. 0 means
+	// DefaultCompactTimeout, NoTimeout none.
+	CompactTimeout time.Duration
+	// BeginWithUser leaves the turns before the first one of the user out of Items and
+	// Messages: some APIs refuse a list that begins with an answer or a tool's result.
+	// They stay in the conversation.
+	BeginWithUser bool
 	// Eviction chooses the turns that leave. nil means EvictOldest, and is the
 	// cheapest: any other policy sees a copy of all turns each time some must leave.
 	Eviction EvictionPolicy
@@ -77,6 +98,15 @@ func NewSlidingWindow(cfg SlidingWindowConfig) (*SlidingWindow, error) {
 	}
 	if cfg.Priority == 0 {
 		cfg.Priority = pipeline.SourceConversation.DefaultPriority()
+	}
+	if cfg.CompactTokens < -1 || cfg.CompactTimeout < NoTimeout {
+		return nil, fmt.Errorf("conversation: compact_tokens %d, compact_timeout %v: %w (want 0 or more, or -1)", cfg.CompactTokens, cfg.CompactTimeout, pipeline.ErrInvalid)
+	}
+	if cfg.CompactTokens == 0 {
+		cfg.CompactTokens = cfg.MaxTokens / compactShare
+	}
+	if cfg.CompactTimeout == 0 {
+		cfg.CompactTimeout = DefaultCompactTimeout
 	}
 	if cfg.Priority < pipeline.MinPriority || cfg.Priority > pipeline.MaxPriority {
 		return nil, fmt.Errorf("conversation: priority %d: %w (want %d to %d)", cfg.Priority, pipeline.ErrInvalid, pipeline.MinPriority, pipeline.MaxPriority)

@@ -24,7 +24,7 @@ func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item
 		latest = it.CreatedAt
 		items = append(items, it)
 	}
-	for i := range s.turns {
+	for i := s.begin(); i < len(s.turns); i++ {
 		it := s.item(i)
 		if it.CreatedAt.Before(latest) {
 			it.CreatedAt = latest
@@ -35,12 +35,25 @@ func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item
 	return items, nil
 }
 
+// begin returns the index of the first turn that is offered.
+func (s *SlidingWindow) begin() int {
+	if !s.cfg.BeginWithUser {
+		return 0
+	}
+	for i := range s.turns {
+		if s.turns[i].Role == pipeline.RoleUser {
+			return i
+		}
+	}
+	return len(s.turns)
+}
+
 // item returns turn i as an item.
 func (s *SlidingWindow) item(i int) pipeline.Item {
 	t := &s.turns[i]
 	metadata := make(map[string]any, len(t.Metadata)+1)
-	metadata["role"] = string(t.Role)
 	maps.Copy(metadata, values.Clone(t.Metadata))
+	metadata["role"] = string(t.Role) // whatever the metadata of a caller's request say
 	it := pipeline.Item{
 		ID:         "turn-" + strconv.FormatInt(t.Sequence, 10),
 		Content:    t.Content,
@@ -79,7 +92,7 @@ func (s *SlidingWindow) Messages() ([]pipeline.Message, error) {
 	if s.digest.Text != "" {
 		messages = append(messages, pipeline.Message{Role: pipeline.RoleUser, Content: s.digest.Text})
 	}
-	for i := range s.turns {
+	for i := s.begin(); i < len(s.turns); i++ {
 		m, err := s.turns[i].Message()
 		if err != nil {
 			return nil, err

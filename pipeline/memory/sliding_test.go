@@ -155,14 +155,85 @@ func TestScoresOfAScorerAreBounded(t *testing.T) {
 	}
 }
 
-func TestMetadataRoleOverridesTheRoleOfTheTurn(t *testing.T) {
+// A role in the metadata of a turn, where callers keep what a request said, must not make
+// a user speak as the assistant in a build and as the user in an agent loop.
+func TestMetadataDoNotChangeTheRoleOfATurn(t *testing.T) {
 	s := newConversation(t, SlidingWindowConfig{})
 	if err := s.AddTurn(t.Context(), pipeline.Turn{Role: pipeline.RoleUser, Content: "x", TokenCount: 99, Metadata: map[string]any{"role": "assistant"}}); err != nil {
 		t.Fatal(err)
 	}
 	items, _ := s.Items(t.Context(), nil)
-	if it := items[0]; it.Metadata["role"] != "assistant" || it.TokenCount != 1 || it.ID != "turn-1" || it.Sequence != 1 {
+	if it := items[0]; it.Metadata["role"] != "user" || it.TokenCount != 1 || it.ID != "turn-1" || it.Sequence != 1 {
 		t.Errorf("item %+v", it)
+	}
+}
+
+// A full conversation must not call the compactor, which asks a model, for every turn: that
+// is a call and a lost prompt cache each time.
+func TestCompactionFreesMuchAtOnce(t *testing.T) {
+	for free, want := range map[int]int{0: 2, -1: 50, 50: 1} {
+		calls := 0
+		s := newConversation(t, SlidingWindowConfig{MaxTokens: 100, CompactTokens: free, Compactor: CompactFunc(func(context.Context, []pipeline.Turn) (string, error) {
+			calls++
+			return "sum", nil
+		})})
+		for range 60 {
+			mustAddTurn(t, s, pipeline.RoleUser, strings.Repeat("word ", 10))
+		}
+		t.Logf("compact_tokens %d: %d calls", free, calls)
+		if free == -1 && calls != want || free != -1 && calls > 60/want {
+			t.Errorf("compact_tokens %d: %d calls for 60 turns", free, calls)
+		}
+	}
+}
+
+// The list that stands in for a compactor that fails must not grow beyond the conversation
+// itself, or each window is filled by it and each turn counts it anew.
+func TestListInsteadOfASummaryIsBounded(t *testing.T) {
+	for name, text := range map[string]string{"short": "one two three four", "long": strings.Repeat("word ", 290)} {
+		s := newConversation(t, SlidingWindowConfig{MaxTokens: 300, Compactor: CompactFunc(func(context.Context, []pipeline.Turn) (string, error) { return "", errors.New("boom") })})
+		for i := range 200 {
+			mustAddTurn(t, s, pipeline.RoleUser, fmt.Sprint(text, " number", i))
+		}
+		items, _ := s.Items(t.Context(), nil)
+		if it := items[0]; it.TokenCount == 0 || it.TokenCount > 300 || it.Metadata["summary"] != true {
+			t.Errorf("%s: summary of %d tokens: %.80s", name, it.TokenCount, it.Content)
+		}
+		if left := s.Turns()[0].Sequence; name == "short" && !strings.HasSuffix(s.Summary(), fmt.Sprint("number", left-2)) {
+			t.Errorf("%s: the newest turn that left, number%d, is not in the summary: %s", name, left-2, s.Summary())
+		}
+	}
+}
+
+// A compactor that hangs must not keep everybody from adding turns.
+func TestSlowCompactorIsLeftBehind(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 2, CompactTimeout: 10 * time.Millisecond,
+		Compactor: CompactFunc(func(context.Context, []pipeline.Turn) (string, error) { <-release; return "late", nil })})
+	for _, text := range []string{"a", "b", "c"} {
+		mustAddTurn(t, s, pipeline.RoleUser, text)
+	}
+	if got := s.Summary(); got != "user: a" {
+		t.Errorf("summary %q", got)
+	}
+}
+
+// Where turns leave one by one, the first message can be an answer, or the result of a
+// tool whose call has left. Some APIs refuse the whole request then.
+func TestConversationBeginsWithTheUser(t *testing.T) {
+	s := newConversation(t, SlidingWindowConfig{MaxTokens: 3, BeginWithUser: true})
+	mustAddTurn(t, s, pipeline.RoleAssistant, "hello")
+	if items, _ := s.Items(t.Context(), nil); len(items) != 0 {
+		t.Errorf("a greeting alone is offered: %v", items)
+	}
+	for i, text := range []string{"ask", "answer", "more", "tail"} {
+		mustAddTurn(t, s, []pipeline.Role{pipeline.RoleUser, pipeline.RoleAssistant}[i%2], text)
+	}
+	items, _ := s.Items(t.Context(), nil)
+	messages, err := s.Messages()
+	if err != nil || len(s.Turns()) != 3 || len(items) != 2 || items[0].Content != "more" || len(messages) != 2 || messages[0].Role != pipeline.RoleUser {
+		t.Errorf("turns %v, items %v, messages %v, %v", s.Turns(), items, messages, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -65,7 +66,7 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 	if s.cfg.Compactor == nil {
 		return digest{d, before.tokens}, nil
 	}
-	text, err := s.compact(ctx, evicted, d.Text)
+	text, err := s.compact(ctx, before, evicted)
 	if err != nil {
 		return before, err
 	}
@@ -75,19 +76,76 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 }
 
 // compact calls the compactor; what it cannot do, a list of the turns does.
-func (s *SlidingWindow) compact(ctx context.Context, evicted []pipeline.Turn, previous string) (text string, err error) {
-	err = pipeline.Guard(func() (err error) {
-		text, err = s.cfg.Compactor.Compact(ctx, pipeline.CloneTurns(evicted), previous)
-		return err
-	})
+func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []pipeline.Turn) (string, error) {
+	text, err := s.callCompactor(ctx, pipeline.CloneTurns(evicted), before.Text)
 	if ended := ctx.Err(); ended != nil {
 		return "", fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
 	}
 	if err != nil {
 		warn.Log(ctx, s.cfg.Logger, "compactor failed, turns listed instead", err, slog.Int("turns", len(evicted)))
-		text = listTurns(previous, evicted)
+		text, err = s.newestLines(ctx, listTurns(before.Text, evicted))
 	}
-	return strings.ToValidUTF8(text, "\uFFFD"), nil
+	return strings.ToValidUTF8(text, "\uFFFD"), err
+}
+
+// callCompactor calls the compactor in a goroutine of its own, and leaves it behind when
+// its time is up: the writers of the conversation wait.
+func (s *SlidingWindow) callCompactor(ctx context.Context, turns []pipeline.Turn, previous string) (string, error) {
+	if s.cfg.CompactTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.CompactTimeout)
+		defer cancel()
+	}
+	type answer struct {
+		text string
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		a := answer{err: errCompactorExited}
+		defer func() { done <- a }()
+		a.err = pipeline.Guard(func() (err error) {
+			a.text, err = s.cfg.Compactor.Compact(ctx, turns, previous)
+			return err
+		})
+	}()
+	select {
+	case a := <-done:
+		return a.text, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+var errCompactorExited = errors.New("compactor called runtime.Goexit")
+
+// listTokens is what a list of turns may take in a conversation that is smaller.
+const listTokens = 256
+
+// newestLines returns the end of a list of turns that takes no more tokens than the
+// conversation, or listTokens: without a compactor's help it would grow for ever.
+func (s *SlidingWindow) newestLines(ctx context.Context, text string) (string, error) {
+	lines := strings.Split(text, "\n")
+	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, lines)
+	if err != nil {
+		return "", fmt.Errorf("conversation: summary: %w", err)
+	}
+	first, room := len(lines), max(s.cfg.MaxTokens, listTokens)
+	for first > 0 && counts[first-1] < room { // one more for the line break
+		first--
+		room -= counts[first] + 1
+	}
+	if first < len(lines) {
+		return strings.Join(lines[first:], "\n"), nil
+	}
+	err = pipeline.Guard(func() (err error) {
+		text, err = s.cfg.Tokenizer.Truncate(ctx, lines[len(lines)-1], room)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("conversation: cut summary: %w", err)
+	}
+	return wholeCharacters(text), nil
 }
 
 func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, error) {

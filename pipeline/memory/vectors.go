@@ -22,11 +22,17 @@ func (f EmbedFunc) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	return f(ctx, texts)
 }
 
-// vectors asks an embedder, and keeps the answers for the texts of its last call.
-// They go by the text, so that a fact that was rewritten is embedded again.
+// vectorBytes bounds what each of the two generations of vectors takes: those of about
+// ten thousand facts. A single call may take more.
+const vectorBytes = 32 << 20
+
+// vectors asks an embedder and keeps its answers. They go by the text, so that a fact
+// that was rewritten is embedded again, and many users have theirs side by side. When
+// the young generation is full it becomes the old one, and the old one is forgotten.
 type vectors struct {
-	mu   sync.Mutex
-	kept map[string][]float32
+	mu         sync.Mutex
+	young, old map[string][]float32
+	size       int // bytes of young
 }
 
 // of returns the vectors of texts, all finite and of one length.
@@ -36,7 +42,10 @@ func (v *vectors) of(ctx context.Context, embedder Embedder, texts []string) ([]
 	var missing []string
 	v.mu.Lock()
 	for i, text := range texts {
-		if out[i] = v.kept[text]; out[i] != nil {
+		if out[i] = v.young[text]; out[i] == nil {
+			out[i] = v.old[text]
+		}
+		if out[i] != nil {
 			continue
 		}
 		if places[text] == nil {
@@ -65,14 +74,19 @@ func (v *vectors) of(ctx context.Context, embedder Embedder, texts []string) ([]
 	return out, nil
 }
 
+// keep keeps the vectors of one call, all of them in one generation.
 func (v *vectors) keep(texts []string, of [][]float32) {
-	kept := make(map[string][]float32, len(texts))
-	for i, text := range texts {
-		kept[text] = of[i]
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.kept = kept
+	if v.young == nil || v.size >= vectorBytes {
+		v.young, v.old, v.size = make(map[string][]float32, len(texts)), v.young, 0
+	}
+	for i, text := range texts {
+		if v.young[text] == nil {
+			v.young[text] = of[i]
+			v.size += len(text) + 4*len(of[i])
+		}
+	}
 }
 
 // embed calls the embedder and checks what it says.

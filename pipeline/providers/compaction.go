@@ -189,7 +189,7 @@ func (v *view) choose(room size, own []bool) (previous int) {
 // pinned returns what must stay, whatever the room, without the summary so far.
 func (v *view) pinned(previous int) (s size) {
 	for i := range v.msgs {
-		if i != previous && (v.msgs[i].Role == pipeline.RoleSystem || i == v.newestUser) {
+		if i != previous && (v.msgs[i].Instructs() || i == v.newestUser) {
 			s = s.plus(v.sizes[v.units[i]])
 		}
 	}

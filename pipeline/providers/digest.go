@@ -131,7 +131,7 @@ func shorten(text string, limit int) string {
 
 // asTurn makes a turn of a message; its tool calls become text.
 func asTurn(m *pipeline.Message, tokens int) pipeline.Turn {
-	t := pipeline.Turn{Role: m.Role, Content: m.Content, TokenCount: tokens}
+	t := pipeline.Turn{Role: m.Role, Content: m.Text(), TokenCount: tokens}
 	if m.Name != "" || m.ToolCallID != "" {
 		t.Metadata = map[string]any{}
 	}
@@ -141,7 +141,7 @@ func asTurn(m *pipeline.Message, tokens int) pipeline.Turn {
 	if m.ToolCallID != "" {
 		t.Metadata["tool_call_id"] = m.ToolCallID
 	}
-	for _, call := range callTexts(m.ToolCalls) {
+	for _, call := range callTexts(m.Calls()) {
 		t.Content = strings.TrimLeft(t.Content+"\n"+call, "\n")
 	}
 	return t

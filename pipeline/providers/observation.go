@@ -107,7 +107,7 @@ func (o *Observation) place(s *agent.State, list []pipeline.Message, own []bool)
 // where it will be in the next run, too.
 func front(list []pipeline.Message, own []bool) int {
 	first := slices.Index(own, true)
-	if first < 0 || list[first].Role != pipeline.RoleSystem {
+	if first < 0 || !list[first].Instructs() {
 		return 0
 	}
 	at := first + 1

@@ -19,13 +19,19 @@ type TruncationConfig struct {
 	// smaller bound counts. 0 is no bound.
 	MaxTokens   int
 	MaxMessages int
+	// BeginWithUser leaves out, of a list that is truncated, what is before the first
+	// message of the user that stays, instructions excepted: some APIs refuse a list that
+	// begins with an answer or with a tool's result.
+	BeginWithUser bool
 	// Counter counts tokens. nil means one of the default encoding.
 	Counter *agent.Counter
 }
 
 // Truncation leaves out the oldest messages of a list that is over the budget. System
-// messages and the newest user message always stay, even when they alone exceed it, and
-// if there is neither the newest message does. Of the others the newest stay, as many in
+// messages, the newest user message, and a tool call at the end of the list always stay,
+// even when they alone exceed it, and if there is none of them the newest message does.
+// The results of that call, and of the newest one that does not fit as a whole, are cut to
+// the room that is left, with a line that says so. Of the others the newest stay, as many in
 // a row as there is room for; the summary of the compaction provider stays when it fits
 // beside what always does. A tool call and its results stay or go together. Order is
 // kept.
@@ -77,10 +83,18 @@ func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.
 	}
 	v.measure()
 	v.pin()
+	if err := v.pinNewestResult(ctx, t.cfg.Counter, room); err != nil {
+		return nil, err
+	}
 	v.unpinSummary(room)
 	if v.kept.messages == 0 {
 		v.keep(v.units[len(msgs)-1])
 	}
-	v.fill(room)
+	if err := v.fillCutting(ctx, t.cfg.Counter, room); err != nil {
+		return nil, err
+	}
+	if t.cfg.BeginWithUser {
+		v.beginWithUser()
+	}
 	return v.list(), nil
 }

@@ -27,6 +27,7 @@ type view struct {
 	total      size
 	keeps      []bool
 	kept       size
+	changed    bool // messages are not those that were given
 }
 
 func newView(ctx context.Context, c *agent.Counter, msgs []pipeline.Message, count bool) (*view, error) {
@@ -49,7 +50,7 @@ func (v *view) measure() {
 	v.keeps = make([]bool, len(v.msgs))
 	for i, unit := range v.units {
 		v.sizes[unit] = v.sizes[unit].plus(v.sizeOf(i))
-		if v.msgs[i].Role == pipeline.RoleUser {
+		if v.msgs[i].Role == pipeline.RoleUser && len(v.msgs[i].ResultIDs()) == 0 {
 			v.newestUser = i
 		}
 	}
@@ -66,7 +67,7 @@ func (v *view) sizeOf(i int) size {
 // message.
 func (v *view) pin() {
 	for i := range v.msgs {
-		if v.msgs[i].Role == pipeline.RoleSystem || i == v.newestUser {
+		if v.msgs[i].Instructs() || i == v.newestUser {
 			v.keep(v.units[i])
 		}
 	}
@@ -94,23 +95,42 @@ func (v *view) keep(unit int) {
 }
 
 // fill keeps the newest units for which there is room, without a gap: behind one that
-// does not fit, nothing else is kept.
-func (v *view) fill(room size) {
+// does not fit, nothing else is kept. It returns that one, or -1.
+func (v *view) fill(room size) int {
 	for i := len(v.msgs) - 1; i >= 0; i-- {
 		unit := v.units[i]
 		if v.keeps[unit] {
 			continue
 		}
 		if v.kept.plus(v.sizes[unit]).exceeds(room) {
-			return
+			return unit
 		}
 		v.keep(unit)
+	}
+	return -1
+}
+
+// beginWithUser lets go what is before the first message of the user that is kept, but for
+// instructions, and for the unit that ends the list.
+func (v *view) beginWithUser() {
+	first := 0
+	for first < len(v.msgs) && !(v.keeps[v.units[first]] && v.msgs[first].Role == pipeline.RoleUser && len(v.msgs[first].ResultIDs()) == 0) {
+		first++
+	}
+	if first == len(v.msgs) {
+		return
+	}
+	for i, unit := range v.units[:first] {
+		if v.keeps[unit] && !v.msgs[i].Instructs() && unit != v.units[len(v.msgs)-1] {
+			v.keeps[unit] = false
+			v.kept = size{v.kept.tokens - v.sizes[unit].tokens, v.kept.messages - v.sizes[unit].messages}
+		}
 	}
 }
 
 // list returns the messages of the kept units, in order; nil when that is all of them.
 func (v *view) list() []pipeline.Message {
-	if v.kept.messages == len(v.msgs) {
+	if v.kept.messages == len(v.msgs) && !v.changed {
 		return nil
 	}
 	out := make([]pipeline.Message, 0, v.kept.messages)

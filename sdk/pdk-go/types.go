@@ -18,6 +18,8 @@ type (
 	Message = abi.Message
 	// AgentState is what an agent carries from call to call.
 	AgentState = abi.AgentState
+	// StateChange names the parts of that state that a provider changes; nil parts stay.
+	StateChange = abi.StateChange
 	// Event is one event of a build, for package observe.
 	Event = abi.Event
 )

@@ -27,11 +27,11 @@ func init() {
 		if reranker, err = plugin.Open(os.DirFS(s.Path), s); err != nil {
 			return err
 		}
-		level := pdk.LevelInfo
 		if reranker.Documents() == 0 {
-			level = pdk.LevelWarn
+			reranker = nil // by nothing every word is equally rare, and every rating wrong
+			return pdk.Errorf("count words of %s: no document found (mount the folder of the retriever there, look at include and exclude, or set statistics: items)", s.Path)
 		}
-		pdk.Logf(level, "count words of %s: %d documents", s.Path, reranker.Documents())
+		pdk.Logf(pdk.LevelInfo, "count words of %s: %d documents", s.Path, reranker.Documents())
 		return nil
 	})
 	rerank.Scores(func(r *pdk.Request, _ *struct{}, scores []float64) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,16 +50,20 @@ func TestRerank(t *testing.T) {
 	}
 }
 
-func TestEmptyFolder(t *testing.T) {
-	services := pdktest.Use(t, pdktest.Services{})
-	if err := pdktest.Init(map[string]any{"path": t.TempDir()}); err != nil {
+// A folder without documents, because another one was mounted or the patterns leave
+// everything out, must not rate items by nothing: it puts good ones behind bad ones, and
+// the only trace is a line in the log.
+func TestFolderWithoutDocuments(t *testing.T) {
+	pdktest.Use(t, pdktest.Services{})
+	empty, left := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(left, "a.md"), []byte("# Flags\n\nParse flags."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := call("flags", items).Run(t).Scores; len(got) != 3 || got[1].Score <= got[2].Score {
-		t.Errorf("scores %v", got)
-	}
-	if logs := services.Logs(); len(logs) != 1 || logs[0].Level != pdk.LevelWarn {
-		t.Errorf("logs %v", logs)
+	for _, settings := range []map[string]any{{"path": empty}, {"path": left, "include": []string{"*.txt"}}} {
+		want := fmt.Sprintf("count words of %s: no document found (mount the folder of the retriever there, look at include and exclude, or set statistics: items)", settings["path"])
+		if err := pdktest.Init(settings); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 type Request = abi.ProvideRequest
 
 // Reply is the new message list, nil for no change, and in State the parts of
-// the state to replace (Observations, Reflection, Data).
+// the state to replace (Observations, Reflection, Data; those that are nil stay).
 type Reply = abi.ProvideReply
 
 var (

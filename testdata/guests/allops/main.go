@@ -97,12 +97,15 @@ func init() {
 		return fmt.Sprintf("%s+%d turns", previous, len(turns)), nil
 	})
 	provide.Handle(func(r *provide.Request, s *stepSettings) (provide.Reply, error) {
-		if s.Mode == "none" {
+		switch s.Mode {
+		case "none":
 			return provide.Reply{}, nil
+		case "forget":
+			return provide.Reply{State: &pdk.StateChange{Observations: []string{}, Reflection: new(string), Data: pdk.Metadata{}}}, nil
 		}
 		note := pdk.Message{Role: "system", Content: greeting + " " + r.Budget.Phase}
 		return provide.Reply{Messages: append([]pdk.Message{note}, r.Messages...),
-			State: &pdk.AgentState{Observations: append(r.State.Observations, "seen")}}, nil
+			State: &pdk.StateChange{Observations: append(r.State.Observations, "seen")}}, nil
 	})
 	provide.Estimate(func(r *provide.Request, _ *stepSettings) (int, error) { return len(r.Messages) + 1, nil })
 	format.Handle("lines", func(w *format.Window, _ *stepSettings) (any, error) {
