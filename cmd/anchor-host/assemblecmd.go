@@ -293,7 +293,7 @@ func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *agent.Assem
 	var doc any = messages
 	if f.output == "json" {
 		doc = struct {
-			Messages    []pipeline.Message      `json:"messages"`
+			Messages    []pipeline.Message `json:"messages"`
 			State       *agent.State       `json:"state"`
 			Diagnostics *agent.Diagnostics `json:"diagnostics"`
 		}{messages, run.state, result.Diagnostics}

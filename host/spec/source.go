@@ -10,7 +10,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
-	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
@@ -31,7 +30,7 @@ func (s *source) bytes() ([]byte, error) {
 	if s.wasm != nil {
 		return s.wasm, nil
 	}
-	root, err := mounts.OpenFolder(s.dir)
+	root, err := openFolder(s.dir)
 	if err != nil {
 		return nil, unreadable(s.file, err)
 	}

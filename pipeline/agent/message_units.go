@@ -22,8 +22,8 @@ func Units(messages []pipeline.Message) []int {
 	for i := range messages {
 		m := &messages[i]
 		units[i] = i
-		switch {
-		case m.Role == pipeline.RoleAssistant:
+		switch m.Role {
+		case pipeline.RoleAssistant:
 			follows = -1
 			ids := callIDs(m.Calls())
 			if len(ids) == 0 {
@@ -34,13 +34,13 @@ func Units(messages []pipeline.Message) []int {
 				readable = readable && id != ""
 				calls[id] = i
 			}
-		case m.Role == pipeline.RoleTool:
+		case pipeline.RoleTool:
 			if at, ok := calls[m.ToolCallID]; ok && m.ToolCallID != "" {
 				units[i] = at
 			} else if follows >= 0 && (m.ToolCallID == "" || !readable) {
 				units[i] = follows
 			}
-		case m.Role == pipeline.RoleUser:
+		case pipeline.RoleUser:
 			follows = -1
 			for _, id := range m.ResultIDs() {
 				if at, ok := calls[id]; ok && id != "" {

@@ -113,8 +113,12 @@ func (v *view) fill(room size) int {
 // beginWithUser lets go what is before the first message of the user that is kept, but for
 // instructions, and for the unit that ends the list.
 func (v *view) beginWithUser() {
+	begins := func(i int) bool {
+		m := &v.msgs[i]
+		return v.keeps[v.units[i]] && m.Role == pipeline.RoleUser && len(m.ResultIDs()) == 0
+	}
 	first := 0
-	for first < len(v.msgs) && !(v.keeps[v.units[first]] && v.msgs[first].Role == pipeline.RoleUser && len(v.msgs[first].ResultIDs()) == 0) {
+	for first < len(v.msgs) && !begins(first) {
 		first++
 	}
 	if first == len(v.msgs) {

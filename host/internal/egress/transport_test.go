@@ -108,7 +108,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 	if err != nil || open != 1 {
 		t.Fatalf("%d open, error %v", open, err)
 	}
-	if _, err := dial(t.Context(), "tcp", address); err != full {
+	if _, err := dial(t.Context(), "tcp", address); !errors.Is(err, full) {
 		t.Errorf("one too many: %v", err)
 	}
 	if err := conn.Close(); err != nil {

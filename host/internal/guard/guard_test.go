@@ -53,14 +53,14 @@ func TestLeftBehind(t *testing.T) {
 			return err
 		}
 		for range maxLeftBehind {
-			if err := hang(time.Second); err != ErrLate || !errors.Is(err, ErrEmbedder) {
+			if err := hang(time.Second); !errors.Is(err, ErrLate) || !errors.Is(err, ErrEmbedder) {
 				t.Fatal(err)
 			}
 		}
-		if err := hang(time.Second); err == ErrLate || !errors.Is(err, ErrEmbedder) || !strings.HasPrefix(err.Error(), "64 earlier calls") {
+		if err := hang(time.Second); errors.Is(err, ErrLate) || !errors.Is(err, ErrEmbedder) || !strings.HasPrefix(err.Error(), "64 earlier calls") {
 			t.Errorf("beyond the bound: %v", err)
 		}
-		if err := Finish(t.Context(), g, "code", func() error { return io.EOF }); err != io.EOF {
+		if err := Finish(t.Context(), g, "code", func() error { return io.EOF }); !errors.Is(err, io.EOF) {
 			t.Errorf("what gives back: %v", err)
 		}
 		close(release)

@@ -124,7 +124,7 @@ func (l listing) ReadDir(name string) (entries []fs.DirEntry, err error) {
 		}
 		entries = append(entries, some...)
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })

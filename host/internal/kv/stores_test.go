@@ -70,7 +70,7 @@ func TestStores(t *testing.T) {
 		set := func(at Owner, key, value string, want error) {
 			t.Helper()
 			v := []byte(value)
-			if err := s.Set(ask, at, 200, key, v); err != want {
+			if err := s.Set(ask, at, 200, key, v); !errors.Is(err, want) {
 				t.Errorf("%s: set %s: %v, want %v", name, key, err, want)
 			}
 			clear(v)
@@ -113,7 +113,7 @@ func TestQuotaAtOnce(t *testing.T) {
 			err := s.Set(ask, at, 1000, fmt.Sprintf("%02d", i), make([]byte, 34)) // 100 bytes
 			if err == nil {
 				stored.Add(1)
-			} else if err != ErrQuota {
+			} else if !errors.Is(err, ErrQuota) {
 				t.Error(err)
 			}
 		})
@@ -135,7 +135,7 @@ func TestTurnsEnd(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.turns.set(over, kept, at, 1000, "k", []byte("v")); err != context.Canceled {
+	if err := s.turns.set(over, kept, at, 1000, "k", []byte("v")); !errors.Is(err, context.Canceled) {
 		t.Errorf("while another has the turn: %v", err)
 	}
 	leave()

@@ -13,9 +13,9 @@ import (
 const (
 	// WASI is the name of the module of WASI.
 	WASI = "wasi_snapshot_preview1"
-	// OldEnv and OldEnvPrefix are the module and the prefix under which plugins from before
-	// Extism 1.0 import its functions.
-	OldEnv       = "env"
+	// OldEnv is the module from which plugins from before Extism 1.0 import its functions.
+	OldEnv = "env"
+	// OldEnvPrefix is the prefix of the names of these functions.
 	OldEnvPrefix = "extism_"
 )
 
