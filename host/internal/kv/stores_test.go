@@ -139,7 +139,7 @@ func TestTurnsEnd(t *testing.T) {
 		t.Errorf("while another has the turn: %v", err)
 	}
 	leave()
-	if err := s.turns.set(t.Context(), kept, at, 1000, "k", []byte("v")); err != kept.err || len(s.turns.busy) != 0 {
+	if err := s.turns.set(t.Context(), kept, at, 1000, "k", []byte("v")); !errors.Is(err, kept.err) || len(s.turns.busy) != 0 {
 		t.Errorf("%v, %d turns are left", err, len(s.turns.busy))
 	}
 }
