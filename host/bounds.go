@@ -125,7 +125,8 @@ func (l Limits) inForce(instances int) Limits {
 // processor.
 const soon = 10 * time.Millisecond
 
-// endlessFuel is more fuel than a call can use in years. Sums of a few do not overflow.
+// endlessFuel is more fuel than a call can use in years. The fuel of init, a multiple of it,
+// stops at the largest number.
 const endlessFuel = 1 << 60
 
 // numberOf returns most for Unlimited, 0 for None, and other values as they are.

@@ -37,8 +37,9 @@ type Config struct {
 	// ImageCache is how many bytes the images of plugins may take on disk, in the folder
 	// images of CacheDir. An image is the state after an init that took long, so that the
 	// next process need not run it. 0 and None: no image is kept on disk. Unlimited: none is
-	// removed for its size. The command uses DefaultImageCache. An image serves again only while module, settings, grants, limits
-	// and mounted files are the same, and until the system restarts.
+	// removed for its size. The command uses DefaultImageCache. An image serves again only
+	// while module, settings, grants, limits and mounted files are the same, and until the
+	// system restarts.
 	//
 	// An image holds what the plugin holds in memory. The host keeps none
 	//   - of a plugin with Config values, which may be secrets, or with a setting that its

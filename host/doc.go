@@ -34,7 +34,7 @@ package host
 
 // The life of a plugin, for who works on this package.
 //
-//  1. Read. ReadDir, ReadFile and ReadSpec decode a module and its manifest and check them
+//  1. Read. spec.ReadDir, spec.ReadFile and spec.Read decode a module and its manifest and check them
 //     against the contract. The result is the same on every machine.
 //  2. Check. Load checks the settings against the plugin's schema, settles the limits, and
 //     permits what the manifest asks for and the operator grants.
@@ -57,7 +57,7 @@ package host
 //  7. Close. Plugin.Close and Host.Close wait for running calls.
 //
 // Every pointer, length, count, row, score and text from a guest is checked where it enters.
-// Only mem.go, wasicalls.go and package kernel read what a guest points to. Only part.go
+// Only mem.go and the packages wasi and kernel read what a guest points to. Only part.go
 // reads memories as a whole, to capture and restore them. An instance has one owner at a
 // time, and only its owner closes it. Apart from tools, only this package and its internal
 // packages use wazero.

@@ -68,8 +68,8 @@ var (
 	// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
 	// ErrConfig, it may be gone the next time.
 	ErrFolder = mounts.ErrFolder
-	// ErrEmbedder marks the failure of something that the embedder gave: its key-value store
-	// or its file system. The plugin had no part in it, and is not rested for it.
+	// ErrEmbedder marks the failure of something that the embedder gave: its key-value store,
+	// its file system or its transport. The plugin had no part in it, and is not rested for it.
 	ErrEmbedder = guard.ErrEmbedder
 	// ErrClosed marks the use of a closed host, plugin or session.
 	ErrClosed = pool.ErrClosed

@@ -30,15 +30,15 @@ const (
 )
 
 // imageName is the name of the plugin's image, "" if the image is not kept on disk. It depends
-// on the mounted files.
-func (p *Plugin) imageName(ctx context.Context) string {
+// on the mounted files. The error says which of them keeps the image off the disk.
+func (p *Plugin) imageName(ctx context.Context) (string, error) {
 	if p.host.images == nil || p.spec.Foreign || p.state == StateFresh || p.spec.Uncaptured != "" || p.cfg.Deterministic ||
 		len(p.cfg.Config) > 0 || p.secret || len(p.links) > 0 || len(p.cfg.Grants.Functions) > 0 {
-		return ""
+		return "", nil
 	}
 	roots, ok := p.mounts.Roots()
 	if !ok { // changes in a file system of the embedder cannot be detected
-		return ""
+		return "", nil
 	}
 	mounts := make([]imagestore.Mount, len(roots))
 	for i, r := range roots {
@@ -46,10 +46,10 @@ func (p *Plugin) imageName(ctx context.Context) string {
 	}
 	files, err := imagestore.Fingerprint(ctx, mounts)
 	if err != nil {
-		if !errors.Is(err, imagestore.ErrUnsettled) && ctx.Err() == nil {
-			p.log.Warn("the state after init is not kept on disk", "reason", err)
+		if errors.Is(err, imagestore.ErrUnsettled) || ctx.Err() != nil {
+			err = nil
 		}
-		return ""
+		return "", err
 	}
 	tokenizer := ""
 	if len(p.granted.services) > 0 {
@@ -63,9 +63,9 @@ func (p *Plugin) imageName(ctx context.Context) string {
 		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files, bootID(),
 	)
 	if err != nil {
-		return ""
+		return "", nil // what has no name is not kept
 	}
-	return name
+	return name, nil
 }
 
 // restore starts the plugin from the image of that name, and reports whether it did. A damaged
@@ -138,7 +138,10 @@ func (p *Plugin) forget() {
 // and nothing that it may have read has changed since.
 func (p *Plugin) preserve(ctx context.Context, name string, took time.Duration) {
 	im := p.image
-	if name == "" || im == nil || im.memory == nil || p.outside || took < p.host.slowInit || p.imageName(ctx) != name {
+	if name == "" || im == nil || im.memory == nil || p.outside || took < p.host.slowInit {
+		return
+	}
+	if again, err := p.imageName(ctx); err != nil || again != name {
 		return
 	}
 	err := p.host.images.Save(name, &imagestore.Image{Memory: im.memory, Globals: im.globals, Vectors: im.vectors,

@@ -115,7 +115,7 @@ type Limits struct {
 	// Timeout bounds one call, and InitTimeout start and init. QueueTimeout bounds the wait
 	// for an instance, or for the memory of a new one, and again the wait for a processor
 	// before the call begins; Unlimited: until the caller's context ends; None: there is no
-	// wait.
+	// wait, not even for an instance that is being made or reset.
 	Timeout, InitTimeout, QueueTimeout time.Duration
 	// IdleTimeout is how long an idle instance is kept. One instance is always kept, and at
 	// least MinInstances are. Unlimited: it is closed only if the host needs the room. None:
@@ -127,8 +127,8 @@ type Limits struct {
 	Fuel int64
 	// Memory bounds the linear memory of one instance. Input and Output bound the documents of
 	// one call, LogBytes its messages, and HTTPBody the body of each request and of each
-	// response. All are in bytes. LogBytes None: no messages are kept. HTTPBody None: bodies
-	// are empty.
+	// response. All are in bytes. LogBytes None: no messages are kept. HTTPBody None: requests
+	// have no body, and a response with one is refused.
 	Memory, Input, Output, LogBytes, HTTPBody int64
 	// Items and Tokens are the most that one call may add. Unlimited: Output alone bounds
 	// them. None: a call may add nothing.

@@ -246,7 +246,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	h.plugins[p] = true
 	h.mu.Unlock()
 	p.share.Open(p.pool)
-	name := p.imageName(ctx)
+	name, unkept := p.imageName(ctx)
 	if p.restore(ctx, name) {
 		return p.selfTest(ctx)
 	}
@@ -254,7 +254,11 @@ func (p *Plugin) open(ctx context.Context) error {
 	if err := h.room.Wait(ctx, p.limits.QueueTimeout, func() error { return p.pool.First(ctx, p.capture) }); err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
-	p.preserve(ctx, name, time.Since(began))
+	if took := time.Since(began); took >= h.slowInit && unkept != nil {
+		p.log.Warn("the state after init is not kept on disk, so that each process runs init anew", "reason", unkept)
+	} else {
+		p.preserve(ctx, name, took)
+	}
 	return p.selfTest(ctx)
 }
 
@@ -291,8 +295,8 @@ func (p *Plugin) Close(ctx context.Context) error {
 	delete(h.plugins, p)
 	h.mu.Unlock()
 	p.mounts.Close()
-	p.share.Close()
 	p.forget()
+	p.share.Close()
 	if p.client != nil {
 		p.client.Close()
 	}

@@ -70,9 +70,14 @@ func (t *Target) Describe() conformance.Description {
 	return d
 }
 
+// bound is a limit as the kit knows it, where 0 means that there is none. The kit does not check
+// answers against a limit of None.
 func bound(v, def int) int {
-	if v == 0 {
+	switch v {
+	case 0:
 		return def
+	case host.Unlimited, host.None:
+		return 0
 	}
 	return v
 }

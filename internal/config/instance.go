@@ -52,14 +52,14 @@ type KVGrant struct {
 type Limits struct {
 	Timeout      Duration `key:"timeout" doc:"The time of one call, such as 2s."`
 	InitTimeout  Duration `key:"init_timeout" doc:"The time of start and init together, such as 60s."`
-	QueueTimeout Span     `key:"queue_timeout" doc:"How long a call waits for a free instance, and again for a free processor before it begins, such as 2s. unlimited: as long as the build lasts. none: it does not wait."`
+	QueueTimeout Span     `key:"queue_timeout" doc:"How long a call waits for a free instance, and again for a free processor before it begins, such as 2s. unlimited: as long as the build lasts. none: it does not wait, not even for an instance that is being made or reset."`
 	IdleTimeout  Span     `key:"idle_timeout" doc:"How long an instance is kept that nobody uses, such as 1m. One is always kept. unlimited: until another plugin needs its room. none: it is closed at once."`
 	Fuel         Count    `key:"fuel" doc:"Units of fuel of one call. Each instruction costs some, and init has more in proportion to its time. unlimited: only time ends a call."`
 	Memory       Size     `key:"memory" doc:"Linear memory of one instance, such as 64MiB; at most 4GiB."`
 	Input        Size     `key:"input" doc:"Bytes of the document that one call is sent."`
 	Output       Size     `key:"output" doc:"Bytes of the document that one call returns."`
 	LogBytes     Bytes    `key:"log_bytes" doc:"Bytes of one call's log, stdout and stderr together that are kept. none: nothing is."`
-	HTTPBody     Bytes    `key:"http_body" doc:"Bytes of the body of each HTTP request, and of each response. none: bodies are empty."`
+	HTTPBody     Bytes    `key:"http_body" doc:"Bytes of the body of each HTTP request, and of each response. none: requests have no body, and a response with one is refused."`
 	Items        Count    `key:"items" doc:"Items that one call may add. unlimited: output bounds them. none: it may add nothing."`
 	Tokens       Count    `key:"tokens" doc:"Tokens that one call may add. unlimited: output bounds them. none: it may add nothing."`
 	Instances    Count    `key:"instances" doc:"Calls that run at the same time, each in an instance of its own. Default: one for each processor. unlimited: plugins.max_instances."`

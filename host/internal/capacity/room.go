@@ -75,7 +75,10 @@ func (r *Room) Take(n int64) bool {
 }
 
 // Give gives back n bytes that Take took.
-func (r *Room) Give(n int64) { r.memory.Give(n) }
+func (r *Room) Give(n int64) {
+	r.memory.Give(n)
+	r.returned.Add(1)
+}
 
 // Usage returns how many places are taken, and how many bytes.
 func (r *Room) Usage() (instances, memory int64) {
@@ -216,6 +219,9 @@ func (s *Share) Charge(n int64) Refusal {
 		return ShareReached
 	}
 	if s.room.memory.change(n) {
+		if n < 0 {
+			s.room.returned.Add(1)
+		}
 		return NotRefused
 	}
 	s.held.Add(-n)

@@ -254,7 +254,8 @@ func (c *Cache) Compile(ctx context.Context, rt wazero.Runtime, key Key, wasm, s
 }
 
 // compileAlone compiles a module without an entry. wazero leaves a file of it, which must be
-// gone before the next entry is loaded. If wazero cannot write that file, it says so in an
+// gone before the next entry is loaded. So such compilations run one at a time, and loads wait
+// for them: that is the price of a full disk. If wazero cannot write that file, it says so in an
 // error, but has the module in its memory from then on.
 func (c *Cache) compileAlone(ctx context.Context, rt wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
 	c.making.Lock()

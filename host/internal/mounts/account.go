@@ -50,8 +50,8 @@ type account struct {
 type fileID struct{ dev, ino uint64 }
 
 // enter returns the account of the folder of a root. It counts what is in the folder, a few
-// entries beyond most and no further, as the mount allows no more than most. The caller must
-// leave the folder, even after an error.
+// entries beyond most and no further, as the mount allows no more than most. With 0 it counts
+// nothing. The caller must leave the folder, even after an error.
 func (f *Folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, most int64) (*account, error) {
 	d := f.find(info)
 	select { // mu is held as long as another one counts
@@ -62,7 +62,7 @@ func (f *Folders) enter(ctx context.Context, root *os.Root, info fs.FileInfo, mo
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.counted >= most || d.counted > 0 && d.files <= d.counted {
+	if most == 0 || d.counted >= most || d.counted > 0 && d.files <= d.counted {
 		return d, nil
 	}
 	d.bytes, d.files = 0, 0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -361,5 +362,27 @@ func TestFolderSwapped(t *testing.T) {
 			t.Skip("this system does not do that:", err)
 		}
 		check(step.want)
+	}
+}
+
+// Without a bound, what is in a folder is not counted: Load does not walk through it.
+func TestFolderWithoutABoundIsNotCounted(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folders := new(Folders)
+	m, _ := seen(granted(t, folders, Grant{Host: dir, Guest: "/d", Writable: true, Quota: math.MaxInt64, MaxFiles: math.MaxInt64}))
+	if m.account.counted != 0 || m.account.files != 0 {
+		t.Errorf("counted %d, %d files", m.account.counted, m.account.files)
+	}
+	done0(t, "remove", m.Unlink("a"))
+	bounded, log := seen(granted(t, folders, Grant{Host: dir, Guest: "/e", Writable: true, Quota: 1 << 20, MaxFiles: 1}))
+	_, errno := bounded.OpenFile("c", experimentalsys.O_WRONLY|experimentalsys.O_CREAT, 0o666)
+	refusedFor(t, bounded, "create", errno)
+	if bounded.account.files != 1 {
+		t.Errorf("%d files are counted for a mount with bounds; %q", bounded.account.files, log.lines)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -97,4 +98,13 @@ func cause(err error) error {
 		return pe.Err
 	}
 	return err
+}
+
+// counted is how many entries of the folder have to be counted before guests may write to it:
+// none if nothing bounds the folder.
+func (m *mount) counted() int64 {
+	if m.Quota == math.MaxInt64 && m.MaxFiles == math.MaxInt64 {
+		return 0
+	}
+	return m.MaxFiles
 }

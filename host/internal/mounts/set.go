@@ -67,7 +67,7 @@ func (s *Set) openFolder(ctx context.Context, m *mount) (err error) {
 		m.info, err = m.root.Stat(".")
 	}
 	if err == nil && m.Writable {
-		m.account, err = s.folders.enter(ctx, m.root, m.info, m.MaxFiles)
+		m.account, err = s.folders.enter(ctx, m.root, m.info, m.counted())
 	}
 	if err != nil {
 		s.close(m)
@@ -94,12 +94,12 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// Close closes the folders. No guest may use them any more.
+// Close closes the folders. No guest may use them any more. It is called once. It leaves the
+// list as it is, because a call that finds the plugin closed may still be in Check.
 func (s *Set) Close() {
 	for _, m := range s.list {
 		s.close(m)
 	}
-	s.list = nil
 }
 
 func (s *Set) close(m *mount) {
