@@ -4,11 +4,9 @@ import (
 	"context"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
-	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
 // circle lets modules import from a link that is instantiated after them. They are linked
@@ -56,31 +54,4 @@ func (c *circle) close(ctx context.Context) {
 			_ = m.Close(ctx) // no instance uses it any longer
 		}
 	}
-}
-
-// openStub makes an instance of a stub.
-func (in *instance) openStub(ctx context.Context, c *circle) (api.Module, error) {
-	return in.instantiateOwn(ctx, c.stub)
-}
-
-// closeCircle puts the functions of a link into the table of its stub.
-func (in *instance) closeCircle(ctx context.Context, c *circle, stub, link api.Module) error {
-	_, err := in.instantiateOwn(wazerox.Resolving(ctx, func(module string) api.Module {
-		if module == kernel.FillModule {
-			return stub
-		}
-		return link
-	}), c.filler)
-	return err
-}
-
-// instantiateOwn instantiates a module that the host itself made and that has no memory.
-// The instance closes it.
-func (in *instance) instantiateOwn(ctx context.Context, m wazero.CompiledModule) (api.Module, error) {
-	mod, err := in.plugin.engine.rt.InstantiateModule(ctx, m, wazero.NewModuleConfig().WithName("").WithStartFunctions())
-	if err != nil {
-		return nil, err
-	}
-	in.stubs = append(in.stubs, mod)
-	return mod, nil
 }

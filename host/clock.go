@@ -9,13 +9,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// clockStart is when the program started.
-var clockStart = time.Now()
-
-// clock returns the time since clockStart. Deadlines of calls are times of this clock. It
-// takes half as long as time.Now, which also reads the wall clock.
-func clock() time.Duration { return time.Since(clockStart) }
-
 // bootID identifies the start of the system. The guest's monotonic clock goes on in every
 // process that sees the same bootID. It is "" if the system does not tell. Tests replace
 // it.
@@ -30,7 +23,7 @@ var bootID = sync.OnceValue(func() string {
 
 // walltime is the wall clock of the guest. What init derives from the time of day is out of
 // date in the next process, so its image is not kept on disk unless init is timeless.
-func (in *instance) walltime() (int64, int32) {
+func (in *wasi) walltime() (int64, int32) {
 	if m := in.plugin.spec.Manifest; m == nil || !m.Operations[abi.OpInit].Timeless {
 		in.outside = true
 	}
@@ -40,7 +33,7 @@ func (in *instance) walltime() (int64, int32) {
 
 // nanotime is the monotonic clock of the guest on systems without a bootID, where it may
 // start anew in the next process.
-func (in *instance) nanotime() int64 {
+func (in *wasi) nanotime() int64 {
 	in.outside = true
 	return int64(clock())
 }

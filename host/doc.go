@@ -127,18 +127,26 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, features, limits, budget, places, reclaim, errors, faults, trust
+//	the host itself        host, config, features, limits, budget, places, reclaim, errors, trust
 //	reading a plugin       dir, source, manifest, narrow, spec, facts
 //	for its author         anatomy, embed
 //	checking               plugin, permissions, links
-//	compiling              runtime, module, circles, shell, codecache, codenote, loading
-//	starting               instantiate, instance, part, image, imagestore, imagefile, strategy, selftest
-//	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
+//	compiling              runtime, module, circles, kernels, shell, codecache, codenote, loading
+//	starting               starting, owner, imagestore, imagefile, strategy, selftest
+//	calling                plugincall, session, lend, exchange, failure
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, hostcall, services, kv, kvstore, tenant, http, transport, httprule, functions, nested, embedder
-//	WASI                   wasi, wasicalls, capture, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
-//	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
+//	what guests import     hostfuncs, services, kv, kvstore, tenant, http, transport, httprule, functions, embedder
+//	WASI                   wasi, wasistate, wasicalls, clock, fixed, files, file, folder, fsmount, descriptors, filelimit
+//	what bounds a call     resting, stacktimer, addresses
 //	for the embedder       stats, hooks
+//
+// The files about one instance, which refer to no Host and no Plugin:
+//
+//	what it is              environment, instance, part, members, image
+//	how it starts           instantiate, kernel
+//	how it is called        call, state, mailbox, mem, receipt, nested, faults, tally
+//	what its guest imports  extism, hostcall, capture
+//	what bounds its calls   fuel, turns, charging, stacks, grownstacks, stackcheck, overflow
 //
 // Code that does not need a host is in packages of the folder internal: settings checks
 // settings, egress checks HTTP requests against their grants, pool lends instances, and

@@ -31,7 +31,7 @@ var errNotInTime = as(ErrEmbedder, errors.New("did not return within the time of
 // errors and the log call it. A panic is an error. Where f is left behind, late is run when
 // it has returned, if late is not nil.
 func beside[T any](c *callState, name string, f func(context.Context) (T, error), late func(T)) (v T, err error) {
-	p := c.inst.plugin
+	p := pluginOf(c.inst)
 	if p.leftBehind.Load() >= maxLeftBehind {
 		return v, errLeftBehind
 	}

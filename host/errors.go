@@ -19,7 +19,7 @@ var (
 	// ErrManifest marks a manifest that is missing, broken or contradictory.
 	ErrManifest = errors.New("invalid manifest")
 	// ErrNoExport marks an export that is promised or required, but missing.
-	ErrNoExport = errors.New("no such export")
+	ErrNoExport = errNoExport
 	// ErrImport marks an import that the host does not offer.
 	ErrImport = errors.New("unusable import")
 	// ErrSignature marks an import or export whose type is not that of the contract.

@@ -157,7 +157,7 @@ func (p *Plugin) closeMount(m mount) {
 }
 
 // fsConfig makes the mounts available to one instance.
-func fsConfig(mounts []mount, in *instance) wazero.FSConfig {
+func fsConfig(mounts []mount, in *wasi) wazero.FSConfig {
 	cfg := wazero.NewFSConfig()
 	for _, m := range mounts {
 		if m.given != nil {
@@ -206,7 +206,7 @@ type mount struct {
 	folder      *folder
 	quota, most int64
 	// in is the instance that sees the mount.
-	in *instance
+	in *wasi
 	// open counts the open files of the plugin, of all its mounts and instances.
 	open *fileBudget
 }

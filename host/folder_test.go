@@ -25,10 +25,10 @@ func mounted(t *testing.T, h *Host, g FileGrant) (*Plugin, *mount) {
 	if err := p.openMounts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return p, p.mountFor(&instance{plugin: p})
+	return p, p.mountFor(&wasi{instance: &instance{}, plugin: p})
 }
 
-func (p *Plugin) mountFor(in *instance) *mount {
+func (p *Plugin) mountFor(in *wasi) *mount {
 	in.out.limit = 1 << 16
 	m := p.mounts[0]
 	m.in = in
@@ -217,7 +217,7 @@ func TestFolderRaces(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		p := []*Plugin{a, b}[i%2]
-		m := p.mountFor(&instance{plugin: p})
+		m := p.mountFor(&wasi{instance: &instance{}, plugin: p})
 		wg.Go(func() {
 			scrawl(m, rand.New(rand.NewPCG(uint64(i), 1)), func(bytes, files int64) {
 				if bytes > quota || files > most {

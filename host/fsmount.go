@@ -18,7 +18,7 @@ import (
 type givenMount struct {
 	experimentalsys.UnimplementedFS
 	files fs.FS
-	in    *instance
+	in    *wasi
 	// open are the open files of the plugin.
 	open *fileBudget
 }
@@ -26,7 +26,7 @@ type givenMount struct {
 const givenName = "file system of a mount"
 
 // ask runs f, which calls the file system, for the call that runs.
-func ask[T any](in *instance, f func() (T, error)) (T, experimentalsys.Errno) {
+func ask[T any](in *wasi, f func() (T, error)) (T, experimentalsys.Errno) {
 	v, err := beside(&in.state, givenName, func(context.Context) (T, error) { return f() }, nil)
 	return v, givenErrno(err)
 }
@@ -127,7 +127,7 @@ const closePatience = 100 * time.Millisecond
 // closeGiven closes a file. Where that takes too long, nobody waits for it, nor for further
 // files of an instance that is being closed. The file was only read, so its error says
 // nothing; wazero would keep the descriptor for it.
-func closeGiven(in *instance, f fs.File) {
+func closeGiven(in *wasi, f fs.File) {
 	ctx, cancel := in.state.context()
 	over := clock() >= in.state.deadline
 	if over {
@@ -218,7 +218,7 @@ func onFile[T any](g *givenFile, f func(fs.File) (T, error)) (v T, errno experim
 	file := g.file
 	v, err := beside(&g.mount.in.state, givenName, func(context.Context) (T, error) { return f(file) }, func(T) { _ = file.Close() })
 	if g.spent = errors.Is(err, errNotInTime); g.spent {
-		g.mount.in.lost = true
+		g.mount.in.leftBehind = true
 	}
 	return v, givenErrno(err)
 }

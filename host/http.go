@@ -17,12 +17,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// lastHTTP is the status and the headers of the last response in a call.
-type lastHTTP struct {
-	status  int
-	headers []byte
-}
-
 // httpDocument is the request in the form in which guests state it.
 type httpDocument struct {
 	URL     string            `json:"url"`
@@ -47,13 +41,13 @@ func httpRequest(c *callState, s []uint64) {
 	body, _ := in.kernel.Bytes(s[1])
 	c.spend(costHTTP + int64(len(doc)+len(body)))
 	in.http, in.outside = lastHTTP{}, true
-	answer, err := in.plugin.client.send(c, doc, body)
+	answer, err := pluginOf(in).client.send(c, doc, body)
 	s[0] = 0
 	var f *fault
 	switch {
 	case errors.As(err, &f):
 		panic(f)
-	case err != nil && in.plugin.spec.Foreign:
+	case err != nil && in.env.foreign:
 		panic(&fault{code: abi.ReasonTrap, err: err, remedy: networkRemedy(err)})
 	case err != nil:
 		in.out.line("warn", oneLine(err.Error()))
@@ -67,8 +61,6 @@ func httpRequest(c *callState, s []uint64) {
 		panic(faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.body)))
 	}
 }
-
-func httpHeaders(c *callState, s []uint64) { s[0] = c.put(c.inst.http.headers) }
 
 // httpClient sends the requests of one plugin.
 type httpClient struct {
@@ -157,7 +149,7 @@ type httpAnswer struct {
 // error is a failure of the network.
 func (h *httpClient) send(c *callState, doc, body []byte) (httpAnswer, error) {
 	if h.rule == nil {
-		return httpAnswer{}, denied("http", asked("grants.http", c.inst.plugin.spec.Foreign))
+		return httpAnswer{}, denied("http", asked("grants.http", c.inst.env.foreign))
 	}
 	switch {
 	case len(doc) > maxHTTPDocument:

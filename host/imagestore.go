@@ -127,7 +127,7 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		im.memory.Free()
 		return false
 	}
-	p.image = im
+	p.env.image = im
 	p.imageHeld.Store(im.held())
 	if err := p.pool.First(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
@@ -166,23 +166,23 @@ func (p *Plugin) accept(in *instance) error {
 
 // forget frees the image.
 func (p *Plugin) forget() {
-	if p.image == nil {
+	if p.env.image == nil {
 		return
 	}
-	p.host.memory.give(p.image.held())
-	p.image.free()
-	p.image = nil
+	p.host.memory.give(p.env.image.held())
+	p.env.image.free()
+	p.env.image = nil
 	p.imageHeld.Store(0)
 }
 
 // preserve writes the image to disk under the name that it had before init, if init took long
 // and nothing that it may have read has changed since.
 func (p *Plugin) preserve(name string, took time.Duration) {
-	if name == "" || p.image == nil || p.outside || took < p.host.slowInit || p.image.memory.Held() > p.host.cfg.ImageCache ||
+	if name == "" || p.env.image == nil || p.outside || took < p.host.slowInit || p.env.image.memory.Held() > p.host.cfg.ImageCache ||
 		p.imageName() != name {
 		return
 	}
-	if err := writeImage(name, p.host.root.Store, p.image); err != nil {
+	if err := writeImage(name, p.host.root.Store, p.env.image); err != nil {
 		p.log.Debug("image not kept", "error", err)
 		return
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 
@@ -12,6 +13,13 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+)
+
+// oldEnvModule and oldEnvPrefix are the module and the prefix under which plugins from before
+// Extism 1.0 import its functions.
+const (
+	oldEnvModule = "env"
+	oldEnvPrefix = "extism_"
 )
 
 // room bounds the memory of one instance: the linear memories of the guest, its links and its
@@ -55,17 +63,16 @@ func (m *countedMemory) Reallocate(size uint64) []byte {
 // openKernel makes the instance's kernel. It returns the context for instantiating the guest,
 // which links it to the kernel if the kernel is a module.
 func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
-	p := in.plugin
 	in.local = kernel.NewLocal(in.resizeKernel)
 	in.kernel = in.local
-	if !p.usesKernel() || p.engine.linked == nil {
+	if in.env.kernels == nil {
 		return ctx, nil
 	}
-	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := p.engine.linked.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room}))
+	lin := linear.New(uint64(in.env.bounds.memory)+kernel.PageSize, in.account)
+	mod, k, err := in.env.kernels.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room}))
 	if err != nil {
 		lin.Free()
-		if in.crowded { // wazero's error does not name the cause
+		if in.hostFull { // wazero's error does not name the cause
 			what, _ := in.noRoom()
 			err = faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
 		}
@@ -137,36 +144,9 @@ type linkedKernel struct {
 	shrink   func(api.Memory, uint32) bool
 }
 
-// findKernel decides whether guests are linked to their kernels. They are not under the
-// interpreter, where calling Go code in the host is cheaper than interpreting the kernel. The
-// caller holds e.settling.
-func (e *engine) findKernel(ctx context.Context) {
-	if e.settled {
-		return
-	}
-	e.settled = true
-	if e.kind == EngineInterpreter || !e.features.On(wazerox.Linking) {
-		return
-	}
-	var env []abi.Signature
-	for _, s := range abi.Imports {
-		if s.Module == abi.EnvModule {
-			env = append(env, s)
-		}
-	}
-	compiled, err := e.compile(ctx, kernel.Module(env, oldEnvPrefix))
-	if err != nil {
-		return
-	}
-	e.linked = &linkedKernel{rt: e.rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
-	if e.features.On(wazerox.Shrinking) {
-		e.linked.shrink = wazerox.Shrink
-	}
-}
-
 // kernelConfig states a source of random numbers, which a kernel does not need, because wazero
 // would otherwise make one for each kernel.
-var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(randomSource)
+var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(rand.Reader)
 
 // open makes a kernel with the memory that ctx provides.
 func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Linked, err error) {

@@ -62,7 +62,7 @@ func (h *Host) ForgetTenant(ctx context.Context, tenant string) error {
 
 // stored returns the value of a key, which nobody changes.
 func (c *callState) stored(at KVOwner, key string) (value []byte, ok bool) {
-	h := c.inst.plugin.host
+	h := pluginOf(c.inst).host
 	given := h.cfg.KVStore
 	if given == nil {
 		return h.kv.get(at, key)
@@ -81,7 +81,7 @@ func (c *callState) stored(at KVOwner, key string) (value []byte, ok bool) {
 // keep stores a copy of value, or deletes the key when value is empty. The error is
 // errKVQuota or errKVFull.
 func (c *callState) keep(at KVOwner, key string, value []byte) (err error) {
-	p := c.inst.plugin
+	p := pluginOf(c.inst)
 	given := p.host.cfg.KVStore
 	if given == nil {
 		return p.host.kv.set(at, p.granted.kvQuota, key, value)

@@ -43,7 +43,7 @@ type partImage struct {
 }
 
 // find looks up the memory, the fuel counter and the mutable globals of the module.
-func (m *part) find(of *module) error {
+func (m *part) find(of *code) error {
 	if mem := wazerox.MemoryOf(m.mod); mem != nil {
 		m.mem, m.borrowed = mem, !of.memory
 	}
@@ -86,7 +86,7 @@ func (m *part) content() []byte {
 }
 
 // writeData writes the data segments that were taken out of the module.
-func (m *part) writeData(of *module) error {
+func (m *part) writeData(of *code) error {
 	data, err := of.segments()
 	if err != nil || data.Len() == 0 { // a module without a memory has no data
 		return err
@@ -125,7 +125,7 @@ func (m *part) grow(im *partImage) error {
 	}
 	size := uint32(im.memory.Size())
 	if more := size - m.mem.Size(); more > 0 {
-		if _, ok := m.mem.Grow(more / wasmPage); !ok {
+		if _, ok := m.mem.Grow(more / wasmbin.PageSize); !ok {
 			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
 		}
 	}
@@ -133,7 +133,7 @@ func (m *part) grow(im *partImage) error {
 }
 
 // fill puts a new part, whose memory has the size of the image's, into the state of the image.
-func (m *part) fill(im *partImage, of *module) error {
+func (m *part) fill(im *partImage, of *code) error {
 	switch {
 	case im.memory == nil:
 	case !of.open.Lifted, m.lent: // the engine wrote data segments over the image

@@ -6,7 +6,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
@@ -67,8 +66,8 @@ func (p *Plugin) unreserve() {
 // takePlace takes a place for an instance: that of the plugin, or a further one of the host,
 // for which an idle instance may be evicted. A session's instance never takes the plugin's
 // place.
-func (p *Plugin) takePlace(in *instance) error {
-	for !p.tryPlace(in) {
+func (p *Plugin) takePlace(session bool) error {
+	for !p.tryPlace(session) {
 		if !p.host.reclaimer.evict(nil) {
 			return p.host.errNoPlace()
 		}
@@ -79,14 +78,14 @@ func (p *Plugin) takePlace(in *instance) error {
 	return nil
 }
 
-func (p *Plugin) tryPlace(in *instance) bool {
+func (p *Plugin) tryPlace(session bool) bool {
 	at := &p.places
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	if (in.ofSession || at.pooled > 0) && !p.host.instances.take(1) {
+	if (session || at.pooled > 0) && !p.host.instances.take(1) {
 		return false
 	}
-	if !in.ofSession {
+	if !session {
 		at.pooled++
 	}
 	return true
@@ -94,14 +93,14 @@ func (p *Plugin) tryPlace(in *instance) bool {
 
 // leavePlace gives the place of an instance back. It comes after everything else that the
 // instance held.
-func (in *instance) leavePlace() {
-	at, h := &in.plugin.places, in.plugin.host
+func (p *Plugin) leavePlace(session bool) {
+	at, h := &p.places, p.host
 	at.all.Add(-1)
 	at.mu.Lock()
-	if !in.ofSession {
+	if !session {
 		at.pooled--
 	}
-	if in.ofSession || at.pooled > 0 {
+	if session || at.pooled > 0 {
 		h.instances.give(1)
 	}
 	at.mu.Unlock()
@@ -125,46 +124,6 @@ func (p *Plugin) pooled(ctx context.Context) (*instance, error) {
 	return p.newInstance(ctx)
 }
 
-// account takes n bytes of the host's memory, or gives them back if n is negative, and
-// reports whether there was room. Idle instances are evicted to make room: only those of
-// the plugin itself where it has reached its share.
-func (in *instance) account(n int64) bool {
-	if n <= 0 {
-		in.charge(n)
-		return true
-	}
-	ok := in.charge(n)
-	for !ok && !in.futile {
-		of := in.plugin
-		if !in.overShare {
-			of = nil
-		}
-		if !in.plugin.host.reclaimer.evict(of) {
-			in.futile = true // a guest that asks again in this call causes no further search
-			break
-		}
-		ok = in.charge(n)
-	}
-	in.crowded = !ok
-	return ok
-}
-
-// charge is account without evicting instances.
-func (in *instance) charge(n int64) bool {
-	p := in.plugin
-	if held := p.held.Add(n); n > 0 && held > p.share && p.places.all.Load() > 1 {
-		p.held.Add(-n)
-		in.overShare = true
-		return false
-	}
-	if p.host.memory.change(n) {
-		return true
-	}
-	p.held.Add(-n)
-	in.overShare = false
-	return false
-}
-
 // takeMemory takes n bytes that belong to no instance. Idle instances may be evicted for
 // them.
 func (h *Host) takeMemory(n int64) bool {
@@ -175,15 +134,3 @@ func (h *Host) takeMemory(n int64) bool {
 	}
 	return true
 }
-
-// noRoom says whose memory is used up, after the host refused memory to the instance, and
-// what to do about it.
-func (in *instance) noRoom() (what, remedy string) {
-	if in.overShare {
-		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room", abi.FormatSize(in.plugin.share)), moreShare
-	}
-	return "the host has no room", moreMemory
-}
-
-// lastUsed is when the instance's last call last read the clock.
-func (in *instance) lastUsed() time.Duration { return in.state.seen }

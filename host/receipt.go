@@ -15,6 +15,8 @@ type receipt struct {
 	// time that the call had.
 	held         int64
 	until, limit time.Duration
+	// owner is whom the answer is charged to, nil if nothing is.
+	owner owner
 }
 
 // take moves the charge for what was decoded from the instance, which other calls use next, to
@@ -23,16 +25,15 @@ func (r *receipt) take(in *instance) {
 	r.until, r.limit = in.state.deadline, in.state.limit
 	if in.decoded > 0 {
 		in.room.change(-in.decoded)
-		r.held += in.decoded
+		r.held, r.owner = r.held+in.decoded, in.env.owner
 		in.decoded = 0
 	}
 }
 
 // done ends the charge. From now on what was decoded belongs to the build.
-func (r *receipt) done(p *Plugin) {
+func (r *receipt) done() {
 	if r.held > 0 {
-		p.held.Add(-r.held)
-		p.host.memory.give(r.held)
+		r.owner.charge(-r.held)
 		r.held = 0
 	}
 }

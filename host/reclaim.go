@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/anchor-host/anchor-host/host/internal/pool"
 )
 
 // An idle instance is closed after limits.idle_timeout. It is evicted earlier when the host
@@ -18,9 +16,6 @@ import (
 // A plugin that has no instance at all, as while it is loaded, also waits for room. As long
 // as it waits, no plugin gets further instances, and the plugins that have the most close
 // the ones that come back from a call.
-
-// errNoRoom marks that an instance could not be made because the host has no room for it.
-var errNoRoom = pool.ErrNoRoom
 
 // reclaimer closes idle instances of all plugins of a host. Its lock is taken before that
 // of a pool. It is allocated on its own, because the runtime holds a timer, and what the

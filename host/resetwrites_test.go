@@ -27,8 +27,8 @@ func TestResetUndoesAllWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg.CacheDir = CacheOff
 			p := loadScribbles(t, cfg)
-			want := make([]byte, p.image.memory.Size())
-			p.image.memory.Fill(want)
+			want := make([]byte, p.env.image.memory.Size())
+			p.env.image.memory.Fill(want)
 			r := rand.New(rand.NewPCG(1, 2))
 			for i := range 3 { // one that init ran in, others that map the image
 				in, err := p.pooled(t.Context())
@@ -116,8 +116,8 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 		for _, g := range in.globals {
 			globals = append(globals, g.Get())
 		}
-		if !slices.Equal(globals, p.image.globals) {
-			t.Fatalf("round %d: globals %v (want %v)", round, globals, p.image.globals)
+		if !slices.Equal(globals, p.env.image.globals) {
+			t.Fatalf("round %d: globals %v (want %v)", round, globals, p.env.image.globals)
 		}
 	}
 	return in
@@ -162,16 +162,16 @@ func TestExpectedReset(t *testing.T) {
 // was left behind has one of them.
 func TestInstancesWithUnknownFilesAreReplaced(t *testing.T) {
 	p := loadScribbles(t, Config{CacheDir: CacheOff, Engine: EngineCompiler})
-	for name, spoil := range map[string]func(*instance){
-		"sound": func(*instance) {},
-		"blind": func(in *instance) { in.blind = errors.New("descriptors are hidden") },
-		"lost":  func(in *instance) { in.lost = true },
+	for name, change := range map[string]func(*wasi){
+		"sound":     func(*wasi) {},
+		"unwatched": func(w *wasi) { w.unwatched = errors.New("descriptors are hidden") },
+		"lost":      func(w *wasi) { w.leftBehind = true },
 	} {
 		in, err := p.newInstance(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		spoil(in)
+		change(in.system.(*wasi))
 		if reset := in.reset(); reset != (name == "sound") {
 			t.Errorf("%s: reset %t", name, reset)
 		}

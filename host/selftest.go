@@ -51,7 +51,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, 
 	defer in.state.end()
 	var out []byte
 	if lane == LaneBatch {
-		out, err = in.selfBatch(spec, t.Input)
+		out, err = selfBatch(in, spec, t.Input)
 	} else {
 		var status abi.Status
 		if status, out, err = in.callDocument(t.Operation.JSONExport(), t.Input); status == abi.StatusNoChange {
@@ -72,7 +72,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec OperationSpec, lane string, 
 
 // selfBatch sends a request document to an operation in the batch lane, and returns the
 // changes as a document, nil for no change.
-func (in *instance) selfBatch(spec OperationSpec, input []byte) ([]byte, error) {
+func selfBatch(in *instance, spec OperationSpec, input []byte) ([]byte, error) {
 	req, err := abi.DecodeItemsRequest(input)
 	if err != nil {
 		return nil, err

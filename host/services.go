@@ -38,7 +38,7 @@ const (
 // kvSet stores a value. An empty value, or the handle 0, deletes the key.
 func kvSet(c *callState, s []uint64) {
 	store := c.store()
-	p := c.inst.plugin
+	p := pluginOf(c.inst)
 	key := c.key(s[0], "anchor_kv_set: the key")
 	value, _ := c.inst.kernel.Bytes(s[1])
 	c.spend(min(int64(len(value)), p.granted.kvQuota))
@@ -55,7 +55,7 @@ func kvSet(c *callState, s []uint64) {
 // store names the key-value store of the plugin and the call's tenant. Without a grant the
 // call ends.
 func (c *callState) store() KVOwner {
-	p := c.inst.plugin
+	p := pluginOf(c.inst)
 	if p.granted.kvQuota == 0 {
 		panic(denied("kv", asked("grants.kv", p.spec.Foreign)))
 	}
@@ -66,7 +66,7 @@ func (c *callState) store() KVOwner {
 // countTokens counts the tokens of a block with the host's tokenizer. It refuses texts so long
 // that counting them would take too long; the guest can count them in parts.
 func countTokens(c *callState, s []uint64) {
-	p := c.inst.plugin
+	p := pluginOf(c.inst)
 	if !slices.Contains(p.granted.services, ServiceCountTokens) {
 		panic(denied("service "+ServiceCountTokens, asked("grants.services", p.spec.Foreign)))
 	}

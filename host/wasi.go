@@ -10,13 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-const (
-	wasiModule = wazerox.WASIModule
-	// oldEnvModule and oldEnvPrefix are the module and the prefix under which plugins from
-	// before Extism 1.0 import its functions.
-	oldEnvModule = "env"
-	oldEnvPrefix = "extism_"
-)
+const wasiModule = wazerox.WASIModule
 
 // wasiRemedy is the remedy for a module that imports WASI functions and does not get them.
 const wasiRemedy = "offer them: wasi: true of the instance, or --wasi of plugin call"

@@ -114,7 +114,7 @@ func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
 	return api.GoModuleFunc(func(ctx context.Context, mod api.Module, s []uint64) {
 		c, cost, errno := stateOf(ctx), int64(costSystem), wasiOK
 		if touches {
-			c.inst.files.touch()
+			wasiOf(c).files.touch()
 		}
 		if admit != nil {
 			cost, errno = admit(mod, s)
@@ -131,21 +131,22 @@ func guardWASI(name string, fn api.GoModuleFunction) api.GoModuleFunction {
 // system calls a WASI function. If the plugin has mounts, the function may access a file and
 // so wait for a disk or a network.
 func (c *callState) system(ctx context.Context, fn api.GoModuleFunction, mod api.Module, s []uint64) {
-	if len(c.inst.plugin.mounts) == 0 {
+	w := wasiOf(c)
+	if len(w.plugin.mounts) == 0 {
 		fn.Call(ctx, mod, s)
-		c.inst.tellErrno(s)
+		w.tellErrno(s)
 		c.stop()
 		return
 	}
 	c.leave()
 	fn.Call(ctx, mod, s)
-	c.inst.tellErrno(s)
+	w.tellErrno(s)
 	c.rejoin()
 }
 
 // tellErrno sets the result of a WASI call to the error number of the mount that refused it,
 // if wazero cannot express that error.
-func (in *instance) tellErrno(s []uint64) {
+func (in *wasi) tellErrno(s []uint64) {
 	if in.errno != wasiOK && s[0] != uint64(wasiOK) {
 		s[0] = uint64(in.errno)
 	}
@@ -177,7 +178,7 @@ func randomGet(fn api.GoModuleFunction) api.GoModuleFunc {
 func listDirectory(fn api.GoModuleFunction) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, s []uint64) {
 		c, used := stateOf(ctx), uint32(s[4])
-		c.inst.files.touch()
+		wasiOf(c).files.touch()
 		c.spend(costSystem)
 		if uint32(s[2]) > maxListing {
 			s[0] = uint64(wasiInval)

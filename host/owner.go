@@ -1,0 +1,62 @@
+package host
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// pluginOwner is a plugin as the owner of its instances.
+type pluginOwner struct{ p *Plugin }
+
+// pluginOf is the plugin of an instance.
+func pluginOf(in *instance) *Plugin { return in.env.owner.(pluginOwner).p }
+
+func (o pluginOwner) enter(session bool) error { return o.p.takePlace(session) }
+
+func (o pluginOwner) leave(session bool) { o.p.leavePlace(session) }
+
+func (o pluginOwner) several() bool {
+	n, _ := o.p.pool.Counts()
+	return n > 1
+}
+
+func (o pluginOwner) charge(n int64) refusal {
+	p := o.p
+	if held := p.held.Add(n); n > 0 && held > p.share && p.places.all.Load() > 1 {
+		p.held.Add(-n)
+		return refusedByShare
+	}
+	if p.host.memory.change(n) {
+		return notRefused
+	}
+	p.held.Add(-n)
+	return refusedByHost
+}
+
+// evict closes an instance of the plugin itself if it has reached its share, otherwise one of
+// any plugin.
+func (o pluginOwner) evict(by refusal) bool {
+	if by == refusedByShare {
+		return o.p.host.reclaimer.evict(o.p)
+	}
+	return o.p.host.reclaimer.evict(nil)
+}
+
+func (o pluginOwner) made(fromImage bool, took time.Duration) {
+	o.p.count(func(c *counters) *atomic.Int64 { return &c.made })
+	o.p.log.Debug("instance made", "number", o.p.counts.made.Load(), "from_image", fromImage, "took", took)
+}
+
+func (o pluginOwner) count(e event) { o.p.count(eventCounters[e]) }
+
+// eventCounters are the counters of the events in the life of an instance.
+var eventCounters = [...]func(*counters) *atomic.Int64{
+	instanceClosed:   func(c *counters) *atomic.Int64 { return &c.closed },
+	instanceRecycled: func(c *counters) *atomic.Int64 { return &c.recycled },
+	instanceReplaced: func(c *counters) *atomic.Int64 { return &c.replaced },
+}
+
+func (o pluginOwner) add(t *tally) {
+	o.p.counts.take(t)
+	o.p.host.counts.take(t)
+}
