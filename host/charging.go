@@ -15,7 +15,7 @@ func (in *instance) account(n int64) bool {
 	}
 	ok := in.charge(n)
 	for !ok && !in.noVictim {
-		if !in.env.owner.evict(in.refusedBy) {
+		if !in.env.owner.Evict(in.refusedBy) {
 			in.noVictim = true // a guest that asks again in this call causes no further search
 			break
 		}
@@ -27,7 +27,7 @@ func (in *instance) account(n int64) bool {
 
 // charge is account without evicting instances.
 func (in *instance) charge(n int64) bool {
-	r := in.env.owner.charge(n)
+	r := in.env.owner.Charge(n)
 	if r == notRefused {
 		return true
 	}

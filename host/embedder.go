@@ -92,10 +92,3 @@ func (p *Plugin) survive(name string, err *error) {
 		*err = as(ErrEmbedder, fmt.Errorf("panicked: %v", r))
 	}
 }
-
-// away runs f while others have the processor. The call ends if its time is over then.
-func (c *callState) away(f func()) {
-	c.leave()
-	f()
-	c.rejoin()
-}

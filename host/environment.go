@@ -102,21 +102,21 @@ func (c *code) starters() []string {
 
 // owner is the plugin that instances belong to. Its methods are safe for concurrent use.
 type owner interface {
-	// enter takes a place for an instance, or returns the fault that there is none. leave gives
+	// Enter takes a place for an instance, or returns the fault that there is none. Leave gives
 	// it back, after everything else that the instance held.
-	enter(session bool) error
-	leave(session bool)
-	// several reports whether the plugin has several instances, without those of sessions.
-	several() bool
-	// charge takes n bytes of memory, or gives them back if n is negative, and says who
-	// refused them. evict closes an idle instance to make room for what was refused, and
+	Enter(session bool) error
+	Leave(session bool)
+	// Several reports whether the plugin has several instances, without those of sessions.
+	Several() bool
+	// Charge takes n bytes of memory, or gives them back if n is negative, and says who
+	// refused them. Evict closes an idle instance to make room for what was refused, and
 	// reports whether there was one.
-	charge(n int64) refusal
-	evict(refusal) bool
-	// made counts a new instance, count the other events in its life, and add what it counted.
-	made(fromImage bool, took time.Duration)
-	count(event)
-	add(*tally)
+	Charge(n int64) refusal
+	Evict(refusal) bool
+	// Made counts a new instance, Count the other events in its life, and Add what it counted.
+	Made(fromImage bool, took time.Duration)
+	Count(event)
+	Add(*tally)
 }
 
 // refusal says who refused memory.

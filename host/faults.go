@@ -67,6 +67,9 @@ const noRemedy = " "
 // initError marks an error of start or init.
 type initError struct{ err error }
 
+// inInit marks err as an error of start or init.
+func inInit(err error) error { return &initError{err} }
+
 func (e *initError) Error() string { return e.err.Error() }
 func (e *initError) Unwrap() error { return e.err }
 

@@ -79,7 +79,7 @@ func (in *instance) share(im *image) {
 // charged for what it writes, so that it can be made as long as that fits.
 func (in *instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
 	m, filled = linear.NewFrom(of, uint64(in.env.bounds.memory), in.account, in.env.resets && !in.ofSession)
-	if in.env.owner.several() {
+	if in.env.owner.Several() {
 		m.Expect()
 	}
 	return m, filled

@@ -227,7 +227,7 @@ func (in *instance) lastUsed() time.Duration { return in.state.seen }
 func (in *instance) close() {
 	in.handIn()
 	if in.counted {
-		in.env.owner.count(instanceClosed)
+		in.env.owner.Count(instanceClosed)
 	}
 	if in.mod != nil {
 		if err := in.mod.Close(context.Background()); err != nil {
@@ -239,5 +239,5 @@ func (in *instance) close() {
 	in.lin.Free()
 	in.closeStack()
 	in.charge(-in.tables)
-	in.env.owner.leave(in.ofSession)
+	in.env.owner.Leave(in.ofSession)
 }

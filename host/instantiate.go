@@ -75,7 +75,7 @@ const warmRoom = 64 << 10
 func (e *environment) make(ctx context.Context, session bool, from *image, prepare func(*instance) error) (*instance, error) {
 	in := &instance{env: e, ofSession: session, callData: callData{funcs: map[string]api.Function{}}}
 	in.system = e.newSystem(in)
-	if err := e.owner.enter(session); err != nil {
+	if err := e.owner.Enter(session); err != nil {
 		return nil, failureOf(nil, err)
 	}
 	in.newMemory(from)
@@ -84,14 +84,14 @@ func (e *environment) make(ctx context.Context, session bool, from *image, prepa
 	if err := in.takeStack(); err != nil {
 		in.closeStack()
 		in.lin.Free()
-		e.owner.leave(session)
+		e.owner.Leave(session)
 		return nil, failureOf(nil, err)
 	}
 	in.out.limit = int(e.bounds.logBytes)
 	began := time.Now()
 	defer in.state.end()
 	if err := in.open(ctx, from, prepare); err != nil {
-		f := failureOf(in, &initError{err})
+		f := failureOf(in, inInit(err))
 		if in.hostFull {
 			f.err = as(errNoRoom, f.err)
 		}
@@ -105,7 +105,7 @@ func (e *environment) make(ctx context.Context, session bool, from *image, prepa
 		e.account.Charge(took)
 	}
 	in.counted = true
-	e.owner.made(from != nil, took)
+	e.owner.Made(from != nil, took)
 	return in, nil
 }
 

@@ -11,16 +11,20 @@ type pluginOwner struct{ p *Plugin }
 // pluginOf is the plugin of an instance.
 func pluginOf(in *instance) *Plugin { return in.env.owner.(pluginOwner).p }
 
-func (o pluginOwner) enter(session bool) error { return o.p.takePlace(session) }
+// Enter implements owner.
+func (o pluginOwner) Enter(session bool) error { return o.p.takePlace(session) }
 
-func (o pluginOwner) leave(session bool) { o.p.leavePlace(session) }
+// Leave implements owner.
+func (o pluginOwner) Leave(session bool) { o.p.leavePlace(session) }
 
-func (o pluginOwner) several() bool {
+// Several implements owner.
+func (o pluginOwner) Several() bool {
 	n, _ := o.p.pool.Counts()
 	return n > 1
 }
 
-func (o pluginOwner) charge(n int64) refusal {
+// Charge implements owner.
+func (o pluginOwner) Charge(n int64) refusal {
 	p := o.p
 	if held := p.held.Add(n); n > 0 && held > p.share && p.places.all.Load() > 1 {
 		p.held.Add(-n)
@@ -33,21 +37,23 @@ func (o pluginOwner) charge(n int64) refusal {
 	return refusedByHost
 }
 
-// evict closes an instance of the plugin itself if it has reached its share, otherwise one of
+// Evict implements owner. It closes an instance of the plugin itself if it has reached its share, otherwise one of
 // any plugin.
-func (o pluginOwner) evict(by refusal) bool {
+func (o pluginOwner) Evict(by refusal) bool {
 	if by == refusedByShare {
 		return o.p.host.reclaimer.evict(o.p)
 	}
 	return o.p.host.reclaimer.evict(nil)
 }
 
-func (o pluginOwner) made(fromImage bool, took time.Duration) {
+// Made implements owner.
+func (o pluginOwner) Made(fromImage bool, took time.Duration) {
 	o.p.count(func(c *counters) *atomic.Int64 { return &c.made })
 	o.p.log.Debug("instance made", "number", o.p.counts.made.Load(), "from_image", fromImage, "took", took)
 }
 
-func (o pluginOwner) count(e event) { o.p.count(eventCounters[e]) }
+// Count implements owner.
+func (o pluginOwner) Count(e event) { o.p.count(eventCounters[e]) }
 
 // eventCounters are the counters of the events in the life of an instance.
 var eventCounters = [...]func(*counters) *atomic.Int64{
@@ -56,7 +62,8 @@ var eventCounters = [...]func(*counters) *atomic.Int64{
 	instanceReplaced: func(c *counters) *atomic.Int64 { return &c.replaced },
 }
 
-func (o pluginOwner) add(t *tally) {
+// Add implements owner.
+func (o pluginOwner) Add(t *tally) {
 	o.p.counts.take(t)
 	o.p.host.counts.take(t)
 }

@@ -33,7 +33,7 @@ func (r *receipt) take(in *instance) {
 // done ends the charge. From now on what was decoded belongs to the build.
 func (r *receipt) done() {
 	if r.held > 0 {
-		r.owner.charge(-r.held)
+		r.owner.Charge(-r.held)
 		r.held = 0
 	}
 }

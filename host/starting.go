@@ -101,11 +101,11 @@ func (p *Plugin) capture(in *instance) error {
 	}
 	im, err := in.image(memory)
 	if err != nil {
-		return &initError{err}
+		return inInit(err)
 	}
 	if !p.host.takeMemory(im.held()) {
 		defer im.free()
-		return &initError{&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory}}
+		return inInit(&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory})
 	}
 	in.share(im)
 	p.env.image, p.outside = im, in.outside

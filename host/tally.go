@@ -52,14 +52,14 @@ func (in *instance) countCall(used int64, err error) {
 // countLost counts an instance that does not serve again after a call.
 func (in *instance) countLost() {
 	if !in.unusable && in.worn() {
-		in.env.owner.count(instanceRecycled)
+		in.env.owner.Count(instanceRecycled)
 		return
 	}
-	in.env.owner.count(instanceReplaced)
+	in.env.owner.Count(instanceReplaced)
 }
 
 // handIn gives the owner what the instance counted.
 func (in *instance) handIn() {
-	in.env.owner.add(&in.state.tally)
+	in.env.owner.Add(&in.state.tally)
 	in.state.tally = tally{handed: in.state.seen}
 }

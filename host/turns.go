@@ -51,6 +51,13 @@ func (c *callState) rejoin() {
 	}
 }
 
+// away runs f while others have the processor. The call ends if its time is over then.
+func (c *callState) away(f func()) {
+	c.leave()
+	f()
+	c.rejoin()
+}
+
 // await waits for a processor until the call's time is over, and then ends the call.
 func (c *callState) await() {
 	c.awaitTurn()
