@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // callDocument is enterDocument for callers that keep the output instead of decoding it:
@@ -79,11 +78,14 @@ func (in *instance) enterExport(export string) (abi.Status, error) {
 
 // checkInput checks the size of a request against limits.input.
 func (in *instance) checkInput(n int) error {
-	if limit := in.plugin.limits.Input; int64(n) > limit {
+	if limit := in.env.bounds.input; int64(n) > limit {
 		return faultf(abi.ReasonInputTooLarge, "input of %d bytes, allowed %d", n, limit)
 	}
 	return nil
 }
+
+// maxErrorText bounds the message that a guest sets with error_set, in bytes.
+const maxErrorText = 4 << 10
 
 // guestError is the error that a guest reported: a message, or a status other than done and
 // no change.
@@ -103,29 +105,26 @@ func (in *instance) output() ([]byte, error) {
 	off, n, b := in.kernel.Output()
 	switch {
 	case b == nil && off == 0 && in.kernel.Refused():
-		return nil, faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+		return nil, faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.env.bounds.memory))
 	case b == nil:
 		return nil, faultf(abi.ReasonInvalidOutput, "output at %d, length %d lies outside the memory of %d bytes", off, n, in.kernel.Size())
-	case n > uint64(in.plugin.limits.Output):
-		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.plugin.limits.Output)
+	case n > uint64(in.env.bounds.output):
+		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", n, in.env.bounds.output)
 	}
 	in.state.returned = int64(n)
 	return b, nil
 }
 
-// changesOf calls an operation that answers with changes, in the given lane, and decodes
+// documentChanges calls an operation that answers with changes in the JSON lane, and decodes
 // the changes within bounds. nil means no change.
-func (in *instance) changesOf(o spec.Operation, lane Lane, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
-	if lane == LaneBatch {
-		return in.batchChanges(o.Operation, rows, reads, env, within)
-	}
+func (in *instance) documentChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	doc, err := abi.AppendItemsRequest(in.document[:0], rows, reads, env)
 	if err != nil {
 		return nil, &fault{code: abi.ReasonInputTooLarge, err: err}
 	}
 	in.document = keepSmall(doc)
 	var c *abi.Changes
-	_, err = in.answered(o.Operation.JSONExport(), doc, func(out []byte) error {
+	_, err = in.answered(op.JSONExport(), doc, func(out []byte) error {
 		c = new(abi.Changes)
 		return c.DecodeJSONWithin(out, within)
 	})
@@ -185,7 +184,7 @@ func (in *instance) Take(n int64) error {
 		return nil
 	}
 	if !in.room.change(n) {
-		return faultf(abi.ReasonMemory, "needs more than %s together with what its answer takes in the host", abi.FormatSize(in.plugin.limits.Memory))
+		return faultf(abi.ReasonMemory, "needs more than %s together with what its answer takes in the host", abi.FormatSize(in.env.bounds.memory))
 	}
 	if !in.account(n) {
 		in.room.change(-n)
@@ -210,7 +209,7 @@ func keepSmall(b []byte) []byte {
 	return b[:0]
 }
 
-// batchChanges calls an operation in the batch lane.
+// batchChanges is documentChanges in the batch lane.
 func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	size, err := in.batch.Plan(rows, reads, env)
 	if err != nil {
@@ -236,6 +235,26 @@ func (in *instance) batchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 		return nil, late
 	}
 	return c, err
+}
+
+// exchangeBatch is batchChanges for a batch that is already encoded. It does not decode the
+// answer.
+func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {
+	addr, dst, err := in.lend(len(batch))
+	if err != nil {
+		return 0, nil, err
+	}
+	copy(dst, batch)
+	in.state.received, in.state.batch = int64(len(batch)), true
+	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
+		return 0, nil, err
+	}
+	status := abi.Status(int32(uint32(in.stack[0])))
+	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
+		return status, nil, err
+	}
+	b, err := in.boxOutput()
+	return status, append([]byte(nil), b...), err
 }
 
 // readChanges decodes the change set that the mailbox points to.

@@ -65,16 +65,24 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, choices, features, limits, bounds, places, errors, faults, trust
+//	the host itself        host, config, choices, features, limits, bounds, places, errors, trust
 //	checking               plugin, permissions, links
 //	compiling              loading, circles, runtime
-//	starting               instantiate, instance, part, image, imagestore, strategy, selftest
-//	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
+//	starting               starting, owner, imagestore, strategy, selftest
+//	calling                plugincall, session, lend, exchange, failure
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, hostcall, services, kvstore, tenant, http, functions, nested, embedder
-//	WASI                   wasicall, folders, clock
-//	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
+//	what guests import     hostfuncs, services, kvstore, tenant, http, functions
+//	WASI                   folders, clock
+//	what bounds a call     resting, stacktimer, addresses
 //	for the embedder       stats, hooks
+//
+// The files about one instance, which refer to no Host and no Plugin:
+//
+//	what it is              environment, instance, part, members, image
+//	how it starts           instantiate, kernel
+//	how it is called        call, state, mailbox, mem, receipt, nested, faults, tally
+//	what its guest imports  extism, hostcall, wasicall, embedder
+//	what bounds its calls   fuel, turns, charging, stacks, grownstacks, stackcheck, overflow
 //
 // Package spec reads plugins. Other code that does not need a host is in packages of the
 // folder internal: offered lists what guests can import, linkage orders linked modules,

@@ -10,12 +10,5 @@ import (
 func beside[T any](c *callState, name string, f func(context.Context) (T, error), late func(T)) (T, error) {
 	ctx, cancel := c.context()
 	defer cancel()
-	return guard.Run(ctx, c.inst.plugin.guard, name, f, late)
-}
-
-// away runs f while others have the processor. The call ends if its time is over then.
-func (c *callState) away(f func()) {
-	c.leave()
-	f()
-	c.rejoin()
+	return guard.Run(ctx, c.inst.env.guard, name, f, late)
 }

@@ -56,23 +56,3 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, requ
 	}
 	return out, nil
 }
-
-// exchangeBatch is batchChanges for a batch that is already encoded. It does not decode the
-// answer.
-func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {
-	addr, dst, err := in.lend(len(batch))
-	if err != nil {
-		return 0, nil, err
-	}
-	copy(dst, batch)
-	in.state.received, in.state.batch = int64(len(batch)), true
-	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
-		return 0, nil, err
-	}
-	status := abi.Status(int32(uint32(in.stack[0])))
-	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
-		return status, nil, err
-	}
-	b, err := in.boxOutput()
-	return status, append([]byte(nil), b...), err
-}

@@ -91,7 +91,7 @@ func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs 
 		}
 		defer p.pool.GiveBack(in)
 		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
-		r, err := in.call(function, nil)
+		r, err := callExport(in, function, nil)
 		in.state.end()
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs 
 
 // RecycleAfter has the instances of a plugin make way after so many calls. It must be
 // called before any.
-func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }
+func RecycleAfter(p *Plugin, calls int) { p.env.recycleAfter = calls }
 
 // NoShrinking makes the engines of a host as those on which memories cannot be
 // made smaller. It must be called before anything is loaded from them again.
@@ -201,14 +201,14 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 }
 
 // Linked reports whether a plugin's instances are linked to kernels.
-func Linked(p *Plugin) bool { return p.linkedKernel != nil }
+func Linked(p *Plugin) bool { return p.env.kernels != nil }
 
 // ImageSize is what the image of a plugin holds.
 func ImageSize(p *Plugin) int64 {
-	if p.image == nil {
+	if p.env.image == nil {
 		return 0
 	}
-	return p.image.memory.Held()
+	return p.env.image.memory.Held()
 }
 
 // Compiles reports whether wazero makes machine code on this platform.

@@ -5,18 +5,18 @@ import (
 	"log/slog"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // hostFunc is a function that guests import. s holds the arguments and receives the result.
 type hostFunc func(c *callState, s []uint64)
 
-// hostFuncs are the functions of abi.Imports by name, except for those of the kernel.
-var hostFuncs = map[string]hostFunc{
+// extismFuncs are functions of abi.Imports by name: those that need nothing but the instance.
+var extismFuncs = map[string]hostFunc{
 	"config_get": configGet,
 	"var_get":    varGet,
 	"var_set":    varSet,
 
-	"http_request":     blocking(httpRequest),
 	"http_status_code": func(c *callState, s []uint64) { s[0] = uint64(c.inst.http.status) },
 	"http_headers":     httpHeaders,
 
@@ -26,20 +26,27 @@ var hostFuncs = map[string]hostFunc{
 	"log_warn":      logAt(slog.LevelWarn),
 	"log_error":     logAt(slog.LevelError),
 	"get_log_level": logLevel,
-
-	abi.ImportKVGet:       kvGet,
-	abi.ImportKVSet:       kvSet,
-	abi.ImportCountTokens: slow(countTokens),
 }
+
+// lastHTTP is the status and the headers of the last response in a call.
+type lastHTTP struct {
+	status  int
+	headers []byte
+}
+
+func httpHeaders(c *callState, s []uint64) { s[0] = c.put(c.inst.http.headers) }
 
 func configGet(c *callState, s []uint64) {
 	key, _ := c.name(s[0])
-	value, ok := c.inst.plugin.values[key]
+	value, ok := c.inst.env.values[key]
 	s[0] = 0
 	if ok {
 		s[0] = c.put([]byte(value))
 	}
 }
+
+// varQuota bounds the Extism variables of one instance, in bytes, as other Extism hosts do.
+const varQuota = 1 << 20
 
 // vars are the Extism variables of one instance. bytes counts their names and values
 // against varQuota.
@@ -92,14 +99,14 @@ const levelTrace = slog.LevelDebug - 4
 func logAt(level slog.Level) hostFunc {
 	return blocking(func(c *callState, s []uint64) {
 		text, ok := c.inst.kernel.Bytes(s[0])
-		log := c.inst.plugin.log
+		log := c.inst.env.log
 		if !ok || !log.Enabled(c, level) {
 			return
 		}
 		msg := clipBytes(text, maxLogLine)
 		c.spend(costLog + int64(len(msg)))
 		if c.inst.wasi.Output.Line(levelName(level), msg) {
-			log.Log(c, level, oneLine(msg), "from", "guest")
+			log.Log(c, level, guesttext.Line(msg), "from", "guest")
 		}
 	})
 }
@@ -122,7 +129,7 @@ func levelName(l slog.Level) string {
 }
 
 // logLevel returns the result of lowestLevel to the guest.
-func logLevel(c *callState, s []uint64) { s[0] = lowestLevel(c, c.inst.plugin.log) }
+func logLevel(c *callState, s []uint64) { s[0] = lowestLevel(c, c.inst.env.log) }
 
 // lowestLevel is the lowest level that the logger records: 0 trace to 4 error, 2^31-1 if it
 // records none.

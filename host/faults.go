@@ -8,9 +8,26 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
+	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
+
+// errNoExport marks an export that the guest does not have.
+var errNoExport = spec.ErrNoExport
+
+// errNoRoom marks that an instance could not be made because the host has no room for it.
+var errNoRoom = pool.ErrNoRoom
+
+// noPlace is the fault of an instance for which the host has no place. most is how many
+// instances it may have.
+func noPlace(most int) *fault {
+	return &fault{code: abi.ReasonBusy, remedy: moreInstances,
+		err: as(errNoRoom, fmt.Errorf("the host has %d instances, as many as it may", most))}
+}
 
 // fault is an error with a reason. A host function panics with one to stop the guest. The
 // host returns one for an answer that it refuses.
@@ -36,20 +53,6 @@ func faultf(code abi.Reason, format string, args ...any) *fault {
 	return &fault{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// denied is the fault of a call that needs a grant that the plugin does not have.
-func denied(what, key string) *fault {
-	return &fault{code: abi.ReasonDenied, err: fmt.Errorf("%s is not permitted", what), remedy: "grant it with " + key}
-}
-
-// asked adds to the key of a grant that the manifest must ask for it. A foreign module has
-// no manifest.
-func asked(key string, foreign bool) string {
-	if foreign {
-		return key
-	}
-	return key + ", and ask for it in the manifest's permissions"
-}
-
 // remedies are what an operator can do about each reason.
 var remedies = map[abi.Reason]string{
 	abi.ReasonTimeout:        "raise limits.timeout, or have the plugin do less",
@@ -62,12 +65,12 @@ var remedies = map[abi.Reason]string{
 	abi.ReasonBusy:           "raise limits.instances or limits.queue_timeout",
 }
 
-// The remedies if all plugins together have as much as the host allows.
+// The remedies if the host or the process has as much of something as it may.
 const (
 	moreMemory    = "raise plugins.memory, Config.Memory of the host"
 	moreShare     = "raise plugins.plugin_share, Config.PluginShare of the host, or lower limits.instances"
-	moreInstances = "raise plugins.max_instances, Config.MaxInstances of the host"
 	moreFiles     = mounts.HowToHaveMore
+	moreInstances = "raise plugins.max_instances, Config.MaxInstances of the host"
 )
 
 // noRemedy, as the remedy of a fault, replaces the usual remedy of the reason by none.
@@ -76,35 +79,48 @@ const noRemedy = " "
 // initError marks an error of start or init.
 type initError struct{ err error }
 
+// inInit marks err as an error of start or init.
+func inInit(err error) error { return &initError{err} }
+
 func (e *initError) Error() string { return e.err.Error() }
 func (e *initError) Unwrap() error { return e.err }
 
-// failure makes the error of a call that failed. in may be nil. If start or init failed,
-// the reason is init_failed, and the cause begins with the original reason.
-func (p *Plugin) failure(op abi.Operation, in *instance, err error) *PluginError {
-	var known *PluginError
+// failure is why a call failed, or why an instance could not be made, in full.
+type failure struct {
+	// fault has the remedy that is reported, "" for none.
+	fault
+	// log is the end of what the guest wrote, and stack its call stack after a trap.
+	log, stack string
+}
+
+// Unwrap returns the cause without its reason.
+func (f *failure) Unwrap() error { return f.err }
+
+// failureOf explains the error of a call. in may be nil. If start or init failed, the reason is
+// init_failed, and the cause begins with the original reason. A *failure is returned as it is.
+func failureOf(in *instance, err error) *failure {
+	var known *failure
 	if errors.As(err, &known) {
 		return known
 	}
-	f := in.faultOf(err)
-	e := &PluginError{Plugin: p.name, Operation: op, Code: f.code, Err: f.err, Remedy: f.remedy}
-	if e.Remedy == "" {
-		e.Remedy = in.remedy(e.Code)
+	f := &failure{fault: *in.faultOf(err)}
+	if f.remedy == "" {
+		f.remedy = in.remedy(f.code)
 	}
 	var start *initError
-	if errors.As(err, &start) && e.Code != abi.ReasonBusy {
-		if e.Code == abi.ReasonTimeout {
-			e.Remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
+	if errors.As(err, &start) && f.code != abi.ReasonBusy {
+		if f.code == abi.ReasonTimeout {
+			f.remedy = "raise limits.init_timeout, or have the plugin do less when it starts"
 		}
-		e.Code, e.Err = abi.ReasonInitFailed, fmt.Errorf("%s: %w", e.Code, e.Err)
+		f.code, f.err = abi.ReasonInitFailed, fmt.Errorf("%s: %w", f.code, f.err)
 	}
-	if e.Remedy == noRemedy {
-		e.Remedy = ""
+	if f.remedy == noRemedy {
+		f.remedy = ""
 	}
 	if in != nil {
-		e.Log, e.Stack = in.wasi.Output.Tail(maxErrorLog), clip(wazerox.TrapStack(err), maxErrorLog)
+		f.log, f.stack = in.wasi.Output.Tail(maxErrorLog), guesttext.Clip(wazerox.TrapStack(err), maxErrorLog)
 	}
-	return e
+	return f
 }
 
 // resettable reports whether an instance can be reset after a call that ended with err. It
@@ -123,7 +139,7 @@ func (in *instance) resettable(err error) bool {
 		return false
 	case errors.As(err, &f):
 		return true
-	case !in.plugin.engine.Features.On(wazerox.TrapTexts):
+	case !in.env.features.On(wazerox.TrapTexts):
 		return false
 	case wazerox.Overflowed(err):
 		return in.callStack != nil
@@ -155,31 +171,31 @@ func (in *instance) explain(f *fault) *fault {
 	if in == nil || !in.refused() || f.remedy != "" || f.code != abi.ReasonTimeout && f.code != abi.ReasonFuel {
 		return f
 	}
-	if in.crowded {
+	if in.hostFull {
 		_, remedy := in.noRoom()
 		return &fault{f.code, f.err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", remedy, f.code)}
 	}
 	return &fault{f.code, f.err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
-		abi.FormatSize(in.plugin.limits.Memory), f.code)}
+		abi.FormatSize(in.env.bounds.memory), f.code)}
 }
 
 // needsMore is the fault of a guest that failed after it was refused memory.
 func (in *instance) needsMore() *fault {
-	if in.crowded && in.overShare {
+	if in.hostFull && in.refusedBy == capacity.ShareReached {
 		return &fault{code: abi.ReasonMemory, err: as(errNoRoom, fmt.Errorf("needs more than the plugin's share of the host's memory, %s for all its instances",
-			abi.FormatSize(in.plugin.host.cfg.shareOfOne())))}
+			abi.FormatSize(in.env.bounds.share)))}
 	}
-	if in.crowded {
+	if in.hostFull {
 		return &fault{code: abi.ReasonMemory, err: as(errNoRoom, fmt.Errorf("needs more than the host has room for, %s for all plugins together",
-			abi.FormatSize(in.plugin.host.cfg.Memory)))}
+			abi.FormatSize(in.env.bounds.whole)))}
 	}
-	return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+	return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.env.bounds.memory))
 }
 
 // noInput is the fault of a call whose input of n bytes does not fit into the guest's
 // memory.
 func (in *instance) noInput(n int) *fault {
-	if in.crowded {
+	if in.hostFull {
 		what, remedy := in.noRoom()
 		return &fault{abi.ReasonInputTooLarge, as(errNoRoom, fmt.Errorf("%s for an input of %d bytes", what, n)), remedy}
 	}
@@ -188,7 +204,7 @@ func (in *instance) noInput(n int) *fault {
 
 // remedy is the usual remedy of a reason. in may be nil.
 func (in *instance) remedy(r abi.Reason) string {
-	if r == abi.ReasonMemory && in != nil && in.crowded {
+	if r == abi.ReasonMemory && in != nil && in.hostFull {
 		_, remedy := in.noRoom()
 		return remedy
 	}
@@ -212,7 +228,7 @@ func (in *instance) lastWords() string {
 	if words == "" {
 		return ""
 	}
-	return "the guest wrote: " + oneLine(clip(words, maxWords))
+	return "the guest wrote: " + guesttext.Line(guesttext.Clip(words, maxWords))
 }
 
 // firstLine returns the first line of s that is not blank, without surrounding space.

@@ -10,7 +10,10 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // CheckFolders returns an error for each folder that cannot be opened, which wraps ErrFolder.
@@ -67,4 +70,23 @@ func (p *Plugin) checkFolders() error {
 		return &fault{code: abi.ReasonDenied, err: err, remedy: "load the plugin again, or bring the folder back"}
 	}
 	return nil
+}
+
+// wasiOptions say what the guests of the plugin see through WASI.
+func (p *Plugin) wasiOptions() wasi.Options {
+	o := wasi.Options{OutputBytes: int(p.limits.LogBytes), Mounts: &p.mounts, Deterministic: p.cfg.Deterministic, Random: randomSource}
+	if m := p.spec.Manifest; m != nil {
+		o.Timeless = m.Operations[abi.OpInit].Timeless
+	}
+	if bootID() == "" {
+		o.Uptime = clock
+	}
+	return o
+}
+
+// opensFiles reports whether a module imports a function that changes file descriptors.
+func opensFiles(s *spec.Spec) bool {
+	return slices.ContainsFunc(s.Module().Imports, func(im wasmbin.Import) bool {
+		return im.Module == wasi.Module && wasi.ChangesDescriptors(im.Name)
+	})
 }

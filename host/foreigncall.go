@@ -124,7 +124,7 @@ func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, 
 	answered, err := o.callFunction(ctx, o.timeout, r, input, func(in *instance, out []byte) error {
 		switch o.foreign.output {
 		case OutputText:
-			text, err := in.textOf(out, "the output")
+			text, err := textOf(in, out, "the output")
 			c.Items = []abi.NewItem{{Content: text}}
 			return err
 		case OutputItems:
@@ -151,10 +151,10 @@ func (o *Operation) texts(ctx context.Context, r *receipt, rows abi.Rows) (*abi.
 		changed := text
 		_, err := o.callFunction(within, o.timeout-(clock()-began), r, []byte(text), func(in *instance, out []byte) (err error) {
 			if left -= int64(len(out)); left < 0 {
-				return faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, in.plugin.limits.Output)
+				return faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.limits.Output)
 			}
 			if string(out) != text {
-				changed, err = in.textOf(out, fmt.Sprintf("the output for row %d", row))
+				changed, err = textOf(in, out, fmt.Sprintf("the output for row %d", row))
 			}
 			return err
 		})
@@ -195,7 +195,7 @@ func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *
 }
 
 // textOf copies an output that must be text. what names it in the error.
-func (in *instance) textOf(out []byte, what string) (string, error) {
+func textOf(in *instance, out []byte, what string) (string, error) {
 	if !utf8.Valid(out) {
 		return "", faultf(abi.ReasonInvalidOutput, "%s is not valid UTF-8", what)
 	}

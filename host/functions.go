@@ -61,7 +61,7 @@ func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([
 type Guest struct{ call *callState }
 
 // Plugin returns the name of the configured plugin.
-func (g *Guest) Plugin() string { return g.call.inst.plugin.name }
+func (g *Guest) Plugin() string { return pluginOf(g.call.inst).name }
 
 // Bytes returns a copy of the block of a handle, nil if the handle names none.
 func (g *Guest) Bytes(handle uint64) []byte {
@@ -138,7 +138,7 @@ func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuild
 // run calls the function for a guest, if the plugin is granted it.
 func (f *Function) run(c *callState, stack []uint64) {
 	name := f.fullName()
-	if !c.inst.plugin.granted.function(f) {
+	if !pluginOf(c.inst).granted.function(f) {
 		panic(denied("function "+name, "grants.functions"))
 	}
 	ctx, cancel := c.context()
@@ -165,7 +165,7 @@ func (f *Function) safely(ctx context.Context, c *callState, stack []uint64) (er
 		case *fault:
 			panic(r)
 		default:
-			c.inst.plugin.log.Error("host function panicked", "function", f.fullName(), "panic", r)
+			pluginOf(c.inst).log.Error("host function panicked", "function", f.fullName(), "panic", r)
 			err = fmt.Errorf("panicked: %v", r)
 		}
 	}()

@@ -9,10 +9,10 @@ import "github.com/anchor-host/anchor-host/host/internal/wazerox"
 // keptStack is the size in bytes up to which a stack does not count as grown.
 const keptStack = wazerox.StackKept
 
-// shedGrown discards the handles whose stacks have grown, except for the largest, which it
+// dropGrown discards the handles whose stacks have grown, except for the largest, which it
 // discards if the host has no room. It discards all handles if their sizes are not known.
-func (in *instance) shedGrown() {
-	if !in.plugin.engine.Features.On(wazerox.StackSizes) {
+func (in *instance) dropGrown() {
+	if !in.env.features.On(wazerox.StackSizes) {
 		clear(in.funcs)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // What the host does for a guest costs fuel beyond the weight of the call, about one unit
@@ -86,5 +87,5 @@ func blocking(fn hostFunc) hostFunc {
 
 // clipBytes is clip for bytes. It copies only the beginning.
 func clipBytes(b []byte, n int) string {
-	return clip(string(b[:min(len(b), n+utf8.UTFMax)]), n)
+	return guesttext.Clip(string(b[:min(len(b), n+utf8.UTFMax)]), n)
 }

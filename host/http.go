@@ -11,12 +11,6 @@ import (
 // costHTTP is the fuel of a request, without its bytes.
 const costHTTP = 100_000
 
-// lastHTTP is the status and the headers of the last response in a call.
-type lastHTTP struct {
-	status  int
-	headers []byte
-}
-
 // httpRequest sends a request for a guest and returns the block of the body, 0 if the body
 // is empty. A request that is not permitted ends the call. If a server cannot be reached,
 // the status is 0 and the guest's log gets a line. For a foreign module this ends the call,
@@ -30,7 +24,7 @@ func httpRequest(c *callState, s []uint64) {
 	body, _ := in.kernel.Bytes(s[1])
 	c.spend(costHTTP + int64(len(doc)+len(body)))
 	in.http, in.outside = lastHTTP{}, true
-	answer, err := c.send(doc, body)
+	answer, err := send(c, doc, body)
 	s[0] = 0
 	if err != nil {
 		in.wasi.Output.Line("warn", oneLine(err.Error()))
@@ -45,12 +39,10 @@ func httpRequest(c *callState, s []uint64) {
 	}
 }
 
-func httpHeaders(c *callState, s []uint64) { s[0] = c.put(c.inst.http.headers) }
-
 // send sends one request within the time of the call. It returns an error that the guest has
 // to deal with, and ends the call for any other.
-func (c *callState) send(doc, body []byte) (egress.Answer, error) {
-	p := c.inst.plugin
+func send(c *callState, doc, body []byte) (egress.Answer, error) {
+	p := pluginOf(c.inst)
 	if p.client == nil {
 		panic(denied("http", asked("grants.http", p.spec.Foreign)))
 	}

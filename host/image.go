@@ -1,11 +1,9 @@
 package host
 
 import (
-	"fmt"
 	"maps"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
@@ -41,37 +39,6 @@ func (im *image) free() {
 	}
 }
 
-// capture makes the image of the plugin from its first instance. Where the state cannot be
-// captured, StateReset becomes StateFresh and a note says why.
-func (p *Plugin) capture(in *instance) error {
-	if p.state == StateFresh || p.spec.Foreign && p.state == StateKeep {
-		return nil
-	}
-	if why := p.uncaptured(in); why != "" {
-		if p.state == StateReset {
-			p.state = StateFresh
-			p.noteFresh(why)
-		}
-		return nil
-	}
-	memory := linear.Capture
-	if !p.engine.Features.On(wazerox.Memories) {
-		memory = linear.Copy
-	}
-	im, err := in.image(memory)
-	if err != nil {
-		return &initError{err}
-	}
-	if !p.host.room.Take(im.held()) {
-		defer im.free()
-		return &initError{&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory}}
-	}
-	in.share(im)
-	p.image, p.outside = im, in.outside || in.wasi.ReadClock()
-	p.imageHeld.Store(im.held())
-	return nil
-}
-
 // image captures the instance. memory captures one linear memory.
 func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
 	im := &image{mailbox: in.mailbox, hasBox: in.hasBox, vars: in.vars.clone(), sources: in.wasi.Sources()}
@@ -92,72 +59,45 @@ func (in *instance) image(memory func([]byte) *linear.Image) (*image, error) {
 }
 
 // share makes the memories of the instance map the image that was taken of them, which frees
-// their own copies.
+// their own copies. Memories that map an image are charged only for their private copies of its
+// pages if instances are reset, because resets count the copies.
 func (in *instance) share(im *image) {
 	if im.memory != nil {
-		in.lin.Map(im.memory, in.plugin.sharesImage())
+		in.lin.Map(im.memory, in.env.resets)
 	}
 	for i, m := range in.members {
 		if memory := im.members[i].memory; memory != nil {
-			m.lin.Map(memory, in.plugin.sharesImage())
+			m.lin.Map(memory, in.env.resets)
 		}
 	}
 }
-
-// sharesImage reports whether memories that map an image are charged only for their private
-// copies of its pages. That needs StateReset, because resets count the copies.
-func (p *Plugin) sharesImage() bool { return p.state == StateReset }
 
 // newShare makes a memory that starts from an image. A session is never reset, so its memory
 // is charged in full. If the plugin has several instances, the memory is charged at once for
 // as many private copies as any other memory of the image had. A plugin's only instance is
 // charged for what it writes, so that it can be made as long as that fits.
 func (in *instance) newShare(of *linear.Image) (m *linear.Memory, filled bool) {
-	p := in.plugin
-	m, filled = linear.NewFrom(of, uint64(p.limits.Memory), in.account, p.sharesImage() && !in.ofSession)
-	if n, _ := p.pool.Counts(); n > 1 {
+	m, filled = linear.NewFrom(of, uint64(in.env.bounds.memory), in.account, in.env.resets && !in.ofSession)
+	if in.env.owner.Several() {
 		m.Expect()
 	}
 	return m, filled
 }
 
-// uncaptured says why the state of the first instance cannot be captured, "" if it can.
-func (p *Plugin) uncaptured(in *instance) string {
-	for _, l := range p.links {
-		switch {
-		case l.Spec.Uncaptured != "":
-			return fmt.Sprintf("link %q: %s", l.Name, l.Spec.Uncaptured)
-		case opensFiles(l.Spec):
-			return fmt.Sprintf("link %q can open files", l.Name)
-		}
-	}
-	if p.spec.Uncaptured != "" {
-		return p.spec.Uncaptured
-	}
-	return in.wasi.Uncaptured()
-}
-
-// noteFresh notes for the operator that instances cannot be reset.
-func (p *Plugin) noteFresh(why string) {
-	p.notes = append(p.notes, fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why))
-	p.log.Info("each call gets a new instance", "cannot_be_reset", why)
-}
-
 // fromImage puts a new instance into the state of the image, without running code of the
 // guest.
-func (p *Plugin) fromImage(in *instance) error {
-	im := p.image
+func (in *instance) fromImage(im *image) error {
 	if err := in.grow(&im.partImage); err != nil {
 		return err
 	}
 	if err := in.observe(); err != nil {
 		return err
 	}
-	if err := in.fill(&im.partImage, p.module); err != nil {
+	if err := in.fill(&im.partImage, in.env.code); err != nil {
 		return err
 	}
 	for i, m := range in.members {
-		if err := m.fill(im.members[i], p.links[i].module); err != nil {
+		if err := m.fill(im.members[i], in.env.links[i]); err != nil {
 			return err
 		}
 	}
@@ -178,16 +118,16 @@ func (in *instance) reset() bool {
 // putBack is reset without counting a failure.
 func (in *instance) putBack() bool {
 	began := time.Now()
-	p := in.plugin
-	im := p.image
-	if im == nil || p.state != StateReset || in.spoiled || in.worn() || !in.wasi.Kept() {
+	im := in.env.image
+	if im == nil || !in.env.resets || in.unusable || in.worn() || !in.wasi.Kept() {
 		return false
 	}
-	if !in.restore(&im.partImage, p.engine.Features.On(wazerox.Shrinking)) {
+	shrinks := in.env.features.On(wazerox.Shrinking)
+	if !in.restore(&im.partImage, shrinks) {
 		return false
 	}
 	for i, m := range in.members {
-		if !m.restore(im.members[i], p.engine.Features.On(wazerox.Shrinking)) {
+		if !m.restore(im.members[i], shrinks) {
 			return false
 		}
 	}
@@ -195,7 +135,7 @@ func (in *instance) putBack() bool {
 	took := time.Since(began)
 	in.state.tally.resets++
 	if took > quickReset {
-		p.account.Charge(took)
+		in.env.account.Charge(took)
 		in.handIn()
 	}
 	in.resetTook = expect(in.resetTook, took)
@@ -217,7 +157,7 @@ func expect(before, took time.Duration) time.Duration {
 
 // quickToReset reports whether a reset will probably take no longer than quickReset.
 func (in *instance) quickToReset() bool {
-	im := in.plugin.image
+	im := in.env.image
 	return im != nil && in.resetTook > 0 && in.resetTook <= quickReset && (im.memory == nil || in.mem.Size() == uint32(im.memory.Size()))
 }
 

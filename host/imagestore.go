@@ -82,8 +82,8 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		kept.Memory.Free()
 		return false
 	}
-	p.image = imageOf(kept)
-	p.imageHeld.Store(p.image.held())
+	p.env.image = imageOf(kept)
+	p.imageHeld.Store(p.env.image.held())
 	if err := p.pool.First(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
@@ -125,19 +125,19 @@ func (p *Plugin) accept(in *instance) error {
 
 // forget frees the image.
 func (p *Plugin) forget() {
-	if p.image == nil {
+	if p.env.image == nil {
 		return
 	}
-	p.host.room.Give(p.image.held())
-	p.image.free()
-	p.image = nil
+	p.host.room.Give(p.env.image.held())
+	p.env.image.free()
+	p.env.image = nil
 	p.imageHeld.Store(0)
 }
 
 // preserve writes the image to disk under the name that it had before init, if init took long
 // and nothing that it may have read has changed since.
 func (p *Plugin) preserve(ctx context.Context, name string, took time.Duration) {
-	im := p.image
+	im := p.env.image
 	if name == "" || im == nil || im.memory == nil || p.outside || took < p.host.slowInit || p.imageName(ctx) != name {
 		return
 	}

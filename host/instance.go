@@ -3,12 +3,12 @@ package host
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -21,16 +21,15 @@ import (
 //
 // Its state is grouped by purpose. Each group names the files that change it.
 type instance struct {
-	plugin *Plugin
+	env *environment
 	// ofSession says that the instance belongs to a session, not to the pool.
 	ofSession bool
-	// part is the guest itself. members are its links in the order of Plugin.links. stubs are
-	// the modules that close circles among the links.
+	// part is the guest itself. members are its links in the order of environment.links. stubs
+	// are the modules that close circles among the links.
 	part
 	members []*part
 	stubs   []api.Module
-
-	// wasi is what the guest and its links see through WASI.
+	// wasi is what the guest and its links see through WASI, with what they wrote.
 	wasi wasi.State
 
 	memoryUse
@@ -41,7 +40,7 @@ type instance struct {
 }
 
 // memoryUse is the memory that the instance is charged for, besides its linear memories, which
-// charge for themselves (places.go, instantiate.go).
+// charge for themselves (charging.go, instantiate.go).
 type memoryUse struct {
 	// foreign says that wazero allocates the memory, and lin only charges for it. seen is the
 	// last size that was charged.
@@ -54,23 +53,23 @@ type memoryUse struct {
 	room room
 	// tables is the charge for the instance's tables, in bytes.
 	tables int64
-	// crowded says that the host refused memory during the call. overShare says that it did so
-	// because the plugin has reached its share. futile says that no idle instance is left to
-	// evict.
-	crowded, overShare, futile bool
+	// hostFull says that the host refused memory during the call, and noVictim that no idle
+	// instance is left to evict. refusedBy says who refused memory last.
+	hostFull, noVictim bool
+	refusedBy          capacity.Refusal
 	// start is the size of the guest's memory after init, in bytes.
 	start uint64
 }
 
-// stackUse is the stack that calls run on (stacks.go, tending.go).
+// stackUse is the stack that calls run on (stacks.go, stackcheck.go).
 type stackUse struct {
 	// callStack is the stack that all calls share, nil if each handle has its own.
 	callStack *wazerox.Stack
 	// stackHeld is the charge for the stack, in bytes. It is at least stackLeast, which is the
 	// most that calls can take when they are interpreted, and else 0.
 	stackHeld, stackLeast int64
-	// untended is the fuel used since the stacks were last checked.
-	untended int64
+	// sinceCheck is the fuel used since the stacks were last checked.
+	sinceCheck int64
 }
 
 // extismState is what the guest sees through Extism's functions (kernel.go, extism.go).
@@ -88,7 +87,7 @@ type extismState struct {
 	http lastHTTP
 }
 
-// callData is the running call, and what calls exchange with the guest (call.go, exchange.go).
+// callData is the running call, and what calls exchange with the guest (call.go, mailbox.go).
 type callData struct {
 	state callState
 	// funcs are the handles of the exports called so far.
@@ -108,19 +107,19 @@ type callData struct {
 	bare bool
 }
 
-// pastCalls is what the calls so far mean for the next use of the instance (lend.go,
+// pastCalls is what the calls so far mean for the next use of the instance (tally.go,
 // image.go).
 type pastCalls struct {
 	calls int
 	// counted says that the instance is among those counted as made.
 	counted bool
-	// tenant is the tenant that the calls served, "" if there were none. It is set only under
-	// StateKeep.
+	// tenant is the tenant that the calls served, "" if there were none. The borrower sets it,
+	// and only if instances keep their state.
 	tenant string
 	// halted says that the last call was stopped before the guest returned.
 	halted bool
-	// spoiled says that a call ended in a way that requires closing the instance.
-	spoiled bool
+	// unusable says that a call ended in a way that requires closing the instance.
+	unusable bool
 	// outside says that the guest used the network or the key-value store.
 	outside bool
 	// resetTook is the estimate for the next reset, 0 before the first.
@@ -139,7 +138,7 @@ func (in *instance) observe() error {
 	}
 	more := int64(size) - int64(in.seen)
 	if !in.room.change(more) {
-		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.env.bounds.memory))
 	}
 	in.seen = size
 	if !in.lin.Observe(size) {
@@ -154,7 +153,7 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 	in.state.begin(ctx, limit, fuel)
 	in.kernel.Reset()
 	in.wasi.Output.Reset()
-	in.lin.Refused, in.crowded, in.futile = false, false, false
+	in.lin.Refused, in.hostFull, in.noVictim = false, false, false
 	if in.denied != nil {
 		in.denied.Set(0)
 	}
@@ -205,28 +204,35 @@ func (in *instance) function(name string) (api.Function, error) {
 	}
 	fn := in.handle(in.mod, name)
 	if fn == nil {
-		return nil, fmt.Errorf("export %q: %w", name, ErrNoExport)
+		return nil, fmt.Errorf("export %q: %w", name, errNoExport)
 	}
 	in.funcs[name] = fn
 	return fn, nil
 }
 
+// recycleHeadroom is the part of the memory left after init that an instance may grow into.
+// When it has grown by more, it is replaced.
+const recycleHeadroom = 0.75
+
 // worn reports whether a new instance should replace this one.
 func (in *instance) worn() bool {
-	limit := float64(in.plugin.limits.Memory)
+	limit := float64(in.env.bounds.memory)
 	start := float64(in.start)
-	return in.wasi.Abandoned() || in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
+	return in.wasi.Abandoned() || in.calls >= in.env.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
 }
+
+// lastUsed is when the instance's last call last read the clock.
+func (in *instance) lastUsed() time.Duration { return in.state.seen }
 
 // close frees the instance. Only its owner calls it, and only once.
 func (in *instance) close() {
 	in.handIn()
 	if in.counted {
-		in.plugin.count(func(c *counters) *atomic.Int64 { return &c.closed })
+		in.env.owner.Count(instanceClosed)
 	}
 	if in.mod != nil {
 		if err := in.mod.Close(context.Background()); err != nil {
-			in.plugin.log.Warn("close instance", "error", err)
+			in.env.log.Warn("close instance", "error", err)
 		}
 	}
 	in.closeLinks()
@@ -234,5 +240,5 @@ func (in *instance) close() {
 	in.lin.Free()
 	in.closeStack()
 	in.charge(-in.tables)
-	in.leavePlace()
+	in.env.share.Leave(in.ofSession)
 }

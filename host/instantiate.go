@@ -3,34 +3,26 @@ package host
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
-	"github.com/anchor-host/anchor-host/host/spec"
 )
 
-// newInstance makes an instance for the pool. With an image it starts from that. Otherwise its
-// start section, _initialize or __wasm_call_ctors, hs_init and anchor_init run, all under the
-// limits of init.
-func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
-	return p.startInstance(ctx, false)
-}
-
-// startInstance is newInstance for a session, if session is true.
-func (p *Plugin) startInstance(ctx context.Context, session bool) (*instance, error) {
-	if p.image != nil {
-		return p.makeInstance(ctx, session, p.image, p.fromImage)
+// start makes an instance. With an image it starts from that. Otherwise its start section,
+// _initialize or __wasm_call_ctors, hs_init and anchor_init run, all under the limits of init.
+// session says that it belongs to a session. The error is a *failure.
+func (e *environment) start(ctx context.Context, session bool) (*instance, error) {
+	if im := e.image; im != nil {
+		return e.make(ctx, session, im, func(in *instance) error { return in.fromImage(im) })
 	}
-	warm := p.state == StateReset && !p.cold
-	in, err := p.makeInstance(ctx, session, nil, func(in *instance) error {
+	warm := e.resets && !e.withoutWarmUp
+	in, err := e.make(ctx, session, nil, func(in *instance) error {
 		if err := in.begun(); err != nil {
 			return err
 		}
@@ -39,9 +31,15 @@ func (p *Plugin) startInstance(ctx context.Context, session bool) (*instance, er
 	if err != nil || !warm || in.warmUp(ctx) == nil {
 		return in, err
 	}
-	in.close() // the next one is not warmed up
-	p.cold = true
-	return p.startInstance(ctx, session)
+	in.close()
+	e.withoutWarmUp = true
+	return e.start(ctx, session)
+}
+
+// startBare makes an instance in which nothing but the start section has run. The error is a
+// *failure.
+func (e *environment) startBare(ctx context.Context) (*instance, error) {
+	return e.make(ctx, false, nil, (*instance).begun)
 }
 
 // warmTimeout bounds the warm-up, which is optional.
@@ -55,14 +53,14 @@ func (in *instance) warmUp(ctx context.Context) error {
 	if !in.hasBox {
 		return nil
 	}
-	p := in.plugin
-	in.begin(ctx, min(warmTimeout, p.limits.Timeout), p.limits.Fuel)
+	b := &in.env.bounds
+	in.begin(ctx, min(warmTimeout, b.timeout), b.fuel)
 	defer in.state.end()
 	err := in.run(abi.ReserveExport, warmRoom)
-	in.shedStacks()
+	in.chargeStacks()
 	in.start = uint64(in.size())
 	if err != nil {
-		p.log.Debug("no warm-up", "error", err)
+		in.env.log.Debug("no warm-up", "error", err)
 	}
 	return err
 }
@@ -71,68 +69,64 @@ func (in *instance) warmUp(ctx context.Context) error {
 // ABI.md states it.
 const warmRoom = 64 << 10
 
-// bareInstance makes an instance in which nothing but the start section has run.
-func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
-	return p.makeInstance(ctx, false, nil, (*instance).begun)
-}
-
-// makeInstance instantiates the module, with the memory of an image unless from is nil, and
-// calls prepare. The error wraps errNoRoom if the host has no place or no memory.
-func (p *Plugin) makeInstance(ctx context.Context, session bool, from *image, prepare func(*instance) error) (*instance, error) {
-	in := &instance{plugin: p, ofSession: session, callData: callData{funcs: map[string]api.Function{}}}
-	if err := p.takePlace(in); err != nil {
-		return nil, p.failure(abi.OpInit, nil, err)
+// make instantiates the module, with the memory of an image unless from is nil, and calls
+// prepare. The error is a *failure. It wraps errNoRoom if the host has no place or no memory.
+func (e *environment) make(ctx context.Context, session bool, from *image, prepare func(*instance) error) (*instance, error) {
+	in := &instance{env: e, ofSession: session, callData: callData{funcs: map[string]api.Function{}}}
+	if !e.share.Enter(session) {
+		return nil, failureOf(nil, noPlace(e.bounds.instances))
 	}
 	in.newMemory(from)
 	in.openStack()
-	in.state.inst, in.state.turn = in, p.account.Turn()
+	in.state.inst, in.state.turn = in, e.account.Turn()
 	if err := in.takeStack(); err != nil {
 		in.closeStack()
 		in.lin.Free()
-		in.leavePlace()
-		return nil, p.failure(abi.OpInit, nil, err)
+		e.share.Leave(session)
+		return nil, failureOf(nil, err)
 	}
-	in.wasi.Init(wasiCall{&in.state}, p.wasiOptions())
+	in.wasi.Init(wasiCall{&in.state}, e.wasi)
 	began := time.Now()
+	defer in.state.end()
+	if err := in.open(ctx, from, prepare); err != nil {
+		f := failureOf(in, inInit(err))
+		if in.hostFull {
+			f.err = as(errNoRoom, f.err)
+		}
+		in.close()
+		return nil, f
+	}
+	in.chargeStacks()
+	in.start = uint64(in.size())
+	took := time.Since(began)
+	if from != nil { // otherwise most of it is the guest's work, which is charged already
+		e.account.Charge(took)
+	}
+	in.counted = true
+	e.owner.Made(from != nil, took)
+	return in, nil
+}
+
+// open instantiates the module and calls prepare, under the limits of init. The caller ends the
+// state of the call.
+func (in *instance) open(ctx context.Context, from *image, prepare func(*instance) error) error {
 	ctx, err := in.openKernel(ctx)
 	if err == nil {
 		err = in.takeTables()
 	}
-	if err == nil {
-		in.begin(ctx, p.limits.InitTimeout, p.initFuel())
-		defer in.state.end()
-		err = in.instantiate(ctx, from)
-	}
-	if err == nil {
-		err = prepare(in)
-	}
 	if err != nil {
-		perr := p.failure(abi.OpInit, in, &initError{err})
-		if in.crowded {
-			perr.Err = as(errNoRoom, perr.Err)
-		}
-		in.close()
-		return nil, perr
+		return err
 	}
-	in.shedStacks()
-	in.start = uint64(in.size())
-	took := time.Since(began)
-	if from != nil { // otherwise most of it is the guest's work, which is charged already
-		p.account.Charge(took)
+	in.begin(ctx, in.env.bounds.initTimeout, in.env.bounds.initFuel)
+	if err := in.instantiate(ctx, from); err != nil {
+		return err
 	}
-	in.counted = true
-	p.count(func(c *counters) *atomic.Int64 { return &c.made })
-	p.log.Debug("instance made", "number", p.counts.made.Load(), "from_image", from != nil, "took", took)
-	return in, nil
+	return prepare(in)
 }
 
 // takeTables charges for the tables of the instance and of its links at their largest size.
 func (in *instance) takeTables() error {
-	elements := in.plugin.spec.Module().Tables
-	for _, l := range in.plugin.links {
-		elements += l.Spec.Module().Tables
-	}
-	n := int64(elements) * wazerox.TableElement
+	n := in.env.tables
 	if !in.account(n) {
 		what, _ := in.noRoom()
 		return faultf(abi.ReasonMemory, "%s for its tables, %s", what, abi.FormatSize(n))
@@ -143,12 +137,12 @@ func (in *instance) takeTables() error {
 
 // newMemory makes the memory of the instance, with the content of an image unless from is nil.
 func (in *instance) newMemory(from *image) {
-	in.room.limit = in.plugin.limits.Memory
+	in.room.limit = in.env.bounds.memory
 	switch {
-	case !in.plugin.engine.Features.On(wazerox.Memories):
+	case !in.env.features.On(wazerox.Memories):
 		in.lin, in.foreign = linear.NewForeign(in.account), true
 	case from == nil || from.memory == nil:
-		in.lin = in.newLinear(in.plugin.spec)
+		in.lin = in.newLinear(in.env.code)
 	default:
 		in.lin, in.filled = in.newShare(from.memory)
 	}
@@ -156,11 +150,11 @@ func (in *instance) newMemory(from *image) {
 
 // newLinear makes the memory of a module. Its limit is 0 if the module has no memory of its
 // own.
-func (in *instance) newLinear(of *spec.Spec) *linear.Memory {
-	if !of.Module().Memory {
+func (in *instance) newLinear(of *code) *linear.Memory {
+	if !of.memory {
 		return linear.New(0, in.account)
 	}
-	return linear.New(uint64(in.plugin.limits.Memory), in.account)
+	return linear.New(uint64(in.env.bounds.memory), in.account)
 }
 
 // bind makes wazero use the instance's memory, unless wazero allocates memories itself.
@@ -174,10 +168,10 @@ func (in *instance) bind(ctx context.Context) context.Context {
 // begun writes the data segments that were taken out of the module, and runs the start
 // section.
 func (in *instance) begun() error {
-	if err := in.writeData(in.plugin.module); err != nil {
+	if err := in.writeData(in.env.code); err != nil {
 		return err
 	}
-	if !in.plugin.module.Open.Start {
+	if !in.env.code.open.Start {
 		return nil
 	}
 	return in.run(wasmbin.StartExport)
@@ -186,16 +180,15 @@ func (in *instance) begun() error {
 // instantiate makes the links and then the guest, with the memories of an image unless from is
 // nil.
 func (in *instance) instantiate(ctx context.Context, from *image) error {
-	p := in.plugin
 	ctx, err := in.openLinks(ctx, from)
 	if err != nil {
 		return err
 	}
 	in.state.Context = in.bind(ctx)
-	if in.mod, err = in.instantiateModule(p.module); err != nil {
+	if in.mod, err = in.instantiateModule(in.env.code); err != nil {
 		return err
 	}
-	if err := in.find(p.module); err != nil {
+	if err := in.find(in.env.code); err != nil {
 		return err
 	}
 	var ok bool
@@ -205,8 +198,8 @@ func (in *instance) instantiate(ctx context.Context, from *image) error {
 	if err := in.observe(); err != nil {
 		return err
 	}
-	if opensFiles(p.spec) {
-		if err := in.wasi.Watch(in.mod, p.engine.Features.On(wazerox.OpenFiles)); err != nil { // descriptors may be free later
+	if in.env.descriptors {
+		if err := in.wasi.Watch(in.mod, in.env.features.On(wazerox.OpenFiles)); err != nil { // descriptors may be free later
 			return &fault{code: abi.ReasonBusy, err: err, remedy: moreFiles}
 		}
 	}
@@ -219,19 +212,19 @@ var moduleConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions()
 
 // instantiateModule makes a wazero instance of m. It turns panics of wazero into errors, such
 // as that of a memory for which the host has no room.
-func (in *instance) instantiateModule(m *compile.Module) (mod api.Module, err error) {
+func (in *instance) instantiateModule(m *code) (mod api.Module, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			mod, err = nil, in.noStart(r)
 		}
 	}()
-	return in.plugin.engine.RT.InstantiateModule(&in.state, m.Compiled, in.wasi.Configure(moduleConfig))
+	return in.env.rt.InstantiateModule(&in.state, m.compiled, in.wasi.Configure(moduleConfig))
 }
 
 // noStart is the fault of an instance that wazero could not make. panicked is what wazero
 // panicked with.
 func (in *instance) noStart(panicked any) *fault {
-	if in.crowded {
+	if in.hostFull {
 		what, _ := in.noRoom()
 		return faultf(abi.ReasonMemory, "%s for the memory it starts with", what)
 	}
@@ -240,46 +233,35 @@ func (in *instance) noStart(panicked any) *fault {
 
 // initialize starts the guest's language runtime and then runs the plugin's init.
 func (in *instance) initialize(ctx context.Context) error {
-	p := in.plugin
-	in.begin(ctx, p.limits.InitTimeout, p.initFuel())
+	e := in.env
+	in.begin(ctx, e.bounds.initTimeout, e.bounds.initFuel)
 	defer in.state.end()
-	for _, name := range starters(p.spec) {
+	for _, name := range e.code.starters() {
 		if err := in.run(name); err != nil {
 			return err
 		}
 	}
-	if p.spec.Module().Exports("hs_init") {
+	if e.code.exports("hs_init") {
 		if err := in.run("hs_init", 0, 0); err != nil {
 			return err
 		}
 	}
-	if p.spec.Foreign {
+	if e.foreign {
 		return nil
 	}
 	if err := in.findMailbox(); err != nil {
 		return err
 	}
-	if !p.spec.Module().Exports(abi.OpInit.JSONExport()) {
+	if !e.code.exports(abi.OpInit.JSONExport()) {
 		return nil
 	}
-	_, _, err := in.callDocument(abi.OpInit.JSONExport(), p.initRequest)
+	_, _, err := in.callDocument(abi.OpInit.JSONExport(), e.initRequest)
 	return err
-}
-
-// starters are the exports that start a module's language runtime. Where both exist,
-// _initialize calls the constructors itself.
-func starters(s *spec.Spec) []string {
-	for _, name := range []string{"_initialize", "__wasm_call_ctors"} {
-		if s.Module().Exports(name) {
-			return []string{name}
-		}
-	}
-	return nil
 }
 
 // findMailbox asks the guest where its mailbox is.
 func (in *instance) findMailbox() error {
-	if !in.plugin.spec.Module().Exports(abi.MailboxExport) {
+	if !in.env.code.exports(abi.MailboxExport) {
 		return nil
 	}
 	if err := in.run(abi.MailboxExport); err != nil {

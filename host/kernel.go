@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 
@@ -60,17 +61,16 @@ func beyond(size, free uint64) int64 { return int64(max(size, free) - free) }
 // openKernel makes the instance's kernel. It returns the context for instantiating the guest,
 // which links it to the kernel if the kernel is a module.
 func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
-	p := in.plugin
 	in.local = kernel.NewLocal(in.resizeKernel)
 	in.kernel = in.local
-	if p.linkedKernel == nil {
+	if in.env.kernels == nil {
 		return ctx, nil
 	}
-	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := p.linkedKernel.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
+	lin := linear.New(uint64(in.env.bounds.memory)+kernel.PageSize, in.account)
+	mod, k, err := in.env.kernels.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
 	if err != nil {
 		lin.Free()
-		if in.crowded { // wazero's error does not name the cause
+		if in.hostFull { // wazero's error does not name the cause
 			what, _ := in.noRoom()
 			err = faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
 		}
@@ -145,18 +145,10 @@ type linkedKernel struct {
 	shrink   func(api.Memory, uint32) bool
 }
 
-// kernels makes the kernels that the plugin and its links are linked to. It is nil if they use
-// none, or if host functions are the kernel.
-func (p *Plugin) kernels(ctx context.Context) *linkedKernel {
-	if !p.usesKernel() {
-		return nil
-	}
-	compiled := p.engine.Kernel(ctx)
-	if compiled == nil {
-		return nil
-	}
-	l := &linkedKernel{rt: p.engine.RT, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
-	if p.engine.Features.On(wazerox.Shrinking) {
+// newKernels makes kernels of a compiled one. features are those of the engine that rt is of.
+func newKernels(rt wazero.Runtime, compiled wazero.CompiledModule, features *wazerox.States) *linkedKernel {
+	l := &linkedKernel{rt: rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
+	if features.On(wazerox.Shrinking) {
 		l.shrink = wazerox.Shrink
 	}
 	return l
@@ -164,7 +156,7 @@ func (p *Plugin) kernels(ctx context.Context) *linkedKernel {
 
 // kernelConfig states a source of random numbers, which a kernel does not need, because wazero
 // would otherwise make one for each kernel.
-var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(randomSource)
+var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(rand.Reader)
 
 // open makes a kernel with the memory that ctx provides.
 func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Linked, err error) {

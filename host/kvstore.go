@@ -83,8 +83,8 @@ func (h *Host) ForgetTenant(ctx context.Context, tenant string) error {
 }
 
 // stored returns the value of a key, empty where there is none. Nobody changes it.
-func (c *callState) stored(at kv.Owner, key string) []byte {
-	value, err := c.inst.plugin.host.kv.Get(c.askStore, at, key)
+func stored(c *callState, at kv.Owner, key string) []byte {
+	value, err := pluginOf(c.inst).host.kv.Get(asking(c), at, key)
 	if err != nil {
 		panic(storeFailed("get", err))
 	}
@@ -93,18 +93,25 @@ func (c *callState) stored(at kv.Owner, key string) []byte {
 
 // keep stores a copy of value, or deletes the key when value is empty. The error is
 // kv.ErrQuota or kv.ErrFull.
-func (c *callState) keep(at kv.Owner, key string, value []byte) error {
-	p := c.inst.plugin
-	err := p.host.kv.Set(c.askStore, at, p.granted.kvQuota, key, value)
+func keep(c *callState, at kv.Owner, key string, value []byte) error {
+	p := pluginOf(c.inst)
+	err := p.host.kv.Set(asking(c), at, p.granted.kvQuota, key, value)
 	if err == nil || errors.Is(err, kv.ErrQuota) || errors.Is(err, kv.ErrFull) {
 		return err
 	}
 	panic(storeFailed("set", err))
 }
 
-// askStore is the kv.Ask of a call. If the embedder's store uses up the time of the call,
-// nobody blames the plugin for it.
-func (c *callState) askStore(what string, f func(context.Context) ([]byte, error)) (value []byte, err error) {
+// asking is the kv.Ask of a call.
+func asking(c *callState) kv.Ask {
+	return func(what string, f func(context.Context) ([]byte, error)) ([]byte, error) {
+		return askStore(c, what, f)
+	}
+}
+
+// askStore asks the embedder's store. If that uses up the time of the call, nobody blames the
+// plugin for it.
+func askStore(c *callState, what string, f func(context.Context) ([]byte, error)) (value []byte, err error) {
 	c.away(func() {
 		value, err = beside(c, "key-value store", f, nil)
 		if errors.Is(err, guard.ErrLate) {

@@ -37,7 +37,7 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 		o.InstanceWait = o.lap()
 	}
 	if err == nil {
-		if err = in.queue(ctx); err != nil {
+		if err = p.queue(ctx, in); err != nil {
 			p.pool.Put(in)
 			if o != nil {
 				o.ProcessorWait = o.lap()
@@ -49,10 +49,10 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 		ended = outcome(nil, failed)
 		return failed
 	}
-	in.spoiled = true // until the call has ended well
+	in.unusable = true // until the call has ended well
 	good := false
 	defer func() { p.takeBack(in, good, o) }()
-	if err = in.serve(ctx, timeout, f, o); err != nil {
+	if err = p.serve(ctx, in, timeout, f, o); err != nil {
 		failed = p.inStep(p.failure(op, in, err), step)
 		ended = outcome(in, failed)
 		return failed
@@ -62,20 +62,34 @@ func (p *Plugin) with(ctx context.Context, op abi.Operation, step string, timeou
 }
 
 // serve makes one call. The caller ends the state of the call.
-func (in *instance) serve(ctx context.Context, timeout time.Duration, f func(*instance) error, o *observed) error {
-	fuel := in.plugin.limits.Fuel
-	in.begin(ctx, timeout, fuel)
+func (p *Plugin) serve(ctx context.Context, in *instance, timeout time.Duration, f func(*instance) error, o *observed) error {
+	in.begin(ctx, timeout, p.limits.Fuel)
 	err := f(in)
-	used := in.fuelUsed()
-	in.tendStacks(used, err)
-	account(ctx, used)
-	in.calls++
-	in.spoiled = !in.resettable(err)
-	in.countCall(used, err)
+	if in.finish(ctx, err) {
+		p.checkIdleSoon()
+	}
 	if o != nil {
 		o.ran(in)
 	}
 	return err
+}
+
+// queue waits for a processor before a call begins, if none is free. As with the wait for an
+// instance, that time does not count for the call. A plugin whose last call failed always
+// takes a processor first. Otherwise one that fails at once, again and again, would never
+// reach the point where a call takes one.
+func (p *Plugin) queue(ctx context.Context, in *instance) error {
+	if !p.host.turns.Pressed() && !p.rests.Troubled() || in.state.turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.Life().Done()) {
+		return nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return contextFault(ctx)
+	case p.pool.Life().Err() != nil:
+		return errPluginClosed()
+	}
+	return &fault{code: abi.ReasonBusy, remedy: "raise limits.queue_timeout, or make fewer calls at a time",
+		err: fmt.Errorf("other plugins had the processors for %v", p.limits.QueueTimeout)}
 }
 
 // takeBack returns an instance after a call. After a failed call it lets other goroutines run
@@ -128,7 +142,7 @@ func (p *Plugin) borrow(ctx context.Context) (*instance, error) {
 // instance, it waits for room, except for a call within a call.
 func (p *Plugin) lent(ctx context.Context) (*instance, error) {
 	if n := nestOf(ctx); n != nil {
-		return n.lend(ctx, p)
+		return p.lentWithin(ctx, n)
 	}
 	in, err := p.pool.Get(ctx, p.limits.QueueTimeout)
 	if errors.Is(err, errNoRoom) && !errors.Is(err, pool.ErrBusy) { // not even for the first one
@@ -196,4 +210,30 @@ func (p *Plugin) busy(err error) *fault {
 func (p *Plugin) inStep(e *PluginError, step string) *PluginError {
 	e.Step = step
 	return e
+}
+
+// maxNested is how deep calls may lie within other calls.
+const maxNested = 4
+
+// nestedWait is how long a call within a call waits before it checks again whether all
+// instances are lent. Another call may have taken the one that was free.
+const nestedWait = 5 * time.Millisecond
+
+// lentWithin lends an instance to a call within a call. It refuses a call that lies too deep, and
+// one that would wait while all instances are lent.
+func (p *Plugin) lentWithin(ctx context.Context, n *nest) (*instance, error) {
+	if n.depth > maxNested {
+		return nil, nestedTooDeep()
+	}
+	for began := clock(); !p.pool.Exhausted(); {
+		in, err := p.pool.Get(ctx, min(nestedWait, p.limits.QueueTimeout))
+		if !errors.Is(err, pool.ErrBusy) || clock()-began >= p.limits.QueueTimeout {
+			return in, err
+		}
+	}
+	return nil, faultf(abi.ReasonBusy, "no instance is free for a call within a call")
+}
+
+func nestedTooDeep() *fault {
+	return &fault{code: abi.ReasonDenied, remedy: noRemedy, err: fmt.Errorf("the call lies more than %d deep within others", maxNested)}
 }

@@ -54,7 +54,7 @@ func (in *instance) boxOutput() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if limit := in.plugin.limits.Output; int64(box.OutLen) > limit {
+	if limit := in.env.bounds.output; int64(box.OutLen) > limit {
 		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, limit)
 	}
 	in.state.returned = int64(box.OutLen)
@@ -73,7 +73,7 @@ var documentExports = func() map[string]bool {
 // documentField is a view of the mailbox field for the length of a document. It is nil if the
 // guest does not take requests to the export in its mailbox.
 func (in *instance) documentField(export string) []byte {
-	if !in.hasBox || !documentExports[export] || !in.plugin.spec.Module().Exports(abi.ReserveExport) {
+	if !in.hasBox || !documentExports[export] || !in.env.code.exports(abi.ReserveExport) {
 		return nil
 	}
 	return documentField(in.mem, in.mailbox)

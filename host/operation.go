@@ -52,7 +52,7 @@ type Answer struct {
 // memory. Afterwards the lists in Changes must not be used; the texts and metadata in them may
 // be kept.
 func (a *Answer) Release() {
-	a.receipt.done(a.plugin)
+	a.receipt.done()
 	recycle(a.Changes)
 	a.Changes = nil
 }
@@ -208,7 +208,11 @@ func (o *Operation) change(ctx context.Context, rows abi.Rows, env *abi.Envelope
 func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
 	n := count(rows)
 	return o.call(ctx, &a.receipt, func(in *instance) (err error) {
-		a.Changes, err = in.changesOf(o.spec, o.lane, rows, o.reads, env, o.bounds(in, n))
+		if o.lane == LaneBatch {
+			a.Changes, err = in.batchChanges(o.op, rows, o.reads, env, o.bounds(in, n))
+		} else {
+			a.Changes, err = in.documentChanges(o.op, rows, o.reads, env, o.bounds(in, n))
+		}
 		if err != nil || a.Changes == nil {
 			return err
 		}
@@ -255,7 +259,7 @@ func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, 
 		texts = len(r.Texts)
 	}
 	var r receipt
-	defer r.done(o.plugin)
+	defer r.done()
 	if changed, err = o.send(ctx, &r, doc, texts, reply); err != nil {
 		return false, err
 	}
@@ -270,7 +274,7 @@ func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelo
 	}
 	env.Settings = o.settings
 	var r receipt
-	defer r.done(o.plugin)
+	defer r.done()
 	if changed, err = o.askItems(ctx, &r, rows, env, reply); err != nil {
 		return false, err
 	}

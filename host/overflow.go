@@ -17,7 +17,7 @@ func (in *instance) tooDeep(err error) *fault {
 	const remedy = "recurse less deep, or use a loop that keeps what is left to do in memory"
 	bound, also := "its calls nest too deep for its stack", ""
 	switch {
-	case in.plugin.engine.Interpreted:
+	case in.env.interpreted:
 		bound, also = fmt.Sprintf("its calls nest more than %d deep", wasmbin.InterpretedCalls), "; the compiler has room for more"
 	case in.callStack != nil:
 		bound = fmt.Sprintf("its calls nest too deep for %s of stack", abi.FormatSize(wazerox.StackSize))

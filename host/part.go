@@ -8,7 +8,6 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
@@ -44,22 +43,22 @@ type partImage struct {
 }
 
 // find looks up the memory, the fuel counter and the mutable globals of the module.
-func (m *part) find(of *compile.Module) error {
+func (m *part) find(of *code) error {
 	if mem := wazerox.MemoryOf(m.mod); mem != nil {
-		m.mem, m.borrowed = mem, !of.Memory
+		m.mem, m.borrowed = mem, !of.memory
 	}
 	var ok bool
 	if m.fuel, ok = m.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal); !ok {
 		return errors.New("the module lost its fuel counter")
 	}
-	for _, name := range of.Open.Globals {
+	for _, name := range of.open.Globals {
 		g, ok := m.mod.ExportedGlobal(name).(api.MutableGlobal)
 		if !ok {
 			return fmt.Errorf("the module lost its global %q", name)
 		}
 		m.globals = append(m.globals, g)
 	}
-	for _, name := range of.Open.Vectors {
+	for _, name := range of.open.Vectors {
 		v := vector{m.mod.ExportedFunction(name.Get), m.mod.ExportedFunction(name.Set)}
 		if v.get == nil || v.set == nil {
 			return fmt.Errorf("the module lost %q", name.Get)
@@ -87,8 +86,8 @@ func (m *part) content() []byte {
 }
 
 // writeData writes the data segments that were taken out of the module.
-func (m *part) writeData(of *compile.Module) error {
-	data, err := of.Segments()
+func (m *part) writeData(of *code) error {
+	data, err := of.segments()
 	if err != nil || data.Len() == 0 { // a module without a memory has no data
 		return err
 	}
@@ -126,7 +125,7 @@ func (m *part) grow(im *partImage) error {
 	}
 	size := uint32(im.memory.Size())
 	if more := size - m.mem.Size(); more > 0 {
-		if _, ok := m.mem.Grow(more / wasmPage); !ok {
+		if _, ok := m.mem.Grow(more / wasmbin.PageSize); !ok {
 			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
 		}
 	}
@@ -134,10 +133,10 @@ func (m *part) grow(im *partImage) error {
 }
 
 // fill puts a new part, whose memory has the size of the image's, into the state of the image.
-func (m *part) fill(im *partImage, of *compile.Module) error {
+func (m *part) fill(im *partImage, of *code) error {
 	switch {
 	case im.memory == nil:
-	case !of.Open.Lifted, m.lent: // the engine wrote data segments over the image
+	case !of.open.Lifted, m.lent: // the engine wrote data segments over the image
 		im.memory.Restore(m.content())
 	case !m.filled:
 		im.memory.Fill(m.content())

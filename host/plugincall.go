@@ -41,7 +41,7 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 	}
 	var r *CallResult
 	err := p.with(ctx, abi.Operation(function), "", p.limits.Timeout, func(in *instance) (err error) {
-		r, err = in.call(function, input)
+		r, err = callExport(in, function, input)
 		return err
 	})
 	return r, err
@@ -85,14 +85,14 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	if o != nil {
 		o.InstanceWait = o.lap()
 	}
-	if err := in.queue(ctx); err != nil {
+	if err := p.queue(ctx, in); err != nil {
 		return fail(nil, err)
 	}
 	in.bare = true
 	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
 	defer in.state.end()
-	r, err := in.call(function, input)
-	account(ctx, in.fuelUsed())
+	r, err := callExport(in, function, input)
+	chargeFuel(ctx, in.fuelUsed())
 	in.countCall(in.fuelUsed(), err)
 	if o != nil {
 		o.ran(in)
@@ -104,7 +104,8 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	return r, nil
 }
 
-func (in *instance) call(function string, input []byte) (*CallResult, error) {
+// callExport calls an export by the Extism convention.
+func callExport(in *instance, function string, input []byte) (*CallResult, error) {
 	status, out, err := in.callDocument(function, input)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 )
 
 // receipt is what remains of a call while its answer is used: the charge for the decoded
@@ -15,6 +16,8 @@ type receipt struct {
 	// time that the call had.
 	held         int64
 	until, limit time.Duration
+	// share is what the answer is charged to, nil if nothing is.
+	share *capacity.Share
 }
 
 // take moves the charge for what was decoded from the instance, which other calls use next, to
@@ -23,15 +26,15 @@ func (r *receipt) take(in *instance) {
 	r.until, r.limit = in.state.deadline, in.state.limit
 	if in.decoded > 0 {
 		in.room.change(-in.decoded)
-		r.held += in.decoded
+		r.held, r.share = r.held+in.decoded, in.env.share
 		in.decoded = 0
 	}
 }
 
 // done ends the charge. From now on what was decoded belongs to the build.
-func (r *receipt) done(p *Plugin) {
+func (r *receipt) done() {
 	if r.held > 0 {
-		p.share.Charge(-r.held)
+		r.share.Charge(-r.held)
 		r.held = 0
 	}
 }

@@ -27,8 +27,8 @@ func TestResetUndoesAllWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg.CacheDir = CacheOff
 			p := loadScribbles(t, cfg)
-			want := make([]byte, p.image.memory.Size())
-			p.image.memory.Fill(want)
+			want := make([]byte, p.env.image.memory.Size())
+			p.env.image.memory.Fill(want)
 			r := rand.New(rand.NewPCG(1, 2))
 			for i := range 3 { // one that init ran in, others that map the image
 				in, err := p.pooled(t.Context())
@@ -116,8 +116,8 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 		for _, g := range in.globals {
 			globals = append(globals, g.Get())
 		}
-		if !slices.Equal(globals, p.image.globals) {
-			t.Fatalf("round %d: globals %v (want %v)", round, globals, p.image.globals)
+		if !slices.Equal(globals, p.env.image.globals) {
+			t.Fatalf("round %d: globals %v (want %v)", round, globals, p.env.image.globals)
 		}
 	}
 	return in

@@ -64,13 +64,13 @@ func outcome(in *instance, failed *PluginError) fairness.Outcome {
 			return fairness.Good
 		}
 	case abi.ReasonMemory, abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
-		if in == nil || !in.crowded {
+		if in == nil || !in.hostFull {
 			return fairness.Bad
 		}
 	case abi.ReasonInitFailed:
 		return fairness.Bad
 	case abi.ReasonFuel: // a call within a call may have had only what its caller had left
-		if in != nil && in.state.fuel == in.plugin.limits.Fuel {
+		if in != nil && in.state.fuel == in.env.bounds.fuel {
 			return fairness.Bad
 		}
 	case abi.ReasonTimeout: // the caller may have given up before the call's own timeout

@@ -52,7 +52,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t
 	defer in.state.end()
 	var out []byte
 	if lane == LaneBatch {
-		out, err = in.selfBatch(spec, t.Input)
+		out, err = selfBatch(in, spec, t.Input)
 	} else {
 		var status abi.Status
 		if status, out, err = in.callDocument(t.Operation.JSONExport(), t.Input); status == abi.StatusNoChange {
@@ -73,7 +73,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t
 
 // selfBatch sends a request document to an operation in the batch lane, and returns the
 // changes as a document, nil for no change.
-func (in *instance) selfBatch(spec spec.Operation, input []byte) ([]byte, error) {
+func selfBatch(in *instance, spec spec.Operation, input []byte) ([]byte, error) {
 	req, err := abi.DecodeItemsRequest(input)
 	if err != nil {
 		return nil, err

@@ -15,13 +15,13 @@ import (
 
 // kvGet returns the value of a key, 0 if there is none.
 func kvGet(c *callState, s []uint64) {
-	store := c.store()
+	store := storeOf(c)
 	if c.inst.kernel.Length(s[0]) == 0 {
 		s[0] = 0
 		return
 	}
 	key := c.key(s[0], "anchor_kv_get: the key")
-	value := c.stored(store, key)
+	value := stored(c, store, key)
 	s[0] = 0
 	if len(value) == 0 {
 		return
@@ -40,12 +40,12 @@ const (
 
 // kvSet stores a value. An empty value, or the handle 0, deletes the key.
 func kvSet(c *callState, s []uint64) {
-	store := c.store()
-	p := c.inst.plugin
+	store := storeOf(c)
+	p := pluginOf(c.inst)
 	key := c.key(s[0], "anchor_kv_set: the key")
 	value, _ := c.inst.kernel.Bytes(s[1])
 	c.spend(min(int64(len(value)), p.granted.kvQuota))
-	err := c.keep(store, key, value)
+	err := keep(c, store, key, value)
 	switch {
 	case err == nil:
 		s[0] = kvDone
@@ -57,10 +57,10 @@ func kvSet(c *callState, s []uint64) {
 	}
 }
 
-// store names the key-value store of the plugin and the call's tenant. Without a grant the
+// storeOf names the key-value store of the plugin and the call's tenant. Without a grant the
 // call ends.
-func (c *callState) store() kv.Owner {
-	p := c.inst.plugin
+func storeOf(c *callState) kv.Owner {
+	p := pluginOf(c.inst)
 	if p.granted.kvQuota == 0 {
 		panic(denied("kv", asked("grants.kv", p.spec.Foreign)))
 	}
@@ -71,7 +71,7 @@ func (c *callState) store() kv.Owner {
 // countTokens counts the tokens of a block with the host's tokenizer. It refuses texts so long
 // that counting them would take too long; the guest can count them in parts.
 func countTokens(c *callState, s []uint64) {
-	p := c.inst.plugin
+	p := pluginOf(c.inst)
 	if !slices.Contains(p.granted.services, ServiceCountTokens) {
 		panic(denied("service "+ServiceCountTokens, asked("grants.services", p.spec.Foreign)))
 	}

@@ -49,7 +49,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if !p.sessions.add(s) {
 		return nil, p.failure(abi.OpInit, nil, errPluginClosed())
 	}
-	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.startInstance(ctx, true) })
+	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.started(p.env.start(ctx, true)) })
 	if s.in = in; err != nil {
 		s.over = err
 		p.sessions.remove(s)
@@ -131,7 +131,7 @@ func (s *Session) admit(ctx context.Context, function string) error {
 			err: fmt.Errorf("the session serves the tenant %q, the call is for %q", s.tenant, tenantOf(ctx))})
 	}
 	if n := nestOf(ctx); n != nil && n.depth > maxNested {
-		return p.failure(op, nil, n.tooDeep())
+		return p.failure(op, nil, nestedTooDeep())
 	}
 	if err := p.checkFolders(); err != nil {
 		return p.failure(op, nil, err)
@@ -144,16 +144,16 @@ func (s *Session) admit(ctx context.Context, function string) error {
 func (s *Session) serve(ctx context.Context, function string, input []byte, o *observed) (r *CallResult, ended fairness.Outcome, failed *PluginError) {
 	p, in, op := s.plugin, s.in, abi.Operation(function)
 	in.halted = false
-	if err := in.queue(ctx); err != nil {
+	if err := p.queue(ctx, in); err != nil {
 		failed = p.failure(op, nil, err)
 		return nil, outcome(nil, failed), failed
 	}
 	defer func() {
 		in.state.end()
-		in.tend()
+		in.checkStacks()
 	}()
-	err := in.serve(ctx, p.limits.Timeout, func(in *instance) (err error) {
-		r, err = in.call(function, input)
+	err := p.serve(ctx, in, p.limits.Timeout, func(in *instance) (err error) {
+		r, err = callExport(in, function, input)
 		return err
 	}, o)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 // openStack makes the stack of the instance. If it cannot, the stacks are wazero's.
 func (in *instance) openStack() {
-	in.stackLeast = in.plugin.interpretedStack()
-	if !in.plugin.engine.Features.On(wazerox.Stacks) {
+	in.stackLeast = in.env.stackLeast
+	if !in.env.features.On(wazerox.Stacks) {
 		return
 	}
 	if s, err := wazerox.NewStack(); err == nil {
@@ -44,11 +44,11 @@ func (in *instance) closeStack() {
 	}
 }
 
-// shedStacks charges for the stack that calls took, and frees what the host has no room for.
-func (in *instance) shedStacks() {
+// chargeStacks charges for the stack that calls took, and frees what the host has no room for.
+func (in *instance) chargeStacks() {
 	switch {
 	case in.callStack == nil:
-		in.shedGrown()
+		in.dropGrown()
 	case !in.holdStack(int64(in.callStack.Held())):
 		in.callStack.Shed()
 	}
@@ -82,17 +82,4 @@ func (in *instance) holdStack(n int64) bool {
 		in.stackHeld = in.stackLeast
 	}
 	return false
-}
-
-// interpretedStack is the most stack that calls of an instance take in the interpreter, in
-// bytes. The plugin and its links share one stack. With the compiler it is 0.
-func (p *Plugin) interpretedStack() (n int64) {
-	if !p.engine.Interpreted {
-		return 0
-	}
-	n = p.spec.Module().InterpretedStack()
-	for _, l := range p.links {
-		n = max(n, l.Spec.Module().InterpretedStack())
-	}
-	return n
 }

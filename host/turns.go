@@ -1,12 +1,8 @@
 package host
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"time"
-
-	"github.com/anchor-host/anchor-host/abi"
 )
 
 // At most as many guests run at once as there are processors. A call that runs longer than
@@ -14,25 +10,6 @@ import (
 // to a plugin that used less lately, if one waits; see package fairness. While it blocks it
 // has no processor, so nobody waits for a server, a disk or a function of the embedder, and
 // calls within calls need no other call's processor.
-
-// queue waits for a processor before a call begins, if none is free. As with the wait for an
-// instance, that time does not count for the call. A plugin whose last call failed always
-// takes a processor first. Otherwise one that fails at once, again and again, would never
-// reach the point where a call takes one.
-func (in *instance) queue(ctx context.Context) error {
-	p := in.plugin
-	if !p.host.turns.Pressed() && !p.rests.Troubled() || in.state.turn.Enter(p.limits.QueueTimeout, ctx.Done(), p.pool.Life().Done()) {
-		return nil
-	}
-	switch {
-	case ctx.Err() != nil:
-		return contextFault(ctx)
-	case p.pool.Life().Err() != nil:
-		return errPluginClosed()
-	}
-	return &fault{code: abi.ReasonBusy, remedy: "raise limits.queue_timeout, or make fewer calls at a time",
-		err: fmt.Errorf("other plugins had the processors for %v", p.limits.QueueTimeout)}
-}
 
 // share lets others have the processor at a safe point of the call, right after the clock was
 // read.
@@ -72,6 +49,13 @@ func (c *callState) rejoin() {
 	if c.turn.Resume() {
 		c.await()
 	}
+}
+
+// away runs f while others have the processor. The call ends if its time is over then.
+func (c *callState) away(f func()) {
+	c.leave()
+	f()
+	c.rejoin()
 }
 
 // await waits for a processor until the call's time is over, and then ends the call.

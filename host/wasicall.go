@@ -3,30 +3,14 @@ package host
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
-	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // wasiState returns what the guest sees through WASI in whose call a host function runs.
 func wasiState(ctx context.Context) *wasi.State { return &stateOf(ctx).inst.wasi }
-
-// wasiOptions say what the guests of the plugin see through WASI.
-func (p *Plugin) wasiOptions() wasi.Options {
-	o := wasi.Options{OutputBytes: int(p.limits.LogBytes), Mounts: &p.mounts, Deterministic: p.cfg.Deterministic, Random: randomSource}
-	if m := p.spec.Manifest; m != nil {
-		o.Timeless = m.Operations[abi.OpInit].Timeless
-	}
-	if bootID() == "" {
-		o.Uptime = clock
-	}
-	return o
-}
 
 // wasiCall implements wasi.Call for the calls of an instance.
 type wasiCall struct{ *callState }
@@ -61,13 +45,6 @@ func (c wasiCall) Close(f func() error, patience time.Duration) (overdue bool) {
 		ctx, cancel = context.WithTimeout(context.Background(), patience)
 	}
 	defer cancel()
-	err := guard.Finish(ctx, c.inst.plugin.guard, givenName, f)
+	err := guard.Finish(ctx, c.inst.env.guard, givenName, f)
 	return over && errors.Is(err, guard.ErrLate)
-}
-
-// opensFiles reports whether a module imports a function that changes file descriptors.
-func opensFiles(s *spec.Spec) bool {
-	return slices.ContainsFunc(s.Module().Imports, func(im wasmbin.Import) bool {
-		return im.Module == wasi.Module && wasi.ChangesDescriptors(im.Name)
-	})
 }
