@@ -57,10 +57,10 @@ package host
 //  7. Close. Plugin.Close and Host.Close wait for running calls.
 //
 // Every pointer, length, count, row, score and text from a guest is checked where it enters.
-// Only mem.go, wasicalls.go and package kernel read what a guest points to. Only part.go
-// reads memories as a whole, to capture and restore them. An instance has one owner at a
-// time, and only its owner closes it. Apart from tools, only this package and its internal
-// packages use wazero.
+// Only guest/mem.go and the packages wasi and kernel read what a guest points to. Only
+// guest/part.go reads memories as a whole, to capture and restore them. An instance has one
+// owner at a time, and only its owner closes it. Apart from tools, only this package and its
+// internal packages use wazero.
 
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
@@ -76,19 +76,11 @@ package host
 //	what bounds a call     resting, stacktimer, addresses
 //	for the embedder       stats, hooks
 //
-// The files about one instance, which refer to no Host and no Plugin:
-//
-//	what it is              environment, instance, part, members, image
-//	how it starts           instantiate, kernel
-//	how it is called        call, state, mailbox, mem, receipt, nested, faults, tally
-//	what its guest imports  extism, hostcall, wasicall, embedder
-//	what bounds its calls   fuel, turns, charging, stacks, grownstacks, stackcheck, overflow
-//
 // Package spec reads plugins. Other code that does not need a host is in packages of the
-// folder internal: offered lists what guests can import, linkage orders linked modules,
-// compile compiles modules, capacity bounds the number and the memory of instances, wasi
-// serves the functions of WASI, mounts shows folders to guests, settings checks settings,
-// egress sends HTTP requests as far as they are granted, kv keeps what plugins store, guard
-// runs the code of the embedder, pool lends instances, and codestore owns the cache folder,
-// which lasts between processes; codecache keeps machine code in it, and imagestore the state
-// of plugins after init.
+// folder internal: guest makes, calls and resets one instance, offered lists what guests can
+// import, linkage orders linked modules, compile compiles modules, capacity bounds the number
+// and the memory of instances, wasi serves the functions of WASI, mounts shows folders to
+// guests, settings checks settings, egress sends HTTP requests as far as they are granted, kv
+// keeps what plugins store, guard runs the code of the embedder, pool lends instances, and
+// codestore owns the cache folder, which lasts between processes; codecache keeps machine code
+// in it, and imagestore the state of plugins after init.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // Exchange is the raw outcome of [Plugin.Exchange]. Output is neither decoded nor checked.
@@ -37,18 +38,18 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, requ
 		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
-	err = p.with(ctx, op, "", p.limits.Timeout, func(in *instance) (err error) {
+	err = p.with(ctx, op, "", p.limits.Timeout, func(in *guest.Instance) (err error) {
 		began := time.Now()
 		out = &Exchange{}
 		switch lane {
 		case LaneBatch:
-			out.Status, out.Output, err = in.exchangeBatch(op, request)
+			out.Status, out.Output, err = in.ExchangeBatch(op, request)
 		case LaneExtism:
-			out.Status, out.Output, err = in.copied(in.enterExtism(op.JSONExport(), request))
+			out.Status, out.Output, err = in.Copied(in.EnterExtism(op.JSONExport(), request))
 		default:
-			out.Status, out.Output, err = in.callDocument(op.JSONExport(), request)
+			out.Status, out.Output, err = in.CallDocument(op.JSONExport(), request)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.wasi.Output.Tail(maxErrorLog), in.fuelUsed(), int64(in.size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.WASI.Output.Tail(guest.MaxLog), in.FuelUsed(), int64(in.Size())
 		return err
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // Config.MaxInstances bounds the instances of a host, and Config.Memory what they hold; see
@@ -23,7 +24,7 @@ func (c *Config) shareOfOne() int64 {
 func (p *Plugin) reserve(ctx context.Context) error {
 	return p.host.room.Wait(ctx, p.limits.QueueTimeout, func() error {
 		if !p.share.Reserve() {
-			return noPlace(p.host.cfg.MaxInstances)
+			return guest.NoPlace(p.host.cfg.MaxInstances)
 		}
 		return nil
 	})
@@ -31,10 +32,10 @@ func (p *Plugin) reserve(ctx context.Context) error {
 
 // pooled makes an instance for the pool. While a caller waits for room, it makes only the
 // first.
-func (p *Plugin) pooled(ctx context.Context) (*instance, error) {
+func (p *Plugin) pooled(ctx context.Context) (*guest.Instance, error) {
 	if p.host.room.Waiting() > 0 && p.share.Pooled() {
-		return nil, p.failure(abi.OpInit, nil, &fault{code: abi.ReasonBusy, remedy: moreInstances,
-			err: as(errNoRoom, fmt.Errorf("another plugin waits for room in the host"))})
+		return nil, p.failure(abi.OpInit, nil, &guest.Fault{Reason: abi.ReasonBusy, Remedy: guest.MoreInstances,
+			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("another plugin waits for room in the host"))})
 	}
 	return p.newInstance(ctx)
 }

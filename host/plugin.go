@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
@@ -47,7 +48,7 @@ type Plugin struct {
 
 	engine *compile.Engine
 	module *compile.Module
-	pool   *pool.Pool[*instance]
+	pool   *pool.Pool[*guest.Instance]
 	// links are the modules that the plugin imports from. Each comes after those it imports
 	// from.
 	links []*linked
@@ -63,7 +64,7 @@ type Plugin struct {
 	// made.
 	state State
 	// env is what the plugin's instances have in common, with the image that they start from.
-	env environment
+	env guest.Environment
 	// outside says that init used the network or the key-value store, or read a clock that may
 	// show another time in the next process, so that its image serves this process only. It is
 	// set when the first instance is made.
@@ -208,13 +209,13 @@ func (p *Plugin) open(ctx context.Context) error {
 	defer close(p.opened)
 	h := p.host
 	p.account = h.turns.NewAccount()
-	p.rests = fairness.NewRest(fairness.Rules{After: p.limits.RestAfter, First: firstRest, Most: p.limits.RestMost}, clock)
+	p.rests = fairness.NewRest(fairness.Rules{After: p.limits.RestAfter, First: firstRest, Most: p.limits.RestMost}, guest.Clock)
 	err := p.openPool(ctx)
 	if err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	if err = p.openMounts(ctx); err != nil {
-		return fmt.Errorf("plugin %q: %w", p.name, as(ErrConfig, err))
+		return fmt.Errorf("plugin %q: %w", p.name, guest.As(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
 		// The first count loads a vocabulary, which takes longer than a call is allowed to.
@@ -255,10 +256,10 @@ func (p *Plugin) open(ctx context.Context) error {
 // openPool makes an empty pool and takes the plugin's place among the host's instances.
 func (p *Plugin) openPool(ctx context.Context) error {
 	p.share = p.host.room.NewShare(p.limits.IdleTimeout)
-	o := pool.Options[*instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
-		Make: p.pooled, Close: (*instance).close, Stamp: (*instance).lastUsed}
+	o := pool.Options[*guest.Instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
+		Make: p.pooled, Close: (*guest.Instance).Close, Stamp: (*guest.Instance).LastUsed}
 	if p.state != StateKeep {
-		o.Clean, o.Quick = (*instance).reset, (*instance).quickToReset
+		o.Clean, o.Quick = (*guest.Instance).Reset, (*guest.Instance).QuickToReset
 	}
 	p.pool = pool.New(o)
 	return p.reserve(ctx)

@@ -3,6 +3,8 @@ package host
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // checkIdleAfter is how long after a call the stacks of idle instances are checked. For at
@@ -31,7 +33,7 @@ func (t *stackTimer) checkIdle() {
 // again later. After the plugin was closed there are none.
 func (p *Plugin) checkIdle() {
 	p.checking.Store(false)
-	if !p.pool.Visit((*instance).checkStacks) {
+	if !p.pool.Visit((*guest.Instance).CheckStacks) {
 		p.checkIdleSoon()
 	}
 }

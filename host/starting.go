@@ -6,6 +6,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -15,40 +16,40 @@ import (
 // of its links are compiled.
 func (p *Plugin) prepareStart(ctx context.Context) {
 	l, h := &p.limits, p.host
-	p.env = environment{
-		rt: p.engine.RT, features: &p.engine.Features, interpreted: p.engine.Interpreted,
-		code: codeOf(p.module, p.spec),
-		bounds: bounds{
-			memory: l.Memory, input: l.Input, output: l.Output, logBytes: l.LogBytes,
-			timeout: l.Timeout, initTimeout: l.InitTimeout, fuel: l.Fuel, initFuel: p.initFuel(),
-			share: h.cfg.shareOfOne(), whole: h.cfg.Memory, instances: h.cfg.MaxInstances,
+	p.env = guest.Environment{
+		Runtime: p.engine.RT, Features: &p.engine.Features, Interpreted: p.engine.Interpreted,
+		Code: codeOf(p.module, p.spec),
+		Limits: guest.Limits{
+			Memory: l.Memory, Input: l.Input, Output: l.Output, LogBytes: l.LogBytes,
+			Timeout: l.Timeout, InitTimeout: l.InitTimeout, Fuel: l.Fuel, InitFuel: p.initFuel(),
+			Share: h.cfg.shareOfOne(), Whole: h.cfg.Memory, Instances: h.cfg.MaxInstances,
 		},
-		stackLeast: p.interpretedStack(), recycleAfter: recycleCalls,
-		foreign: p.spec.Foreign, initRequest: p.initRequest, values: p.values,
-		log: p.log, account: p.account, owner: pluginOwner{p}, resets: p.state == StateReset,
-		share: p.share, guard: p.guard, wasi: p.wasiOptions(), descriptors: opensFiles(p.spec),
+		StackLeast: p.interpretedStack(), RecycleAfter: recycleCalls,
+		Foreign: p.spec.Foreign, InitRequest: p.initRequest, Values: p.values,
+		Log: p.log, Account: p.account, Owner: pluginOwner{p}, Resets: p.state == StateReset,
+		Share: p.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.spec),
 	}
 	if p.usesKernel() {
 		if compiled := p.engine.Kernel(ctx); compiled != nil {
-			p.env.kernels = newKernels(p.engine.RT, compiled, &p.engine.Features)
+			p.env.Kernels = guest.NewKernels(p.engine.RT, compiled, &p.engine.Features)
 		}
 	}
 	elements := p.spec.Module().Tables
 	for _, l := range p.links {
 		c := codeOf(l.module, l.Spec)
-		c.name, c.lends = l.Name, l.lends
+		c.Name, c.Lends = l.Name, l.lends
 		if l.circle != nil {
-			c.stub, c.filler = l.circle.Stub, l.circle.Filler
+			c.Stub, c.Filler = l.circle.Stub, l.circle.Filler
 		}
-		p.env.links = append(p.env.links, c)
+		p.env.Links = append(p.env.Links, c)
 		elements += l.Spec.Module().Tables
 	}
-	p.env.tables = int64(elements) * wazerox.TableElement
+	p.env.Tables = int64(elements) * wazerox.TableElement
 }
 
 // codeOf is a compiled module as instances use it.
-func codeOf(m *compile.Module, s *spec.Spec) *code {
-	return &code{compiled: m.Compiled, open: m.Open, segments: m.Segments, memory: m.Memory, exports: s.Module().Exports}
+func codeOf(m *compile.Module, s *spec.Spec) *guest.Code {
+	return &guest.Code{Compiled: m.Compiled, Open: m.Open, Segments: m.Segments, Memory: m.Memory, Exports: s.Module().Exports}
 }
 
 // interpretedStack is the most stack that calls of an instance take in the interpreter, in
@@ -71,17 +72,17 @@ func (p *Plugin) initFuel() int64 {
 }
 
 // newInstance makes an instance for the pool.
-func (p *Plugin) newInstance(ctx context.Context) (*instance, error) {
-	return p.started(p.env.start(ctx, false))
+func (p *Plugin) newInstance(ctx context.Context) (*guest.Instance, error) {
+	return p.started(p.env.Start(ctx, false))
 }
 
 // bareInstance makes an instance in which nothing but the start section has run.
-func (p *Plugin) bareInstance(ctx context.Context) (*instance, error) {
-	return p.started(p.env.startBare(ctx))
+func (p *Plugin) bareInstance(ctx context.Context) (*guest.Instance, error) {
+	return p.started(p.env.StartBare(ctx))
 }
 
 // started returns a new instance, or a *PluginError of init.
-func (p *Plugin) started(in *instance, err error) (*instance, error) {
+func (p *Plugin) started(in *guest.Instance, err error) (*guest.Instance, error) {
 	if err != nil {
 		return nil, p.failure(abi.OpInit, nil, err)
 	}
@@ -90,13 +91,13 @@ func (p *Plugin) started(in *instance, err error) (*instance, error) {
 
 // capture makes the image of the plugin from its first instance. Where the state cannot be
 // captured, StateReset becomes StateFresh and a note says why.
-func (p *Plugin) capture(in *instance) error {
+func (p *Plugin) capture(in *guest.Instance) error {
 	if p.state == StateFresh || p.spec.Foreign && p.state == StateKeep {
 		return nil
 	}
 	if why := p.uncaptured(in); why != "" {
 		if p.state == StateReset {
-			p.state, p.env.resets = StateFresh, false
+			p.state, p.env.Resets = StateFresh, false
 			p.noteFresh(why)
 		}
 		return nil
@@ -105,22 +106,23 @@ func (p *Plugin) capture(in *instance) error {
 	if !p.engine.Features.On(wazerox.Memories) {
 		memory = linear.Copy
 	}
-	im, err := in.image(memory)
+	im, err := in.Capture(memory)
 	if err != nil {
-		return inInit(err)
+		return guest.InInit(err)
 	}
-	if !p.host.room.Take(im.held()) {
-		defer im.free()
-		return inInit(&fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.held()))), moreMemory})
+	if !p.host.room.Take(im.Held()) {
+		defer im.Free()
+		return guest.InInit(&guest.Fault{Reason: abi.ReasonMemory, Remedy: guest.MoreMemory,
+			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.Held())))})
 	}
-	in.share(im)
-	p.env.image, p.outside = im, in.outside || in.wasi.ReadClock()
-	p.imageHeld.Store(im.held())
+	in.MapImage(im)
+	p.env.Image, p.outside = im, in.Outside || in.WASI.ReadClock()
+	p.imageHeld.Store(im.Held())
 	return nil
 }
 
 // uncaptured says why the state of the first instance cannot be captured, "" if it can.
-func (p *Plugin) uncaptured(in *instance) string {
+func (p *Plugin) uncaptured(in *guest.Instance) string {
 	for _, l := range p.links {
 		switch {
 		case l.Spec.Uncaptured != "":
@@ -132,7 +134,7 @@ func (p *Plugin) uncaptured(in *instance) string {
 	if p.spec.Uncaptured != "" {
 		return p.spec.Uncaptured
 	}
-	return in.wasi.Uncaptured()
+	return in.WASI.Uncaptured()
 }
 
 // noteFresh notes for the operator that instances cannot be reset.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // Counters add up what happened since a plugin was loaded, or a host made. They only grow.
@@ -167,13 +168,13 @@ func (c *counters) read() Counters {
 }
 
 // take adds what an instance counted.
-func (c *counters) take(t *tally) {
-	c.ok.Add(t.ok)
-	c.fuel.Add(t.fuel)
-	c.took.Add(int64(t.took))
-	c.in.Add(t.in)
-	c.out.Add(t.out)
-	c.resets.Add(t.resets)
+func (c *counters) take(t *guest.Tally) {
+	c.ok.Add(t.OK)
+	c.fuel.Add(t.Fuel)
+	c.took.Add(int64(t.Took))
+	c.in.Add(t.In)
+	c.out.Add(t.Out)
+	c.resets.Add(t.Resets)
 }
 
 // count adds one to a counter of the plugin and of its host.
@@ -190,7 +191,7 @@ func (p *Plugin) countFailure(why abi.Reason) {
 }
 
 // collect has instances that nobody uses hand in what they counted.
-func (p *Plugin) collect() { p.pool.Visit((*instance).handIn) }
+func (p *Plugin) collect() { p.pool.Visit((*guest.Instance).HandIn) }
 
 // count is how many sessions are open.
 func (a *sessions) count() int {

@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"context"
@@ -43,22 +43,22 @@ type partImage struct {
 }
 
 // find looks up the memory, the fuel counter and the mutable globals of the module.
-func (m *part) find(of *code) error {
+func (m *part) find(of *Code) error {
 	if mem := wazerox.MemoryOf(m.mod); mem != nil {
-		m.mem, m.borrowed = mem, !of.memory
+		m.mem, m.borrowed = mem, !of.Memory
 	}
 	var ok bool
 	if m.fuel, ok = m.mod.ExportedGlobal(wasmbin.FuelExport).(api.MutableGlobal); !ok {
 		return errors.New("the module lost its fuel counter")
 	}
-	for _, name := range of.open.Globals {
+	for _, name := range of.Open.Globals {
 		g, ok := m.mod.ExportedGlobal(name).(api.MutableGlobal)
 		if !ok {
 			return fmt.Errorf("the module lost its global %q", name)
 		}
 		m.globals = append(m.globals, g)
 	}
-	for _, name := range of.open.Vectors {
+	for _, name := range of.Open.Vectors {
 		v := vector{m.mod.ExportedFunction(name.Get), m.mod.ExportedFunction(name.Set)}
 		if v.get == nil || v.set == nil {
 			return fmt.Errorf("the module lost %q", name.Get)
@@ -68,16 +68,16 @@ func (m *part) find(of *code) error {
 	return nil
 }
 
-// size is the size of the memory that the module uses, in bytes, 0 if there is none.
-func (m *part) size() uint32 {
+// Size is the size of the memory that the module uses, in bytes, 0 if there is none.
+func (m *part) Size() uint32 {
 	if m.mem == nil {
 		return 0
 	}
 	return m.mem.Size()
 }
 
-// content is a view of the whole memory, nil if there is none.
-func (m *part) content() []byte {
+// Content is a view of the whole memory, nil if there is none.
+func (m *part) Content() []byte {
 	if m.mem == nil {
 		return nil
 	}
@@ -86,12 +86,12 @@ func (m *part) content() []byte {
 }
 
 // writeData writes the data segments that were taken out of the module.
-func (m *part) writeData(of *code) error {
-	data, err := of.segments()
+func (m *part) writeData(of *Code) error {
+	data, err := of.Segments()
 	if err != nil || data.Len() == 0 { // a module without a memory has no data
 		return err
 	}
-	mem := m.content()
+	mem := m.Content()
 	for at, b := range data.Segments() {
 		copy(mem[at:], b)
 	}
@@ -113,7 +113,7 @@ func (m *part) capture(memory func([]byte) *linear.Image) (*partImage, error) {
 		im.vectors = append(im.vectors, value)
 	}
 	if m.mem != nil && !m.borrowed {
-		im.memory = memory(m.content())
+		im.memory = memory(m.Content())
 	}
 	return im, nil
 }
@@ -126,20 +126,20 @@ func (m *part) grow(im *partImage) error {
 	size := uint32(im.memory.Size())
 	if more := size - m.mem.Size(); more > 0 {
 		if _, ok := m.mem.Grow(more / wasmbin.PageSize); !ok {
-			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
+			return Faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
 		}
 	}
 	return nil
 }
 
 // fill puts a new part, whose memory has the size of the image's, into the state of the image.
-func (m *part) fill(im *partImage, of *code) error {
+func (m *part) fill(im *partImage, of *Code) error {
 	switch {
 	case im.memory == nil:
-	case !of.open.Lifted, m.lent: // the engine wrote data segments over the image
-		im.memory.Restore(m.content())
+	case !of.Open.Lifted, m.lent: // the engine wrote data segments over the image
+		im.memory.Restore(m.Content())
 	case !m.filled:
-		im.memory.Fill(m.content())
+		im.memory.Fill(m.Content())
 	}
 	return m.setGlobals(im)
 }
@@ -152,7 +152,7 @@ func (m *part) restore(im *partImage, shrinks bool) bool {
 		if m.mem.Size() != size && !shrinks {
 			return false
 		}
-		if !m.lin.Restore(im.memory, m.content()) {
+		if !m.lin.Restore(im.memory, m.Content()) {
 			return false
 		}
 		if !wazerox.Shrink(m.mem, size) && m.mem.Size() != size {

@@ -1,4 +1,4 @@
-package host
+package guest
 
 // The stacks are not checked after each call: a check takes 2 µs, longer than a short call.
 // Fuel does not show exactly which call filled a stack, because a few calls with very large
@@ -17,17 +17,17 @@ const (
 // countForStacks checks the stacks from time to time. used is the fuel of the call that ended,
 // and err how it ended. A call that used much or failed is followed by a check at once, because
 // calls that fill a stack mostly fail. After another call it reports that a check is still due.
-func (in *instance) countForStacks(used int64, err error) (due bool) {
-	in.sinceCheck += max(used, leastCounted, int64(in.state.took()))
+func (in *Instance) countForStacks(used int64, err error) (due bool) {
+	in.sinceCheck += max(used, leastCounted, int64(in.Call.Took()))
 	if used >= checkAtOnce || in.sinceCheck >= checkAfter || err != nil {
-		in.checkStacks()
+		in.CheckStacks()
 		return false
 	}
 	return true
 }
 
-// checkStacks charges for the stacks, if there was a call since the last check.
-func (in *instance) checkStacks() {
+// CheckStacks charges for the stacks, if there was a call since the last check.
+func (in *Instance) CheckStacks() {
 	if in.sinceCheck > 0 {
 		in.sinceCheck = 0
 		in.chargeStacks()

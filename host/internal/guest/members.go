@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // openLinks makes the instances of the links and returns the context for instantiating the
 // guest, which resolves its imports. Each link has the limits of the plugin. Without an image
 // the links are also started.
-func (in *instance) openLinks(ctx context.Context, from *image) (context.Context, error) {
-	if len(in.env.links) == 0 {
+func (in *Instance) openLinks(ctx context.Context, from *Image) (context.Context, error) {
+	if len(in.Env.Links) == 0 {
 		return ctx, nil
 	}
 	made, stubs := map[string]api.Module{}, map[string]api.Module{}
@@ -36,50 +36,50 @@ func (in *instance) openLinks(ctx context.Context, from *image) (context.Context
 		}
 		return nil
 	})
-	for _, l := range in.env.links {
-		if l.stub != nil {
-			m, err := in.instantiateOwn(ctx, l.stub)
+	for _, l := range in.Env.Links {
+		if l.Stub != nil {
+			m, err := in.instantiateOwn(ctx, l.Stub)
 			if err != nil {
-				return ctx, fmt.Errorf("link %q: %w", l.name, err)
+				return ctx, fmt.Errorf("link %q: %w", l.Name, err)
 			}
-			stubs[l.name] = m
+			stubs[l.Name] = m
 		}
 	}
-	for i, l := range in.env.links {
+	for i, l := range in.Env.Links {
 		var im *partImage
 		if from != nil {
 			im = from.members[i]
 		}
 		m, err := in.openLink(ctx, l, im)
-		if err == nil && l.filler != nil {
-			err = in.closeCircle(ctx, l.filler, stubs[l.name], m.mod)
+		if err == nil && l.Filler != nil {
+			err = in.closeCircle(ctx, l.Filler, stubs[l.Name], m.mod)
 		}
 		if err != nil {
-			return ctx, fmt.Errorf("link %q: %w", l.name, err)
+			return ctx, fmt.Errorf("link %q: %w", l.Name, err)
 		}
-		made[l.name] = m.mod
+		made[l.Name] = m.mod
 	}
 	if from != nil {
 		return ctx, nil
 	}
-	for i, l := range in.env.links {
+	for i, l := range in.Env.Links {
 		if err := in.startLink(l, in.members[i]); err != nil {
-			return ctx, fmt.Errorf("link %q: %w", l.name, err)
+			return ctx, fmt.Errorf("link %q: %w", l.Name, err)
 		}
 	}
 	return ctx, nil
 }
 
 // openLink makes the instance of one link. With an image its memory starts as in the image.
-func (in *instance) openLink(ctx context.Context, l *code, from *partImage) (*part, error) {
-	m := &part{lent: l.lends}
+func (in *Instance) openLink(ctx context.Context, l *Code, from *partImage) (*part, error) {
+	m := &part{lent: l.Lends}
 	if from != nil && from.memory != nil {
 		m.lin, m.filled = in.newShare(from.memory)
 	} else {
 		m.lin = in.newLinear(l)
 	}
 	in.members = append(in.members, m)
-	in.state.Context = wazerox.WithMemory(ctx, &countedMemory{Memory: m.lin, room: &in.room})
+	in.Call.Context = wazerox.WithMemory(ctx, &countedMemory{Memory: m.lin, room: &in.room})
 	var err error
 	if m.mod, err = in.instantiateModule(l); err != nil {
 		return nil, err
@@ -94,17 +94,17 @@ func (in *instance) openLink(ctx context.Context, l *code, from *partImage) (*pa
 }
 
 // startLink runs the start section and the starters of a link.
-func (in *instance) startLink(l *code, m *part) error {
+func (in *Instance) startLink(l *Code, m *part) error {
 	var names []string
-	if l.open.Start {
+	if l.Open.Start {
 		names = append(names, wasmbin.StartExport)
 	}
 	names = append(names, l.starters()...)
 	for _, name := range names {
-		if err := in.handle(m.mod, name).CallWithStack(&in.state, in.stack[:]); err != nil {
+		if err := in.handle(m.mod, name).CallWithStack(&in.Call, in.stack[:]); err != nil {
 			return err
 		}
-		if err := in.late(); err != nil {
+		if err := in.Late(); err != nil {
 			return err
 		}
 	}
@@ -112,13 +112,13 @@ func (in *instance) startLink(l *code, m *part) error {
 }
 
 // refused reports whether a memory of the instance could not grow during the call.
-func (in *instance) refused() bool {
-	return in.lin.Refused || in.kernel.Refused() || in.foreign && in.denied != nil && in.denied.Get() != 0 ||
+func (in *Instance) refused() bool {
+	return in.lin.Refused || in.Kernel.Refused() || in.foreign && in.denied != nil && in.denied.Get() != 0 ||
 		slices.ContainsFunc(in.members, func(m *part) bool { return m.lin.Refused })
 }
 
 // closeLinks closes the instances of the links.
-func (in *instance) closeLinks() {
+func (in *Instance) closeLinks() {
 	for _, m := range in.members {
 		if m.mod != nil {
 			_ = m.mod.Close(context.Background()) // the plugin closes the mounts
@@ -131,7 +131,7 @@ func (in *instance) closeLinks() {
 }
 
 // closeCircle puts the functions of a link into the table of its stub.
-func (in *instance) closeCircle(ctx context.Context, filler wazero.CompiledModule, stub, link api.Module) error {
+func (in *Instance) closeCircle(ctx context.Context, filler wazero.CompiledModule, stub, link api.Module) error {
 	_, err := in.instantiateOwn(wazerox.Resolving(ctx, func(module string) api.Module {
 		if module == kernel.FillModule {
 			return stub
@@ -143,8 +143,8 @@ func (in *instance) closeCircle(ctx context.Context, filler wazero.CompiledModul
 
 // instantiateOwn instantiates a module that the host itself made and that has no memory.
 // The instance closes it.
-func (in *instance) instantiateOwn(ctx context.Context, m wazero.CompiledModule) (api.Module, error) {
-	mod, err := in.env.rt.InstantiateModule(ctx, m, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+func (in *Instance) instantiateOwn(ctx context.Context, m wazero.CompiledModule) (api.Module, error) {
+	mod, err := in.Env.Runtime.InstantiateModule(ctx, m, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 // The stacks are looked at after calls that failed or used much, and after others when
 // they used enough together.
 func TestStacksAreLookedAt(t *testing.T) {
-	in := &instance{env: &environment{features: &wazerox.States{}}}
+	in := &Instance{Env: &Environment{Features: &wazerox.States{}}}
 	for i, c := range []struct {
 		used int64
 		err  error
@@ -34,9 +34,9 @@ func TestStacksAreLookedAt(t *testing.T) {
 	if in.countForStacks(checkAtOnce-1, nil); in.sinceCheck != 0 {
 		t.Errorf("not looked at after %d units of fuel", in.sinceCheck)
 	}
-	in.state.seen = in.state.began + checkAfter // a call that slept
+	in.Call.seen = in.Call.Began + checkAfter // a call that slept
 	in.sinceCheck = 1
 	if in.countForStacks(0, nil); in.sinceCheck != 0 {
-		t.Errorf("not looked at after a call of %v", in.state.took())
+		t.Errorf("not looked at after a call of %v", in.Call.Took())
 	}
 }

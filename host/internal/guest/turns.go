@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"math"
@@ -13,16 +13,16 @@ import (
 
 // share lets others have the processor at a safe point of the call, right after the clock was
 // read.
-func (c *callState) share() {
-	if c.turn.Due(c.seen) && c.turn.Yields(c.seen, c.work()) {
+func (c *Call) share() {
+	if c.Turn.Due(c.seen) && c.Turn.Yields(c.seen, c.work()) {
 		c.await()
 	}
 }
 
 // yield is share for work of the host on behalf of the call, outside of the guest. It returns
 // the fault of a call whose time is over.
-func (c *callState) yield() *fault {
-	if c.turn.Due(c.seen) && c.turn.Yields(c.seen, c.work()) {
+func (c *Call) yield() *Fault {
+	if c.Turn.Due(c.seen) && c.Turn.Yields(c.seen, c.work()) {
 		c.awaitTurn()
 		return c.check()
 	}
@@ -34,39 +34,39 @@ func (c *callState) yield() *fault {
 const unitTime = 50 * time.Nanosecond
 
 // work is the most processor time that the call can have used so far.
-func (c *callState) work() time.Duration {
+func (c *Call) work() time.Duration {
 	return unitTime * time.Duration(min(c.used(), math.MaxInt64/int64(unitTime)))
 }
 
-// leave gives the processor back before the call may block.
-func (c *callState) leave() {
-	c.turn.Pause(c.work())
+// Leave gives the processor back before the call may block.
+func (c *Call) Leave() {
+	c.Turn.Pause(c.work())
 }
 
-// rejoin takes a processor again after leave. It ends a call whose time is over.
-func (c *callState) rejoin() {
-	c.stop()
-	if c.turn.Resume() {
+// Rejoin takes a processor again after leave. It ends a call whose time is over.
+func (c *Call) Rejoin() {
+	c.Stop()
+	if c.Turn.Resume() {
 		c.await()
 	}
 }
 
-// away runs f while others have the processor. The call ends if its time is over then.
-func (c *callState) away(f func()) {
-	c.leave()
+// Away runs f while others have the processor. The call ends if its time is over then.
+func (c *Call) Away(f func()) {
+	c.Leave()
 	f()
-	c.rejoin()
+	c.Rejoin()
 }
 
 // await waits for a processor until the call's time is over, and then ends the call.
-func (c *callState) await() {
+func (c *Call) await() {
 	c.awaitTurn()
-	c.stop()
+	c.Stop()
 }
 
 // awaitTurn waits for a processor and notes for how long.
-func (c *callState) awaitTurn() {
-	began := clock()
-	c.turn.Wait(max(0, c.deadline-began), c.done, nil)
-	c.waited += clock() - began
+func (c *Call) awaitTurn() {
+	began := Clock()
+	c.Turn.Wait(max(0, c.deadline-began), c.done, nil)
+	c.Waited += Clock() - began
 }
