@@ -139,3 +139,11 @@ func numberOf[T ~int | ~int64](v, most T) T {
 	}
 	return v
 }
+
+// saturate multiplies without overflow.
+func saturate(v int64, factor float64) int64 {
+	if f := float64(v) * factor; f < math.MaxInt64 {
+		return int64(f)
+	}
+	return math.MaxInt64
+}

@@ -4,15 +4,7 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 )
-
-// clockStart is when the program started.
-var clockStart = time.Now()
-
-// clock returns the time since clockStart. Deadlines of calls are times of this clock. It
-// takes half as long as time.Now, which also reads the wall clock.
-func clock() time.Duration { return time.Since(clockStart) }
 
 // bootID identifies the start of the system. The guest's monotonic clock goes on in every
 // process that sees the same bootID. It is "" if the system does not tell. Tests replace

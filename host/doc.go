@@ -57,30 +57,30 @@ package host
 //  7. Close. Plugin.Close and Host.Close wait for running calls.
 //
 // Every pointer, length, count, row, score and text from a guest is checked where it enters.
-// Only mem.go and the packages wasi and kernel read what a guest points to. Only part.go
-// reads memories as a whole, to capture and restore them. An instance has one owner at a
-// time, and only its owner closes it. Apart from tools, only this package and its internal
-// packages use wazero.
+// Only guest/mem.go and the packages wasi and kernel read what a guest points to. Only
+// guest/part.go reads memories as a whole, to capture and restore them. An instance has one
+// owner at a time, and only its owner closes it. Apart from tools, only this package and its
+// internal packages use wazero.
 
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, choices, features, limits, bounds, places, errors, faults, trust
+//	the host itself        host, config, choices, features, limits, bounds, places, errors, trust
 //	checking               plugin, permissions, links
 //	compiling              loading, circles, runtime
-//	starting               instantiate, instance, part, image, imagestore, strategy, selftest
-//	calling                plugincall, session, lend, state, call, receipt, mailbox, mem, exchange
+//	starting               starting, owner, imagestore, strategy, selftest
+//	calling                plugincall, session, lend, exchange, failure
 //	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     extism, kernel, hostcall, services, kvstore, tenant, http, functions, nested, embedder
-//	WASI                   wasicall, folders, clock
-//	what bounds a call     fuel, turns, resting, stacks, grownstacks, overflow, tending, addresses
+//	what guests import     hostfuncs, services, kvstore, tenant, http, functions
+//	WASI                   folders, clock
+//	what bounds a call     resting, stacktimer, addresses
 //	for the embedder       stats, hooks
 //
 // Package spec reads plugins. Other code that does not need a host is in packages of the
-// folder internal: offered lists what guests can import, linkage orders linked modules,
-// compile compiles modules, capacity bounds the number and the memory of instances, wasi
-// serves the functions of WASI, mounts shows folders to guests, settings checks settings,
-// egress sends HTTP requests as far as they are granted, kv keeps what plugins store, guard
-// runs the code of the embedder, pool lends instances, and codestore owns the cache folder,
-// which lasts between processes; codecache keeps machine code in it, and imagestore the state
-// of plugins after init.
+// folder internal: guest makes, calls and resets one instance, offered lists what guests can
+// import, linkage orders linked modules, compile compiles modules, capacity bounds the number
+// and the memory of instances, wasi serves the functions of WASI, mounts shows folders to
+// guests, settings checks settings, egress sends HTTP requests as far as they are granted, kv
+// keeps what plugins store, guard runs the code of the embedder, pool lends instances, and
+// codestore owns the cache folder, which lasts between processes; codecache keeps machine code
+// in it, and imagestore the state of plugins after init.

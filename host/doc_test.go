@@ -11,22 +11,35 @@ import (
 
 // The list at the end of doc.go names every other file of the package once.
 func TestFilesAreListed(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
+	for folder, list := range map[string]*regexp.Regexp{
+		".":              regexp.MustCompile(`(?s)\npackage host\n(.*)`),
+		"internal/guest": regexp.MustCompile(`(?s)\npackage guest\n(.*)`),
+	} {
+		t.Run(folder, func(t *testing.T) { checkList(t, folder, list) })
+	}
+}
+
+func checkList(t *testing.T, folder string, list *regexp.Regexp) {
+	doc, err := os.ReadFile(filepath.Join(folder, "doc.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(doc), "\npackage host\n")
 	var listed []string
-	for _, group := range regexp.MustCompile(`(?m)^//\t\S.*?  +(.*)$`).FindAllStringSubmatch(list, -1) {
-		for name := range strings.SplitSeq(group[1], ", ") {
+	for _, group := range regexp.MustCompile(`(?m)^//\t\S.*?  +(.*)$`).FindAllSubmatch(list.Find(doc), -1) {
+		for name := range strings.SplitSeq(string(group[1]), ", ") {
 			listed = append(listed, name+".go")
 		}
 	}
-	files, err := filepath.Glob("*.go")
+	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = slices.DeleteFunc(files, func(name string) bool { return name == "doc.go" || strings.HasSuffix(name, "_test.go") })
+	var files []string
+	for _, path := range paths {
+		if name := filepath.Base(path); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+			files = append(files, name)
+		}
+	}
 	if len(files) == 0 {
 		t.Fatal("the package has no files")
 	}

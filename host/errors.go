@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
@@ -145,7 +146,7 @@ func (e *PluginError) Retryable() bool {
 	case e.Code == abi.ReasonBusy, e.Code == abi.ReasonRested:
 		return true
 	}
-	return errors.Is(e.Err, ErrEmbedder) || errors.Is(e.Err, errNoRoom)
+	return errors.Is(e.Err, ErrEmbedder) || errors.Is(e.Err, guest.ErrNoRoom)
 }
 
 // Reason returns the typed reason, such as "timeout".

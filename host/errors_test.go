@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 func TestPluginErrorFormat(t *testing.T) {
 	e := &PluginError{Plugin: "p", Step: "s", Operation: abi.OpFilter, Code: abi.ReasonTimeout,
-		Err: as(context.DeadlineExceeded, errors.New("line one\nline\ttwo \x1b[2J")), Remedy: "wait", Log: "said this\n", Stack: "at f"}
+		Err: guest.As(context.DeadlineExceeded, errors.New("line one\nline\ttwo \x1b[2J")), Remedy: "wait", Log: "said this\n", Stack: "at f"}
 	line := `plugin "p": filter: timeout: line one; line` + "\uFFFD" + `two ` + "\uFFFD" + `[2J (wait)`
 	for format, want := range map[string]string{
 		"%v": line, "%s": line, "%q": fmt.Sprintf("%q", line),
@@ -36,10 +37,10 @@ func TestPluginErrorFormat(t *testing.T) {
 func TestWhatToRetry(t *testing.T) {
 	now := map[abi.Reason]bool{abi.ReasonBusy: true, abi.ReasonRested: true}
 	for _, code := range abi.Reasons {
-		for mark, want := range map[error]bool{nil: now[code], ErrClosed: false, errNoRoom: true, ErrEmbedder: true, ErrFolder: now[code], context.DeadlineExceeded: now[code]} {
+		for mark, want := range map[error]bool{nil: now[code], ErrClosed: false, guest.ErrNoRoom: true, ErrEmbedder: true, ErrFolder: now[code], context.DeadlineExceeded: now[code]} {
 			e := &PluginError{Code: code, Err: errors.New("the cause")}
 			if mark != nil {
-				e.Err = as(mark, e.Err)
+				e.Err = guest.As(mark, e.Err)
 			}
 			if e.Retryable() != want {
 				t.Errorf("%s, cause %v: retryable %t, want %t", code, mark, !want, want)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // Exchange is the raw outcome of [Plugin.Exchange]. Output is neither decoded nor checked.
@@ -37,42 +38,22 @@ func (p *Plugin) Exchange(ctx context.Context, op abi.Operation, lane Lane, requ
 		return nil, fmt.Errorf("plugin %q: %s: lane %q: %w (the plugin has %v)", p.name, op, lane, ErrConfig, spec.Lanes)
 	}
 	var out *Exchange
-	err = p.with(ctx, op, "", p.limits.Timeout, func(in *instance) (err error) {
+	err = p.with(ctx, op, "", p.limits.Timeout, func(in *guest.Instance) (err error) {
 		began := time.Now()
 		out = &Exchange{}
 		switch lane {
 		case LaneBatch:
-			out.Status, out.Output, err = in.exchangeBatch(op, request)
+			out.Status, out.Output, err = in.ExchangeBatch(op, request)
 		case LaneExtism:
-			out.Status, out.Output, err = in.copied(in.enterExtism(op.JSONExport(), request))
+			out.Status, out.Output, err = in.Copied(in.EnterExtism(op.JSONExport(), request))
 		default:
-			out.Status, out.Output, err = in.callDocument(op.JSONExport(), request)
+			out.Status, out.Output, err = in.CallDocument(op.JSONExport(), request)
 		}
-		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.wasi.Output.Tail(maxErrorLog), in.fuelUsed(), int64(in.size())
+		out.Time, out.Log, out.Fuel, out.Memory = time.Since(began), in.WASI.Output.Tail(guest.MaxLog), in.FuelUsed(), int64(in.Size())
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
-}
-
-// exchangeBatch is batchChanges for a batch that is already encoded. It does not decode the
-// answer.
-func (in *instance) exchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {
-	addr, dst, err := in.lend(len(batch))
-	if err != nil {
-		return 0, nil, err
-	}
-	copy(dst, batch)
-	in.state.received, in.state.batch = int64(len(batch)), true
-	if err := in.run(op.BatchExport(), uint64(addr), uint64(len(batch))); err != nil {
-		return 0, nil, err
-	}
-	status := abi.Status(int32(uint32(in.stack[0])))
-	if err := in.guestError(status); err != nil || status == abi.StatusNoChange {
-		return status, nil, err
-	}
-	b, err := in.boxOutput()
-	return status, append([]byte(nil), b...), err
 }

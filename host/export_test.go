@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/decoded"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -27,10 +28,7 @@ func StackHeld(t *testing.T, p *Plugin) int64 {
 		t.Fatal(err)
 	}
 	defer p.pool.Put(in)
-	if in.callStack == nil {
-		return 0
-	}
-	return int64(in.callStack.Held())
+	return in.StackBytes()
 }
 
 // StackMemory is the memory that the stacks of an instance hold beyond what each keeps.
@@ -42,7 +40,7 @@ func StackMemory(t *testing.T, p *Plugin) int64 {
 	}
 	n := 0
 	for _, size := range used {
-		if size > keptStack {
+		if size > guest.KeptStack {
 			n += size
 		}
 	}
@@ -58,10 +56,7 @@ func StackSizes(t *testing.T, p *Plugin, function string) (unused int, used []in
 		t.Fatal(err)
 	}
 	defer p.pool.Put(in)
-	for _, fn := range in.funcs {
-		used = append(used, wazerox.StackOf(fn))
-	}
-	return wazerox.StackOf(in.handle(in.mod, function)), used
+	return in.StackSizes(function)
 }
 
 // Usage shows what a host holds: instances, and bytes of linear memory.
@@ -90,9 +85,9 @@ func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs 
 			t.Fatal(err)
 		}
 		defer p.pool.GiveBack(in)
-		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
-		r, err := in.call(function, nil)
-		in.state.end()
+		in.Begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
+		r, err := callExport(in, function, nil)
+		in.Call.End()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +98,7 @@ func CallEach(t *testing.T, p *Plugin, instances int, function string) (outputs 
 
 // RecycleAfter has the instances of a plugin make way after so many calls. It must be
 // called before any.
-func RecycleAfter(p *Plugin, calls int) { p.recycleAfter = calls }
+func RecycleAfter(p *Plugin, calls int) { p.env.RecycleAfter = calls }
 
 // NoShrinking makes the engines of a host as those on which memories cannot be
 // made smaller. It must be called before anything is loaded from them again.
@@ -133,7 +128,7 @@ func LastFuel(t *testing.T, p *Plugin) int64 {
 		t.Fatal(err)
 	}
 	defer p.pool.Put(in)
-	return in.fuelUsed()
+	return in.FuelUsed()
 }
 
 // OwnMemory reports whether the memory of a plugin's instance is this package's.
@@ -144,7 +139,7 @@ func OwnMemory(t *testing.T, p *Plugin) bool {
 		t.Fatal(err)
 	}
 	defer p.pool.Put(in)
-	return !in.foreign
+	return in.OwnMemory()
 }
 
 // KeepAllImages has a host keep images on disk however little time they took.
@@ -180,7 +175,7 @@ func SettleFiles(t *testing.T, age time.Duration) {
 func MakeInstance(p *Plugin) error {
 	in, err := p.newInstance(context.Background())
 	if err == nil {
-		in.close()
+		in.Close()
 	}
 	return err
 }
@@ -191,24 +186,24 @@ func ResetRepeatedly(b *testing.B, p *Plugin) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer in.close()
-	b.SetBytes(int64(in.mem.Size()))
+	defer in.Close()
+	b.SetBytes(int64(in.Size()))
 	for b.Loop() {
-		if !in.reset() {
+		if !in.Reset() {
 			b.Fatal("cannot be reset")
 		}
 	}
 }
 
 // Linked reports whether a plugin's instances are linked to kernels.
-func Linked(p *Plugin) bool { return p.linkedKernel != nil }
+func Linked(p *Plugin) bool { return p.env.Kernels != nil }
 
 // ImageSize is what the image of a plugin holds.
 func ImageSize(p *Plugin) int64 {
-	if p.image == nil {
+	if p.env.Image == nil {
 		return 0
 	}
-	return p.image.memory.Held()
+	return p.env.Image.Held()
 }
 
 // Compiles reports whether wazero makes machine code on this platform.
@@ -223,8 +218,8 @@ func LendAtOnce(t *testing.T, p *Plugin, instances int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.state.begin(t.Context(), time.Minute, 0)
-		in.state.end()
+		in.Begin(t.Context(), time.Minute, 0)
+		in.Call.End()
 		defer p.pool.Put(in)
 	}
 }

@@ -9,8 +9,12 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
+	"github.com/anchor-host/anchor-host/host/internal/wasi"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 // CheckFolders returns an error for each folder that cannot be opened, which wraps ErrFolder.
@@ -25,9 +29,6 @@ func (g Grants) CheckFolders() (errs []error) {
 	}
 	return errs
 }
-
-// givenName is how errors and the log call a file system of the embedder.
-const givenName = "file system of a mount"
 
 // openMounts opens the folders of the grants. They are closed with the plugin.
 func (p *Plugin) openMounts(ctx context.Context) error {
@@ -56,7 +57,7 @@ func (p *Plugin) mountGrants() []mounts.Grant {
 func (p *Plugin) tryFS(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.InitTimeout)
 	defer cancel()
-	_, err := guard.Run(ctx, p.guard, givenName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
+	_, err := guard.Run(ctx, p.guard, guest.MountName, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
 	return err
 }
 
@@ -64,7 +65,26 @@ func (p *Plugin) tryFS(ctx context.Context, f func() error) error {
 // operator does.
 func (p *Plugin) checkFolders() error {
 	if err := p.mounts.Check(); err != nil {
-		return &fault{code: abi.ReasonDenied, err: err, remedy: "load the plugin again, or bring the folder back"}
+		return &guest.Fault{Reason: abi.ReasonDenied, Err: err, Remedy: "load the plugin again, or bring the folder back"}
 	}
 	return nil
+}
+
+// wasiOptions say what the guests of the plugin see through WASI.
+func (p *Plugin) wasiOptions() wasi.Options {
+	o := wasi.Options{OutputBytes: int(p.limits.LogBytes), Mounts: &p.mounts, Deterministic: p.cfg.Deterministic, Random: randomSource}
+	if m := p.spec.Manifest; m != nil {
+		o.Timeless = m.Operations[abi.OpInit].Timeless
+	}
+	if bootID() == "" {
+		o.Uptime = guest.Clock
+	}
+	return o
+}
+
+// opensFiles reports whether a module imports a function that changes file descriptors.
+func opensFiles(s *spec.Spec) bool {
+	return slices.ContainsFunc(s.Module().Imports, func(im wasmbin.Import) bool {
+		return im.Module == wasi.Module && wasi.ChangesDescriptors(im.Name)
+	})
 }

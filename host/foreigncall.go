@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -105,7 +106,7 @@ func (o *Operation) foreignChanges(ctx context.Context, rows abi.Rows, env *abi.
 }
 
 // callForeign calls the function for its input, and decodes the output. nil means no change.
-func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
+func (o *Operation) callForeign(ctx context.Context, r *guest.Receipt, rows abi.Rows, env *abi.Envelope) (*abi.Changes, error) {
 	var input []byte
 	switch o.foreign.input {
 	case InputText:
@@ -113,7 +114,7 @@ func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, 
 	case InputRequest:
 		var err error
 		if input, err = abi.AppendItemsRequest(nil, rows, o.reads, env); err != nil {
-			return nil, o.refuse(&fault{code: abi.ReasonInputTooLarge, err: err})
+			return nil, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err})
 		}
 	default:
 		if env.Query != nil {
@@ -121,10 +122,10 @@ func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, 
 		}
 	}
 	c := &abi.Changes{}
-	answered, err := o.callFunction(ctx, o.timeout, r, input, func(in *instance, out []byte) error {
+	answered, err := o.callFunction(ctx, o.timeout, r, input, func(in *guest.Instance, out []byte) error {
 		switch o.foreign.output {
 		case OutputText:
-			text, err := in.textOf(out, "the output")
+			text, err := textOf(in, out, "the output")
 			c.Items = []abi.NewItem{{Content: text}}
 			return err
 		case OutputItems:
@@ -140,28 +141,28 @@ func (o *Operation) callForeign(ctx context.Context, r *receipt, rows abi.Rows, 
 
 // texts calls the function once for each item. The limits of output and of time apply to
 // all of these calls together.
-func (o *Operation) texts(ctx context.Context, r *receipt, rows abi.Rows) (*abi.Changes, error) {
+func (o *Operation) texts(ctx context.Context, r *guest.Receipt, rows abi.Rows) (*abi.Changes, error) {
 	c := &abi.Changes{}
 	left := o.plugin.limits.Output
-	began := clock()
+	began := guest.Clock()
 	within, cancel := context.WithTimeout(ctx, o.timeout) // also bounds the waits between calls
 	defer cancel()
 	for row := range count(rows) {
 		text := rows.Text(row)
 		changed := text
-		_, err := o.callFunction(within, o.timeout-(clock()-began), r, []byte(text), func(in *instance, out []byte) (err error) {
+		_, err := o.callFunction(within, o.timeout-(guest.Clock()-began), r, []byte(text), func(in *guest.Instance, out []byte) (err error) {
 			if left -= int64(len(out)); left < 0 {
-				return faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, in.plugin.limits.Output)
+				return guest.Faultf(abi.ReasonOutputTooLarge, "output for the rows up to %d together of more than %d bytes, allowed %[2]d", row, o.plugin.limits.Output)
 			}
 			if string(out) != text {
-				changed, err = in.textOf(out, fmt.Sprintf("the output for row %d", row))
+				changed, err = textOf(in, out, fmt.Sprintf("the output for row %d", row))
 			}
 			return err
 		})
 		switch {
-		case err != nil && ctx.Err() == nil && clock()-began >= o.timeout:
-			return nil, o.refuse(&fault{code: abi.ReasonTimeout, remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
-				err: as(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, rows.Len(), o.timeout))})
+		case err != nil && ctx.Err() == nil && guest.Clock()-began >= o.timeout:
+			return nil, o.refuse(&guest.Fault{Reason: abi.ReasonTimeout, Remedy: "raise the timeout of the step and limits.timeout, or show the function fewer items",
+				Err: guest.As(context.DeadlineExceeded, fmt.Errorf("done with %d of %d items within %v, the time for all of them", row, rows.Len(), o.timeout))})
 		case err != nil:
 			return nil, err
 		}
@@ -177,16 +178,16 @@ func (o *Operation) texts(ctx context.Context, r *receipt, rows abi.Rows) (*abi.
 
 // callFunction calls the function with one input, within a time of its own, and passes the
 // output to read unless it is empty. It reports whether there was an output.
-func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *receipt, input []byte, read func(in *instance, out []byte) error) (answered bool, err error) {
-	err = o.callWithin(ctx, max(0, timeout), r, func(in *instance) error {
-		status, out, err := in.enterDocument(string(o.name), input)
+func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *guest.Receipt, input []byte, read func(in *guest.Instance, out []byte) error) (answered bool, err error) {
+	err = o.callWithin(ctx, max(0, timeout), r, func(in *guest.Instance) error {
+		status, out, err := in.EnterDocument(string(o.name), input)
 		if err == nil && status != abi.StatusDone && !strings.HasPrefix(string(o.name), "anchor_") {
-			err = faultf(abi.ReasonGuestError, "status %d without a message", status)
+			err = guest.Faultf(abi.ReasonGuestError, "status %d without a message", status)
 		}
 		if answered = err == nil && len(out) > 0; answered {
-			err = undecoded(read(in, out))
+			err = guest.Undecoded(read(in, out))
 		}
-		if late := in.late(); late != nil {
+		if late := in.Late(); late != nil {
 			return late
 		}
 		return err
@@ -195,9 +196,9 @@ func (o *Operation) callFunction(ctx context.Context, timeout time.Duration, r *
 }
 
 // textOf copies an output that must be text. what names it in the error.
-func (in *instance) textOf(out []byte, what string) (string, error) {
+func textOf(in *guest.Instance, out []byte, what string) (string, error) {
 	if !utf8.Valid(out) {
-		return "", faultf(abi.ReasonInvalidOutput, "%s is not valid UTF-8", what)
+		return "", guest.Faultf(abi.ReasonInvalidOutput, "%s is not valid UTF-8", what)
 	}
 	const small = 64 << 10 // decoders do not ask for so little either
 	if len(out) > small {

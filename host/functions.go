@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
@@ -58,27 +59,27 @@ func NewFunction(module, name string, fn func(ctx context.Context, in []byte) ([
 
 // Guest is the caller of a [Function]. It is valid during the call, on the goroutine of the
 // call.
-type Guest struct{ call *callState }
+type Guest struct{ call *guest.Call }
 
 // Plugin returns the name of the configured plugin.
-func (g *Guest) Plugin() string { return g.call.inst.plugin.name }
+func (g *Guest) Plugin() string { return pluginOf(g.call.Instance).name }
 
 // Bytes returns a copy of the block of a handle, nil if the handle names none.
 func (g *Guest) Bytes(handle uint64) []byte {
-	b, ok := g.call.inst.kernel.Bytes(handle)
+	b, ok := g.call.Instance.Kernel.Bytes(handle)
 	if !ok {
 		return nil
 	}
-	g.call.spend(int64(len(b)))
+	g.call.Spend(int64(len(b)))
 	return append([]byte(nil), b...)
 }
 
 // Put copies bytes into a new block of the guest and returns its handle, 0 for no bytes. It
 // fails if the guest's memory has no room.
 func (g *Guest) Put(b []byte) (uint64, error) {
-	handle := g.call.put(b)
+	handle := g.call.Put(b)
 	if handle == 0 && len(b) > 0 {
-		return 0, faultf(abi.ReasonMemory, "no room for %d bytes", len(b))
+		return 0, guest.Faultf(abi.ReasonMemory, "no room for %d bytes", len(b))
 	}
 	return handle, nil
 }
@@ -131,41 +132,41 @@ func takenModule(name string) bool {
 func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, fs []Function) {
 	for i := range fs {
 		f := &fs[i]
-		exportTo(rt, modules, f.Module, f.Name, valueTypes(f.Params), valueTypes(f.Results), blocking(f.run))
+		exportTo(rt, modules, f.Module, f.Name, valueTypes(f.Params), valueTypes(f.Results), guest.Blocking(f.run))
 	}
 }
 
 // run calls the function for a guest, if the plugin is granted it.
-func (f *Function) run(c *callState, stack []uint64) {
+func (f *Function) run(c *guest.Call, stack []uint64) {
 	name := f.fullName()
-	if !c.inst.plugin.granted.function(f) {
+	if !pluginOf(c.Instance).granted.function(f) {
 		panic(denied("function "+name, "grants.functions"))
 	}
-	ctx, cancel := c.context()
+	ctx, cancel := c.Bounded()
 	defer cancel()
-	ctx, within := c.nested(ctx)
+	ctx, within := c.Nested(ctx)
 	if err := f.safely(ctx, c, stack); err != nil {
-		c.stop()
+		c.Stop()
 		code := abi.ReasonTrap
-		var own *fault
+		var own *guest.Fault
 		if errors.As(err, &own) {
-			code = own.code
+			code = own.Reason
 		}
-		panic(&fault{code: code, err: fmt.Errorf("host function %s: %w", name, err), remedy: noRemedy})
+		panic(&guest.Fault{Reason: code, Err: fmt.Errorf("host function %s: %w", name, err), Remedy: guest.NoRemedy})
 	}
-	c.spend(within.spent.Load())
+	c.Spend(within.Spent.Load())
 }
 
 // safely turns a panic of the embedder's code into an error. It passes on a panic with a
 // fault of the host, such as the end of the call's time.
-func (f *Function) safely(ctx context.Context, c *callState, stack []uint64) (err error) {
+func (f *Function) safely(ctx context.Context, c *guest.Call, stack []uint64) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case *fault:
+		case *guest.Fault:
 			panic(r)
 		default:
-			c.inst.plugin.log.Error("host function panicked", "function", f.fullName(), "panic", r)
+			pluginOf(c.Instance).log.Error("host function panicked", "function", f.fullName(), "panic", r)
 			err = fmt.Errorf("panicked: %v", r)
 		}
 	}()

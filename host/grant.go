@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -56,16 +57,16 @@ func (g *grant) highest(source string) int {
 // grant.
 func (g *grant) check(c *abi.Changes, rows int) error {
 	if n := len(c.Items); n > g.MaxItems && g.Writes.Has(abi.ChangeItems) {
-		return faultf(abi.ReasonOutputTooLarge, "adds %d items, allowed %d", n, g.MaxItems)
+		return guest.Faultf(abi.ReasonOutputTooLarge, "adds %d items, allowed %d", n, g.MaxItems)
 	}
 	err := c.Check(rows, g.Grant)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, abi.ErrNotGranted):
-		return &fault{code: abi.ReasonDenied, err: err}
+		return &guest.Fault{Reason: abi.ReasonDenied, Err: err}
 	}
-	return &fault{code: abi.ReasonInvalidOutput, err: err}
+	return &guest.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
 }
 
 // checkEdits checks the priorities of edits against the grant. A row may keep the one it
@@ -78,7 +79,7 @@ func (g *grant) checkEdits(edits []abi.Edit, rows abi.Rows) error {
 		}
 		row := int(e.Row)
 		if highest := max(g.highest(rows.Source(row)), rows.Priority(row)); *e.Priority > highest {
-			return faultf(abi.ReasonDenied, "edits[%d]: row %d: priority %d is not granted (the step may state at most %d)",
+			return guest.Faultf(abi.ReasonDenied, "edits[%d]: row %d: priority %d is not granted (the step may state at most %d)",
 				i, row, *e.Priority, highest)
 		}
 	}
@@ -95,7 +96,7 @@ func (g *grant) settleItems(items []abi.NewItem) error {
 		}
 		highest := g.highest(it.Source)
 		if it.Priority > highest {
-			return faultf(abi.ReasonDenied, "items[%d]: priority %d is not granted (the step may state at most %d)", i, it.Priority, highest)
+			return guest.Faultf(abi.ReasonDenied, "items[%d]: priority %d is not granted (the step may state at most %d)", i, it.Priority, highest)
 		}
 		it.Priority = pick(it.Priority, min(abi.DefaultPriority(it.Source), highest))
 	}
@@ -149,7 +150,7 @@ func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 	if len(n.texts) == 0 {
 		return nil
 	}
-	ctx, cancel := a.receipt.context(ctx)
+	ctx, cancel := a.receipt.Context(ctx)
 	defer cancel()
 	return o.count(ctx, n, a.Tokens)
 }
@@ -157,18 +158,18 @@ func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 // count counts the tokens of new texts, and refuses too many. Its time is charged to the
 // plugin's account, so that a plugin that answers with much text is served later.
 func (o *Operation) count(ctx context.Context, n *newTexts, tokens []int) error {
-	began := clock()
+	began := guest.Clock()
 	counts, err := o.plugin.host.countTokens(ctx, n.texts...)
-	o.plugin.account.Charge(clock() - began)
+	o.plugin.account.Charge(guest.Clock() - began)
 	if err != nil {
-		var late *fault
+		var late *guest.Fault
 		switch {
 		case errors.As(context.Cause(ctx), &late):
 			return late
 		case ctx.Err() != nil:
-			return contextFault(ctx)
+			return guest.ContextFault(ctx)
 		}
-		return &fault{code: abi.ReasonInvalidOutput, err: err}
+		return &guest.Fault{Reason: abi.ReasonInvalidOutput, Err: err}
 	}
 	added := 0
 	for i, count := range counts {
@@ -176,7 +177,7 @@ func (o *Operation) count(ctx context.Context, n *newTexts, tokens []int) error 
 		added += max(0, count-n.before[i])
 	}
 	if added > o.grant.tokens {
-		return faultf(abi.ReasonOutputTooLarge, "adds %d tokens, allowed %d", added, o.grant.tokens)
+		return guest.Faultf(abi.ReasonOutputTooLarge, "adds %d tokens, allowed %d", added, o.grant.tokens)
 	}
 	return nil
 }

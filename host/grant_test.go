@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -31,7 +32,7 @@ func (words) Count(_ context.Context, texts ...string) ([]int, error) {
 // testOperation is a process without a guest that may do everything.
 func testOperation(source string, ceiling, wish int) *Operation {
 	p := &Plugin{host: &Host{tokens: tokenizer{given: words{}}}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{},
-		account: fairness.NewQueue(clock, func() int { return 1 }).NewAccount()}
+		account: fairness.NewQueue(guest.Clock, func() int { return 1 }).NewAccount()}
 	all, err := abi.ChangesOf(abi.AllChanges)
 	if err != nil {
 		panic(err)
@@ -55,7 +56,7 @@ func settled(t *testing.T, o *Operation, c *abi.Changes) (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{Changes: c, plugin: o.plugin}
-	a.receipt.until = clock() + time.Minute
+	a.receipt.Until = guest.Clock() + time.Minute
 	return a, o.allow(t.Context(), threeRows, a)
 }
 
@@ -82,8 +83,8 @@ func TestAnswersBeyondTheGrant(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := settled(t, testOperation("", 0, tc.wish), tc.changes)
-			var f *fault
-			if !errors.As(err, &f) || f.code != tc.reason || f.Error() != tc.want {
+			var f *guest.Fault
+			if !errors.As(err, &f) || f.Reason != tc.reason || f.Error() != tc.want {
 				t.Errorf("error %v (want %s: %s)", err, tc.reason, tc.want)
 			}
 		})

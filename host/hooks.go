@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // CallInfo says how a call of a plugin went; see Config.OnCall.
@@ -48,12 +49,12 @@ func (p *Plugin) observe(op abi.Operation, step string) *observed {
 	if p.host.cfg.OnCall == nil {
 		return nil
 	}
-	return &observed{CallInfo: CallInfo{Plugin: p.name, Operation: op, Step: step}, at: clock()}
+	return &observed{CallInfo: CallInfo{Plugin: p.name, Operation: op, Step: step}, at: guest.Clock()}
 }
 
 // lap ends a stretch of time and begins another.
 func (o *observed) lap() time.Duration {
-	now := clock()
+	now := guest.Clock()
 	took := now - o.at
 	o.at = now
 	return took
@@ -61,18 +62,18 @@ func (o *observed) lap() time.Duration {
 
 // ran notes what is known of a call that ended as long as its instance is lent. The last
 // stretch of time began when the call had the instance.
-func (o *observed) ran(in *instance) {
-	c := &in.state
-	o.BytesIn, o.BytesOut, o.Fuel = c.received, c.returned, in.fuelUsed()
+func (o *observed) ran(in *guest.Instance) {
+	c := &in.Call
+	o.BytesIn, o.BytesOut, o.Fuel = c.Received, c.Returned, in.FuelUsed()
 	switch {
-	case c.batch:
+	case c.Batch:
 		o.Lane = LaneBatch
-	case c.received > 0:
+	case c.Received > 0:
 		o.Lane = LaneJSON
 	}
-	o.ProcessorWait = c.began - o.at + c.waited
-	o.at = c.began
-	o.Running = o.lap() - c.waited
+	o.ProcessorWait = c.Began - o.at + c.Waited
+	o.at = c.Began
+	o.Running = o.lap() - c.Waited
 }
 
 // ended counts a call that failed, and tells the embedder of any call that is observed.
@@ -85,8 +86,8 @@ func (p *Plugin) ended(ctx context.Context, o *observed, failed *PluginError) {
 		return
 	}
 	o.Tenant = tenantOf(ctx)
-	if n := nestOf(ctx); n != nil {
-		o.Depth = n.depth
+	if n := guest.NestOf(ctx); n != nil {
+		o.Depth = n.Depth
 	}
 	if failed != nil {
 		o.Reason, o.Err = failed.Code, failed

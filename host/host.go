@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
@@ -64,10 +65,10 @@ func New(cfg Config) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{cfg: cfg, plugins: map[*Plugin]bool{}}
-	h.room = capacity.New(capacity.Options{Instances: int64(cfg.MaxInstances), Memory: cfg.Memory, Share: cfg.shareOfOne(), Clock: clock})
+	h.room = capacity.New(capacity.Options{Instances: int64(cfg.MaxInstances), Memory: cfg.Memory, Share: cfg.shareOfOne(), Clock: guest.Clock})
 	h.kv = newStores(&cfg)
 	h.tokens.given = cfg.Tokenizer
-	h.turns = fairness.NewQueue(clock, func() int { return runtime.GOMAXPROCS(0) })
+	h.turns = fairness.NewQueue(guest.Clock, func() int { return runtime.GOMAXPROCS(0) })
 	if h.root, h.noRoot = openRoot(cfg.CacheDir, cfg.Logger); h.noRoot != nil {
 		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", h.noRoot)
 	}

@@ -6,61 +6,54 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/egress"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // costHTTP is the fuel of a request, without its bytes.
 const costHTTP = 100_000
 
-// lastHTTP is the status and the headers of the last response in a call.
-type lastHTTP struct {
-	status  int
-	headers []byte
-}
-
 // httpRequest sends a request for a guest and returns the block of the body, 0 if the body
 // is empty. A request that is not permitted ends the call. If a server cannot be reached,
 // the status is 0 and the guest's log gets a line. For a foreign module this ends the call,
 // as in other Extism hosts.
-func httpRequest(c *callState, s []uint64) {
-	in := c.inst
-	doc, ok := in.kernel.Bytes(s[0])
+func httpRequest(c *guest.Call, s []uint64) {
+	in := c.Instance
+	doc, ok := in.Kernel.Bytes(s[0])
 	if !ok {
-		panic(faultf(abi.ReasonTrap, "http_request: the request is not a block"))
+		panic(guest.Faultf(abi.ReasonTrap, "http_request: the request is not a block"))
 	}
-	body, _ := in.kernel.Bytes(s[1])
-	c.spend(costHTTP + int64(len(doc)+len(body)))
-	in.http, in.outside = lastHTTP{}, true
-	answer, err := c.send(doc, body)
+	body, _ := in.Kernel.Bytes(s[1])
+	c.Spend(costHTTP + int64(len(doc)+len(body)))
+	in.HTTP, in.Outside = guest.Response{}, true
+	answer, err := send(c, doc, body)
 	s[0] = 0
 	if err != nil {
-		in.wasi.Output.Line("warn", oneLine(err.Error()))
+		in.WASI.Output.Line("warn", oneLine(err.Error()))
 		return
 	}
-	in.http = lastHTTP{answer.Status, answer.Headers}
+	in.HTTP = guest.Response{Status: answer.Status, Headers: answer.Headers}
 	if len(answer.Body) == 0 {
 		return
 	}
-	if s[0] = c.put(answer.Body); s[0] == 0 {
-		panic(faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.Body)))
+	if s[0] = c.Put(answer.Body); s[0] == 0 {
+		panic(guest.Faultf(abi.ReasonMemory, "http_request: no room for a response of %d bytes", len(answer.Body)))
 	}
 }
 
-func httpHeaders(c *callState, s []uint64) { s[0] = c.put(c.inst.http.headers) }
-
 // send sends one request within the time of the call. It returns an error that the guest has
 // to deal with, and ends the call for any other.
-func (c *callState) send(doc, body []byte) (egress.Answer, error) {
-	p := c.inst.plugin
+func send(c *guest.Call, doc, body []byte) (egress.Answer, error) {
+	p := pluginOf(c.Instance)
 	if p.client == nil {
 		panic(denied("http", asked("grants.http", p.spec.Foreign)))
 	}
-	ctx, cancel := c.context()
+	ctx, cancel := c.Bounded()
 	defer cancel()
 	answer, err := p.client.Send(ctx, doc, body)
 	if err == nil {
 		return answer, nil
 	}
-	c.stop()
+	c.Stop()
 	var refusal *egress.Refusal
 	var large *egress.TooLarge
 	var failure *egress.Failure
@@ -68,20 +61,20 @@ func (c *callState) send(doc, body []byte) (egress.Answer, error) {
 	case errors.As(err, &refusal):
 		panic(refused(refusal))
 	case errors.As(err, &large):
-		panic(&fault{code: abi.ReasonInputTooLarge, err: err, remedy: "raise limits.http_body"})
+		panic(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err, Remedy: "raise limits.http_body"})
 	case !errors.As(err, &failure):
-		panic(faultf(abi.ReasonTrap, "http_request: %w", err))
+		panic(guest.Faultf(abi.ReasonTrap, "http_request: %w", err))
 	case p.spec.Foreign:
-		panic(&fault{code: abi.ReasonTrap, err: err, remedy: failure.Remedy()})
+		panic(&guest.Fault{Reason: abi.ReasonTrap, Err: err, Remedy: failure.Remedy()})
 	}
 	return answer, err
 }
 
 // refused is the fault of a request that is not permitted.
-func refused(r *egress.Refusal) *fault {
+func refused(r *egress.Refusal) *guest.Fault {
 	f := denied(r.What, asked(r.Grant, !r.Wish))
 	if r.Grant == "" {
-		f.remedy = r.Remedy
+		f.Remedy = r.Remedy
 	}
 	return f
 }

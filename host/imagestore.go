@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
@@ -60,7 +61,7 @@ func (p *Plugin) imageName(ctx context.Context) (string, error) {
 	name, err := imagestore.Name(
 		imageFormat, p.module.Source, p.module.Key, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
-		p.granted.services, tokenizer, lowestLevel(context.Background(), p.log), files, bootID(),
+		p.granted.services, tokenizer, guest.LowestLevel(context.Background(), p.log), files, bootID(),
 	)
 	if err != nil {
 		return "", nil // what has no name is not kept
@@ -82,8 +83,8 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 		kept.Memory.Free()
 		return false
 	}
-	p.image = imageOf(kept)
-	p.imageHeld.Store(p.image.held())
+	p.env.Image = guest.ImageOf(kept)
+	p.imageHeld.Store(p.env.Image.Held())
 	if err := p.pool.First(ctx, p.accept); err != nil {
 		p.log.Debug("image of an earlier process does not serve", "error", err)
 		p.forget()
@@ -94,16 +95,6 @@ func (p *Plugin) restore(ctx context.Context, name string) bool {
 	return true
 }
 
-// imageOf is the image that was kept.
-func imageOf(kept *imagestore.Image) *image {
-	im := &image{partImage: partImage{memory: kept.Memory, globals: kept.Globals, vectors: kept.Vectors},
-		mailbox: kept.Mailbox, hasBox: kept.HasBox, vars: vars{values: kept.Vars}}
-	for k := range kept.Vars {
-		im.vars.bytes += im.vars.size(k)
-	}
-	return im
-}
-
 // fits reports whether an image can belong to this plugin.
 func (p *Plugin) fits(im *imagestore.Image) bool {
 	open := p.module.Open
@@ -112,41 +103,38 @@ func (p *Plugin) fits(im *imagestore.Image) bool {
 }
 
 // accept checks the first instance made from an image on disk.
-func (p *Plugin) accept(in *instance) error {
+func (p *Plugin) accept(in *guest.Instance) error {
 	if why := p.uncaptured(in); why != "" {
 		return errors.New(why)
 	}
-	if in.hasBox {
-		_, err := readMailbox(in.mem, in.mailbox)
-		return err
-	}
-	return nil
+	return in.CheckMailbox()
 }
 
 // forget frees the image.
 func (p *Plugin) forget() {
-	if p.image == nil {
+	if p.env.Image == nil {
 		return
 	}
-	p.host.room.Give(p.image.held())
-	p.image.free()
-	p.image = nil
+	p.host.room.Give(p.env.Image.Held())
+	p.env.Image.Free()
+	p.env.Image = nil
 	p.imageHeld.Store(0)
 }
 
 // preserve writes the image to disk under the name that it had before init, if init took long
 // and nothing that it may have read has changed since.
 func (p *Plugin) preserve(ctx context.Context, name string, took time.Duration) {
-	im := p.image
-	if name == "" || im == nil || im.memory == nil || p.outside || took < p.host.slowInit {
+	if name == "" || p.env.Image == nil || p.outside || took < p.host.slowInit {
+		return
+	}
+	kept := p.env.Image.Kept()
+	if kept == nil {
 		return
 	}
 	if again, err := p.imageName(ctx); err != nil || again != name {
 		return
 	}
-	err := p.host.images.Save(name, &imagestore.Image{Memory: im.memory, Globals: im.globals, Vectors: im.vectors,
-		Mailbox: im.mailbox, HasBox: im.hasBox, Vars: im.vars.values})
-	if err != nil {
+	if err := p.host.images.Save(name, kept); err != nil {
 		p.log.Debug("image not kept", "error", err)
 	}
 }

@@ -84,17 +84,9 @@ const (
 
 const (
 	wasmPage = 64 << 10
-	// varQuota bounds the Extism variables of one instance, in bytes, as other Extism hosts
-	// do.
-	varQuota = 1 << 20
-	// maxErrorText bounds the message that a guest sets with error_set, in bytes.
-	maxErrorText = 4 << 10
 	// recycleCalls is how many calls an instance serves before it is replaced, so that slow
 	// leaks in guests end. An instance whose memory grows is replaced much earlier.
 	recycleCalls = 100_000
-	// recycleHeadroom is the part of the memory left after init that an instance may grow
-	// into. When it has grown by more, it is replaced.
-	recycleHeadroom = 0.75
 	// firstRest is the length of a plugin's first rest.
 	firstRest = time.Second
 )

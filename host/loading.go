@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/anchor-host/anchor-host/host/internal/compile"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
@@ -40,7 +41,7 @@ func notCompiled(err error) error {
 	case !errors.As(err, &refused):
 		return err
 	case refused.TooLarge:
-		return as(ErrTooLarge, err)
+		return guest.As(ErrTooLarge, err)
 	}
-	return as(ErrNotWasm, err)
+	return guest.As(ErrNotWasm, err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -45,15 +46,15 @@ type Answer struct {
 	Tokens []int
 
 	plugin  *Plugin
-	receipt receipt
+	receipt guest.Receipt
 }
 
 // Release ends the use of an answer. Until then the decoded answer is charged to the plugin's
 // memory. Afterwards the lists in Changes must not be used; the texts and metadata in them may
 // be kept.
 func (a *Answer) Release() {
-	a.receipt.done(a.plugin)
-	recycle(a.Changes)
+	a.receipt.Done()
+	guest.Recycle(a.Changes)
 	a.Changes = nil
 }
 
@@ -207,8 +208,12 @@ func (o *Operation) change(ctx context.Context, rows abi.Rows, env *abi.Envelope
 // callForChanges asks the guest for its changes to rows and checks them.
 func (o *Operation) callForChanges(ctx context.Context, rows abi.Rows, env *abi.Envelope, a *Answer) error {
 	n := count(rows)
-	return o.call(ctx, &a.receipt, func(in *instance) (err error) {
-		a.Changes, err = in.changesOf(o.spec, o.lane, rows, o.reads, env, o.bounds(in, n))
+	return o.call(ctx, &a.receipt, func(in *guest.Instance) (err error) {
+		if o.lane == LaneBatch {
+			a.Changes, err = in.BatchChanges(o.op, rows, o.reads, env, o.bounds(in, n))
+		} else {
+			a.Changes, err = in.DocumentChanges(o.op, rows, o.reads, env, o.bounds(in, n))
+		}
 		if err != nil || a.Changes == nil {
 			return err
 		}
@@ -248,14 +253,14 @@ func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, 
 	}
 	doc, err := json.Marshal(request)
 	if err != nil {
-		return false, o.refuse(&fault{code: abi.ReasonInputTooLarge, err: fmt.Errorf("encode %T: %w", request, err)})
+		return false, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: fmt.Errorf("encode %T: %w", request, err)})
 	}
 	texts := 0
 	if r, ok := request.(abi.CountRequest); ok {
 		texts = len(r.Texts)
 	}
-	var r receipt
-	defer r.done(o.plugin)
+	var r guest.Receipt
+	defer r.Done()
 	if changed, err = o.send(ctx, &r, doc, texts, reply); err != nil {
 		return false, err
 	}
@@ -269,8 +274,8 @@ func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelo
 		return false, o.noDocument()
 	}
 	env.Settings = o.settings
-	var r receipt
-	defer r.done(o.plugin)
+	var r guest.Receipt
+	defer r.Done()
 	if changed, err = o.askItems(ctx, &r, rows, env, reply); err != nil {
 		return false, err
 	}
@@ -282,42 +287,42 @@ func (o *Operation) noDocument() error {
 }
 
 // askItems sends a request about items. The caller calls r.done when it has used the reply.
-func (o *Operation) askItems(ctx context.Context, r *receipt, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
+func (o *Operation) askItems(ctx context.Context, r *guest.Receipt, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
 	doc, err := abi.AppendItemsRequest(nil, rows, o.reads, env)
 	if err != nil {
-		return false, o.refuse(&fault{code: abi.ReasonInputTooLarge, err: err})
+		return false, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err})
 	}
 	return o.send(ctx, r, doc, count(rows), reply)
 }
 
 // send sends a document about so many rows and decodes the reply, unless reply is nil.
-func (o *Operation) send(ctx context.Context, r *receipt, doc []byte, rows int, reply any) (changed bool, err error) {
-	err = o.call(ctx, r, func(in *instance) (err error) {
+func (o *Operation) send(ctx context.Context, r *guest.Receipt, doc []byte, rows int, reply any) (changed bool, err error) {
+	err = o.call(ctx, r, func(in *guest.Instance) (err error) {
 		var decode func([]byte) error
 		if reply != nil {
 			decode = func(out []byte) error { return abi.DecodeReplyWithin(out, reply, o.bounds(in, rows)) }
 		}
-		changed, err = in.answered(o.op.JSONExport(), doc, decode)
+		changed, err = in.Answered(o.op.JSONExport(), doc, decode)
 		return err
 	})
 	return changed, err
 }
 
 // call runs f with a borrowed instance. r takes over the charge for what f decodes.
-func (o *Operation) call(ctx context.Context, r *receipt, f func(*instance) error) error {
+func (o *Operation) call(ctx context.Context, r *guest.Receipt, f func(*guest.Instance) error) error {
 	return o.callWithin(ctx, o.timeout, r, f)
 }
 
 // callWithin is call with another timeout than the operation's.
-func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *receipt, f func(*instance) error) error {
-	return o.plugin.with(ctx, o.name, o.step, timeout, func(in *instance) error {
-		defer r.take(in)
+func (o *Operation) callWithin(ctx context.Context, timeout time.Duration, r *guest.Receipt, f func(*guest.Instance) error) error {
+	return o.plugin.with(ctx, o.name, o.step, timeout, func(in *guest.Instance) error {
+		defer r.Take(in)
 		return f(in)
 	})
 }
 
 // bounds are the bounds for decoding the answer to a request with so many rows.
-func (o *Operation) bounds(in *instance, rows int) abi.Bounds {
+func (o *Operation) bounds(in *guest.Instance, rows int) abi.Bounds {
 	return abi.Bounds{Rows: rows, Writes: o.grant.Writes, MaxItems: o.grant.MaxItems, Meter: in}
 }
 
@@ -328,5 +333,5 @@ func (o *Operation) refuse(err error) error {
 
 // invalid is refuse with the reason invalid_output.
 func (o *Operation) invalid(format string, args ...any) error {
-	return o.refuse(faultf(abi.ReasonInvalidOutput, format, args...))
+	return o.refuse(guest.Faultf(abi.ReasonInvalidOutput, format, args...))
 }

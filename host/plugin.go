@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
@@ -47,9 +48,7 @@ type Plugin struct {
 
 	engine *compile.Engine
 	module *compile.Module
-	// linkedKernel makes the kernels that guests are linked to, nil if there are none.
-	linkedKernel *linkedKernel
-	pool         *pool.Pool[*instance]
+	pool   *pool.Pool[*guest.Instance]
 	// links are the modules that the plugin imports from. Each comes after those it imports
 	// from.
 	links []*linked
@@ -61,13 +60,11 @@ type Plugin struct {
 	secret  bool
 	schemas map[abi.Operation]*settings.Schema
 
-	// state is StateReset, StateKeep or StateFresh. state and image are final when the first
-	// instance is made.
+	// state is StateReset, StateKeep or StateFresh. It is final when the first instance is
+	// made.
 	state State
-	image *image
-	// cold says that the guest failed at its warm-up, so instances are not warmed up before
-	// the image is made.
-	cold bool
+	// env is what the plugin's instances have in common, with the image that they start from.
+	env guest.Environment
 	// outside says that init used the network or the key-value store, or read a clock that may
 	// show another time in the next process, so that its image serves this process only. It is
 	// set when the first instance is made.
@@ -88,12 +85,10 @@ type Plugin struct {
 	counts    *counters
 	imageHeld atomic.Int64
 
-	// recycleAfter is how many calls an instance serves: recycleCalls, except in tests.
-	recycleAfter int
-	// tending says that a timer will check the stacks of idle instances. timed is what the
+	// checking says that a timer will check the stacks of idle instances. timer is what the
 	// timer knows of the plugin.
-	tending atomic.Bool
-	timed   *tended
+	checking atomic.Bool
+	timer    *stackTimer
 
 	mounts mounts.Set
 	// client sends the guests' requests, nil if none is permitted.
@@ -117,9 +112,9 @@ type Plugin struct {
 // Load returns; a running compilation goes on, and its result is kept for the next Load of the
 // module.
 func (h *Host) Load(ctx context.Context, spec *spec.Spec, cfg PluginConfig) (*Plugin, error) {
-	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, recycleAfter: recycleCalls, counts: new(counters),
-		timed: new(tended), opened: make(chan struct{}), files: mounts.NewBudget()}
-	p.timed.plugin.Store(p)
+	p := &Plugin{host: h, spec: spec, cfg: cfg.clone(), name: cfg.Name, counts: new(counters),
+		timer: new(stackTimer), opened: make(chan struct{}), files: mounts.NewBudget()}
+	p.timer.plugin.Store(p)
 	if p.name == "" {
 		p.name = spec.Name
 	}
@@ -214,13 +209,13 @@ func (p *Plugin) open(ctx context.Context) error {
 	defer close(p.opened)
 	h := p.host
 	p.account = h.turns.NewAccount()
-	p.rests = fairness.NewRest(fairness.Rules{After: p.limits.RestAfter, First: firstRest, Most: p.limits.RestMost}, clock)
+	p.rests = fairness.NewRest(fairness.Rules{After: p.limits.RestAfter, First: firstRest, Most: p.limits.RestMost}, guest.Clock)
 	err := p.openPool(ctx)
 	if err != nil {
 		return p.failure(abi.OpInit, nil, err)
 	}
 	if err = p.openMounts(ctx); err != nil {
-		return fmt.Errorf("plugin %q: %w", p.name, as(ErrConfig, err))
+		return fmt.Errorf("plugin %q: %w", p.name, guest.As(ErrConfig, err))
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
 		// The first count loads a vocabulary, which takes longer than a call is allowed to.
@@ -237,7 +232,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	if err = p.compileLinks(ctx, kind); err != nil {
 		return fmt.Errorf("plugin %q: %w", p.name, err)
 	}
-	p.linkedKernel = p.kernels(ctx)
+	p.prepareStart(ctx)
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -265,10 +260,10 @@ func (p *Plugin) open(ctx context.Context) error {
 // openPool makes an empty pool and takes the plugin's place among the host's instances.
 func (p *Plugin) openPool(ctx context.Context) error {
 	p.share = p.host.room.NewShare(p.limits.IdleTimeout)
-	o := pool.Options[*instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
-		Make: p.pooled, Close: (*instance).close, Stamp: (*instance).lastUsed}
+	o := pool.Options[*guest.Instance]{Max: p.limits.Instances, Min: p.limits.MinInstances,
+		Make: p.pooled, Close: (*guest.Instance).Close, Stamp: (*guest.Instance).LastUsed}
 	if p.state != StateKeep {
-		o.Clean, o.Quick = (*instance).reset, (*instance).quickToReset
+		o.Clean, o.Quick = (*guest.Instance).Reset, (*guest.Instance).QuickToReset
 	}
 	p.pool = pool.New(o)
 	return p.reserve(ctx)
@@ -289,7 +284,7 @@ func (p *Plugin) Close(ctx context.Context) error {
 		return nil
 	}
 	p.closed = true
-	p.timed.plugin.Store(nil)
+	p.timer.plugin.Store(nil)
 	h := p.host
 	h.mu.Lock()
 	delete(h.plugins, p)
@@ -348,9 +343,3 @@ func (p *Plugin) State() State { return p.state }
 // asks for and does not get, what is granted although it does not ask for it, and why its
 // instances cannot be reset.
 func (p *Plugin) Notes() []string { return append([]string(nil), p.notes...) }
-
-// initFuel is the fuel of init: as much for each unit of time as a call has, and at least that
-// of a call.
-func (p *Plugin) initFuel() int64 {
-	return max(p.limits.Fuel, saturate(p.limits.Fuel, float64(p.limits.InitTimeout)/float64(p.limits.Timeout)))
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // CallResult is the result of [Plugin.Call].
@@ -40,8 +41,8 @@ func (p *Plugin) Call(ctx context.Context, function string, input []byte) (*Call
 		return p.callBare(ctx, function, input)
 	}
 	var r *CallResult
-	err := p.with(ctx, abi.Operation(function), "", p.limits.Timeout, func(in *instance) (err error) {
-		r, err = in.call(function, input)
+	err := p.with(ctx, abi.Operation(function), "", p.limits.Timeout, func(in *guest.Instance) (err error) {
+		r, err = callExport(in, function, input)
 		return err
 	})
 	return r, err
@@ -67,7 +68,7 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	ended := fairness.Neutral
 	var failed *PluginError
 	defer func() { p.judge(probe, ended, failed) }()
-	fail := func(in *instance, err error) (*CallResult, error) {
+	fail := func(in *guest.Instance, err error) (*CallResult, error) {
 		failed = p.failure(op, in, err)
 		ended = outcome(in, failed)
 		return nil, failed
@@ -77,23 +78,23 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 		return fail(nil, err)
 	}
 	defer p.pool.Put(place)
-	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.bareInstance(ctx) })
+	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.bareInstance(ctx) })
 	if err != nil {
 		return fail(nil, err)
 	}
-	defer in.close()
+	defer in.Close()
 	if o != nil {
 		o.InstanceWait = o.lap()
 	}
-	if err := in.queue(ctx); err != nil {
+	if err := p.queue(ctx, in); err != nil {
 		return fail(nil, err)
 	}
-	in.bare = true
-	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
-	defer in.state.end()
-	r, err := in.call(function, input)
-	account(ctx, in.fuelUsed())
-	in.countCall(in.fuelUsed(), err)
+	in.Bare = true
+	in.Begin(ctx, p.limits.Timeout, p.limits.Fuel)
+	defer in.Call.End()
+	r, err := callExport(in, function, input)
+	guest.ChargeFuel(ctx, in.FuelUsed())
+	in.CountCall(in.FuelUsed(), err)
 	if o != nil {
 		o.ran(in)
 	}
@@ -104,15 +105,16 @@ func (p *Plugin) bareCall(ctx context.Context, function string, input []byte, o 
 	return r, nil
 }
 
-func (in *instance) call(function string, input []byte) (*CallResult, error) {
-	status, out, err := in.callDocument(function, input)
+// callExport calls an export by the Extism convention.
+func callExport(in *guest.Instance, function string, input []byte) (*CallResult, error) {
+	status, out, err := in.CallDocument(function, input)
 	if err != nil {
 		return nil, err
 	}
 	if status != abi.StatusDone && !strings.HasPrefix(function, "anchor_") {
-		return nil, faultf(abi.ReasonGuestError, "status %d without a message", status)
+		return nil, guest.Faultf(abi.ReasonGuestError, "status %d without a message", status)
 	}
 	return &CallResult{
-		Output: out, Log: in.wasi.Output.Tail(maxErrorLog), Fuel: in.fuelUsed(), Memory: int64(in.size()), Time: in.state.took(),
+		Output: out, Log: in.WASI.Output.Tail(guest.MaxLog), Fuel: in.FuelUsed(), Memory: int64(in.Size()), Time: in.Call.Took(),
 	}, nil
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // checkReply checks what the contract says of a document beyond its form. texts is the number
@@ -73,7 +74,7 @@ func (o *Operation) checkProvided(r *abi.ProvideReply) error {
 		}
 	}
 	if st := r.State; st != nil && (st.RunID != "" || st.Messages != nil) {
-		return o.refuse(faultf(abi.ReasonDenied, "state: run_id and messages are not the guest's to change (it may name observations, reflection, data)"))
+		return o.refuse(guest.Faultf(abi.ReasonDenied, "state: run_id and messages are not the guest's to change (it may name observations, reflection, data)"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
@@ -27,8 +28,7 @@ func TestResetUndoesAllWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg.CacheDir = CacheOff
 			p := loadScribbles(t, cfg)
-			want := make([]byte, p.image.memory.Size())
-			p.image.memory.Fill(want)
+			want, globals := p.env.Image.Content()
 			r := rand.New(rand.NewPCG(1, 2))
 			for i := range 3 { // one that init ran in, others that map the image
 				in, err := p.pooled(t.Context())
@@ -38,11 +38,11 @@ func TestResetUndoesAllWrites(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				in = scribble(t, p, in, r, want)
+				in = scribble(t, p, in, r, want, globals)
 				if i == 0 {
 					p.pool.Put(in)
 				} else {
-					in.close()
+					in.Close()
 				}
 			}
 		})
@@ -82,7 +82,7 @@ func loadScribbles(t *testing.T, cfg Config) *Plugin {
 
 // scribble has an instance write at random and compares it with the image after
 // each reset. It returns the instance, another one where it could not be reset.
-func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) *instance {
+func scribble(t *testing.T, p *Plugin, in *guest.Instance, r *rand.Rand, want []byte, globals []uint64) *guest.Instance {
 	t.Helper()
 	spec, _ := p.spec.Operation(abi.OpFilter)
 	for round := range 12 {
@@ -90,72 +90,44 @@ func scribble(t *testing.T, p *Plugin, in *instance, r *rand.Rand, want []byte) 
 		for i := range items {
 			items[i].Score = r.Float64()
 		}
-		in.begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
-		_, err := in.batchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}}, abi.WidestBounds())
-		in.state.end()
-		if in.calls++; err != nil && !in.resettable(err) {
+		in.Begin(t.Context(), p.limits.Timeout, p.limits.Fuel)
+		_, err := in.BatchChanges(spec.Operation, items, spec.Reads, &abi.Envelope{Query: &abi.Query{}}, abi.WidestBounds())
+		in.Call.End()
+		if in.Finish(t.Context(), err); in.Unusable {
 			if p.engine.Features.On(wazerox.TrapTexts) {
 				t.Error(err)
 			}
 			in = renewed(t, p, in)
 			continue
 		}
-		if bytes.Equal(in.content(), want) {
+		if bytes.Equal(in.Content(), want) {
 			t.Fatalf("round %d: nothing was written", round)
 		}
-		if !in.reset() {
-			if in.mem.Size() == uint32(len(want)) || p.engine.Features.On(wazerox.Shrinking) && !in.worn() {
+		if !in.Reset() {
+			if in.Size() == uint32(len(want)) || p.engine.Features.On(wazerox.Shrinking) && !in.Worn() {
 				t.Fatalf("round %d: cannot be reset", round)
 			}
 			in = renewed(t, p, in)
 		}
-		if !bytes.Equal(in.content(), want) {
-			t.Fatalf("round %d left something in %d bytes (image %d)", round, in.mem.Size(), len(want))
+		if !bytes.Equal(in.Content(), want) {
+			t.Fatalf("round %d left something in %d bytes (image %d)", round, in.Size(), len(want))
 		}
-		var globals []uint64
-		for _, g := range in.globals {
-			globals = append(globals, g.Get())
-		}
-		if !slices.Equal(globals, p.image.globals) {
-			t.Fatalf("round %d: globals %v (want %v)", round, globals, p.image.globals)
+		if got := in.Values(); !slices.Equal(got, globals) {
+			t.Fatalf("round %d: globals %v (want %v)", round, got, globals)
 		}
 	}
 	return in
 }
 
 // renewed closes an instance that cannot be reset and returns another one.
-func renewed(t *testing.T, p *Plugin, in *instance) *instance {
+func renewed(t *testing.T, p *Plugin, in *guest.Instance) *guest.Instance {
 	t.Helper()
-	in.close()
+	in.Close()
 	in, err := p.newInstance(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return in
-}
-
-// One reset that was interrupted does not send the next ones to the cleaner; several
-// slow ones do, and a single quick one brings them back.
-func TestExpectedReset(t *testing.T) {
-	const quick, slow, interrupted = quickReset / 4, 4 * quickReset, 10 * quickReset
-	took := expect(0, slow)
-	if took != slow {
-		t.Errorf("after one of %v: %v", slow, took)
-	}
-	if took = expect(took, quick); took != quick {
-		t.Errorf("after a quick one: %v, want %v", took, quick)
-	}
-	if took = expect(took, interrupted); took > quickReset {
-		t.Errorf("after one that was interrupted: %v, more than %v", took, quickReset)
-	}
-	took = quick
-	n := 0
-	for ; took <= quickReset && n < 100; n++ {
-		took = expect(took, slow)
-	}
-	if n < 2 || n > 8 {
-		t.Errorf("%d slow resets until they count as slow", n)
-	}
 }
 
 // An instance is not used again if nothing tells which files it has open.
@@ -167,13 +139,13 @@ func TestInstancesWithUnknownFilesAreReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		if unknown {
-			if err := in.wasi.Watch(nil, true); err != nil {
+			if err := in.WASI.Watch(nil, true); err != nil {
 				t.Error(err)
 			}
 		}
-		if reset := in.reset(); reset == unknown {
+		if reset := in.Reset(); reset == unknown {
 			t.Errorf("unknown files %t: reset %t", unknown, reset)
 		}
-		in.close()
+		in.Close()
 	}
 }

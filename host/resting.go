@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // A plugin whose calls fail again and again is rested: its calls fail at once and use no
@@ -35,8 +36,8 @@ func (p *Plugin) admit() (probe bool, err error) {
 	if s.Left > 0 {
 		when = fmt.Sprintf("for %v more", s.Left.Round(time.Millisecond))
 	}
-	return false, &fault{code: abi.ReasonRested, remedy: "mend the plugin; limits.rest_after says after how many failures it is rested",
-		err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
+	return false, &guest.Fault{Reason: abi.ReasonRested, Remedy: "mend the plugin; limits.rest_after says after how many failures it is rested",
+		Err: fmt.Errorf("not called %s, as %d calls failed in a row", when, s.Failures)}
 }
 
 // judge records how an admitted call ended. failed is nil if it ended well.
@@ -54,8 +55,8 @@ func (p *Plugin) judge(probe bool, how fairness.Outcome, failed *PluginError) {
 
 // outcome returns what a failed call means for the plugin's rest. in is nil if the call did
 // not begin.
-func outcome(in *instance, failed *PluginError) fairness.Outcome {
-	if errors.Is(failed, errNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin is not the cause
+func outcome(in *guest.Instance, failed *PluginError) fairness.Outcome {
+	if errors.Is(failed, guest.ErrNoRoom) || errors.Is(failed, ErrEmbedder) { // the plugin is not the cause
 		return fairness.Neutral
 	}
 	switch failed.Code {
@@ -64,17 +65,17 @@ func outcome(in *instance, failed *PluginError) fairness.Outcome {
 			return fairness.Good
 		}
 	case abi.ReasonMemory, abi.ReasonTrap, abi.ReasonExit, abi.ReasonInvalidOutput, abi.ReasonOutputTooLarge:
-		if in == nil || !in.crowded {
+		if in == nil || !in.HostFull {
 			return fairness.Bad
 		}
 	case abi.ReasonInitFailed:
 		return fairness.Bad
 	case abi.ReasonFuel: // a call within a call may have had only what its caller had left
-		if in != nil && in.state.fuel == in.plugin.limits.Fuel {
+		if in != nil && in.Call.Fuel == in.Env.Limits.Fuel {
 			return fairness.Bad
 		}
 	case abi.ReasonTimeout: // the caller may have given up before the call's own timeout
-		if in != nil && clock()-in.state.began >= in.state.limit/10*9 {
+		if in != nil && guest.Clock()-in.Call.Began >= in.Call.Limit/10*9 {
 			return fairness.Bad
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/codecache"
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
@@ -91,7 +92,7 @@ func (s shells) Put(key compile.Key, shell *wasmbin.Prepared) { s.Notes.Put(kind
 
 // meterOptions says how guests are rewritten.
 func meterOptions() wasmbin.MeterOptions {
-	return wasmbin.MeterOptions{MaxTable: wasmbin.MaxTable, Light: lightImport, Inert: inertImport}
+	return wasmbin.MeterOptions{MaxTable: wasmbin.MaxTable, Light: guest.LightImport, Inert: guest.InertImport}
 }
 
 // kernelModule is the module with Extism's functions.
@@ -107,20 +108,20 @@ func kernelModule() []byte {
 
 // offerImports instantiates the host functions, as modules that guests import from.
 func offerImports(ctx context.Context, rt wazero.Runtime, functions []Function) error {
-	if err := wasi.Offer(ctx, rt, wasiState); err != nil {
+	if err := wasi.Offer(ctx, rt, guest.WASIState); err != nil {
 		return err
 	}
 	if err := offerMeter(ctx, rt); err != nil {
 		return err
 	}
-	if err := offerSettle(ctx, rt); err != nil {
+	if err := guest.OfferSettle(ctx, rt); err != nil {
 		return err
 	}
 	modules := map[string]wazero.HostModuleBuilder{}
 	for _, s := range abi.Imports {
 		fn := hostFuncs[s.Name]
 		if fn == nil {
-			fn = localFunc(s.Name)
+			fn = guest.KernelFunction(s.Name)
 		}
 		if fn == nil {
 			return fmt.Errorf("no host function for import %q of module %q", s.Name, s.Module)
@@ -142,18 +143,18 @@ func offerImports(ctx context.Context, rt wazero.Runtime, functions []Function) 
 // offerMeter instantiates the function that the rewritten code of guests calls.
 func offerMeter(ctx context.Context, rt wazero.Runtime) error {
 	_, err := rt.NewHostModuleBuilder(wasmbin.TickModule).NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(tick), nil, []api.ValueType{api.ValueTypeI64}).
+		WithGoFunction(api.GoFunc(guest.Tick), nil, []api.ValueType{api.ValueTypeI64}).
 		Export(wasmbin.TickName).Instantiate(ctx)
 	return err
 }
 
-func exportTo(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, module, name string, params, results []api.ValueType, fn hostFunc) {
+func exportTo(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, module, name string, params, results []api.ValueType, fn guest.Function) {
 	b := modules[module]
 	if b == nil {
 		b = rt.NewHostModuleBuilder(module)
 	}
 	modules[module] = b.NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) { fn(stateOf(ctx), stack) }),
+		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) { fn(guest.CallOf(ctx), stack) }),
 			params, results).
 		Export(name)
 }

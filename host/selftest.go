@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -29,8 +30,8 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 		}
 		for _, lane := range spec.Lanes {
 			if err := p.selfCall(ctx, spec, lane, t); err != nil {
-				f := &fault{code: abi.ReasonInitFailed, err: fmt.Errorf("self_test[%d], %s lane: %w", i, lane, err),
-					remedy: "the module is damaged or compiled wrongly: try engine: interpreter, or rebuild it"}
+				f := &guest.Fault{Reason: abi.ReasonInitFailed, Err: fmt.Errorf("self_test[%d], %s lane: %w", i, lane, err),
+					Remedy: "the module is damaged or compiled wrongly: try engine: interpreter, or rebuild it"}
 				return p.failure(t.Operation, nil, f)
 			}
 		}
@@ -43,37 +44,37 @@ const maxSelfAnswer = 1 << 20
 
 // selfCall makes one call of a self-test in one lane.
 func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t abi.SelfTest) error {
-	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.newInstance(ctx) })
+	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.newInstance(ctx) })
 	if err != nil {
 		return err
 	}
-	defer in.close()
-	in.begin(ctx, p.limits.Timeout, p.limits.Fuel)
-	defer in.state.end()
+	defer in.Close()
+	in.Begin(ctx, p.limits.Timeout, p.limits.Fuel)
+	defer in.Call.End()
 	var out []byte
 	if lane == LaneBatch {
-		out, err = in.selfBatch(spec, t.Input)
+		out, err = selfBatch(in, spec, t.Input)
 	} else {
 		var status abi.Status
-		if status, out, err = in.callDocument(t.Operation.JSONExport(), t.Input); status == abi.StatusNoChange {
+		if status, out, err = in.CallDocument(t.Operation.JSONExport(), t.Input); status == abi.StatusNoChange {
 			out = nil
 		}
 	}
 	if err != nil {
-		return in.faultOf(err)
+		return in.FaultOf(err)
 	}
 	if len(out) == 0 {
 		out = []byte("null")
 	}
 	if len(out) > maxSelfAnswer || !sameJSON(out, t.Output) {
-		return fmt.Errorf("answers %s (want %s)", clip(oneLine(string(out)), maxWords), clip(oneLine(string(t.Output)), maxWords))
+		return fmt.Errorf("answers %s (want %s)", clip(oneLine(string(out)), guest.MaxQuote), clip(oneLine(string(t.Output)), guest.MaxQuote))
 	}
 	return nil
 }
 
 // selfBatch sends a request document to an operation in the batch lane, and returns the
 // changes as a document, nil for no change.
-func (in *instance) selfBatch(spec spec.Operation, input []byte) ([]byte, error) {
+func selfBatch(in *guest.Instance, spec spec.Operation, input []byte) ([]byte, error) {
 	req, err := abi.DecodeItemsRequest(input)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (in *instance) selfBatch(spec spec.Operation, input []byte) ([]byte, error)
 	env := &abi.Envelope{Query: &req.Query, TopK: req.TopK, TokensLeft: req.TokensLeft, Settings: req.Settings}
 	within := abi.WidestBounds()
 	within.Rows = len(req.Items)
-	c, err := in.batchChanges(spec.Operation, abi.ItemRows(req.Items), spec.Reads, env, within)
+	c, err := in.BatchChanges(spec.Operation, abi.ItemRows(req.Items), spec.Reads, env, within)
 	if err != nil || c == nil {
 		return nil, err
 	}

@@ -8,26 +8,27 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // kvGet returns the value of a key, 0 if there is none.
-func kvGet(c *callState, s []uint64) {
-	store := c.store()
-	if c.inst.kernel.Length(s[0]) == 0 {
+func kvGet(c *guest.Call, s []uint64) {
+	store := storeOf(c)
+	if c.Instance.Kernel.Length(s[0]) == 0 {
 		s[0] = 0
 		return
 	}
-	key := c.key(s[0], "anchor_kv_get: the key")
-	value := c.stored(store, key)
+	key := c.Key(s[0], "anchor_kv_get: the key")
+	value := stored(c, store, key)
 	s[0] = 0
 	if len(value) == 0 {
 		return
 	}
-	if s[0] = c.put(value); s[0] == 0 {
-		panic(faultf(abi.ReasonMemory, "value of key %q: no room for %d bytes", oneLine(key), len(value)))
+	if s[0] = c.Put(value); s[0] == 0 {
+		panic(guest.Faultf(abi.ReasonMemory, "value of key %q: no room for %d bytes", oneLine(key), len(value)))
 	}
 }
 
@@ -39,54 +40,62 @@ const (
 )
 
 // kvSet stores a value. An empty value, or the handle 0, deletes the key.
-func kvSet(c *callState, s []uint64) {
-	store := c.store()
-	p := c.inst.plugin
-	key := c.key(s[0], "anchor_kv_set: the key")
-	value, _ := c.inst.kernel.Bytes(s[1])
-	c.spend(min(int64(len(value)), p.granted.kvQuota))
-	err := c.keep(store, key, value)
+func kvSet(c *guest.Call, s []uint64) {
+	store := storeOf(c)
+	p := pluginOf(c.Instance)
+	key := c.Key(s[0], "anchor_kv_set: the key")
+	value, _ := c.Instance.Kernel.Bytes(s[1])
+	c.Spend(min(int64(len(value)), p.granted.kvQuota))
+	err := keep(c, store, key, value)
 	switch {
 	case err == nil:
 		s[0] = kvDone
 	case errors.Is(err, kv.ErrFull):
 		s[0] = kvFull
-		c.inst.wasi.Output.Line("warn", "anchor_kv_set: "+err.Error())
+		c.Instance.WASI.Output.Line("warn", "anchor_kv_set: "+err.Error())
 	default:
 		s[0] = kvQuota
 	}
 }
 
-// store names the key-value store of the plugin and the call's tenant. Without a grant the
+// storeOf names the key-value store of the plugin and the call's tenant. Without a grant the
 // call ends.
-func (c *callState) store() kv.Owner {
-	p := c.inst.plugin
+func storeOf(c *guest.Call) kv.Owner {
+	p := pluginOf(c.Instance)
 	if p.granted.kvQuota == 0 {
 		panic(denied("kv", asked("grants.kv", p.spec.Foreign)))
 	}
-	c.inst.outside = true
+	c.Instance.Outside = true
 	return kv.Owner{Plugin: p.name, Tenant: tenantOf(c.Context)}
 }
 
+const (
+	// costTokenByte is the fuel for each byte of text to be tokenized.
+	costTokenByte = 32
+	// maxTokenText bounds a text whose tokens are counted, in bytes: several windows of the
+	// largest models, and about 30 ms of work that nothing interrupts.
+	maxTokenText = 1 << 20
+)
+
 // countTokens counts the tokens of a block with the host's tokenizer. It refuses texts so long
 // that counting them would take too long; the guest can count them in parts.
-func countTokens(c *callState, s []uint64) {
-	p := c.inst.plugin
+func countTokens(c *guest.Call, s []uint64) {
+	p := pluginOf(c.Instance)
 	if !slices.Contains(p.granted.services, ServiceCountTokens) {
 		panic(denied("service "+ServiceCountTokens, asked("grants.services", p.spec.Foreign)))
 	}
-	text, _ := c.inst.kernel.Bytes(s[0])
+	text, _ := c.Instance.Kernel.Bytes(s[0])
 	if len(text) > maxTokenText {
-		panic(&fault{code: abi.ReasonInputTooLarge, remedy: "count it in parts",
-			err: fmt.Errorf("anchor_count_tokens: text of %d bytes, allowed %d", len(text), maxTokenText)})
+		panic(&guest.Fault{Reason: abi.ReasonInputTooLarge, Remedy: "count it in parts",
+			Err: fmt.Errorf("anchor_count_tokens: text of %d bytes, allowed %d", len(text), maxTokenText)})
 	}
-	c.spend(costTokenByte * int64(len(text)))
-	ctx, cancel := c.context()
+	c.Spend(costTokenByte * int64(len(text)))
+	ctx, cancel := c.Bounded()
 	defer cancel()
 	counts, err := p.host.countTokens(ctx, string(text))
 	if err != nil {
-		c.stop()
-		panic(&fault{code: abi.ReasonTrap, err: err})
+		c.Stop()
+		panic(&guest.Fault{Reason: abi.ReasonTrap, Err: err})
 	}
 	s[0] = uint64(counts[0])
 }

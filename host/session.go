@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // Session is an instance of a plugin that serves one owner. What a call leaves in the guest,
@@ -24,7 +25,7 @@ type Session struct {
 	tenant string
 	// turn holds one token: whoever sent it may use the fields below.
 	turn chan struct{}
-	in   *instance
+	in   *guest.Instance
 	// over says why the session has ended, nil while it has an instance.
 	over error
 }
@@ -38,7 +39,7 @@ type Session struct {
 // call does. Errors are those of [Plugin.Call].
 func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if ctx.Err() != nil {
-		return nil, p.failure(abi.OpInit, nil, contextFault(ctx))
+		return nil, p.failure(abi.OpInit, nil, guest.ContextFault(ctx))
 	}
 	if err := p.checkFolders(); err != nil {
 		return nil, p.failure(abi.OpInit, nil, err)
@@ -49,7 +50,7 @@ func (p *Plugin) NewSession(ctx context.Context) (*Session, error) {
 	if !p.sessions.add(s) {
 		return nil, p.failure(abi.OpInit, nil, errPluginClosed())
 	}
-	in, err := p.makeInRoom(ctx, func() (*instance, error) { return p.startInstance(ctx, true) })
+	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.started(p.env.Start(ctx, true)) })
 	if s.in = in; err != nil {
 		s.over = err
 		p.sessions.remove(s)
@@ -79,8 +80,8 @@ func (s *Session) call(ctx context.Context, function string, input []byte, o *ob
 	case s.turn <- struct{}{}:
 		defer s.leave()
 	default:
-		return nil, p.failure(op, nil, &fault{code: abi.ReasonBusy, err: errors.New("the session serves another call"),
-			remedy: "call it from one goroutine at a time, or make a session for each"})
+		return nil, p.failure(op, nil, &guest.Fault{Reason: abi.ReasonBusy, Err: errors.New("the session serves another call"),
+			Remedy: "call it from one goroutine at a time, or make a session for each"})
 	}
 	if s.in == nil {
 		return nil, p.failure(op, nil, s.over)
@@ -102,15 +103,15 @@ func (s *Session) judged(ctx context.Context, probe bool, function string, input
 	ended, failed := fairness.Neutral, (*PluginError)(nil)
 	defer func() {
 		s.plugin.judge(probe, ended, failed)
-		if !s.in.halted {
+		if !s.in.Halted {
 			return
 		}
 		how := "the end of its goroutine"
 		if failed != nil {
 			how = string(failed.Code)
 		}
-		s.end(&fault{code: abi.ReasonTrap, remedy: "make another session",
-			err: fmt.Errorf("the session is over since a call ended with %s", how)})
+		s.end(&guest.Fault{Reason: abi.ReasonTrap, Remedy: "make another session",
+			Err: fmt.Errorf("the session is over since a call ended with %s", how)})
 	}()
 	if r, ended, failed = s.serve(ctx, function, input, o); failed != nil {
 		return nil, failed
@@ -125,13 +126,13 @@ func (s *Session) admit(ctx context.Context, function string) error {
 	case !slices.Contains(p.spec.Functions, function) || function == "_start" || function == "_initialize":
 		return fmt.Errorf("plugin %q: function %q: %w (%s)", p.name, function, ErrNoExport, functionHint(p.spec, function))
 	case ctx.Err() != nil:
-		return p.failure(op, nil, contextFault(ctx))
+		return p.failure(op, nil, guest.ContextFault(ctx))
 	case tenantOf(ctx) != s.tenant:
-		return p.failure(op, nil, &fault{code: abi.ReasonDenied, remedy: "make a session for each tenant",
-			err: fmt.Errorf("the session serves the tenant %q, the call is for %q", s.tenant, tenantOf(ctx))})
+		return p.failure(op, nil, &guest.Fault{Reason: abi.ReasonDenied, Remedy: "make a session for each tenant",
+			Err: fmt.Errorf("the session serves the tenant %q, the call is for %q", s.tenant, tenantOf(ctx))})
 	}
-	if n := nestOf(ctx); n != nil && n.depth > maxNested {
-		return p.failure(op, nil, n.tooDeep())
+	if n := guest.NestOf(ctx); n != nil && n.Depth > maxNested {
+		return p.failure(op, nil, nestedTooDeep())
 	}
 	if err := p.checkFolders(); err != nil {
 		return p.failure(op, nil, err)
@@ -143,17 +144,17 @@ func (s *Session) admit(ctx context.Context, function string) error {
 // rest.
 func (s *Session) serve(ctx context.Context, function string, input []byte, o *observed) (r *CallResult, ended fairness.Outcome, failed *PluginError) {
 	p, in, op := s.plugin, s.in, abi.Operation(function)
-	in.halted = false
-	if err := in.queue(ctx); err != nil {
+	in.Halted = false
+	if err := p.queue(ctx, in); err != nil {
 		failed = p.failure(op, nil, err)
 		return nil, outcome(nil, failed), failed
 	}
 	defer func() {
-		in.state.end()
-		in.tend()
+		in.Call.End()
+		in.CheckStacks()
 	}()
-	err := in.serve(ctx, p.limits.Timeout, func(in *instance) (err error) {
-		r, err = in.call(function, input)
+	err := p.serve(ctx, in, p.limits.Timeout, func(in *guest.Instance) (err error) {
+		r, err = callExport(in, function, input)
 		return err
 	}, o)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *Session) Close(ctx context.Context) error {
 		}
 	}
 	defer s.leave()
-	s.end(&fault{code: abi.ReasonBusy, err: as(ErrClosed, errors.New("the session is closed and takes no more calls")), remedy: noRemedy})
+	s.end(&guest.Fault{Reason: abi.ReasonBusy, Err: guest.As(ErrClosed, errors.New("the session is closed and takes no more calls")), Remedy: guest.NoRemedy})
 	return nil
 }
 
@@ -185,7 +186,7 @@ func (s *Session) end(why error) {
 	if s.in == nil {
 		return
 	}
-	s.in.close()
+	s.in.Close()
 	s.in, s.over = nil, why
 	s.plugin.sessions.remove(s)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
 )
 
 // Counters add up what happened since a plugin was loaded, or a host made. They only grow.
@@ -167,13 +168,13 @@ func (c *counters) read() Counters {
 }
 
 // take adds what an instance counted.
-func (c *counters) take(t *tally) {
-	c.ok.Add(t.ok)
-	c.fuel.Add(t.fuel)
-	c.took.Add(int64(t.took))
-	c.in.Add(t.in)
-	c.out.Add(t.out)
-	c.resets.Add(t.resets)
+func (c *counters) take(t *guest.Tally) {
+	c.ok.Add(t.OK)
+	c.fuel.Add(t.Fuel)
+	c.took.Add(int64(t.Took))
+	c.in.Add(t.In)
+	c.out.Add(t.Out)
+	c.resets.Add(t.Resets)
 }
 
 // count adds one to a counter of the plugin and of its host.
@@ -189,56 +190,8 @@ func (p *Plugin) countFailure(why abi.Reason) {
 	}
 }
 
-// countLost counts an instance that does not serve again after a call.
-func (in *instance) countLost() {
-	if !in.spoiled && in.worn() {
-		in.plugin.count(func(c *counters) *atomic.Int64 { return &c.recycled })
-		return
-	}
-	in.plugin.count(func(c *counters) *atomic.Int64 { return &c.replaced })
-}
-
-// tally is what an instance counted that its plugin does not know yet. The owner of the
-// instance adds to it as to any other field; to add to what all processors share costs more
-// than a short call may.
-type tally struct {
-	ok, fuel, in, out, resets int64
-	took                      time.Duration
-	// handed is when the plugin was last given what there was.
-	handed time.Duration
-}
-
-// tallyFor is for how long an instance keeps what it counted to itself while it is called.
-const tallyFor = time.Millisecond
-
-// countCall counts a call that ended, with err if it failed.
-func (in *instance) countCall(used int64, err error) {
-	c := &in.state
-	t := &c.tally
-	if err == nil {
-		t.ok++
-	} else {
-		c.seen = clock() // nobody looked when the guest stopped
-	}
-	t.fuel += used
-	t.took += c.took() - c.waited
-	t.in += c.received
-	t.out += c.returned
-	if err != nil || in.ofSession || c.seen-t.handed >= tallyFor {
-		in.handIn()
-	}
-}
-
-// handIn gives the plugin and its host what the instance counted.
-func (in *instance) handIn() {
-	t := &in.state.tally
-	in.plugin.counts.take(t)
-	in.plugin.host.counts.take(t)
-	*t = tally{handed: in.state.seen}
-}
-
 // collect has instances that nobody uses hand in what they counted.
-func (p *Plugin) collect() { p.pool.Visit((*instance).handIn) }
+func (p *Plugin) collect() { p.pool.Visit((*guest.Instance).HandIn) }
 
 // count is how many sessions are open.
 func (a *sessions) count() int {

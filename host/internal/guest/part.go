@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
@@ -44,7 +43,7 @@ type partImage struct {
 }
 
 // find looks up the memory, the fuel counter and the mutable globals of the module.
-func (m *part) find(of *compile.Module) error {
+func (m *part) find(of *Code) error {
 	if mem := wazerox.MemoryOf(m.mod); mem != nil {
 		m.mem, m.borrowed = mem, !of.Memory
 	}
@@ -69,16 +68,16 @@ func (m *part) find(of *compile.Module) error {
 	return nil
 }
 
-// size is the size of the memory that the module uses, in bytes, 0 if there is none.
-func (m *part) size() uint32 {
+// Size is the size of the memory that the module uses, in bytes, 0 if there is none.
+func (m *part) Size() uint32 {
 	if m.mem == nil {
 		return 0
 	}
 	return m.mem.Size()
 }
 
-// content is a view of the whole memory, nil if there is none.
-func (m *part) content() []byte {
+// Content is a view of the whole memory, nil if there is none.
+func (m *part) Content() []byte {
 	if m.mem == nil {
 		return nil
 	}
@@ -87,12 +86,12 @@ func (m *part) content() []byte {
 }
 
 // writeData writes the data segments that were taken out of the module.
-func (m *part) writeData(of *compile.Module) error {
+func (m *part) writeData(of *Code) error {
 	data, err := of.Segments()
 	if err != nil || data.Len() == 0 { // a module without a memory has no data
 		return err
 	}
-	mem := m.content()
+	mem := m.Content()
 	for at, b := range data.Segments() {
 		copy(mem[at:], b)
 	}
@@ -114,7 +113,7 @@ func (m *part) capture(memory func([]byte) *linear.Image) (*partImage, error) {
 		im.vectors = append(im.vectors, value)
 	}
 	if m.mem != nil && !m.borrowed {
-		im.memory = memory(m.content())
+		im.memory = memory(m.Content())
 	}
 	return im, nil
 }
@@ -126,21 +125,21 @@ func (m *part) grow(im *partImage) error {
 	}
 	size := uint32(im.memory.Size())
 	if more := size - m.mem.Size(); more > 0 {
-		if _, ok := m.mem.Grow(more / wasmPage); !ok {
-			return faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
+		if _, ok := m.mem.Grow(more / wasmbin.PageSize); !ok {
+			return Faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
 		}
 	}
 	return nil
 }
 
 // fill puts a new part, whose memory has the size of the image's, into the state of the image.
-func (m *part) fill(im *partImage, of *compile.Module) error {
+func (m *part) fill(im *partImage, of *Code) error {
 	switch {
 	case im.memory == nil:
 	case !of.Open.Lifted, m.lent: // the engine wrote data segments over the image
-		im.memory.Restore(m.content())
+		im.memory.Restore(m.Content())
 	case !m.filled:
-		im.memory.Fill(m.content())
+		im.memory.Fill(m.Content())
 	}
 	return m.setGlobals(im)
 }
@@ -153,7 +152,7 @@ func (m *part) restore(im *partImage, shrinks bool) bool {
 		if m.mem.Size() != size && !shrinks {
 			return false
 		}
-		if !m.lin.Restore(im.memory, m.content()) {
+		if !m.lin.Restore(im.memory, m.Content()) {
 			return false
 		}
 		if !wazerox.Shrink(m.mem, size) && m.mem.Size() != size {

@@ -1,37 +1,37 @@
-package host
+package guest
 
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/kernel"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
-// instance is one guest with its memory. One goroutine owns it from the moment the pool lends
+// Instance is one guest with its memory. One goroutine owns it from the moment the pool lends
 // it until it is returned, and only the owner closes it. After a failed call an instance is
 // reset or closed before anything else uses it.
 //
 // Its state is grouped by purpose. Each group names the files that change it.
-type instance struct {
-	plugin *Plugin
+type Instance struct {
+	// Env is what the instances of the plugin have in common.
+	Env *Environment
 	// ofSession says that the instance belongs to a session, not to the pool.
 	ofSession bool
-	// part is the guest itself. members are its links in the order of Plugin.links. stubs are
-	// the modules that close circles among the links.
+	// part is the guest itself. members are its links in the order of Environment.Links. stubs
+	// are the modules that close circles among the links.
 	part
 	members []*part
 	stubs   []api.Module
-
-	// wasi is what the guest and its links see through WASI.
-	wasi wasi.State
+	// WASI is what the guest and its links see through WASI, with what they wrote.
+	WASI wasi.State
 
 	memoryUse
 	stackUse
@@ -41,7 +41,7 @@ type instance struct {
 }
 
 // memoryUse is the memory that the instance is charged for, besides its linear memories, which
-// charge for themselves (places.go, instantiate.go).
+// charge for themselves (charging.go, instantiate.go).
 type memoryUse struct {
 	// foreign says that wazero allocates the memory, and lin only charges for it. seen is the
 	// last size that was charged.
@@ -54,29 +54,29 @@ type memoryUse struct {
 	room room
 	// tables is the charge for the instance's tables, in bytes.
 	tables int64
-	// crowded says that the host refused memory during the call. overShare says that it did so
-	// because the plugin has reached its share. futile says that no idle instance is left to
-	// evict.
-	crowded, overShare, futile bool
+	// HostFull says that the host refused memory during the call, and noVictim that no idle
+	// instance is left to evict. refusedBy says who refused memory last.
+	HostFull, noVictim bool
+	refusedBy          capacity.Refusal
 	// start is the size of the guest's memory after init, in bytes.
 	start uint64
 }
 
-// stackUse is the stack that calls run on (stacks.go, tending.go).
+// stackUse is the stack that calls run on (stacks.go, stackcheck.go).
 type stackUse struct {
 	// callStack is the stack that all calls share, nil if each handle has its own.
 	callStack *wazerox.Stack
 	// stackHeld is the charge for the stack, in bytes. It is at least stackLeast, which is the
 	// most that calls can take when they are interpreted, and else 0.
 	stackHeld, stackLeast int64
-	// untended is the fuel used since the stacks were last checked.
-	untended int64
+	// sinceCheck is the fuel used since the stacks were last checked.
+	sinceCheck int64
 }
 
 // extismState is what the guest sees through Extism's functions (kernel.go, extism.go).
 type extismState struct {
-	// kernel is the memory of Extism's functions.
-	kernel kernel.Kernel
+	// Kernel is the memory of Extism's functions.
+	Kernel kernel.Kernel
 	// kernelModule is the kernel's module if the guest is linked to it. Otherwise it is nil,
 	// and local is the kernel: Go code in the host that the guest calls.
 	kernelModule api.Module
@@ -84,13 +84,14 @@ type extismState struct {
 	// localSize is the size of local in bytes.
 	localSize uint64
 	vars      vars
-	// http is the status and the headers of the last response.
-	http lastHTTP
+	// HTTP is the status and the headers of the last response.
+	HTTP Response
 }
 
-// callData is the running call, and what calls exchange with the guest (call.go, exchange.go).
+// callData is the running call, and what calls exchange with the guest (call.go, mailbox.go).
 type callData struct {
-	state callState
+	// Call is the running or the last call.
+	Call Call
 	// funcs are the handles of the exports called so far.
 	funcs map[string]api.Function
 	// stack holds the arguments and the result of an export.
@@ -103,33 +104,33 @@ type callData struct {
 	document []byte
 	// decoded is the memory that the decoded answer takes in the host, in bytes.
 	decoded int64
-	// bare says that only the start section has run. Such an instance serves one call, such as
+	// Bare says that only the start section has run. Such an instance serves one call, such as
 	// a program's main, which may end with exit code 0.
-	bare bool
+	Bare bool
 }
 
-// pastCalls is what the calls so far mean for the next use of the instance (lend.go,
+// pastCalls is what the calls so far mean for the next use of the instance (tally.go,
 // image.go).
 type pastCalls struct {
 	calls int
 	// counted says that the instance is among those counted as made.
 	counted bool
-	// tenant is the tenant that the calls served, "" if there were none. It is set only under
-	// StateKeep.
-	tenant string
-	// halted says that the last call was stopped before the guest returned.
-	halted bool
-	// spoiled says that a call ended in a way that requires closing the instance.
-	spoiled bool
-	// outside says that the guest used the network or the key-value store.
-	outside bool
-	// resetTook is the estimate for the next reset, 0 before the first.
-	resetTook time.Duration
+	// Tenant is the tenant that the calls served, "" if there were none. The borrower sets it,
+	// and only if instances keep their state.
+	Tenant string
+	// Halted says that the last call was stopped before the guest returned.
+	Halted bool
+	// Unusable says that a call ended in a way that requires closing the instance.
+	Unusable bool
+	// Outside says that the guest used the network or the key-value store.
+	Outside bool
+	// ResetTook is the estimate for the next reset, 0 before the first.
+	ResetTook time.Duration
 }
 
 // observe charges for the growth of a memory that wazero allocated. A metered guest draws fuel
 // whenever its memory has grown, so no growth is missed.
-func (in *instance) observe() error {
+func (in *Instance) observe() error {
 	if !in.foreign || in.mem == nil {
 		return nil
 	}
@@ -139,28 +140,28 @@ func (in *instance) observe() error {
 	}
 	more := int64(size) - int64(in.seen)
 	if !in.room.change(more) {
-		return faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.plugin.limits.Memory))
+		return Faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.Env.Limits.Memory))
 	}
 	in.seen = size
 	if !in.lin.Observe(size) {
 		what, remedy := in.noRoom()
-		return &fault{abi.ReasonMemory, fmt.Errorf("%s for %s more", what, abi.FormatSize(more)), remedy}
+		return &Fault{abi.ReasonMemory, fmt.Errorf("%s for %s more", what, abi.FormatSize(more)), remedy}
 	}
 	return nil
 }
 
-// begin prepares the instance, its links and its kernel for a call.
-func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) {
-	in.state.begin(ctx, limit, fuel)
-	in.kernel.Reset()
-	in.wasi.Output.Reset()
-	in.lin.Refused, in.crowded, in.futile = false, false, false
+// Begin prepares the instance, its links and its kernel for a call.
+func (in *Instance) Begin(ctx context.Context, limit time.Duration, fuel int64) {
+	in.Call.begin(ctx, limit, fuel)
+	in.Kernel.Reset()
+	in.WASI.Output.Reset()
+	in.lin.Refused, in.HostFull, in.noVictim = false, false, false
 	if in.denied != nil {
 		in.denied.Set(0)
 	}
 	if in.fuel != nil { // else the guest would ask for its first slice at once
-		in.state.drawn = min(wasmbin.DefaultSlice, fuel)
-		in.fuel.Set(uint64(in.state.drawn))
+		in.Call.drawn = min(wasmbin.DefaultSlice, fuel)
+		in.fuel.Set(uint64(in.Call.drawn))
 	}
 	for _, m := range in.members {
 		m.fuel.Set(0)
@@ -169,70 +170,77 @@ func (in *instance) begin(ctx context.Context, limit time.Duration, fuel int64) 
 }
 
 // run calls an export with i32 arguments. The result is in in.stack.
-func (in *instance) run(name string, args ...uint64) error {
+func (in *Instance) run(name string, args ...uint64) error {
 	if err := in.enter(name, args...); err != nil {
 		return err
 	}
-	return in.late()
+	return in.Late()
 }
 
 // enter is run without checking whether the call has exceeded its time.
-func (in *instance) enter(name string, args ...uint64) error {
+func (in *Instance) enter(name string, args ...uint64) error {
 	fn, err := in.function(name)
 	if err != nil {
 		return err
 	}
 	copy(in.stack[:], args)
-	in.halted = true
-	err = fn.CallWithStack(&in.state, in.stack[:])
-	in.halted = err != nil
+	in.Halted = true
+	err = fn.CallWithStack(&in.Call, in.stack[:])
+	in.Halted = err != nil
 	return err
 }
 
-// late returns the fault of a call that ended after its deadline, or after its context was
+// Late returns the fault of a call that ended after its deadline, or after its context was
 // done.
-func (in *instance) late() error {
-	if f := in.state.check(); f != nil {
+func (in *Instance) Late() error {
+	if f := in.Call.check(); f != nil {
 		return f
 	}
 	return nil
 }
 
 // function returns the handle of an export. Each handle is made once, because it takes 12 KB.
-func (in *instance) function(name string) (api.Function, error) {
+func (in *Instance) function(name string) (api.Function, error) {
 	if fn, ok := in.funcs[name]; ok {
 		return fn, nil
 	}
 	fn := in.handle(in.mod, name)
 	if fn == nil {
-		return nil, fmt.Errorf("export %q: %w", name, ErrNoExport)
+		return nil, fmt.Errorf("export %q: %w", name, errNoExport)
 	}
 	in.funcs[name] = fn
 	return fn, nil
 }
 
-// worn reports whether a new instance should replace this one.
-func (in *instance) worn() bool {
-	limit := float64(in.plugin.limits.Memory)
+// recycleHeadroom is the part of the memory left after init that an instance may grow into.
+// When it has grown by more, it is replaced.
+const recycleHeadroom = 0.75
+
+// Worn reports whether a new instance should replace this one.
+func (in *Instance) Worn() bool {
+	limit := float64(in.Env.Limits.Memory)
 	start := float64(in.start)
-	return in.wasi.Abandoned() || in.calls >= in.plugin.recycleAfter || limit > start && float64(in.size()) > start+recycleHeadroom*(limit-start)
+	return in.WASI.Abandoned() || in.calls >= in.Env.RecycleAfter || limit > start && float64(in.Size()) > start+recycleHeadroom*(limit-start)
 }
 
-// close frees the instance. Only its owner calls it, and only once.
-func (in *instance) close() {
-	in.handIn()
+// LastUsed is when the instance's last call last read the clock.
+func (in *Instance) LastUsed() time.Duration { return in.Call.seen }
+
+// Close frees the instance. Only its owner calls it, and only once.
+func (in *Instance) Close() {
+	in.HandIn()
 	if in.counted {
-		in.plugin.count(func(c *counters) *atomic.Int64 { return &c.closed })
+		in.Env.Owner.Count(Closed)
 	}
 	if in.mod != nil {
 		if err := in.mod.Close(context.Background()); err != nil {
-			in.plugin.log.Warn("close instance", "error", err)
+			in.Env.Log.Warn("close instance", "error", err)
 		}
 	}
 	in.closeLinks()
-	in.kernel.Close()
+	in.Kernel.Close()
 	in.lin.Free()
 	in.closeStack()
 	in.charge(-in.tables)
-	in.leavePlace()
+	in.Env.Share.Leave(in.ofSession)
 }

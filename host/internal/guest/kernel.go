@@ -1,7 +1,8 @@
-package host
+package guest
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 
@@ -59,24 +60,23 @@ func beyond(size, free uint64) int64 { return int64(max(size, free) - free) }
 
 // openKernel makes the instance's kernel. It returns the context for instantiating the guest,
 // which links it to the kernel if the kernel is a module.
-func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
-	p := in.plugin
+func (in *Instance) openKernel(ctx context.Context) (context.Context, error) {
 	in.local = kernel.NewLocal(in.resizeKernel)
-	in.kernel = in.local
-	if p.linkedKernel == nil {
+	in.Kernel = in.local
+	if in.Env.Kernels == nil {
 		return ctx, nil
 	}
-	lin := linear.New(uint64(p.limits.Memory)+kernel.PageSize, in.account)
-	mod, k, err := p.linkedKernel.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
+	lin := linear.New(uint64(in.Env.Limits.Memory)+kernel.PageSize, in.account)
+	mod, k, err := in.Env.Kernels.open(wazerox.WithMemory(ctx, &countedMemory{Memory: lin, room: &in.room, free: kernel.PageSize}))
 	if err != nil {
 		lin.Free()
-		if in.crowded { // wazero's error does not name the cause
+		if in.HostFull { // wazero's error does not name the cause
 			what, _ := in.noRoom()
-			err = faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
+			err = Faultf(abi.ReasonMemory, "%s for the memory of the Extism functions", what)
 		}
 		return ctx, err
 	}
-	in.kernel, in.kernelModule, in.local = k, mod, nil
+	in.Kernel, in.kernelModule, in.local = k, mod, nil
 	return wazerox.Resolving(ctx, func(module string) api.Module {
 		if module == abi.EnvModule || module == offered.OldEnv {
 			return mod
@@ -87,7 +87,7 @@ func (in *instance) openKernel(ctx context.Context) (context.Context, error) {
 
 // resizeKernel charges for the change of size of a kernel in Go, and reports whether there was
 // room.
-func (in *instance) resizeKernel(delta int64) bool {
+func (in *Instance) resizeKernel(delta int64) bool {
 	size := uint64(int64(in.localSize) + delta)
 	counts := beyond(size, kernel.PageSize) - beyond(in.localSize, kernel.PageSize)
 	if !in.room.change(counts) {
@@ -101,62 +101,54 @@ func (in *instance) resizeKernel(delta int64) bool {
 	return true
 }
 
-// lightImport reports whether calls of an import cost little fuel. Those of the kernel do, in
+// LightImport reports whether calls of an import cost little fuel. Those of the kernel do, in
 // both of its forms, so that a call uses the same fuel with either.
-func lightImport(module, name string) bool {
+func LightImport(module, name string) bool {
 	if module == offered.OldEnv {
 		module, name = abi.EnvModule, strings.TrimPrefix(name, offered.OldEnvPrefix)
 	}
 	return module == abi.EnvModule && kernel.LocalFunctions[name] != nil
 }
 
-// inertImport reports whether an import that lightImport accepts never calls into the guest.
+// InertImport reports whether an import that [LightImport] accepts never calls into the guest.
 // That is certain for EnvModule, because no link can have its name.
-func inertImport(module, _ string) bool { return module == abi.EnvModule }
+func InertImport(module, _ string) bool { return module == abi.EnvModule }
 
-// localFunc is a function of the kernel in Go, nil if the kernel has no function of that name.
-func localFunc(name string) hostFunc {
+// KernelFunction is a function of the kernel in Go, nil if the kernel has no function of that name.
+func KernelFunction(name string) Function {
 	fn := kernel.LocalFunctions[name]
 	switch {
 	case fn == nil:
 		return nil
 	case name == "alloc":
-		return func(c *callState, s []uint64) {
-			fn(c.inst.local, s)
-			c.spend(0)
+		return func(c *Call, s []uint64) {
+			fn(c.Instance.local, s)
+			c.Spend(0)
 		}
 	}
-	return func(c *callState, s []uint64) { fn(c.inst.local, s) }
+	return func(c *Call, s []uint64) { fn(c.Instance.local, s) }
 }
 
-// offerSettle instantiates the function that a linked kernel calls each time it has used a
+// OfferSettle instantiates the function that a linked kernel calls each time it has used a
 // slice of fuel.
-func offerSettle(ctx context.Context, rt wazero.Runtime) error {
+func OfferSettle(ctx context.Context, rt wazero.Runtime) error {
 	_, err := rt.NewHostModuleBuilder(kernel.HostModule).NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(func(ctx context.Context, _ []uint64) { stateOf(ctx).spend(0) }), nil, nil).
+		WithGoFunction(api.GoFunc(func(ctx context.Context, _ []uint64) { CallOf(ctx).Spend(0) }), nil, nil).
 		Export(kernel.SettleName).Instantiate(ctx)
 	return err
 }
 
-// linkedKernel makes kernels that are modules, which guests are linked to.
-type linkedKernel struct {
+// Kernels makes kernels that are modules, which guests are linked to.
+type Kernels struct {
 	rt       wazero.Runtime
 	compiled wazero.CompiledModule
 	shrink   func(api.Memory, uint32) bool
 }
 
-// kernels makes the kernels that the plugin and its links are linked to. It is nil if they use
-// none, or if host functions are the kernel.
-func (p *Plugin) kernels(ctx context.Context) *linkedKernel {
-	if !p.usesKernel() {
-		return nil
-	}
-	compiled := p.engine.Kernel(ctx)
-	if compiled == nil {
-		return nil
-	}
-	l := &linkedKernel{rt: p.engine.RT, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
-	if p.engine.Features.On(wazerox.Shrinking) {
+// NewKernels makes kernels of a compiled one. features are those of the engine that rt is of.
+func NewKernels(rt wazero.Runtime, compiled wazero.CompiledModule, features *wazerox.States) *Kernels {
+	l := &Kernels{rt: rt, compiled: compiled, shrink: func(api.Memory, uint32) bool { return false }}
+	if features.On(wazerox.Shrinking) {
 		l.shrink = wazerox.Shrink
 	}
 	return l
@@ -164,13 +156,13 @@ func (p *Plugin) kernels(ctx context.Context) *linkedKernel {
 
 // kernelConfig states a source of random numbers, which a kernel does not need, because wazero
 // would otherwise make one for each kernel.
-var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(randomSource)
+var kernelConfig = wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(rand.Reader)
 
 // open makes a kernel with the memory that ctx provides.
-func (l *linkedKernel) open(ctx context.Context) (mod api.Module, k *kernel.Linked, err error) {
+func (l *Kernels) open(ctx context.Context) (mod api.Module, k *kernel.Linked, err error) {
 	defer func() {
 		if r := recover(); r != nil { // wazero panics if the first page is refused
-			mod, k, err = nil, nil, faultf(abi.ReasonMemory, "no room for the memory of the Extism functions: %v", r)
+			mod, k, err = nil, nil, Faultf(abi.ReasonMemory, "no room for the memory of the Extism functions: %v", r)
 		}
 	}()
 	mod, err = l.rt.InstantiateModule(ctx, l.compiled, kernelConfig)

@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 // memory.
 
 // openStack makes the stack of the instance. If it cannot, the stacks are wazero's.
-func (in *instance) openStack() {
-	in.stackLeast = in.plugin.interpretedStack()
-	if !in.plugin.engine.Features.On(wazerox.Stacks) {
+func (in *Instance) openStack() {
+	in.stackLeast = in.Env.StackLeast
+	if !in.Env.Features.On(wazerox.Stacks) {
 		return
 	}
 	if s, err := wazerox.NewStack(); err == nil {
@@ -27,7 +27,7 @@ func (in *instance) openStack() {
 }
 
 // handle makes a handle of an export, nil if the module has no such export.
-func (in *instance) handle(mod api.Module, name string) api.Function {
+func (in *Instance) handle(mod api.Module, name string) api.Function {
 	fn := mod.ExportedFunction(name)
 	if fn != nil && in.callStack != nil {
 		in.callStack.Lend(fn)
@@ -36,7 +36,7 @@ func (in *instance) handle(mod api.Module, name string) api.Function {
 }
 
 // closeStack frees the stack and drops the handles that use it.
-func (in *instance) closeStack() {
+func (in *Instance) closeStack() {
 	in.funcs, in.stackLeast = nil, 0
 	in.holdStack(0)
 	if in.callStack != nil {
@@ -44,11 +44,11 @@ func (in *instance) closeStack() {
 	}
 }
 
-// shedStacks charges for the stack that calls took, and frees what the host has no room for.
-func (in *instance) shedStacks() {
+// chargeStacks charges for the stack that calls took, and frees what the host has no room for.
+func (in *Instance) chargeStacks() {
 	switch {
 	case in.callStack == nil:
-		in.shedGrown()
+		in.dropGrown()
 	case !in.holdStack(int64(in.callStack.Held())):
 		in.callStack.Shed()
 	}
@@ -56,11 +56,11 @@ func (in *instance) shedStacks() {
 
 // takeStack charges for the least stack of a new instance. Idle instances may be evicted for
 // it.
-func (in *instance) takeStack() error {
+func (in *Instance) takeStack() error {
 	n := in.stackLeast
 	if !in.account(n) {
 		what, remedy := in.noRoom()
-		return &fault{abi.ReasonMemory, as(errNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), remedy}
+		return &Fault{abi.ReasonMemory, As(ErrNoRoom, fmt.Errorf("%s for the stack of the interpreter, %d MiB", what, (n-1)>>20+1)), remedy}
 	}
 	in.stackHeld = n
 	return nil
@@ -68,7 +68,7 @@ func (in *instance) takeStack() error {
 
 // holdStack changes the charge for the stack to n bytes and reports whether there was room. If
 // not, the charge is stackLeast at most.
-func (in *instance) holdStack(n int64) bool {
+func (in *Instance) holdStack(n int64) bool {
 	n = max(n, in.stackLeast)
 	if n == in.stackHeld { // almost always
 		return true
@@ -82,17 +82,4 @@ func (in *instance) holdStack(n int64) bool {
 		in.stackHeld = in.stackLeast
 	}
 	return false
-}
-
-// interpretedStack is the most stack that calls of an instance take in the interpreter, in
-// bytes. The plugin and its links share one stack. With the compiler it is 0.
-func (p *Plugin) interpretedStack() (n int64) {
-	if !p.engine.Interpreted {
-		return 0
-	}
-	n = p.spec.Module().InterpretedStack()
-	for _, l := range p.links {
-		n = max(n, l.Spec.Module().InterpretedStack())
-	}
-	return n
 }

@@ -1,23 +1,23 @@
-package host
+package guest
 
 import (
 	"context"
 	"log/slog"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
-// hostFunc is a function that guests import. s holds the arguments and receives the result.
-type hostFunc func(c *callState, s []uint64)
+// Function is a function that guests import. s holds the arguments and receives the result.
+type Function func(c *Call, s []uint64)
 
-// hostFuncs are the functions of abi.Imports by name, except for those of the kernel.
-var hostFuncs = map[string]hostFunc{
+// Functions are functions of abi.Imports by name: those that need nothing but the instance.
+var Functions = map[string]Function{
 	"config_get": configGet,
 	"var_get":    varGet,
 	"var_set":    varSet,
 
-	"http_request":     blocking(httpRequest),
-	"http_status_code": func(c *callState, s []uint64) { s[0] = uint64(c.inst.http.status) },
+	"http_status_code": func(c *Call, s []uint64) { s[0] = uint64(c.Instance.HTTP.Status) },
 	"http_headers":     httpHeaders,
 
 	"log_trace":     logAt(levelTrace),
@@ -26,20 +26,28 @@ var hostFuncs = map[string]hostFunc{
 	"log_warn":      logAt(slog.LevelWarn),
 	"log_error":     logAt(slog.LevelError),
 	"get_log_level": logLevel,
-
-	abi.ImportKVGet:       kvGet,
-	abi.ImportKVSet:       kvSet,
-	abi.ImportCountTokens: slow(countTokens),
 }
 
-func configGet(c *callState, s []uint64) {
+// Response is the status and the headers of the last response in a call.
+type Response struct {
+	// Status is the status code, 0 without a response. Headers are a JSON object.
+	Status  int
+	Headers []byte
+}
+
+func httpHeaders(c *Call, s []uint64) { s[0] = c.Put(c.Instance.HTTP.Headers) }
+
+func configGet(c *Call, s []uint64) {
 	key, _ := c.name(s[0])
-	value, ok := c.inst.plugin.values[key]
+	value, ok := c.Instance.Env.Values[key]
 	s[0] = 0
 	if ok {
-		s[0] = c.put([]byte(value))
+		s[0] = c.Put([]byte(value))
 	}
 }
+
+// varQuota bounds the Extism variables of one instance, in bytes, as other Extism hosts do.
+const varQuota = 1 << 20
 
 // vars are the Extism variables of one instance. bytes counts their names and values
 // against varQuota.
@@ -48,17 +56,17 @@ type vars struct {
 	bytes  int
 }
 
-func varGet(c *callState, s []uint64) {
+func varGet(c *Call, s []uint64) {
 	key, _ := c.name(s[0])
-	s[0] = c.put(c.inst.vars.values[key])
+	s[0] = c.Put(c.Instance.vars.values[key])
 }
 
-func varSet(c *callState, s []uint64) {
-	k, v := c.inst.kernel, &c.inst.vars
+func varSet(c *Call, s []uint64) {
+	k, v := c.Instance.Kernel, &c.Instance.vars
 	if k.Length(s[0]) == 0 {
 		return
 	}
-	key := c.key(s[0], "var_set: the name")
+	key := c.Key(s[0], "var_set: the name")
 	value, ok := k.Bytes(s[1])
 	if !ok {
 		v.bytes -= v.size(key)
@@ -67,12 +75,12 @@ func varSet(c *callState, s []uint64) {
 	}
 	size := v.bytes - v.size(key) + len(key) + len(value)
 	if size > varQuota {
-		panic(faultf(abi.ReasonMemory, "variables need %d bytes, allowed %d", size, varQuota))
+		panic(Faultf(abi.ReasonMemory, "variables need %d bytes, allowed %d", size, varQuota))
 	}
 	if v.values == nil {
 		v.values = map[string][]byte{}
 	}
-	c.spend(int64(len(value)))
+	c.Spend(int64(len(value)))
 	v.values[key], v.bytes = append([]byte(nil), value...), size
 }
 
@@ -89,17 +97,17 @@ func (v *vars) size(key string) int {
 const levelTrace = slog.LevelDebug - 4
 
 // logAt logs a block. It does not free the block, as some plugin kits do so themselves.
-func logAt(level slog.Level) hostFunc {
-	return blocking(func(c *callState, s []uint64) {
-		text, ok := c.inst.kernel.Bytes(s[0])
-		log := c.inst.plugin.log
+func logAt(level slog.Level) Function {
+	return Blocking(func(c *Call, s []uint64) {
+		text, ok := c.Instance.Kernel.Bytes(s[0])
+		log := c.Instance.Env.Log
 		if !ok || !log.Enabled(c, level) {
 			return
 		}
 		msg := clipBytes(text, maxLogLine)
-		c.spend(costLog + int64(len(msg)))
-		if c.inst.wasi.Output.Line(levelName(level), msg) {
-			log.Log(c, level, oneLine(msg), "from", "guest")
+		c.Spend(costLog + int64(len(msg)))
+		if c.Instance.WASI.Output.Line(levelName(level), msg) {
+			log.Log(c, level, guesttext.Line(msg), "from", "guest")
 		}
 	})
 }
@@ -122,11 +130,11 @@ func levelName(l slog.Level) string {
 }
 
 // logLevel returns the result of lowestLevel to the guest.
-func logLevel(c *callState, s []uint64) { s[0] = lowestLevel(c, c.inst.plugin.log) }
+func logLevel(c *Call, s []uint64) { s[0] = LowestLevel(c, c.Instance.Env.Log) }
 
-// lowestLevel is the lowest level that the logger records: 0 trace to 4 error, 2^31-1 if it
+// LowestLevel is the lowest level that the logger records: 0 trace to 4 error, 2^31-1 if it
 // records none.
-func lowestLevel(ctx context.Context, log *slog.Logger) uint64 {
+func LowestLevel(ctx context.Context, log *slog.Logger) uint64 {
 	levels := []slog.Level{levelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
 	for i, l := range levels {
 		if log.Enabled(ctx, l) {

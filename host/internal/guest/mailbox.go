@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"encoding/binary"
@@ -11,7 +11,7 @@ import (
 
 // lend returns room for a request of n bytes in the guest's memory: its address and a view of
 // it. It may run the guest.
-func (in *instance) lend(n int) (uint32, []byte, error) {
+func (in *Instance) lend(n int) (uint32, []byte, error) {
 	if err := in.checkInput(n); err != nil {
 		return 0, nil, err
 	}
@@ -25,7 +25,7 @@ func (in *instance) lend(n int) (uint32, []byte, error) {
 
 // reserve returns the address of n bytes in the guest's memory. If the guest's buffer is
 // smaller, it asks the guest for a larger one.
-func (in *instance) reserve(n int) (uint32, error) {
+func (in *Instance) reserve(n int) (uint32, error) {
 	box, err := readMailbox(in.mem, in.mailbox)
 	if err != nil {
 		return 0, err
@@ -43,21 +43,21 @@ func (in *instance) reserve(n int) (uint32, error) {
 		return 0, err
 	}
 	if uint64(box.InCap) < uint64(n) || box.InAddr == 0 {
-		return 0, faultf(abi.ReasonInputTooLarge, "the guest lends room for %d bytes, needed are %d", box.InCap, n)
+		return 0, Faultf(abi.ReasonInputTooLarge, "the guest lends room for %d bytes, needed are %d", box.InCap, n)
 	}
 	return box.InAddr, nil
 }
 
 // boxOutput is a view of the output whose place the mailbox states.
-func (in *instance) boxOutput() ([]byte, error) {
+func (in *Instance) boxOutput() ([]byte, error) {
 	box, err := readMailbox(in.mem, in.mailbox)
 	if err != nil {
 		return nil, err
 	}
-	if limit := in.plugin.limits.Output; int64(box.OutLen) > limit {
-		return nil, faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, limit)
+	if limit := in.Env.Limits.Output; int64(box.OutLen) > limit {
+		return nil, Faultf(abi.ReasonOutputTooLarge, "output of %d bytes, allowed %d", box.OutLen, limit)
 	}
-	in.state.returned = int64(box.OutLen)
+	in.Call.Returned = int64(box.OutLen)
 	return view(in.mem, box.OutAddr, box.OutLen)
 }
 
@@ -72,8 +72,8 @@ var documentExports = func() map[string]bool {
 
 // documentField is a view of the mailbox field for the length of a document. It is nil if the
 // guest does not take requests to the export in its mailbox.
-func (in *instance) documentField(export string) []byte {
-	if !in.hasBox || !documentExports[export] || !in.plugin.spec.Module().Exports(abi.ReserveExport) {
+func (in *Instance) documentField(export string) []byte {
+	if !in.hasBox || !documentExports[export] || !in.Env.Code.Exports(abi.ReserveExport) {
 		return nil
 	}
 	return documentField(in.mem, in.mailbox)
@@ -81,7 +81,7 @@ func (in *instance) documentField(export string) []byte {
 
 // putDocument writes a non-empty document into the guest's memory and its length into the
 // mailbox.
-func (in *instance) putDocument(doc []byte) error {
+func (in *Instance) putDocument(doc []byte) error {
 	_, dst, err := in.lend(len(doc))
 	if err != nil {
 		return err
@@ -89,16 +89,16 @@ func (in *instance) putDocument(doc []byte) error {
 	copy(dst, doc)
 	field := documentField(in.mem, in.mailbox)
 	if field == nil {
-		return faultf(abi.ReasonInvalidOutput, "the mailbox lost its field document when room was reserved")
+		return Faultf(abi.ReasonInvalidOutput, "the mailbox lost its field document when room was reserved")
 	}
 	binary.LittleEndian.PutUint32(field, uint32(len(doc)))
-	in.state.received = int64(len(doc))
+	in.Call.Received = int64(len(doc))
 	return nil
 }
 
 // documentOutput is the output of a call that putDocument prepared. It is in the mailbox if
 // the guest took the document from there; otherwise the guest used Extism's functions.
-func (in *instance) documentOutput() ([]byte, error) {
+func (in *Instance) documentOutput() ([]byte, error) {
 	field := documentField(in.mem, in.mailbox)
 	if field == nil || binary.LittleEndian.Uint32(field) != 0 {
 		return in.output()

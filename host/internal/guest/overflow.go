@@ -1,4 +1,4 @@
-package host
+package guest
 
 import (
 	"fmt"
@@ -13,14 +13,14 @@ import (
 
 // tooDeep is the fault of a stack overflow. It names no size for stacks that grow, because
 // where such a stack ends depends on the frames that made it grow.
-func (in *instance) tooDeep(err error) *fault {
+func (in *Instance) tooDeep(err error) *Fault {
 	const remedy = "recurse less deep, or use a loop that keeps what is left to do in memory"
 	bound, also := "its calls nest too deep for its stack", ""
 	switch {
-	case in.plugin.engine.Interpreted:
+	case in.Env.Interpreted:
 		bound, also = fmt.Sprintf("its calls nest more than %d deep", wasmbin.InterpretedCalls), "; the compiler has room for more"
 	case in.callStack != nil:
 		bound = fmt.Sprintf("its calls nest too deep for %s of stack", abi.FormatSize(wazerox.StackSize))
 	}
-	return &fault{abi.ReasonTrap, fmt.Errorf("%s: %s", wazerox.TrapText(err), bound), remedy + also}
+	return &Fault{abi.ReasonTrap, fmt.Errorf("%s: %s", wazerox.TrapText(err), bound), remedy + also}
 }

@@ -1,0 +1,143 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/fairness"
+)
+
+// clockStart is when the program started.
+var clockStart = time.Now()
+
+// Clock returns the time since clockStart. Deadlines of calls are times of this clock. It
+// takes half as long as time.Now, which also reads the wall clock.
+func Clock() time.Duration { return time.Since(clockStart) }
+
+// Call is the context of one call into a guest. Host functions receive it as their
+// context and find it by a type assertion, which costs almost nothing.
+type Call struct {
+	context.Context
+	// Instance is the instance that is called.
+	Instance *Instance
+	// done is the Done channel of the caller's context.
+	done <-chan struct{}
+	// Began and deadline are times of the clock. seen is the last time read from it. Limit is
+	// the time that the call may take.
+	Began, deadline, seen time.Duration
+	Limit                 time.Duration
+	// drawn is the fuel handed out to the guest, and hosted the fuel that the host used on its
+	// behalf. unchecked is the part of hosted since the last check. Fuel is the most that the
+	// call may use.
+	drawn, hosted, unchecked, Fuel int64
+	// depth is the number of calls that this one lies in.
+	depth int
+	// Turn is the call's use of a processor; see turns.go.
+	Turn fairness.Turn
+
+	// Received and Returned are the bytes of the request and of the answer. Batch says that
+	// they are of the batch lane. Waited is how long the call waited for a processor since it
+	// began.
+	Received, Returned int64
+	Waited             time.Duration
+	Batch              bool
+	// Excuse is the fault of the call if the code of the embedder used up its time.
+	Excuse *Fault
+	// tally is what calls until now counted.
+	tally Tally
+}
+
+// CallOf returns the call that a host function runs in. This package makes every call into a
+// guest with a *Call.
+func CallOf(ctx context.Context) *Call {
+	c, ok := ctx.(*Call)
+	if !ok {
+		panic(Faultf(abi.ReasonTrap, "host function called outside a call"))
+	}
+	return c
+}
+
+// begin prepares the state for the next call.
+func (c *Call) begin(ctx context.Context, limit time.Duration, fuel int64) {
+	c.Context, c.done = ctx, ctx.Done()
+	c.Began, c.Limit = Clock(), limit
+	c.deadline, c.seen = c.Began+min(limit, math.MaxInt64-c.Began), c.Began
+	c.Turn.Begin(c.Began)
+	c.drawn, c.hosted, c.unchecked, c.Fuel, c.depth = 0, 0, 0, fuel, 0
+	c.Received, c.Returned, c.Waited, c.Batch, c.Excuse = 0, 0, 0, false, nil
+	if n := NestOf(ctx); n != nil {
+		c.Fuel, c.depth = min(fuel, n.left.Load()), n.Depth
+	}
+}
+
+// End releases the caller's context and the processor.
+func (c *Call) End() {
+	if c.Turn.Held() {
+		c.Turn.End(c.work())
+	}
+	c.Context, c.done, c.deadline = context.Background(), nil, 0
+}
+
+// check returns the fault of a call that must not go on.
+func (c *Call) check() *Fault {
+	select {
+	case <-c.done:
+		return ContextFault(c.Context)
+	default:
+	}
+	if c.seen = Clock(); c.seen >= c.deadline {
+		if c.Excuse != nil {
+			return c.Excuse
+		}
+		return &Fault{Reason: abi.ReasonTimeout,
+			Err: As(context.DeadlineExceeded, fmt.Errorf("not done within %v", c.Limit))}
+	}
+	return nil
+}
+
+// ContextFault is the fault of a call whose context has ended.
+func ContextFault(ctx context.Context) *Fault {
+	err := ctx.Err()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Fault{Reason: abi.ReasonTimeout, Err: As(err, errors.New("the time of the build or step is over")),
+			Remedy: "raise the timeout of the step or of the build"}
+	}
+	return &Fault{Reason: abi.ReasonCancelled, Err: As(err, errors.New("the build was canceled")), Remedy: NoRemedy}
+}
+
+// Stop panics with the fault of a call that must not go on. wazero returns it as the error of
+// the call.
+func (c *Call) Stop() {
+	if f := c.check(); f != nil {
+		panic(f)
+	}
+}
+
+// Bounded returns a context for blocking work inside the call. It ends at the call's deadline.
+// The caller must call cancel.
+func (c *Call) Bounded() (context.Context, context.CancelFunc) {
+	return context.WithDeadline(c.Context, clockStart.Add(c.deadline))
+}
+
+// Took is the time from the beginning of the call until the clock was last read.
+func (c *Call) Took() time.Duration { return c.seen - c.Began }
+
+// Sleep is the guest's sleep through WASI. It ends at the latest with the call.
+func (c *Call) Sleep(ns int64) {
+	if ns <= 0 {
+		return
+	}
+	c.Leave()
+	left := c.deadline - Clock()
+	timer := time.NewTimer(min(time.Duration(ns), max(left, 0)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.done:
+	}
+	c.Rejoin()
+}

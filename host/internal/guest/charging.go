@@ -1,0 +1,46 @@
+package guest
+
+import (
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
+)
+
+// account takes n bytes of the host's memory, or gives them back if n is negative, and
+// reports whether there was room. Idle instances are evicted to make room.
+func (in *Instance) account(n int64) bool {
+	if n <= 0 {
+		in.charge(n)
+		return true
+	}
+	ok := in.charge(n)
+	for !ok && !in.noVictim {
+		if !in.Env.Share.Evict(in.refusedBy) {
+			in.noVictim = true // a guest that asks again in this call causes no further search
+			break
+		}
+		ok = in.charge(n)
+	}
+	in.HostFull = !ok
+	return ok
+}
+
+// charge is account without evicting instances.
+func (in *Instance) charge(n int64) bool {
+	r := in.Env.Share.Charge(n)
+	if r == capacity.NotRefused {
+		return true
+	}
+	in.refusedBy = r
+	return false
+}
+
+// noRoom says whose memory is used up, after the host refused memory to the instance, and
+// what to do about it.
+func (in *Instance) noRoom() (what, remedy string) {
+	if in.refusedBy == capacity.ShareReached {
+		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room", abi.FormatSize(in.Env.Limits.Share)), moreShare
+	}
+	return "the host has no room", MoreMemory
+}

@@ -1,0 +1,144 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/linear"
+	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/host/spec"
+)
+
+// prepareStart makes the environment of the plugin's instances. The modules of the plugin and
+// of its links are compiled.
+func (p *Plugin) prepareStart(ctx context.Context) {
+	l, h := &p.limits, p.host
+	p.env = guest.Environment{
+		Runtime: p.engine.RT, Features: &p.engine.Features, Interpreted: p.engine.Interpreted,
+		Code: codeOf(p.module, p.spec),
+		Limits: guest.Limits{
+			Memory: l.Memory, Input: l.Input, Output: l.Output, LogBytes: l.LogBytes,
+			Timeout: l.Timeout, InitTimeout: l.InitTimeout, Fuel: l.Fuel, InitFuel: p.initFuel(),
+			Share: h.cfg.shareOfOne(), Whole: h.cfg.Memory, Instances: h.cfg.MaxInstances,
+		},
+		StackLeast: p.interpretedStack(), RecycleAfter: recycleCalls,
+		Foreign: p.spec.Foreign, InitRequest: p.initRequest, Values: p.values,
+		Log: p.log, Account: p.account, Owner: pluginOwner{p}, Resets: p.state == StateReset,
+		Share: p.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.spec),
+	}
+	if p.usesKernel() {
+		if compiled := p.engine.Kernel(ctx); compiled != nil {
+			p.env.Kernels = guest.NewKernels(p.engine.RT, compiled, &p.engine.Features)
+		}
+	}
+	elements := p.spec.Module().Tables
+	for _, l := range p.links {
+		c := codeOf(l.module, l.Spec)
+		c.Name, c.Lends = l.Name, l.lends
+		if l.circle != nil {
+			c.Stub, c.Filler = l.circle.Stub, l.circle.Filler
+		}
+		p.env.Links = append(p.env.Links, c)
+		elements += l.Spec.Module().Tables
+	}
+	p.env.Tables = int64(elements) * wazerox.TableElement
+}
+
+// codeOf is a compiled module as instances use it.
+func codeOf(m *compile.Module, s *spec.Spec) *guest.Code {
+	return &guest.Code{Compiled: m.Compiled, Open: m.Open, Segments: m.Segments, Memory: m.Memory, Exports: s.Module().Exports}
+}
+
+// interpretedStack is the most stack that calls of an instance take in the interpreter, in
+// bytes. The plugin and its links share one stack. With the compiler it is 0.
+func (p *Plugin) interpretedStack() (n int64) {
+	if !p.engine.Interpreted {
+		return 0
+	}
+	n = p.spec.Module().InterpretedStack()
+	for _, l := range p.links {
+		n = max(n, l.Spec.Module().InterpretedStack())
+	}
+	return n
+}
+
+// initFuel is the fuel of init: as much for each unit of time as a call has, and at least that
+// of a call.
+func (p *Plugin) initFuel() int64 {
+	return max(p.limits.Fuel, saturate(p.limits.Fuel, float64(p.limits.InitTimeout)/float64(p.limits.Timeout)))
+}
+
+// newInstance makes an instance for the pool.
+func (p *Plugin) newInstance(ctx context.Context) (*guest.Instance, error) {
+	return p.started(p.env.Start(ctx, false))
+}
+
+// bareInstance makes an instance in which nothing but the start section has run.
+func (p *Plugin) bareInstance(ctx context.Context) (*guest.Instance, error) {
+	return p.started(p.env.StartBare(ctx))
+}
+
+// started returns a new instance, or a *PluginError of init.
+func (p *Plugin) started(in *guest.Instance, err error) (*guest.Instance, error) {
+	if err != nil {
+		return nil, p.failure(abi.OpInit, nil, err)
+	}
+	return in, nil
+}
+
+// capture makes the image of the plugin from its first instance. Where the state cannot be
+// captured, StateReset becomes StateFresh and a note says why.
+func (p *Plugin) capture(in *guest.Instance) error {
+	if p.state == StateFresh || p.spec.Foreign && p.state == StateKeep {
+		return nil
+	}
+	if why := p.uncaptured(in); why != "" {
+		if p.state == StateReset {
+			p.state, p.env.Resets = StateFresh, false
+			p.noteFresh(why)
+		}
+		return nil
+	}
+	memory := linear.Capture
+	if !p.engine.Features.On(wazerox.Memories) {
+		memory = linear.Copy
+	}
+	im, err := in.Capture(memory)
+	if err != nil {
+		return guest.InInit(err)
+	}
+	if !p.host.room.Take(im.Held()) {
+		defer im.Free()
+		return guest.InInit(&guest.Fault{Reason: abi.ReasonMemory, Remedy: guest.MoreMemory,
+			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.Held())))})
+	}
+	in.MapImage(im)
+	p.env.Image, p.outside = im, in.Outside || in.WASI.ReadClock()
+	p.imageHeld.Store(im.Held())
+	return nil
+}
+
+// uncaptured says why the state of the first instance cannot be captured, "" if it can.
+func (p *Plugin) uncaptured(in *guest.Instance) string {
+	for _, l := range p.links {
+		switch {
+		case l.Spec.Uncaptured != "":
+			return fmt.Sprintf("link %q: %s", l.Name, l.Spec.Uncaptured)
+		case opensFiles(l.Spec):
+			return fmt.Sprintf("link %q can open files", l.Name)
+		}
+	}
+	if p.spec.Uncaptured != "" {
+		return p.spec.Uncaptured
+	}
+	return in.WASI.Uncaptured()
+}
+
+// noteFresh notes for the operator that instances cannot be reset.
+func (p *Plugin) noteFresh(why string) {
+	p.notes = append(p.notes, fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why))
+	p.log.Info("each call gets a new instance", "cannot_be_reset", why)
+}
