@@ -123,7 +123,8 @@ race: ## run the tests of the concurrent packages under the race detector
 house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json')
 	@$(GO) -C tools run ./house $(HOUSE)
 
-# The version of wazero before the one in go.mod, and the build tag for what it lacks.
+# The version of wazero before the one in go.mod, and the build tag for what it lacks, which
+# may be empty; see host/internal/wazerox/flags_old.go.
 WAZERO_BEFORE := v1.11.0
 WAZERO_TAG    := wazero_1_11
 
@@ -132,7 +133,7 @@ wazero-before: ## run the short tests of host with the wazero before
 	@mkdir -p build
 	@cp go.mod build/wazero-before.mod && cp go.sum build/wazero-before.sum
 	$(GO) mod edit -replace=github.com/tetratelabs/wazero=github.com/tetratelabs/wazero@$(WAZERO_BEFORE) build/wazero-before.mod
-	$(GO) test -modfile=build/wazero-before.mod -mod=mod -tags $(WAZERO_TAG) -short ./host ./host/internal/wazerox
+	$(GO) test -modfile=build/wazero-before.mod -mod=mod -tags '$(WAZERO_TAG)' -short ./host ./host/internal/wazerox
 
 .PHONY: lint
 lint: build/tools/golangci-lint ## vet and lint, the import diagram included

@@ -10,7 +10,7 @@
 //	answer, err := filter.Changes(ctx, rows, &abi.Envelope{})
 //	defer answer.Release()                            // once its changes are applied
 //
-// A [Spec] is a module that was read and checked; nothing has run. [Host.Load] makes a
+// A [spec.Spec] is a module that was read and checked; nothing has run. [Host.Load] makes a
 // [Plugin] of it: it checks the configuration, compiles the module and runs its init. An
 // [Operation] or [Plugin.Call] borrows an instance of the plugin for one call. Afterwards the
 // instance is as it was after init; [State] has other choices, and a [Session] is an instance

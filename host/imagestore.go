@@ -15,6 +15,7 @@ import (
 // again. The name of an image depends on everything that init can depend on: the rewritten
 // module, settings, grants, limits, the log level, the boot of the system, with which the
 // guest's stopwatch starts, and the names, sizes and times of the files that init may read.
+// A new grant joins it, and a new limit if init can tell its value.
 //
 // An image is not kept if init depended on anything else: answers from the network, the
 // key-value store, functions of the embedder, the time of day, or files that changed

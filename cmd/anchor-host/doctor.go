@@ -164,7 +164,11 @@ func featureFinding(h *host.Host) finding {
 			f.Status = statusWarning
 		}
 	}
-	f.Detail = strings.Join(append([]string{"uses " + strings.Join(on, ", ")}, off...), "; ")
+	uses := "uses none"
+	if len(on) > 0 {
+		uses = "uses " + strings.Join(on, ", ")
+	}
+	f.Detail = strings.Join(append([]string{uses}, off...), "; ")
 	return f
 }
 

@@ -260,6 +260,8 @@ func granted(p abi.Permission, instance *config.Instance) string {
 	return "no"
 }
 
+// limitLines shows every limit: its default, what the plugin asks for, and what the instance
+// states.
 func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 	var set config.Limits
 	if instance != nil {
@@ -279,6 +281,7 @@ func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items)},
 		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens)},
 		{"instances", "one per processor", "", stated(set.Instances)},
+		{"min_instances", "none", "", stated(set.MinInstances)},
 		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", stated(set.RestAfter)},
 		{"rest_most", host.DefaultRestMost.String(), "", stated(set.RestMost)},
 		{"load_memory", "by its code", "", stated(set.LoadMemory)},

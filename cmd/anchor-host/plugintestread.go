@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi/conformance"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/authoring"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -55,13 +56,10 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// languages are the folders that examples in several languages stand in.
-var languages = []string{"go", "tinygo", "rust", "c", "cpp", "zig", "ts", "js", "wat", "nim", "python"}
-
 // languageOf is the language that the folder of a module names, or "".
 func languageOf(path string) string {
 	dir := filepath.Base(filepath.Dir(path))
-	if slices.Contains(languages, dir) {
+	if slices.Contains(authoring.Languages(), dir) {
 		return dir
 	}
 	return ""

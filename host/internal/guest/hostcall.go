@@ -10,7 +10,7 @@ import (
 // What the host does for a guest costs fuel beyond the weight of the call, about one unit
 // for each nanosecond. Otherwise a guest could have the host do work that it may not do
 // itself. Functions that take constant time cost nothing more: the weight of the call
-// covers them.
+// covers them, weightHostCall in package wasmbin.
 
 // costLog is the cost of a message, which the logger handles.
 const costLog = 2_000

@@ -122,7 +122,8 @@ type pastCalls struct {
 	Halted bool
 	// Unusable says that a call ended in a way that requires closing the instance.
 	Unusable bool
-	// Outside says that the guest used the network or the key-value store.
+	// Outside says that the guest used the network or the key-value store, so that its state
+	// may be different in the next process. WASI knows of the clocks.
 	Outside bool
 	// ResetTook is the estimate for the next reset, 0 before the first.
 	ResetTook time.Duration

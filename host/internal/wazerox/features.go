@@ -53,7 +53,11 @@ type feature struct {
 	probe func(*lab) error
 }
 
-// both are the version in go.mod and the one before.
+// both are the version in go.mod, which comes first, and the one before, which is
+// WAZERO_BEFORE in the Makefile. A program with another version does without all features,
+// and so does a command that a test builds. The binary of a test itself does not ask: there
+// every feature is tried out with whatever wazero it has. Where a feature does not work with
+// one of the two, its row in the table lists the other alone.
 var both = []string{"v1.12.0", "v1.11.0"}
 
 var table = [features]feature{

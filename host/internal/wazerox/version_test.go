@@ -1,6 +1,8 @@
 package wazerox
 
 import (
+	"os"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -36,6 +38,28 @@ func TestVersionOfForks(t *testing.T) {
 			if s.On != (tc.tested && slices.Contains(is.tested, v)) || !s.On && !strings.Contains(s.Why, "not tested with "+tc.want) {
 				t.Errorf("%s: %s: %+v", name, Feature(f), s)
 			}
+		}
+	}
+}
+
+// The versions that are listed as tested are the one in go.mod and the one that
+// "make wazero-before" runs the tests with. With a version that is not listed everything
+// is off in a program, while under go test everything is on.
+func TestVersionsAreListed(t *testing.T) {
+	for i, in := range []struct{ file, pattern string }{
+		{"../../../go.mod", `(?m)^\s+` + Path + ` (v\S+)`},
+		{"../../../Makefile", `(?m)^WAZERO_BEFORE\s*:= (v\S+)`},
+	} {
+		text, err := os.ReadFile(in.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(in.pattern).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s names no wazero", in.file)
+		}
+		if version := string(m[1]); version != both[i] {
+			t.Errorf("%s names wazero %s, tested are %v (see \"A new wazero\" in CONTRIBUTING.md)", in.file, version, both)
 		}
 	}
 }
