@@ -1,6 +1,10 @@
 package pipeline
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+)
 
 // OverflowStrategy says what happens to a source that exceeds its allocation.
 type OverflowStrategy string
@@ -52,16 +56,16 @@ func (b *Budget) Validate() error {
 	}
 	// Each subtraction stays within int, where a sum of huge caps might not.
 	left := b.TotalTokens - b.ReserveTokens
-	var seen [numSources]bool
+	var seen [core.NumSources]bool
 	for i := range b.Allocations {
 		a := &b.Allocations[i]
 		if err := a.validate(); err != nil {
 			return fmt.Errorf("budget: allocations[%d]: %w", i, err)
 		}
-		if seen[sourceIndex(a.Source)] {
+		if seen[a.Source.Index()] {
 			return fmt.Errorf("budget: allocations[%d]: second allocation of source %.100q: %w (merge the two)", i, a.Source, ErrInvalid)
 		}
-		seen[sourceIndex(a.Source)] = true
+		seen[a.Source.Index()] = true
 		if left >= 0 {
 			left -= a.MaxTokens
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -118,7 +119,7 @@ func (b *build) enrich(ctx context.Context) error {
 		return nil
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
-	return Guard(func() error {
+	return core.Guard(func() error {
 		text, err := b.p.enricher.Enrich(ctx, b.query.Text, memories)
 		if err != nil {
 			return err
@@ -173,7 +174,7 @@ func (b *build) count(ctx context.Context) error {
 func (b *build) fillWindow(ctx context.Context) (err error) {
 	defer b.lap(&b.diag.TimesMS.Fill)
 	order := b.scratch.indicesFor(len(b.items))
-	sortByPriority(b.items, order)
+	core.SortByPriority(b.items, order)
 	b.overflow = []OverflowItem{}
 	if b.p.fitting.cuts() {
 		b.uncut = slices.Clone(b.counts)
@@ -182,7 +183,7 @@ func (b *build) fillWindow(ctx context.Context) (err error) {
 		if order, err = b.applyBudget(ctx, order); err != nil {
 			return err
 		}
-		sortByPriority(b.items, order)
+		core.SortByPriority(b.items, order)
 	}
 	if b.p.fitting.chosen {
 		if err = b.fillBy(ctx, order); err == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -34,7 +35,7 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	for i := range p.system {
 		texts[i] = p.system[i].Content
 	}
-	counts, err := CountTexts(ctx, p.tokenizer, texts)
+	counts, err := core.CountTexts(ctx, p.tokenizer, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -54,41 +55,17 @@ func (b *build) countMissing(ctx context.Context, n int) error {
 			texts, places = append(texts, it.Content), append(places, int32(i))
 		}
 	}
-	counted, err := CountTexts(ctx, b.p.tokenizer, texts)
+	counted, err := core.CountTexts(ctx, b.p.tokenizer, texts)
 	for i, n := range counted {
 		b.counts[places[i]] = n
 	}
 	return err
 }
 
-// CountTexts counts texts with a tokenizer. It returns an error if the tokenizer panics, or if
-// its answer has another length or a negative count.
-func CountTexts(ctx context.Context, t Tokenizer, texts []string) (counts []int, err error) {
-	if len(texts) == 0 {
-		return nil, nil
-	}
-	err = Guard(func() (err error) {
-		counts, err = t.Count(ctx, texts...)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer %q: count %d texts: %w", t.Name(), len(texts), err)
-	}
-	if len(counts) != len(texts) {
-		return nil, fmt.Errorf("tokenizer %q: %d counts for %d texts: %w", t.Name(), len(counts), len(texts), ErrInvalid)
-	}
-	for i, n := range counts {
-		if n < 0 {
-			return nil, fmt.Errorf("tokenizer %q: text %d: count %d: %w", t.Name(), i, n, ErrInvalid)
-		}
-	}
-	return counts, nil
-}
-
 // remember asks the memory provider for its items and checks them.
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
-	err = Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		items, err = b.p.memory.Items(ctx, &q)
 		return err
 	})
@@ -96,7 +73,7 @@ func (b *build) remember(ctx context.Context) (items []Item, err error) {
 		return nil, err
 	}
 	items = withDefaults(items, SourceMemory)
-	return items, validateItems(items)
+	return items, core.ValidateItems(items)
 }
 
 // memories returns copies of the items that a query enricher may read.
@@ -199,7 +176,7 @@ func (b *build) stamp(it *Item, i int32) {
 
 // formatWindow calls the formatter, and notes the type it gives its output.
 func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err error) {
-	err = Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		output, err = b.p.formatter.Format(ctx, w)
 		return err
 	})
@@ -230,5 +207,3 @@ func (b *build) mark() time.Time {
 }
 
 func pointer(n int) *int { return &n }
-
-// milliseconds rounds to 2 decimals.

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 var errBoom = errors.New("boom")
@@ -80,7 +83,7 @@ func TestSkippedStepLeavesNoTrace(t *testing.T) {
 				{Name: "give", Step: RetrieverStep(fixedRetriever(given), 0)},
 				bad,
 				{Name: "look", Step: StepFunc(func(_ context.Context, q *Query, items []Item) ([]Item, error) {
-					after, text = CloneItems(items), q.Text+q.Metadata["k"].(string)
+					after, text = core.CloneItems(items), q.Text+q.Metadata["k"].(string)
 					return items, nil
 				})},
 			}})
@@ -379,7 +382,7 @@ func TestBuildInfo(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	noop := StepFunc(func(_ context.Context, _ *Query, items []Item) ([]Item, error) { return items, nil })
 	for want, cfg := range map[string]Config{
-		`anthropic: cache_control "top": invalid value (want block or seed)`:                                                 {Formatter: Anthropic{CacheControl: "top"}},
+		`anthropic: cache_control "top": invalid value (want block or seed)`:                                                 {Formatter: format.Anthropic{CacheControl: "top"}},
 		`enricher: template at "{who}": invalid value (want {query}, {context}, {{ or }})`:                                   {Enricher: TemplateEnricher{Template: "{who}"}},
 		"enricher: max_items -1: invalid value (want 1 or more)":                                                             {Enricher: TemplateEnricher{MaxItems: -1}},
 		"pipeline: max_tokens -1: invalid value (want 1 or more)":                                                            {MaxTokens: -1},

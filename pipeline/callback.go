@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -34,7 +35,7 @@ func (p *Pipeline) onPipelineStart(ctx context.Context, q *Query) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnPipelineStart; f != nil {
 			own := q.Clone()
-			p.report(ctx, "on_pipeline_start", "", Guard(func() error { return f(ctx, &own) }))
+			p.report(ctx, "on_pipeline_start", "", core.Guard(func() error { return f(ctx, &own) }))
 		}
 	}
 }
@@ -42,7 +43,7 @@ func (p *Pipeline) onPipelineStart(ctx context.Context, q *Query) {
 func (p *Pipeline) onStepStart(ctx context.Context, step string, items []Item) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepStart; f != nil {
-			p.report(ctx, "on_step_start", step, Guard(func() error { return f(ctx, step, CloneItems(items)) }))
+			p.report(ctx, "on_step_start", step, core.Guard(func() error { return f(ctx, step, core.CloneItems(items)) }))
 		}
 	}
 }
@@ -50,7 +51,7 @@ func (p *Pipeline) onStepStart(ctx context.Context, step string, items []Item) {
 func (p *Pipeline) onStepEnd(ctx context.Context, step string, items []Item, took time.Duration) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepEnd; f != nil {
-			p.report(ctx, "on_step_end", step, Guard(func() error { return f(ctx, step, CloneItems(items), took) }))
+			p.report(ctx, "on_step_end", step, core.Guard(func() error { return f(ctx, step, core.CloneItems(items), took) }))
 		}
 	}
 }
@@ -58,7 +59,7 @@ func (p *Pipeline) onStepEnd(ctx context.Context, step string, items []Item, too
 func (p *Pipeline) onStepError(ctx context.Context, step string, err error) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepError; f != nil {
-			p.report(ctx, "on_step_error", step, Guard(func() error { return f(ctx, step, err) }))
+			p.report(ctx, "on_step_error", step, core.Guard(func() error { return f(ctx, step, err) }))
 		}
 	}
 }
@@ -66,7 +67,7 @@ func (p *Pipeline) onStepError(ctx context.Context, step string, err error) {
 func (p *Pipeline) onPipelineEnd(ctx context.Context, r *Result) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnPipelineEnd; f != nil {
-			p.report(ctx, "on_pipeline_end", "", Guard(func() error { return f(ctx, r.clone()) }))
+			p.report(ctx, "on_pipeline_end", "", core.Guard(func() error { return f(ctx, r.clone()) }))
 		}
 	}
 }
@@ -81,7 +82,7 @@ func (p *Pipeline) report(ctx context.Context, event, step string, err error) {
 func (r *Result) clone() *Result {
 	out := *r
 	window := *r.Window
-	window.Items = CloneItems(window.Items)
+	window.Items = core.CloneItems(window.Items)
 	out.Window = &window
 	out.Overflow = slices.Clone(r.Overflow)
 	for i := range out.Overflow {

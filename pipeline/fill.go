@@ -3,8 +3,8 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"math"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -23,12 +23,12 @@ type sourceCap struct {
 
 // caps returns the cap of each source by its index. Sources without an allocation
 // share one.
-func (b *Budget) caps() [numSources]*sourceCap {
+func (b *Budget) caps() [core.NumSources]*sourceCap {
 	pool := &sourceCap{strategy: OverflowTruncate, reason: OverflowSharedPool, limit: -1}
 	if b.EnforceSharedPool {
 		pool.limit = b.SharedPool()
 	}
-	var caps [numSources]*sourceCap
+	var caps [core.NumSources]*sourceCap
 	for s := range caps {
 		caps[s] = pool
 	}
@@ -38,7 +38,7 @@ func (b *Budget) caps() [numSources]*sourceCap {
 		if a.Overflow == OverflowDrop {
 			c.strategy, c.reason = OverflowDrop, OverflowSourceDropped
 		}
-		caps[sourceIndex(a.Source)] = c
+		caps[a.Source.Index()] = c
 	}
 	return caps
 }
@@ -65,12 +65,12 @@ func (c *sourceCap) admit(n int) (ok bool, available int) {
 // of their first item.
 func (b *build) applyBudget(ctx context.Context, order []int32) ([]int32, error) {
 	caps := b.p.budget.caps()
-	var groups [numSources][]int32 // by first appearance
-	var rank [numSources]int       // source -> its group + 1
+	var groups [core.NumSources][]int32 // by first appearance
+	var rank [core.NumSources]int       // source -> its group + 1
 	found := 0
 	for _, i := range order {
-		s := sourceIndex(b.items[i].Source)
-		caps[s].total = saturatingAdd(caps[s].total, b.counts[i])
+		s := b.items[i].Source.Index()
+		caps[s].total = values.Add(caps[s].total, b.counts[i])
 		if rank[s] == 0 {
 			found++
 			rank[s] = found
@@ -87,19 +87,11 @@ func (b *build) applyBudget(ctx context.Context, order []int32) ([]int32, error)
 			if v := within[i]; v.ok {
 				accepted = append(accepted, i)
 			} else {
-				b.rejectByBudget(i, caps[sourceIndex(b.items[i].Source)].reason, v.available)
+				b.rejectByBudget(i, caps[b.items[i].Source.Index()].reason, v.available)
 			}
 		}
 	}
 	return accepted, nil
-}
-
-// saturatingAdd adds counts without wrapping around: items may claim any count.
-func saturatingAdd(a, b int) int {
-	if a > math.MaxInt-b {
-		return math.MaxInt
-	}
-	return a + b
 }
 
 type verdict struct {
@@ -109,10 +101,10 @@ type verdict struct {
 
 // withinCaps tries the items in order and returns a verdict for each by its index. The
 // text of one that is not within its cap may be cut, but not one that is dropped.
-func (b *build) withinCaps(ctx context.Context, order []int32, caps *[numSources]*sourceCap) ([]verdict, error) {
+func (b *build) withinCaps(ctx context.Context, order []int32, caps *[core.NumSources]*sourceCap) ([]verdict, error) {
 	verdicts := make([]verdict, len(b.items))
 	for _, i := range order {
-		v, c := &verdicts[i], caps[sourceIndex(b.items[i].Source)]
+		v, c := &verdicts[i], caps[b.items[i].Source.Index()]
 		if v.ok, v.available = c.admit(b.counts[i]); v.ok || c.strategy == OverflowDrop {
 			continue
 		}
@@ -149,10 +141,10 @@ func (b *build) describeWindow() {
 	if b.p.budget == nil {
 		return
 	}
-	var used [numSources]int
-	var present [numSources]bool
+	var used [core.NumSources]int
+	var present [core.NumSources]bool
 	for i := range w.Items {
-		s := sourceIndex(w.Items[i].Source)
+		s := w.Items[i].Source.Index()
 		used[s] += w.Items[i].TokenCount
 		present[s] = true
 	}
@@ -164,7 +156,7 @@ func (b *build) describeWindow() {
 		}
 	}
 	for i := range b.p.budget.Allocations {
-		pool -= used[sourceIndex(b.p.budget.Allocations[i].Source)]
+		pool -= used[b.p.budget.Allocations[i].Source.Index()]
 	}
 	d.SharedPoolUsage = pointer(pool)
 }

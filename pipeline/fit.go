@@ -3,6 +3,8 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Fit says what of a window must be within its tokens.
@@ -40,7 +42,7 @@ const (
 // itself and Tools, any other document as its JSON text and Tools.
 type CountOptions struct {
 	// MessageOverhead is the number of tokens of a message beside role and texts. 0
-	// means [DefaultMessageOverhead], -1 none.
+	// means [core.DefaultMessageOverhead], -1 none.
 	MessageOverhead int
 	// Priming is the number of tokens once for all messages. 0 means
 	// [DefaultPriming], -1 none.
@@ -54,7 +56,7 @@ func (o CountOptions) withDefaults() (CountOptions, error) {
 		name     string
 		value    *int
 		fallback int
-	}{{"message_overhead", &o.MessageOverhead, DefaultMessageOverhead}, {"priming", &o.Priming, DefaultPriming}} {
+	}{{"message_overhead", &o.MessageOverhead, core.DefaultMessageOverhead}, {"priming", &o.Priming, DefaultPriming}} {
 		switch {
 		case *v.value == 0:
 			*v.value = v.fallback

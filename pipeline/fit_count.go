@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -106,7 +108,7 @@ func (m *outputMeter) total(ctx context.Context, output any) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		n = saturatingAdd(n, r)
+		n = values.Add(n, r)
 	}
 	m.text = n
 	return m.sum(), nil
@@ -114,14 +116,14 @@ func (m *outputMeter) total(ctx context.Context, output any) (int, error) {
 
 // sum returns the upper end of the tokens of the last output.
 func (m *outputMeter) sum() int {
-	return saturatingAdd(saturatingAdd(scale(m.text, m.high), scale(m.tools, m.high)), m.overhead())
+	return values.Add(values.Add(scale(m.text, m.high), scale(m.tools, m.high)), m.overhead())
 }
 
 func (m *outputMeter) overhead() int {
 	if m.last.messages == 0 && !m.last.chat {
 		return 0
 	}
-	return saturatingAdd(m.last.messages*m.options.MessageOverhead, m.options.Priming)
+	return values.Add(m.last.messages*m.options.MessageOverhead, m.options.Priming)
 }
 
 // scale is exact for the factor 1, and rounds up otherwise.
@@ -136,7 +138,7 @@ func (m *outputMeter) readTools(ctx context.Context) error {
 	if m.toolsRead || m.options.Tools == "" {
 		return nil
 	}
-	counts, err := CountTexts(ctx, m.texts.tokenizer, []string{m.options.Tools})
+	counts, err := core.CountTexts(ctx, m.texts.tokenizer, []string{m.options.Tools})
 	if err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (m *outputMeter) role(ctx context.Context, r Role) (int, error) {
 	if n, ok := m.roles[r]; ok {
 		return n, nil
 	}
-	counts, err := CountTexts(ctx, m.texts.tokenizer, []string{string(r)})
+	counts, err := core.CountTexts(ctx, m.texts.tokenizer, []string{string(r)})
 	if err != nil {
 		return 0, err
 	}
@@ -167,11 +169,11 @@ func (m *outputMeter) counting() Counting {
 		TextTokens: scale(m.text, m.high), ToolTokens: scale(m.tools, m.high), OverheadTokens: m.overhead(),
 		Messages: m.last.messages,
 	}
-	c.Low = saturatingAdd(int(math.Floor(float64(m.text+m.tools)*m.low)), m.overhead())
+	c.Low = values.Add(int(math.Floor(float64(m.text+m.tools)*m.low)), m.overhead())
 	if c.Exact {
 		c.Low = c.High
 	} else {
-		c.BaseTokens = saturatingAdd(m.text, m.tools)
+		c.BaseTokens = values.Add(m.text, m.tools)
 	}
 	if v, ok := m.texts.tokenizer.(interface{ Vocabulary() string }); ok {
 		c.Vocabulary = v.Vocabulary()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // TruncatedItem is an item of which the window holds the beginning only.
@@ -35,7 +37,7 @@ func (t *Truncation) text(ctx context.Context, count Tokenizer, text string, lim
 		if head == "" || len(head) == len(text) {
 			return "", 0, nil
 		}
-		counts, err := CountTexts(ctx, count, []string{head})
+		counts, err := core.CountTexts(ctx, count, []string{head})
 		switch {
 		case err != nil:
 			return "", 0, err
@@ -52,7 +54,7 @@ func (t *Truncation) text(ctx context.Context, count Tokenizer, text string, lim
 // longestPrefix is Tokenizer.Truncate for tokenizers that keep what they cut, and a
 // search for the others.
 func longestPrefix(ctx context.Context, t Tokenizer, text string, limit int) (head string, err error) {
-	err = Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		head, err = t.Truncate(ctx, text, limit)
 		return err
 	})
@@ -63,7 +65,7 @@ func longestPrefix(ctx context.Context, t Tokenizer, text string, limit int) (he
 		if err != nil {
 			return true
 		}
-		counts, e := CountTexts(ctx, t, []string{text[:n+1]})
+		counts, e := core.CountTexts(ctx, t, []string{text[:n+1]})
 		err = e
 		return e != nil || counts[0] > limit
 	})

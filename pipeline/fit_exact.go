@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 const (
@@ -111,13 +115,13 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 		f: f, meter: b.p.fitting.counter.measure(whole), room: b.p.maxTokens, taken: make([]bool, len(b.items)),
 		window: Window{Items: make([]Item, 0, len(f.order)), MaxTokens: b.p.maxTokens},
 	}
-	g.builtin = builtinFormat(b.p.formatter) && g.meter.texts.divide != nil
+	g.builtin = format.WritesWhole(b.p.formatter) && g.meter.texts.divide != nil
 	texts := make([]string, len(b.items))
 	for i := range b.items {
 		// White space at the ends may vanish into what is around it.
 		texts[i] = strings.TrimSpace(b.items[i].Content)
 	}
-	own, err := CountTexts(ctx, b.p.tokenizer, texts)
+	own, err := core.CountTexts(ctx, b.p.tokenizer, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -132,15 +136,6 @@ func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, erro
 		return nil, fmt.Errorf("window without items: %d tokens, %d allowed: %w (raise max_tokens, or send fewer tools)", g.used, g.room, ErrBudget)
 	}
 	return g, nil
-}
-
-// builtinFormat reports whether a formatter writes every text as a whole.
-func builtinFormat(f Formatter) bool {
-	switch f.(type) {
-	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic:
-		return true
-	}
-	return false
 }
 
 func (g *exactGauge) left() int { return g.room - g.used }
@@ -169,7 +164,7 @@ func (g *exactGauge) likely(trial []int32) int {
 	}
 	sum := 0
 	for n, i := range trial {
-		if sum = saturatingAdd(sum, saturatingAdd(g.own[i], glueTokens)); sum > g.left() {
+		if sum = values.Add(sum, values.Add(g.own[i], glueTokens)); sum > g.left() {
 			return max(n, 1)
 		}
 	}
@@ -225,7 +220,7 @@ func (g *exactGauge) format(ctx context.Context) (output any, used int, err erro
 	for _, i := range g.f.picked(g.taken) {
 		w.Items = append(w.Items, b.items[i])
 		b.stamp(&w.Items[len(w.Items)-1], i)
-		w.UsedTokens = saturatingAdd(w.UsedTokens, b.counts[i])
+		w.UsedTokens = values.Add(w.UsedTokens, b.counts[i])
 	}
 	if output, err = b.formatWindow(ctx, w); err != nil {
 		return nil, 0, err

@@ -79,7 +79,7 @@ func (f *fill) plan(ctx context.Context, counts []int, glue func(*Item) int, roo
 	f.value.Bound = fractionalOptimum(c, room)
 	if glue != nil {
 		for place, i := range f.order {
-			c[place].Tokens = saturatingAdd(c[place].Tokens, glue(&f.b.items[i]))
+			c[place].Tokens = values.Add(c[place].Tokens, glue(&f.b.items[i]))
 		}
 	}
 	trial, note, err := tryOrder(ctx, f.b.p.fitting.strategy, c, room)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // outputTexts are the parts of an output that cost tokens.
@@ -33,13 +35,13 @@ func (o *outputTexts) message(role Role) {
 
 // read takes the texts of what a formatter returned.
 func (o *outputTexts) read(output any) error {
+	if format.Texts(output, o.message, o.add) {
+		o.chat = true
+		return nil
+	}
 	switch out := output.(type) {
 	case string:
 		o.add(out)
-	case *OpenAIOutput:
-		o.readOpenAI(out)
-	case *AnthropicOutput:
-		o.readAnthropic(out)
 	case json.RawMessage:
 		return o.readJSON(out)
 	default:
@@ -50,41 +52,6 @@ func (o *outputTexts) read(output any) error {
 		return o.readJSON(doc)
 	}
 	return nil
-}
-
-func (o *outputTexts) readOpenAI(out *OpenAIOutput) {
-	o.chat = true
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		o.message(m.Role)
-		for _, text := range [...]string{m.Content, m.Name, string(m.ToolCalls), m.ToolCallID} {
-			o.add(text)
-		}
-	}
-}
-
-func (o *outputTexts) readAnthropic(out *AnthropicOutput) {
-	o.chat = true
-	if len(out.System) > 0 {
-		o.message(RoleSystem)
-	}
-	for i := range out.System {
-		o.add(out.System[i].Text)
-	}
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		o.message(m.Role)
-		switch content := m.Content.(type) {
-		case string:
-			o.add(content)
-		case []TextBlock:
-			for j := range content {
-				o.add(content[j].Text)
-			}
-		default:
-			o.addJSON(content)
-		}
-	}
 }
 
 // readJSON takes the texts of a document by its shape: a chat document has messages,
@@ -148,11 +115,5 @@ func (o *outputTexts) addContent(raw json.RawMessage) {
 		}
 	default:
 		o.add(string(raw))
-	}
-}
-
-func (o *outputTexts) addJSON(v any) {
-	if doc, err := json.Marshal(v); err == nil {
-		o.addContent(doc)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
@@ -142,7 +143,7 @@ func fitItems(r *rand.Rand) []Item {
 }
 
 func randomFormatter(r *rand.Rand) Formatter {
-	return []Formatter{Generic{}, OpenAI{}, Anthropic{}, Anthropic{Caching: true}, Anthropic{Caching: true, CacheControl: CacheControlSeed}, titles{}}[r.IntN(6)]
+	return []Formatter{format.Generic{}, format.OpenAI{}, format.Anthropic{}, format.Anthropic{Caching: true}, format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, titles{}}[r.IntN(6)]
 }
 
 // claude is a model whose vocabulary is not public.

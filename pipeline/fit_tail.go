@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"unicode"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // tailBytes is how far from the end of a text the last split is looked for.
@@ -28,11 +31,7 @@ func (g *exactGauge) readTail(output any) {
 	if order := g.f.b.p.fitting.order; !g.builtin || order != "" && order != OrderPriority {
 		return
 	}
-	s := divide(&g.window)
-	if s.context.n == 0 {
-		return
-	}
-	text, separator := contextText(output, &s)
+	text, separator := format.ContextEnd(output, &g.window)
 	from := max(0, len(text)-tailBytes)
 	split := from
 	for next := from; next < len(text); next = g.meter.texts.divide(text, next) {
@@ -43,44 +42,17 @@ func (g *exactGauge) readTail(output any) {
 	}
 	g.tail = contextTail{known: true, text: text[split:], separator: separator, all: g.meter.text}
 	for place, i := range g.f.order {
-		if g.taken[i] && isContext(&g.f.b.items[i]) {
+		if g.taken[i] && g.f.b.items[i].Source.IsContext() {
 			g.tail.place = int32(place)
 		}
 	}
-}
-
-// contextText returns the text that ends with the context, and what is written between
-// it and one more item; nothing when the context is followed by turns.
-func contextText(output any, s *sections) (text, separator string) {
-	merged := len(s.turns) > 0 && roleOf(s.turns[0]) == RoleUser
-	switch out := output.(type) {
-	case string:
-		last := s.context.last().Content
-		if strings.TrimRightFunc(last, unicode.IsSpace) == last && last != "" {
-			return out, "\n"
-		}
-	case *OpenAIOutput:
-		if first := min(len(s.system), 1); !merged {
-			return out.Messages[first].Content, contextSeparator
-		}
-	case *AnthropicOutput:
-		switch content := out.Messages[0].Content.(type) {
-		case string:
-			if !merged {
-				return content, contextSeparator
-			}
-		case []TextBlock:
-			return content[0].Text, contextSeparator
-		}
-	}
-	return "", ""
 }
 
 // tooLong reports whether item i would certainly make the output too long, by counting
 // only the end of the context with the item behind it.
 func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
 	t, it := &g.tail, &g.f.b.items[i]
-	if !t.known || g.own[i] == 0 || !isContext(it) || g.placeOf(i) < t.place {
+	if !t.known || g.own[i] == 0 || !it.Source.IsContext() || g.placeOf(i) < t.place {
 		return false, nil
 	}
 	content := it.Content
@@ -91,7 +63,7 @@ func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
 	if t.counted {
 		texts = texts[:1]
 	}
-	counts, err := CountTexts(ctx, g.meter.texts.tokenizer, texts)
+	counts, err := core.CountTexts(ctx, g.meter.texts.tokenizer, texts)
 	if err != nil {
 		return false, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -48,11 +49,11 @@ func TestExactFitCountsWhatIsFormatted(t *testing.T) {
 		messages  int
 	}{
 		// headings count one word each of ===, CONTEXT, ===
-		{Generic{}, 12, "1 2 3", 12, 0}, {Generic{}, 11, "1 2", 9, 0}, {Generic{}, 2, "", 0, 0},
+		{format.Generic{}, 12, "1 2 3", 12, 0}, {format.Generic{}, 11, "1 2", 9, 0}, {format.Generic{}, 2, "", 0, 0},
 		// Relevant context: one two three = 5, role 1, message 3, priming 3; --- is a word
-		{OpenAI{}, 20, "1 2 3", 20, 1}, {OpenAI{}, 19, "1 2", 16, 1}, {OpenAI{}, 11, "", 3, 0},
+		{format.OpenAI{}, 20, "1 2 3", 20, 1}, {format.OpenAI{}, 19, "1 2", 16, 1}, {format.OpenAI{}, 11, "", 3, 0},
 		// Here is relevant context: has two words more
-		{Anthropic{}, 22, "1 2 3", 22, 1}, {Anthropic{Caching: true}, 21, "1 2", 18, 1},
+		{format.Anthropic{}, 22, "1 2 3", 22, 1}, {format.Anthropic{Caching: true}, 21, "1 2", 18, 1},
 	} {
 		r := buildItems(t, Config{MaxTokens: tc.max, Tokenizer: WordTokenizer(), Formatter: tc.formatter, Fit: FitExact}, items)
 		if got := idList(r.Window.Items); got != tc.want || r.Counted != tc.counted {
@@ -67,7 +68,7 @@ func TestExactFitCountsWhatIsFormatted(t *testing.T) {
 }
 
 func TestExactFitCountsTools(t *testing.T) {
-	cfg := Config{MaxTokens: 25, Tokenizer: WordTokenizer(), Formatter: OpenAI{}, Fit: FitExact, Count: CountOptions{Tools: "search the docs now please"}}
+	cfg := Config{MaxTokens: 25, Tokenizer: WordTokenizer(), Formatter: format.OpenAI{}, Fit: FitExact, Count: CountOptions{Tools: "search the docs now please"}}
 	r := buildItems(t, cfg, found("one two three", "four five six", "seven eight nine"))
 	if r.Counted != 25 || r.Counting.ToolTokens != 5 || len(r.Window.Items) != 3 {
 		t.Errorf("%d tokens, %+v", r.Counted, r.Counting)
@@ -101,7 +102,7 @@ func TestExactFitOfAnEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	items := found(slices.Repeat([]string{"The quick brown fox jumps over the lazy dog. "}, 30)...)
-	cfg := Config{MaxTokens: 200, Tokenizer: estimator, Formatter: Anthropic{}, Fit: FitExact}
+	cfg := Config{MaxTokens: 200, Tokenizer: estimator, Formatter: format.Anthropic{}, Fit: FitExact}
 	r := buildItems(t, cfg, items)
 	c := r.Counting
 	if c.Exact || c.Low >= c.High || c.High > 200 || r.Counted != c.High || !strings.Contains(c.Tokenizer, "estimate") {

@@ -3,6 +3,9 @@ package pipeline
 import (
 	"context"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // divider is a tokenizer that knows where a text can be divided so that the tokens of
@@ -41,7 +44,7 @@ func (m *textMeter) count(ctx context.Context, texts []string) (int, error) {
 	for i, text := range texts {
 		m.divideText(i, text)
 	}
-	counts, err := CountTexts(ctx, m.tokenizer, m.parts)
+	counts, err := core.CountTexts(ctx, m.tokenizer, m.parts)
 	if err != nil {
 		m.seen = m.seen[:0] // marks without tokens are of no use
 		return 0, err
@@ -56,12 +59,12 @@ func (m *textMeter) count(ctx context.Context, texts []string) (int, error) {
 		if len(s.marks) > 0 {
 			at += s.marks[len(s.marks)-1].at
 		}
-		s.marks = append(s.marks, textMark{at, saturatingAdd(before, n)})
+		s.marks = append(s.marks, textMark{at, values.Add(before, n)})
 	}
 	sum := 0
 	for i := range texts {
 		if marks := m.seen[i].marks; len(marks) > 0 {
-			sum = saturatingAdd(sum, marks[len(marks)-1].tokens)
+			sum = values.Add(sum, marks[len(marks)-1].tokens)
 		}
 	}
 	return sum, nil

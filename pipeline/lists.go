@@ -1,5 +1,7 @@
 package pipeline
 
+import "github.com/anchor-host/anchor-host/pipeline/internal/values"
+
 // lists are two lists that the steps of a build write into in turns: the items of the
 // build lie in one of them, and the next step is lent the other. Where builds run by the
 // thousand, making lists is most of what the garbage collector has to do.
@@ -22,7 +24,7 @@ func (l *lists) next() int {
 // spare returns an empty list with room for n items or more. Lists that are too long to
 // be kept have none.
 func (l *lists) spare(n int) []Item {
-	if n > longestScratch {
+	if n > values.LongestKept {
 		return nil
 	}
 	room := &l.room[l.next()]

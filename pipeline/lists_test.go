@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // listStep is an isolated step that makes a list of the items.
@@ -81,7 +84,7 @@ type keeper struct {
 func (k *keeper) run(_ context.Context, _ *Query, items []Item) ([]Item, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.kept = append(k.kept, [2][]Item{items, CloneItems(items)})
+	k.kept = append(k.kept, [2][]Item{items, core.CloneItems(items)})
 	return items, nil
 }
 
@@ -209,7 +212,7 @@ func TestListsAreLentInTurns(t *testing.T) {
 			}
 		}
 	}
-	if l.spare(longestScratch+1) != nil {
+	if l.spare(values.LongestKept+1) != nil {
 		t.Error("a very long list is kept")
 	}
 }

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"cmp"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // WindowOrder says in which order the context of a window (retrieval, tool and user
@@ -27,15 +29,6 @@ const (
 // WindowOrders lists the orders.
 var WindowOrders = []WindowOrder{OrderPriority, OrderLostInTheMiddle, OrderChronological, OrderCacheStable}
 
-// isContext reports whether an item is context rather than instruction or turn.
-func isContext(it *Item) bool {
-	switch it.Source {
-	case SourceSystem, SourceMemory, SourceConversation:
-		return false
-	}
-	return true
-}
-
 // arrange puts the context among picked, indices of items in the order of their
 // priority, into another order. The others keep their places.
 func (o WindowOrder) arrange(items []Item, picked []int32) {
@@ -44,7 +37,7 @@ func (o WindowOrder) arrange(items []Item, picked []int32) {
 	}
 	context := make([]int32, 0, len(picked))
 	for _, i := range picked {
-		if isContext(&items[i]) {
+		if items[i].Source.IsContext() {
 			context = append(context, i)
 		}
 	}
@@ -52,7 +45,7 @@ func (o WindowOrder) arrange(items []Item, picked []int32) {
 	case OrderLostInTheMiddle:
 		context = bestOutside(context)
 	case OrderChronological:
-		slices.SortStableFunc(context, func(a, b int32) int { return compareAge(items[a], items[b]) })
+		slices.SortStableFunc(context, func(a, b int32) int { return core.CompareAge(&items[a], &items[b]) })
 	case OrderCacheStable:
 		slices.SortStableFunc(context, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(items[a].ID, items[b].ID), cmp.Compare(items[a].Content, items[b].Content))
@@ -60,7 +53,7 @@ func (o WindowOrder) arrange(items []Item, picked []int32) {
 	}
 	next := 0
 	for place, i := range picked {
-		if isContext(&items[i]) {
+		if items[i].Source.IsContext() {
 			picked[place] = context[next]
 			next++
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // Config describes a pipeline. The zero value works: an empty pipeline with a
@@ -140,7 +142,7 @@ func (p *Pipeline) setDefaults() (err error) {
 		}
 	}
 	if p.formatter == nil {
-		p.formatter = Generic{}
+		p.formatter = format.Generic{}
 	}
 	if p.logger == nil {
 		p.logger = slog.Default()

@@ -3,6 +3,9 @@ package pipeline
 import (
 	"context"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // PrefixReport says how much of the prompt before a prompt cache will find again. The
@@ -68,7 +71,7 @@ func (s *PromptSnapshot) counted(ctx context.Context, t Tokenizer) (*PromptSnaps
 	for i := range s.blocks {
 		texts[i] = s.blocks[i].Text
 	}
-	counts, err := CountTexts(ctx, t, texts)
+	counts, err := core.CountTexts(ctx, t, texts)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,7 @@ func comparePrefix(ctx context.Context, t Tokenizer, previous, current *PromptSn
 	r = &PrefixReport{PreviousTokens: sum(a.counts), Tokens: sum(b.counts)}
 	n := 0
 	for n < len(a.blocks) && n < len(b.blocks) && a.blocks[n] == b.blocks[n] {
-		r.CommonTokens = saturatingAdd(r.CommonTokens, a.counts[n])
+		r.CommonTokens = values.Add(r.CommonTokens, a.counts[n])
 		n++
 	}
 	r.CommonBlocks = n
@@ -120,12 +123,12 @@ func comparePrefix(ctx context.Context, t Tokenizer, previous, current *PromptSn
 	old, now, at := &a.blocks[n], &b.blocks[n], 0
 	if old.Role == now.Role && old.Begins == now.Begins {
 		at = commonPrefix(old.Text, now.Text)
-		counts, err := CountTexts(ctx, t, []string{old.Text[:wholeWords(old.Text, now.Text, at)]})
+		counts, err := core.CountTexts(ctx, t, []string{old.Text[:wholeWords(old.Text, now.Text, at)]})
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("compare prompts: %w", err)
 		}
 		// The beginning of a text can, on its own, have more tokens than the whole.
-		r.CommonTokens = saturatingAdd(r.CommonTokens, min(counts[0], a.counts[n], b.counts[n]))
+		r.CommonTokens = values.Add(r.CommonTokens, min(counts[0], a.counts[n], b.counts[n]))
 	}
 	r.BrokenBy = &PrefixBreak{
 		Block: n + 1, Role: now.Role, How: "format",
@@ -137,7 +140,7 @@ func comparePrefix(ctx context.Context, t Tokenizer, previous, current *PromptSn
 
 func sum(counts []int) (total int) {
 	for _, n := range counts {
-		total = saturatingAdd(total, n)
+		total = values.Add(total, n)
 	}
 	return total
 }

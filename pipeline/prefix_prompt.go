@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // PromptBlock is a piece of a prompt that a prompt cache takes or leaves as a whole.
@@ -30,7 +32,7 @@ func PromptOf(output any) ([]PromptBlock, error) {
 	case string:
 		p.add("", true, out)
 		return p.blocks, nil
-	case *AnthropicOutput:
+	case *format.AnthropicOutput:
 		if p.anthropic(out) {
 			return p.blocks, nil
 		}
@@ -53,7 +55,7 @@ func (p *promptReader) add(role Role, begins bool, text string) {
 
 // anthropic reads an output without a round through JSON. It is false when a message
 // has other blocks than text.
-func (p *promptReader) anthropic(out *AnthropicOutput) bool {
+func (p *promptReader) anthropic(out *format.AnthropicOutput) bool {
 	for i := range out.System {
 		p.add(RoleSystem, i == 0, out.System[i].Text)
 	}
@@ -62,7 +64,7 @@ func (p *promptReader) anthropic(out *AnthropicOutput) bool {
 		switch content := m.Content.(type) {
 		case string:
 			p.add(m.Role, true, content)
-		case []TextBlock:
+		case []format.TextBlock:
 			for j := range content {
 				p.add(m.Role, j == 0, content[j].Text)
 			}

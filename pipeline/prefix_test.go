@@ -13,12 +13,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
 func TestPromptOf(t *testing.T) {
-	mark := ephemeral()
+	mark := &format.CacheControl{Type: "ephemeral"}
 	tests := []struct {
 		name   string
 		output any
@@ -28,18 +29,18 @@ func TestPromptOf(t *testing.T) {
 		{"JSON text", json.RawMessage(`"abc"`), []PromptBlock{{"", true, "abc"}}},
 		{"any document", map[string]any{"b": "<", "a": 1}, []PromptBlock{{"", true, `{"a":1,"b":"\u003c"}`}}},
 		{"the same with spaces", json.RawMessage(`{"a": 1,  "b": "<"}`), []PromptBlock{{"", true, `{"a":1,"b":"\u003c"}`}}},
-		{"anthropic", &AnthropicOutput{System: []TextBlock{{"text", "s1", nil}, {"text", "s2", mark}}, Messages: []AnthropicMessage{
-			{Role: RoleUser, Content: []TextBlock{{"text", "c", mark}, {"text", "u", nil}}}, {Role: RoleAssistant, Content: "a", CacheControl: mark},
+		{"anthropic", &format.AnthropicOutput{System: []format.TextBlock{{Type: "text", Text: "s1"}, {Type: "text", Text: "s2", CacheControl: mark}}, Messages: []format.AnthropicMessage{
+			{Role: RoleUser, Content: []format.TextBlock{{Type: "text", Text: "c", CacheControl: mark}, {Type: "text", Text: "u"}}}, {Role: RoleAssistant, Content: "a", CacheControl: mark},
 		}}, []PromptBlock{{"system", true, "s1"}, {"system", false, "s2"}, {"user", true, "c"}, {"user", false, "u"}, {"assistant", true, "a"}}},
-		{"tools", &AnthropicOutput{Messages: []AnthropicMessage{{Role: RoleAssistant, Content: []any{
-			TextBlock{"text", "t", nil}, ToolUseBlock{"tool_use", "1", "f", json.RawMessage(`{"x":1}`)},
+		{"tools", &format.AnthropicOutput{Messages: []format.AnthropicMessage{{Role: RoleAssistant, Content: []any{
+			format.TextBlock{Type: "text", Text: "t"}, format.ToolUseBlock{Type: "tool_use", ID: "1", Name: "f", Input: json.RawMessage(`{"x":1}`)},
 		}}}}, []PromptBlock{{"assistant", true, "t"}, {"assistant", false, `{"id":"1","input":{"x":1},"name":"f","type":"tool_use"}`}}},
-		{"openai", &OpenAIOutput{Messages: []Message{{Role: RoleSystem, Content: "s"}, {Role: RoleTool, Content: "r", ToolCallID: "1"}}},
+		{"openai", &format.OpenAIOutput{Messages: []Message{{Role: RoleSystem, Content: "s"}, {Role: RoleTool, Content: "r", ToolCallID: "1"}}},
 			[]PromptBlock{{"system", true, "s"}, {"tool", true, "r"}, {"tool", false, `tool_call_id: "1"`}}},
 		{"system as text", json.RawMessage(`{"system": "s", "messages": [{"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]}]}`),
 			[]PromptBlock{{"system", true, "s"}, {"user", true, "x"}}},
 		{"odd roles", json.RawMessage(`{"messages": [{"role": 1, "content": 2}]}`), []PromptBlock{{"", true, "2"}, {"", false, "role: 1"}}},
-		{"nothing", &AnthropicOutput{Messages: []AnthropicMessage{}}, nil},
+		{"nothing", &format.AnthropicOutput{Messages: []format.AnthropicMessage{}}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,7 +143,7 @@ func prefixBuild(t *testing.T, found, memory []Item, step func([]Item) []Item) *
 		step = func(items []Item) []Item { return items }
 	}
 	return mustBuild(t, Config{
-		Explain: true, Formatter: Anthropic{Caching: true}, SystemPrompts: []SystemPrompt{{Content: "be brief"}}, Memory: fixedMemory(memory),
+		Explain: true, Formatter: format.Anthropic{Caching: true}, SystemPrompts: []SystemPrompt{{Content: "be brief"}}, Memory: fixedMemory(memory),
 		Steps: []StepConfig{{Name: "find", Step: RetrieverStep(fixedRetriever(found), 10), Priority: 1}, {Name: "s", Step: edited(step)}},
 	})
 }

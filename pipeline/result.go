@@ -5,31 +5,6 @@ import (
 	"slices"
 )
 
-// OverflowReason says why an item is not in the window.
-type OverflowReason string
-
-// The reasons.
-const (
-	// OverflowWindow: the tokens left in the window were fewer than the item's.
-	OverflowWindow OverflowReason = "window_full"
-	// OverflowSourceCap: the allocation of the item's source was used up.
-	OverflowSourceCap OverflowReason = "source_cap"
-	// OverflowSourceDropped: the source as a whole exceeded an allocation with
-	// the strategy drop.
-	OverflowSourceDropped OverflowReason = "source_dropped"
-	// OverflowSharedPool: the source has no allocation, and the enforced shared
-	// pool was used up.
-	OverflowSharedPool OverflowReason = "shared_pool_full"
-)
-
-// OverflowItem is an item that did not get into the window.
-type OverflowItem struct {
-	Item
-	Reason OverflowReason `json:"reason"`
-	// Available is the number of tokens that were left when the item was tried.
-	Available int `json:"available_tokens"`
-}
-
 // Result is the outcome of a build. Its JSON form is the result document.
 type Result struct {
 	Window *Window `json:"window"`

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
@@ -176,7 +177,7 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 	}
 	out, err := st.protected(ctx, b.query, &run.query, items, spare, grouped)
 	if err == nil && !sameList(out, items) {
-		err = validateItems(out)
+		err = core.ValidateItems(out)
 	}
 	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }
@@ -188,7 +189,7 @@ func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Ite
 	}
 	*own = q.Clone()
 	if st.copied(grouped) && !st.blind {
-		items = CloneItems(items)
+		items = core.CloneItems(items)
 	}
 	if st.detaches(grouped) {
 		return st.detached(ctx, own, items)
@@ -233,7 +234,7 @@ func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, e
 
 func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []Item, err error) {
 	items = items[:len(items):len(items)] // what is appended goes elsewhere
-	err = Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		switch {
 		case st.appender != nil:
 			out, err = st.appender.Append(ctx, q, items)

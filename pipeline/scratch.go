@@ -1,6 +1,10 @@
 package pipeline
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+)
 
 // documents are what a build returns. They are one allocation, since whoever keeps one
 // of them mostly keeps all.
@@ -44,25 +48,13 @@ func (b *build) release() {
 }
 
 // countsFor returns n counts of any value.
-func (s *scratch) countsFor(n int) []int { return scratchNumbers(&s.counts, n) }
+func (s *scratch) countsFor(n int) []int { return values.Numbers(&s.counts, n) }
 
 // indicesFor returns 0 to n-1.
 func (s *scratch) indicesFor(n int) []int32 {
-	indices := scratchNumbers(&s.order, n)
+	indices := values.Numbers(&s.order, n)
 	for i := range indices {
 		indices[i] = int32(i)
 	}
 	return indices
-}
-
-// scratchNumbers returns n numbers of any value, from the memory that is kept if they are
-// not too many for it.
-func scratchNumbers[T any](kept *[]T, n int) []T {
-	switch {
-	case n > longestScratch:
-		return make([]T, n)
-	case n > cap(*kept):
-		*kept = make([]T, n, n+n/4)
-	}
-	return (*kept)[:n]
 }

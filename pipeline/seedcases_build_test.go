@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
@@ -73,7 +74,7 @@ func runEndToEndCase(t *testing.T, c seedcase.Case) any {
 	}
 	seedcase.Decode(t, c, &in)
 	memory := talk(in.Conversation)
-	formats := []Formatter{Anthropic{Caching: true, CacheControl: CacheControlSeed}, OpenAI{}, Generic{}}
+	formats := []Formatter{format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, format.OpenAI{}, format.Generic{}}
 	got := map[string]any{}
 	var types []string
 	for i, key := range []string{"anthropic_caching", "openai", "generic"} {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // loadedStep does what a step that runs a plugin does at the least: it writes the items
@@ -47,7 +49,7 @@ func storyPipeline(b *testing.B, n int, explain bool, step func(i int) Step) *Pi
 		items[i].Content = strings.Repeat("the quick brown fox jumps over it ", 30)
 		items[i].TokenCount = 240
 	}
-	cfg := Config{MaxTokens: 250 * n, Tokenizer: WordTokenizer(), Formatter: Anthropic{}, Explain: explain,
+	cfg := Config{MaxTokens: 250 * n, Tokenizer: WordTokenizer(), Formatter: format.Anthropic{}, Explain: explain,
 		SystemPrompts: []SystemPrompt{{Content: "Answer from the documents."}}}
 	cfg.Steps = append(cfg.Steps, StepConfig{Name: "search", Step: RetrieverStep(fixedRetriever(items), n), Priority: 10})
 	for i := range 6 {

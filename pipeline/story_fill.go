@@ -1,6 +1,11 @@
 package pipeline
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+)
 
 // fillLog is how the window was filled.
 type fillLog struct {
@@ -70,9 +75,9 @@ func (f *fillLog) budgets(rows []Item) (met []*BudgetMet, places []int) {
 			place++
 			places[e.row] = place
 			m.Available = max(0, f.maxTokens-used)
-			used = saturatingAdd(used, e.tokens)
+			used = values.Add(used, e.tokens)
 		case OverflowSourceDropped:
-			m.Needed = totals[sourceIndex(rows[e.row].Source)]
+			m.Needed = totals[rows[e.row].Source.Index()]
 			m.Lacked = max(1, m.Needed-m.Limit)
 		default:
 			m.Lacked = max(1, m.Needed-m.Available)
@@ -110,10 +115,10 @@ func (f *fillLog) limit(reason OverflowReason, source Source) int {
 	return f.maxTokens
 }
 
-func (f *fillLog) sourceTotals(rows []Item) (totals [numSources]int) {
+func (f *fillLog) sourceTotals(rows []Item) (totals [core.NumSources]int) {
 	for i := range f.entries {
-		s := sourceIndex(rows[f.entries[i].row].Source)
-		totals[s] = saturatingAdd(totals[s], f.entries[i].tokens)
+		s := rows[f.entries[i].row].Source.Index()
+		totals[s] = values.Add(totals[s], f.entries[i].tokens)
 	}
 	return totals
 }
@@ -126,10 +131,10 @@ func (f *fillLog) displace(rows []Item, met []*BudgetMet) {
 	for i := range f.entries {
 		entries[f.entries[i].row] = &f.entries[i]
 	}
-	order := allIndices(len(rows))
-	sortByPriority(rows, order)
+	order := values.Indices(len(rows))
+	core.SortByPriority(rows, order)
 	var window []*fillEntry
-	var caps [numSources][]*fillEntry
+	var caps [core.NumSources][]*fillEntry
 	var early []int32 // left out before anything of lower rank got in
 	for _, i := range order {
 		e := entries[i]
@@ -187,7 +192,7 @@ func (m *BudgetMet) displacedBy(rows []Item, users []*fillEntry) {
 	freed := 0
 	for i := len(users) - 1; i >= 0 && freed < m.Lacked && len(m.DisplacedBy) < MaxDisplacers; i-- {
 		if users[i].tokens > 0 {
-			freed = saturatingAdd(freed, users[i].tokens)
+			freed = values.Add(freed, users[i].tokens)
 			m.DisplacedBy = append(m.DisplacedBy, rows[users[i].row].ID)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // isolatedEdit is a step that runs a plugin: it edits a copy, and says that it does.
@@ -14,7 +16,7 @@ type isolatedEdit func(items []Item) []Item
 func (isolatedEdit) Isolated() {}
 
 func (e isolatedEdit) Run(_ context.Context, _ *Query, items []Item) ([]Item, error) {
-	return e(CloneItems(items)), nil
+	return e(core.CloneItems(items)), nil
 }
 
 // scribbler keeps the list it was given and what it returned, and overwrites both as soon
@@ -59,7 +61,7 @@ func TestStoriesDoNotDependOnWhenListsAreCompared(t *testing.T) {
 				mixed.Steps = append(mixed.Steps, StepConfig{Name: name, Step: find})
 				continue
 			}
-			plain.Steps = append(plain.Steps, StepConfig{Name: name, Step: native(func(items []Item) []Item { return edit(CloneItems(items)) })})
+			plain.Steps = append(plain.Steps, StepConfig{Name: name, Step: native(func(items []Item) []Item { return edit(core.CloneItems(items)) })})
 			step := StepConfig{Name: name, Step: isolatedEdit(edit)}
 			if r.IntN(3) == 0 {
 				s := &scribbler{edit: edit}

@@ -71,7 +71,7 @@ type storyValues struct {
 func valuesOf(it *Item, place int) storyValues {
 	return storyValues{
 		score: it.Score, tokens: it.TokenCount, bytes: len(it.Content), place: int32(place + 1),
-		priority: int8(it.Priority), source: int8(sourceIndex(it.Source)),
+		priority: int8(it.Priority), source: int8(it.Source.Index()),
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // storyEdit changes a list at random: what the items are, and which there are.
@@ -21,7 +23,7 @@ func storyEdit(r *rand.Rand, repeat bool) func(items []Item) []Item {
 				if repeat {
 					id = fmt.Sprint("d", r.IntN(4))
 				}
-				items = slices.Insert(items, r.IntN(n+1), storyItem(id, Sources[r.IntN(numSources)], r.IntN(9), r.Float64()))
+				items = slices.Insert(items, r.IntN(n+1), storyItem(id, Sources[r.IntN(core.NumSources)], r.IntN(9), r.Float64()))
 			case k == 1:
 				items = slices.Delete(items, r.IntN(n), n)
 			case k == 2:

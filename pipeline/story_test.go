@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // pluginStep is a step as a plugin host makes it: it never changes what it is given,
@@ -30,7 +32,7 @@ func (s pluginStep) Run(_ context.Context, _ *Query, items []Item) ([]Item, erro
 
 // edited is a plugin step that changes copies of the items.
 func edited(edit func(items []Item) []Item) Step {
-	return pluginStep{"p", func(items []Item) []Item { return edit(CloneItems(items)) }}
+	return pluginStep{"p", func(items []Item) []Item { return edit(core.CloneItems(items)) }}
 }
 
 // native is the same as a function that works in place.
@@ -436,7 +438,7 @@ func TestStoryOfACut(t *testing.T) {
 
 // TestIdenticalSeesEveryField holds that no field can change without notice.
 func TestIdenticalSeesEveryField(t *testing.T) {
-	list := CloneItems(docs("a", "b"))
+	list := core.CloneItems(docs("a", "b"))
 	if !identical(list, slices.Clone(list)) || !identical(nil, []Item{}) || identical(list, list[:1]) {
 		t.Error("lists of the same items are not identical, or others are")
 	}
@@ -450,7 +452,7 @@ func TestIdenticalSeesEveryField(t *testing.T) {
 		"metadata":   func(it *Item) { it.Metadata = map[string]any{} },
 		"created":    func(it *Item) { it.CreatedAt = it.CreatedAt.Add(1) },
 		"sequence":   func(it *Item) { it.Sequence++ },
-		"provenance": func(it *Item) { it.provenance = new(provenance) },
+		"provenance": func(it *Item) { it.SetTurn(&Turn{Role: RoleSystem}) },
 		"all of it":  func(it *Item) { *it = Item{} },
 	} {
 		changed := slices.Clone(list)

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // Strategy decides in which order the items of a window are tried. Each item that
@@ -45,7 +48,7 @@ func (FirstFit) Name() string { return "first_fit" }
 
 // Order returns the candidates as they come.
 func (FirstFit) Order(_ context.Context, c []Candidate, _ int) ([]int32, string, error) {
-	return allIndices(len(c)), "", nil
+	return values.Indices(len(c)), "", nil
 }
 
 // ValuePerToken tries what gives most value for its tokens first, or, when it is worth
@@ -87,7 +90,7 @@ func byDensity(c []Candidate) []int32 {
 			density[i] = c[i].Value / float64(c[i].Tokens)
 		}
 	}
-	order := allIndices(len(c))
+	order := values.Indices(len(c))
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(density[b], density[a]) })
 	return order
 }
@@ -130,7 +133,7 @@ func StrategyByName(name string) (Strategy, error) {
 
 // tryOrder asks the strategy and checks that it named each candidate once.
 func tryOrder(ctx context.Context, s Strategy, c []Candidate, room int) (order []int32, note string, err error) {
-	err = Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		order, note, err = s.Order(ctx, c, room)
 		return err
 	})

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // MaxKnapsackCells bounds the table of [Knapsack]: items times tokens of the window. A
@@ -29,7 +31,7 @@ func (k Knapsack) Order(ctx context.Context, c []Candidate, room int) ([]int32, 
 			taken[i] = true
 		case c[i].Tokens <= room:
 			open = append(open, int32(i))
-			total = saturatingAdd(total, c[i].Tokens)
+			total = values.Add(total, c[i].Tokens)
 		}
 	}
 	if total <= room {

@@ -11,11 +11,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 func TestWindow(t *testing.T) {
-	w, err := NewWindow(10)
+	w, err := core.NewWindow(10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +45,12 @@ func TestWindow(t *testing.T) {
 }
 
 func TestNewWindow(t *testing.T) {
-	if _, err := NewWindow(-1); !errors.Is(err, ErrInvalid) {
-		t.Errorf("NewWindow(-1): %v", err)
+	if _, err := core.NewWindow(-1); !errors.Is(err, ErrInvalid) {
+		t.Errorf("core.NewWindow(-1): %v", err)
 	}
-	w, err := NewWindow(0)
+	w, err := core.NewWindow(0)
 	if err != nil || w.MaxTokens != DefaultMaxTokens {
-		t.Errorf("NewWindow(0): %+v, %v", w, err)
+		t.Errorf("core.NewWindow(0): %+v, %v", w, err)
 	}
 }
 
@@ -76,7 +77,7 @@ func randomItems(r *rand.Rand, n int) []Item {
 		if r.IntN(3) == 0 {
 			score = r.Float64()
 		}
-		items[i] = Item{ID: fmt.Sprint(i), Source: Sources[r.IntN(numSources)], Score: score,
+		items[i] = Item{ID: fmt.Sprint(i), Source: Sources[r.IntN(core.NumSources)], Score: score,
 			Priority: MinPriority + r.IntN(MaxPriority), TokenCount: 1 + r.IntN(30), CreatedAt: seedEpoch}
 	}
 	return items
@@ -108,9 +109,9 @@ func TestSortByPriorityIsTheStableSort(t *testing.T) {
 				items[r.IntN(n)].Priority = math.MinInt
 			}
 		}
-		got := allIndices(n)
-		sortByPriority(items, got)
-		if want := naiveOrder(items, allIndices(n)); !slices.Equal(got, want) {
+		got := values.Indices(n)
+		core.SortByPriority(items, got)
+		if want := naiveOrder(items, values.Indices(n)); !slices.Equal(got, want) {
 			t.Fatalf("%d items: %v, want %v", n, got, want)
 		}
 	}
@@ -118,7 +119,7 @@ func TestSortByPriorityIsTheStableSort(t *testing.T) {
 
 // naiveFill is the window stage written down as the seed describes it.
 func naiveFill(items []Item, b *Budget, maxTokens int) (window, overflow []string) {
-	order := naiveOrder(items, allIndices(len(items)))
+	order := naiveOrder(items, values.Indices(len(items)))
 	if b != nil && b.limits() {
 		var groups [][]int32
 		place := map[Source]int{}
@@ -178,7 +179,7 @@ func naiveFill(items []Item, b *Budget, maxTokens int) (window, overflow []strin
 func randomBudget(r *rand.Rand, maxTokens int) *Budget {
 	b := &Budget{TotalTokens: maxTokens, EnforceSharedPool: r.IntN(2) == 0}
 	left := maxTokens
-	for _, s := range r.Perm(numSources)[:r.IntN(numSources)] {
+	for _, s := range r.Perm(core.NumSources)[:r.IntN(core.NumSources)] {
 		limit := 1 + r.IntN(max(1, left/2))
 		if left -= limit; left < 0 {
 			break

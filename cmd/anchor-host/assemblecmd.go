@@ -17,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
@@ -218,7 +219,7 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		r.state.RunID = r.stored.ID
 		r.state.Messages = append(r.state.Messages, r.input.Messages...)
 	} else if r.state.Messages == nil {
-		r.state.Messages = pipeline.CloneMessages(r.input.Messages)
+		r.state.Messages = core.CloneMessages(r.input.Messages)
 	}
 	return nil
 }
@@ -285,7 +286,7 @@ func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *agent.Assem
 	var doc any = messages
 	if f.output == "json" {
 		doc = struct {
-			Messages    []pipeline.Message      `json:"messages"`
+			Messages    []pipeline.Message `json:"messages"`
 			State       *agent.State       `json:"state"`
 			Diagnostics *agent.Diagnostics `json:"diagnostics"`
 		}{messages, run.state, result.Diagnostics}

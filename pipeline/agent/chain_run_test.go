@@ -423,11 +423,11 @@ func (anonymous) Name() string { panic("no name") }
 
 func TestNewChainRefuses(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"provider chain: no provider: invalid value":                                   {Enforcer: LimitProvider(nil, time.Second)},
-		"provider chain: ask agent.anonymous for name and priority: panic: no name": {Providers: []Provider{anonymous{}}},
-		`provider "a": timeout -2ns: invalid value (want more than 0, or NoTimeout)`:   {Providers: []Provider{LimitProvider(appending("a", 1, ""), -2)}},
-		`provider "a": timeout 0s: invalid value (want more than 0, or NoTimeout)`:     {Providers: []Provider{LimitProvider(appending("a", 1, ""), 0)}},
-		`provider "a": registered twice: invalid value (give one another name)`:        {Enforcer: appending("a", 1, ""), Providers: []Provider{appending("a", 2, "")}},
+		"provider chain: no provider: invalid value":                                 {Enforcer: LimitProvider(nil, time.Second)},
+		"provider chain: ask agent.anonymous for name and priority: panic: no name":  {Providers: []Provider{anonymous{}}},
+		`provider "a": timeout -2ns: invalid value (want more than 0, or NoTimeout)`: {Providers: []Provider{LimitProvider(appending("a", 1, ""), -2)}},
+		`provider "a": timeout 0s: invalid value (want more than 0, or NoTimeout)`:   {Providers: []Provider{LimitProvider(appending("a", 1, ""), 0)}},
+		`provider "a": registered twice: invalid value (give one another name)`:      {Enforcer: appending("a", 1, ""), Providers: []Provider{appending("a", 2, "")}},
 	} {
 		if _, err := NewChain(cfg); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // countedTexts bounds each of the two generations of counts, which then takes about
@@ -47,7 +48,7 @@ type textKey struct {
 func NewCounter(cfg CounterConfig) (*Counter, error) {
 	switch {
 	case cfg.Overhead == 0:
-		cfg.Overhead = pipeline.DefaultMessageOverhead
+		cfg.Overhead = core.DefaultMessageOverhead
 	case cfg.Overhead == -1:
 		cfg.Overhead = 0
 	case cfg.Overhead < 0:
@@ -98,7 +99,7 @@ func (c *Counter) Count(ctx context.Context, messages []pipeline.Message) ([]int
 	if len(unknown.texts) == 0 {
 		return counts, nil
 	}
-	found, err := pipeline.CountTexts(ctx, c.tokenizer, unknown.texts)
+	found, err := core.CountTexts(ctx, c.tokenizer, unknown.texts)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -76,8 +77,8 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 
 // compact calls the compactor; what it cannot do, a list of the turns does.
 func (s *SlidingWindow) compact(ctx context.Context, evicted []pipeline.Turn, previous string) (text string, err error) {
-	err = pipeline.Guard(func() (err error) {
-		text, err = s.cfg.Compactor.Compact(ctx, pipeline.CloneTurns(evicted), previous)
+	err = core.Guard(func() (err error) {
+		text, err = s.cfg.Compactor.Compact(ctx, core.CloneTurns(evicted), previous)
 		return err
 	})
 	if ended := ctx.Err(); ended != nil {
@@ -94,7 +95,7 @@ func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, erro
 	if d.Text == "" {
 		return digest{Digest: d}, nil
 	}
-	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
 	if err != nil {
 		return digest{}, fmt.Errorf("conversation: summary: %w", err)
 	}

@@ -1,9 +1,11 @@
-package pipeline
+package format
 
 import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // The places of cache marks in the Anthropic format.
@@ -55,8 +57,8 @@ type CacheControl struct {
 // AnthropicMessage is one message. Content is a string, a []TextBlock when a block of
 // it has a cache mark, or blocks of several types in a []any when tools are used.
 type AnthropicMessage struct {
-	Role    Role `json:"role"`
-	Content any  `json:"content"`
+	Role    core.Role `json:"role"`
+	Content any       `json:"content"`
 	// CacheControl is only set with CacheControlSeed.
 	CacheControl *CacheControl `json:"cache_control,omitempty"`
 }
@@ -70,14 +72,14 @@ func (f Anthropic) Validate() error {
 	case "", CacheControlBlock, CacheControlSeed:
 		return f.validateBreakpoints()
 	}
-	return fmt.Errorf("anthropic: cache_control %q: %w (want %s or %s)", f.CacheControl, ErrInvalid, CacheControlBlock, CacheControlSeed)
+	return fmt.Errorf("anthropic: cache_control %q: %w (want %s or %s)", f.CacheControl, core.ErrInvalid, CacheControlBlock, CacheControlSeed)
 }
 
 // Format returns an [*AnthropicOutput]: system prompts as blocks, then a user message
 // with the context, then the turns, neighbors of equal role merged. A tool turn becomes
 // a tool_result block after the call it answers; a system turn within a conversation,
 // which the API does not have, is the user's.
-func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
+func (f Anthropic) Format(_ context.Context, w *core.Window) (any, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
@@ -89,8 +91,8 @@ func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
 	f.markSystem(out.System)
 	messages := s.chatMessages("Here is relevant context:\n\n", f.Caching)
 	for i := range messages {
-		if messages[i].role == RoleSystem {
-			messages[i].role = RoleUser
+		if messages[i].role == core.RoleSystem {
+			messages[i].role = core.RoleUser
 		}
 	}
 	messages = mergeRoles(messages)
@@ -102,7 +104,7 @@ func (f Anthropic) Format(_ context.Context, w *Window) (any, error) {
 		}
 		use, results := toolMessages(messages[i:])
 		i += len(messages[i].calls)
-		if next := i + 1; next < len(messages) && messages[next].role == RoleUser {
+		if next := i + 1; next < len(messages) && messages[next].role == core.RoleUser {
 			results.Content = append(results.Content.([]any), TextBlock{Type: "text", Text: strings.Join(messages[next].parts, blankLine)})
 			i = next
 		}
@@ -124,9 +126,9 @@ func toolMessages(messages []chatMessage) (use, results AnthropicMessage) {
 		c := &m.calls[i]
 		blocks = append(blocks, ToolUseBlock{"tool_use", c.ID, c.name(), c.input()})
 		r := &messages[1+i]
-		answers = append(answers, ToolResultBlock{"tool_result", r.result.callID, r.parts[0]})
+		answers = append(answers, ToolResultBlock{"tool_result", r.result.ToolCallID, r.parts[0]})
 	}
-	return AnthropicMessage{Role: RoleAssistant, Content: blocks}, AnthropicMessage{Role: RoleUser, Content: answers}
+	return AnthropicMessage{Role: core.RoleAssistant, Content: blocks}, AnthropicMessage{Role: core.RoleUser, Content: answers}
 }
 
 // markSystem marks the last block. The API refuses a mark on blank text: then the

@@ -1,9 +1,12 @@
-package pipeline
+package format
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // BreakpointsAuto lets [Anthropic] choose where cache marks go.
@@ -57,13 +60,13 @@ func CacheMinimum(model string) int {
 func (f Anthropic) validateBreakpoints() error {
 	switch {
 	case f.Breakpoints != "" && f.Breakpoints != BreakpointsAuto:
-		return fmt.Errorf("anthropic: breakpoints %q: %w (want %s)", f.Breakpoints, ErrInvalid, BreakpointsAuto)
+		return fmt.Errorf("anthropic: breakpoints %q: %w (want %s)", f.Breakpoints, core.ErrInvalid, BreakpointsAuto)
 	case f.Breakpoints != "" && f.CacheControl == CacheControlSeed:
-		return fmt.Errorf("anthropic: breakpoints %s with cache_control %s: %w (the API knows marks on blocks only)", f.Breakpoints, f.CacheControl, ErrInvalid)
+		return fmt.Errorf("anthropic: breakpoints %s with cache_control %s: %w (the API knows marks on blocks only)", f.Breakpoints, f.CacheControl, core.ErrInvalid)
 	case f.PrefixTokens < 0:
-		return fmt.Errorf("anthropic: prefix_tokens %d: %w (want 0 or more)", f.PrefixTokens, ErrInvalid)
+		return fmt.Errorf("anthropic: prefix_tokens %d: %w (want 0 or more)", f.PrefixTokens, core.ErrInvalid)
 	case f.MaxBreakpoints < 0 || f.MaxBreakpoints > MaxCacheBreakpoints:
-		return fmt.Errorf("anthropic: max_breakpoints %d: %w (want 0 to %d)", f.MaxBreakpoints, ErrInvalid, MaxCacheBreakpoints)
+		return fmt.Errorf("anthropic: max_breakpoints %d: %w (want 0 to %d)", f.MaxBreakpoints, core.ErrInvalid, MaxCacheBreakpoints)
 	}
 	return nil
 }
@@ -152,6 +155,9 @@ type MarkedToolResult struct {
 	CacheControl *CacheControl `json:"cache_control"`
 }
 
+// betweenItems is the most bytes between two items: separators, headings, prefixes.
+const betweenItems = 64
+
 // countBlocks adds up the tokens of the items in the blocks, which come in the same
 // order. What is between items is not counted, so that a prefix has at least as many.
 func countBlocks(blocks []cacheBlock, s *sections) {
@@ -159,12 +165,12 @@ func countBlocks(blocks []cacheBlock, s *sections) {
 	sum := 0
 	for i := range blocks {
 		for rest := blocks[i].text; len(items) > 0; items = items[1:] {
-			at := strings.Index(rest[:min(len(rest), len(items[0].Content)+seamLength)], items[0].Content)
+			at := strings.Index(rest[:min(len(rest), len(items[0].Content)+betweenItems)], items[0].Content)
 			if at < 0 {
 				break
 			}
 			rest = rest[at+len(items[0].Content):]
-			sum = saturatingAdd(sum, items[0].TokenCount)
+			sum = values.Add(sum, items[0].TokenCount)
 		}
 		blocks[i].tokens = sum
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package format
 
 import (
 	"encoding/json"
@@ -6,24 +6,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // toolTalk is a conversation in which a tool is used.
-func toolTalk(t *testing.T, between ...Turn) []Item {
+func toolTalk(t *testing.T, between ...core.Turn) []core.Item {
 	t.Helper()
-	turns := []Turn{{Role: RoleUser, Content: "2+3?"}, {Role: RoleSystem, Content: "Be exact."},
-		{Role: RoleAssistant, Content: "Let me see.", Metadata: map[string]any{"tool_calls": []any{
+	turns := []core.Turn{{Role: core.RoleUser, Content: "2+3?"}, {Role: core.RoleSystem, Content: "Be exact."},
+		{Role: core.RoleAssistant, Content: "Let me see.", Metadata: map[string]any{"tool_calls": []any{
 			map[string]any{"id": "c1", "type": "function", "function": map[string]any{"name": "add", "arguments": `{"a":2}`}},
 			map[string]any{"id": "c2", "name": "sub", "input": map[string]any{"b": int64(1)}}}}}}
 	turns = append(turns, between...)
-	turns = append(turns, Turn{Role: RoleTool, Content: "5", Metadata: map[string]any{"tool_call_id": "c1"}},
-		Turn{Role: RoleTool, Content: "4", Metadata: map[string]any{"tool_call_id": "c2", "name": "sub"}},
-		Turn{Role: RoleUser, Content: "Thanks."}, Turn{Role: RoleAssistant, Content: "5."})
-	items := make([]Item, len(turns))
+	turns = append(turns, core.Turn{Role: core.RoleTool, Content: "5", Metadata: map[string]any{"tool_call_id": "c1"}},
+		core.Turn{Role: core.RoleTool, Content: "4", Metadata: map[string]any{"tool_call_id": "c2", "name": "sub"}},
+		core.Turn{Role: core.RoleUser, Content: "Thanks."}, core.Turn{Role: core.RoleAssistant, Content: "5."})
+	items := make([]core.Item, len(turns))
 	for i := range turns {
 		turn := &turns[i]
-		items[i] = Item{
-			ID: fmt.Sprintf("turn-%d", i+1), Content: turn.Content, Source: SourceConversation, Priority: 7,
+		items[i] = core.Item{
+			ID: fmt.Sprintf("turn-%d", i+1), Content: turn.Content, Source: core.SourceConversation, Priority: 7,
 			Metadata: map[string]any{"role": string(turn.Role)}, CreatedAt: seedEpoch, Sequence: int64(i + 1),
 		}
 		items[i].SetTurn(turn)
@@ -34,7 +36,7 @@ func toolTalk(t *testing.T, between ...Turn) []Item {
 func TestTurnsKeepTheirRoles(t *testing.T) {
 	items := toolTalk(t)
 	for _, tc := range []struct {
-		f    Formatter
+		f    formatter
 		want string
 	}{
 		{OpenAI{}, `{"messages":[{"role":"user","content":"2+3?"},{"role":"system","content":"Be exact."},` +
@@ -55,15 +57,15 @@ func TestTurnsKeepTheirRoles(t *testing.T) {
 // TestHalfAnExchangeIsText takes one turn of the exchange away, or writes it anew: what
 // is left are plain messages.
 func TestHalfAnExchangeIsText(t *testing.T) {
-	spoil := map[string]func(items []Item) []Item{
-		"call lost":     func(items []Item) []Item { return slices.Delete(items, 2, 3) },
-		"result lost":   func(items []Item) []Item { return slices.Delete(items, 3, 4) },
-		"call edited":   func(items []Item) []Item { items[2].Content = "!"; return items },
-		"result edited": func(items []Item) []Item { items[4].Content = "!"; return items },
-		"interrupted":   func([]Item) []Item { return toolTalk(t, Turn{Role: RoleUser, Content: "Well?"}) },
+	spoil := map[string]func(items []core.Item) []core.Item{
+		"call lost":     func(items []core.Item) []core.Item { return slices.Delete(items, 2, 3) },
+		"result lost":   func(items []core.Item) []core.Item { return slices.Delete(items, 3, 4) },
+		"call edited":   func(items []core.Item) []core.Item { items[2].Content = "!"; return items },
+		"result edited": func(items []core.Item) []core.Item { items[4].Content = "!"; return items },
+		"interrupted":   func([]core.Item) []core.Item { return toolTalk(t, core.Turn{Role: core.RoleUser, Content: "Well?"}) },
 	}
 	for name, f := range spoil {
-		for _, format := range []Formatter{OpenAI{}, Anthropic{}} {
+		for _, format := range []formatter{OpenAI{}, Anthropic{}} {
 			got := formatted(t, format, f(toolTalk(t))...)
 			for _, word := range []string{"tool_calls", "tool_call_id", `"role":"tool"`, "tool_use", "tool_result"} {
 				if strings.Contains(got, word) {
@@ -84,11 +86,11 @@ func TestNobodyElseSpeaksAsSystemOrTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read Item
+	var read core.Item
 	if err := json.Unmarshal(data, &read); err != nil {
 		t.Fatal(err)
 	}
-	for name, it := range map[string]Item{"metadata": turn("x", "system", 1), "tool metadata": turn("x", "tool", 1), "edited": edited, "read from JSON": read} {
+	for name, it := range map[string]core.Item{"metadata": turn("x", "system", 1), "tool metadata": turn("x", "tool", 1), "edited": edited, "read from JSON": read} {
 		if got := formatted(t, OpenAI{}, it); !strings.Contains(got, `"role":"user"`) {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -1,10 +1,12 @@
-package pipeline
+package core
 
 import (
 	"cmp"
 	"math/bits"
 	"slices"
 	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 const (
@@ -34,15 +36,12 @@ type sortScratch struct{ rows, spare []sortRow }
 
 var sortScratches = sync.Pool{New: func() any { return new(sortScratch) }}
 
-// longestScratch is the number of items up to which memory is kept for the next build.
-const longestScratch = 1 << 14
+func (s *sortScratch) rowsFor(n int) []sortRow  { return values.Numbers(&s.rows, n) }
+func (s *sortScratch) spareFor(n int) []sortRow { return values.Numbers(&s.spare, n) }
 
-func (s *sortScratch) rowsFor(n int) []sortRow  { return scratchNumbers(&s.rows, n) }
-func (s *sortScratch) spareFor(n int) []sortRow { return scratchNumbers(&s.spare, n) }
-
-// sortByPriority sorts the given indices of items by priority and score, both
+// SortByPriority sorts the given indices of items by priority and score, both
 // descending. Ties keep the order of the indices.
-func sortByPriority(items []Item, indices []int32) {
+func SortByPriority(items []Item, indices []int32) {
 	scratch := sortScratches.Get().(*sortScratch)
 	defer sortScratches.Put(scratch)
 	rows := scratch.rowsFor(len(indices))
@@ -138,13 +137,4 @@ func deal(rows, spare []sortRow, ends []int32, least uint32, shift int) {
 		spare[*place] = rows[i]
 		*place++
 	}
-}
-
-// allIndices returns 0 to n-1.
-func allIndices(n int) []int32 {
-	indices := make([]int32, n)
-	for i := range indices {
-		indices[i] = int32(i)
-	}
-	return indices
 }

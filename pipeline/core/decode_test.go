@@ -1,4 +1,4 @@
-package pipeline
+package core
 
 import (
 	"encoding/json"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 )
+
+var seedEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestItemDecoding(t *testing.T) {
 	var it Item
@@ -116,7 +118,7 @@ func TestQueryRefusals(t *testing.T) {
 }
 
 func TestOverflowItemDocument(t *testing.T) {
-	o := OverflowItem{Item: doc("a"), Reason: OverflowSourceCap, Available: 3}
+	o := OverflowItem{Item: Item{ID: "a", Content: "a", Source: SourceRetrieval, Score: 0.5, Priority: 5, TokenCount: 1, CreatedAt: seedEpoch}, Reason: OverflowSourceCap, Available: 3}
 	o.Metadata = map[string]any{}
 	data, err := json.Marshal(o)
 	if err != nil {

@@ -1,8 +1,10 @@
-package pipeline
+package core
 
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // DefaultMaxTokens is the size of a window that states none.
@@ -60,8 +62,8 @@ func (w *Window) AddItem(it Item) bool {
 // the filling: those after it are still tried. It returns the items that did not
 // fit, in the order of trying.
 func (w *Window) AddItemsByPriority(items []Item) []Item {
-	order := allIndices(len(items))
-	sortByPriority(items, order)
+	order := values.Indices(len(items))
+	SortByPriority(items, order)
 	var overflow []Item
 	for _, i := range order {
 		if !w.AddItem(items[i]) {

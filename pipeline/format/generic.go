@@ -1,8 +1,10 @@
-package pipeline
+package format
 
 import (
 	"context"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Generic formats as plain text under the headings SYSTEM, MEMORY and CONTEXT. Its
@@ -13,7 +15,7 @@ type Generic struct{}
 func (Generic) FormatType() string { return "generic" }
 
 // Format returns the sections that have items, separated by blank lines.
-func (Generic) Format(_ context.Context, w *Window) (any, error) {
+func (Generic) Format(_ context.Context, w *core.Window) (any, error) {
 	s := divide(w)
 	var parts []string
 	if len(s.system) > 0 {

@@ -1,4 +1,4 @@
-package pipeline
+package core
 
 import (
 	"crypto/sha256"
@@ -89,34 +89,3 @@ func (it Item) MarshalJSON() ([]byte, error) {
 
 // plainItem is an Item without its methods.
 type plainItem Item
-
-// MarshalJSON writes the item with its reason beside its fields.
-func (o OverflowItem) MarshalJSON() ([]byte, error) {
-	if o.Metadata == nil {
-		o.Metadata = map[string]any{}
-	}
-	return json.Marshal(struct {
-		plainItem
-		Reason    OverflowReason `json:"reason"`
-		Available int            `json:"available_tokens"`
-	}{plainItem(o.Item), o.Reason, o.Available})
-}
-
-// UnmarshalJSON decodes what MarshalJSON writes, as strictly as an item.
-func (o *OverflowItem) UnmarshalJSON(data []byte) error {
-	var doc OverflowItem
-	err := decodeItem(data, &doc.Item, func(key string, raw json.RawMessage) error {
-		switch key {
-		case "reason":
-			return decode.String(raw, (*string)(&doc.Reason))
-		case "available_tokens":
-			return decode.Int(raw, &doc.Available)
-		}
-		return decode.UnknownKey(append(itemKeys[:len(itemKeys):len(itemKeys)], "reason", "available_tokens")...)
-	})
-	if err != nil {
-		return err
-	}
-	*o = doc
-	return nil
-}

@@ -1,38 +1,40 @@
-package pipeline
+package format
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // sections are the items of a window by what they become in the output. Retrieved
 // text never becomes a system part.
 type sections struct {
-	system  []*Item // source system, window order
-	turns   []*Item // memory and conversation, oldest first
+	system  []*core.Item // source system, window order
+	turns   []*core.Item // memory and conversation, oldest first
 	context contextItems
 }
 
 // fewTurns is the number of turns that memory is made for at first.
 const fewTurns = 16
 
-func divide(w *Window) sections {
+func divide(w *core.Window) sections {
 	var s sections
 	for i := range w.Items {
 		it := &w.Items[i]
 		switch it.Source {
-		case SourceSystem:
+		case core.SourceSystem:
 			s.system = append(s.system, it)
-		case SourceMemory, SourceConversation:
+		case core.SourceMemory, core.SourceConversation:
 			if s.turns == nil {
-				s.turns = make([]*Item, 0, min(len(w.Items)-i, fewTurns))
+				s.turns = make([]*core.Item, 0, min(len(w.Items)-i, fewTurns))
 			}
 			s.turns = append(s.turns, it)
 		default:
 			s.context.add(w.Items, i)
 		}
 	}
-	slices.SortStableFunc(s.turns, func(a, b *Item) int { return compareAge(*a, *b) })
+	slices.SortStableFunc(s.turns, core.CompareAge)
 	return s
 }
 
@@ -40,14 +42,14 @@ func divide(w *Window) sections {
 // order. There may be very many, which need no list of their own: they mostly are
 // neighbors.
 type contextItems struct {
-	from []Item // the window from the first on
-	span int    // how far the last one reaches in it
-	n    int    // how many there are
-	size int    // bytes of their texts
+	from []core.Item // the window from the first on
+	span int         // how far the last one reaches in it
+	n    int         // how many there are
+	size int         // bytes of their texts
 }
 
 // add adds window[i].
-func (c *contextItems) add(window []Item, i int) {
+func (c *contextItems) add(window []core.Item, i int) {
 	if c.n == 0 {
 		c.from = window[i:]
 	}
@@ -57,13 +59,13 @@ func (c *contextItems) add(window []Item, i int) {
 }
 
 // last returns the last item; there is one.
-func (c *contextItems) last() *Item { return &c.from[c.span-1] }
+func (c *contextItems) last() *core.Item { return &c.from[c.span-1] }
 
 // list returns pointers to the items.
-func (c *contextItems) list() []*Item {
-	out := make([]*Item, 0, c.n)
+func (c *contextItems) list() []*core.Item {
+	out := make([]*core.Item, 0, c.n)
 	for i := range c.from[:c.span] {
-		if it := &c.from[i]; c.n == c.span || isContext(it) {
+		if it := &c.from[i]; c.n == c.span || it.Source.IsContext() {
 			out = append(out, it)
 		}
 	}
@@ -78,7 +80,7 @@ func (c *contextItems) join(prefix, separator string) string {
 	chat := separator == contextSeparator
 	for i := range c.from[:c.span] {
 		it := &c.from[i]
-		if c.n < c.span && !isContext(it) {
+		if c.n < c.span && !it.Source.IsContext() {
 			continue
 		}
 		switch {
@@ -94,7 +96,7 @@ func (c *contextItems) join(prefix, separator string) string {
 }
 
 // join joins the contents of items.
-func join(prefix string, items []*Item, separator string) string {
+func join(prefix string, items []*core.Item, separator string) string {
 	size := len(prefix)
 	for _, it := range items {
 		size += len(it.Content) + len(separator)

@@ -1,6 +1,7 @@
-package pipeline
+package core
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -24,10 +25,11 @@ var Sources = []Source{
 	SourceRetrieval, SourceMemory, SourceSystem, SourceUser, SourceTool, SourceConversation,
 }
 
-const numSources = 6
+// NumSources is the number of sources.
+const NumSources = 6
 
-// sourceIndex returns the place of s in Sources, or -1.
-func sourceIndex(s Source) int {
+// Index returns the place of s in Sources, or -1.
+func (s Source) Index() int {
 	switch s {
 	case SourceRetrieval:
 		return 0
@@ -46,7 +48,7 @@ func sourceIndex(s Source) int {
 }
 
 // Valid reports whether s is one of the six sources.
-func (s Source) Valid() bool { return sourceIndex(s) >= 0 }
+func (s Source) Valid() bool { return s.Index() >= 0 }
 
 // DefaultPriority returns the priority of an item of source s that the pipeline
 // makes itself: 10 for system prompts, 8 for memory, 7 for conversation, 6 for tool
@@ -63,6 +65,12 @@ func (s Source) DefaultPriority() int {
 		return 6
 	}
 	return 5
+}
+
+// IsContext reports whether items of the source are context, neither instructions nor
+// turns of a conversation.
+func (s Source) IsContext() bool {
+	return s != SourceSystem && s != SourceMemory && s != SourceConversation
 }
 
 // The bounds of Item.Priority.
@@ -101,8 +109,8 @@ type Item struct {
 	// Sequence breaks ties of CreatedAt: lower is earlier, 0 is no number.
 	Sequence int64 `json:"sequence,omitempty"`
 
-	// provenance permits a role that metadata alone do not; see SetTurn.
-	provenance *provenance
+	// turn permits a role that metadata alone do not; see SetTurn.
+	turn *Message
 }
 
 // Validate checks the bounds of every field and names the first that fails.
@@ -129,12 +137,18 @@ func (it *Item) invalid() error {
 	return nil
 }
 
-// validateItems names the place of the first invalid item.
-func validateItems(items []Item) error {
+// ValidateItems names the place of the first invalid item.
+func ValidateItems(items []Item) error {
 	for i := range items {
 		if err := items[i].Validate(); err != nil {
 			return fmt.Errorf("items[%d]: %w", i, err)
 		}
 	}
 	return nil
+}
+
+// CompareAge orders items by time, then by sequence number: it is negative when a is
+// older than b, and 0 when neither is.
+func CompareAge(a, b *Item) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Sequence, b.Sequence))
 }
