@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/internal/record"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -58,8 +59,8 @@ type build struct {
 	// formatType is what the formatter said of output, if it did.
 	formatType string
 	diag       *Diagnostics
-	story      *storyLog // nil unless the pipeline explains
-	still      bool      // nobody changes items any more; kept for story
+	recorder   *record.Recorder // nil unless the pipeline explains
+	still      bool             // nobody changes items any more; kept for the recorder
 
 	whole     []Item // items before some were cut, nil when none was
 	uncut     []int  // counts before that
@@ -176,6 +177,7 @@ func (b *build) fillWindow(ctx context.Context) (err error) {
 	order := b.scratch.indicesFor(len(b.items))
 	core.SortByPriority(b.items, order)
 	b.overflow = []OverflowItem{}
+	b.recordFill()
 	if b.p.fitting.cuts() {
 		b.uncut = slices.Clone(b.counts)
 	}
@@ -207,7 +209,7 @@ func (b *build) format(ctx context.Context) (err error) {
 
 // finish: everything -> result; callbacks are told.
 func (b *build) finish(ctx context.Context) *Result {
-	b.diag.Items = b.stories()
+	b.diag.Items = b.trace()
 	r := &b.docs.result
 	*r = Result{
 		Window:      b.window,
@@ -225,7 +227,7 @@ func (b *build) finish(ctx context.Context) *Result {
 
 // fail: the error of a stage -> the error of the build.
 func (b *build) fail(stage string, err error) error {
-	b.diag.Items = b.stories()
+	b.diag.Items = b.trace()
 	e := &BuildError{Stage: stage, Err: err, Diagnostics: b.diag}
 	var failed *stepError
 	if errors.As(err, &failed) {

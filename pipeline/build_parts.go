@@ -143,7 +143,7 @@ func (b *build) firstFit(order []int32) {
 		fit++
 		*it = b.items[i]
 		b.stamp(it, i)
-		if b.story != nil {
+		if b.recorder != nil {
 			b.decided(i, "", 0)
 		}
 	}
@@ -200,7 +200,7 @@ func (b *build) lap(ms *float64) {
 // unless somebody was told about it in between. Reading the clock costs as much as a
 // small step.
 func (b *build) mark() time.Time {
-	if len(b.p.callbacks) > 0 || b.story != nil {
+	if len(b.p.callbacks) > 0 || b.recorder != nil {
 		b.at = b.p.now()
 	}
 	return b.at

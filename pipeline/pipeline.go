@@ -46,7 +46,7 @@ type Config struct {
 	Count CountOptions
 	// Callbacks are told what happens, in this order.
 	Callbacks []Callback
-	// Explain records the story of every item, in Diagnostics.Items. Without it,
+	// Explain records the trace of every item, in Diagnostics.Items. Without it,
 	// recording costs nothing.
 	Explain bool
 	// Logger receives a WARN record for each skipped step and failed callback. nil

@@ -1,8 +1,12 @@
 package pipeline
 
 import (
+	"context"
 	"maps"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
 // Result is the outcome of a build. Its JSON form is the result document.
@@ -22,6 +26,21 @@ type Result struct {
 	// BuildTimeMS is the wall time of the build in milliseconds, rounded to 2
 	// decimals.
 	BuildTimeMS float64 `json:"build_time_ms"`
+}
+
+// TrackPrefix compares the output with that of the build before it in the same
+// conversation, as t remembers it, and enters the report in the diagnostics. For the first
+// build of a conversation there is none.
+func (r *Result) TrackPrefix(ctx context.Context, t *promptcache.Tracker, conversation string) (*promptcache.Report, error) {
+	prompt, err := promptcache.NewSnapshot(r.Output, r.Window.Items)
+	if err != nil {
+		return nil, err
+	}
+	report, err := t.Observe(ctx, conversation, prompt, r.Diagnostics.Items)
+	if report != nil {
+		r.Diagnostics.Cache = report
+	}
+	return report, err
 }
 
 // StepDiagnostic describes one step that succeeded.
@@ -81,10 +100,10 @@ type Diagnostics struct {
 	// prompts that are not in the window.
 	Warnings []string `json:"warnings,omitempty"`
 	// Items tells what happened to each item. It is nil unless Config.Explain is set.
-	Items *Stories `json:"items,omitempty"`
+	Items *explain.Trace `json:"items,omitempty"`
 	// Cache compares the output with that of the build before it. It is nil unless a
-	// [PrefixTracker] observed the result.
-	Cache *PrefixReport `json:"cache,omitempty"`
+	// [Result.TrackPrefix] did.
+	Cache *promptcache.Report `json:"cache,omitempty"`
 	// TimesMS is where the time went.
 	TimesMS StageTimes `json:"times_ms"`
 }

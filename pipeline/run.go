@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
@@ -25,7 +26,7 @@ type step struct {
 	writer   ListWriter // nil for a step that is none
 	isolated bool       // needs no protection
 	blind    bool       // native, but never hands on the items
-	module   ModuleInfo
+	module   explain.ModuleInfo
 	group    int // on the first of a group: how many run at the same time
 }
 
@@ -164,7 +165,7 @@ func (b *build) attemptAlone(ctx context.Context, st *step, run *stepRun) outcom
 }
 
 // lends reports whether lists are used again: a log of the items refers to all of them.
-func (b *build) lends() bool { return b.story == nil }
+func (b *build) lends() bool { return b.recorder == nil }
 
 // attempt runs a step under its timeout and checks its answer. It changes nothing
 // of the build. spare is what is lent to a writer.

@@ -33,7 +33,7 @@ func (p *Pipeline) newBuild(q *Query) *build {
 	docs.diagnostics.Steps = []StepDiagnostic{}
 	now := p.now()
 	s.build = build{
-		p: p, query: q, began: now, at: now, diag: &docs.diagnostics, docs: docs, story: p.newStoryLog(), scratch: s,
+		p: p, query: q, began: now, at: now, diag: &docs.diagnostics, docs: docs, recorder: p.newRecorder(), scratch: s,
 	}
 	return &s.build
 }

@@ -1,17 +1,21 @@
-package pipeline
+// Package promptcache compares the prompts of two builds: how much of the one before a
+// model's prompt cache finds again, and which item and which stage of the build ended the
+// common beginning.
+package promptcache
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// PrefixReport says how much of the prompt before a prompt cache will find again. The
+// Report says how much of the prompt before a prompt cache will find again. The
 // tokens of blocks are counted one by one and added up, without what an API puts
 // between them.
-type PrefixReport struct {
+type Report struct {
 	// CommonTokens are those of the longest common beginning of both prompts,
 	// CommonBlocks the blocks that are wholly in it: caches keep whole blocks.
 	CommonTokens int `json:"common_prefix_tokens"`
@@ -21,41 +25,41 @@ type PrefixReport struct {
 	Tokens         int `json:"tokens"`
 	// BrokenBy says what ended the common beginning. It is nil when one prompt begins
 	// with all blocks of the other.
-	BrokenBy *PrefixBreak `json:"broken_by,omitempty"`
+	BrokenBy *Break `json:"broken_by,omitempty"`
 }
 
-// PrefixBreak is the first difference of two prompts.
-type PrefixBreak struct {
+// Break is the first difference of two prompts.
+type Break struct {
 	// Block is the number of the block, from 1, in which the difference is; Role is its
 	// role, empty for a text.
-	Block int  `json:"block"`
-	Role  Role `json:"role,omitempty"`
+	Block int       `json:"block"`
+	Role  core.Role `json:"role,omitempty"`
 	// How is "added", "removed", "moved" or "rewritten" for an item, and "format" when
 	// the difference is in no item.
-	How    string `json:"how"`
-	Item   string `json:"item,omitempty"`
-	Source Source `json:"source,omitempty"`
-	// StoryStage is the last stage that did it, as far as stories tell.
-	*StoryStage
-	// Text is where the block begins to differ, at most [ExcerptLength] characters.
-	Text Change[string] `json:"text"`
+	How    string      `json:"how"`
+	Item   string      `json:"item,omitempty"`
+	Source core.Source `json:"source,omitempty"`
+	// Origin is the last stage that did it, as far as the trace says.
+	*explain.Origin
+	// Text is where the block begins to differ, at most [explain.ExcerptLength] characters.
+	Text explain.Change[string] `json:"text"`
 }
 
-// PromptSnapshot is a prompt with the items in it. It cannot be changed.
-type PromptSnapshot struct {
-	blocks []PromptBlock
+// Snapshot is a prompt with the items in it. It cannot be changed.
+type Snapshot struct {
+	blocks []Block
 	items  []promptItem
 	counts []int // tokens of blocks, nil until counted
 }
 
-// NewPromptSnapshot reads what a [Formatter] returned, or a document of its shape. items
+// NewSnapshot reads what a formatter returned, or a document of its shape. items
 // are those of the window; without them a report cannot name any.
-func NewPromptSnapshot(output any, items []Item) (*PromptSnapshot, error) {
-	blocks, err := PromptOf(output)
+func NewSnapshot(output any, items []core.Item) (*Snapshot, error) {
+	blocks, err := Blocks(output)
 	if err != nil {
 		return nil, err
 	}
-	s := &PromptSnapshot{blocks: blocks, items: make([]promptItem, len(items))}
+	s := &Snapshot{blocks: blocks, items: make([]promptItem, len(items))}
 	for i := range items {
 		s.items[i] = promptItem{items[i].ID, items[i].Content, items[i].Source}
 	}
@@ -63,7 +67,7 @@ func NewPromptSnapshot(output any, items []Item) (*PromptSnapshot, error) {
 }
 
 // counted returns a snapshot with counts.
-func (s *PromptSnapshot) counted(ctx context.Context, t Tokenizer) (*PromptSnapshot, error) {
+func (s *Snapshot) counted(ctx context.Context, t core.Tokenizer) (*Snapshot, error) {
 	if s.counts != nil {
 		return s, nil
 	}
@@ -81,7 +85,7 @@ func (s *PromptSnapshot) counted(ctx context.Context, t Tokenizer) (*PromptSnaps
 }
 
 // bytes is what a snapshot takes, roughly.
-func (s *PromptSnapshot) bytes() int64 {
+func (s *Snapshot) bytes() int64 {
 	const each = 64
 	n := int64(each * (len(s.blocks) + len(s.items)))
 	for i := range s.blocks {
@@ -93,24 +97,24 @@ func (s *PromptSnapshot) bytes() int64 {
 	return n
 }
 
-// ComparePrefix compares the prompts of two builds. stories are those of the current
-// build, or nil; without them the report does not name the stage that broke the prefix.
+// Compare compares the prompts of two builds. trace is that of the current
+// build, or nil; without it the report does not name the stage that broke the prefix.
 //
 // Where the common beginning ends inside a block, tokens are counted up to the last white
 // space in it: what comes behind may be another token in each of the prompts.
-func ComparePrefix(ctx context.Context, t Tokenizer, previous, current *PromptSnapshot, stories *Stories) (*PrefixReport, error) {
-	report, _, _, err := comparePrefix(ctx, t, previous, current, stories)
+func Compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot, trace *explain.Trace) (*Report, error) {
+	report, _, _, err := compare(ctx, t, previous, current, trace)
 	return report, err
 }
 
-func comparePrefix(ctx context.Context, t Tokenizer, previous, current *PromptSnapshot, stories *Stories) (r *PrefixReport, a, b *PromptSnapshot, err error) {
+func compare(ctx context.Context, t core.Tokenizer, previous, current *Snapshot, trace *explain.Trace) (r *Report, a, b *Snapshot, err error) {
 	if a, err = previous.counted(ctx, t); err == nil {
 		b, err = current.counted(ctx, t)
 	}
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("compare prompts: %w", err)
 	}
-	r = &PrefixReport{PreviousTokens: sum(a.counts), Tokens: sum(b.counts)}
+	r = &Report{PreviousTokens: sum(a.counts), Tokens: sum(b.counts)}
 	n := 0
 	for n < len(a.blocks) && n < len(b.blocks) && a.blocks[n] == b.blocks[n] {
 		r.CommonTokens = values.Add(r.CommonTokens, a.counts[n])
@@ -130,11 +134,11 @@ func comparePrefix(ctx context.Context, t Tokenizer, previous, current *PromptSn
 		// The beginning of a text can, on its own, have more tokens than the whole.
 		r.CommonTokens = values.Add(r.CommonTokens, min(counts[0], a.counts[n], b.counts[n]))
 	}
-	r.BrokenBy = &PrefixBreak{
+	r.BrokenBy = &Break{
 		Block: n + 1, Role: now.Role, How: "format",
-		Text: Change[string]{beginning(old.Text[at:], ExcerptLength), beginning(now.Text[at:], ExcerptLength)},
+		Text: explain.Change[string]{From: explain.Excerpt(old.Text[at:]), To: explain.Excerpt(now.Text[at:])},
 	}
-	r.BrokenBy.blame(a.items, b.items, itemAt(a.items, old.Text, at), itemAt(b.items, now.Text, at), stories)
+	r.BrokenBy.blame(a.items, b.items, itemAt(a.items, old.Text, at), itemAt(b.items, now.Text, at), trace)
 	return r, a, b, nil
 }
 
@@ -146,7 +150,7 @@ func sum(counts []int) (total int) {
 }
 
 // blame names the item at the first difference: old is what stood there, now what does.
-func (p *PrefixBreak) blame(before, after []promptItem, old, now *promptItem, stories *Stories) {
+func (p *Break) blame(before, after []promptItem, old, now *promptItem, trace *explain.Trace) {
 	culprit := now
 	switch {
 	case old == nil && now == nil:
@@ -163,7 +167,7 @@ func (p *PrefixBreak) blame(before, after []promptItem, old, now *promptItem, st
 		p.How, culprit = "moved", old
 	}
 	p.Item, p.Source = culprit.id, culprit.source
-	p.StoryStage = blamed(p.How, culprit, stories)
+	p.Origin = blamed(p.How, culprit, trace)
 }
 
 // find returns the item of the same id and source: the one of the same text, if there
@@ -182,25 +186,25 @@ func find(items []promptItem, it *promptItem) *promptItem {
 }
 
 // blamed returns the last stage that did to an item what broke the prefix.
-func blamed(how string, it *promptItem, stories *Stories) *StoryStage {
-	var story *ItemStory
-	all := stories.All()
+func blamed(how string, it *promptItem, trace *explain.Trace) *explain.Origin {
+	var found *explain.ItemTrace
+	all := trace.All()
 	for i := range all {
-		if all[i].ID == it.id && (story == nil || all[i].Source == it.source) {
-			story = &all[i]
+		if all[i].ID == it.id && (found == nil || all[i].Source == it.source) {
+			found = &all[i]
 		}
 	}
-	if story == nil {
+	if found == nil {
 		return nil
 	}
-	cause := map[string]Did{
-		"moved": DidMove | DidRescore | DidPrioritise | DidRecount | DidRedate, "rewritten": DidRewrite | DidCut,
-		"removed": DidDrop | DidLeaveOut | DidResource,
+	cause := map[string]explain.Actions{
+		"moved": explain.Moved | explain.Rescored | explain.Prioritised | explain.Recounted | explain.Redated, "rewritten": explain.Rewritten | explain.Cut,
+		"removed": explain.Dropped | explain.LeftOut | explain.Resourced,
 	}[how]
-	for i := len(story.Events) - 1; i >= 0; i-- {
-		if story.Events[i].Did&cause != 0 {
-			return &story.Events[i].StoryStage
+	for i := len(found.Events) - 1; i >= 0; i-- {
+		if found.Events[i].Actions&cause != 0 {
+			return &found.Events[i].Origin
 		}
 	}
-	return &story.Events[0].StoryStage
+	return &found.Events[0].Origin
 }

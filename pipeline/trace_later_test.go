@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // isolatedEdit is a step that runs a plugin: it edits a copy, and says that it does.
@@ -82,9 +83,9 @@ func TestStoriesDoNotDependOnWhenListsAreCompared(t *testing.T) {
 	}
 }
 
-func stories(all []ItemStory) (out []string) {
+func stories(all []explain.ItemTrace) (out []string) {
 	for i := range all {
-		out = append(out, fmt.Sprintf("%s %s %v %d: %q", all[i].ID, all[i].Fate, all[i].Score, all[i].Tokens, briefs(&all[i])))
+		out = append(out, fmt.Sprintf("%s %s %v %d: %q", all[i].ID, all[i].Outcome, all[i].Score, all[i].Tokens, briefs(&all[i])))
 	}
 	return out
 }
@@ -98,7 +99,7 @@ func TestStoriesOfARetrieverThatChangesItsList(t *testing.T) {
 		{Name: "find", Step: RetrieverStep(fixedRetriever(list), 2)}, {Name: "keep", Step: keep},
 	}})
 	list[0] = Item{ID: "x", Content: "x", Source: SourceTool, Priority: 1}
-	if s := storyOf(t, r.Diagnostics, "a"); s.Fate != FateInWindow || len(s.Events) != 2 {
+	if s := storyOf(t, r.Diagnostics, "a"); s.Outcome != explain.InWindow || len(s.Events) != 2 {
 		t.Errorf("%q", briefs(s))
 	}
 	agrees(t, r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // storyEdit changes a list at random: what the items are, and which there are.
@@ -99,7 +100,7 @@ func TestStoriesAgreeWithTheResult(t *testing.T) {
 }
 
 // checkChain checks that the changes of a story join.
-func checkChain(t *testing.T, s *ItemStory) {
+func checkChain(t *testing.T, s *explain.ItemTrace) {
 	t.Helper()
 	score := 0.0
 	for i := range s.Events {
@@ -113,57 +114,4 @@ func checkChain(t *testing.T, s *ItemStory) {
 	if score != s.Score {
 		t.Errorf("%s: score %v at the end, %q", s.ID, s.Score, briefs(s))
 	}
-}
-
-// The pairs of the matcher are unique both ways and never join different ids, and as
-// many items stay as can.
-func TestMatcherAgainstCounting(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 9))
-	var m storyMatcher
-	for range 5000 {
-		list := func() []Item {
-			items := make([]Item, r.IntN(9))
-			for i := range items {
-				items[i] = Item{ID: fmt.Sprint(r.IntN(6)), Content: fmt.Sprint(r.IntN(3)), Source: Sources[r.IntN(2)]}
-			}
-			return items
-		}
-		before, after := list(), list()
-		from, to := m.match(before, after, samePrefix(before, after))
-		left := map[string]int{}
-		for j := range before {
-			left[before[j].ID]++
-		}
-		for i := range after {
-			j := from[i]
-			if stays := left[after[i].ID] > 0; stays != (j >= 0) {
-				// which twin stays is free, how many do is not
-				if j >= 0 {
-					t.Fatalf("%v -> %v: %v", before, after, from)
-				}
-				continue
-			}
-			if j >= 0 {
-				left[after[i].ID]--
-				if to[j] != int32(i) || before[j].ID != after[i].ID {
-					t.Fatalf("%v -> %v: %v %v", before, after, from, to)
-				}
-			}
-		}
-		for id, n := range left {
-			want := max(0, countID(before, id)-countID(after, id))
-			if n != want {
-				t.Fatalf("%v -> %v: %d of %q left, want %d", before, after, n, id, want)
-			}
-		}
-	}
-}
-
-func countID(items []Item, id string) (n int) {
-	for i := range items {
-		if items[i].ID == id {
-			n++
-		}
-	}
-	return n
 }

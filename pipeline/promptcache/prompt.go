@@ -1,4 +1,4 @@
-package pipeline
+package promptcache
 
 import (
 	"bytes"
@@ -10,23 +10,24 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
-// PromptBlock is a piece of a prompt that a prompt cache takes or leaves as a whole.
-type PromptBlock struct {
+// Block is a piece of a prompt that a prompt cache takes or leaves as a whole.
+type Block struct {
 	// Role is empty for a prompt that is no chat.
-	Role Role
+	Role core.Role
 	// Begins is true for the first block of a message.
 	Begins bool
 	// Text is the text of a text block, or the JSON of any other, without cache marks.
 	Text string
 }
 
-// PromptOf returns the blocks of what a [Formatter] returned, in the order in which a
+// Blocks returns the blocks of what a formatter returned, in the order in which a
 // model reads them: of a chat document the system blocks, then those of the messages;
 // a text or any other document is one block. Cache marks are no part of a prompt.
-func PromptOf(output any) ([]PromptBlock, error) {
+func Blocks(output any) ([]Block, error) {
 	var p promptReader
 	switch out := output.(type) {
 	case string:
@@ -47,17 +48,17 @@ func PromptOf(output any) ([]PromptBlock, error) {
 	return p.document(doc)
 }
 
-type promptReader struct{ blocks []PromptBlock }
+type promptReader struct{ blocks []Block }
 
-func (p *promptReader) add(role Role, begins bool, text string) {
-	p.blocks = append(p.blocks, PromptBlock{role, begins, text})
+func (p *promptReader) add(role core.Role, begins bool, text string) {
+	p.blocks = append(p.blocks, Block{role, begins, text})
 }
 
 // anthropic reads an output without a round through JSON. It is false when a message
 // has other blocks than text.
 func (p *promptReader) anthropic(out *format.AnthropicOutput) bool {
 	for i := range out.System {
-		p.add(RoleSystem, i == 0, out.System[i].Text)
+		p.add(core.RoleSystem, i == 0, out.System[i].Text)
 	}
 	for i := range out.Messages {
 		m := &out.Messages[i]
@@ -76,7 +77,7 @@ func (p *promptReader) anthropic(out *format.AnthropicOutput) bool {
 }
 
 // document reads a JSON document by its shape.
-func (p *promptReader) document(doc []byte) ([]PromptBlock, error) {
+func (p *promptReader) document(doc []byte) ([]Block, error) {
 	var text string
 	if json.Unmarshal(doc, &text) == nil {
 		p.add("", true, text)
@@ -88,12 +89,12 @@ func (p *promptReader) document(doc []byte) ([]PromptBlock, error) {
 	}
 	if json.Unmarshal(doc, &chat) != nil || chat.Messages == nil {
 		if !json.Valid(doc) {
-			return nil, fmt.Errorf("prompt: read output: no JSON document: %w", ErrInvalid)
+			return nil, fmt.Errorf("prompt: read output: no JSON document: %w", core.ErrInvalid)
 		}
 		p.add("", true, canonical(doc))
 		return p.blocks, nil
 	}
-	p.content(RoleSystem, chat.System)
+	p.content(core.RoleSystem, chat.System)
 	for _, m := range chat.Messages {
 		p.message(m)
 	}
@@ -102,7 +103,7 @@ func (p *promptReader) document(doc []byte) ([]PromptBlock, error) {
 
 // message reads the content, and then what a message has beside it, by name.
 func (p *promptReader) message(m map[string]json.RawMessage) {
-	var role Role
+	var role core.Role
 	_ = json.Unmarshal(m["role"], &role) // a role of another type is read with the rest
 	first := len(p.blocks)
 	p.content(role, m["content"])
@@ -115,7 +116,7 @@ func (p *promptReader) message(m map[string]json.RawMessage) {
 }
 
 // content reads a string or a list of blocks.
-func (p *promptReader) content(role Role, raw json.RawMessage) {
+func (p *promptReader) content(role core.Role, raw json.RawMessage) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return
 	}
@@ -202,24 +203,24 @@ func endsWord(rest string) bool {
 // promptItem is what the search for a culprit needs of an item.
 type promptItem struct {
 	id, text string
-	source   Source
+	source   core.Source
 }
 
-// seamLength is the most bytes between two items: separators, headings, prefixes.
-const seamLength = 64
+// betweenItems is the most bytes between two items: separators, headings, prefixes.
+const betweenItems = 64
 
 // itemAt returns the item whose text covers a position in a block, or else the next one
 // that begins soon behind it; nil if there is none.
 func itemAt(items []promptItem, text string, at int) *promptItem {
 	var next *promptItem
-	nearest := seamLength + 1
+	nearest := betweenItems + 1
 	for i := range items {
 		content := strings.TrimSpace(items[i].text)
 		if content == "" {
 			continue
 		}
 		from := max(0, at-len(content))
-		region := text[from:min(len(text), at+len(content)+seamLength)]
+		region := text[from:min(len(text), at+len(content)+betweenItems)]
 		for offset := 0; ; {
 			found := strings.Index(region[offset:], content)
 			if found < 0 {

@@ -43,13 +43,13 @@ func (s *loadedStep) Run(_ context.Context, _ *Query, items []Item) ([]Item, err
 }
 
 // storyPipeline has a retriever of n items of 1 KB and six steps.
-func storyPipeline(b *testing.B, n int, explain bool, step func(i int) Step) *Pipeline {
+func storyPipeline(b *testing.B, n int, explained bool, step func(i int) Step) *Pipeline {
 	items := benchItems(n)
 	for i := range items {
 		items[i].Content = strings.Repeat("the quick brown fox jumps over it ", 30)
 		items[i].TokenCount = 240
 	}
-	cfg := Config{MaxTokens: 250 * n, Tokenizer: WordTokenizer(), Formatter: format.Anthropic{}, Explain: explain,
+	cfg := Config{MaxTokens: 250 * n, Tokenizer: WordTokenizer(), Formatter: format.Anthropic{}, Explain: explained,
 		SystemPrompts: []SystemPrompt{{Content: "Answer from the documents."}}}
 	cfg.Steps = append(cfg.Steps, StepConfig{Name: "search", Step: RetrieverStep(fixedRetriever(items), n), Priority: 10})
 	for i := range 6 {

@@ -1,29 +1,34 @@
-package pipeline
+// Package record watches the items of one build and says afterwards what happened to each:
+// it makes the traces of package explain.
+package record
 
 import (
 	"reflect"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// storyLog records what happens to the items of one build by comparing the list before
+// Recorder records what happens to the items of one build by comparing the list before
 // a stage with the list after it, so that no stage has to cooperate. It belongs to the
-// goroutine of the build until it is told.
+// goroutine of the build until its trace is asked for.
 //
 // Lists that nobody changes any more, as those of isolated steps are, are only kept: they
-// are compared when the stories are asked for, or before a step runs that may change
+// are compared when the trace is asked for, or before a step runs that may change
 // them.
 //
 // An item after a stage is the one before it that has the same id. Where an id repeats,
 // the same source and text decide, then the same source, and among twins their order.
 // Metadata that a step changes inside the map it was given is not noticed; steps must
 // not do that.
-type storyLog struct {
-	stages []StoryStage
-	starts []storyStart // by story
-	notes  []storyNote
-	gone   []storyEnd
-	rows   []Item  // the items now
-	owners []int32 // the story of each row
+type Recorder struct {
+	stages []explain.Origin
+	starts []start // by item
+	notes  []change
+	gone   []removal
+	rows   []core.Item // the items now
+	owners []int32     // the item of each row, by its place in starts
 
 	// borrowed: rows are a list of the build, which nobody changes any more.
 	borrowed bool
@@ -31,45 +36,48 @@ type storyLog struct {
 	// that is asked for, mostly after the build.
 	pending []pendingStage
 
-	spareRows   []Item
+	spareRows   []core.Item
 	spareOwners []int32
-	matcher     storyMatcher
+	matcher     matcher
 
 	fill fillLog
 }
 
-// storyStart is the first event of a story.
-type storyStart struct {
+// New returns a recorder of a build with so many stages.
+func New(stages int) *Recorder { return &Recorder{stages: make([]explain.Origin, 0, stages)} }
+
+// start is the first event of an item.
+type start struct {
 	score float64
 	stage int32
 	place int32
 }
 
-// storyEnd is an item that a step took away.
-type storyEnd struct {
-	item  Item
-	story int32
+// removal is an item that a step took away.
+type removal struct {
+	item  core.Item
+	owner int32
 	stage int32
 	place int32
 }
 
-// storyNote is a change of one item in one stage.
-type storyNote struct {
-	before, after storyValues
-	story, stage  int32
-	did           Did
+// change is a change of one item in one stage.
+type change struct {
+	before, after itemValues
+	item, stage   int32
+	actions       explain.Actions
 }
 
-// storyValues are what may change, as a note keeps it.
-type storyValues struct {
+// itemValues are what may change, as a note keeps it.
+type itemValues struct {
 	score            float64
 	tokens, bytes    int
 	place            int32
 	priority, source int8
 }
 
-func valuesOf(it *Item, place int) storyValues {
-	return storyValues{
+func valuesOf(it *core.Item, place int) itemValues {
+	return itemValues{
 		score: it.Score, tokens: it.TokenCount, bytes: len(it.Content), place: int32(place + 1),
 		priority: int8(it.Priority), source: int8(it.Source.Index()),
 	}
@@ -77,36 +85,36 @@ func valuesOf(it *Item, place int) storyValues {
 
 // pendingStage is a stage that was not compared yet, and the list after it.
 type pendingStage struct {
-	stage StoryStage
-	items []Item
+	stage explain.Origin
+	items []core.Item
 }
 
-// later has a stage compared when that is asked for. Nobody may change the list.
-func (l *storyLog) later(stage StoryStage, after []Item) {
+// Later has a stage compared when that is asked for. Nobody may change the list.
+func (l *Recorder) Later(stage explain.Origin, after []core.Item) {
 	l.pending = append(l.pending, pendingStage{stage, after[:len(after):len(after)]})
 }
 
 // catchUp compares the stages that were put off.
-func (l *storyLog) catchUp() {
+func (l *Recorder) catchUp() {
 	for i := range l.pending {
-		l.record(l.pending[i].stage, l.pending[i].items, true)
+		l.Record(l.pending[i].stage, l.pending[i].items, true)
 	}
 	l.pending = nil
 }
 
-// own catches up, and lets go of the lists of the build: somebody may change them now.
-func (l *storyLog) own() {
+// Own catches up, and lets go of the lists of the build: somebody may change them now.
+func (l *Recorder) Own() {
 	l.catchUp()
 	if l.borrowed {
 		l.rows, l.borrowed = slices.Clone(l.rows), false
 	}
 }
 
-// record compares the list after a stage with the one before it. still: nobody changes
+// Record compares the list after a stage with the one before it. frozen: nobody changes
 // the list any more. Otherwise it is copied, and rows must be the log's own.
-func (l *storyLog) record(stage StoryStage, after []Item, still bool) {
+func (l *Recorder) Record(stage explain.Origin, after []core.Item, frozen bool) {
 	if identical(l.rows, after) {
-		if still {
+		if frozen {
 			l.rows, l.borrowed = after, true
 		}
 		return
@@ -117,14 +125,14 @@ func (l *storyLog) record(stage StoryStage, after []Item, still bool) {
 	first := samePrefix(l.rows, after)
 	switch {
 	case first == len(l.rows) && first == len(after):
-		l.compareInPlace(n, after, still)
+		l.compareInPlace(n, after, frozen)
 	case first == len(l.rows):
-		l.compareInPlace(n, after[:first], still)
-		l.begin(n, after[first:], still)
+		l.compareInPlace(n, after[:first], frozen)
+		l.begin(n, after[first:], frozen)
 	default:
-		l.rearrange(n, first, after, still)
+		l.rearrange(n, first, after, frozen)
 	}
-	if still {
+	if frozen {
 		l.rows, l.borrowed = after, true
 	}
 	if before == len(l.notes)+len(l.starts)+len(l.gone) {
@@ -133,11 +141,11 @@ func (l *storyLog) record(stage StoryStage, after []Item, still bool) {
 }
 
 // sameItem reports whether two items have the same id, source and text.
-func sameItem(a, b *Item) bool {
+func sameItem(a, b *core.Item) bool {
 	return a.ID == b.ID && a.Source == b.Source && a.Content == b.Content
 }
 
-func samePrefix(a, b []Item) int {
+func samePrefix(a, b []core.Item) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if !sameItem(&a[i], &b[i]) {
@@ -148,95 +156,95 @@ func samePrefix(a, b []Item) int {
 }
 
 // compareInPlace notes the changes of items that kept their places.
-func (l *storyLog) compareInPlace(stage int32, after []Item, still bool) {
+func (l *Recorder) compareInPlace(stage int32, after []core.Item, frozen bool) {
 	for i := range after {
-		if did := changes(&l.rows[i], &after[i]); did != 0 {
-			l.note(stage, l.owners[i], did, valuesOf(&l.rows[i], i), valuesOf(&after[i], i))
-			if !still {
+		if actions := changes(&l.rows[i], &after[i]); actions != 0 {
+			l.note(stage, l.owners[i], actions, valuesOf(&l.rows[i], i), valuesOf(&after[i], i))
+			if !frozen {
 				l.rows[i] = after[i]
 			}
 		}
 	}
 }
 
-func (l *storyLog) note(stage, story int32, did Did, before, after storyValues) {
+func (l *Recorder) note(stage, item int32, actions explain.Actions, before, after itemValues) {
 	if len(l.notes) == cap(l.notes) {
 		l.notes = slices.Grow(l.notes, 2*len(l.rows)+len(l.notes))
 	}
-	l.notes = append(l.notes, storyNote{before, after, story, stage, did})
+	l.notes = append(l.notes, change{before, after, item, stage, actions})
 }
 
-// begin begins the stories of items that come after all others.
-func (l *storyLog) begin(stage int32, items []Item, still bool) {
+// begin begins the traces of items that come after all others.
+func (l *Recorder) begin(stage int32, items []core.Item, frozen bool) {
 	l.starts, l.owners = slices.Grow(l.starts, len(items)), slices.Grow(l.owners, len(items))
 	for i := range items {
-		l.owners = append(l.owners, l.start(stage, &items[i], len(l.rows)+i))
+		l.owners = append(l.owners, l.open(stage, &items[i], len(l.rows)+i))
 	}
-	if !still {
+	if !frozen {
 		l.rows = append(l.rows, items...)
 	}
 }
 
-func (l *storyLog) start(stage int32, it *Item, place int) (story int32) {
-	l.starts = append(l.starts, storyStart{it.Score, stage, int32(place + 1)})
+func (l *Recorder) open(stage int32, it *core.Item, place int) (item int32) {
+	l.starts = append(l.starts, start{it.Score, stage, int32(place + 1)})
 	return int32(len(l.starts) - 1)
 }
 
 // rearrange notes a list whose first items are the same, and others are not.
-func (l *storyLog) rearrange(stage int32, first int, after []Item, still bool) {
+func (l *Recorder) rearrange(stage int32, first int, after []core.Item, frozen bool) {
 	from, to := l.matcher.match(l.rows, after, first)
 	owners := slices.Grow(l.spareOwners[:0], len(after))[:len(after)]
 	moved := l.matcher.moved(from, to)
 	for i := range after {
 		j := from[i]
 		if j < 0 {
-			owners[i] = l.start(stage, &after[i], i)
+			owners[i] = l.open(stage, &after[i], i)
 			continue
 		}
 		owners[i] = l.owners[j]
-		did := changes(&l.rows[j], &after[i])
+		actions := changes(&l.rows[j], &after[i])
 		if moved != nil && moved[i] {
-			did |= DidMove
+			actions |= explain.Moved
 		}
-		if did != 0 {
-			l.note(stage, owners[i], did, valuesOf(&l.rows[j], int(j)), valuesOf(&after[i], i))
+		if actions != 0 {
+			l.note(stage, owners[i], actions, valuesOf(&l.rows[j], int(j)), valuesOf(&after[i], i))
 		}
 	}
 	for j := range l.rows {
 		if to[j] < 0 {
-			l.gone = append(l.gone, storyEnd{l.rows[j], l.owners[j], stage, int32(j + 1)})
+			l.gone = append(l.gone, removal{l.rows[j], l.owners[j], stage, int32(j + 1)})
 		}
 	}
-	if !still {
+	if !frozen {
 		l.rows, l.spareRows = append(l.spareRows[:0], after...), l.rows
 	}
 	l.owners, l.spareOwners = owners, l.owners
 }
 
 // changes tells what is different about an item.
-func changes(a, b *Item) (did Did) {
+func changes(a, b *core.Item) (actions explain.Actions) {
 	if a.Score != b.Score {
-		did |= DidRescore
+		actions |= explain.Rescored
 	}
 	if a.Priority != b.Priority {
-		did |= DidPrioritise
+		actions |= explain.Prioritised
 	}
 	if a.TokenCount != b.TokenCount {
-		did |= DidRecount
+		actions |= explain.Recounted
 	}
 	if a.Content != b.Content {
-		did |= DidRewrite
+		actions |= explain.Rewritten
 	}
 	if a.Source != b.Source {
-		did |= DidResource
+		actions |= explain.Resourced
 	}
 	if a.Sequence != b.Sequence || a.CreatedAt != b.CreatedAt && !a.CreatedAt.Equal(b.CreatedAt) {
-		did |= DidRedate
+		actions |= explain.Redated
 	}
 	if !sameMetadata(a.Metadata, b.Metadata) {
-		did |= DidAnnotate
+		actions |= explain.Annotated
 	}
-	return did
+	return actions
 }
 
 // sameMetadata looks into maps only when they are not the same one: a list that was

@@ -1,8 +1,10 @@
-package pipeline
+package record
 
-// storyMatcher finds which item after a stage is which item before it. Its lists are
+import "github.com/anchor-host/anchor-host/pipeline/core"
+
+// matcher finds which item after a stage is which item before it. Its lists are
 // used again by the next match.
-type storyMatcher struct {
+type matcher struct {
 	from, to []int32 // after -> before and before -> after, -1 for none
 	ids      map[string]int32
 	heads    map[itemIdentity]int32
@@ -15,18 +17,18 @@ type storyMatcher struct {
 // does not look at is empty.
 type itemIdentity struct {
 	id, text string
-	source   Source
+	source   core.Source
 }
 
 // The stages of the search, strictest first. The last is enough when no id repeats.
-var identities = [...]func(*Item) itemIdentity{
-	func(it *Item) itemIdentity { return itemIdentity{it.ID, it.Content, it.Source} },
-	func(it *Item) itemIdentity { return itemIdentity{id: it.ID, source: it.Source} },
-	func(it *Item) itemIdentity { return itemIdentity{id: it.ID} },
+var identities = [...]func(*core.Item) itemIdentity{
+	func(it *core.Item) itemIdentity { return itemIdentity{it.ID, it.Content, it.Source} },
+	func(it *core.Item) itemIdentity { return itemIdentity{id: it.ID, source: it.Source} },
+	func(it *core.Item) itemIdentity { return itemIdentity{id: it.ID} },
 }
 
 // match returns both directions. The first items are known to be the same.
-func (m *storyMatcher) match(before, after []Item, first int) (from, to []int32) {
+func (m *matcher) match(before, after []core.Item, first int) (from, to []int32) {
 	m.from, m.to = m.from[:0], m.to[:0]
 	for i := range after {
 		m.from = append(m.from, pairedUpTo(i, first))
@@ -54,7 +56,7 @@ func pairedUpTo(i, first int) int32 {
 
 // distinct pairs the items that are left by their ids, and reports false, having
 // paired nothing, when an id repeats among them.
-func (m *storyMatcher) distinct(before, after []Item) bool {
+func (m *matcher) distinct(before, after []core.Item) bool {
 	if m.ids == nil {
 		m.ids = make(map[string]int32, len(before))
 	}
@@ -85,7 +87,7 @@ func (m *storyMatcher) distinct(before, after []Item) bool {
 
 // forget takes back the pairs that distinct made before after[end]: those whose item
 // before is in the table.
-func (m *storyMatcher) forget(end int) {
+func (m *matcher) forget(end int) {
 	for _, j := range m.ids {
 		if i := m.to[j]; i >= 0 && int(i) < end {
 			m.from[i], m.to[j] = -1, -1
@@ -94,7 +96,7 @@ func (m *storyMatcher) forget(end int) {
 }
 
 // pair pairs the items that are left by an identity, twins in their order.
-func (m *storyMatcher) pair(before, after []Item, identity func(*Item) itemIdentity) {
+func (m *matcher) pair(before, after []core.Item, identity func(*core.Item) itemIdentity) {
 	if m.heads == nil {
 		m.heads = make(map[itemIdentity]int32, len(before))
 	}
@@ -125,7 +127,7 @@ func (m *storyMatcher) pair(before, after []Item, identity func(*Item) itemIdent
 
 // moved tells of each item after a stage whether its rank among those that stay is
 // another than before. It is nil when none is.
-func (m *storyMatcher) moved(from, to []int32) []bool {
+func (m *matcher) moved(from, to []int32) []bool {
 	last, ordered := int32(-1), true
 	for _, j := range from {
 		if j >= 0 {

@@ -1,19 +1,21 @@
-package pipeline
+package record
 
 import (
 	"bytes"
 	"unsafe"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // identical reports whether two lists are the same bit for bit, as they are around a step
 // that does nothing. It is asked after every native step, and comparing the fields of each
 // item takes several times as long. It is the only use of unsafe here: memory is read, as
 // bytes, and nothing else.
-func identical(a, b []Item) bool {
+func identical(a, b []core.Item) bool {
 	return len(a) == len(b) && bytes.Equal(memoryOf(a), memoryOf(b))
 }
 
-func memoryOf(items []Item) []byte {
-	size := uintptr(len(items)) * unsafe.Sizeof(Item{})
+func memoryOf(items []core.Item) []byte {
+	size := uintptr(len(items)) * unsafe.Sizeof(core.Item{})
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(items))), size)
 }

@@ -1,22 +1,26 @@
-package pipeline
+package promptcache
 
 import (
 	"container/list"
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// The bounds of a [PrefixTracker] that states none.
+// The bounds of a [Tracker] that states none.
 const (
 	DefaultTrackedConversations = 1024
 	DefaultTrackedBytes         = 64 << 20
 )
 
-// PrefixOptions bound a [PrefixTracker].
-type PrefixOptions struct {
-	// Tokenizer counts the prompts. nil means DefaultEncoding.
-	Tokenizer Tokenizer
+// Options bound a [Tracker].
+type Options struct {
+	// Tokenizer counts the prompts. nil means cl100k_base.
+	Tokenizer core.Tokenizer
 	// Conversations is how many conversations are remembered. 0 means
 	// DefaultTrackedConversations.
 	Conversations int
@@ -25,12 +29,12 @@ type PrefixOptions struct {
 	Bytes int64
 }
 
-// PrefixTracker compares the prompts of each conversation with the one before, to tell
+// Tracker compares the prompts of each conversation with the one before, to tell
 // how much of it a prompt cache will find again, and what broke it. It remembers one
 // prompt for each of a bounded number of conversations; the one that was not seen for
 // longest goes first. It is safe for concurrent use.
-type PrefixTracker struct {
-	options PrefixOptions
+type Tracker struct {
+	options Options
 	mu      sync.Mutex
 	known   map[string]*list.Element // of *tracked
 	recent  list.List                // newest first
@@ -39,14 +43,14 @@ type PrefixTracker struct {
 
 type tracked struct {
 	conversation string
-	prompt       *PromptSnapshot
+	prompt       *Snapshot
 	bytes        int64
 }
 
-// NewPrefixTracker returns an empty tracker.
-func NewPrefixTracker(o PrefixOptions) (*PrefixTracker, error) {
+// NewTracker returns an empty tracker.
+func NewTracker(o Options) (*Tracker, error) {
 	if o.Conversations < 0 || o.Bytes < 0 {
-		return nil, fmt.Errorf("prefix tracker: %d conversations, %d bytes: %w (want 0 or more)", o.Conversations, o.Bytes, ErrInvalid)
+		return nil, fmt.Errorf("prefix tracker: %d conversations, %d bytes: %w (want 0 or more)", o.Conversations, o.Bytes, core.ErrInvalid)
 	}
 	if o.Conversations == 0 {
 		o.Conversations = DefaultTrackedConversations
@@ -55,43 +59,38 @@ func NewPrefixTracker(o PrefixOptions) (*PrefixTracker, error) {
 		o.Bytes = DefaultTrackedBytes
 	}
 	if o.Tokenizer == nil {
-		t, err := EncodingTokenizer(DefaultEncoding)
+		t, err := tokens.Get("cl100k_base")
 		if err != nil {
 			return nil, err
 		}
 		o.Tokenizer = t
 	}
-	return &PrefixTracker{options: o, known: make(map[string]*list.Element)}, nil
+	return &Tracker{options: o, known: make(map[string]*list.Element)}, nil
 }
 
-// Observe compares the output of a build with that of the build before it in the same
-// conversation, enters the report in the diagnostics of r, and remembers the output. For
-// the first build of a conversation, or one that is no longer remembered, there is no
-// report. On an error nothing is remembered.
-func (t *PrefixTracker) Observe(ctx context.Context, conversation string, r *Result) (*PrefixReport, error) {
-	current, err := NewPromptSnapshot(r.Output, r.Window.Items)
-	if err != nil {
-		return nil, err
-	}
+// Observe compares a prompt with the one before it in the same conversation, and remembers
+// it. trace is that of its build, or nil. For the first prompt of a conversation, or one
+// that is no longer remembered, there is no report. On an error nothing is remembered.
+func (t *Tracker) Observe(ctx context.Context, conversation string, current *Snapshot, trace *explain.Trace) (*Report, error) {
 	previous := t.previous(conversation)
 	if previous == nil {
-		if current, err = current.counted(ctx, t.options.Tokenizer); err != nil {
+		current, err := current.counted(ctx, t.options.Tokenizer)
+		if err != nil {
 			return nil, fmt.Errorf("compare prompts: %w", err)
 		}
 		t.remember(conversation, current)
 		return nil, nil
 	}
-	report, _, current, err := comparePrefix(ctx, t.options.Tokenizer, previous, current, r.Diagnostics.Items)
+	report, _, current, err := compare(ctx, t.options.Tokenizer, previous, current, trace)
 	if err != nil {
 		return nil, err
 	}
 	t.remember(conversation, current)
-	r.Diagnostics.Cache = report
 	return report, nil
 }
 
 // Forget drops what is remembered of a conversation.
-func (t *PrefixTracker) Forget(conversation string) {
+func (t *Tracker) Forget(conversation string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.known[conversation]; e != nil {
@@ -100,13 +99,13 @@ func (t *PrefixTracker) Forget(conversation string) {
 }
 
 // Len returns the number of conversations that are remembered.
-func (t *PrefixTracker) Len() int {
+func (t *Tracker) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.known)
 }
 
-func (t *PrefixTracker) previous(conversation string) *PromptSnapshot {
+func (t *Tracker) previous(conversation string) *Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.known[conversation]; e != nil {
@@ -115,7 +114,7 @@ func (t *PrefixTracker) previous(conversation string) *PromptSnapshot {
 	return nil
 }
 
-func (t *PrefixTracker) remember(conversation string, prompt *PromptSnapshot) {
+func (t *Tracker) remember(conversation string, prompt *Snapshot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.known[conversation]; e != nil {
@@ -132,7 +131,7 @@ func (t *PrefixTracker) remember(conversation string, prompt *PromptSnapshot) {
 	}
 }
 
-func (t *PrefixTracker) drop(e *list.Element) {
+func (t *Tracker) drop(e *list.Element) {
 	entry := t.recent.Remove(e).(*tracked)
 	delete(t.known, entry.conversation)
 	t.bytes -= entry.bytes
