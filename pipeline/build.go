@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/internal/record"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
@@ -49,26 +49,18 @@ var stages = [...]struct {
 
 // build is what one Build knows. It belongs to one goroutine.
 type build struct {
-	p        *Pipeline
-	query    *Query
-	items    []Item
-	counts   []int // tokens of each of items, once counted; scratch
-	window   *Window
-	overflow []OverflowItem
-	output   any
-	// formatType is what the formatter said of output, if it did.
-	formatType string
-	diag       *Diagnostics
-	recorder   *record.Recorder // nil unless the pipeline explains
-	still      bool             // nobody changes items any more; kept for the recorder
+	p      *Pipeline
+	query  *Query
+	items  []Item
+	counts []int // tokens of each of items, once counted; scratch
+	// filling is the window, from its stage on, and the output if filling made it.
+	filling  *fill.Filling
+	diag     *Diagnostics
+	recorder *record.Recorder // nil unless the pipeline explains
+	still    bool             // nobody changes items any more; kept for the recorder
 
-	whole     []Item // items before some were cut, nil when none was
-	uncut     []int  // counts before that
-	formatted bool   // output is there: exact filling needed it
-	counted   int    // tokens of output, with how they were counted
-	counting  *Counting
-	began     time.Time
-	at        time.Time // when the last thing that is timed ended
+	began time.Time
+	at    time.Time // when the last thing that is timed ended
 
 	docs    *documents
 	scratch *scratch
@@ -172,37 +164,24 @@ func (b *build) count(ctx context.Context) error {
 
 // fillWindow: items, counts, budget -> window and overflow. An item that does not fit
 // does not end the filling.
-func (b *build) fillWindow(ctx context.Context) (err error) {
+func (b *build) fillWindow(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Fill)
-	order := b.scratch.indicesFor(len(b.items))
-	core.SortByPriority(b.items, order)
-	b.overflow = []OverflowItem{}
+	w := b.filling
+	w.Items, w.Counts, w.Began, w.Window = b.items, b.counts, b.began, &b.docs.window
 	b.recordFill()
-	if b.p.fitting.cuts() {
-		b.uncut = slices.Clone(b.counts)
+	err := b.p.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.items)))
+	b.diag.Fill, b.diag.BudgetOverflowBySource = w.Diagnostic, w.OverBudget
+	if err == nil {
+		b.describeWindow()
 	}
-	if budget := b.p.budget; budget != nil && budget.limits() {
-		if order, err = b.applyBudget(ctx, order); err != nil {
-			return err
-		}
-		core.SortByPriority(b.items, order)
-	}
-	if b.p.fitting.chosen {
-		if err = b.fillBy(ctx, order); err == nil {
-			b.describeWindow()
-		}
-		return err
-	}
-	b.firstFit(order)
-	b.describeWindow()
-	return nil
+	return err
 }
 
 // format: window -> output. Exact filling has made it already.
 func (b *build) format(ctx context.Context) (err error) {
 	defer b.lap(&b.diag.TimesMS.Format)
-	if !b.formatted {
-		b.output, err = b.formatWindow(ctx, b.window)
+	if w := b.filling; w.Counting == nil {
+		w.Output, w.OutputType, err = core.FormatWindow(ctx, b.p.formatter, w.Window)
 	}
 	return err
 }
@@ -210,14 +189,14 @@ func (b *build) format(ctx context.Context) (err error) {
 // finish: everything -> result; callbacks are told.
 func (b *build) finish(ctx context.Context) *Result {
 	b.diag.Items = b.trace()
-	r := &b.docs.result
+	r, w := &b.docs.result, b.filling
 	*r = Result{
-		Window:      b.window,
-		Output:      b.output,
-		FormatType:  cmp.Or(b.formatType, b.p.formatter.FormatType()),
-		Counted:     b.counted,
-		Counting:    b.counting,
-		Overflow:    b.overflow,
+		Window:      w.Window,
+		Output:      w.Output,
+		FormatType:  cmp.Or(w.OutputType, b.p.formatter.FormatType()),
+		Counted:     w.Counted,
+		Counting:    w.Counting,
+		Overflow:    w.Overflow,
 		Diagnostics: b.diag,
 		BuildTimeMS: values.Milliseconds(b.at.Sub(b.began)),
 	}

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -115,79 +114,6 @@ func appendItems(items, more []Item) []Item {
 		return more
 	}
 	return append(items[:len(items):len(items)], more...)
-}
-
-// firstFit makes the window and tries the items in order. It counts first, to make room
-// for exactly the items that will be in it and the items that will not.
-func (b *build) firstFit(order []int32) {
-	fit, left := 0, b.p.maxTokens
-	for _, i := range order {
-		if n := b.counts[i]; n <= left {
-			left -= n
-			fit++
-		}
-	}
-	w := &b.docs.window
-	w.Items, w.MaxTokens = make([]Item, fit), b.p.maxTokens
-	b.window = w
-	b.overflow = slices.Grow(b.overflow, len(order)-fit)
-	fit, left = 0, w.MaxTokens
-	for _, i := range order {
-		n := b.counts[i]
-		if n > left {
-			b.reject(i, OverflowWindow, left)
-			continue
-		}
-		left -= n
-		it := &w.Items[fit]
-		fit++
-		*it = b.items[i]
-		b.stamp(it, i)
-		if b.recorder != nil {
-			b.decided(i, "", 0)
-		}
-	}
-	w.UsedTokens = w.MaxTokens - left
-}
-
-// admit puts item i into the window.
-func (b *build) admit(i int32) {
-	w := b.window
-	w.Items = append(w.Items, b.items[i])
-	b.stamp(&w.Items[len(w.Items)-1], i)
-	w.UsedTokens += b.counts[i]
-	b.decided(i, "", 0)
-}
-
-// reject notes that item i is not in the window.
-func (b *build) reject(i int32, reason OverflowReason, available int) {
-	b.overflow = append(b.overflow, OverflowItem{Item: b.items[i], Reason: reason, Available: available})
-	b.stamp(&b.overflow[len(b.overflow)-1].Item, i)
-	b.decided(i, reason, available)
-}
-
-// stamp completes a copy of item i with its count and a time.
-func (b *build) stamp(it *Item, i int32) {
-	it.TokenCount = b.counts[i]
-	if it.CreatedAt.IsZero() && it.CreatedAt.Location() == time.UTC { // elsewhere it was given
-		it.CreatedAt = b.began
-	}
-}
-
-// formatWindow calls the formatter, and notes the type it gives its output.
-func (b *build) formatWindow(ctx context.Context, w *Window) (output any, err error) {
-	err = core.Guard(func() (err error) {
-		output, err = b.p.formatter.Format(ctx, w)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("formatter %q: format window of %d items: %w", b.p.formatter.FormatType(), len(w.Items), err)
-	}
-	b.formatType = ""
-	if f, ok := output.(Formatted); ok {
-		output, b.formatType = f.Output, f.Type
-	}
-	return output, nil
 }
 
 // lap writes the time since the last thing that was timed to ms.

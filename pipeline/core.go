@@ -24,6 +24,11 @@ type (
 	OverflowReason = core.OverflowReason
 	// Tokenizer counts the tokens of a text as one model family does.
 	Tokenizer = core.Tokenizer
+	// Formatter turns a filled window into the document a model API takes.
+	Formatter = core.Formatter
+	// Formatted is what a formatter returns that learns the type of an output only by
+	// making it.
+	Formatted = core.Formatted
 	// PanicError is a panic of a step, provider, formatter or callback.
 	PanicError = core.PanicError
 )

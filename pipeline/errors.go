@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 // Errors that callers decide on.
@@ -13,7 +14,7 @@ var (
 	// ErrInvalid marks a value outside its bounds.
 	ErrInvalid = core.ErrInvalid
 	// ErrBudget marks a budget that leaves no room.
-	ErrBudget = errors.New("budget exceeded")
+	ErrBudget = fill.ErrBudget
 	// ErrNoRetriever marks a label that routes to no retriever.
 	ErrNoRetriever = errors.New("no retriever")
 	// ErrPanic marks a step, provider, formatter or callback that panicked.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
@@ -117,7 +118,7 @@ func ExampleWindow() {
 }
 
 func ExamplePresetBudget() {
-	b, err := pipeline.PresetBudget("rag", 8192)
+	b, err := fill.PresetBudget("rag", 8192)
 	if err != nil {
 		fmt.Println(err)
 		return

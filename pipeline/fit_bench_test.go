@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkExactFit(b *testing.B) {
 						b.Fatal(err)
 					}
 					p := mustPipeline(b, Config{
-						MaxTokens: room.maxTokens, Tokenizer: tokenizer, Formatter: format.Anthropic{}, Fit: FitExact,
+						MaxTokens: room.maxTokens, Tokenizer: tokenizer, Formatter: format.Anthropic{}, Fit: fill.FitExact,
 						Steps: []StepConfig{{Name: "search", Step: RetrieverStep(fixedRetriever(items), n)}},
 					})
 					b.ReportAllocs()

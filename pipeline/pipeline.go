@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
@@ -21,7 +22,7 @@ type Config struct {
 	// vocabulary is loaded when something is first counted.
 	Tokenizer Tokenizer
 	// Budget limits the sources. nil means that only the window does.
-	Budget *Budget
+	Budget *fill.Budget
 	// SystemPrompts come first in the list of items, in this order.
 	SystemPrompts []SystemPrompt
 	// Memory offers items before the first step. It may be nil.
@@ -35,15 +36,15 @@ type Config struct {
 	Formatter Formatter
 	// Fit says what must be within the window: the sum of the items, FitItems when
 	// empty, or the formatted output.
-	Fit Fit
+	Fit fill.Fit
 	// Fill decides which items are tried first. nil means FirstFit.
-	Fill Strategy
+	Fill fill.Strategy
 	// Order is the order in which the context is written. Empty means OrderPriority.
-	Order WindowOrder
+	Order fill.WindowOrder
 	// Truncate cuts texts that do not fit. The zero value keeps them whole.
-	Truncate Truncation
+	Truncate fill.Truncation
 	// Count says what an exact count adds to the texts of the output.
-	Count CountOptions
+	Count fill.CountOptions
 	// Callbacks are told what happens, in this order.
 	Callbacks []Callback
 	// Explain records the trace of every item, in Diagnostics.Items. Without it,
@@ -70,14 +71,13 @@ type SystemPrompt struct {
 type Pipeline struct {
 	maxTokens int // what is left after the reserve
 	tokenizer Tokenizer
-	budget    *Budget
 	system    []Item
 	counted   atomic.Pointer[[]Item] // system, once counted
 	memory    MemoryProvider
 	enricher  QueryEnricher
 	steps     []step
 	formatter Formatter
-	fitting   fitting
+	filler    *fill.Filler
 	callbacks []Callback
 	warnings  []string
 	explain   bool
@@ -94,7 +94,6 @@ func New(cfg Config) (*Pipeline, error) {
 	p := &Pipeline{
 		maxTokens: cfg.MaxTokens,
 		tokenizer: cfg.Tokenizer,
-		budget:    cfg.Budget.clone(),
 		memory:    cfg.Memory,
 		enricher:  cfg.Enricher,
 		formatter: cfg.Formatter,
@@ -113,10 +112,7 @@ func New(cfg Config) (*Pipeline, error) {
 			}
 		}
 	}
-	if err := p.setFit(&cfg); err != nil {
-		return nil, err
-	}
-	if err := p.setBudget(); err != nil {
+	if err := p.setFiller(&cfg); err != nil {
 		return nil, err
 	}
 	if err := p.setSystem(cfg.SystemPrompts); err != nil {
@@ -153,20 +149,16 @@ func (p *Pipeline) setDefaults() (err error) {
 	return nil
 }
 
-// setBudget checks the budget against the window before anything runs.
-func (p *Pipeline) setBudget() error {
-	if p.budget == nil {
-		return nil
+// setFiller checks how windows are filled. It comes after the defaults.
+func (p *Pipeline) setFiller(cfg *Config) (err error) {
+	p.filler, err = fill.NewFiller(fill.Options{
+		MaxTokens: p.maxTokens, Tokenizer: p.tokenizer, Formatter: p.formatter, Budget: cfg.Budget,
+		Fit: cfg.Fit, Strategy: cfg.Fill, Order: cfg.Order, Truncate: cfg.Truncate, Count: cfg.Count,
+	})
+	if err == nil {
+		p.maxTokens, p.warnings = p.filler.MaxTokens(), p.filler.Warnings()
 	}
-	if err := p.budget.Validate(); err != nil {
-		return err
-	}
-	if p.budget.ReserveTokens >= p.maxTokens {
-		return fmt.Errorf("budget: reserve_tokens %d leave nothing of max_tokens %d: %w (lower the reserve)", p.budget.ReserveTokens, p.maxTokens, ErrBudget)
-	}
-	p.warnings = p.budget.warnings(p.maxTokens)
-	p.maxTokens -= p.budget.ReserveTokens
-	return nil
+	return err
 }
 
 func (p *Pipeline) setSystem(prompts []SystemPrompt) error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
@@ -17,8 +18,8 @@ type Result struct {
 	FormatType string `json:"format_type"`
 	// Counted is the number of tokens of Output, and Counting how it was counted: with
 	// FitExact only. It is never more than the tokens of the window.
-	Counted  int       `json:"counted_tokens,omitempty"`
-	Counting *Counting `json:"counting,omitempty"`
+	Counted  int            `json:"counted_tokens,omitempty"`
+	Counting *fill.Counting `json:"counting,omitempty"`
 	// Overflow lists the items that are not in the window: first those the
 	// budget kept out, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`
@@ -95,7 +96,7 @@ type Diagnostics struct {
 	StepFailures []StepFailure `json:"step_failures,omitempty"`
 	// Fill says how good the choice of the window is. It is nil when nothing but the
 	// defaults decided: first fit by the counts of items.
-	Fill *FillDiagnostic `json:"fill,omitempty"`
+	Fill *fill.Diagnostic `json:"fill,omitempty"`
 	// Warnings are sentences about settings without effect and about system
 	// prompts that are not in the window.
 	Warnings []string `json:"warnings,omitempty"`

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"sync"
 
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -22,6 +23,8 @@ type scratch struct {
 	counts []int
 	order  []int32
 	lists  lists
+	// filling is cleared too.
+	filling fill.Filling
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -33,7 +36,7 @@ func (p *Pipeline) newBuild(q *Query) *build {
 	docs.diagnostics.Steps = []StepDiagnostic{}
 	now := p.now()
 	s.build = build{
-		p: p, query: q, began: now, at: now, diag: &docs.diagnostics, docs: docs, recorder: p.newRecorder(), scratch: s,
+		p: p, query: q, began: now, at: now, diag: &docs.diagnostics, docs: docs, recorder: p.newRecorder(), filling: &s.filling, scratch: s,
 	}
 	return &s.build
 }
@@ -42,7 +45,7 @@ func (p *Pipeline) newBuild(q *Query) *build {
 // it.
 func (b *build) release() {
 	s := b.scratch
-	s.build = build{}
+	s.build, s.filling = build{}, fill.Filling{}
 	s.lists.release()
 	scratches.Put(s)
 }

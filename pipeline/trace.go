@@ -97,7 +97,7 @@ func (b *build) show(group []step) {
 	}
 }
 
-// recordFill comes before the first verdict.
+// recordFill has the verdicts of the window stage noted, if anything is.
 func (b *build) recordFill() {
 	if b.recorder == nil {
 		return
@@ -106,20 +106,14 @@ func (b *build) recordFill() {
 	for i := range limits.Sources {
 		limits.Sources[i] = -1
 	}
-	if budget := b.p.budget; budget != nil {
+	if budget := b.p.filler.Budget(); budget != nil {
 		limits.SharedPool = budget.SharedPool()
 		for i := range budget.Allocations {
 			limits.Sources[budget.Allocations[i].Source.Index()] = budget.Allocations[i].MaxTokens
 		}
 	}
 	b.recorder.BeginFill(limits, len(b.items))
-}
-
-// decided notes the verdict on row i. An empty reason is a place in the window.
-func (b *build) decided(i int32, reason OverflowReason, available int) {
-	if b.recorder != nil {
-		b.recorder.Decide(i, budgetKind(reason), available, b.counts[i], len(b.items[i].Content))
-	}
+	b.filling.Watcher = fillWatcher{b.recorder}
 }
 
 // budgetKind returns the budget that a reason is about.
@@ -137,19 +131,11 @@ func budgetKind(reason OverflowReason) explain.BudgetKind {
 	return ""
 }
 
-// verdicts returns how many there are.
-func (b *build) verdicts() int {
-	if b.recorder == nil {
-		return 0
-	}
-	return b.recorder.Decided()
-}
+// fillWatcher notes the verdicts of the window stage.
+type fillWatcher struct{ *record.Recorder }
 
-// forget drops the verdicts behind the first n.
-func (b *build) forget(n int) {
-	if b.recorder != nil {
-		b.recorder.Forget(n)
-	}
+func (w fillWatcher) Decide(i int32, reason OverflowReason, available, tokens, bytes int) {
+	w.Recorder.Decide(i, budgetKind(reason), available, tokens, bytes)
 }
 
 // trace ends the recording.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 // storyEdit changes a list at random: what the items are, and which there are.
@@ -49,15 +50,15 @@ func storyEdit(r *rand.Rand, repeat bool) func(items []Item) []Item {
 	}
 }
 
-func randomCaps(r *rand.Rand) *Budget {
+func randomCaps(r *rand.Rand) *fill.Budget {
 	if r.IntN(3) == 0 {
 		return nil
 	}
-	b := &Budget{TotalTokens: 60, EnforceSharedPool: r.IntN(2) == 0}
+	b := &fill.Budget{TotalTokens: 60, EnforceSharedPool: r.IntN(2) == 0}
 	for _, s := range Sources {
 		if r.IntN(2) == 0 {
-			b.Allocations = append(b.Allocations, Allocation{Source: s, MaxTokens: 1 + r.IntN(10), Priority: 5,
-				Overflow: []OverflowStrategy{OverflowTruncate, OverflowDrop}[r.IntN(2)]})
+			b.Allocations = append(b.Allocations, fill.Allocation{Source: s, MaxTokens: 1 + r.IntN(10), Priority: 5,
+				Overflow: []fill.OverflowStrategy{fill.OverflowTruncate, fill.OverflowDrop}[r.IntN(2)]})
 		}
 	}
 	return b
@@ -71,9 +72,9 @@ func TestStoriesAgreeWithTheResult(t *testing.T) {
 		repeat := r.IntN(2) == 0
 		cfg := Config{Explain: true, MaxTokens: 60, Budget: randomCaps(r), SystemPrompts: []SystemPrompt{{Content: "be brief"}}}
 		if r.IntN(2) == 0 {
-			cfg.Fit, cfg.Order = Fits[r.IntN(len(Fits))], WindowOrders[r.IntN(len(WindowOrders))]
-			cfg.Fill = strategies[r.IntN(len(strategies))]
-			cfg.Truncate = Truncation{At: Cuttings[r.IntN(len(Cuttings))], MinTokens: 1}
+			cfg.Fit, cfg.Order = fill.Fits[r.IntN(len(fill.Fits))], fill.WindowOrders[r.IntN(len(fill.WindowOrders))]
+			cfg.Fill = strategies()[r.IntN(3)]
+			cfg.Truncate = fill.Truncation{At: fill.Cuttings[r.IntN(len(fill.Cuttings))], MinTokens: 1}
 		}
 		for i := range 1 + r.IntN(5) {
 			edit := storyEdit(r, repeat)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 // pluginStep is a step as a plugin host makes it: it never changes what it is given,
@@ -210,9 +211,9 @@ func storyItem(id string, source Source, n int, score float64) Item {
 // The whole stories of one build with all stages, a group of retrievers, a step that is
 // skipped, a filter, a reranker, a query transform, and every budget.
 func TestWholeStories(t *testing.T) {
-	budget := &Budget{TotalTokens: 100, EnforceSharedPool: true, ReserveTokens: 50, Allocations: []Allocation{
-		{Source: SourceRetrieval, MaxTokens: 10, Priority: 5, Overflow: OverflowTruncate},
-		{Source: SourceTool, MaxTokens: 5, Priority: 4, Overflow: OverflowDrop},
+	budget := &fill.Budget{TotalTokens: 100, EnforceSharedPool: true, ReserveTokens: 50, Allocations: []fill.Allocation{
+		{Source: SourceRetrieval, MaxTokens: 10, Priority: 5, Overflow: fill.OverflowTruncate},
+		{Source: SourceTool, MaxTokens: 5, Priority: 4, Overflow: fill.OverflowDrop},
 		{Source: SourceMemory, MaxTokens: 10, Priority: 4},
 	}}
 	r := mustBuild(t, Config{
@@ -425,7 +426,7 @@ func TestRecordingCostsNothingWhenOff(t *testing.T) {
 		b.recordOffer("system", nil, true)
 		b.show([]step{*st})
 		b.recordStep(st, nil, nil)
-		b.decided(0, "", 0)
+		b.recordFill()
 		b.diag.Items = b.trace()
 	}); n != 0 || b.diag.Items != nil {
 		t.Errorf("%v allocations, stories %v", n, b.diag.Items)
@@ -433,7 +434,7 @@ func TestRecordingCostsNothingWhenOff(t *testing.T) {
 }
 
 func TestStoryOfACut(t *testing.T) {
-	r := mustBuild(t, Config{Explain: true, MaxTokens: 3, Truncate: Truncation{At: CutCharacter, MinTokens: 1},
+	r := mustBuild(t, Config{Explain: true, MaxTokens: 3, Truncate: fill.Truncation{At: fill.CutCharacter, MinTokens: 1},
 		Steps: []StepConfig{{Name: "find", Step: RetrieverStep(fixedRetriever{storyItem("long", SourceRetrieval, 9, 0.5)}, 1)}}})
 	if e := storyOf(t, r.Diagnostics, "long").Last(); !e.Actions.Has(explain.Admitted|explain.Cut) || e.Bytes == nil || e.Bytes.From != 18 || e.Bytes.To != len(r.Window.Items[0].Content) {
 		t.Errorf("%s", brief(e))

@@ -1,6 +1,9 @@
-package pipeline
+package core
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Formatter turns a filled window into the document a model API takes. It does not
 // change the window and is safe for concurrent use.
@@ -18,4 +21,20 @@ type Formatter interface {
 type Formatted struct {
 	Type   string
 	Output any
+}
+
+// FormatWindow calls a formatter and returns the output and its type. It returns an error
+// if the formatter panics.
+func FormatWindow(ctx context.Context, f Formatter, w *Window) (output any, formatType string, err error) {
+	err = Guard(func() (err error) {
+		output, err = f.Format(ctx, w)
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("formatter %q: format window of %d items: %w", f.FormatType(), len(w.Items), err)
+	}
+	if made, ok := output.(Formatted); ok {
+		output, formatType = made.Output, made.Type
+	}
+	return output, formatType, nil
 }

@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type contextTail struct {
 // readTail finds the end of the context in the output that was just accepted.
 func (g *exactGauge) readTail(output any) {
 	g.tail = contextTail{}
-	if order := g.f.b.p.fitting.order; !g.builtin || order != "" && order != OrderPriority {
+	if order := g.f.b.p.order; !g.builtin || order != "" && order != OrderPriority {
 		return
 	}
 	text, separator := format.ContextEnd(output, &g.window)
@@ -42,7 +42,7 @@ func (g *exactGauge) readTail(output any) {
 	}
 	g.tail = contextTail{known: true, text: text[split:], separator: separator, all: g.meter.text}
 	for place, i := range g.f.order {
-		if g.taken[i] && g.f.b.items[i].Source.IsContext() {
+		if g.taken[i] && g.f.b.Items[i].Source.IsContext() {
 			g.tail.place = int32(place)
 		}
 	}
@@ -51,7 +51,7 @@ func (g *exactGauge) readTail(output any) {
 // tooLong reports whether item i would certainly make the output too long, by counting
 // only the end of the context with the item behind it.
 func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
-	t, it := &g.tail, &g.f.b.items[i]
+	t, it := &g.tail, &g.f.b.Items[i]
 	if !t.known || g.own[i] == 0 || !it.Source.IsContext() || g.placeOf(i) < t.place {
 		return false, nil
 	}
@@ -77,7 +77,7 @@ func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
 // placeOf returns the place of an item in the order of priority.
 func (g *exactGauge) placeOf(i int32) int32 {
 	if g.places == nil {
-		g.places = make([]int32, len(g.f.b.items))
+		g.places = make([]int32, len(g.f.b.Items))
 		for place, index := range g.f.order {
 			g.places[index] = int32(place)
 		}

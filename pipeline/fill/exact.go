@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"context"
@@ -32,34 +32,39 @@ func (f *fill) exactly(ctx context.Context) error {
 			return err
 		}
 		f.finish(g.taken, misfits)
-		if b.output, err = b.formatWindow(ctx, b.window); err != nil {
+		if b.Output, err = b.formatWindow(ctx, b.Window); err != nil {
 			return err
 		}
-		total, counting, err := b.p.fitting.counter.Count(ctx, b.output)
+		total, counting, err := b.p.counter.Count(ctx, b.Output)
 		if err != nil {
 			return err
 		}
 		if total <= g.room {
 			counting.Budget = g.room
-			b.formatted, b.counted, b.counting = true, total, &counting
+			b.Counted, b.Counting = total, &counting
 			return nil
 		}
 		restore()
-		f.value = FillDiagnostic{}
+		f.value = Diagnostic{}
 	}
 	return fmt.Errorf("formatter %q: the same window takes more tokens each time it is formatted: %w", b.p.formatter.FormatType(), ErrBudget)
 }
 
 // snapshot returns a function that undoes what a pass has changed.
-func (b *build) snapshot() (restore func()) {
-	items, counts, whole, overflow := b.items, b.counts, b.whole, len(b.overflow)
-	decided := b.verdicts()
-	if b.p.fitting.cuts() {
+func (b *Filling) snapshot() (restore func()) {
+	items, counts, whole, overflow := b.Items, b.Counts, b.whole, len(b.Overflow)
+	decided := 0
+	if b.Watcher != nil {
+		decided = b.Watcher.Decided()
+	}
+	if b.p.cuts() {
 		items, counts = slices.Clone(items), slices.Clone(counts)
 	}
 	return func() {
-		b.items, b.counts, b.whole, b.overflow = items, counts, whole, b.overflow[:overflow]
-		b.forget(decided)
+		b.Items, b.Counts, b.whole, b.Overflow = items, counts, whole, b.Overflow[:overflow]
+		if b.Watcher != nil {
+			b.Watcher.Forget(decided)
+		}
 	}
 }
 
@@ -69,9 +74,9 @@ func (f *fill) pass(ctx context.Context, whole bool) (*exactGauge, []misfit, err
 	if err != nil {
 		return nil, nil, err
 	}
-	var glue func(*Item) int
+	var glue func(*core.Item) int
 	if g.builtin {
-		glue = func(*Item) int { return glueTokens / 2 }
+		glue = func(*core.Item) int { return glueTokens / 2 }
 	}
 	trial, err := f.plan(ctx, g.own, glue, g.left())
 	if err != nil {
@@ -90,11 +95,11 @@ type exactGauge struct {
 	f       *fill
 	meter   *outputMeter
 	room    int
-	used    int    // tokens of the formatted window
-	taken   []bool // by item
-	own     []int  // by item: tokens of its text, whatever the item says of itself
-	builtin bool   // every item is in the output as a whole, and splits are known
-	window  Window // what the formatter is given
+	used    int         // tokens of the formatted window
+	taken   []bool      // by item
+	own     []int       // by item: tokens of its text, whatever the item says of itself
+	builtin bool        // every item is in the output as a whole, and splits are known
+	window  core.Window // what the formatter is given
 	over    []nearMiss
 	tail    contextTail
 	places  []int32 // by item: its place in the order of priority
@@ -112,14 +117,14 @@ type nearMiss struct {
 func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, error) {
 	b := f.b
 	g := &exactGauge{
-		f: f, meter: b.p.fitting.counter.measure(whole), room: b.p.maxTokens, taken: make([]bool, len(b.items)),
-		window: Window{Items: make([]Item, 0, len(f.order)), MaxTokens: b.p.maxTokens},
+		f: f, meter: b.p.counter.measure(whole), room: b.p.maxTokens, taken: make([]bool, len(b.Items)),
+		window: core.Window{Items: make([]core.Item, 0, len(f.order)), MaxTokens: b.p.maxTokens},
 	}
 	g.builtin = format.WritesWhole(b.p.formatter) && g.meter.texts.divide != nil
-	texts := make([]string, len(b.items))
-	for i := range b.items {
+	texts := make([]string, len(b.Items))
+	for i := range b.Items {
 		// White space at the ends may vanish into what is around it.
-		texts[i] = strings.TrimSpace(b.items[i].Content)
+		texts[i] = strings.TrimSpace(b.Items[i].Content)
 	}
 	own, err := core.CountTexts(ctx, b.p.tokenizer, texts)
 	if err != nil {
@@ -218,9 +223,9 @@ func (g *exactGauge) format(ctx context.Context) (output any, used int, err erro
 	b, w := g.f.b, &g.window
 	w.Items, w.UsedTokens = w.Items[:0], 0
 	for _, i := range g.f.picked(g.taken) {
-		w.Items = append(w.Items, b.items[i])
+		w.Items = append(w.Items, b.Items[i])
 		b.stamp(&w.Items[len(w.Items)-1], i)
-		w.UsedTokens = values.Add(w.UsedTokens, b.counts[i])
+		w.UsedTokens = values.Add(w.UsedTokens, b.Counts[i])
 	}
 	if output, err = b.formatWindow(ctx, w); err != nil {
 		return nil, 0, err

@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"context"
@@ -44,12 +44,12 @@ type estimate interface {
 
 // OutputCounter counts the tokens of formatted outputs. It is safe for concurrent use.
 type OutputCounter struct {
-	tokenizer Tokenizer
+	tokenizer core.Tokenizer
 	options   CountOptions
 }
 
 // NewOutputCounter returns a counter of what formatters write, [CountOptions] says how.
-func NewOutputCounter(t Tokenizer, o CountOptions) (*OutputCounter, error) {
+func NewOutputCounter(t core.Tokenizer, o CountOptions) (*OutputCounter, error) {
 	o, err := o.withDefaults()
 	return &OutputCounter{tokenizer: t, options: o}, err
 }
@@ -84,7 +84,7 @@ type outputMeter struct {
 	low, high float64 // factors of the counts of texts
 	texts     textMeter
 	last      outputTexts
-	roles     map[Role]int
+	roles     map[core.Role]int
 	tools     int // tokens of options.Tools
 	toolsRead bool
 	text      int // tokens of the last output's texts and roles
@@ -147,7 +147,7 @@ func (m *outputMeter) readTools(ctx context.Context) error {
 }
 
 // role returns the tokens of a role, which most messages share.
-func (m *outputMeter) role(ctx context.Context, r Role) (int, error) {
+func (m *outputMeter) role(ctx context.Context, r core.Role) (int, error) {
 	if n, ok := m.roles[r]; ok {
 		return n, nil
 	}
@@ -156,7 +156,7 @@ func (m *outputMeter) role(ctx context.Context, r Role) (int, error) {
 		return 0, err
 	}
 	if m.roles == nil {
-		m.roles = make(map[Role]int)
+		m.roles = make(map[core.Role]int)
 	}
 	m.roles[r] = counts[0]
 	return counts[0], nil

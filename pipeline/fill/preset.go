@@ -1,6 +1,10 @@
-package pipeline
+package fill
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+)
 
 // presetReserve is the share of every preset that stays free for the answer, in
 // percent.
@@ -8,7 +12,7 @@ const presetReserve = 15
 
 // presetShare is the share of one source in percent of the total.
 type presetShare struct {
-	source   Source
+	source   core.Source
 	percent  int
 	priority int
 }
@@ -19,9 +23,9 @@ var presets = []struct {
 	name   string
 	shares []presetShare
 }{
-	{"chat", []presetShare{{SourceSystem, 10, 10}, {SourceMemory, 10, 8}, {SourceConversation, 20, 7}, {SourceRetrieval, 25, 5}}},
-	{"rag", []presetShare{{SourceSystem, 10, 10}, {SourceMemory, 5, 8}, {SourceConversation, 10, 7}, {SourceRetrieval, 40, 5}}},
-	{"agent", []presetShare{{SourceSystem, 15, 10}, {SourceMemory, 10, 8}, {SourceConversation, 15, 7}, {SourceRetrieval, 20, 5}, {SourceTool, 15, 6}}},
+	{"chat", []presetShare{{core.SourceSystem, 10, 10}, {core.SourceMemory, 10, 8}, {core.SourceConversation, 20, 7}, {core.SourceRetrieval, 25, 5}}},
+	{"rag", []presetShare{{core.SourceSystem, 10, 10}, {core.SourceMemory, 5, 8}, {core.SourceConversation, 10, 7}, {core.SourceRetrieval, 40, 5}}},
+	{"agent", []presetShare{{core.SourceSystem, 15, 10}, {core.SourceMemory, 10, 8}, {core.SourceConversation, 15, 7}, {core.SourceRetrieval, 20, 5}, {core.SourceTool, 15, 6}}},
 }
 
 // PresetNames lists the names that [PresetBudget] knows.
@@ -42,12 +46,12 @@ func PresetBudget(name string, total int) (*Budget, error) {
 			return newPreset(name, presets[i].shares, total)
 		}
 	}
-	return nil, fmt.Errorf("budget: preset %q: %w (want one of %v)", name, ErrInvalid, PresetNames())
+	return nil, fmt.Errorf("budget: preset %q: %w (want one of %v)", name, core.ErrInvalid, PresetNames())
 }
 
 func newPreset(name string, shares []presetShare, total int) (*Budget, error) {
 	if total <= 0 {
-		return nil, fmt.Errorf("budget: preset %s: total %d: %w (want 1 or more)", name, total, ErrInvalid)
+		return nil, fmt.Errorf("budget: preset %s: total %d: %w (want 1 or more)", name, total, core.ErrInvalid)
 	}
 	b := &Budget{TotalTokens: total, ReserveTokens: percent(total, presetReserve), preset: true}
 	for _, s := range shares {

@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ const (
 
 // Allocation caps one source.
 type Allocation struct {
-	Source Source `json:"source"`
+	Source core.Source `json:"source"`
 	// MaxTokens is the cap in tokens, 1 or more.
 	MaxTokens int `json:"max_tokens"`
 	// Priority is 1 to 10, or 0 for none. Nothing reads it: the priority of the
@@ -49,10 +49,10 @@ type Budget struct {
 // [ErrBudget].
 func (b *Budget) Validate() error {
 	if b.TotalTokens <= 0 {
-		return fmt.Errorf("budget: total_tokens %d: %w (want 1 or more)", b.TotalTokens, ErrInvalid)
+		return fmt.Errorf("budget: total_tokens %d: %w (want 1 or more)", b.TotalTokens, core.ErrInvalid)
 	}
 	if b.ReserveTokens < 0 {
-		return fmt.Errorf("budget: reserve_tokens %d: %w (want 0 or more)", b.ReserveTokens, ErrInvalid)
+		return fmt.Errorf("budget: reserve_tokens %d: %w (want 0 or more)", b.ReserveTokens, core.ErrInvalid)
 	}
 	// Each subtraction stays within int, where a sum of huge caps might not.
 	left := b.TotalTokens - b.ReserveTokens
@@ -63,7 +63,7 @@ func (b *Budget) Validate() error {
 			return fmt.Errorf("budget: allocations[%d]: %w", i, err)
 		}
 		if seen[a.Source.Index()] {
-			return fmt.Errorf("budget: allocations[%d]: second allocation of source %.100q: %w (merge the two)", i, a.Source, ErrInvalid)
+			return fmt.Errorf("budget: allocations[%d]: second allocation of source %.100q: %w (merge the two)", i, a.Source, core.ErrInvalid)
 		}
 		seen[a.Source.Index()] = true
 		if left >= 0 {
@@ -79,13 +79,13 @@ func (b *Budget) Validate() error {
 func (a *Allocation) validate() error {
 	switch {
 	case !a.Source.Valid():
-		return fmt.Errorf("source %.100q: %w (want one of %v)", a.Source, ErrInvalid, Sources)
+		return fmt.Errorf("source %.100q: %w (want one of %v)", a.Source, core.ErrInvalid, core.Sources)
 	case a.MaxTokens <= 0:
-		return fmt.Errorf("max_tokens %d: %w (want 1 or more)", a.MaxTokens, ErrInvalid)
-	case a.Priority != 0 && (a.Priority < MinPriority || a.Priority > MaxPriority):
-		return fmt.Errorf("priority %d: %w (want %d to %d)", a.Priority, ErrInvalid, MinPriority, MaxPriority)
+		return fmt.Errorf("max_tokens %d: %w (want 1 or more)", a.MaxTokens, core.ErrInvalid)
+	case a.Priority != 0 && (a.Priority < core.MinPriority || a.Priority > core.MaxPriority):
+		return fmt.Errorf("priority %d: %w (want %d to %d)", a.Priority, core.ErrInvalid, core.MinPriority, core.MaxPriority)
 	case a.Overflow != "" && a.Overflow != OverflowTruncate && a.Overflow != OverflowDrop:
-		return fmt.Errorf("overflow_strategy %.100q: %w (want %s or %s)", a.Overflow, ErrInvalid, OverflowTruncate, OverflowDrop)
+		return fmt.Errorf("overflow_strategy %.100q: %w (want %s or %s)", a.Overflow, core.ErrInvalid, OverflowTruncate, OverflowDrop)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (b *Budget) SharedPool() int {
 
 // Allocation returns the cap of the source, or the shared pool for a source
 // without one.
-func (b *Budget) Allocation(s Source) int {
+func (b *Budget) Allocation(s core.Source) int {
 	for i := range b.Allocations {
 		if b.Allocations[i].Source == s {
 			return b.Allocations[i].MaxTokens
@@ -113,7 +113,7 @@ func (b *Budget) Allocation(s Source) int {
 
 // OverflowStrategy returns the strategy of the source, truncate when it has
 // none.
-func (b *Budget) OverflowStrategy(s Source) OverflowStrategy {
+func (b *Budget) OverflowStrategy(s core.Source) OverflowStrategy {
 	for i := range b.Allocations {
 		if a := &b.Allocations[i]; a.Source == s && a.Overflow != "" {
 			return a.Overflow

@@ -1,11 +1,15 @@
-package pipeline
+package fill
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
+
+// ErrBudget marks a budget that leaves no room.
+var ErrBudget = errors.New("budget exceeded")
 
 // Fit says what of a window must be within its tokens.
 type Fit string
@@ -63,7 +67,7 @@ func (o CountOptions) withDefaults() (CountOptions, error) {
 		case *v.value == -1:
 			*v.value = 0
 		case *v.value < 0:
-			return o, fmt.Errorf("count: %s %d: %w (want 0 or more, or -1 for none)", v.name, *v.value, ErrInvalid)
+			return o, fmt.Errorf("count: %s %d: %w (want 0 or more, or -1 for none)", v.name, *v.value, core.ErrInvalid)
 		}
 	}
 	return o, nil
@@ -101,32 +105,62 @@ func checkChoice[T ~string](what string, v T, allowed []T) error {
 	if v == "" || slices.Contains(allowed, v) {
 		return nil
 	}
-	return fmt.Errorf("pipeline: %s %q: %w (want one of %v)", what, v, ErrInvalid, allowed)
+	return fmt.Errorf("pipeline: %s %q: %w (want one of %v)", what, v, core.ErrInvalid, allowed)
 }
 
-// fitting is how a pipeline fills its windows.
-type fitting struct {
-	fit      Fit
-	strategy Strategy
-	order    WindowOrder
-	cut      Truncation
-	counter  *OutputCounter // of FitExact
-	chosen   bool           // anything but the defaults
+// Options say how windows are filled.
+type Options struct {
+	// MaxTokens is the size of the window in tokens, before the reserve of the budget.
+	MaxTokens int
+	// Tokenizer counts texts that are cut, and outputs. It must not be nil.
+	Tokenizer core.Tokenizer
+	// Formatter writes the output that FitExact counts. It must not be nil.
+	Formatter core.Formatter
+	// Budget limits the sources. nil means that only the window does.
+	Budget *Budget
+	// Fit is FitItems when empty.
+	Fit Fit
+	// Strategy decides which items are tried first. nil means FirstFit.
+	Strategy Strategy
+	// Order is OrderPriority when empty.
+	Order WindowOrder
+	// Truncate cuts texts that do not fit. The zero value keeps them whole.
+	Truncate Truncation
+	// Count says what an exact count adds to the texts of the output.
+	Count CountOptions
 }
 
-// setFit checks how windows are filled. It comes after the tokenizer.
-func (p *Pipeline) setFit(cfg *Config) (err error) {
-	p.fitting = fitting{fit: cfg.Fit, strategy: cfg.Fill, order: cfg.Order, cut: cfg.Truncate}
-	f := &p.fitting
+// Filler fills windows. It cannot be changed and is safe for concurrent use.
+type Filler struct {
+	maxTokens int // what is left after the reserve
+	tokenizer core.Tokenizer
+	formatter core.Formatter
+	budget    *Budget
+	warnings  []string
+	fit       Fit
+	strategy  Strategy
+	order     WindowOrder
+	cut       Truncation
+	counter   *OutputCounter // of FitExact
+	chosen    bool           // anything but the defaults
+}
+
+// NewFiller checks the options and returns their filler. Errors wrap [core.ErrInvalid], or
+// [ErrBudget] when the reserve leaves no room or the allocations do not fit.
+func NewFiller(o Options) (*Filler, error) {
+	f := &Filler{
+		maxTokens: o.MaxTokens, tokenizer: o.Tokenizer, formatter: o.Formatter, budget: o.Budget.clone(),
+		fit: o.Fit, strategy: o.Strategy, order: o.Order, cut: o.Truncate,
+	}
 	for _, err := range []error{
 		checkChoice("fit", f.fit, Fits), checkChoice("order", f.order, WindowOrders), checkChoice("truncate", f.cut.At, Cuttings),
 	} {
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if f.cut.MinTokens < 0 {
-		return fmt.Errorf("pipeline: truncate: min_tokens %d: %w (want 0 or more)", f.cut.MinTokens, ErrInvalid)
+		return nil, fmt.Errorf("pipeline: truncate: min_tokens %d: %w (want 0 or more)", f.cut.MinTokens, core.ErrInvalid)
 	}
 	f.chosen = f.fit != "" || f.strategy != nil || f.order != "" || f.cut.At != ""
 	if f.strategy == nil {
@@ -138,11 +172,37 @@ func (p *Pipeline) setFit(cfg *Config) (err error) {
 	if f.cut.MinTokens == 0 {
 		f.cut.MinTokens = DefaultMinTokens
 	}
-	if f.counter, err = NewOutputCounter(p.tokenizer, cfg.Count); err != nil {
-		return fmt.Errorf("pipeline: %w", err)
+	var err error
+	if f.counter, err = NewOutputCounter(o.Tokenizer, o.Count); err != nil {
+		return nil, fmt.Errorf("pipeline: %w", err)
 	}
+	return f, f.setBudget()
+}
+
+// setBudget checks the budget against the window.
+func (f *Filler) setBudget() error {
+	if f.budget == nil {
+		return nil
+	}
+	if err := f.budget.Validate(); err != nil {
+		return err
+	}
+	if f.budget.ReserveTokens >= f.maxTokens {
+		return fmt.Errorf("budget: reserve_tokens %d leave nothing of max_tokens %d: %w (lower the reserve)", f.budget.ReserveTokens, f.maxTokens, ErrBudget)
+	}
+	f.warnings = f.budget.warnings(f.maxTokens)
+	f.maxTokens -= f.budget.ReserveTokens
 	return nil
 }
 
+// MaxTokens is the room of the windows, without the reserve of the budget.
+func (f *Filler) MaxTokens() int { return f.maxTokens }
+
+// Budget returns the budget, nil if there is none. It must not be changed.
+func (f *Filler) Budget() *Budget { return f.budget }
+
+// Warnings are sentences about settings of the budget that have no effect.
+func (f *Filler) Warnings() []string { return f.warnings }
+
 // cuts reports whether texts are cut.
-func (f *fitting) cuts() bool { return f.cut.At != "" && f.cut.At != CutNever }
+func (f *Filler) cuts() bool { return f.cut.At != "" && f.cut.At != CutNever }

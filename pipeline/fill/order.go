@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"cmp"
@@ -29,9 +29,9 @@ const (
 // WindowOrders lists the orders.
 var WindowOrders = []WindowOrder{OrderPriority, OrderLostInTheMiddle, OrderChronological, OrderCacheStable}
 
-// arrange puts the context among picked, indices of items in the order of their
+// Arrange puts the context among picked, indices of items in the order of their
 // priority, into another order. The others keep their places.
-func (o WindowOrder) arrange(items []Item, picked []int32) {
+func (o WindowOrder) Arrange(items []core.Item, picked []int32) {
 	if o == "" || o == OrderPriority {
 		return
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"bytes"
@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // outputTexts are the parts of an output that cost tokens.
 type outputTexts struct {
 	texts    []string
-	roles    []Role
+	roles    []core.Role
 	messages int
 	chat     bool // a document of messages, even of none
 }
@@ -28,7 +29,7 @@ func (o *outputTexts) add(text string) {
 	}
 }
 
-func (o *outputTexts) message(role Role) {
+func (o *outputTexts) message(role core.Role) {
 	o.messages++
 	o.roles = append(o.roles, role)
 }
@@ -76,11 +77,11 @@ func (o *outputTexts) readJSON(doc []byte) error {
 	}
 	o.chat = true
 	if system := strings.TrimSpace(string(chat.System)); system != "" && system != "null" && system != "[]" && system != `""` {
-		o.message(RoleSystem)
+		o.message(core.RoleSystem)
 		o.addContent(chat.System)
 	}
 	for _, m := range chat.Messages {
-		var role Role
+		var role core.Role
 		_ = json.Unmarshal(m["role"], &role) // a role of another type costs its JSON text, below
 		o.message(role)
 		for key, value := range m {

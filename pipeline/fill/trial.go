@@ -1,14 +1,15 @@
-package pipeline
+package fill
 
 import (
 	"context"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// FillDiagnostic says how good the choice of a window is.
-type FillDiagnostic struct {
+// Diagnostic says how good the choice of a window is.
+type Diagnostic struct {
 	Strategy string `json:"strategy"`
 	Fit      Fit    `json:"fit"`
 	// Value is what the items of the window are worth together ([ItemValue]; of one
@@ -38,20 +39,20 @@ type gauge interface {
 
 // fill is a window that is being filled by a strategy.
 type fill struct {
-	b     *build
+	b     *Filling
 	order []int32 // candidates by priority
-	value FillDiagnostic
+	value Diagnostic
 }
 
 // fillBy fills the window with what the strategy, the measure and the options choose.
 // order is that of all items within the caps of the budget.
-func (b *build) fillBy(ctx context.Context, order []int32) error {
+func (b *Filling) fillBy(ctx context.Context, order []int32) error {
 	f := &fill{b: b, order: order}
-	if b.p.fitting.fit == FitExact {
+	if b.p.fit == FitExact {
 		return f.exactly(ctx)
 	}
-	g := &itemGauge{b: b, room: b.p.maxTokens, taken: make([]bool, len(b.items))}
-	trial, err := f.plan(ctx, b.counts, nil, g.room)
+	g := &itemGauge{b: b, room: b.p.maxTokens, taken: make([]bool, len(b.Items))}
+	trial, err := f.plan(ctx, b.Counts, nil, g.room)
 	if err != nil {
 		return err
 	}
@@ -71,18 +72,18 @@ type misfit struct {
 
 // plan asks the strategy for the order of trying, as indices of items. glue, if not
 // nil, is what an item takes beside its own tokens.
-func (f *fill) plan(ctx context.Context, counts []int, glue func(*Item) int, room int) ([]int32, error) {
+func (f *fill) plan(ctx context.Context, counts []int, glue func(*core.Item) int, room int) ([]int32, error) {
 	c := make([]Candidate, len(f.order))
 	for place, i := range f.order {
-		c[place] = Candidate{Tokens: counts[i], Value: ItemValue(&f.b.items[i])}
+		c[place] = Candidate{Tokens: counts[i], Value: ItemValue(&f.b.Items[i])}
 	}
 	f.value.Bound = fractionalOptimum(c, room)
 	if glue != nil {
 		for place, i := range f.order {
-			c[place].Tokens = values.Add(c[place].Tokens, glue(&f.b.items[i]))
+			c[place].Tokens = values.Add(c[place].Tokens, glue(&f.b.Items[i]))
 		}
 	}
-	trial, note, err := tryOrder(ctx, f.b.p.fitting.strategy, c, room)
+	trial, note, err := tryOrder(ctx, f.b.p.strategy, c, room)
 	f.value.Note = note
 	for place, at := range trial {
 		trial[place] = f.order[at]
@@ -131,7 +132,7 @@ func (f *fill) admit(ctx context.Context, g gauge, trial []int32) ([]misfit, err
 // cut tries the beginning of an item that does not fit, shorter each time.
 func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 	b := f.b
-	before := b.counts[i]
+	before := b.Counts[i]
 	for limit, try := g.left(), 0; limit > 0 && try < cutTries; try++ {
 		ok, err := b.cutItem(ctx, i, limit)
 		if err != nil || !ok {
@@ -140,7 +141,7 @@ func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 		if ok, err = g.try(ctx, []int32{i}); ok || err != nil {
 			return ok, err
 		}
-		limit = min(limit, b.counts[i]) - 1 - try*try
+		limit = min(limit, b.Counts[i]) - 1 - try*try
 		b.restoreItem(i, before)
 	}
 	return false, nil
@@ -150,27 +151,27 @@ func (f *fill) cut(ctx context.Context, g gauge, i int32) (bool, error) {
 func (f *fill) finish(taken []bool, misfits []misfit) {
 	b := f.b
 	picked := f.picked(taken)
-	b.window = &Window{Items: make([]Item, 0, len(picked)), MaxTokens: b.p.maxTokens}
-	b.overflow = slices.Grow(b.overflow, len(misfits))
+	b.Window = &core.Window{Items: make([]core.Item, 0, len(picked)), MaxTokens: b.p.maxTokens}
+	b.Overflow = slices.Grow(b.Overflow, len(misfits))
 	for _, i := range picked {
 		b.admit(i)
-		value := ItemValue(&b.items[i])
+		value := ItemValue(&b.Items[i])
 		if b.isCut(i) {
 			before := b.uncut[i]
-			f.value.Truncated = append(f.value.Truncated, TruncatedItem{b.items[i].ID, before, b.counts[i]})
-			value *= min(1, float64(b.counts[i])/float64(max(before, 1)))
+			f.value.Truncated = append(f.value.Truncated, TruncatedItem{b.Items[i].ID, before, b.Counts[i]})
+			value *= min(1, float64(b.Counts[i])/float64(max(before, 1)))
 		}
 		f.value.Value += value
 	}
 	for _, m := range misfits {
-		b.reject(m.index, OverflowWindow, m.available)
+		b.reject(m.index, core.OverflowWindow, m.available)
 	}
-	f.value.Strategy, f.value.Fit = b.p.fitting.strategy.Name(), b.p.fitting.fit
+	f.value.Strategy, f.value.Fit = b.p.strategy.Name(), b.p.fit
 	f.value.Bound = max(f.value.Bound, f.value.Value)
 	if f.value.Bound > 0 {
 		f.value.Gap = values.Round4(1 - f.value.Value/f.value.Bound)
 	}
-	b.diag.Fill = &f.value
+	b.Diagnostic = &f.value
 }
 
 // picked returns what was taken in the order in which it is written.
@@ -181,17 +182,17 @@ func (f *fill) picked(taken []bool) []int32 {
 			picked = append(picked, i)
 		}
 	}
-	f.b.p.fitting.order.arrange(f.b.items, picked)
+	f.b.p.order.Arrange(f.b.Items, picked)
 	return picked
 }
 
-func (b *build) isCut(i int32) bool {
-	return b.whole != nil && len(b.items[i].Content) != len(b.whole[i].Content)
+func (b *Filling) isCut(i int32) bool {
+	return b.whole != nil && len(b.Items[i].Content) != len(b.whole[i].Content)
 }
 
 // itemGauge adds up the counts of items.
 type itemGauge struct {
-	b     *build
+	b     *Filling
 	room  int
 	taken []bool
 }
@@ -199,17 +200,17 @@ type itemGauge struct {
 func (g *itemGauge) left() int { return g.room }
 
 func (g *itemGauge) hopeless(_ context.Context, i int32) (bool, error) {
-	return g.b.counts[i] > g.room, nil
+	return g.b.Counts[i] > g.room, nil
 }
 
 func (g *itemGauge) likely([]int32) int { return 1 }
 
 func (g *itemGauge) try(_ context.Context, batch []int32) (bool, error) {
 	i := batch[0]
-	if g.b.counts[i] > g.room {
+	if g.b.Counts[i] > g.room {
 		return false, nil
 	}
-	g.room -= g.b.counts[i]
+	g.room -= g.b.Counts[i]
 	g.taken[i] = true
 	return true, nil
 }

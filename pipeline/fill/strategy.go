@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"cmp"
@@ -34,11 +34,11 @@ type Candidate struct {
 // ItemValue is what an item in the window is worth: 10^(priority-1) × (1 + 9 × score).
 // A step of priority outweighs the whole range of scores, so that priority decides
 // first and the score among equals.
-func ItemValue(it *Item) float64 {
-	return priorityWeights[min(max(it.Priority, MinPriority), MaxPriority)-1] * (1 + 9*it.Score)
+func ItemValue(it *core.Item) float64 {
+	return priorityWeights[min(max(it.Priority, core.MinPriority), core.MaxPriority)-1] * (1 + 9*it.Score)
 }
 
-var priorityWeights = [MaxPriority]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
+var priorityWeights = [core.MaxPriority]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
 
 // FirstFit tries by priority, then score: what is better always comes first.
 type FirstFit struct{}
@@ -128,7 +128,7 @@ func StrategyByName(name string) (Strategy, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("fill %.100q: %w (want one of %v)", name, ErrInvalid, StrategyNames())
+	return nil, fmt.Errorf("fill %.100q: %w (want one of %v)", name, core.ErrInvalid, StrategyNames())
 }
 
 // tryOrder asks the strategy and checks that it named each candidate once.
@@ -143,12 +143,12 @@ func tryOrder(ctx context.Context, s Strategy, c []Candidate, room int) (order [
 	named := make([]bool, len(c))
 	for _, i := range order {
 		if i < 0 || int(i) >= len(c) || named[i] {
-			return nil, "", fmt.Errorf("strategy %.100q: item %d of %d is named twice or does not exist: %w", s.Name(), i, len(c), ErrInvalid)
+			return nil, "", fmt.Errorf("strategy %.100q: item %d of %d is named twice or does not exist: %w", s.Name(), i, len(c), core.ErrInvalid)
 		}
 		named[i] = true
 	}
 	if len(order) != len(c) {
-		return nil, "", fmt.Errorf("strategy %.100q: %d of %d items are named: %w", s.Name(), len(order), len(c), ErrInvalid)
+		return nil, "", fmt.Errorf("strategy %.100q: %d of %d items are named: %w", s.Name(), len(order), len(c), core.ErrInvalid)
 	}
 	return order, note, nil
 }

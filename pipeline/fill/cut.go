@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const cutTries = 8
 // text returns the longest beginning of a text that ends at an allowed place and has
 // at most limit tokens, and its tokens. It is empty when nothing useful is left, and
 // when nothing need be cut.
-func (t *Truncation) text(ctx context.Context, count Tokenizer, text string, limit int) (string, int, error) {
+func (t *Truncation) text(ctx context.Context, count core.Tokenizer, text string, limit int) (string, int, error) {
 	for try, room := 0, limit; try < cutTries && room >= t.MinTokens && room > 0; try++ {
 		head, err := longestPrefix(ctx, count, text, room)
 		if err != nil {
@@ -53,7 +53,7 @@ func (t *Truncation) text(ctx context.Context, count Tokenizer, text string, lim
 
 // longestPrefix is Tokenizer.Truncate for tokenizers that keep what they cut, and a
 // search for the others.
-func longestPrefix(ctx context.Context, t Tokenizer, text string, limit int) (head string, err error) {
+func longestPrefix(ctx context.Context, t core.Tokenizer, text string, limit int) (head string, err error) {
 	err = core.Guard(func() (err error) {
 		head, err = t.Truncate(ctx, text, limit)
 		return err
@@ -194,31 +194,31 @@ func flagsBefore(text string) int {
 
 // cutItem shortens item i to at most limit tokens and reports whether it did. The list
 // of items, which steps may still hold, is copied first.
-func (b *build) cutItem(ctx context.Context, i int32, limit int) (bool, error) {
-	f := &b.p.fitting
-	if !f.cuts() || b.items[i].Source == SourceSystem {
+func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (bool, error) {
+	f := b.p
+	if !f.cuts() || b.Items[i].Source == core.SourceSystem {
 		return false, nil
 	}
-	text, n, err := f.cut.text(ctx, b.p.tokenizer, b.items[i].Content, limit)
+	text, n, err := f.cut.text(ctx, b.p.tokenizer, b.Items[i].Content, limit)
 	if err != nil || text == "" {
 		return false, err
 	}
 	if b.whole == nil {
-		b.whole, b.items = b.items, slices.Clone(b.items)
+		b.whole, b.Items = b.Items, slices.Clone(b.Items)
 	}
-	it := &b.items[i]
+	it := &b.Items[i]
 	it.Metadata = maps.Clone(b.whole[i].Metadata)
 	if it.Metadata == nil {
 		it.Metadata = make(map[string]any, 1)
 	}
 	it.Metadata["truncated"] = true
-	it.Content, b.counts[i] = text, n
+	it.Content, b.Counts[i] = text, n
 	return true, nil
 }
 
 // restoreItem undoes the cuts of item i.
-func (b *build) restoreItem(i int32, count int) {
+func (b *Filling) restoreItem(i int32, count int) {
 	if b.whole != nil {
-		b.items[i], b.counts[i] = b.whole[i], count
+		b.Items[i], b.Counts[i] = b.whole[i], count
 	}
 }

@@ -1,4 +1,4 @@
-package pipeline
+package fill
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const leastPart = 256
 
 // textMeter counts lists of texts that change little from one to the next.
 type textMeter struct {
-	tokenizer Tokenizer
+	tokenizer core.Tokenizer
 	divide    func(text string, from int) int // nil counts whole texts
 	seen      []partedText                    // the last list
 	parts     []string                        // scratch: what is to be counted
