@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
-	"github.com/anchor-host/anchor-host/pipeline/fill"
-	"github.com/anchor-host/anchor-host/pipeline/internal/record"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -47,25 +45,6 @@ var stages = [...]struct {
 	{"format", (*build).format},
 }
 
-// build is what one Build knows. It belongs to one goroutine.
-type build struct {
-	p      *Pipeline
-	query  *Query
-	items  []Item
-	counts []int // tokens of each of items, once counted; scratch
-	// filling is the window, from its stage on, and the output if filling made it.
-	filling  *fill.Filling
-	diag     *Diagnostics
-	recorder *record.Recorder // nil unless the pipeline explains
-	still    bool             // nobody changes items any more; kept for the recorder
-
-	began time.Time
-	at    time.Time // when the last thing that is timed ended
-
-	docs    *documents
-	scratch *scratch
-}
-
 // start: query -> checked query; callbacks are told.
 func (b *build) start(ctx context.Context) error {
 	b.diag.Warnings = append(b.diag.Warnings, b.p.warnings...)
@@ -79,7 +58,7 @@ func (b *build) start(ctx context.Context) error {
 // addSystem: -> items of the system prompts, counted.
 func (b *build) addSystem(ctx context.Context) error {
 	system, err := b.p.countedSystem(ctx)
-	b.items = system
+	b.list.items = system
 	b.recordOffer("system", nil, true)
 	b.at = b.p.now()
 	return err
@@ -96,8 +75,8 @@ func (b *build) addMemory(ctx context.Context) error {
 		return err
 	}
 	b.diag.MemoryItems = pointer(len(items))
-	own := len(b.items) > 0
-	b.items = appendItems(b.items, items)
+	own := len(b.list.items) > 0
+	b.list.items = appendItems(b.list.items, items)
 	b.recordOffer("memory", b.p.memory, own)
 	return nil
 }
@@ -144,10 +123,10 @@ func (b *build) runSteps(ctx context.Context) error {
 // others are counted in one call.
 func (b *build) count(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Count)
-	b.counts = b.scratch.countsFor(len(b.items))
+	b.counts = b.scratch.countsFor(len(b.list.items))
 	missing := 0
-	for i := range b.items {
-		it := &b.items[i]
+	for i := range b.list.items {
+		it := &b.list.items[i]
 		if err := it.Validate(); err != nil {
 			return fmt.Errorf("items[%d]: %w", i, err)
 		}
@@ -167,9 +146,9 @@ func (b *build) count(ctx context.Context) error {
 func (b *build) fillWindow(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Fill)
 	w := b.filling
-	w.Items, w.Counts, w.Began, w.Window = b.items, b.counts, b.began, &b.docs.window
+	w.Items, w.Counts, w.Began, w.Window = b.list.items, b.counts, b.began, &b.docs.window
 	b.recordFill()
-	err := b.p.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.items)))
+	err := b.p.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.list.items)))
 	b.diag.Fill, b.diag.BudgetOverflowBySource = w.Diagnostic, w.OverBudget
 	if err == nil {
 		b.describeWindow()

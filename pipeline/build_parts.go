@@ -49,8 +49,8 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 // countMissing counts the texts of the n items without a count.
 func (b *build) countMissing(ctx context.Context, n int) error {
 	texts, places := make([]string, 0, n), make([]int32, 0, n)
-	for i := range b.items {
-		if it := &b.items[i]; it.TokenCount == 0 && it.Content != "" {
+	for i := range b.list.items {
+		if it := &b.list.items[i]; it.TokenCount == 0 && it.Content != "" {
 			texts, places = append(texts, it.Content), append(places, int32(i))
 		}
 	}
@@ -78,9 +78,9 @@ func (b *build) remember(ctx context.Context) (items []Item, err error) {
 // memories returns copies of the items that a query enricher may read.
 func (b *build) memories() []Item {
 	var out []Item
-	for i := range b.items {
-		if s := b.items[i].Source; s == SourceMemory || s == SourceConversation {
-			out = append(out, b.items[i].Clone())
+	for i := range b.list.items {
+		if s := b.list.items[i].Source; s == SourceMemory || s == SourceConversation {
+			out = append(out, b.list.items[i].Clone())
 		}
 	}
 	return out

@@ -319,8 +319,8 @@ func TestIsolatedStepsGetNoCopies(t *testing.T) {
 		"scoped": func(s Step) Step { return Scope(isolatedStep{s}, SourceRetrieval) },
 	} {
 		st, err := newStep(StepConfig{Name: "s", Step: wrap(StepFunc(nil)), OnError: Skip})
-		if err != nil || !st.isolated {
-			t.Errorf("%s: isolated %v, error %v", name, st.isolated, err)
+		if err != nil || st.access != isolatedAccess {
+			t.Errorf("%s: isolated %v, error %v", name, st.access == isolatedAccess, err)
 		}
 	}
 	var seen *Item

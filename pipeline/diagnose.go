@@ -10,7 +10,7 @@ import (
 // describeWindow enters the filled window into the diagnostics.
 func (b *build) describeWindow() {
 	d, w := b.diag, b.filling.Window
-	d.TotalItemsConsidered = len(b.items)
+	d.TotalItemsConsidered = len(b.list.items)
 	d.ItemsIncluded = len(w.Items)
 	d.ItemsOverflow = len(b.filling.Overflow)
 	d.TokenUtilization = values.Round4(w.Utilization())

@@ -1,63 +1,24 @@
 package pipeline
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/internal/record"
 )
 
-// A ModuleNamer is a [Step], or the [Retriever], [Filter] and so on behind one, that
-// knows which plugin it runs. Traces name it.
-type ModuleNamer interface{ Module() explain.ModuleInfo }
-
-// moduleOf returns the plugin of a step, or those of its parts.
-func moduleOf(v any) explain.ModuleInfo {
-	if t, ok := v.(ModuleNamer); ok {
-		return t.Module()
-	}
-	a, ok := v.(adapter)
-	if !ok {
-		return explain.ModuleInfo{}
-	}
-	var known []explain.ModuleInfo
-	for _, part := range a.parts() {
-		if m := moduleOf(part); m != (explain.ModuleInfo{}) && !slices.Contains(known, m) {
-			known = append(known, m)
-		}
-	}
-	slices.SortFunc(known, func(a, b explain.ModuleInfo) int {
-		return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Module, b.Module))
-	})
-	var plugins, modules []string
-	for _, m := range known {
-		plugins, modules = append(plugins, m.Plugin), append(modules, m.Module)
-	}
-	return explain.ModuleInfo{Plugin: strings.Join(plugins, "+"), Module: strings.Join(modules, "+")}
-}
-
-// newRecorder returns a recorder if the pipeline explains its builds.
-func (p *Pipeline) newRecorder() *record.Recorder {
-	if !p.explain {
-		return nil
-	}
-	return record.New(len(p.steps) + 2)
-}
-
 // record notes what a stage did to the items, which are those after it. next is the
 // first step that comes after it, if there is one.
 func (b *build) record(origin explain.Origin, next []step) {
-	if !b.still && len(next) > 0 && !next[0].sees() {
-		b.items, b.still = slices.Clone(b.items), true
+	if len(next) > 0 && next[0].access != foreignAccess {
+		b.list.freeze()
 	}
-	if b.still {
-		b.recorder.Later(origin, b.items)
+	if b.list.frozen {
+		b.recorder.Later(origin, b.list.items)
 		return
 	}
 	b.recorder.Own()
-	b.recorder.Record(origin, b.items, false)
+	b.recorder.Record(origin, b.list.items, false)
 }
 
 // recordOffer notes the items of the system prompts or of the memory. by is what offered
@@ -66,35 +27,25 @@ func (b *build) recordOffer(stage string, by any, own bool) {
 	if b.recorder == nil {
 		return
 	}
-	b.still = own
+	b.list.frozen = own
 	b.record(explain.Origin{Stage: stage, ModuleInfo: moduleOf(by)}, b.p.steps)
 }
 
-// recordStep notes what a step did. before are the items before it, next the steps after
-// it.
-func (b *build) recordStep(st *step, before []Item, next []step) {
-	if b.recorder == nil {
+// recordStep notes what a step did. same: it returned the list that it was given. next are
+// the steps after it.
+func (b *build) recordStep(st *step, same bool, next []step) {
+	if b.recorder == nil || st.access == isolatedAccess && same {
 		return
-	}
-	same := sameList(b.items, before)
-	if st.isolated && same {
-		return
-	}
-	switch {
-	case st.appender != nil && !same:
-		b.still = len(before) > 0 // then it was copied
-	case st.sees():
-		b.still = false
 	}
 	b.record(explain.Origin{Stage: "step", Step: st.Name, ModuleInfo: st.module}, next)
 }
 
-// show prepares the recorder for steps that may change the items they are given.
+// show prepares recorder and list for steps that may change the items they are given.
 func (b *build) show(group []step) {
-	if b.recorder != nil && slices.ContainsFunc(group, func(st step) bool { return st.sees() }) {
+	if b.recorder != nil && slices.ContainsFunc(group, func(st step) bool { return st.access == foreignAccess }) {
 		b.recorder.Own()
-		b.still = false
 	}
+	b.list.show(group)
 }
 
 // recordFill has the verdicts of the window stage noted, if anything is.
@@ -112,7 +63,7 @@ func (b *build) recordFill() {
 			limits.Sources[budget.Allocations[i].Source.Index()] = budget.Allocations[i].MaxTokens
 		}
 	}
-	b.recorder.BeginFill(limits, len(b.items))
+	b.recorder.BeginFill(limits, len(b.list.items))
 	b.filling.Watcher = fillWatcher{b.recorder}
 }
 

@@ -419,13 +419,13 @@ func agrees(t testing.TB, r *Result) {
 
 // Without Explain the hooks are a branch each.
 func TestRecordingCostsNothingWhenOff(t *testing.T) {
-	b := &build{p: &Pipeline{}, items: docs("a"), diag: &Diagnostics{}}
+	b := &build{p: &Pipeline{}, list: &itemList{items: docs("a")}, diag: &Diagnostics{}}
 	st := &step{StepConfig: StepConfig{Name: "s"}}
 	if n := testing.AllocsPerRun(100, func() {
 		b.recorder = b.p.newRecorder()
 		b.recordOffer("system", nil, true)
 		b.show([]step{*st})
-		b.recordStep(st, nil, nil)
+		b.recordStep(st, false, nil)
 		b.recordFill()
 		b.diag.Items = b.trace()
 	}); n != 0 || b.diag.Items != nil {

@@ -27,7 +27,7 @@ func (s listStep) Run(_ context.Context, _ *Query, items []Item) ([]Item, error)
 	return s.run(items, nil)
 }
 
-// writerStep is the same as a ListWriter.
+// writerStep is the same as a list writer.
 type writerStep struct{ listStep }
 
 func (s writerStep) RunInto(_ context.Context, _ *Query, items, spare []Item) ([]Item, error) {
@@ -185,25 +185,25 @@ func TestAGroupKeepsItsItems(t *testing.T) {
 // Two steps that follow each other are lent different lists, the third the first one's;
 // native code that may keep a list ends that, and an empty scratch holds no item.
 func TestListsAreLentInTurns(t *testing.T) {
-	l := &lists{}
+	l := &itemList{}
 	at := func(items []Item) *Item { return &items[:1][0] }
-	first := append(l.spare(2), docs("a", "b")...)
-	l.filled(first)
-	second := append(l.spare(2), docs("a")...)
+	first := append(l.lend(2), docs("a", "b")...)
+	l.take(first)
+	second := append(l.lend(2), docs("a")...)
 	if at(first) == at(second) {
 		t.Fatal("a step was lent the list of the items")
 	}
-	l.filled(second)
-	if third := l.spare(2); at(third) != at(first) {
+	l.take(second)
+	if third := l.lend(2); at(third) != at(first) {
 		t.Error("a list that nobody sees is not used again")
 	}
-	l.filled(second) // the third step returned what it was given
-	l.shown()
-	if l.room[1] != nil || at(l.spare(2)) == at(second) {
+	l.take(second) // the third step returned what it was given
+	l.giveUp()
+	if l.room[1] != nil || at(l.lend(2)) == at(second) {
 		t.Error("a list that was shown is lent")
 	}
-	_ = append(l.spare(2), docs("never")...)
-	l.filled(nil)
+	_ = append(l.lend(2), docs("never")...)
+	l.take(nil)
 	l.release()
 	for _, room := range l.room {
 		for _, it := range room[:cap(room)] {
@@ -212,7 +212,7 @@ func TestListsAreLentInTurns(t *testing.T) {
 			}
 		}
 	}
-	if l.spare(values.LongestKept+1) != nil {
+	if l.lend(values.LongestKept+1) != nil {
 		t.Error("a very long list is kept")
 	}
 }
@@ -253,10 +253,10 @@ func TestAStepLeftBehindKeepsItsItems(t *testing.T) {
 
 // Part of a lent list is a list of the build as well.
 func TestPartOfALentListIsNotLent(t *testing.T) {
-	l := &lists{}
-	first := append(l.spare(3), docs("a", "b", "c")...)
-	l.filled(first[1:])
-	if second := l.spare(2); &second[:1][0] == &first[0] {
+	l := &itemList{}
+	first := append(l.lend(3), docs("a", "b", "c")...)
+	l.take(first[1:])
+	if second := l.lend(2); &second[:1][0] == &first[0] {
 		t.Error("a step was lent the list that the items lie in")
 	}
 }

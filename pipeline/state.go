@@ -2,10 +2,30 @@ package pipeline
 
 import (
 	"sync"
+	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/internal/record"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
+
+// build is what one Build knows. It belongs to one goroutine.
+type build struct {
+	p      *Pipeline
+	query  *Query
+	list   *itemList
+	counts []int // tokens of each of items, once counted; scratch
+	// filling is the window, from its stage on, and the output if filling made it.
+	filling  *fill.Filling
+	diag     *Diagnostics
+	recorder *record.Recorder // nil unless the pipeline explains
+
+	began time.Time
+	at    time.Time // when the last thing that is timed ended
+
+	docs    *documents
+	scratch *scratch
+}
 
 // documents are what a build returns. They are one allocation, since whoever keeps one
 // of them mostly keeps all.
@@ -19,15 +39,22 @@ type documents struct {
 // next one. It holds nothing of steps, items or results: only numbers, and the build
 // itself and its lists, which are cleared.
 type scratch struct {
-	build  build
-	counts []int
-	order  []int32
-	lists  lists
-	// filling is cleared too.
+	build   build
+	counts  []int
+	order   []int32
+	list    itemList
 	filling fill.Filling
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// newRecorder returns a recorder if the pipeline explains its builds.
+func (p *Pipeline) newRecorder() *record.Recorder {
+	if !p.explain {
+		return nil
+	}
+	return record.New(len(p.steps) + 2)
+}
 
 // newBuild begins a build of a query, which belongs to the build from now on.
 func (p *Pipeline) newBuild(q *Query) *build {
@@ -36,8 +63,10 @@ func (p *Pipeline) newBuild(q *Query) *build {
 	docs.diagnostics.Steps = []StepDiagnostic{}
 	now := p.now()
 	s.build = build{
-		p: p, query: q, began: now, at: now, diag: &docs.diagnostics, docs: docs, recorder: p.newRecorder(), filling: &s.filling, scratch: s,
+		p: p, query: q, list: &s.list, filling: &s.filling, recorder: p.newRecorder(),
+		diag: &docs.diagnostics, docs: docs, began: now, at: now, scratch: s,
 	}
+	s.list.recorded = s.build.recorder != nil
 	return &s.build
 }
 
@@ -46,7 +75,7 @@ func (p *Pipeline) newBuild(q *Query) *build {
 func (b *build) release() {
 	s := b.scratch
 	s.build, s.filling = build{}, fill.Filling{}
-	s.lists.release()
+	s.list.release()
 	scratches.Put(s)
 }
 
