@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -39,6 +40,16 @@ func accessOf(s Step) access {
 		return adaptedAccess
 	}
 	return foreignAccess
+}
+
+// step is a configured step and what the build needs to know about it.
+type step struct {
+	StepConfig
+	appender Appender   // nil for a step that is none
+	writer   listWriter // nil for a step that is none
+	access   access
+	module   explain.ModuleInfo
+	group    int // on the first of a group: how many run at the same time
 }
 
 // leaves reports whether the build may have to go on while the step still runs.
@@ -189,4 +200,13 @@ func (l *itemList) release() {
 // sameList reports whether a step returned the list it was given.
 func sameList(a, b []Item) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// appendItems appends without ever writing behind the end of items, which may be
+// the beginning of somebody's longer list.
+func appendItems(items, more []Item) []Item {
+	if len(items) == 0 {
+		return more
+	}
+	return append(items[:len(items):len(items)], more...)
 }

@@ -9,21 +9,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// BuildInfo is what a step can learn about the build it is part of.
-type BuildInfo struct {
-	// MaxTokens is the room of the window, without the reserve of the budget.
-	MaxTokens int
-}
-
-type buildInfoKey struct{}
-
-// BuildInfoFrom returns the information about the build that a step's context
-// belongs to. It is false outside a build.
-func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
-	info, ok := ctx.Value(buildInfoKey{}).(BuildInfo)
-	return info, ok
-}
-
 // countedSystem returns copies of the system items with their token counts. They are
 // counted by the first build, because counting may need a context and a vocabulary.
 func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
@@ -105,15 +90,6 @@ func withDefaults(items []Item, source Source) []Item {
 		}
 	}
 	return items
-}
-
-// appendItems appends without ever writing behind the end of items, which may be
-// the beginning of somebody's longer list.
-func appendItems(items, more []Item) []Item {
-	if len(items) == 0 {
-		return more
-	}
-	return append(items[:len(items):len(items)], more...)
 }
 
 // lap writes the time since the last thing that was timed to ms.

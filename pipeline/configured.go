@@ -2,19 +2,7 @@ package pipeline
 
 import (
 	"fmt"
-
-	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
-
-// step is a configured step and what the build needs to know about it.
-type step struct {
-	StepConfig
-	appender Appender   // nil for a step that is none
-	writer   listWriter // nil for a step that is none
-	access   access
-	module   explain.ModuleInfo
-	group    int // on the first of a group: how many run at the same time
-}
 
 func newStep(cfg StepConfig) (step, error) {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
@@ -132,7 +133,8 @@ func clonePointer(p *int) *int {
 	if p == nil {
 		return nil
 	}
-	return pointer(*p)
+	n := *p
+	return &n
 }
 
 // StageTimes is the wall time of each stage of a build in milliseconds.
@@ -143,4 +145,18 @@ type StageTimes struct {
 	Count  float64 `json:"count"`
 	Fill   float64 `json:"fill"`
 	Format float64 `json:"format"`
+}
+
+// clone copies everything but the output, whose type only the formatter knows.
+func (r *Result) clone() *Result {
+	out := *r
+	window := *r.Window
+	window.Items = core.CloneItems(window.Items)
+	out.Window = &window
+	out.Overflow = slices.Clone(r.Overflow)
+	for i := range out.Overflow {
+		out.Overflow[i].Item = out.Overflow[i].Clone()
+	}
+	out.Diagnostics = r.Diagnostics.clone()
+	return &out
 }

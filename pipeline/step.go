@@ -86,3 +86,18 @@ type StepConfig struct {
 	OnError OnError
 	Step    Step
 }
+
+// BuildInfo is what a step can learn about the build it is part of.
+type BuildInfo struct {
+	// MaxTokens is the room of the window, without the reserve of the budget.
+	MaxTokens int
+}
+
+type buildInfoKey struct{}
+
+// BuildInfoFrom returns the information about the build that a step's context
+// belongs to. It is false outside a build.
+func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
+	info, ok := ctx.Value(buildInfoKey{}).(BuildInfo)
+	return info, ok
+}

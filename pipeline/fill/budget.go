@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -144,3 +145,6 @@ func (b *Budget) warnings(maxTokens int) []string {
 	}
 	return out
 }
+
+// ErrBudget marks a budget that leaves no room.
+var ErrBudget = errors.New("budget exceeded")

@@ -10,6 +10,48 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
+// DefaultPriming is the number of tokens that start the answer of a chat model, as OpenAI
+// publishes it.
+const DefaultPriming = 3
+
+// CountOptions say what an exact count adds to the texts of an output.
+//
+// A chat document, one with messages, counts as
+//
+//	texts + roles + messages × MessageOverhead + Priming + Tools
+//
+// where the system blocks of the Anthropic format are together one message. It is the
+// formula that OpenAI publishes; Anthropic publishes none. A plain text counts as
+// itself and Tools, any other document as its JSON text and Tools.
+type CountOptions struct {
+	// MessageOverhead is the number of tokens of a message beside role and texts. 0
+	// means [core.DefaultMessageOverhead], -1 none.
+	MessageOverhead int
+	// Priming is the number of tokens once for all messages. 0 means
+	// [DefaultPriming], -1 none.
+	Priming int
+	// Tools are the tool schemas that are sent beside the window, as text.
+	Tools string
+}
+
+func (o CountOptions) withDefaults() (CountOptions, error) {
+	for _, v := range []struct {
+		name     string
+		value    *int
+		fallback int
+	}{{"message_overhead", &o.MessageOverhead, core.DefaultMessageOverhead}, {"priming", &o.Priming, DefaultPriming}} {
+		switch {
+		case *v.value == 0:
+			*v.value = v.fallback
+		case *v.value == -1:
+			*v.value = 0
+		case *v.value < 0:
+			return o, fmt.Errorf("count: %s %d: %w (want 0 or more, or -1 for none)", v.name, *v.value, core.ErrInvalid)
+		}
+	}
+	return o, nil
+}
+
 // Counting is how the tokens of a formatted output were counted.
 type Counting struct {
 	// Tokenizer is the name of what counted; Vocabulary the SHA-256 digest of its

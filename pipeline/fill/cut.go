@@ -12,14 +12,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// TruncatedItem is an item of which the window holds the beginning only.
-type TruncatedItem struct {
-	ID string `json:"id"`
-	// TokensBefore and TokensAfter are the counts of the whole and of what is left.
-	TokensBefore int `json:"tokens_before"`
-	TokensAfter  int `json:"tokens_after"`
-}
-
 // cutTries bounds how often a cut is shortened because the text that is left has more
 // tokens than it had as part of the whole.
 const cutTries = 8

@@ -1,15 +1,11 @@
 package fill
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
-
-// ErrBudget marks a budget that leaves no room.
-var ErrBudget = errors.New("budget exceeded")
 
 // Fit says what of a window must be within its tokens.
 type Fit string
@@ -27,52 +23,6 @@ const (
 // Fits lists the ways to measure.
 var Fits = []Fit{FitItems, FitExact}
 
-// The tokens that chat models take beside the texts, as OpenAI publishes them.
-const (
-	// DefaultPriming starts the answer.
-	DefaultPriming = 3
-	// DefaultMinTokens is the shortest rest of an item that is worth its place.
-	DefaultMinTokens = 32
-)
-
-// CountOptions say what an exact count adds to the texts of an output.
-//
-// A chat document, one with messages, counts as
-//
-//	texts + roles + messages × MessageOverhead + Priming + Tools
-//
-// where the system blocks of the Anthropic format are together one message. It is the
-// formula that OpenAI publishes; Anthropic publishes none. A plain text counts as
-// itself and Tools, any other document as its JSON text and Tools.
-type CountOptions struct {
-	// MessageOverhead is the number of tokens of a message beside role and texts. 0
-	// means [core.DefaultMessageOverhead], -1 none.
-	MessageOverhead int
-	// Priming is the number of tokens once for all messages. 0 means
-	// [DefaultPriming], -1 none.
-	Priming int
-	// Tools are the tool schemas that are sent beside the window, as text.
-	Tools string
-}
-
-func (o CountOptions) withDefaults() (CountOptions, error) {
-	for _, v := range []struct {
-		name     string
-		value    *int
-		fallback int
-	}{{"message_overhead", &o.MessageOverhead, core.DefaultMessageOverhead}, {"priming", &o.Priming, DefaultPriming}} {
-		switch {
-		case *v.value == 0:
-			*v.value = v.fallback
-		case *v.value == -1:
-			*v.value = 0
-		case *v.value < 0:
-			return o, fmt.Errorf("count: %s %d: %w (want 0 or more, or -1 for none)", v.name, *v.value, core.ErrInvalid)
-		}
-	}
-	return o, nil
-}
-
 // Cutting says where a text may be cut that does not fit as a whole.
 type Cutting string
 
@@ -89,6 +39,9 @@ const (
 
 // Cuttings lists the places.
 var Cuttings = []Cutting{CutNever, CutSentence, CutCharacter}
+
+// DefaultMinTokens is the shortest rest of an item that is worth its place.
+const DefaultMinTokens = 32
 
 // Truncation cuts the text of an item that does not fit, so that its beginning does.
 // What was cut has the metadata "truncated": true. System items are never cut.

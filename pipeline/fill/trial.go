@@ -8,23 +8,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
-// Diagnostic says how good the choice of a window is.
-type Diagnostic struct {
-	Strategy string `json:"strategy"`
-	Fit      Fit    `json:"fit"`
-	// Value is what the items of the window are worth together ([ItemValue]; of one
-	// that was cut, the share that is left), Bound what the best choice would be worth
-	// if items could be divided. Gap is 1 - Value/Bound: no choice can be better by
-	// more than this share of Bound.
-	Value float64 `json:"value"`
-	Bound float64 `json:"bound"`
-	Gap   float64 `json:"gap"`
-	// Note says what the strategy could not do.
-	Note string `json:"note,omitempty"`
-	// Truncated lists the items that were cut, in the order of the window.
-	Truncated []TruncatedItem `json:"truncated,omitempty"`
-}
-
 // gauge measures a window while it is filled.
 type gauge interface {
 	// try admits the items if the window then is within its tokens.

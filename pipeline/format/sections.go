@@ -7,6 +7,12 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
+// The separators of the chat formats.
+const (
+	contextSeparator = "\n\n---\n\n"
+	blankLine        = "\n\n"
+)
+
 // sections are the items of a window by what they become in the output. Retrieved
 // text never becomes a system part.
 type sections struct {

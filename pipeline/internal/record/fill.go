@@ -39,28 +39,6 @@ type Limits struct {
 	SharedPool int
 }
 
-// Decide notes the verdict on item i of the list: the budget that it did not fit into,
-// with the tokens that were left of it, or, with the empty kind, a place in the window.
-// tokens and bytes are those of its text as it is then.
-func (l *Recorder) Decide(i int32, kind explain.BudgetKind, available, tokens, bytes int) {
-	e := fillEntry{available: available, tokens: tokens, bytes: bytes, row: i}
-	if kind != "" {
-		e.code = uint8(slices.Index(kinds[:], kind))
-	}
-	l.fill.entries = append(l.fill.entries, e)
-}
-
-// BeginFill comes before the first verdict. There will be at most n of them.
-func (l *Recorder) BeginFill(limits Limits, n int) {
-	l.fill = fillLog{entries: make([]fillEntry, 0, n), limits: limits}
-}
-
-// Decided returns how many verdicts there are.
-func (l *Recorder) Decided() int { return len(l.fill.entries) }
-
-// Forget drops the verdicts behind the first n.
-func (l *Recorder) Forget(n int) { l.fill.entries = l.fill.entries[:n] }
-
 // budgets returns the budget that each row met, nil for a row without a verdict, and
 // the place in the window of each row, 0 for one that is not in it.
 func (f *fillLog) budgets(rows []core.Item) (met []*explain.BudgetCheck, places []int) {

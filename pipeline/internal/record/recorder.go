@@ -140,21 +140,6 @@ func (l *Recorder) Record(stage explain.Origin, after []core.Item, frozen bool) 
 	}
 }
 
-// sameItem reports whether two items have the same id, source and text.
-func sameItem(a, b *core.Item) bool {
-	return a.ID == b.ID && a.Source == b.Source && a.Content == b.Content
-}
-
-func samePrefix(a, b []core.Item) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if !sameItem(&a[i], &b[i]) {
-			return i
-		}
-	}
-	return n
-}
-
 // compareInPlace notes the changes of items that kept their places.
 func (l *Recorder) compareInPlace(stage int32, after []core.Item, frozen bool) {
 	for i := range after {
@@ -284,3 +269,25 @@ func sameValue(a, b any) bool {
 	}
 	return reflect.DeepEqual(a, b)
 }
+
+// Decide notes the verdict on item i of the list: the budget that it did not fit into,
+// with the tokens that were left of it, or, with the empty kind, a place in the window.
+// tokens and bytes are those of its text as it is then.
+func (l *Recorder) Decide(i int32, kind explain.BudgetKind, available, tokens, bytes int) {
+	e := fillEntry{available: available, tokens: tokens, bytes: bytes, row: i}
+	if kind != "" {
+		e.code = uint8(slices.Index(kinds[:], kind))
+	}
+	l.fill.entries = append(l.fill.entries, e)
+}
+
+// BeginFill comes before the first verdict. There will be at most n of them.
+func (l *Recorder) BeginFill(limits Limits, n int) {
+	l.fill = fillLog{entries: make([]fillEntry, 0, n), limits: limits}
+}
+
+// Decided returns how many verdicts there are.
+func (l *Recorder) Decided() int { return len(l.fill.entries) }
+
+// Forget drops the verdicts behind the first n.
+func (l *Recorder) Forget(n int) { l.fill.entries = l.fill.entries[:n] }

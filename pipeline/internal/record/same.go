@@ -19,3 +19,18 @@ func memoryOf(items []core.Item) []byte {
 	size := uintptr(len(items)) * unsafe.Sizeof(core.Item{})
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(items))), size)
 }
+
+// sameItem reports whether two items have the same id, source and text.
+func sameItem(a, b *core.Item) bool {
+	return a.ID == b.ID && a.Source == b.Source && a.Content == b.Content
+}
+
+func samePrefix(a, b []core.Item) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if !sameItem(&a[i], &b[i]) {
+			return i
+		}
+	}
+	return n
+}
