@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // BenchmarkExplainSixPlugins answers what the stories of the items add to a build whose
@@ -31,7 +32,7 @@ func BenchmarkExplainSixPlugins(b *testing.B) {
 				var times [2][]time.Duration
 				var builds [2]*pipeline.Pipeline
 				for i := range builds {
-					p, err := pipeline.New(pipeline.Config{MaxTokens: 1 << 20, Steps: steps, Formatter: pipeline.Anthropic{}, Explain: i == 1})
+					p, err := pipeline.New(pipeline.Config{MaxTokens: 1 << 20, Steps: steps, Formatter: format.Anthropic{}, Explain: i == 1})
 					if err != nil {
 						b.Fatal(err)
 					}

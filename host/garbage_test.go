@@ -6,6 +6,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/internal/listwriter"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -29,7 +30,7 @@ func TestStepsLeaveNoGarbage(t *testing.T) {
 	}{{"all shown", shown, 500}, {"one hidden", partly, 501}} {
 		list := make([]pipeline.Item, 0, len(c.items))
 		n := testing.AllocsPerRun(200, func() {
-			if out, err := s.(pipeline.ListWriter).RunInto(t.Context(), query, c.items, list); err != nil || len(out) != c.want {
+			if out, err := s.(listwriter.Step).RunInto(t.Context(), query, c.items, list); err != nil || len(out) != c.want {
 				t.Fatal(len(out), err)
 			}
 		})

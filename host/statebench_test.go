@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // BenchmarkState is what a caller waits for a whole step, the score filter over
@@ -96,7 +97,7 @@ func BenchmarkBuildSixPlugins(b *testing.B) {
 				step := benchStep(b, plugins[i], map[string]any{"min": 0.0})
 				steps = append(steps, pipeline.StepConfig{Name: name, Priority: 10 + i, Step: step})
 			}
-			p, err := pipeline.New(pipeline.Config{MaxTokens: 100_000, Steps: steps, Formatter: pipeline.Anthropic{}})
+			p, err := pipeline.New(pipeline.Config{MaxTokens: 100_000, Steps: steps, Formatter: format.Anthropic{}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
 // benchItems returns n scored documents whose tokens are counted.
@@ -32,7 +36,7 @@ func benchPipeline(b *testing.B, n int, counted bool, maxTokens int) *Pipeline {
 			items[i].TokenCount = 0
 		}
 	}
-	cfg := Config{MaxTokens: maxTokens, Tokenizer: tokenizer, Formatter: Anthropic{}, SystemPrompts: []SystemPrompt{{Content: "Answer from the documents."}}}
+	cfg := Config{MaxTokens: maxTokens, Tokenizer: tokenizer, Formatter: format.Anthropic{}, SystemPrompts: []SystemPrompt{{Content: "Answer from the documents."}}}
 	cfg.Steps = append(cfg.Steps, StepConfig{Name: "search", Step: RetrieverStep(fixedRetriever(items), n), Priority: 10})
 	for i := range 6 {
 		cfg.Steps = append(cfg.Steps, StepConfig{Name: fmt.Sprintf("step-%d", i), Step: StepFunc(
@@ -78,7 +82,7 @@ func BenchmarkSort(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			items := benchItems(n)
 			for b.Loop() {
-				sortByPriority(items, allIndices(n))
+				core.SortByPriority(items, values.Indices(n))
 			}
 		})
 	}

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -45,33 +45,6 @@ var stages = [...]struct {
 	{"format", (*build).format},
 }
 
-// build is what one Build knows. It belongs to one goroutine.
-type build struct {
-	p        *Pipeline
-	query    *Query
-	items    []Item
-	counts   []int // tokens of each of items, once counted; scratch
-	window   *Window
-	overflow []OverflowItem
-	output   any
-	// formatType is what the formatter said of output, if it did.
-	formatType string
-	diag       *Diagnostics
-	story      *storyLog // nil unless the pipeline explains
-	still      bool      // nobody changes items any more; kept for story
-
-	whole     []Item // items before some were cut, nil when none was
-	uncut     []int  // counts before that
-	formatted bool   // output is there: exact filling needed it
-	counted   int    // tokens of output, with how they were counted
-	counting  *Counting
-	began     time.Time
-	at        time.Time // when the last thing that is timed ended
-
-	docs    *documents
-	scratch *scratch
-}
-
 // start: query -> checked query; callbacks are told.
 func (b *build) start(ctx context.Context) error {
 	b.diag.Warnings = append(b.diag.Warnings, b.p.warnings...)
@@ -85,7 +58,7 @@ func (b *build) start(ctx context.Context) error {
 // addSystem: -> items of the system prompts, counted.
 func (b *build) addSystem(ctx context.Context) error {
 	system, err := b.p.countedSystem(ctx)
-	b.items = system
+	b.list.items = system
 	b.recordOffer("system", nil, true)
 	b.at = b.p.now()
 	return err
@@ -102,8 +75,8 @@ func (b *build) addMemory(ctx context.Context) error {
 		return b.settlePart(ctx, MemoryPart, b.p.onError.memory, err)
 	}
 	b.diag.MemoryItems = pointer(len(items))
-	own := len(b.items) > 0
-	b.items = appendItems(b.items, items)
+	own := len(b.list.items) > 0
+	b.list.items = appendItems(b.list.items, items)
 	b.recordOffer("memory", b.p.memory, own)
 	return nil
 }
@@ -119,7 +92,7 @@ func (b *build) enrich(ctx context.Context) error {
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
 	var text string
-	err := Guard(func() (err error) {
+	err := core.Guard(func() (err error) {
 		text, err = b.p.enricher.Enrich(ctx, b.query.Text, memories)
 		return err
 	})
@@ -151,10 +124,10 @@ func (b *build) runSteps(ctx context.Context) error {
 // others are counted in one call.
 func (b *build) count(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Count)
-	b.counts = b.scratch.countsFor(len(b.items))
+	b.counts = b.scratch.countsFor(len(b.list.items))
 	missing := 0
-	for i := range b.items {
-		it := &b.items[i]
+	for i := range b.list.items {
+		it := &b.list.items[i]
 		if err := it.Validate(); err != nil {
 			return fmt.Errorf("items[%d]: %w", i, err)
 		}
@@ -171,51 +144,39 @@ func (b *build) count(ctx context.Context) error {
 
 // fillWindow: items, counts, budget -> window and overflow. An item that does not fit
 // does not end the filling.
-func (b *build) fillWindow(ctx context.Context) (err error) {
+func (b *build) fillWindow(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Fill)
-	order := b.scratch.indicesFor(len(b.items))
-	sortByPriority(b.items, order)
-	b.overflow = []OverflowItem{}
-	if b.p.fitting.cuts() {
-		b.uncut = slices.Clone(b.counts)
+	w := b.filling
+	w.Items, w.Counts, w.Began, w.Window = b.list.items, b.counts, b.began, &b.docs.window
+	b.recordFill()
+	err := b.p.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.list.items)))
+	b.diag.Fill, b.diag.BudgetOverflowBySource = w.Diagnostic, w.OverBudget
+	if err == nil {
+		b.describeWindow()
 	}
-	if budget := b.p.budget; budget != nil && budget.limits() {
-		if order, err = b.applyBudget(ctx, order); err != nil {
-			return err
-		}
-		sortByPriority(b.items, order)
-	}
-	if b.p.fitting.chosen {
-		if err = b.fillBy(ctx, order); err == nil {
-			b.describeWindow()
-		}
-		return err
-	}
-	b.firstFit(order)
-	b.describeWindow()
-	return nil
+	return err
 }
 
 // format: window -> output. Exact filling has made it already.
 func (b *build) format(ctx context.Context) (err error) {
 	defer b.lap(&b.diag.TimesMS.Format)
-	if !b.formatted {
-		b.output, err = b.formatWindow(ctx, b.window)
+	if w := b.filling; w.Counting == nil {
+		w.Output, w.OutputType, err = core.FormatWindow(ctx, b.p.formatter, w.Window)
 	}
 	return err
 }
 
 // finish: everything -> result; callbacks are told.
 func (b *build) finish(ctx context.Context) *Result {
-	b.diag.Items = b.stories()
-	r := &b.docs.result
+	b.diag.Items = b.trace()
+	r, w := &b.docs.result, b.filling
 	*r = Result{
-		Window:      b.window,
-		Output:      b.output,
-		FormatType:  cmp.Or(b.formatType, b.p.formatter.FormatType()),
-		Counted:     b.counted,
-		Counting:    b.counting,
-		Overflow:    b.overflow,
+		Window:      w.Window,
+		Output:      w.Output,
+		FormatType:  cmp.Or(w.OutputType, b.p.formatter.FormatType()),
+		Counted:     w.Counted,
+		Counting:    w.Counting,
+		Overflow:    w.Overflow,
 		Diagnostics: b.diag,
 		BuildTimeMS: values.Milliseconds(b.at.Sub(b.began)),
 	}
@@ -225,7 +186,7 @@ func (b *build) finish(ctx context.Context) *Result {
 
 // fail: the error of a stage -> the error of the build.
 func (b *build) fail(stage string, err error) error {
-	b.diag.Items = b.stories()
+	b.diag.Items = b.trace()
 	e := &BuildError{Stage: stage, Err: err, Diagnostics: b.diag}
 	var failed *stepError
 	if errors.As(err, &failed) {

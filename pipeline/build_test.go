@@ -11,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 var errBoom = errors.New("boom")
@@ -80,7 +84,7 @@ func TestSkippedStepLeavesNoTrace(t *testing.T) {
 				{Name: "give", Step: RetrieverStep(fixedRetriever(given), 0)},
 				bad,
 				{Name: "look", Step: StepFunc(func(_ context.Context, q *Query, items []Item) ([]Item, error) {
-					after, text = CloneItems(items), q.Text+q.Metadata["k"].(string)
+					after, text = core.CloneItems(items), q.Text+q.Metadata["k"].(string)
 					return items, nil
 				})},
 			}})
@@ -172,7 +176,7 @@ func (d dated) Format(_ context.Context, w *Window) (any, error) {
 
 func TestFormatterStatesTheTypeOfItsOutput(t *testing.T) {
 	for typ, want := range map[string]string{"dated-2": "dated-2", "": "dated"} {
-		for _, fit := range []Fit{FitItems, FitExact} {
+		for _, fit := range []fill.Fit{fill.FitItems, fill.FitExact} {
 			p, err := New(Config{Formatter: dated{typ}, Tokenizer: WordTokenizer(), Fit: fit, Memory: memories{{ID: "m", Content: "text", Source: SourceMemory, Priority: 8}}})
 			if err != nil {
 				t.Fatal(err)
@@ -315,8 +319,8 @@ func TestIsolatedStepsGetNoCopies(t *testing.T) {
 		"scoped": func(s Step) Step { return Scope(isolatedStep{s}, SourceRetrieval) },
 	} {
 		st, err := newStep(StepConfig{Name: "s", Step: wrap(StepFunc(nil)), OnError: Skip})
-		if err != nil || !st.isolated {
-			t.Errorf("%s: isolated %v, error %v", name, st.isolated, err)
+		if err != nil || st.access != isolatedAccess {
+			t.Errorf("%s: isolated %v, error %v", name, st.access == isolatedAccess, err)
 		}
 	}
 	var seen *Item
@@ -362,7 +366,7 @@ func TestStepCannotWriteBehindAListItWasGiven(t *testing.T) {
 func TestBuildInfo(t *testing.T) {
 	var info BuildInfo
 	var ok bool
-	mustBuild(t, Config{MaxTokens: 100, Budget: &Budget{TotalTokens: 100, ReserveTokens: 30}, Steps: []StepConfig{
+	mustBuild(t, Config{MaxTokens: 100, Budget: &fill.Budget{TotalTokens: 100, ReserveTokens: 30}, Steps: []StepConfig{
 		{Name: "s", Step: StepFunc(func(ctx context.Context, _ *Query, items []Item) ([]Item, error) {
 			info, ok = BuildInfoFrom(ctx)
 			return items, nil
@@ -379,23 +383,23 @@ func TestBuildInfo(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	noop := StepFunc(func(_ context.Context, _ *Query, items []Item) ([]Item, error) { return items, nil })
 	for want, cfg := range map[string]Config{
-		`anthropic: cache_control "top": invalid value (want block or seed)`:                                                 {Formatter: Anthropic{CacheControl: "top"}},
+		`anthropic: cache_control "top": invalid value (want block or seed)`:                                                 {Formatter: format.Anthropic{CacheControl: "top"}},
 		`enricher: template at "{who}": invalid value (want {query}, {context}, {{ or }})`:                                   {Enricher: TemplateEnricher{Template: "{who}"}},
 		"enricher: max_items -1: invalid value (want 1 or more)":                                                             {Enricher: TemplateEnricher{MaxItems: -1}},
 		"pipeline: max_tokens -1: invalid value (want 1 or more)":                                                            {MaxTokens: -1},
-		"budget: total_tokens 0: invalid value (want 1 or more)":                                                             {Budget: &Budget{}},
-		"budget: reserve_tokens 9 leave nothing of max_tokens 9: budget exceeded (lower the reserve)":                        {MaxTokens: 9, Budget: &Budget{TotalTokens: 9, ReserveTokens: 9}},
+		"budget: total_tokens 0: invalid value (want 1 or more)":                                                             {Budget: &fill.Budget{}},
+		"budget: reserve_tokens 9 leave nothing of max_tokens 9: budget exceeded (lower the reserve)":                        {MaxTokens: 9, Budget: &fill.Budget{TotalTokens: 9, ReserveTokens: 9}},
 		`pipeline: system_prompts[0]: item "system-1": priority 11: invalid value (want 1 to 10)`:                            {SystemPrompts: []SystemPrompt{{Priority: 11}}},
 		"pipeline: steps[0]: name is empty: invalid value":                                                                   {Steps: []StepConfig{{Step: noop}}},
 		`pipeline: steps[0]: step "s": no step: invalid value`:                                                               {Steps: []StepConfig{{Name: "s"}}},
 		`pipeline: steps[0]: step "s": timeout -1ns: invalid value (want 0 or more)`:                                         {Steps: []StepConfig{{Name: "s", Step: noop, Timeout: -1}}},
 		`pipeline: steps[0]: step "s": on_error "retry": invalid value (want raise or skip)`:                                 {Steps: []StepConfig{{Name: "s", Step: noop, OnError: "retry"}}},
-		`budget: allocations[1]: second allocation of source "tool": invalid value (merge the two)`:                          {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1}, {Source: SourceTool, MaxTokens: 1}}}},
-		`budget: allocations[0]: source "web": invalid value (want one of [retrieval memory system user tool conversation])`: {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: "web", MaxTokens: 1}}}},
-		`budget: allocations[0]: max_tokens 0: invalid value (want 1 or more)`:                                               {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool}}}},
-		`budget: allocations[0]: priority 11: invalid value (want 1 to 10)`:                                                  {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1, Priority: 11}}}},
-		`budget: allocations[0]: overflow_strategy "cut": invalid value (want truncate or drop)`:                             {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1, Overflow: "cut"}}}},
-		`budget: allocations and reserve exceed total budget of 9 tokens: budget exceeded`:                                   {Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1 << 62}, {Source: SourceUser, MaxTokens: 1 << 62}, {Source: SourceMemory, MaxTokens: 1 << 62}}}},
+		`budget: allocations[1]: second allocation of source "tool": invalid value (merge the two)`:                          {Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceTool, MaxTokens: 1}, {Source: SourceTool, MaxTokens: 1}}}},
+		`budget: allocations[0]: source "web": invalid value (want one of [retrieval memory system user tool conversation])`: {Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: "web", MaxTokens: 1}}}},
+		`budget: allocations[0]: max_tokens 0: invalid value (want 1 or more)`:                                               {Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceTool}}}},
+		`budget: allocations[0]: priority 11: invalid value (want 1 to 10)`:                                                  {Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceTool, MaxTokens: 1, Priority: 11}}}},
+		`budget: allocations[0]: overflow_strategy "cut": invalid value (want truncate or drop)`:                             {Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceTool, MaxTokens: 1, Overflow: "cut"}}}},
+		`budget: allocations and reserve exceed total budget of 9 tokens: budget exceeded`:                                   {Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceTool, MaxTokens: 1 << 62}, {Source: SourceUser, MaxTokens: 1 << 62}, {Source: SourceMemory, MaxTokens: 1 << 62}}}},
 	} {
 		p, err := New(cfg)
 		if p != nil || err == nil || err.Error() != want {
@@ -405,7 +409,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestNewCopiesItsConfiguration(t *testing.T) {
-	budget := &Budget{TotalTokens: 10, Allocations: []Allocation{{Source: SourceRetrieval, MaxTokens: 1}}}
+	budget := &fill.Budget{TotalTokens: 10, Allocations: []fill.Allocation{{Source: SourceRetrieval, MaxTokens: 1}}}
 	steps := []StepConfig{{Name: "give", Step: RetrieverStep(fixedRetriever(docs("a", "b")), 0)}}
 	p := mustNew(t, Config{MaxTokens: 10, Budget: budget, Steps: steps})
 	budget.Allocations[0].MaxTokens, steps[0].Step = 10, broken{}
@@ -504,11 +508,11 @@ func TestWarnings(t *testing.T) {
 			[]string{`system prompt "system-2" is not in the window: window_full (1 tokens, 0 available)`},
 		},
 		"dropped prompt": {
-			Config{MaxTokens: 9, SystemPrompts: []SystemPrompt{{Content: "one two"}}, Budget: &Budget{TotalTokens: 9, Allocations: []Allocation{{Source: SourceSystem, MaxTokens: 1, Overflow: OverflowDrop}}}},
+			Config{MaxTokens: 9, SystemPrompts: []SystemPrompt{{Content: "one two"}}, Budget: &fill.Budget{TotalTokens: 9, Allocations: []fill.Allocation{{Source: SourceSystem, MaxTokens: 1, Overflow: fill.OverflowDrop}}}},
 			[]string{`system prompt "system-1" is not in the window: source_dropped (2 tokens, 1 available)`},
 		},
 		"settings without effect": {
-			Config{MaxTokens: 20, Budget: &Budget{TotalTokens: 10, Allocations: []Allocation{{Source: SourceTool, MaxTokens: 1, Priority: 3}}}},
+			Config{MaxTokens: 20, Budget: &fill.Budget{TotalTokens: 10, Allocations: []fill.Allocation{{Source: SourceTool, MaxTokens: 1, Priority: 3}}}},
 			[]string{
 				"budget: total_tokens is 10 and max_tokens is 20: the window follows max_tokens (set both to the same number)",
 				"budget: allocation of tool: nothing reads priority 3 (the priority of the items decides)",
@@ -520,7 +524,7 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%s: warnings %q, want %q", name, got, tc.want)
 		}
 	}
-	budget, err := PresetBudget("rag", 100)
+	budget, err := fill.PresetBudget("rag", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,7 +535,7 @@ func TestWarnings(t *testing.T) {
 
 func TestResultDocument(t *testing.T) {
 	cfg := Config{
-		MaxTokens: 3, Now: func() time.Time { return seedEpoch }, Budget: &Budget{TotalTokens: 3},
+		MaxTokens: 3, Now: func() time.Time { return seedEpoch }, Budget: &fill.Budget{TotalTokens: 3},
 		Steps: []StepConfig{{Name: "give", Step: RetrieverStep(fixedRetriever{doc("a"), {ID: "b", Content: "b", TokenCount: 5, CreatedAt: seedEpoch}}, 0)}},
 	}
 	data, err := json.Marshal(mustBuild(t, cfg))

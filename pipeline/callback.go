@@ -2,11 +2,7 @@ package pipeline
 
 import (
 	"context"
-	"log/slog"
-	"slices"
 	"time"
-
-	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // Callback is told what happens in a build. Functions that are nil are not called.
@@ -28,65 +24,4 @@ type Callback struct {
 	// OnPipelineEnd comes after a build that succeeded. The output is shared with
 	// the caller of Build, everything else is a copy.
 	OnPipelineEnd func(ctx context.Context, r *Result) error
-}
-
-func (p *Pipeline) onPipelineStart(ctx context.Context, q *Query) {
-	for i := range p.callbacks {
-		if f := p.callbacks[i].OnPipelineStart; f != nil {
-			own := q.Clone()
-			p.report(ctx, "on_pipeline_start", "", Guard(func() error { return f(ctx, &own) }))
-		}
-	}
-}
-
-func (p *Pipeline) onStepStart(ctx context.Context, step string, items []Item) {
-	for i := range p.callbacks {
-		if f := p.callbacks[i].OnStepStart; f != nil {
-			p.report(ctx, "on_step_start", step, Guard(func() error { return f(ctx, step, CloneItems(items)) }))
-		}
-	}
-}
-
-func (p *Pipeline) onStepEnd(ctx context.Context, step string, items []Item, took time.Duration) {
-	for i := range p.callbacks {
-		if f := p.callbacks[i].OnStepEnd; f != nil {
-			p.report(ctx, "on_step_end", step, Guard(func() error { return f(ctx, step, CloneItems(items), took) }))
-		}
-	}
-}
-
-func (p *Pipeline) onStepError(ctx context.Context, step string, err error) {
-	for i := range p.callbacks {
-		if f := p.callbacks[i].OnStepError; f != nil {
-			p.report(ctx, "on_step_error", step, Guard(func() error { return f(ctx, step, err) }))
-		}
-	}
-}
-
-func (p *Pipeline) onPipelineEnd(ctx context.Context, r *Result) {
-	for i := range p.callbacks {
-		if f := p.callbacks[i].OnPipelineEnd; f != nil {
-			p.report(ctx, "on_pipeline_end", "", Guard(func() error { return f(ctx, r.clone()) }))
-		}
-	}
-}
-
-func (p *Pipeline) report(ctx context.Context, event, step string, err error) {
-	if err != nil {
-		warn.Log(ctx, p.logger, "callback failed", err, slog.String("event", event), slog.String("step", step))
-	}
-}
-
-// clone copies everything but the output, whose type only the formatter knows.
-func (r *Result) clone() *Result {
-	out := *r
-	window := *r.Window
-	window.Items = CloneItems(window.Items)
-	out.Window = &window
-	out.Overflow = slices.Clone(r.Overflow)
-	for i := range out.Overflow {
-		out.Overflow[i].Item = out.Overflow[i].Clone()
-	}
-	out.Diagnostics = r.Diagnostics.clone()
-	return &out
 }

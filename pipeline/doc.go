@@ -11,7 +11,7 @@
 //			{Name: "search", Step: pipeline.RetrieverStep(index, 20)},
 //			{Name: "fresh", Priority: 60, OnError: pipeline.Skip, Step: pipeline.FilterFunc(isRecent)},
 //		},
-//		Formatter: pipeline.Anthropic{},
+//		Formatter: format.Anthropic{},
 //	})
 //	if err != nil {
 //		return err

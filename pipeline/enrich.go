@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // The defaults of [TemplateEnricher].
@@ -48,7 +50,7 @@ func (e TemplateEnricher) Enrich(_ context.Context, query string, items []Item) 
 		template = DefaultEnrichTemplate
 	}
 	items = slices.Clone(items)
-	slices.SortStableFunc(items, compareAge)
+	slices.SortStableFunc(items, func(a, b Item) int { return core.CompareAge(&a, &b) })
 	items = items[max(0, len(items)-limit):]
 	contents := make([]string, len(items))
 	for i := range items {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
@@ -97,7 +100,7 @@ func ExampleBuildError() {
 }
 
 func ExampleWindow() {
-	w, err := pipeline.NewWindow(25)
+	w, err := core.NewWindow(25)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -115,7 +118,7 @@ func ExampleWindow() {
 }
 
 func ExamplePresetBudget() {
-	b, err := pipeline.PresetBudget("rag", 8192)
+	b, err := fill.PresetBudget("rag", 8192)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -173,7 +176,7 @@ func ExampleAnthropic() {
 		{Content: "Water boils at 100 °C.", Source: pipeline.SourceRetrieval},
 		{Content: "When does water boil?", Source: pipeline.SourceConversation, Metadata: map[string]any{"role": "user"}},
 	}}
-	out, err := pipeline.Anthropic{Caching: true}.Format(context.Background(), w)
+	out, err := format.Anthropic{Caching: true}.Format(context.Background(), w)
 	if err != nil {
 		fmt.Println(err)
 		return

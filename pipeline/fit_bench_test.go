@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // BenchmarkExactFit answers what it costs to count the formatted output instead of the
@@ -32,7 +35,7 @@ func BenchmarkExactFit(b *testing.B) {
 						b.Fatal(err)
 					}
 					p := mustPipeline(b, Config{
-						MaxTokens: room.maxTokens, Tokenizer: tokenizer, Formatter: Anthropic{}, Fit: FitExact,
+						MaxTokens: room.maxTokens, Tokenizer: tokenizer, Formatter: format.Anthropic{}, Fit: fill.FitExact,
 						Steps: []StepConfig{{Name: "search", Step: RetrieverStep(fixedRetriever(items), n)}},
 					})
 					b.ReportAllocs()

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 )
@@ -42,7 +44,7 @@ func (c *independent) text(s string) int {
 }
 
 // output knows an output by its JSON only.
-func (c *independent) output(t testing.TB, output any, o CountOptions) int {
+func (c *independent) output(t testing.TB, output any, o fill.CountOptions) int {
 	t.Helper()
 	if s, ok := output.(string); ok {
 		return c.upper(c.text(s) + c.text(o.Tools))
@@ -142,7 +144,7 @@ func fitItems(r *rand.Rand) []Item {
 }
 
 func randomFormatter(r *rand.Rand) Formatter {
-	return []Formatter{Generic{}, OpenAI{}, Anthropic{}, Anthropic{Caching: true}, Anthropic{Caching: true, CacheControl: CacheControlSeed}, titles{}}[r.IntN(6)]
+	return []Formatter{format.Generic{}, format.OpenAI{}, format.Anthropic{}, format.Anthropic{Caching: true}, format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, titles{}}[r.IntN(6)]
 }
 
 // claude is a model whose vocabulary is not public.
@@ -164,15 +166,15 @@ func newRandomWindow(t testing.TB, r *rand.Rand, encoding string) randomWindow {
 		t.Fatal(err)
 	}
 	items := fitItems(r)
-	cfg := Config{MaxTokens: 4 + r.IntN(150), Tokenizer: tokenizer, Formatter: randomFormatter(r), Fit: FitExact, Fill: strategies[r.IntN(3)%3]}
+	cfg := Config{MaxTokens: 4 + r.IntN(150), Tokenizer: tokenizer, Formatter: randomFormatter(r), Fit: fill.FitExact, Fill: strategies()[r.IntN(3)%3]}
 	if r.IntN(2) == 0 {
-		cfg.Fill = FirstFit{}
+		cfg.Fill = fill.FirstFit{}
 	}
 	if r.IntN(3) == 0 {
-		cfg.Order = WindowOrders[r.IntN(len(WindowOrders))]
+		cfg.Order = fill.WindowOrders[r.IntN(len(fill.WindowOrders))]
 	}
 	if r.IntN(4) == 0 {
-		cfg.Count = CountOptions{MessageOverhead: 1 + r.IntN(6)}
+		cfg.Count = fill.CountOptions{MessageOverhead: 1 + r.IntN(6)}
 	}
 	cfg.Steps = []StepConfig{{Name: "search", Step: RetrieverStep(fixedRetriever(items), 100)}}
 	return randomWindow{cfg, items}
@@ -198,7 +200,7 @@ func (w *randomWindow) tokensOf(t testing.TB, c *independent, keep func(*Item) b
 			picked = append(picked, int32(i))
 		}
 	}
-	w.cfg.Order.arrange(sorted, picked)
+	w.cfg.Order.Arrange(sorted, picked)
 	window := &Window{MaxTokens: w.cfg.MaxTokens}
 	for _, i := range picked {
 		window.Items = append(window.Items, sorted[i])
@@ -253,7 +255,7 @@ func TestExactFitHoldsInRandomWindows(t *testing.T) {
 
 func checkMisfits(t *testing.T, w *randomWindow, c *independent, result *Result, in map[string]bool, round int) {
 	t.Helper()
-	first := w.cfg.Fill.Name() == FirstFit{}.Name()
+	first := w.cfg.Fill.Name() == fill.FirstFit{}.Name()
 	sorted := w.sorted()
 	for _, o := range result.Overflow {
 		place := slices.IndexFunc(sorted, func(it Item) bool { return it.ID == o.ID })

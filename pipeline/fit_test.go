@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -48,13 +50,13 @@ func TestExactFitCountsWhatIsFormatted(t *testing.T) {
 		messages  int
 	}{
 		// headings count one word each of ===, CONTEXT, ===
-		{Generic{}, 12, "1 2 3", 12, 0}, {Generic{}, 11, "1 2", 9, 0}, {Generic{}, 2, "", 0, 0},
+		{format.Generic{}, 12, "1 2 3", 12, 0}, {format.Generic{}, 11, "1 2", 9, 0}, {format.Generic{}, 2, "", 0, 0},
 		// Relevant context: one two three = 5, role 1, message 3, priming 3; --- is a word
-		{OpenAI{}, 20, "1 2 3", 20, 1}, {OpenAI{}, 19, "1 2", 16, 1}, {OpenAI{}, 11, "", 3, 0},
+		{format.OpenAI{}, 20, "1 2 3", 20, 1}, {format.OpenAI{}, 19, "1 2", 16, 1}, {format.OpenAI{}, 11, "", 3, 0},
 		// Here is relevant context: has two words more
-		{Anthropic{}, 22, "1 2 3", 22, 1}, {Anthropic{Caching: true}, 21, "1 2", 18, 1},
+		{format.Anthropic{}, 22, "1 2 3", 22, 1}, {format.Anthropic{Caching: true}, 21, "1 2", 18, 1},
 	} {
-		r := buildItems(t, Config{MaxTokens: tc.max, Tokenizer: WordTokenizer(), Formatter: tc.formatter, Fit: FitExact}, items)
+		r := buildItems(t, Config{MaxTokens: tc.max, Tokenizer: WordTokenizer(), Formatter: tc.formatter, Fit: fill.FitExact}, items)
 		if got := idList(r.Window.Items); got != tc.want || r.Counted != tc.counted {
 			t.Errorf("%T of %d: items %q, %d tokens, want %q, %d", tc.formatter, tc.max, got, r.Counted, tc.want, tc.counted)
 		}
@@ -67,7 +69,7 @@ func TestExactFitCountsWhatIsFormatted(t *testing.T) {
 }
 
 func TestExactFitCountsTools(t *testing.T) {
-	cfg := Config{MaxTokens: 25, Tokenizer: WordTokenizer(), Formatter: OpenAI{}, Fit: FitExact, Count: CountOptions{Tools: "search the docs now please"}}
+	cfg := Config{MaxTokens: 25, Tokenizer: WordTokenizer(), Formatter: format.OpenAI{}, Fit: fill.FitExact, Count: fill.CountOptions{Tools: "search the docs now please"}}
 	r := buildItems(t, cfg, found("one two three", "four five six", "seven eight nine"))
 	if r.Counted != 25 || r.Counting.ToolTokens != 5 || len(r.Window.Items) != 3 {
 		t.Errorf("%d tokens, %+v", r.Counted, r.Counting)
@@ -84,7 +86,7 @@ func TestExactFitNamesItsVocabulary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := buildItems(t, Config{Tokenizer: enc, Fit: FitExact}, found("hello"))
+	r := buildItems(t, Config{Tokenizer: enc, Fit: fill.FitExact}, found("hello"))
 	if c := r.Counting; c.Tokenizer != "o200k_base" || len(c.Vocabulary) != 64 || !c.Exact {
 		t.Errorf("%+v", c)
 	}
@@ -101,7 +103,7 @@ func TestExactFitOfAnEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	items := found(slices.Repeat([]string{"The quick brown fox jumps over the lazy dog. "}, 30)...)
-	cfg := Config{MaxTokens: 200, Tokenizer: estimator, Formatter: Anthropic{}, Fit: FitExact}
+	cfg := Config{MaxTokens: 200, Tokenizer: estimator, Formatter: format.Anthropic{}, Fit: fill.FitExact}
 	r := buildItems(t, cfg, items)
 	c := r.Counting
 	if c.Exact || c.Low >= c.High || c.High > 200 || r.Counted != c.High || !strings.Contains(c.Tokenizer, "estimate") {
@@ -159,7 +161,7 @@ func (g growing) Format(context.Context, *Window) (any, error) {
 
 func TestExactFitRefusesToBeFooled(t *testing.T) {
 	n := 0
-	p := mustPipeline(t, Config{MaxTokens: 1, Tokenizer: WordTokenizer(), Formatter: growing{&n}, Fit: FitExact})
+	p := mustPipeline(t, Config{MaxTokens: 1, Tokenizer: WordTokenizer(), Formatter: growing{&n}, Fit: fill.FitExact})
 	if _, err := p.Build(t.Context(), Query{Text: "q"}); !errors.Is(err, ErrBudget) {
 		t.Errorf("got %v", err)
 	}
@@ -169,9 +171,9 @@ func TestFitOptionsAreChecked(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		`pipeline: fit "tight": invalid value (want one of [items exact])`:                                               {Fit: "tight"},
 		`pipeline: order "random": invalid value (want one of [priority lost_in_the_middle chronological cache_stable])`: {Order: "random"},
-		`pipeline: truncate "word": invalid value (want one of [none sentence character])`:                               {Truncate: Truncation{At: "word"}},
-		`pipeline: truncate: min_tokens -1: invalid value (want 0 or more)`:                                              {Truncate: Truncation{MinTokens: -1}},
-		`pipeline: count: message_overhead -2: invalid value (want 0 or more, or -1 for none)`:                           {Count: CountOptions{MessageOverhead: -2}},
+		`pipeline: truncate "word": invalid value (want one of [none sentence character])`:                               {Truncate: fill.Truncation{At: "word"}},
+		`pipeline: truncate: min_tokens -1: invalid value (want 0 or more)`:                                              {Truncate: fill.Truncation{MinTokens: -1}},
+		`pipeline: count: message_overhead -2: invalid value (want 0 or more, or -1 for none)`:                           {Count: fill.CountOptions{MessageOverhead: -2}},
 	} {
 		if _, err := New(cfg); !errors.Is(err, ErrInvalid) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -186,11 +188,11 @@ func TestWindowOrders(t *testing.T) {
 		items[i].CreatedAt = seedEpoch.AddDate(0, 0, (i*3)%5)
 	}
 	prompts := []SystemPrompt{{Content: "rules"}}
-	for order, want := range map[WindowOrder]string{
-		"": "system-1 m b z a k", OrderPriority: "system-1 m b z a k", OrderLostInTheMiddle: "system-1 m z k a b",
-		OrderChronological: "system-1 m z k b a", OrderCacheStable: "system-1 a b k m z",
+	for order, want := range map[fill.WindowOrder]string{
+		"": "system-1 m b z a k", fill.OrderPriority: "system-1 m b z a k", fill.OrderLostInTheMiddle: "system-1 m z k a b",
+		fill.OrderChronological: "system-1 m z k b a", fill.OrderCacheStable: "system-1 a b k m z",
 	} {
-		for _, fit := range Fits {
+		for _, fit := range fill.Fits {
 			r := buildItems(t, Config{Tokenizer: WordTokenizer(), SystemPrompts: prompts, Order: order, Fit: fit}, items)
 			if got := idList(r.Window.Items); got != want {
 				t.Errorf("%s, %s: %s, want %s", order, fit, got, want)
@@ -203,7 +205,7 @@ func TestWindowOrders(t *testing.T) {
 func TestWindowOrderMovesContextOnly(t *testing.T) {
 	items := found("a", "b", "c", "d")
 	items[1].Source, items[1].Metadata = SourceConversation, map[string]any{"role": "user"}
-	r := buildItems(t, Config{Tokenizer: WordTokenizer(), Order: OrderLostInTheMiddle}, items)
+	r := buildItems(t, Config{Tokenizer: WordTokenizer(), Order: fill.OrderLostInTheMiddle}, items)
 	if got := idList(r.Window.Items); got != "1 2 4 3" {
 		t.Errorf("got %s", got)
 	}
@@ -218,7 +220,7 @@ func TestDefaultsReportNothing(t *testing.T) {
 }
 
 func TestOutputCounterReadsDocuments(t *testing.T) {
-	c, err := NewOutputCounter(WordTokenizer(), CountOptions{})
+	c, err := fill.NewOutputCounter(WordTokenizer(), fill.CountOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +249,7 @@ func TestOutputCounterReadsDocuments(t *testing.T) {
 
 func FuzzReadOutput(f *testing.F) {
 	f.Add(`{"system": [{"text": "a"}], "messages": [{"role": 1, "content": null}, {}]}`)
-	c, err := NewOutputCounter(WordTokenizer(), CountOptions{})
+	c, err := fill.NewOutputCounter(WordTokenizer(), fill.CountOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

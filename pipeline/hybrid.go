@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -32,7 +33,7 @@ func (h *Hybrid) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, erro
 		own := q.Clone()
 		running.Go(func() {
 			errs[i] = errExited
-			errs[i] = Guard(func() (err error) {
+			errs[i] = core.Guard(func() (err error) {
 				lists[i], err = retrieve(ctx, r, &own, orTopK(topK))
 				return err
 			})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -75,3 +76,9 @@ type retrieverFunc func(ctx context.Context, q *Query, topK int) ([]Item, error)
 func (f retrieverFunc) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, error) {
 	return f(ctx, q, topK)
 }
+
+func turn(content string, role any, second int) Item {
+	return Item{Content: content, Source: SourceConversation, Priority: 7, CreatedAt: seedEpoch.Add(time.Duration(second) * time.Second), Metadata: map[string]any{"role": role}}
+}
+
+func system(content string) Item { return Item{Content: content, Source: SourceSystem, Priority: 10} }

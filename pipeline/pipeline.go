@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // Config describes a pipeline. The zero value works: an empty pipeline with a
@@ -19,7 +22,7 @@ type Config struct {
 	// vocabulary is loaded when something is first counted.
 	Tokenizer Tokenizer
 	// Budget limits the sources. nil means that only the window does.
-	Budget *Budget
+	Budget *fill.Budget
 	// SystemPrompts come first in the list of items, in this order.
 	SystemPrompts []SystemPrompt
 	// Memory offers items before the first step. It may be nil. When it fails, the build
@@ -38,18 +41,18 @@ type Config struct {
 	Formatter Formatter
 	// Fit says what must be within the window: the sum of the items, FitItems when
 	// empty, or the formatted output.
-	Fit Fit
+	Fit fill.Fit
 	// Fill decides which items are tried first. nil means FirstFit.
-	Fill Strategy
+	Fill fill.Strategy
 	// Order is the order in which the context is written. Empty means OrderPriority.
-	Order WindowOrder
+	Order fill.WindowOrder
 	// Truncate cuts texts that do not fit. The zero value keeps them whole.
-	Truncate Truncation
+	Truncate fill.Truncation
 	// Count says what an exact count adds to the texts of the output.
-	Count CountOptions
+	Count fill.CountOptions
 	// Callbacks are told what happens, in this order.
 	Callbacks []Callback
-	// Explain records the story of every item, in Diagnostics.Items. Without it,
+	// Explain records the trace of every item, in Diagnostics.Items. Without it,
 	// recording costs nothing.
 	Explain bool
 	// Logger receives a WARN record for each skipped step and failed callback. nil
@@ -79,7 +82,6 @@ type SystemPrompt struct {
 type Pipeline struct {
 	maxTokens int // what is left after the reserve
 	tokenizer Tokenizer
-	budget    *Budget
 	system    []Item
 	counted   atomic.Pointer[countedItems] // system, once counted
 	memory    MemoryProvider
@@ -87,7 +89,7 @@ type Pipeline struct {
 	onError   struct{ memory, enricher OnError }
 	steps     []step
 	formatter Formatter
-	fitting   fitting
+	filler    *fill.Filler
 	callbacks []Callback
 	warnings  []string
 	explain   bool
@@ -104,7 +106,6 @@ func New(cfg Config) (*Pipeline, error) {
 	p := &Pipeline{
 		maxTokens: cfg.MaxTokens,
 		tokenizer: cfg.Tokenizer,
-		budget:    cfg.Budget.clone(),
 		memory:    cfg.Memory,
 		enricher:  cfg.Enricher,
 		formatter: cfg.Formatter,
@@ -126,10 +127,7 @@ func New(cfg Config) (*Pipeline, error) {
 			}
 		}
 	}
-	if err := p.setFit(&cfg); err != nil {
-		return nil, err
-	}
-	if err := p.setBudget(); err != nil {
+	if err := p.setFiller(&cfg); err != nil {
 		return nil, err
 	}
 	if err := p.setSystem(cfg.SystemPrompts); err != nil {
@@ -166,7 +164,7 @@ func (p *Pipeline) setDefaults() (err error) {
 		}
 	}
 	if p.formatter == nil {
-		p.formatter = Generic{}
+		p.formatter = format.Generic{}
 	}
 	if p.logger == nil {
 		p.logger = slog.Default()
@@ -177,20 +175,16 @@ func (p *Pipeline) setDefaults() (err error) {
 	return nil
 }
 
-// setBudget checks the budget against the window before anything runs.
-func (p *Pipeline) setBudget() error {
-	if p.budget == nil {
-		return nil
+// setFiller checks how windows are filled. It comes after the defaults.
+func (p *Pipeline) setFiller(cfg *Config) (err error) {
+	p.filler, err = fill.NewFiller(fill.Options{
+		MaxTokens: p.maxTokens, Tokenizer: p.tokenizer, Formatter: p.formatter, Budget: cfg.Budget,
+		Fit: cfg.Fit, Strategy: cfg.Fill, Order: cfg.Order, Truncate: cfg.Truncate, Count: cfg.Count,
+	})
+	if err == nil {
+		p.maxTokens, p.warnings = p.filler.MaxTokens(), p.filler.Warnings()
 	}
-	if err := p.budget.Validate(); err != nil {
-		return err
-	}
-	if p.budget.ReserveTokens >= p.maxTokens {
-		return fmt.Errorf("budget: reserve_tokens %d leave nothing of max_tokens %d: %w (lower the reserve)", p.budget.ReserveTokens, p.maxTokens, ErrBudget)
-	}
-	p.warnings = p.budget.warnings(p.maxTokens)
-	p.maxTokens -= p.budget.ReserveTokens
-	return nil
+	return err
 }
 
 func (p *Pipeline) setSystem(prompts []SystemPrompt) error {

@@ -1,34 +1,15 @@
 package pipeline
 
 import (
+	"context"
 	"maps"
 	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
-
-// OverflowReason says why an item is not in the window.
-type OverflowReason string
-
-// The reasons.
-const (
-	// OverflowWindow: the tokens left in the window were fewer than the item's.
-	OverflowWindow OverflowReason = "window_full"
-	// OverflowSourceCap: the allocation of the item's source was used up.
-	OverflowSourceCap OverflowReason = "source_cap"
-	// OverflowSourceDropped: the source as a whole exceeded an allocation with
-	// the strategy drop.
-	OverflowSourceDropped OverflowReason = "source_dropped"
-	// OverflowSharedPool: the source has no allocation, and the enforced shared
-	// pool was used up.
-	OverflowSharedPool OverflowReason = "shared_pool_full"
-)
-
-// OverflowItem is an item that did not get into the window.
-type OverflowItem struct {
-	Item
-	Reason OverflowReason `json:"reason"`
-	// Available is the number of tokens that were left when the item was tried.
-	Available int `json:"available_tokens"`
-}
 
 // Result is the outcome of a build. Its JSON form is the result document.
 type Result struct {
@@ -38,8 +19,8 @@ type Result struct {
 	FormatType string `json:"format_type"`
 	// Counted is the number of tokens of Output, and Counting how it was counted: with
 	// FitExact only. It is never more than the tokens of the window.
-	Counted  int       `json:"counted_tokens,omitempty"`
-	Counting *Counting `json:"counting,omitempty"`
+	Counted  int            `json:"counted_tokens,omitempty"`
+	Counting *fill.Counting `json:"counting,omitempty"`
 	// Overflow lists the items that are not in the window: first those the
 	// budget kept out, then those that did not fit. It is never nil.
 	Overflow    []OverflowItem `json:"overflow_items"`
@@ -47,6 +28,21 @@ type Result struct {
 	// BuildTimeMS is the wall time of the build in milliseconds, rounded to 2
 	// decimals.
 	BuildTimeMS float64 `json:"build_time_ms"`
+}
+
+// TrackPrefix compares the output with that of the build before it in the same
+// conversation, as t remembers it, and enters the report in the diagnostics. For the first
+// build of a conversation there is none.
+func (r *Result) TrackPrefix(ctx context.Context, t *promptcache.Tracker, conversation string) (*promptcache.Report, error) {
+	prompt, err := promptcache.NewSnapshot(r.Output, r.Window.Items)
+	if err != nil {
+		return nil, err
+	}
+	report, err := t.Observe(ctx, conversation, prompt, r.Diagnostics.Items)
+	if report != nil {
+		r.Diagnostics.Cache = report
+	}
+	return report, err
 }
 
 // StepDiagnostic describes one step that succeeded.
@@ -101,15 +97,15 @@ type Diagnostics struct {
 	StepFailures []StepFailure `json:"step_failures,omitempty"`
 	// Fill says how good the choice of the window is. It is nil when nothing but the
 	// defaults decided: first fit by the counts of items.
-	Fill *FillDiagnostic `json:"fill,omitempty"`
+	Fill *fill.Diagnostic `json:"fill,omitempty"`
 	// Warnings are sentences about settings without effect and about system
 	// prompts that are not in the window.
 	Warnings []string `json:"warnings,omitempty"`
 	// Items tells what happened to each item. It is nil unless Config.Explain is set.
-	Items *Stories `json:"items,omitempty"`
+	Items *explain.Trace `json:"items,omitempty"`
 	// Cache compares the output with that of the build before it. It is nil unless a
-	// [PrefixTracker] observed the result.
-	Cache *PrefixReport `json:"cache,omitempty"`
+	// [Result.TrackPrefix] did.
+	Cache *promptcache.Report `json:"cache,omitempty"`
 	// TimesMS is where the time went.
 	TimesMS StageTimes `json:"times_ms"`
 }
@@ -137,7 +133,8 @@ func clonePointer(p *int) *int {
 	if p == nil {
 		return nil
 	}
-	return pointer(*p)
+	n := *p
+	return &n
 }
 
 // StageTimes is the wall time of each stage of a build in milliseconds.
@@ -148,4 +145,18 @@ type StageTimes struct {
 	Count  float64 `json:"count"`
 	Fill   float64 `json:"fill"`
 	Format float64 `json:"format"`
+}
+
+// clone copies everything but the output, whose type only the formatter knows.
+func (r *Result) clone() *Result {
+	out := *r
+	window := *r.Window
+	window.Items = core.CloneItems(window.Items)
+	out.Window = &window
+	out.Overflow = slices.Clone(r.Overflow)
+	for i := range out.Overflow {
+		out.Overflow[i].Item = out.Overflow[i].Clone()
+	}
+	out.Diagnostics = r.Diagnostics.clone()
+	return &out
 }

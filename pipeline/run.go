@@ -5,81 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
 // errExited is the failure of a step that ended its goroutine.
 var errExited = errors.New("step called runtime.Goexit")
-
-// step is a configured step and what the build needs to know about it.
-type step struct {
-	StepConfig
-	appender Appender   // nil for a step that is none
-	writer   ListWriter // nil for a step that is none
-	isolated bool       // needs no protection
-	blind    bool       // native, but never hands on the items
-	module   ModuleInfo
-	group    int // on the first of a group: how many run at the same time
-}
-
-func newStep(cfg StepConfig) (step, error) {
-	switch {
-	case cfg.Name == "":
-		return step{}, fmt.Errorf("name is empty: %w", ErrInvalid)
-	case cfg.Step == nil:
-		return step{}, fmt.Errorf("step %q: no step: %w", cfg.Name, ErrInvalid)
-	case cfg.Timeout < 0:
-		return step{}, fmt.Errorf("step %q: timeout %v: %w (want 0 or more)", cfg.Name, cfg.Timeout, ErrInvalid)
-	case cfg.OnError != "" && cfg.OnError != Raise && cfg.OnError != Skip:
-		return step{}, fmt.Errorf("step %q: on_error %q: %w (want %s or %s)", cfg.Name, cfg.OnError, ErrInvalid, Raise, Skip)
-	}
-	if cfg.Priority == 0 {
-		cfg.Priority = DefaultStepPriority
-	}
-	st := step{StepConfig: cfg, isolated: isolated(cfg.Step), module: moduleOf(cfg.Step)}
-	st.appender, _ = cfg.Step.(Appender)
-	st.writer, _ = cfg.Step.(ListWriter)
-	if a, ok := cfg.Step.(adapter); ok {
-		st.blind = !a.showsItems()
-	}
-	return st, nil
-}
-
-// adapter is a Step of this package around parts that others wrote.
-type adapter interface {
-	parts() []any
-	// showsItems reports whether the parts get to see the items.
-	showsItems() bool
-}
-
-// isolated reports whether v, or everything that v is made of, is [Isolated].
-func isolated(v any) bool {
-	a, ok := v.(adapter)
-	if !ok {
-		_, marked := v.(Isolated)
-		return marked
-	}
-	for _, part := range a.parts() {
-		if !isolated(part) {
-			return false
-		}
-	}
-	return true
-}
-
-// sees reports whether somebody's code is given the items who may change or keep them.
-func (st *step) sees() bool { return !st.isolated && !st.blind }
-
-// joins reports whether next runs at the same time as st.
-func (st *step) joins(next *step) bool {
-	return st.appender != nil && next.appender != nil && st.Priority == next.Priority
-}
 
 // stepError tells fail which step it was.
 type stepError struct {
@@ -115,7 +51,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 	}
 	b.show(group)
 	if len(group) == 1 {
-		b.p.onStepStart(ctx, group[0].Name, b.items)
+		b.p.onStepStart(ctx, group[0].Name, b.list.items)
 		out := b.attemptAlone(ctx, &group[0], &runs[0])
 		b.at = b.at.Add(out.took)
 		return b.settle(ctx, &group[0], out, next)
@@ -126,7 +62,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 	defer running.Wait()
 	defer cancel()
 	outcomes := make([]chan outcome, len(group))
-	for i, items := 0, b.items; i < len(group); i++ {
+	for i, items := 0, b.list.items; i < len(group); i++ {
 		outcomes[i] = make(chan outcome, 1)
 		running.Go(func() {
 			out := outcome{err: errExited}
@@ -135,7 +71,7 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 		})
 	}
 	for i := range group {
-		b.p.onStepStart(ctx, group[i].Name, b.items)
+		b.p.onStepStart(ctx, group[i].Name, b.list.items)
 		if err := b.settle(ctx, &group[i], <-outcomes[i], next); err != nil {
 			return err
 		}
@@ -145,25 +81,18 @@ func (b *build) runGroup(ctx context.Context, group, next []step, runs []stepRun
 
 // attemptAlone runs a step that nothing else runs beside.
 func (b *build) attemptAlone(ctx context.Context, st *step, run *stepRun) outcome {
-	began := b.mark()
-	if st.keeps() {
-		b.scratch.lists.shown()
+	began, l := b.mark(), b.list
+	if l.recorded || st.writer == nil {
+		return b.attempt(ctx, st, run, l.items, nil, began, false)
 	}
-	if !b.lends() || st.writer == nil {
-		return b.attempt(ctx, st, run, b.items, nil, began, false)
-	}
-	l := &b.scratch.lists
 	var made []Item
-	defer func() { l.filled(made) }() // also when the step ends the goroutine
-	out := b.attempt(ctx, st, run, b.items, l.spare(len(b.items)), began, false)
+	defer func() { l.take(made) }() // also when the step ends the goroutine
+	out := b.attempt(ctx, st, run, l.items, l.lend(len(l.items)), began, false)
 	if out.err == nil {
 		made = out.items
 	}
 	return out
 }
-
-// lends reports whether lists are used again: a log of the items refers to all of them.
-func (b *build) lends() bool { return b.story == nil }
 
 // attempt runs a step under its timeout and checks its answer. It changes nothing
 // of the build. spare is what is lent to a writer.
@@ -176,39 +105,24 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 	}
 	out, err := st.protected(ctx, b.query, &run.query, items, spare, grouped)
 	if err == nil && !sameList(out, items) {
-		err = validateItems(out)
+		err = core.ValidateItems(out)
 	}
 	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }
 
 // protected calls the step with as many copies as its timeout and policy ask for.
 func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Item, grouped bool) ([]Item, error) {
-	if st.isolated {
+	if st.access == isolatedAccess {
 		return st.call(ctx, q, items, spare)
 	}
 	*own = q.Clone()
-	if st.copied(grouped) && !st.blind {
-		items = CloneItems(items)
+	if st.copies(grouped) {
+		items = core.CloneItems(items)
 	}
-	if st.detaches(grouped) {
+	if st.leaves(grouped) {
 		return st.detached(ctx, own, items)
 	}
 	return st.call(ctx, own, items, nil)
-}
-
-// detaches reports whether a step that is not isolated may be left behind.
-func (st *step) detaches(grouped bool) bool { return grouped || st.Timeout > 0 }
-
-// copied reports whether a step that is not isolated gets items of its own.
-func (st *step) copied(grouped bool) bool { return st.detaches(grouped) || st.OnError == Skip }
-
-// keeps reports whether a step that runs alone is given the list of the build itself and
-// may still read it when it has returned, or when the build has left it behind.
-func (st *step) keeps() bool {
-	if st.sees() {
-		return !st.copied(false)
-	}
-	return !st.isolated && st.appender == nil && st.detaches(false) // it adds to the list
 }
 
 // detached calls the step in its own goroutine and leaves it behind when the
@@ -233,7 +147,7 @@ func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, e
 
 func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []Item, err error) {
 	items = items[:len(items):len(items)] // what is appended goes elsewhere
-	err = Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		switch {
 		case st.appender != nil:
 			out, err = st.appender.Append(ctx, q, items)
@@ -247,11 +161,6 @@ func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []
 	return out, err
 }
 
-// sameList reports whether a step returned the list it was given.
-func sameList(a, b []Item) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
 // settle enters the outcome of a step into the build. A failure under Skip is
 // noted and logged; the items stay as they are. next are the steps that did not run yet.
 func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) error {
@@ -261,29 +170,16 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 		return err
 	}
 	if st.appender != nil {
-		out.items = b.appended(st, out.items, next)
+		out.items = b.list.appended(st, out.items, next)
 	}
-	before := b.items
-	b.items = out.items
-	b.recordStep(st, before, next)
+	same := sameList(out.items, b.list.items)
+	b.list.replace(st, out.items)
+	b.recordStep(st, same, next)
 	b.diag.Steps = append(b.diag.Steps, StepDiagnostic{
-		Name: st.Name, ItemsAfter: len(b.items), TimeMS: values.Milliseconds(out.took), Plugin: st.module.Plugin, Fuel: out.fuel,
+		Name: st.Name, ItemsAfter: len(b.list.items), TimeMS: values.Milliseconds(out.took), Plugin: st.module.Plugin, Fuel: out.fuel,
 	})
-	b.p.onStepEnd(ctx, st.Name, b.items, out.took)
+	b.p.onStepEnd(ctx, st.Name, b.list.items, out.took)
 	return nil
-}
-
-// appended returns the items and those that a step adds, in a lent list if only writers
-// come to see it. The steps of a group read the items while some are merged already.
-func (b *build) appended(st *step, more []Item, next []step) []Item {
-	keeps := func(st step) bool { return st.keeps() }
-	if st.group != 1 || len(b.items) == 0 || !b.lends() || slices.ContainsFunc(next, keeps) {
-		return appendItems(b.items, more)
-	}
-	l := &b.scratch.lists
-	out := append(append(l.spare(len(b.items)+len(more)), b.items...), more...)
-	l.filled(out)
-	return out
 }
 
 // settlePart enters the failure of a part that is no step. Under Skip it is noted and

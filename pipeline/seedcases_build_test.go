@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
@@ -23,7 +25,7 @@ func appendStep(items ...Item) Step {
 func runWindowCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		MaxTokens     int            `json:"max_tokens"`
-		Budget        *Budget        `json:"budget"`
+		Budget        *fill.Budget   `json:"budget"`
 		SystemPrompts []SystemPrompt `json:"system_prompts"`
 		Items         []seedItem     `json:"items_appended_by_one_step"`
 		Query         string         `json:"query"`
@@ -66,14 +68,14 @@ func seedID(it Item) string {
 func runEndToEndCase(t *testing.T, c seedcase.Case) any {
 	var in struct {
 		MaxTokens     int            `json:"max_tokens"`
-		Budget        *Budget        `json:"budget"`
+		Budget        *fill.Budget   `json:"budget"`
 		SystemPrompts []SystemPrompt `json:"system_prompts"`
 		Conversation  [][2]string    `json:"conversation"`
 		Retrieved     []seedItem     `json:"retrieved"`
 	}
 	seedcase.Decode(t, c, &in)
 	memory := talk(in.Conversation)
-	formats := []Formatter{Anthropic{Caching: true, CacheControl: CacheControlSeed}, OpenAI{}, Generic{}}
+	formats := []Formatter{format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, format.OpenAI{}, format.Generic{}}
 	got := map[string]any{}
 	var types []string
 	for i, key := range []string{"anthropic_caching", "openai", "generic"} {
@@ -233,7 +235,7 @@ func seedFailure(t *testing.T, err error, events [][]any) any {
 func runReserveRow(t *testing.T, maxTokens, reserve int) any {
 	ran := false
 	cfg := Config{
-		MaxTokens: maxTokens, Tokenizer: WordTokenizer(), Budget: &Budget{TotalTokens: 1000, ReserveTokens: reserve},
+		MaxTokens: maxTokens, Tokenizer: WordTokenizer(), Budget: &fill.Budget{TotalTokens: 1000, ReserveTokens: reserve},
 		Steps: []StepConfig{{Name: "s", Step: StepFunc(func(_ context.Context, _ *Query, items []Item) ([]Item, error) {
 			ran = true
 			return items, nil
@@ -325,9 +327,9 @@ func runBudgetValidationCase(t *testing.T, c seedcase.Case) any {
 	seedcase.Decode(t, c, &in)
 	var rows []any
 	for _, row := range in.Rows {
-		b := Budget{TotalTokens: row.Total, ReserveTokens: row.Reserve}
+		b := fill.Budget{TotalTokens: row.Total, ReserveTokens: row.Reserve}
 		for _, a := range row.Allocations {
-			b.Allocations = append(b.Allocations, Allocation{Source: Source(a[0].(string)), MaxTokens: int(a[1].(float64))})
+			b.Allocations = append(b.Allocations, fill.Allocation{Source: Source(a[0].(string)), MaxTokens: int(a[1].(float64))})
 		}
 		if b.Validate() != nil {
 			rows = append(rows, map[string]any{"ok": false})

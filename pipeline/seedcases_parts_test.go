@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/internal/seedcase"
 )
 
@@ -27,10 +28,10 @@ func runFormatterCase(t *testing.T, c seedcase.Case) any {
 	window := &Window{Items: plainItems(in.Items), MaxTokens: 1000}
 	got := map[string]any{}
 	for key, f := range map[string]Formatter{
-		"anthropic":         Anthropic{},
-		"anthropic_caching": Anthropic{Caching: true, CacheControl: CacheControlSeed},
-		"openai":            OpenAI{},
-		"generic":           Generic{},
+		"anthropic":         format.Anthropic{},
+		"anthropic_caching": format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed},
+		"openai":            format.OpenAI{},
+		"generic":           format.Generic{},
 	} {
 		output, err := f.Format(t.Context(), window)
 		if err != nil {
@@ -39,34 +40,6 @@ func runFormatterCase(t *testing.T, c seedcase.Case) any {
 		got[key] = output
 	}
 	return got
-}
-
-func runFormatterRolesCase(t *testing.T, c seedcase.Case) any {
-	var in struct {
-		Lists [][]struct {
-			Role         Role
-			Content      string
-			CacheControl *CacheControl `json:"cache_control"`
-		} `json:"message_lists"`
-	}
-	seedcase.Decode(t, c, &in)
-	lists := [][]AnthropicMessage{}
-	for _, list := range in.Lists {
-		var messages []chatMessage
-		for _, m := range list {
-			message := chatMessage{role: m.Role, parts: []string{m.Content}}
-			if m.CacheControl != nil {
-				message.cached = 1
-			}
-			messages = append(messages, message)
-		}
-		merged := []AnthropicMessage{}
-		for _, m := range mergeRoles(messages) {
-			merged = append(merged, Anthropic{CacheControl: CacheControlSeed}.message(&m))
-		}
-		lists = append(lists, merged)
-	}
-	return map[string]any{"message_lists": lists}
 }
 
 func runFuseCase(t *testing.T, c seedcase.Case) any {

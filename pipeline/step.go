@@ -15,33 +15,6 @@ type Step interface {
 	Run(ctx context.Context, q *Query, items []Item) ([]Item, error)
 }
 
-// An Appender is a [Step] that only adds items: Run returns the items it was given
-// followed by what Append returns. A build calls Append instead of Run, and runs
-// neighboring Appenders of equal priority at the same time; each is then given
-// the items from before the first of them.
-type Appender interface {
-	Step
-	Append(ctx context.Context, q *Query, items []Item) ([]Item, error)
-}
-
-// Isolated marks a [Step], or the [Retriever], [Filter] and so on behind one, that
-// never changes the query and the items it is given, keeps no reference to them
-// when it has returned, leaves the list that it returned alone, and returns soon after
-// its context has ended. The build then needs neither copies nor a goroutine to protect
-// itself. Steps that run plugins are isolated.
-type Isolated interface{ Isolated() }
-
-// A ListWriter is an [Isolated] step that can write the list it returns into memory
-// that it is lent. RunInto is Run with such memory: spare is an empty list that shares
-// nothing with items. The step may append to it and return all that it appended; or it
-// writes nothing to it and returns another list, as from Run. A build calls RunInto
-// instead of Run and uses the memory again when nobody sees the list any more.
-type ListWriter interface {
-	Step
-	Isolated
-	RunInto(ctx context.Context, q *Query, items, spare []Item) ([]Item, error)
-}
-
 // StepFunc makes a function a [Step]; as there, a nil list is an empty one.
 type StepFunc func(ctx context.Context, q *Query, items []Item) ([]Item, error)
 
@@ -112,4 +85,19 @@ type StepConfig struct {
 	// OnError is Raise when empty.
 	OnError OnError
 	Step    Step
+}
+
+// BuildInfo is what a step can learn about the build it is part of.
+type BuildInfo struct {
+	// MaxTokens is the room of the window, without the reserve of the budget.
+	MaxTokens int
+}
+
+type buildInfoKey struct{}
+
+// BuildInfoFrom returns the information about the build that a step's context
+// belongs to. It is false outside a build.
+func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
+	info, ok := ctx.Value(buildInfoKey{}).(BuildInfo)
+	return info, ok
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
@@ -223,7 +224,7 @@ func (r *agentRun) prepare(ctx context.Context) (err error) {
 		r.state.RunID = r.stored.ID
 		r.state.Messages = append(r.state.Messages, r.input.Messages...)
 	} else if r.state.Messages == nil {
-		r.state.Messages = pipeline.CloneMessages(r.input.Messages)
+		r.state.Messages = core.CloneMessages(r.input.Messages)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -187,7 +188,7 @@ type buildRun struct {
 	query               pipeline.Query
 	strict, explain     bool
 	// previous is the build before, nil for none.
-	previous *pipeline.PromptSnapshot
+	previous *promptcache.Snapshot
 	// store keeps conversation and facts, nil where there are none. remember adds
 	// the query to the conversation.
 	store    store.Store
@@ -268,7 +269,7 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 		doc := struct {
 			*pipeline.Result
 			Explain explanation `json:"explain"`
-		}{result, explain(run, result)}
+		}{result, explanationOf(run, result)}
 		if err := writeJSON(&b, doc); err != nil {
 			return err
 		}
@@ -282,7 +283,7 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 		}
 		if f.explain {
 			var e bytes.Buffer
-			writeExplanation(&e, explain(run, result))
+			writeExplanation(&e, explanationOf(run, result))
 			b.WriteString(plain.Text(e.String()))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // explanation says why each item is in the window or not.
@@ -70,17 +71,17 @@ type stageTime struct {
 	TimeMS float64 `json:"time_ms"`
 }
 
-// explain works out the fate of every item of a build that was explained: first the
+// explanationOf works out the fate of every item of a build that was explained: first the
 // window, then what was left out, then what steps took away, in the order of the steps.
-func explain(run *buildRun, result *pipeline.Result) explanation {
+func explanationOf(run *buildRun, result *pipeline.Result) explanation {
 	e := explanation{diag: result.Diagnostics}
 	stories := slices.Clone(result.Diagnostics.Items.All())
 	steps := map[string]int{}
 	for i, s := range result.Diagnostics.Steps {
 		steps[s.Name] = i
 	}
-	slices.SortStableFunc(stories, func(a, b pipeline.ItemStory) int {
-		return cmp.Or(cmp.Compare(fates[a.Fate], fates[b.Fate]), placeOf(&a, steps)-placeOf(&b, steps))
+	slices.SortStableFunc(stories, func(a, b explain.ItemTrace) int {
+		return cmp.Or(cmp.Compare(fates[a.Outcome], fates[b.Outcome]), placeOf(&a, steps)-placeOf(&b, steps))
 	})
 	for i := range stories {
 		e.Items = append(e.Items, verdictOf(&stories[i]))
@@ -117,27 +118,27 @@ func times(a *assemble.Assembly, result *pipeline.Result) []stageTime {
 }
 
 // fates are the fates in the order in which they are shown.
-var fates = map[pipeline.Fate]int{pipeline.FateInWindow: 0, pipeline.FateLeftOut: 1, pipeline.FateDropped: 2, pipeline.FateUndecided: 3}
+var fates = map[explain.Outcome]int{explain.InWindow: 0, explain.OutOfWindow: 1, explain.DroppedByStep: 2, explain.Undecided: 3}
 
 // placeOf orders the stories of one fate: by the place in the window or in the list, or
 // by the step that took the item away.
-func placeOf(s *pipeline.ItemStory, steps map[string]int) int {
+func placeOf(s *explain.ItemTrace, steps map[string]int) int {
 	last := s.Last()
 	switch {
-	case s.Fate == pipeline.FateDropped:
+	case s.Outcome == explain.DroppedByStep:
 		return steps[last.Step]
 	case last.Place == nil:
 		return 0
-	case s.Fate == pipeline.FateInWindow:
+	case s.Outcome == explain.InWindow:
 		return last.Place.To
 	}
 	return last.Place.From
 }
 
 // verdictOf says in one line what a story tells.
-func verdictOf(s *pipeline.ItemStory) verdict {
+func verdictOf(s *explain.ItemTrace) verdict {
 	v := verdict{
-		ID: s.ID, In: s.Fate == pipeline.FateInWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
+		ID: s.ID, In: s.Outcome == explain.InWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
 		BroughtBy: broughtBy(s.AddedBy()), Why: reason(s), Excerpt: excerpt(s.Excerpt),
 	}
 	if b := s.Last().Budget; b != nil {
@@ -147,7 +148,7 @@ func verdictOf(s *pipeline.ItemStory) verdict {
 }
 
 // broughtBy names the origin of an item.
-func broughtBy(stage pipeline.StoryStage) string {
+func broughtBy(stage explain.Origin) string {
 	switch stage.Stage {
 	case "step":
 		return stage.Step
@@ -199,11 +200,11 @@ func writeExplanation(b *bytes.Buffer, e explanation) {
 }
 
 // changeRows lists what steps changed of items that they neither brought nor took away.
-func changeRows(stories []pipeline.ItemStory) (rows [][]string) {
-	const ends = pipeline.DidAdd | pipeline.DidDrop | pipeline.DidAdmit | pipeline.DidLeaveOut
+func changeRows(stories []explain.ItemTrace) (rows [][]string) {
+	const ends = explain.Added | explain.Dropped | explain.Admitted | explain.LeftOut
 	for i := range stories {
 		for j := range stories[i].Events {
-			if e := &stories[i].Events[j]; e.Did&ends == 0 {
+			if e := &stories[i].Events[j]; e.Actions&ends == 0 {
 				rows = append(rows, []string{oneCell(stories[i].ID), sentence(e)})
 			}
 		}

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/spf13/cobra"
-
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -64,8 +63,8 @@ func (a *app) explainFiles(format string, paths []string) error {
 		err = builds[0].noStories()
 	case format == "json":
 		err = writeJSON(&b, struct {
-			File  string               `json:"file"`
-			Items []pipeline.ItemStory `json:"items"`
+			File  string              `json:"file"`
+			Items []explain.ItemTrace `json:"items"`
 		}{builds[0].name, builds[0].stories})
 	default:
 		writeStories(&b, builds[0])
@@ -82,7 +81,7 @@ func writeStories(b *bytes.Buffer, d *builtDoc) {
 	for i := range d.stories {
 		s := &d.stories[i]
 		fmt.Fprintf(b, "\n%s  %s  %s, priority %d, score %s, %d tokens  %s\n",
-			fateWords[s.Fate], oneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, excerpt(s.Excerpt))
+			fateWords[s.Outcome], oneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, excerpt(s.Excerpt))
 		for j := range s.Events {
 			b.WriteString("    " + sentence(&s.Events[j]) + "\n")
 		}
@@ -90,6 +89,6 @@ func writeStories(b *bytes.Buffer, d *builtDoc) {
 }
 
 // fateWords are the fates as a reader wants them.
-var fateWords = map[pipeline.Fate]string{
-	pipeline.FateInWindow: "in", pipeline.FateLeftOut: "left out", pipeline.FateDropped: "dropped", pipeline.FateUndecided: "undecided",
+var fateWords = map[explain.Outcome]string{
+	explain.InWindow: "in", explain.OutOfWindow: "left out", explain.DroppedByStep: "dropped", explain.Undecided: "undecided",
 }

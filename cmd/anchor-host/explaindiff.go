@@ -7,20 +7,21 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // buildDiff is the difference of two builds.
 type buildDiff struct {
-	A      string               `json:"a"`
-	B      string               `json:"b"`
-	Items  pipeline.Change[int] `json:"items_in_window"`
-	Tokens pipeline.Change[int] `json:"tokens"`
-	Room   pipeline.Change[int] `json:"max_tokens"`
-	Came   tally                `json:"came"`
-	Went   tally                `json:"went"`
-	Differ []itemDiff           `json:"items"`
-	Same   int                  `json:"items_unchanged"`
-	Notes  []string             `json:"notes,omitempty"`
+	A      string              `json:"a"`
+	B      string              `json:"b"`
+	Items  explain.Change[int] `json:"items_in_window"`
+	Tokens explain.Change[int] `json:"tokens"`
+	Room   explain.Change[int] `json:"max_tokens"`
+	Came   tally               `json:"came"`
+	Went   tally               `json:"went"`
+	Differ []itemDiff          `json:"items"`
+	Same   int                 `json:"items_unchanged"`
+	Notes  []string            `json:"notes,omitempty"`
 }
 
 // tally sums items up.
@@ -39,11 +40,11 @@ type itemDiff struct {
 	// rewritten.
 	Changes []string `json:"changes"`
 	// Place is that in the window, from 1; 0 is outside.
-	Place    *pipeline.Change[int]     `json:"place,omitempty"`
-	Score    *pipeline.Change[float64] `json:"score,omitempty"`
-	Priority *pipeline.Change[int]     `json:"priority,omitempty"`
-	Tokens   *pipeline.Change[int]     `json:"tokens,omitempty"`
-	Text     *pipeline.Change[string]  `json:"text,omitempty"` // where it begins to differ
+	Place    *explain.Change[int]     `json:"place,omitempty"`
+	Score    *explain.Change[float64] `json:"score,omitempty"`
+	Priority *explain.Change[int]     `json:"priority,omitempty"`
+	Tokens   *explain.Change[int]     `json:"tokens,omitempty"`
+	Text     *explain.Change[string]  `json:"text,omitempty"` // where it begins to differ
 	// Why is what the stories say, each with "A: " or "B: " before it.
 	Why []string `json:"why,omitempty"`
 }
@@ -59,7 +60,7 @@ type itemView struct {
 	tokens   int
 	text     string
 	fate     string // what is known without a story
-	story    *pipeline.ItemStory
+	story    *explain.ItemTrace
 }
 
 // itemName tells the items of two builds apart: repeated ids are numbered.
@@ -72,13 +73,13 @@ type itemName struct {
 // views lists the items of a build: the window, what was left out, and what stories
 // alone know of.
 func (d *builtDoc) views() (list []*itemView, byName map[itemName]*itemView) {
-	var others []*pipeline.ItemStory // dropped or undecided
-	inWindow, left := map[int]*pipeline.ItemStory{}, map[itemName][]*pipeline.ItemStory{}
+	var others []*explain.ItemTrace // dropped or undecided
+	inWindow, left := map[int]*explain.ItemTrace{}, map[itemName][]*explain.ItemTrace{}
 	for i := range d.stories {
-		switch s := &d.stories[i]; s.Fate {
-		case pipeline.FateInWindow:
+		switch s := &d.stories[i]; s.Outcome {
+		case explain.InWindow:
 			inWindow[s.Last().Place.To] = s
-		case pipeline.FateLeftOut:
+		case explain.OutOfWindow:
 			name := itemName{id: s.ID, source: s.Source}
 			left[name] = append(left[name], s)
 		default:
@@ -130,9 +131,9 @@ func viewOf(it *pipeline.Item) *itemView {
 func diffBuilds(a, b *builtDoc) buildDiff {
 	d := buildDiff{
 		A: a.name, B: b.name, Differ: []itemDiff{},
-		Items:  pipeline.Change[int]{From: len(a.window.Items), To: len(b.window.Items)},
-		Tokens: pipeline.Change[int]{From: a.window.UsedTokens, To: b.window.UsedTokens},
-		Room:   pipeline.Change[int]{From: a.window.MaxTokens, To: b.window.MaxTokens},
+		Items:  explain.Change[int]{From: len(a.window.Items), To: len(b.window.Items)},
+		Tokens: explain.Change[int]{From: a.window.UsedTokens, To: b.window.UsedTokens},
+		Room:   explain.Change[int]{From: a.window.MaxTokens, To: b.window.MaxTokens},
 	}
 	for _, side := range []*builtDoc{a, b} {
 		if side.stories == nil {
@@ -214,7 +215,7 @@ func (d *buildDiff) compare(a, b *itemView, storiesA bool) {
 		return
 	}
 	if a.place != b.place {
-		out.Place = &pipeline.Change[int]{From: a.place, To: b.place}
+		out.Place = &explain.Change[int]{From: a.place, To: b.place}
 	}
 	out.Why = why(a, b)
 	d.Differ = append(d.Differ, out)
@@ -224,15 +225,15 @@ func (d *buildDiff) compare(a, b *itemView, storiesA bool) {
 func (out *itemDiff) values(a, b *itemView) {
 	if a.score != b.score {
 		out.Changes = append(out.Changes, "rescored")
-		out.Score = &pipeline.Change[float64]{From: a.score, To: b.score}
+		out.Score = &explain.Change[float64]{From: a.score, To: b.score}
 	}
 	if a.priority != b.priority {
 		out.Changes = append(out.Changes, "prioritised")
-		out.Priority = &pipeline.Change[int]{From: a.priority, To: b.priority}
+		out.Priority = &explain.Change[int]{From: a.priority, To: b.priority}
 	}
 	if a.tokens != b.tokens && a.tokens > 0 && b.tokens > 0 { // 0: dropped before it was counted
 		out.Changes = append(out.Changes, "recounted")
-		out.Tokens = &pipeline.Change[int]{From: a.tokens, To: b.tokens}
+		out.Tokens = &explain.Change[int]{From: a.tokens, To: b.tokens}
 	}
 	textA, textB := a.text, b.text
 	if a.place == 0 || b.place == 0 { // stories know the beginning of a text only
@@ -241,18 +242,18 @@ func (out *itemDiff) values(a, b *itemView) {
 	if textA != textB {
 		out.Changes = append(out.Changes, "rewritten")
 		at := firstDifference(textA, textB)
-		out.Text = &pipeline.Change[string]{From: excerpt(textA[at:]), To: excerpt(textB[at:])}
+		out.Text = &explain.Change[string]{From: excerpt(textA[at:]), To: excerpt(textB[at:])}
 	}
 }
 
 // appeared describes an item that A knows nothing of, absent one that B does.
 func appeared(v *itemView, told bool) itemDiff {
-	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"came"}, Place: &pipeline.Change[int]{To: v.place}}
+	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"came"}, Place: &explain.Change[int]{To: v.place}}
 	return out.onlyIn(v, "B", "A", told)
 }
 
 func absent(v *itemView, told bool) itemDiff {
-	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"went"}, Place: &pipeline.Change[int]{From: v.place}}
+	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"went"}, Place: &explain.Change[int]{From: v.place}}
 	return out.onlyIn(v, "A", "B", told)
 }
 
@@ -298,7 +299,7 @@ func why(a, b *itemView) (list []string) {
 // beginning returns as much of a text as a story keeps.
 func beginning(text string) string {
 	runes := []rune(text)
-	return string(runes[:min(len(runes), pipeline.ExcerptLength)])
+	return string(runes[:min(len(runes), explain.ExcerptLength)])
 }
 
 // firstDifference returns where two texts begin to differ, on a character of both.
@@ -319,7 +320,7 @@ func writeDiff(b *bytes.Buffer, d *buildDiff) {
 	for _, n := range d.Notes {
 		b.WriteString("note: " + oneCell(n) + "\n\n")
 	}
-	row := func(name string, c pipeline.Change[int]) []string {
+	row := func(name string, c explain.Change[int]) []string {
 		return []string{name, fmt.Sprint(c.From), fmt.Sprint(c.To), fmt.Sprintf("%+d", c.To-c.From)}
 	}
 	table(b, []string{"WINDOW", "A", "B", "CHANGE"}, [][]string{row("items", d.Items), row("tokens", d.Tokens), row("room", d.Room)})
@@ -328,7 +329,7 @@ func writeDiff(b *bytes.Buffer, d *buildDiff) {
 	for i := range d.Differ {
 		it := &d.Differ[i]
 		b.WriteString("\n" + strings.Join(it.Changes, ", ") + "  " + oneCell(it.ID) + "  " + string(it.Source))
-		for _, change := range changesOf(&pipeline.StoryEvent{Score: it.Score, Priority: it.Priority, Tokens: it.Tokens}) {
+		for _, change := range changesOf(&explain.Event{Score: it.Score, Priority: it.Priority, Tokens: it.Tokens}) {
 			b.WriteString(", " + change)
 		}
 		if it.Place != nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
 // readPrevious reads the build before: its result, or its formatted output as it was
 // printed. It returns nil for no path.
-func (a *app) readPrevious(path string) (*pipeline.PromptSnapshot, error) {
+func (a *app) readPrevious(path string) (*promptcache.Snapshot, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -40,13 +41,13 @@ func (a *app) readPrevious(path string) (*pipeline.PromptSnapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		return pipeline.NewPromptSnapshot(d.output, d.window.Items)
+		return promptcache.NewSnapshot(d.output, d.window.Items)
 	case isDocument && keys["error"] != nil:
 		return nil, fmt.Errorf("%w: %s: that build failed and has no output", config.ErrInvalid, name)
 	case isDocument:
-		return pipeline.NewPromptSnapshot(json.RawMessage(data), nil)
+		return promptcache.NewSnapshot(json.RawMessage(data), nil)
 	}
-	return pipeline.NewPromptSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
+	return promptcache.NewSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
 }
 
 // comparePrevious enters in the diagnostics how much of the build before a prompt cache
@@ -55,12 +56,12 @@ func (r *buildRun) comparePrevious(ctx context.Context, t pipeline.Tokenizer, re
 	if r.previous == nil {
 		return nil
 	}
-	current, err := pipeline.NewPromptSnapshot(result.Output, result.Window.Items)
+	current, err := promptcache.NewSnapshot(result.Output, result.Window.Items)
 	if err != nil {
 		return err
 	}
 	d := result.Diagnostics
-	d.Cache, err = pipeline.ComparePrefix(ctx, t, r.previous, current, d.Items)
+	d.Cache, err = promptcache.Compare(ctx, t, r.previous, current, d.Items)
 	if !r.explain {
 		d.Items = nil // recorded for the comparison alone
 	}
@@ -68,7 +69,7 @@ func (r *buildRun) comparePrevious(ctx context.Context, t pipeline.Tokenizer, re
 }
 
 // cacheLine says in one line what a prompt cache will find.
-func cacheLine(c *pipeline.PrefixReport) string {
+func cacheLine(c *promptcache.Report) string {
 	s := fmt.Sprintf("cache: the first %d of the previous build's %d tokens are the same", c.CommonTokens, c.PreviousTokens)
 	b := c.BrokenBy
 	if b == nil {
@@ -78,8 +79,8 @@ func cacheLine(c *pipeline.PrefixReport) string {
 	if b.Item != "" {
 		s += fmt.Sprintf(": item %s %s", oneCell(b.Item), b.How)
 	}
-	if b.StoryStage != nil {
-		s += " by " + actor(*b.StoryStage)
+	if b.Origin != nil {
+		s += " by " + actor(*b.Origin)
 	}
 	return s
 }

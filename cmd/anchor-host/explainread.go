@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // builtDoc is the result of a build as it was written to a file.
@@ -21,7 +22,7 @@ type builtDoc struct {
 	window   pipeline.Window
 	overflow []pipeline.OverflowItem
 	// stories is nil for a build that was not explained.
-	stories []pipeline.ItemStory
+	stories []explain.ItemTrace
 	// output and format are what was formatted; failed is set for an error document.
 	output json.RawMessage
 	format string
@@ -71,7 +72,7 @@ func decodeBuilt(name string, data []byte) (*builtDoc, error) {
 		Output      json.RawMessage         `json:"formatted_output"`
 		Format      string                  `json:"format_type"`
 		Diagnostics *struct {
-			Items *pipeline.Stories `json:"items"`
+			Items *explain.Trace `json:"items"`
 		} `json:"diagnostics"`
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
@@ -115,16 +116,16 @@ func checkResultKeys(name string, n *strict.Node) error {
 
 // check makes sure that stories and window are of one build.
 func (d *builtDoc) check() error {
-	fail := func(s *pipeline.ItemStory, format string, args ...any) error {
+	fail := func(s *explain.ItemTrace, format string, args ...any) error {
 		return fmt.Errorf("%w: %s: diagnostics.items: item %q: %s", config.ErrInvalid, d.name, s.ID, fmt.Sprintf(format, args...))
 	}
 	inWindow := 0
 	for i := range d.stories {
 		s := &d.stories[i]
-		if _, ok := fates[s.Fate]; !ok {
-			return fail(s, "unknown fate %q", s.Fate)
+		if _, ok := fates[s.Outcome]; !ok {
+			return fail(s, "unknown fate %q", s.Outcome)
 		}
-		if s.Fate != pipeline.FateInWindow {
+		if s.Outcome != explain.InWindow {
 			continue
 		}
 		inWindow++

@@ -5,46 +5,46 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // budgetReasons are the budgets that an item did not get into, as a reader wants them.
-var budgetReasons = map[pipeline.BudgetKind]string{
-	pipeline.BudgetWindow:      "window full",
-	pipeline.BudgetSource:      "allocation of its source used up",
-	pipeline.BudgetWholeSource: "its source exceeds its allocation and is dropped",
-	pipeline.BudgetSharedPool:  "shared pool used up",
+var budgetReasons = map[explain.BudgetKind]string{
+	explain.BudgetWindow:      "window full",
+	explain.BudgetSource:      "allocation of its source used up",
+	explain.BudgetWholeSource: "its source exceeds its allocation and is dropped",
+	explain.BudgetSharedPool:  "shared pool used up",
 }
 
 // reason says in a few words why an item is where it is.
-func reason(s *pipeline.ItemStory) string {
+func reason(s *explain.ItemTrace) string {
 	last := s.Last()
-	switch s.Fate {
-	case pipeline.FateInWindow:
-		if last.Did.Has(pipeline.DidCut) {
+	switch s.Outcome {
+	case explain.InWindow:
+		if last.Actions.Has(explain.Cut) {
 			return "its beginning fits"
 		}
 		return "fits"
-	case pipeline.FateLeftOut:
+	case explain.OutOfWindow:
 		if last.Budget != nil {
 			return budgetReasons[last.Budget.Kind]
 		}
 		return "left out"
-	case pipeline.FateDropped:
+	case explain.DroppedByStep:
 		return fmt.Sprintf("taken away by step %q", last.Step)
 	}
 	return "the build failed first"
 }
 
 // sentence puts one event of a story into words.
-func sentence(e *pipeline.StoryEvent) string {
+func sentence(e *explain.Event) string {
 	switch {
-	case e.Did.Has(pipeline.DidAdmit):
+	case e.Actions.Has(explain.Admitted):
 		return sayAdmitted(e)
-	case e.Did.Has(pipeline.DidLeaveOut):
+	case e.Actions.Has(explain.LeftOut):
 		return sayLeftOut(e)
 	}
-	s := strings.ReplaceAll(e.Did.String(), "_", " ") + " by " + actor(e.StoryStage)
+	s := strings.ReplaceAll(e.Actions.String(), "_", " ") + " by " + actor(e.Origin)
 	if changes := changesOf(e); len(changes) > 0 {
 		s += ": " + strings.Join(changes, ", ")
 	}
@@ -52,7 +52,7 @@ func sentence(e *pipeline.StoryEvent) string {
 }
 
 // actor names who did something.
-func actor(stage pipeline.StoryStage) string {
+func actor(stage explain.Origin) string {
 	if stage.Stage != "step" {
 		return broughtBy(stage) + plugin(stage.ModuleInfo)
 	}
@@ -61,7 +61,7 @@ func actor(stage pipeline.StoryStage) string {
 
 // plugin names a plugin with the beginning of its digest, which is enough to tell two
 // versions apart.
-func plugin(m pipeline.ModuleInfo) string {
+func plugin(m explain.ModuleInfo) string {
 	const short = len("sha256:") + 12
 	digest := oneCell(m.Module)
 	if len(digest) > short {
@@ -77,10 +77,10 @@ func plugin(m pipeline.ModuleInfo) string {
 }
 
 // changesOf lists the values that an event changed.
-func changesOf(e *pipeline.StoryEvent) []string {
+func changesOf(e *explain.Event) []string {
 	var list []string
 	add := func(name, from, to string) { list = append(list, fmt.Sprintf("%s %s → %s", name, from, to)) }
-	integers := func(name string, c *pipeline.Change[int]) {
+	integers := func(name string, c *explain.Change[int]) {
 		if c != nil {
 			add(name, strconv.Itoa(c.From), strconv.Itoa(c.To))
 		}
@@ -96,7 +96,7 @@ func changesOf(e *pipeline.StoryEvent) []string {
 	}
 	switch s := e.Score; {
 	case s == nil:
-	case e.Did.Has(pipeline.DidAdd):
+	case e.Actions.Has(explain.Added):
 		list = append(list, "score "+score(s.To))
 	default:
 		add("score", score(s.From), score(s.To))
@@ -112,9 +112,9 @@ func changesOf(e *pipeline.StoryEvent) []string {
 
 func score(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
-func sayAdmitted(e *pipeline.StoryEvent) string {
+func sayAdmitted(e *explain.Event) string {
 	s := "admitted"
-	if e.Did.Has(pipeline.DidCut) {
+	if e.Actions.Has(explain.Cut) {
 		s = "cut and admitted"
 	}
 	if e.Place != nil {
@@ -126,7 +126,7 @@ func sayAdmitted(e *pipeline.StoryEvent) string {
 	return s
 }
 
-func sayLeftOut(e *pipeline.StoryEvent) string {
+func sayLeftOut(e *explain.Event) string {
 	b := e.Budget
 	if b == nil {
 		return "left out"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // severalMistakes are those of one request.
@@ -86,7 +86,7 @@ func TestRequestKeepsWhatIsGiven(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "items", fmt.Sprint(result.Window.Items), "[{ 0001-01-01T00:00:00Z} {"+pipeline.ContentID("two")+" 2026-01-02T03:04:05+02:00}]")
+	same(t, "items", fmt.Sprint(result.Window.Items), "[{ 0001-01-01T00:00:00Z} {"+core.ContentID("two")+" 2026-01-02T03:04:05+02:00}]")
 }
 
 // What a request may not be combined with. A flag that is taken and changes nothing

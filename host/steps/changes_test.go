@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // wordsOf counts as the tests' host does.
@@ -117,7 +118,7 @@ func TestApply(t *testing.T) {
 		{"rerank that only keeps cuts to top_k", abi.OpRerank, &abi.Changes{Keep: []uint32{1, 2}}, 1, "sys 1, b 0.2, mem 0.5, turn 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := &operation{module: pipeline.ModuleInfo{Plugin: "p"}, op: tc.op}
+			o := &operation{module: explain.ModuleInfo{Plugin: "p"}, op: tc.op}
 			items := mixed()
 			v := visible(items, defaultScope(abi.OpFilter))
 			if tc.changes != nil {
@@ -167,7 +168,7 @@ func FuzzApply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		o := &operation{module: pipeline.ModuleInfo{Plugin: "p"}, op: ops[int(which/2)%len(ops)]}
+		o := &operation{module: explain.ModuleInfo{Plugin: "p"}, op: ops[int(which/2)%len(ops)]}
 		o.scope = defaultScope(o.op)
 		items := mixed()
 		v := visible(items, o.scope)

@@ -2,34 +2,34 @@ package steps
 
 import (
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // moduleOf names a plugin, for the stories of items.
-func moduleOf(p *host.Plugin) pipeline.ModuleInfo {
-	return pipeline.ModuleInfo{Plugin: p.Name(), Module: p.Spec().Digest}
+func moduleOf(p *host.Plugin) explain.ModuleInfo {
+	return explain.ModuleInfo{Plugin: p.Name(), Module: p.Spec().Digest}
 }
 
-// Module implements pipeline.ModuleTeller.
-func (s *changeStep) Module() pipeline.ModuleInfo { return s.o.module }
+// Module implements pipeline.ModuleNamer.
+func (s *changeStep) Module() explain.ModuleInfo { return s.o.module }
 
-// Module implements pipeline.ModuleTeller.
-func (r retriever) Module() pipeline.ModuleInfo { return r.o.module }
+// Module implements pipeline.ModuleNamer.
+func (r retriever) Module() explain.ModuleInfo { return r.o.module }
 
-// Module implements pipeline.ModuleTeller.
-func (p postProcessor) Module() pipeline.ModuleInfo { return p.o.module }
+// Module implements pipeline.ModuleNamer.
+func (p postProcessor) Module() explain.ModuleInfo { return p.o.module }
 
-// Module implements pipeline.ModuleTeller.
-func (r reranker) Module() pipeline.ModuleInfo { return r.o.module }
+// Module implements pipeline.ModuleNamer.
+func (r reranker) Module() explain.ModuleInfo { return r.o.module }
 
-// Module implements pipeline.ModuleTeller.
-func (f filter) Module() pipeline.ModuleInfo { return f.o.module }
+// Module implements pipeline.ModuleNamer.
+func (f filter) Module() explain.ModuleInfo { return f.o.module }
 
-// Module implements pipeline.ModuleTeller.
-func (t queryTransformer) Module() pipeline.ModuleInfo { return t.o.module }
+// Module implements pipeline.ModuleNamer.
+func (t queryTransformer) Module() explain.ModuleInfo { return t.o.module }
 
-// Module implements pipeline.ModuleTeller.
-func (c classifier) Module() pipeline.ModuleInfo { return c.o.module }
+// Module implements pipeline.ModuleNamer.
+func (c classifier) Module() explain.ModuleInfo { return c.o.module }
 
-// Module implements pipeline.ModuleTeller.
-func (m memoryProvider) Module() pipeline.ModuleInfo { return m.o.module }
+// Module implements pipeline.ModuleNamer.
+func (m memoryProvider) Module() explain.ModuleInfo { return m.o.module }

@@ -7,6 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // Options say how a plugin's operation takes its place in a build.
@@ -53,7 +54,7 @@ type operation struct {
 	op     abi.Operation
 	step   string
 	scope  scope
-	module pipeline.ModuleInfo
+	module explain.ModuleInfo
 }
 
 // prepare makes an operation ready to be called in a build.

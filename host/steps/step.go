@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/listwriter"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -46,6 +47,8 @@ func Function(p *host.Plugin, function string, o FunctionOptions) (pipeline.Step
 	return &changeStep{&operation{Operation: called, op: abi.OpProcess, step: o.Step, scope: s, module: moduleOf(p)}}, nil
 }
 
+var _ listwriter.Step = (*changeStep)(nil)
+
 // changeStep runs process, filter or rerank, or a function of a foreign module.
 type changeStep struct{ o *operation }
 
@@ -57,7 +60,7 @@ func (s *changeStep) Run(ctx context.Context, q *pipeline.Query, items []pipelin
 	return s.RunInto(ctx, q, items, nil)
 }
 
-// RunInto implements pipeline.ListWriter.
+// RunInto implements listwriter.Step.
 func (s *changeStep) RunInto(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item) ([]pipeline.Item, error) {
 	return s.o.changeItems(ctx, q, items, spare, 0)
 }

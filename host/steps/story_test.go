@@ -7,18 +7,19 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 // Stories name the plugin and the module of every part of a build that a plugin is.
 func TestPartsTellTheirModule(t *testing.T) {
 	p := loadAllops(t, host.PluginConfig{Name: "mine"})
-	want := pipeline.ModuleInfo{Plugin: "mine", Module: allopsSpec(t).Digest}
+	want := explain.ModuleInfo{Plugin: "mine", Module: allopsSpec(t).Digest}
 	check := func(name string, part any, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if teller, ok := part.(pipeline.ModuleTeller); !ok || teller.Module() != want {
+		if teller, ok := part.(pipeline.ModuleNamer); !ok || teller.Module() != want {
 			t.Errorf("%s: %T tells %v, want %+v", name, part, ok, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 func Example() {
@@ -103,8 +104,8 @@ func idsAfter(t *testing.T, step config.Step) []string {
 	if len(stories) != before {
 		t.Errorf("%d stories, want %d", len(stories), before)
 	}
-	stories = slices.DeleteFunc(slices.Clone(stories), func(s pipeline.ItemStory) bool { return s.Fate == pipeline.FateDropped })
-	slices.SortFunc(stories, func(a, b pipeline.ItemStory) int { return a.Last().Place.From - b.Last().Place.From })
+	stories = slices.DeleteFunc(slices.Clone(stories), func(s explain.ItemTrace) bool { return s.Outcome == explain.DroppedByStep })
+	slices.SortFunc(stories, func(a, b explain.ItemTrace) int { return a.Last().Place.From - b.Last().Place.From })
 	ids := make([]string, len(stories))
 	for i := range stories {
 		ids[i] = stories[i].ID

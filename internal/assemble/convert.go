@@ -7,6 +7,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 // pluginConfig is the host's form of an instance. path resolves paths of the
@@ -48,7 +49,7 @@ func limits(l config.Limits) host.Limits {
 }
 
 // budget returns the pipeline's form of a budget, nil for none.
-func budget(b *config.Budget, maxTokens int) (*pipeline.Budget, error) {
+func budget(b *config.Budget, maxTokens int) (*fill.Budget, error) {
 	if b == nil {
 		return nil, nil
 	}
@@ -60,18 +61,18 @@ func budget(b *config.Budget, maxTokens int) (*pipeline.Budget, error) {
 		total = pipeline.DefaultMaxTokens
 	}
 	if b.Preset != "" {
-		preset, err := pipeline.PresetBudget(b.Preset, total)
+		preset, err := fill.PresetBudget(b.Preset, total)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 		}
 		preset.EnforceSharedPool = b.EnforceSharedPool
 		return preset, nil
 	}
-	out := &pipeline.Budget{TotalTokens: total, ReserveTokens: b.ReserveTokens, EnforceSharedPool: b.EnforceSharedPool}
+	out := &fill.Budget{TotalTokens: total, ReserveTokens: b.ReserveTokens, EnforceSharedPool: b.EnforceSharedPool}
 	for _, a := range b.Allocations {
-		out.Allocations = append(out.Allocations, pipeline.Allocation{
+		out.Allocations = append(out.Allocations, fill.Allocation{
 			Source: pipeline.Source(a.Source), MaxTokens: a.MaxTokens, Priority: a.Priority,
-			Overflow: pipeline.OverflowStrategy(a.Overflow),
+			Overflow: fill.OverflowStrategy(a.Overflow),
 		})
 	}
 	return out, nil

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/anchor-host/anchor-host/internal/config"
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -14,16 +14,16 @@ import (
 func (b *builder) setFit() error {
 	c, out := b.config, &b.out
 	if c.Fill != "" {
-		s, err := pipeline.StrategyByName(c.Fill)
+		s, err := fill.StrategyByName(c.Fill)
 		if err != nil {
 			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 		}
 		out.Fill = s
 	}
 	o := c.FitOptions
-	out.Fit, out.Order = pipeline.Fit(c.Fit), pipeline.WindowOrder(c.Order)
-	out.Truncate = pipeline.Truncation{At: pipeline.Cutting(c.Truncate), MinTokens: o.MinTokens}
-	out.Count = pipeline.CountOptions{MessageOverhead: orNone(o.MessageOverhead), Priming: orNone(o.Priming), Tools: o.Tools}
+	out.Fit, out.Order = fill.Fit(c.Fit), fill.WindowOrder(c.Order)
+	out.Truncate = fill.Truncation{At: fill.Cutting(c.Truncate), MinTokens: o.MinTokens}
+	out.Count = fill.CountOptions{MessageOverhead: orNone(o.MessageOverhead), Priming: orNone(o.Priming), Tools: o.Tools}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 func fitItems() []pipeline.Item {
@@ -78,7 +79,7 @@ func TestModelDecidesTheTokenizer(t *testing.T) {
 func TestUsageFiguresCalibrateAModel(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	build := func(c config.Config) (*pipeline.Counting, error) {
+	build := func(c config.Config) (*fill.Counting, error) {
 		c.Model, c.Fit = "claude-sonnet-4-5", "exact"
 		items := fitItems()
 		items[0].Content = strings.Repeat("the quick brown fox ", 100)

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 func (b *builder) setPluginTokenizer(context.Context) error {
@@ -28,14 +29,14 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	options := b.config.FormatOptions
 	switch b.config.Format.Name {
 	case "anthropic":
-		b.out.Formatter = pipeline.Anthropic{
+		b.out.Formatter = format.Anthropic{
 			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,
 			Model: cmp.Or(options.Model, b.config.Model),
 		}
 	case "openai":
-		b.out.Formatter = pipeline.OpenAI{}
+		b.out.Formatter = format.OpenAI{}
 	default:
-		b.out.Formatter = pipeline.Generic{}
+		b.out.Formatter = format.Generic{}
 	}
 	if u := b.config.Format.Use; u != nil {
 		b.out.Formatter, err = part(b, "format", abi.OpFormat, *u, steps.Formatter)

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // ItemsStep is the name of the step that appends the given items.
@@ -45,7 +46,7 @@ func (p *plugins) steps() ([]pipeline.StepConfig, error) {
 func itemsStep(given []pipeline.Item) pipeline.StepConfig {
 	return pipeline.StepConfig{Name: ItemsStep, Priority: firstPriority, Step: pipeline.StepFunc(
 		func(_ context.Context, _ *pipeline.Query, items []pipeline.Item) ([]pipeline.Item, error) {
-			return slices.Concat(items, pipeline.CloneItems(given)), nil
+			return slices.Concat(items, core.CloneItems(given)), nil
 		})}
 }
 

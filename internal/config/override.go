@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
 )
 
 // EnvPrefix begins every environment variable that overrides a value.
@@ -30,10 +30,10 @@ var Overrides = []Override{
 	{"max_tokens", "max-tokens", func(c *Config, s string) error { return setWhole(&c.MaxTokens, s) }},
 	{"tokenizer", "tokenizer", setTokenizer},
 	{"model", "model", setModel},
-	{"fit", "fit", func(c *Config, s string) error { return oneOf(&c.Fit, s, names(pipeline.Fits)...) }},
-	{"fill", "fill", func(c *Config, s string) error { return oneOf(&c.Fill, s, pipeline.StrategyNames()...) }},
-	{"truncate", "truncate", func(c *Config, s string) error { return oneOf(&c.Truncate, s, names(pipeline.Cuttings)...) }},
-	{"order", "order", func(c *Config, s string) error { return oneOf(&c.Order, s, names(pipeline.WindowOrders)...) }},
+	{"fit", "fit", func(c *Config, s string) error { return oneOf(&c.Fit, s, names(fill.Fits)...) }},
+	{"fill", "fill", func(c *Config, s string) error { return oneOf(&c.Fill, s, fill.StrategyNames()...) }},
+	{"truncate", "truncate", func(c *Config, s string) error { return oneOf(&c.Truncate, s, names(fill.Cuttings)...) }},
+	{"order", "order", func(c *Config, s string) error { return oneOf(&c.Order, s, names(fill.WindowOrders)...) }},
 	{"format", "format", func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) }},
 	{"budget.preset", "preset", setPreset},
 	{"tenant", "tenant", func(c *Config, s string) error { c.Tenant = s; return checkName(s) }},

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // MaxBytes bounds a request: room for the largest batch of items a guest may
@@ -76,7 +77,7 @@ func (q *Query) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 
 // Item is one given item. What is absent has a default: priority 5 whatever the
 // source, score 0, and the time of the build. An absent id is worked out from
-// the content ([pipeline.ContentID]), so that builds repeat. An id and a time that
+// the content ([core.ContentID]), so that builds repeat. An id and a time that
 // are given are kept whatever they are.
 type Item struct {
 	ID         *string        `key:"id"`
@@ -112,7 +113,7 @@ func Convert(items []Item) []pipeline.Item {
 		if it.ID != nil {
 			converted[i].ID = *it.ID
 		} else {
-			converted[i].ID = pipeline.ContentID(it.Content)
+			converted[i].ID = core.ContentID(it.Content)
 		}
 		if it.CreatedAt != nil {
 			converted[i].CreatedAt = stated(*it.CreatedAt)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // The bounds of one provider.
@@ -130,7 +131,7 @@ func (c *Chain) rank(p Provider) (ranked rankedProvider, err error) {
 	}
 	ranked = rankedProvider{Provider: p, timeout: timeout}
 	_, ranked.isolated = p.(pipeline.Isolated)
-	err = pipeline.Guard(func() error {
+	err = core.Guard(func() error {
 		ranked.name, ranked.priority = p.Name(), p.Priority()
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/usedfuel"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
@@ -44,7 +45,7 @@ func (c *Chain) Assemble(ctx context.Context, s *State, messages []pipeline.Mess
 		err = r.run(ctx, c.snapshot())
 	}
 	r.finish(ctx, err == nil)
-	return &Assembly{Messages: pipeline.CloneMessages(r.messages), Diagnostics: r.diag}, err
+	return &Assembly{Messages: core.CloneMessages(r.messages), Diagnostics: r.diag}, err
 }
 
 // chainRun is what one run knows. It belongs to one goroutine.
@@ -173,13 +174,13 @@ func (p *rankedProvider) attempt(ctx context.Context, s State, messages []pipeli
 func (p *rankedProvider) protected(ctx context.Context, a answer, call func(context.Context, *answer) error) answer {
 	do := func() (out answer) {
 		out = a
-		out.err = pipeline.Guard(func() error { return call(ctx, &out) })
+		out.err = core.Guard(func() error { return call(ctx, &out) })
 		return out
 	}
 	if p.isolated {
 		return do()
 	}
-	a.state, a.messages = a.state.Clone(), pipeline.CloneMessages(a.messages)
+	a.state, a.messages = a.state.Clone(), core.CloneMessages(a.messages)
 	if p.timeout == 0 {
 		return do()
 	}

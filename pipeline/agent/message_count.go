@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // countedTexts bounds each of the two generations of counts, which then takes about
@@ -23,7 +24,7 @@ type CounterConfig struct {
 }
 
 // Counter counts the tokens of messages: those of content or parts, name, tool
-// calls, tool call id and what else a message holds, [pipeline.MediaTokens] for an image or document,
+// calls, tool call id and what else a message holds, [core.MediaTokens] for an image or document,
 // and a constant for the rest. Counts are remembered by text, whichever
 // message it is in, so that a list that grows is counted once. It is safe for
 // concurrent use; providers and chain may share one.
@@ -48,7 +49,7 @@ type textKey struct {
 func NewCounter(cfg CounterConfig) (*Counter, error) {
 	switch {
 	case cfg.Overhead == 0:
-		cfg.Overhead = pipeline.DefaultMessageOverhead
+		cfg.Overhead = core.DefaultMessageOverhead
 	case cfg.Overhead == -1:
 		cfg.Overhead = 0
 	case cfg.Overhead < 0:
@@ -94,7 +95,7 @@ func (c *Counter) Count(ctx context.Context, messages []pipeline.Message) ([]int
 	if len(unknown.texts) == 0 {
 		return counts, nil
 	}
-	found, err := pipeline.CountTexts(ctx, c.tokenizer, unknown.texts)
+	found, err := core.CountTexts(ctx, c.tokenizer, unknown.texts)
 	if err != nil {
 		return nil, err
 	}

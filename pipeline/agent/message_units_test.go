@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 func TestMessageUnits(t *testing.T) {
@@ -80,7 +81,7 @@ func TestMessageCounter(t *testing.T) {
 		t.Errorf("total %d in %s, %v", n, c.Tokenizer().Name(), err)
 	}
 	picture := pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(`[{"type":"text","text":"one two"},{"type":"image","source":{"data":"` + strings.Repeat("A ", 5000) + `"}}]`)}
-	if n, err := c.Total(t.Context(), []pipeline.Message{picture}); n != 3+2+pipeline.MediaTokens || err != nil {
+	if n, err := c.Total(t.Context(), []pipeline.Message{picture}); n != 3+2+core.MediaTokens || err != nil {
 		t.Errorf("a text with an image has %d tokens, %v", n, err)
 	}
 	if asked != 5 {

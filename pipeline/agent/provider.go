@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -83,7 +84,7 @@ type limitedProvider struct {
 
 // Clone returns a copy of the state that shares no map and no slice with it.
 func (s State) Clone() State {
-	s.Messages = pipeline.CloneMessages(s.Messages)
+	s.Messages = core.CloneMessages(s.Messages)
 	s.Observations = slices.Clone(s.Observations)
 	s.Data = values.Clone(s.Data)
 	return s

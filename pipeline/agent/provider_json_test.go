@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 const wholeState = `{"run_id":"r","messages":[{"role":"assistant","content":"","name":"n","tool_calls":[{"id":"c"}]},` +
@@ -102,7 +103,7 @@ func TestRealMessagesPassUnchanged(t *testing.T) {
 		var out strings.Builder
 		enc := json.NewEncoder(&out)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(pipeline.CloneMessages([]pipeline.Message{m})); err != nil || out.String() != "["+in+"]\n" {
+		if err := enc.Encode(core.CloneMessages([]pipeline.Message{m})); err != nil || out.String() != "["+in+"]\n" {
 			t.Errorf("%s\nbecame %s, %v", in, out.String(), err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
@@ -117,7 +118,7 @@ func ExampleFrameMemory() {
 	must(p.Push(ctx, frames.Frame{Kind: frames.Checkpoint, Summary: "tests are green"}))
 	must(p.Push(ctx, frames.Frame{Kind: frames.CodeChange, Summary: "auth.go +42 -15"}))
 	build := must(pipeline.New(pipeline.Config{
-		Memory: must(frames.NewFrameMemory(p, frames.MemoryConfig{})), Tokenizer: pipeline.WordTokenizer(), Formatter: pipeline.Generic{},
+		Memory: must(frames.NewFrameMemory(p, frames.MemoryConfig{})), Tokenizer: pipeline.WordTokenizer(), Formatter: format.Generic{},
 	}))
 	fmt.Println(must(build.Build(ctx, pipeline.Query{Text: "what next?"})).Output)
 	// Output:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 func newMemory(t *testing.T, p *Pipeline, cfg MemoryConfig) *FrameMemory {
@@ -85,7 +86,7 @@ func TestFramesInABuild(t *testing.T) {
 	p := filled(t)
 	p.SetGlobalSummary("half done")
 	build, err := pipeline.New(pipeline.Config{
-		MaxTokens: 9, Tokenizer: pipeline.WordTokenizer(), Memory: newMemory(t, p, MemoryConfig{}), Formatter: pipeline.Generic{},
+		MaxTokens: 9, Tokenizer: pipeline.WordTokenizer(), Memory: newMemory(t, p, MemoryConfig{}), Formatter: format.Generic{},
 	})
 	if err != nil {
 		t.Fatal(err)

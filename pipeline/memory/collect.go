@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -63,7 +64,7 @@ func (m *Manager) collect(ctx context.Context, c Collector, dryRun bool) (expire
 		return nil, nil, 0, err
 	}
 	now := m.cfg.Now()
-	err = pipeline.Guard(func() error {
+	err = core.Guard(func() error {
 		for _, e := range entries {
 			if e.Expired(now) {
 				expired = append(expired, e)
@@ -88,7 +89,7 @@ func (m *Manager) tell(ctx context.Context, something bool, callback func()) {
 	if !something {
 		return
 	}
-	if err := pipeline.Guard(func() error { callback(); return nil }); err != nil {
+	if err := core.Guard(func() error { callback(); return nil }); err != nil {
 		warn.Log(ctx, m.cfg.Logger, "collection callback failed", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 )
 
@@ -129,7 +130,7 @@ func (s *SlidingWindow) condenseRoom(ctx context.Context, r *room, d digest) (er
 func (s *SlidingWindow) applyPolicy(r *room, free int) error {
 	turns := r.kept
 	var chosen []int
-	err := pipeline.Guard(func() error { chosen = s.cfg.Eviction(s.shown(turns), free); return nil })
+	err := core.Guard(func() error { chosen = s.cfg.Eviction(s.shown(turns), free); return nil })
 	if err != nil {
 		return fmt.Errorf("conversation: eviction policy: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Items returns the facts, then what the conversation offers. Facts are of source
@@ -41,7 +42,7 @@ func (m *Manager) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item
 func (m *Manager) offered(ctx context.Context, q *pipeline.Query) ([]scoredEntry, error) {
 	filter := m.cfg.Filter
 	if m.cfg.FilterBy != nil {
-		if err := pipeline.Guard(func() error { filter = m.cfg.FilterBy(q); return nil }); err != nil {
+		if err := core.Guard(func() error { filter = m.cfg.FilterBy(q); return nil }); err != nil {
 			return nil, fmt.Errorf("memory: filter: %w", err)
 		}
 	}
@@ -124,7 +125,7 @@ func (m *Manager) count(ctx context.Context, facts []scoredEntry) ([]int, error)
 	}
 	m.counting.Unlock()
 	if len(texts) > 0 {
-		fresh, err := pipeline.CountTexts(ctx, m.cfg.Tokenizer, texts)
+		fresh, err := core.CountTexts(ctx, m.cfg.Tokenizer, texts)
 		if err != nil {
 			return nil, fmt.Errorf("memory: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -277,7 +278,7 @@ func TestFactsFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := pipeline.Generic{}.Format(t.Context(), &pipeline.Window{Items: items})
+		out, err := format.Generic{}.Format(t.Context(), &pipeline.Window{Items: items})
 		want := "=== MEMORY ===\nold fact\nquestion\nnew fact"
 		if first {
 			want = "=== MEMORY ===\nold fact\nnew fact\nquestion"

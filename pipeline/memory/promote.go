@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -33,7 +34,7 @@ func (m *Manager) Promote(ctx context.Context, turns []pipeline.Turn) ([]Decisio
 		return nil, nil
 	}
 	var entries []Entry
-	err := pipeline.Guard(func() (err error) {
+	err := core.Guard(func() (err error) {
 		entries, err = m.cfg.Extractor.Extract(ctx, turns)
 		return err
 	})
@@ -111,7 +112,7 @@ func (m *Manager) decide(ctx context.Context, fresh, existing []*Entry) (decisio
 		}
 		return decisions, nil
 	}
-	err = pipeline.Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		decisions, err = m.cfg.Consolidator.Consolidate(ctx, fresh, existing)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Priorities of facts that a step retrieves.
@@ -78,7 +79,7 @@ type GraphRetriever struct {
 // Retrieve implements [pipeline.Retriever].
 func (r *GraphRetriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([]pipeline.Item, error) {
 	var entities []string
-	if err := pipeline.Guard(func() error { entities = r.Entities(q.Text); return nil }); err != nil {
+	if err := core.Guard(func() error { entities = r.Entities(q.Text); return nil }); err != nil {
 		return nil, fmt.Errorf("graph: find entities: %w", err)
 	}
 	depth, limit := r.MaxDepth, r.MaxItems

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Scorer says how much facts matter to a query: recency, relevance to the query and
@@ -72,7 +73,7 @@ func (s *Scorer) rank(ctx context.Context, q *pipeline.Query, entries []*Entry, 
 	}
 	ranked := make([]scoredEntry, len(entries))
 	a, b, c := s.weights()
-	err = pipeline.Guard(func() error {
+	err = core.Guard(func() error {
 		for i, e := range entries {
 			ranked[i] = scoredEntry{e, unit(a*unit(decay.Retention(e, now)) + b*relevance[i] + c*e.Relevance)}
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 // deviations are the fields that differ from the seed on purpose. The test checks that
@@ -282,7 +283,7 @@ func runSummaryCase(t *testing.T, c seedCase) any {
 		}),
 	}, in.Turns, nil)
 	items, rows := seedItems(t, s)
-	output, err := pipeline.Anthropic{}.Format(t.Context(), &pipeline.Window{Items: items, MaxTokens: 100})
+	output, err := format.Anthropic{}.Format(t.Context(), &pipeline.Window{Items: items, MaxTokens: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

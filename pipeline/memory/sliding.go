@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/values"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
@@ -158,7 +159,7 @@ func (s *SlidingWindow) tell(ctx context.Context, evicted []pipeline.Turn) {
 	if len(evicted) == 0 || s.cfg.OnEvict == nil {
 		return
 	}
-	err := pipeline.Guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
+	err := core.Guard(func() error { s.cfg.OnEvict(ctx, evicted); return nil })
 	if err != nil {
 		warn.Log(ctx, s.cfg.Logger, "eviction callback failed", err)
 	}
@@ -195,7 +196,7 @@ func (s *SlidingWindow) count(ctx context.Context, t pipeline.Turn) (pipeline.Tu
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = s.cfg.Now()
 	}
-	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
 	if err != nil {
 		return t, fmt.Errorf("conversation: %w", err)
 	}
@@ -211,13 +212,13 @@ func (s *SlidingWindow) cut(ctx context.Context, t pipeline.Turn) (pipeline.Turn
 	}
 	whole := t.TokenCount
 	var counts []int
-	err := pipeline.Guard(func() (err error) {
+	err := core.Guard(func() (err error) {
 		t.Content, err = s.cfg.Tokenizer.Truncate(ctx, t.Content, s.cfg.MaxTokens)
 		return err
 	})
 	if err == nil {
 		t.Content = wholeCharacters(t.Content)
-		counts, err = pipeline.CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
+		counts, err = core.CountTexts(ctx, s.cfg.Tokenizer, []string{t.Content})
 	}
 	if err == nil && counts[0] > s.cfg.MaxTokens {
 		err = fmt.Errorf("%d tokens left, room for %d: %w (the tokenizer must cut to what it counts)", counts[0], s.cfg.MaxTokens, pipeline.ErrInvalid)
@@ -249,7 +250,7 @@ func wholeCharacters(text string) string {
 func (s *SlidingWindow) Turns() []pipeline.Turn {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return pipeline.CloneTurns(s.turns)
+	return core.CloneTurns(s.turns)
 }
 
 // MaxTokens returns the room for turns in tokens.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // TurnLog keeps a conversation beyond the life of the process. A conversation calls
@@ -68,7 +69,7 @@ func (s *SlidingWindow) record(g *group) (first int64, err error) {
 			return 0, err
 		}
 	}
-	err = pipeline.Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		first, err = s.store(ctx, g.additions)
 		return err
 	})
@@ -102,7 +103,7 @@ func (s *SlidingWindow) saveDigest(ctx context.Context, d Digest) error {
 	if s.cfg.Log == nil {
 		return nil
 	}
-	err := pipeline.Guard(func() error { return s.cfg.Log.SaveDigest(ctx, d) })
+	err := core.Guard(func() error { return s.cfg.Log.SaveDigest(ctx, d) })
 	if err != nil {
 		return fmt.Errorf("conversation: store digest: %w", err)
 	}
@@ -156,7 +157,7 @@ func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []pipeline.
 
 // recount checks turns from a log, and counts and cuts them.
 func (s *SlidingWindow) recount(ctx context.Context, turns []pipeline.Turn) ([]pipeline.Turn, error) {
-	turns = pipeline.CloneTurns(turns)
+	turns = core.CloneTurns(turns)
 	texts := make([]string, len(turns))
 	last := int64(0)
 	for i := range turns {
@@ -169,7 +170,7 @@ func (s *SlidingWindow) recount(ctx context.Context, turns []pipeline.Turn) ([]p
 		}
 		last, texts[i] = t.Sequence, t.Content
 	}
-	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, texts)
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, texts)
 	if err != nil {
 		return nil, fmt.Errorf("conversation: %w", err)
 	}

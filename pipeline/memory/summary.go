@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
@@ -19,19 +20,19 @@ const (
 
 // CompactFunc makes a function a [Compactor] that condenses the turns that leave now
 // and drops the summary so far.
-type CompactFunc func(ctx context.Context, turns []pipeline.Turn) (string, error)
+type CompactFunc func(ctx context.Context, turns []core.Turn) (string, error)
 
 // Compact calls f.
-func (f CompactFunc) Compact(ctx context.Context, turns []pipeline.Turn, _ string) (string, error) {
+func (f CompactFunc) Compact(ctx context.Context, turns []core.Turn, _ string) (string, error) {
 	return f(ctx, turns)
 }
 
 // ProgressiveCompactFunc makes a function a [Compactor] that works the turns that
 // leave now into the summary so far.
-type ProgressiveCompactFunc func(ctx context.Context, turns []pipeline.Turn, previous string) (string, error)
+type ProgressiveCompactFunc func(ctx context.Context, turns []core.Turn, previous string) (string, error)
 
 // Compact calls f.
-func (f ProgressiveCompactFunc) Compact(ctx context.Context, turns []pipeline.Turn, previous string) (string, error) {
+func (f ProgressiveCompactFunc) Compact(ctx context.Context, turns []core.Turn, previous string) (string, error) {
 	return f(ctx, turns, previous)
 }
 
@@ -50,7 +51,7 @@ func (s *SlidingWindow) Summary() string {
 }
 
 // condense returns the digest before with the evicted turns in it.
-func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evicted []pipeline.Turn) (digest, error) {
+func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evicted []core.Turn) (digest, error) {
 	d := before.Digest
 	newest := &evicted[len(evicted)-1]
 	if newest.Sequence > d.Through {
@@ -76,8 +77,8 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 }
 
 // compact calls the compactor; what it cannot do, a list of the turns does.
-func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []pipeline.Turn) (string, error) {
-	text, err := s.callCompactor(ctx, pipeline.CloneTurns(evicted), before.Text)
+func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []core.Turn) (string, error) {
+	text, err := s.callCompactor(ctx, core.CloneTurns(evicted), before.Text)
 	if ended := ctx.Err(); ended != nil {
 		return "", fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
 	}
@@ -90,7 +91,7 @@ func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []pi
 
 // callCompactor calls the compactor in a goroutine of its own, and leaves it behind when
 // its time is up: the writers of the conversation wait.
-func (s *SlidingWindow) callCompactor(ctx context.Context, turns []pipeline.Turn, previous string) (string, error) {
+func (s *SlidingWindow) callCompactor(ctx context.Context, turns []core.Turn, previous string) (string, error) {
 	if s.cfg.CompactTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.CompactTimeout)
@@ -104,7 +105,7 @@ func (s *SlidingWindow) callCompactor(ctx context.Context, turns []pipeline.Turn
 	go func() {
 		a := answer{err: errCompactorExited}
 		defer func() { done <- a }()
-		a.err = pipeline.Guard(func() (err error) {
+		a.err = core.Guard(func() (err error) {
 			a.text, err = s.cfg.Compactor.Compact(ctx, turns, previous)
 			return err
 		})
@@ -126,7 +127,7 @@ const listTokens = 256
 // conversation, or listTokens: without a compactor's help it would grow for ever.
 func (s *SlidingWindow) newestLines(ctx context.Context, text string) (string, error) {
 	lines := strings.Split(text, "\n")
-	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, lines)
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, lines)
 	if err != nil {
 		return "", fmt.Errorf("conversation: summary: %w", err)
 	}
@@ -138,7 +139,7 @@ func (s *SlidingWindow) newestLines(ctx context.Context, text string) (string, e
 	if first < len(lines) {
 		return strings.Join(lines[first:], "\n"), nil
 	}
-	err = pipeline.Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		text, err = s.cfg.Tokenizer.Truncate(ctx, lines[len(lines)-1], room)
 		return err
 	})
@@ -152,7 +153,7 @@ func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, erro
 	if d.Text == "" {
 		return digest{Digest: d}, nil
 	}
-	counts, err := pipeline.CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{d.Text})
 	if err != nil {
 		return digest{}, fmt.Errorf("conversation: summary: %w", err)
 	}
@@ -160,7 +161,7 @@ func (s *SlidingWindow) countDigest(ctx context.Context, d Digest) (digest, erro
 }
 
 // listTurns is the summary without a compactor's help.
-func listTurns(previous string, turns []pipeline.Turn) string {
+func listTurns(previous string, turns []core.Turn) string {
 	lines := make([]string, len(turns))
 	for i := range turns {
 		lines[i] = string(turns[i].Role) + ": " + turns[i].Content
@@ -174,7 +175,7 @@ func listTurns(previous string, turns []pipeline.Turn) string {
 
 // item returns the summary as an item. Its time and number place it before the turns
 // that are left.
-func (d *digest) item(turns []pipeline.Turn) pipeline.Item {
+func (d *digest) item(turns []core.Turn) pipeline.Item {
 	at, sequence := d.Time, d.Through
 	if len(turns) > 0 {
 		sequence = min(sequence, turns[0].Sequence-1)

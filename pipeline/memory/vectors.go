@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Embedder turns texts into vectors of one length. It is safe for concurrent use.
@@ -91,7 +92,7 @@ func (v *vectors) keep(texts []string, of [][]float32) {
 
 // embed calls the embedder and checks what it says.
 func embed(ctx context.Context, embedder Embedder, texts []string) (fresh [][]float32, err error) {
-	err = pipeline.Guard(func() (err error) {
+	err = core.Guard(func() (err error) {
 		fresh, err = embedder.Embed(ctx, texts)
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -101,7 +102,7 @@ func wantList(t *testing.T, got []pipeline.Message, want ...string) {
 // apply calls a provider as a chain does, but without copies.
 func apply(t *testing.T, p agent.Provider, s *agent.State, msgs []pipeline.Message, b agent.Budget) []pipeline.Message {
 	t.Helper()
-	before := pipeline.CloneMessages(msgs)
+	before := core.CloneMessages(msgs)
 	out, err := p.Apply(t.Context(), s, msgs, b)
 	if err != nil {
 		t.Fatal(err)

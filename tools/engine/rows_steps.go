@@ -44,8 +44,13 @@ func (s *suite) filterSide(ctx context.Context, state host.State) (side, error) 
 	return side{"score-filter", filterBuild(ctx, step)}, nil
 }
 
+// listWriter is a step that a build lends the memory of a list.
+type listWriter interface {
+	RunInto(ctx context.Context, q *pipeline.Query, items, spare []pipeline.Item) ([]pipeline.Item, error)
+}
+
 // filterStep loads the plugin.
-func (s *suite) filterStep(ctx context.Context, state host.State) (pipeline.ListWriter, error) {
+func (s *suite) filterStep(ctx context.Context, state host.State) (listWriter, error) {
 	const pkg = "plugins/examples/score-filter"
 	wasm, manifest, err := s.guests.plugin(ctx, pkg)
 	if err != nil {
@@ -59,9 +64,9 @@ func (s *suite) filterStep(ctx context.Context, state host.State) (pipeline.List
 	if err != nil {
 		return nil, err
 	}
-	writer, ok := step.(pipeline.ListWriter)
+	writer, ok := step.(listWriter)
 	if !ok {
-		return nil, fmt.Errorf("a filter of a plugin is no ListWriter")
+		return nil, fmt.Errorf("a filter of a plugin is no list writer")
 	}
 	return writer, nil
 }
@@ -69,7 +74,7 @@ func (s *suite) filterStep(ctx context.Context, state host.State) (pipeline.List
 // filterBuild runs the step as a build does, which has its own items and lends the
 // memory of a list, and holds the number of items to what must stay. One caller at a
 // time may use it.
-func filterBuild(ctx context.Context, step pipeline.ListWriter) func() error {
+func filterBuild(ctx context.Context, step listWriter) func() error {
 	items, query := manyItems(1000), &pipeline.Query{Text: "how do I parse flags"}
 	list := make([]pipeline.Item, 0, len(items))
 	return func() error {

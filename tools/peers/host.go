@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
 const (
@@ -62,7 +63,7 @@ func text(label string, i, size int) string {
 // for all of the items.
 func newPipeline(r *retriever, n int) (*pipeline.Pipeline, error) {
 	cfg := pipeline.Config{
-		MaxTokens: 1 << 20, Formatter: pipeline.Anthropic{},
+		MaxTokens: 1 << 20, Formatter: format.Anthropic{},
 		SystemPrompts: []pipeline.SystemPrompt{{Content: "Answer from the documents."}},
 		Steps:         []pipeline.StepConfig{{Name: "search", Step: pipeline.RetrieverStep(r, n), Priority: 10}},
 	}

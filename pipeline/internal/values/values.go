@@ -92,3 +92,35 @@ func cloneReflected(v reflect.Value) reflect.Value {
 	}
 	return v
 }
+
+// Add adds counts without wrapping around: items may claim any count. b is 0 or more.
+func Add(a, b int) int {
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
+}
+
+// Indices returns 0 to n-1.
+func Indices(n int) []int32 {
+	indices := make([]int32, n)
+	for i := range indices {
+		indices[i] = int32(i)
+	}
+	return indices
+}
+
+// LongestKept is the length up to which memory is kept for the next build.
+const LongestKept = 1 << 14
+
+// Numbers returns n numbers of any value, from the memory that is kept if they are not
+// too many for it.
+func Numbers[T any](kept *[]T, n int) []T {
+	switch {
+	case n > LongestKept:
+		return make([]T, n)
+	case n > cap(*kept):
+		*kept = make([]T, n, n+n/4)
+	}
+	return (*kept)[:n]
+}

@@ -1,0 +1,74 @@
+package pipeline
+
+import "github.com/anchor-host/anchor-host/pipeline/core"
+
+// The documents of a build and what is in them. Package core describes them.
+type (
+	// Item is one piece of context.
+	Item = core.Item
+	// Source says where an item comes from.
+	Source = core.Source
+	// Query is what a build is about.
+	Query = core.Query
+	// Turn is one utterance of a conversation.
+	Turn = core.Turn
+	// Role is the speaker of a turn or message.
+	Role = core.Role
+	// Message is one entry of the message list that a model is sent.
+	Message = core.Message
+	// Window is a list of items within a number of tokens.
+	Window = core.Window
+	// OverflowItem is an item that did not get into the window.
+	OverflowItem = core.OverflowItem
+	// OverflowReason says why an item is not in the window.
+	OverflowReason = core.OverflowReason
+	// Tokenizer counts the tokens of a text as one model family does.
+	Tokenizer = core.Tokenizer
+	// Formatter turns a filled window into the document a model API takes.
+	Formatter = core.Formatter
+	// Formatted is what a formatter returns that learns the type of an output only by
+	// making it.
+	Formatted = core.Formatted
+	// PanicError is a panic of a step, provider, formatter or callback.
+	PanicError = core.PanicError
+)
+
+// The six sources.
+const (
+	SourceRetrieval    = core.SourceRetrieval
+	SourceMemory       = core.SourceMemory
+	SourceSystem       = core.SourceSystem
+	SourceUser         = core.SourceUser
+	SourceTool         = core.SourceTool
+	SourceConversation = core.SourceConversation
+)
+
+// The roles. Turns have the first four; messages have RoleDeveloper too, for what the
+// developer of an agent instructs.
+const (
+	RoleUser      = core.RoleUser
+	RoleAssistant = core.RoleAssistant
+	RoleSystem    = core.RoleSystem
+	RoleTool      = core.RoleTool
+	RoleDeveloper = core.RoleDeveloper
+)
+
+// Why an item is not in the window; see package core.
+const (
+	OverflowWindow        = core.OverflowWindow
+	OverflowSourceCap     = core.OverflowSourceCap
+	OverflowSourceDropped = core.OverflowSourceDropped
+	OverflowSharedPool    = core.OverflowSharedPool
+)
+
+// The bounds and the default of an item's priority, and the size of a window that states
+// none.
+const (
+	MinPriority         = core.MinPriority
+	MaxPriority         = core.MaxPriority
+	DefaultItemPriority = core.DefaultItemPriority
+	DefaultMaxTokens    = core.DefaultMaxTokens
+)
+
+// Sources lists the six sources in a fixed order.
+var Sources = core.Sources

@@ -1,0 +1,40 @@
+package core
+
+import (
+	"context"
+	"fmt"
+)
+
+// Formatter turns a filled window into the document a model API takes. It does not
+// change the window and is safe for concurrent use.
+type Formatter interface {
+	// FormatType names the format, such as "anthropic".
+	FormatType() string
+	// Format returns a string or a value that encoding/json can marshal, as it is
+	// or in a Formatted.
+	Format(ctx context.Context, w *Window) (any, error)
+}
+
+// Formatted is what a formatter returns that learns the type of an output only by
+// making it: a build takes Output as the output, and Type, unless it is empty, in
+// place of what FormatType says.
+type Formatted struct {
+	Type   string
+	Output any
+}
+
+// FormatWindow calls a formatter and returns the output and its type. It returns an error
+// if the formatter panics.
+func FormatWindow(ctx context.Context, f Formatter, w *Window) (output any, formatType string, err error) {
+	err = Guard(func() (err error) {
+		output, err = f.Format(ctx, w)
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("formatter %q: format window of %d items: %w", f.FormatType(), len(w.Items), err)
+	}
+	if made, ok := output.(Formatted); ok {
+		output, formatType = made.Output, made.Type
+	}
+	return output, formatType, nil
+}

@@ -1,0 +1,63 @@
+package core
+
+import (
+	"encoding/json"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
+)
+
+// OverflowReason says why an item is not in the window.
+type OverflowReason string
+
+// The reasons.
+const (
+	// OverflowWindow: the tokens left in the window were fewer than the item's.
+	OverflowWindow OverflowReason = "window_full"
+	// OverflowSourceCap: the allocation of the item's source was used up.
+	OverflowSourceCap OverflowReason = "source_cap"
+	// OverflowSourceDropped: the source as a whole exceeded an allocation with
+	// the strategy drop.
+	OverflowSourceDropped OverflowReason = "source_dropped"
+	// OverflowSharedPool: the source has no allocation, and the enforced shared
+	// pool was used up.
+	OverflowSharedPool OverflowReason = "shared_pool_full"
+)
+
+// OverflowItem is an item that did not get into the window.
+type OverflowItem struct {
+	Item
+	Reason OverflowReason `json:"reason"`
+	// Available is the number of tokens that were left when the item was tried.
+	Available int `json:"available_tokens"`
+}
+
+// MarshalJSON writes the item with its reason beside its fields.
+func (o OverflowItem) MarshalJSON() ([]byte, error) {
+	if o.Metadata == nil {
+		o.Metadata = map[string]any{}
+	}
+	return json.Marshal(struct {
+		plainItem
+		Reason    OverflowReason `json:"reason"`
+		Available int            `json:"available_tokens"`
+	}{plainItem(o.Item), o.Reason, o.Available})
+}
+
+// UnmarshalJSON decodes what MarshalJSON writes, as strictly as an item.
+func (o *OverflowItem) UnmarshalJSON(data []byte) error {
+	var doc OverflowItem
+	err := decodeItem(data, &doc.Item, func(key string, raw json.RawMessage) error {
+		switch key {
+		case "reason":
+			return decode.String(raw, (*string)(&doc.Reason))
+		case "available_tokens":
+			return decode.Int(raw, &doc.Available)
+		}
+		return decode.UnknownKey(append(itemKeys[:len(itemKeys):len(itemKeys)], "reason", "available_tokens")...)
+	})
+	if err != nil {
+		return err
+	}
+	*o = doc
+	return nil
+}

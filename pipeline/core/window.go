@@ -1,0 +1,84 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+)
+
+// DefaultMaxTokens is the size of a window that states none.
+const DefaultMaxTokens = 8192
+
+// Window is a list of items within a number of tokens. It is not safe for
+// concurrent use.
+type Window struct {
+	// Items are in the order in which they were admitted.
+	Items []Item `json:"items"`
+	// MaxTokens is the room of the window in tokens, without the reserve of a
+	// budget.
+	MaxTokens int `json:"max_tokens"`
+	// UsedTokens is the sum of the token counts of Items.
+	UsedTokens int `json:"used_tokens"`
+}
+
+// NewWindow returns an empty window of maxTokens tokens; 0 means
+// [DefaultMaxTokens], less is an error.
+func NewWindow(maxTokens int) (*Window, error) {
+	if maxTokens < 0 {
+		return nil, fmt.Errorf("window: max_tokens %d: %w (want 1 or more)", maxTokens, ErrInvalid)
+	}
+	if maxTokens == 0 {
+		maxTokens = DefaultMaxTokens
+	}
+	return &Window{Items: []Item{}, MaxTokens: maxTokens}, nil
+}
+
+// Remaining returns the tokens that are left, never less than 0.
+func (w *Window) Remaining() int { return max(0, w.MaxTokens-w.UsedTokens) }
+
+// Utilization returns the used share of the window, 0 to 1.
+func (w *Window) Utilization() float64 {
+	if w.MaxTokens <= 0 {
+		return 0
+	}
+	return min(1, float64(w.UsedTokens)/float64(w.MaxTokens))
+}
+
+// AddItem admits the item if its token count fits in what remains; an exact fit
+// does, and an item of 0 tokens always does. It reports whether it did. Token
+// counts below 0 never fit.
+func (w *Window) AddItem(it Item) bool {
+	if it.TokenCount < 0 || it.TokenCount > w.Remaining() {
+		return false
+	}
+	w.Items = append(w.Items, it)
+	w.UsedTokens += it.TokenCount
+	return true
+}
+
+// AddItemsByPriority tries the items by priority and then score, both
+// descending, ties in the order given. An item that does not fit does not end
+// the filling: those after it are still tried. It returns the items that did not
+// fit, in the order of trying.
+func (w *Window) AddItemsByPriority(items []Item) []Item {
+	order := values.Indices(len(items))
+	SortByPriority(items, order)
+	var overflow []Item
+	for _, i := range order {
+		if !w.AddItem(items[i]) {
+			overflow = append(overflow, items[i])
+		}
+	}
+	return overflow
+}
+
+// MarshalJSON writes items as a list even when there are none.
+func (w *Window) MarshalJSON() ([]byte, error) {
+	type plain Window
+	doc := plain(*w)
+	if doc.Items == nil {
+		doc.Items = []Item{}
+	}
+	return json.Marshal(doc)
+}

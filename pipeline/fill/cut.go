@@ -1,0 +1,209 @@
+package fill
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+)
+
+// cutTries bounds how often a cut is shortened because the text that is left has more
+// tokens than it had as part of the whole.
+const cutTries = 8
+
+// text returns the longest beginning of a text that ends at an allowed place and has
+// at most limit tokens, and its tokens. It is empty when nothing useful is left, and
+// when nothing need be cut.
+func (t *Truncation) text(ctx context.Context, count core.Tokenizer, text string, limit int) (string, int, error) {
+	for try, room := 0, limit; try < cutTries && room >= t.MinTokens && room > 0; try++ {
+		head, err := longestPrefix(ctx, count, text, room)
+		if err != nil {
+			return "", 0, err
+		}
+		head = t.end(text, len(head))
+		if head == "" || len(head) == len(text) {
+			return "", 0, nil
+		}
+		counts, err := core.CountTexts(ctx, count, []string{head})
+		switch {
+		case err != nil:
+			return "", 0, err
+		case counts[0] < t.MinTokens:
+			return "", 0, nil
+		case counts[0] <= limit:
+			return head, counts[0], nil
+		}
+		room -= counts[0] - limit
+	}
+	return "", 0, nil
+}
+
+// longestPrefix is Tokenizer.Truncate for tokenizers that keep what they cut, and a
+// search for the others.
+func longestPrefix(ctx context.Context, t core.Tokenizer, text string, limit int) (head string, err error) {
+	err = core.Guard(func() (err error) {
+		head, err = t.Truncate(ctx, text, limit)
+		return err
+	})
+	if err != nil || strings.HasPrefix(text, head) {
+		return head, err
+	}
+	n := sort.Search(len(text), func(n int) bool {
+		if err != nil {
+			return true
+		}
+		counts, e := core.CountTexts(ctx, t, []string{text[:n+1]})
+		err = e
+		return e != nil || counts[0] > limit
+	})
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n], err
+}
+
+// end returns the longest prefix of text of at most n bytes that ends at an allowed
+// place, without white space at its end.
+func (t *Truncation) end(text string, n int) string {
+	if t.At == CutSentence {
+		n = lastSentence(text, n)
+	} else {
+		n = wholeCharacter(text, n)
+	}
+	return strings.TrimRightFunc(text[:n], unicode.IsSpace)
+}
+
+// lastSentence returns the end of the last sentence or line that ends within the first
+// n bytes, 0 when there is none.
+func lastSentence(text string, n int) int {
+	last, before, single := 0, rune(0), false // single: the word so far is one letter
+	for i := 0; i < n; {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+		switch {
+		case r == '\n':
+			last = i - size
+		case isFullStop(r):
+			if end := closed(text, i); end <= n {
+				last = end
+			}
+		case r == '!' || r == '?' || r == '…' || r == '.' && !single:
+			if end := closed(text, i); end <= n && spaceFollows(text, end) {
+				last = end
+			}
+		}
+		single = unicode.IsLetter(r) && !unicode.IsLetter(before)
+		before = r
+	}
+	if n == len(text) {
+		return n
+	}
+	return last
+}
+
+// isFullStop reports whether r ends a sentence without a space behind it.
+func isFullStop(r rune) bool { return strings.ContainsRune("。！？．｡।॥۔؟", r) }
+
+// closed returns i moved behind further stops, quotation marks and brackets.
+func closed(text string, i int) int {
+	for i < len(text) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if !strings.ContainsRune(".!?…。！？\"')]}»”’」』）】", r) {
+			break
+		}
+		i += size
+	}
+	return i
+}
+
+func spaceFollows(text string, i int) bool {
+	if i == len(text) {
+		return true
+	}
+	r, _ := utf8.DecodeRuneInString(text[i:])
+	return unicode.IsSpace(r)
+}
+
+// longestCharacter bounds how far a cut moves back to the beginning of a character:
+// text may pile marks up without end.
+const longestCharacter = 64
+
+// wholeCharacter moves n, between two code points, back to where a character as it is
+// read begins: not before an accent, inside a joined emoji or between the halves of a
+// flag.
+func wholeCharacter(text string, n int) int {
+	for at, step := n, 0; at > 0 && at < len(text) && step < longestCharacter; step++ {
+		if !joins(text, at) {
+			return at
+		}
+		_, size := utf8.DecodeLastRuneInString(text[:at])
+		at -= size
+	}
+	return n
+}
+
+const (
+	zeroWidthJoiner = '\u200d'
+	firstFlagLetter = '\U0001F1E6'
+	lastFlagLetter  = '\U0001F1FF'
+)
+
+// joins reports whether the code points before and behind at are one character.
+func joins(text string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	behind, _ := utf8.DecodeRuneInString(text[at:])
+	switch {
+	case before == zeroWidthJoiner || behind == zeroWidthJoiner,
+		before == '\r' && behind == '\n',
+		unicode.In(behind, unicode.Mn, unicode.Me, unicode.Mc),
+		behind >= 0x1F3FB && behind <= 0x1F3FF: // skin tones
+		return true
+	case isFlag(before) && isFlag(behind):
+		return flagsBefore(text[:at])%2 == 1
+	}
+	return false
+}
+
+func isFlag(r rune) bool { return r >= firstFlagLetter && r <= lastFlagLetter }
+
+// flagsBefore counts the flag letters at the end of text.
+func flagsBefore(text string) int {
+	n := 0
+	for n < longestCharacter {
+		r, size := utf8.DecodeLastRuneInString(text)
+		if !isFlag(r) {
+			break
+		}
+		text, n = text[:len(text)-size], n+1
+	}
+	return n
+}
+
+// cutItem shortens item i to at most limit tokens and reports whether it did. The list
+// of items, which steps may still hold, is copied first.
+func (b *Filling) cutItem(ctx context.Context, i int32, limit int) (bool, error) {
+	f := b.p
+	if !f.cuts() || b.Items[i].Source == core.SourceSystem {
+		return false, nil
+	}
+	text, n, err := f.cut.text(ctx, b.p.tokenizer, b.Items[i].Content, limit)
+	if err != nil || text == "" {
+		return false, err
+	}
+	if b.whole == nil {
+		b.whole, b.Items = b.Items, slices.Clone(b.Items)
+	}
+	it := &b.Items[i]
+	it.Metadata = maps.Clone(b.whole[i].Metadata)
+	if it.Metadata == nil {
+		it.Metadata = make(map[string]any, 1)
+	}
+	it.Metadata["truncated"] = true
+	it.Content, b.Counts[i] = text, n
+	return true, nil
+}

@@ -1,0 +1,312 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/format"
+	"github.com/anchor-host/anchor-host/pipeline/internal/values"
+)
+
+const (
+	// seamTokens is by how much an item in a built-in format may take less than its
+	// own tokens, because they merge with what is beside them.
+	seamTokens = 6
+	// glueTokens is what an item in a built-in format takes beside its own tokens, on
+	// the safe side: a guess that saves counts, no more.
+	glueTokens = 9
+)
+
+// exactly fills a window whose formatted output is within its tokens. The first pass
+// counts what changes; should the count of the whole disagree, a second pass counts
+// the whole each time.
+func (f *fill) exactly(ctx context.Context) error {
+	b := f.b
+	restore := b.snapshot()
+	for _, whole := range [...]bool{false, true} {
+		g, misfits, err := f.pass(ctx, whole)
+		if err != nil {
+			return err
+		}
+		f.finish(g.taken, misfits)
+		if b.Output, err = b.formatWindow(ctx, b.Window); err != nil {
+			return err
+		}
+		total, counting, err := b.p.counter.Count(ctx, b.Output)
+		if err != nil {
+			return err
+		}
+		if total <= g.room {
+			counting.Budget = g.room
+			b.Counted, b.Counting = total, &counting
+			return nil
+		}
+		restore()
+		f.value = Diagnostic{}
+	}
+	return fmt.Errorf("formatter %q: the same window takes more tokens each time it is formatted: %w", b.p.formatter.FormatType(), ErrBudget)
+}
+
+// snapshot returns a function that undoes what a pass has changed.
+func (b *Filling) snapshot() (restore func()) {
+	items, counts, whole, overflow := b.Items, b.Counts, b.whole, len(b.Overflow)
+	decided := 0
+	if b.Watcher != nil {
+		decided = b.Watcher.Decided()
+	}
+	if b.p.cuts() {
+		items, counts = slices.Clone(items), slices.Clone(counts)
+	}
+	return func() {
+		b.Items, b.Counts, b.whole, b.Overflow = items, counts, whole, b.Overflow[:overflow]
+		if b.Watcher != nil {
+			b.Watcher.Forget(decided)
+		}
+	}
+}
+
+// pass fills the window once.
+func (f *fill) pass(ctx context.Context, whole bool) (*exactGauge, []misfit, error) {
+	g, err := f.newExactGauge(ctx, whole)
+	if err != nil {
+		return nil, nil, err
+	}
+	var glue func(*core.Item) int
+	if g.builtin {
+		glue = func(*core.Item) int { return glueTokens / 2 }
+	}
+	trial, err := f.plan(ctx, g.own, glue, g.left())
+	if err != nil {
+		return nil, nil, err
+	}
+	misfits, err := f.admit(ctx, g, trial)
+	if err != nil {
+		return nil, nil, err
+	}
+	misfits, err = g.again(ctx, misfits)
+	return g, misfits, err
+}
+
+// exactGauge formats the window and counts what the formatter wrote.
+type exactGauge struct {
+	f       *fill
+	meter   *outputMeter
+	room    int
+	used    int         // tokens of the formatted window
+	taken   []bool      // by item
+	own     []int       // by item: tokens of its text, whatever the item says of itself
+	builtin bool        // every item is in the output as a whole, and splits are known
+	window  core.Window // what the formatter is given
+	over    []nearMiss
+	tail    contextTail
+	places  []int32 // by item: its place in the order of priority
+
+	admitted int // times that something was
+}
+
+// nearMiss is an item that was a few tokens too large when it was tried.
+type nearMiss struct {
+	index    int32
+	admitted int // how often something had been admitted
+}
+
+// newExactGauge counts the empty window, which must fit, and the items alone.
+func (f *fill) newExactGauge(ctx context.Context, whole bool) (*exactGauge, error) {
+	b := f.b
+	g := &exactGauge{
+		f: f, meter: b.p.counter.measure(whole), room: b.p.maxTokens, taken: make([]bool, len(b.Items)),
+		window: core.Window{Items: make([]core.Item, 0, len(f.order)), MaxTokens: b.p.maxTokens},
+	}
+	g.builtin = format.WritesWhole(b.p.formatter) && g.meter.texts.divide != nil
+	texts := make([]string, len(b.Items))
+	for i := range b.Items {
+		// White space at the ends may vanish into what is around it.
+		texts[i] = strings.TrimSpace(b.Items[i].Content)
+	}
+	own, err := core.CountTexts(ctx, b.p.tokenizer, texts)
+	if err != nil {
+		return nil, err
+	}
+	g.own = own
+	if len(texts) == 0 {
+		g.own = []int{}
+	}
+	if _, g.used, err = g.format(ctx); err != nil {
+		return nil, err
+	}
+	if g.used > g.room {
+		return nil, fmt.Errorf("window without items: %d tokens, %d allowed: %w (raise max_tokens, or send fewer tools)", g.used, g.room, ErrBudget)
+	}
+	return g, nil
+}
+
+func (g *exactGauge) left() int { return g.room - g.used }
+
+// hopeless goes by the item's own tokens, and, where they leave it open, by the end of
+// the output.
+func (g *exactGauge) hopeless(ctx context.Context, i int32) (bool, error) {
+	if !g.builtin || g.own[i]+glueTokens <= g.left() {
+		return false, nil
+	}
+	if g.own[i]-scale(seamTokens, g.meter.high) > g.left() {
+		return true, nil
+	}
+	too, err := g.tooLong(ctx, i)
+	if too {
+		g.over = append(g.over, nearMiss{i, g.admitted})
+	}
+	return too, err
+}
+
+// likely goes by the items' own tokens where the format is known. Elsewhere it trusts
+// the number it is given.
+func (g *exactGauge) likely(trial []int32) int {
+	if !g.builtin {
+		return len(trial)
+	}
+	sum := 0
+	for n, i := range trial {
+		if sum = values.Add(sum, values.Add(g.own[i], glueTokens)); sum > g.left() {
+			return max(n, 1)
+		}
+	}
+	return len(trial)
+}
+
+func (g *exactGauge) try(ctx context.Context, batch []int32) (bool, error) {
+	for _, i := range batch {
+		g.taken[i] = true
+	}
+	output, used, err := g.format(ctx)
+	if err == nil && used <= g.room {
+		g.used = used
+		g.admitted++
+		g.readTail(output)
+		return true, nil
+	}
+	for _, i := range batch {
+		g.taken[i] = false
+	}
+	if err == nil && len(batch) == 1 && used-g.room <= seamTokens {
+		g.over = append(g.over, nearMiss{batch[0], g.admitted})
+	}
+	return false, err
+}
+
+// again tries once more the items that were a few tokens too large: what came after
+// them may have merged with its neighbors to less than before.
+func (g *exactGauge) again(ctx context.Context, misfits []misfit) ([]misfit, error) {
+	for _, near := range g.over {
+		if near.admitted == g.admitted {
+			continue // nothing has changed
+		}
+		at := slices.IndexFunc(misfits, func(m misfit) bool { return m.index == near.index })
+		if at < 0 {
+			continue // its beginning was admitted
+		}
+		ok, err := g.try(ctx, []int32{near.index})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			misfits = slices.Delete(misfits, at, at+1)
+		}
+	}
+	return misfits, nil
+}
+
+// format formats what is taken and counts it.
+func (g *exactGauge) format(ctx context.Context) (output any, used int, err error) {
+	b, w := g.f.b, &g.window
+	w.Items, w.UsedTokens = w.Items[:0], 0
+	for _, i := range g.f.picked(g.taken) {
+		w.Items = append(w.Items, b.Items[i])
+		b.stamp(&w.Items[len(w.Items)-1], i)
+		w.UsedTokens = values.Add(w.UsedTokens, b.Counts[i])
+	}
+	if output, err = b.formatWindow(ctx, w); err != nil {
+		return nil, 0, err
+	}
+	used, err = g.meter.total(ctx, output)
+	return output, used, err
+}
+
+// tailBytes is how far from the end of a text the last split is looked for.
+const tailBytes = 2 << 10
+
+// contextTail is the end of the context in an output: what has to be counted anew when
+// one more item is written behind it. It saves formatting the whole window for each of
+// many items that do not fit.
+type contextTail struct {
+	known     bool // the end of the context is the end of a text
+	place     int32
+	text      string // from the last split on
+	separator string
+	tokens    int // of text, counted when first needed
+	counted   bool
+	all       int // tokens of the texts of the whole output
+}
+
+// readTail finds the end of the context in the output that was just accepted.
+func (g *exactGauge) readTail(output any) {
+	g.tail = contextTail{}
+	if order := g.f.b.p.order; !g.builtin || order != "" && order != OrderPriority {
+		return
+	}
+	text, separator := format.ContextEnd(output, &g.window)
+	from := max(0, len(text)-tailBytes)
+	split := from
+	for next := from; next < len(text); next = g.meter.texts.divide(text, next) {
+		split = next
+	}
+	if split == from && from > 0 || text == "" {
+		return // no split near the end
+	}
+	g.tail = contextTail{known: true, text: text[split:], separator: separator, all: g.meter.text}
+	for place, i := range g.f.order {
+		if g.taken[i] && g.f.b.Items[i].Source.IsContext() {
+			g.tail.place = int32(place)
+		}
+	}
+}
+
+// tooLong reports whether item i would certainly make the output too long, by counting
+// only the end of the context with the item behind it.
+func (g *exactGauge) tooLong(ctx context.Context, i int32) (bool, error) {
+	t, it := &g.tail, &g.f.b.Items[i]
+	if !t.known || g.own[i] == 0 || !it.Source.IsContext() || g.placeOf(i) < t.place {
+		return false, nil
+	}
+	content := it.Content
+	if t.separator == "\n" {
+		content = strings.TrimRightFunc(content, unicode.IsSpace)
+	}
+	texts := []string{t.text + t.separator + content, t.text}
+	if t.counted {
+		texts = texts[:1]
+	}
+	counts, err := core.CountTexts(ctx, g.meter.texts.tokenizer, texts)
+	if err != nil {
+		return false, err
+	}
+	if !t.counted {
+		t.tokens, t.counted = counts[1], true
+	}
+	high := g.meter.high
+	return scale(t.all+counts[0]-t.tokens, high)-scale(t.all, high) > g.left(), nil
+}
+
+// placeOf returns the place of an item in the order of priority.
+func (g *exactGauge) placeOf(i int32) int32 {
+	if g.places == nil {
+		g.places = make([]int32, len(g.f.b.Items))
+		for place, index := range g.f.order {
+			g.places[index] = int32(place)
+		}
+	}
+	return g.places[i]
+}

@@ -1,0 +1,120 @@
+package fill
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/format"
+)
+
+// outputTexts are the parts of an output that cost tokens.
+type outputTexts struct {
+	texts    []string
+	roles    []core.Role
+	messages int
+	chat     bool // a document of messages, even of none
+}
+
+func (o *outputTexts) reset() {
+	clear(o.texts)
+	*o = outputTexts{texts: o.texts[:0], roles: o.roles[:0]}
+}
+
+func (o *outputTexts) add(text string) {
+	if text != "" {
+		o.texts = append(o.texts, text)
+	}
+}
+
+func (o *outputTexts) message(role core.Role) {
+	o.messages++
+	o.roles = append(o.roles, role)
+}
+
+// read takes the texts of what a formatter returned.
+func (o *outputTexts) read(output any) error {
+	if format.Texts(output, o.message, o.add) {
+		o.chat = true
+		return nil
+	}
+	switch out := output.(type) {
+	case string:
+		o.add(out)
+	case json.RawMessage:
+		return o.readJSON(out)
+	default:
+		doc, err := json.Marshal(output)
+		if err != nil {
+			return fmt.Errorf("read output of type %T: %w", output, err)
+		}
+		return o.readJSON(doc)
+	}
+	return nil
+}
+
+// readJSON takes the texts of a document by its shape: a chat document has messages,
+// and perhaps a system prompt beside them. Anything else counts as its JSON text.
+func (o *outputTexts) readJSON(doc []byte) error {
+	var text string
+	if json.Unmarshal(doc, &text) == nil {
+		o.add(text)
+		return nil
+	}
+	var chat struct {
+		System   json.RawMessage              `json:"system"`
+		Messages []map[string]json.RawMessage `json:"messages"`
+	}
+	if json.Unmarshal(doc, &chat) != nil || chat.Messages == nil {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, doc); err != nil {
+			return fmt.Errorf("read output: %w", err)
+		}
+		o.add(compact.String())
+		return nil
+	}
+	o.chat = true
+	if system := strings.TrimSpace(string(chat.System)); system != "" && system != "null" && system != "[]" && system != `""` {
+		o.message(core.RoleSystem)
+		o.addContent(chat.System)
+	}
+	for _, m := range chat.Messages {
+		var role core.Role
+		_ = json.Unmarshal(m["role"], &role) // a role of another type costs its JSON text, below
+		o.message(role)
+		for key, value := range m {
+			if key != "role" && key != "cache_control" || key == "role" && role == "" {
+				o.addContent(value)
+			}
+		}
+	}
+	return nil
+}
+
+// addContent takes the texts of a message's content: a string, a list of blocks with
+// texts, or else its JSON.
+func (o *outputTexts) addContent(raw json.RawMessage) {
+	var text string
+	var blocks []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+		o.add(text)
+	case json.Unmarshal(raw, &blocks) == nil && len(blocks) > 0:
+		for i := range blocks {
+			if blocks[i].Text == nil {
+				o.add(string(raw)) // images, calls and the like: nobody says how they count
+				return
+			}
+		}
+		for i := range blocks {
+			o.add(*blocks[i].Text)
+		}
+	default:
+		o.add(string(raw))
+	}
+}

@@ -1,0 +1,71 @@
+package fill
+
+import (
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+)
+
+// presetReserve is the share of every preset that stays free for the answer, in
+// percent.
+const presetReserve = 15
+
+// presetShare is the share of one source in percent of the total.
+type presetShare struct {
+	source   core.Source
+	percent  int
+	priority int
+}
+
+// presets holds the shares by name. What they and the reserve leave is the
+// shared pool.
+var presets = []struct {
+	name   string
+	shares []presetShare
+}{
+	{"chat", []presetShare{{core.SourceSystem, 10, 10}, {core.SourceMemory, 10, 8}, {core.SourceConversation, 20, 7}, {core.SourceRetrieval, 25, 5}}},
+	{"rag", []presetShare{{core.SourceSystem, 10, 10}, {core.SourceMemory, 5, 8}, {core.SourceConversation, 10, 7}, {core.SourceRetrieval, 40, 5}}},
+	{"agent", []presetShare{{core.SourceSystem, 15, 10}, {core.SourceMemory, 10, 8}, {core.SourceConversation, 15, 7}, {core.SourceRetrieval, 20, 5}, {core.SourceTool, 15, 6}}},
+}
+
+// PresetNames lists the names that [PresetBudget] knows.
+func PresetNames() []string {
+	names := make([]string, len(presets))
+	for i := range presets {
+		names[i] = presets[i].name
+	}
+	return names
+}
+
+// PresetBudget divides total tokens by the shares of a preset, "chat", "rag" or
+// "agent", each rounded down. A total so small that a share is 0 is an error (the
+// least are 10 for chat and agent, 20 for rag).
+func PresetBudget(name string, total int) (*Budget, error) {
+	for i := range presets {
+		if presets[i].name == name {
+			return newPreset(name, presets[i].shares, total)
+		}
+	}
+	return nil, fmt.Errorf("budget: preset %q: %w (want one of %v)", name, core.ErrInvalid, PresetNames())
+}
+
+func newPreset(name string, shares []presetShare, total int) (*Budget, error) {
+	if total <= 0 {
+		return nil, fmt.Errorf("budget: preset %s: total %d: %w (want 1 or more)", name, total, core.ErrInvalid)
+	}
+	b := &Budget{TotalTokens: total, ReserveTokens: percent(total, presetReserve), preset: true}
+	for _, s := range shares {
+		b.Allocations = append(b.Allocations, Allocation{
+			Source: s.source, MaxTokens: percent(total, s.percent), Priority: s.priority, Overflow: OverflowTruncate,
+		})
+	}
+	if err := b.Validate(); err != nil {
+		return nil, fmt.Errorf("preset %s of %d tokens: %w", name, total, err)
+	}
+	return b, nil
+}
+
+// percent returns p hundredths of total, rounded down, without overflow.
+func percent(total, p int) int {
+	return total/100*p + total%100*p/100
+}

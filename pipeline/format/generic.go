@@ -1,0 +1,31 @@
+package format
+
+import (
+	"context"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+)
+
+// Generic formats as plain text under the headings SYSTEM, MEMORY and CONTEXT. Its
+// output is a string.
+type Generic struct{}
+
+// FormatType returns "generic".
+func (Generic) FormatType() string { return "generic" }
+
+// Format returns the sections that have items, separated by blank lines.
+func (Generic) Format(_ context.Context, w *core.Window) (any, error) {
+	s := divide(w)
+	var parts []string
+	if len(s.system) > 0 {
+		parts = append(parts, join("=== SYSTEM ===\n", s.system, "\n"))
+	}
+	if len(s.turns) > 0 {
+		parts = append(parts, join("=== MEMORY ===\n", s.turns, "\n"))
+	}
+	if s.context.n > 0 {
+		parts = append(parts, s.context.join("=== CONTEXT ===\n", "\n"))
+	}
+	return strings.TrimSpace(strings.Join(parts, blankLine)), nil
+}

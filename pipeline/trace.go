@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+	"github.com/anchor-host/anchor-host/pipeline/internal/record"
+)
+
+// record notes what a stage did to the items, which are those after it. next is the
+// first step that comes after it, if there is one.
+func (b *build) record(origin explain.Origin, next []step) {
+	if len(next) > 0 && next[0].access != foreignAccess {
+		b.list.freeze()
+	}
+	if b.list.frozen {
+		b.recorder.Later(origin, b.list.items)
+		return
+	}
+	b.recorder.Own()
+	b.recorder.Record(origin, b.list.items, false)
+}
+
+// recordOffer notes the items of the system prompts or of the memory. by is what offered
+// them, or nil; its list is the build's own if there was something before it.
+func (b *build) recordOffer(stage string, by any, own bool) {
+	if b.recorder == nil {
+		return
+	}
+	b.list.frozen = own
+	b.record(explain.Origin{Stage: stage, ModuleInfo: moduleOf(by)}, b.p.steps)
+}
+
+// recordStep notes what a step did. same: it returned the list that it was given. next are
+// the steps after it.
+func (b *build) recordStep(st *step, same bool, next []step) {
+	if b.recorder == nil || st.access == isolatedAccess && same {
+		return
+	}
+	b.record(explain.Origin{Stage: "step", Step: st.Name, ModuleInfo: st.module}, next)
+}
+
+// show prepares recorder and list for steps that may change the items they are given.
+func (b *build) show(group []step) {
+	if b.recorder != nil && slices.ContainsFunc(group, func(st step) bool { return st.access == foreignAccess }) {
+		b.recorder.Own()
+	}
+	b.list.show(group)
+}
+
+// recordFill has the verdicts of the window stage noted, if anything is.
+func (b *build) recordFill() {
+	if b.recorder == nil {
+		return
+	}
+	limits := record.Limits{Window: b.p.maxTokens}
+	for i := range limits.Sources {
+		limits.Sources[i] = -1
+	}
+	if budget := b.p.filler.Budget(); budget != nil {
+		limits.SharedPool = budget.SharedPool()
+		for i := range budget.Allocations {
+			limits.Sources[budget.Allocations[i].Source.Index()] = budget.Allocations[i].MaxTokens
+		}
+	}
+	b.recorder.BeginFill(limits, len(b.list.items))
+	b.filling.Watcher = fillWatcher{b.recorder}
+}
+
+// budgetKind returns the budget that a reason is about.
+func budgetKind(reason OverflowReason) explain.BudgetKind {
+	switch reason {
+	case OverflowWindow:
+		return explain.BudgetWindow
+	case OverflowSourceCap:
+		return explain.BudgetSource
+	case OverflowSourceDropped:
+		return explain.BudgetWholeSource
+	case OverflowSharedPool:
+		return explain.BudgetSharedPool
+	}
+	return ""
+}
+
+// fillWatcher notes the verdicts of the window stage.
+type fillWatcher struct{ *record.Recorder }
+
+func (w fillWatcher) Decide(i int32, reason OverflowReason, available, tokens, bytes int) {
+	w.Recorder.Decide(i, budgetKind(reason), available, tokens, bytes)
+}
+
+// trace ends the recording.
+func (b *build) trace() *explain.Trace {
+	if b.recorder == nil {
+		return nil
+	}
+	return b.recorder.Trace()
+}
