@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,24 +46,6 @@ func (a *app) readPrevious(path string) (*pipeline.PromptSnapshot, error) {
 		return pipeline.NewPromptSnapshot(json.RawMessage(data), nil)
 	}
 	return pipeline.NewPromptSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
-}
-
-// comparePrevious enters in the diagnostics how much of the build before a prompt cache
-// will find again.
-func (r *buildRun) comparePrevious(ctx context.Context, t pipeline.Tokenizer, result *pipeline.Result) error {
-	if r.previous == nil {
-		return nil
-	}
-	current, err := pipeline.NewPromptSnapshot(result.Output, result.Window.Items)
-	if err != nil {
-		return err
-	}
-	d := result.Diagnostics
-	d.Cache, err = pipeline.ComparePrefix(ctx, t, r.previous, current, d.Items)
-	if !r.explain {
-		d.Items = nil // recorded for the comparison alone
-	}
-	return err
 }
 
 // cacheLine says in one line what a prompt cache will find.

@@ -31,10 +31,14 @@ type Recipe struct {
 	Loads    []Load
 }
 
-// Load is how long it took to compile and start one plugin, its init included.
+// Load is the loading of one plugin.
 type Load struct {
 	Name string
+	// Took is how long it took to compile and start it, its init included.
 	Took time.Duration
+	// Plugin is the plugin, nil where Err says why it is not ready.
+	Plugin *host.Plugin
+	Err    error
 }
 
 // Recipe loads the plugins that the builds of a configuration call and makes its parts.

@@ -20,6 +20,8 @@ type Build struct {
 	Config *config.Config
 	// Items are appended by a first step named [ItemsStep]. nil: there is no such step.
 	Items []pipeline.Item
+	// Turns take the place of those of the conversation of Config, unless they are nil.
+	Turns []pipeline.Turn
 	// Only are the names of the steps that run, all if it is nil; Skip those that do not.
 	Only, Skip []string
 	// Formatter takes the place of the format of Config. It may be nil.

@@ -62,7 +62,16 @@ func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) 
 	if c.Conversation == nil {
 		return m, nil
 	}
-	return m, addTurns(ctx, m, c.Conversation.Turns)
+	turns := b.Turns
+	if turns == nil {
+		turns = statedTurns(c.Conversation.Turns)
+	}
+	for i, t := range turns {
+		if err := m.AddTurn(ctx, t); err != nil {
+			return nil, fmt.Errorf("conversation[%d]: %w", i, err)
+		}
+	}
+	return m, nil
 }
 
 // memoryConfig describes the conversation and the facts of one build.
@@ -90,13 +99,11 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 	return cfg
 }
 
-// addTurns adds the turns that the configuration states.
-func addTurns(ctx context.Context, m *memory.Manager, turns []config.Turn) error {
-	for i, t := range turns {
-		turn := pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
-		if err := m.AddTurn(ctx, turn); err != nil {
-			return fmt.Errorf("conversation[%d]: %w", i, err)
-		}
+// statedTurns are the turns that the configuration states.
+func statedTurns(stated []config.Turn) []pipeline.Turn {
+	turns := make([]pipeline.Turn, len(stated))
+	for i, t := range stated {
+		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
 	}
-	return nil
+	return turns
 }

@@ -32,7 +32,8 @@ type loaded struct {
 func (p *plugins) loads() []Load {
 	list := make([]Load, 0, len(p.loaded))
 	for _, name := range slices.Sorted(maps.Keys(p.loaded)) {
-		list = append(list, Load{name, p.loaded[name].took})
+		l := p.loaded[name]
+		list = append(list, Load{name, l.took, l.plugin, l.err})
 	}
 	return list
 }
