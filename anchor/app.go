@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
@@ -54,6 +55,9 @@ type Options struct {
 	// Store keeps conversations, facts and agent runs; [App.Close] leaves it open. nil: the
 	// file that the configuration names, which is opened when it is first needed.
 	Store store.Store
+	// KV keeps what plugins store, so that it outlives [App.Reload] and the App. nil: each
+	// load begins with nothing, in memory.
+	KV host.KVStore
 	// Lazy loads a plugin when something first calls it. Otherwise [Load] and [App.Reload]
 	// load all of them.
 	Lazy bool

@@ -16,6 +16,7 @@ var appliers = []struct {
 	field string
 	apply func(*plan, *BuildOptions) error
 }{
+	{"Pipeline", setPipeline},
 	{"Tenant", func(p *plan, o *BuildOptions) error { return p.set("tenant", o.Tenant) }},
 	{"Timeout", func(p *plan, o *BuildOptions) error { return p.set("timeout", o.Timeout.String()) }},
 	{"MaxTokens", func(p *plan, o *BuildOptions) error { return p.set("max_tokens", strconv.Itoa(o.MaxTokens)) }},
@@ -99,6 +100,14 @@ func (p *plan) set(path, value string) error { return config.Set(&p.config, path
 
 func excluded(a, b string) error {
 	return fmt.Errorf("%w: %s and %s exclude each other (keep one)", ErrInvalid, a, b)
+}
+
+func setPipeline(p *plan, o *BuildOptions) error {
+	if _, err := p.generation.loaded.Pipeline(o.Pipeline); err != nil {
+		return err
+	}
+	p.pipeline, p.config = o.Pipeline, *p.generation.configs[o.Pipeline]
+	return nil
 }
 
 func setModel(p *plan, o *BuildOptions) error {

@@ -164,11 +164,3 @@ func (r *agentRun) list() []pipeline.Message {
 	}
 	return r.messages
 }
-
-// chainOf returns the chain recipe of the configuration, and makes it if that has not
-// been done.
-func (g *generation) chainOf(ctx context.Context) (*assemble.ChainRecipe, error) {
-	return made(ctx, g, &g.chain, func(ctx context.Context) (*assemble.ChainRecipe, error) {
-		return g.plugins.ChainRecipe(ctx, &g.loaded.Config)
-	})
-}

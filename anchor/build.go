@@ -17,6 +17,8 @@ import (
 // what the configuration says; other values count before it. Texts are those of the keys
 // of anchor.yaml, which says what they mean.
 type BuildOptions struct {
+	// Pipeline is the name of a pipeline of the configuration.
+	Pipeline string
 	// Tenant is whose conversation, facts and plugins' values they are.
 	Tenant string
 	// Timeout bounds the build.
@@ -98,8 +100,8 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 		return nil, err
 	}
 	defer g.users.Done()
-	p := &plan{config: g.loaded.Config, query: q, recipe: g.recipeOf}
-	return a.build(ctx, g, p, &o)
+	p := &plan{generation: g, config: g.loaded.Config, query: q}
+	return a.build(ctx, p, &o)
 }
 
 // BuildRequest builds what a JSON document says, the input of "anchor-host build
@@ -115,28 +117,34 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 		return nil, err
 	}
 	defer g.users.Done()
-	req, c, err := request.Read(name, document, g.loaded.Config)
+	req, c, err := request.Read(name, document, g.loaded)
 	if err != nil {
 		return nil, wrong(err)
 	}
-	p := &plan{config: *c, query: req.Query.Query}
+	p := &plan{generation: g, config: *c, query: req.Query.Query, pipeline: req.Pipeline}
 	p.build.Items, p.explain = request.Convert(req.Items), req.Explain
-	p.recipe = func(ctx context.Context) (*assemble.Recipe, error) { return g.plugins.Recipe(ctx, c) }
-	return a.build(ctx, g, p, &o)
+	if !req.SharesPlugins() {
+		p.own = c
+	}
+	return a.build(ctx, p, &o)
 }
 
 // plan is one build, as configuration and options say together.
 type plan struct {
+	generation *generation
+	// pipeline is the name of the pipeline whose steps run, unless own has others.
+	pipeline string
+	own      *config.Config
+
 	query    pipeline.Query
 	config   config.Config
 	build    assemble.Build
 	remember bool
 	explain  bool
 	previous *pipeline.PromptSnapshot
-	recipe   func(context.Context) (*assemble.Recipe, error)
 }
 
-func (a *App) build(ctx context.Context, g *generation, p *plan, o *BuildOptions) (*pipeline.Result, error) {
+func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Result, error) {
 	if err := p.apply(o); err != nil {
 		return nil, err
 	}
@@ -148,7 +156,7 @@ func (a *App) build(ctx context.Context, g *generation, p *plan, o *BuildOptions
 	}
 	if assemble.UsesStore(&p.config) {
 		var err error
-		if p.build.Store, err = a.openStore(ctx, g.loaded); err != nil {
+		if p.build.Store, err = a.openStore(ctx, p.generation.loaded); err != nil {
 			return nil, err
 		}
 	}
@@ -161,6 +169,14 @@ func (a *App) build(ctx context.Context, g *generation, p *plan, o *BuildOptions
 		return nil, err
 	}
 	return p.run(ctx, assembly)
+}
+
+// recipe returns what the build shares with others.
+func (p *plan) recipe(ctx context.Context) (*assemble.Recipe, error) {
+	if p.own != nil {
+		return p.generation.plugins.Recipe(ctx, p.own)
+	}
+	return p.generation.recipeOf(ctx, p.pipeline)
 }
 
 // run builds, and does what is to be done once the window is built.

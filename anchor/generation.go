@@ -13,21 +13,30 @@ import (
 // each once.
 type generation struct {
 	loaded  *config.Loaded
+	configs map[string]*config.Config // of the named pipelines; "" is the file itself
 	plugins *assemble.Generation
 	// users are the builds that run with it.
 	users sync.WaitGroup
 
-	making chan struct{} // holds a value while somebody works with what is below
-	recipe *assemble.Recipe
-	chain  *assemble.ChainRecipe
+	making  chan struct{}               // holds a value while somebody works with what is below
+	recipes map[string]*assemble.Recipe // by the name of the pipeline
+	chain   *assemble.ChainRecipe
 }
 
 // newGeneration makes a generation, and loads its plugins unless that is to wait.
 func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*generation, error) {
-	g := &generation{loaded: loaded, making: make(chan struct{}, 1), plugins: assemble.Open(&loaded.Config, assemble.Options{
+	g := &generation{loaded: loaded, configs: map[string]*config.Config{}, recipes: map[string]*assemble.Recipe{}, making: make(chan struct{}, 1)}
+	for _, name := range append(loaded.PipelineNames(), "") {
+		c, err := loaded.Pipeline(name)
+		if err != nil {
+			return nil, err
+		}
+		g.configs[name] = c
+	}
+	g.plugins = assemble.Open(&loaded.Config, assemble.Options{
 		PluginDir: loaded.PluginDir(), CacheDir: loaded.CachePath(), Path: loaded.Path,
-		Logger: a.options.Logger, OnCompile: a.options.OnCompile,
-	})}
+		Logger: a.options.Logger, OnCompile: a.options.OnCompile, KV: a.options.KV,
+	})
 	if a.options.Lazy {
 		return g, nil
 	}
@@ -40,52 +49,68 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 
 // prepare makes everything that a generation can be asked for.
 func (a *App) prepare(ctx context.Context, g *generation) error {
-	if assemble.UsesStore(&g.loaded.Config) {
-		if _, err := a.openStore(ctx, g.loaded); err != nil {
+	for name, c := range g.configs {
+		if assemble.UsesStore(c) {
+			if _, err := a.openStore(ctx, g.loaded); err != nil {
+				return err
+			}
+		}
+		if _, err := g.recipeOf(ctx, name); err != nil {
 			return err
 		}
-	}
-	if _, err := g.recipeOf(ctx); err != nil {
-		return err
 	}
 	_, err := g.chainOf(ctx)
 	return err
 }
 
-// Prepare loads the plugins that builds call, which [Options.Lazy] leaves to the first
-// build.
-func (a *App) Prepare(ctx context.Context) error {
+// Prepare loads the plugins of a pipeline, which [Options.Lazy] leaves to its first build.
+// The empty name is that of the pipeline at the top of the file.
+func (a *App) Prepare(ctx context.Context, pipeline string) error {
 	g, err := a.use()
 	if err != nil {
 		return err
 	}
 	defer g.users.Done()
-	_, err = g.recipeOf(ctx)
+	if _, err := g.loaded.Pipeline(pipeline); err != nil {
+		return err
+	}
+	_, err = g.recipeOf(ctx, pipeline)
 	return err
 }
 
-// recipeOf returns the recipe of the configuration, and makes it if that has not been
-// done.
-func (g *generation) recipeOf(ctx context.Context) (*assemble.Recipe, error) {
-	return made(ctx, g, &g.recipe, func(ctx context.Context) (*assemble.Recipe, error) {
-		return g.plugins.Recipe(ctx, &g.loaded.Config)
+// recipeOf returns the recipe of a pipeline, and makes it if that has not been done.
+func (g *generation) recipeOf(ctx context.Context, name string) (r *assemble.Recipe, err error) {
+	err = g.alone(ctx, func(ctx context.Context) (err error) {
+		if r = g.recipes[name]; r == nil {
+			if r, err = g.plugins.Recipe(ctx, g.configs[name]); err == nil {
+				g.recipes[name] = r
+			}
+		}
+		return err
 	})
+	return r, err
 }
 
-// made returns what is at a place of a generation, and makes it if nothing is.
-func made[T any](ctx context.Context, g *generation, at **T, produce func(context.Context) (*T, error)) (*T, error) {
+// chainOf returns the chain recipe of the configuration, and makes it if that has not
+// been done.
+func (g *generation) chainOf(ctx context.Context) (r *assemble.ChainRecipe, err error) {
+	err = g.alone(ctx, func(ctx context.Context) (err error) {
+		if g.chain == nil {
+			g.chain, err = g.plugins.ChainRecipe(ctx, &g.loaded.Config)
+		}
+		r = g.chain
+		return err
+	})
+	return r, err
+}
+
+// alone runs f while nobody else works with what the generation has made.
+func (g *generation) alone(ctx context.Context, f func(context.Context) error) error {
 	select {
 	case g.making <- struct{}{}:
 		defer func() { <-g.making }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	if *at != nil {
-		return *at, nil
-	}
-	t, err := produce(host.WithTenant(ctx, g.loaded.TenantName()))
-	if err == nil {
-		*at = t
-	}
-	return t, err
+	return f(host.WithTenant(ctx, g.loaded.TenantName()))
 }

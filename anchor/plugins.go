@@ -1,10 +1,14 @@
 package anchor
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/assemble"
 )
 
 // Plugin is a plugin that a configuration calls.
@@ -21,26 +25,31 @@ type Plugin struct {
 	Err error
 }
 
-// Plugins lists the plugins that were loaded for the configuration, by name, and says how
-// long that took all together: they are loaded side by side.
+// Plugins lists the plugins that were loaded, by name, and says how long that took all
+// together: the plugins of one pipeline are loaded side by side.
 func (a *App) Plugins() (list []Plugin, took time.Duration) {
 	g, err := a.use()
 	if err != nil {
 		return nil, 0
 	}
 	defer g.users.Done()
-	g.making <- struct{}{}
-	recipe := g.recipe
-	<-g.making
-	if recipe == nil {
-		return nil, 0
-	}
-	for _, l := range recipe.Loads {
+	var loads []assemble.Load
+	_ = g.alone(context.Background(), func(context.Context) error { // fails only when ctx ends
+		for _, r := range g.recipes {
+			loads, took = append(loads, r.Loads...), took+r.LoadTime
+		}
+		if g.chain != nil {
+			loads, took = append(loads, g.chain.Loads...), took+g.chain.LoadTime
+		}
+		return nil
+	})
+	slices.SortStableFunc(loads, func(a, b assemble.Load) int { return strings.Compare(a.Name, b.Name) })
+	for _, l := range slices.CompactFunc(loads, func(a, b assemble.Load) bool { return a.Name == b.Name }) {
 		p := Plugin{Name: l.Name, LoadTime: l.Took, Err: l.Err}
 		if l.Plugin != nil {
 			p.Spec, p.Stats = l.Plugin.Spec(), l.Plugin.Stats()
 		}
 		list = append(list, p)
 	}
-	return list, recipe.LoadTime
+	return list, took
 }

@@ -23,6 +23,7 @@ type buildFlags struct {
 	output, queryFile, items, request string
 	previous                          string
 	explain, strict, remember         bool
+	pipeline                          string
 }
 
 func (a *app) buildCommand() *cobra.Command {
@@ -59,6 +60,7 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	windowFlags(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
+	flags.StringVar(&f.pipeline, "pipeline", "", "a named pipeline of the configuration")
 	flags.String("conversation", "", "take the newest turns of this conversation from the store")
 	flags.BoolVar(&f.remember, "remember", false, "add the query to the conversation as a turn of the user")
 	flags.StringVarP(&f.output, "output", "o", "text", "output: text (the formatted window) or json (the whole result)")
@@ -98,11 +100,15 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	if f.remember && (loaded.Conversation == nil || loaded.Conversation.ID == "") {
+	c, err := loaded.Pipeline(f.pipeline)
+	if err != nil {
+		return err
+	}
+	if f.remember && (c.Conversation == nil || c.Conversation.ID == "") {
 		return usagef(cmd, "--remember needs a conversation (name one with --conversation)")
 	}
-	run := &buildRun{app: a, config: loaded, strict: f.strict}
-	run.options = anchor.BuildOptions{Items: items, Explain: f.explain, Remember: f.remember}
+	run := &buildRun{app: a, config: loaded, timed: c, strict: f.strict}
+	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember}
 	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
 		return err
 	}
@@ -177,6 +183,7 @@ func (a *app) items(path string) ([]pipeline.Item, error) {
 type buildRun struct {
 	app     *app
 	config  *config.Loaded
+	timed   *config.Config // whose timeout counts
 	options anchor.BuildOptions
 	strict  bool
 	// silent leaves out progress: a program is reading.
@@ -203,7 +210,7 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // what was remembered is on disk
-	result, err := within(ctx, &r.config.Config, func(ctx context.Context) (*pipeline.Result, error) { return build(ctx, front) })
+	result, err := within(ctx, r.timed, func(ctx context.Context) (*pipeline.Result, error) { return build(ctx, front) })
 	progress.stop()
 	r.reportSkipped(result, err)
 	r.plugins, r.loadTime = front.Plugins()

@@ -124,7 +124,7 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 		return nil, err
 	}
 	defer app.Close(context.WithoutCancel(ctx))
-	if err := app.Prepare(ctx); err != nil {
+	if err := app.Prepare(ctx, ""); err != nil {
 		return nil, err
 	}
 	wait.stop()

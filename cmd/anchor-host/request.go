@@ -73,7 +73,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, err
 	}
 	defer r.Close()
-	run := &buildRun{app: a, config: base, strict: f.strict, silent: true}
+	run := &buildRun{app: a, config: base, timed: &base.Config, strict: f.strict, silent: true}
 	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
 		return nil, nil, err
 	}

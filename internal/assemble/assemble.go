@@ -119,6 +119,14 @@ func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, err
 	return t, nil
 }
 
+// Counter returns the tokenizer of a configuration for what is not sent to a model: one
+// that is a plugin is replaced by the default.
+func Counter(c *config.Config) (pipeline.Tokenizer, error) {
+	own := *c
+	own.Calibration = ""
+	return new(Generation).builtinTokenizer(&own)
+}
+
 // checkWindow finds budgets that leave no room before any plugin is opened.
 func (b *builder) checkWindow(context.Context) error {
 	out := b.out

@@ -27,6 +27,8 @@ type Options struct {
 	Logger *slog.Logger
 	// OnCompile is told of each module that is compiled; see [host.Config].
 	OnCompile func(plugin string, done bool, took time.Duration)
+	// KV keeps what plugins store. nil: the host does, in memory.
+	KV host.KVStore
 }
 
 // Generation is a configuration with the plugins that were loaded for it, each once.
@@ -123,7 +125,7 @@ func (g *Generation) openHost() (err error) {
 	}
 	g.host, err = host.New(host.Config{
 		Logger: g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
-		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile,
+		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, KVStore: g.options.KV,
 		Memory: int64(g.config.Plugins.Memory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
 	})
 	return err

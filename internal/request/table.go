@@ -20,6 +20,7 @@ const (
 var Settings = []Setting{
 	{"", "", "query", inRequest},
 	{"", "query-file", "", inRequest},
+	{"Pipeline", "pipeline", "pipeline", inRequest},
 	{"MaxTokens", "max-tokens", "max_tokens", inRequest},
 	{"Tokenizer", "tokenizer", "tokenizer", inRequest},
 	{"Model", "model", "model", inRequest},
