@@ -199,12 +199,10 @@ func (a *App) closeStore() error {
 
 // openStore returns the store, and opens it if that has not been done.
 func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store, error) {
-	select {
-	case a.opening <- struct{}{}:
-		defer func() { <-a.opening }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := take(ctx, a.opening); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
 	}
+	defer func() { <-a.opening }()
 	if a.store != nil {
 		return a.store, nil
 	}

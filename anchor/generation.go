@@ -106,11 +106,25 @@ func (g *generation) chainOf(ctx context.Context) (r *assemble.ChainRecipe, err 
 
 // alone runs f while nobody else works with what the generation has made.
 func (g *generation) alone(ctx context.Context, f func(context.Context) error) error {
+	if err := take(ctx, g.making); err != nil {
+		return err
+	}
+	defer func() { <-g.making }()
+	return f(host.WithTenant(ctx, g.loaded.TenantName()))
+}
+
+// take puts a value in a channel with room for one. What is free is taken even when ctx
+// has ended: whoever goes on says then what did not happen.
+func take(ctx context.Context, room chan struct{}) error {
 	select {
-	case g.making <- struct{}{}:
-		defer func() { <-g.making }()
+	case room <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case room <- struct{}{}:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return f(host.WithTenant(ctx, g.loaded.TenantName()))
 }

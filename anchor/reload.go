@@ -10,12 +10,10 @@ import (
 // them, while those that run end with what they began with. With an error everything
 // stays as it is. Where the store is kept cannot change.
 func (a *App) Reload(ctx context.Context) error {
-	select {
-	case a.reloading <- struct{}{}:
-		defer func() { <-a.reloading }()
-	case <-ctx.Done():
-		return fmt.Errorf("reload: %w", ctx.Err())
+	if err := take(ctx, a.reloading); err != nil {
+		return fmt.Errorf("reload: %w", err)
 	}
+	defer func() { <-a.reloading }()
 	old, err := a.use()
 	if err != nil {
 		return err
