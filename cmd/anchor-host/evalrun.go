@@ -129,30 +129,13 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 	}
 	wait.stop()
 	options := e.options
-	options.Ranker.Prefixes = prefixes(&c.Config)
+	options.Ranker.Prefixes = c.PluginNames()
 	bar := newEvalProgress(e.app, configName(c))
 	defer bar.stop()
 	options.Progress = bar.step
 	return eval.Evaluate(ctx, &evalBuilder{app, &c.Config, anchor.BuildOptions{
 		Items: e.items, Callbacks: []pipeline.Callback{eval.Callback()},
 	}}, e.set, options)
-}
-
-// prefixes are the names that the ids of items begin with.
-func prefixes(c *config.Config) (names []string) {
-	for name := range c.Instances {
-		names = append(names, name)
-	}
-	for i := range c.Steps {
-		names = append(names, c.Steps[i].Plugin)
-		if r := c.Steps[i].Retriever; r != nil {
-			names = append(names, r.Plugin)
-		}
-		for _, r := range c.Steps[i].Routes {
-			names = append(names, r.Plugin)
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // evalBuilder builds under the timeout of the configuration.
