@@ -18,7 +18,9 @@ type generation struct {
 	// users are the builds that run with it.
 	users sync.WaitGroup
 
-	making  chan struct{}               // holds a value while somebody works with what is below
+	making chan struct{} // holds a value while something is made
+
+	mu      sync.RWMutex                // guards what is below
 	recipes map[string]*assemble.Recipe // by the name of the pipeline
 	chain   *assemble.ChainRecipe
 }
@@ -79,38 +81,48 @@ func (a *App) Prepare(ctx context.Context, pipeline string) error {
 }
 
 // recipeOf returns the recipe of a pipeline, and makes it if that has not been done.
-func (g *generation) recipeOf(ctx context.Context, name string) (r *assemble.Recipe, err error) {
-	err = g.alone(ctx, func(ctx context.Context) (err error) {
-		if r = g.recipes[name]; r == nil {
-			if r, err = g.plugins.Recipe(ctx, g.configs[name]); err == nil {
-				g.recipes[name] = r
-			}
-		}
-		return err
-	})
-	return r, err
+func (g *generation) recipeOf(ctx context.Context, name string) (*assemble.Recipe, error) {
+	return made(ctx, g, func() *assemble.Recipe { return g.recipes[name] },
+		func(ctx context.Context) (*assemble.Recipe, error) { return g.plugins.Recipe(ctx, g.configs[name]) },
+		func(r *assemble.Recipe) { g.recipes[name] = r })
 }
 
 // chainOf returns the chain recipe of the configuration, and makes it if that has not
 // been done.
-func (g *generation) chainOf(ctx context.Context) (r *assemble.ChainRecipe, err error) {
-	err = g.alone(ctx, func(ctx context.Context) (err error) {
-		if g.chain == nil {
-			g.chain, err = g.plugins.ChainRecipe(ctx, &g.loaded.Config)
-		}
-		r = g.chain
-		return err
-	})
-	return r, err
+func (g *generation) chainOf(ctx context.Context) (*assemble.ChainRecipe, error) {
+	return made(ctx, g, func() *assemble.ChainRecipe { return g.chain },
+		func(ctx context.Context) (*assemble.ChainRecipe, error) {
+			return g.plugins.ChainRecipe(ctx, &g.loaded.Config)
+		},
+		func(r *assemble.ChainRecipe) { g.chain = r })
 }
 
-// alone runs f while nobody else works with what the generation has made.
-func (g *generation) alone(ctx context.Context, f func(context.Context) error) error {
+// made returns what get finds, and otherwise what produce makes, one at a time, and keep
+// keeps. Who finds something does not wait for others.
+func made[T any](ctx context.Context, g *generation, get func() *T, produce func(context.Context) (*T, error), keep func(*T)) (*T, error) {
+	find := func() *T {
+		g.mu.RLock()
+		defer g.mu.RUnlock()
+		return get()
+	}
+	if t := find(); t != nil {
+		return t, nil
+	}
 	if err := take(ctx, g.making); err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { <-g.making }()
-	return f(host.WithTenant(ctx, g.loaded.TenantName()))
+	if t := find(); t != nil {
+		return t, nil
+	}
+	t, err := produce(host.WithTenant(ctx, g.loaded.TenantName()))
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	keep(t)
+	return t, nil
 }
 
 // take puts a value in a channel with room for one. What is free is taken even when ctx

@@ -1,7 +1,6 @@
 package anchor
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -34,15 +33,14 @@ func (a *App) Plugins() (list []Plugin, took time.Duration) {
 	}
 	defer g.users.Done()
 	var loads []assemble.Load
-	_ = g.alone(context.Background(), func(context.Context) error { // fails only when ctx ends
-		for _, r := range g.recipes {
-			loads, took = append(loads, r.Loads...), took+r.LoadTime
-		}
-		if g.chain != nil {
-			loads, took = append(loads, g.chain.Loads...), took+g.chain.LoadTime
-		}
-		return nil
-	})
+	g.mu.RLock()
+	for _, r := range g.recipes {
+		loads, took = append(loads, r.Loads...), took+r.LoadTime
+	}
+	if g.chain != nil {
+		loads, took = append(loads, g.chain.Loads...), took+g.chain.LoadTime
+	}
+	g.mu.RUnlock()
 	slices.SortStableFunc(loads, func(a, b assemble.Load) int { return strings.Compare(a.Name, b.Name) })
 	for _, l := range slices.CompactFunc(loads, func(a, b assemble.Load) bool { return a.Name == b.Name }) {
 		p := Plugin{Name: l.Name, LoadTime: l.Took, Err: l.Err}
