@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,14 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
-	"github.com/anchor-host/anchor-host/pipeline/core"
-	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
 // assembleFlags are the flags of assemble that are no settings.
@@ -100,20 +96,13 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 	if err != nil {
 		return err
 	}
-	run := &agentRun{app: a, config: loaded, input: input, budget: agentBudget(cmd, &loaded.Config, input)}
-	if f.run != "" {
-		s, err := openStore(cmd.Context(), loaded)
-		if err != nil {
-			return err
-		}
-		defer s.Close() // everything that was saved is on disk
-		run.stored = &agentstore.Run{Store: s, Tenant: loaded.TenantName(), ID: f.run}
-	}
-	result, err := within(cmd.Context(), &loaded.Config, run.do)
+	options := assembleOptions(cmd, input)
+	options.Run = f.run
+	result, err := a.runChain(cmd.Context(), loaded, input.Messages, options)
 	if err != nil {
 		return err
 	}
-	if err := a.printAssembly(f, run, result); err != nil {
+	if err := a.printAssembly(f, result); err != nil {
 		return err
 	}
 	a.say("%s", chainSummary(result.Diagnostics))
@@ -137,122 +126,58 @@ func (a *app) messages(path string, stored bool) (*request.Messages, error) {
 	return request.ReadMessages(name, &b)
 }
 
-// agentBudget returns the room for the messages: of the flags, else of the input,
-// else of the configuration.
-func agentBudget(cmd *cobra.Command, c *config.Config, in *request.Messages) agent.Budget {
-	b := assemble.Budget(c)
+// assembleOptions are the options of an assembly: what the input states, unless a flag
+// says otherwise.
+func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOptions {
+	o := anchor.AssembleOptions{State: in.State}
 	if !cmd.Flags().Changed("max-tokens") {
-		b.MaxTokens = cmp.Or(in.Budget.MaxTokens, b.MaxTokens)
+		o.MaxTokens = in.Budget.MaxTokens
 	}
 	if !cmd.Flags().Changed("max-messages") {
-		b.MaxMessages = cmp.Or(in.Budget.MaxMessages, b.MaxMessages)
+		o.MaxMessages = in.Budget.MaxMessages
 	}
 	if !cmd.Flags().Changed("phase") {
-		b.Phase = cmp.Or(in.Phase, b.Phase)
+		o.Phase = in.Phase
 	}
-	return b
+	return o
 }
 
-// agentRun is one run of the provider chain.
-type agentRun struct {
-	app    *app
-	config *config.Loaded
-	input  *request.Messages
-	budget agent.Budget
-	// stored is where the state is kept, nil for a state that is not.
-	stored *agentstore.Run
-	state  *agent.State
-	frames *frames.Pipeline
-}
-
-// do loads the plugins, runs the chain, saves the state, and says on stderr which
-// providers were left out.
-func (r *agentRun) do(ctx context.Context) (*agent.Assembly, error) {
-	if err := r.prepare(ctx); err != nil {
-		return nil, err
-	}
-	progress := newProgress(r.app)
+// runChain runs the provider chain, and says on stderr which providers were left out.
+func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pipeline.Message, o anchor.AssembleOptions) (*anchor.Assembled, error) {
+	progress := newProgress(a)
 	defer progress.stop()
-	progress.start("starting the plugins")
-	chain, err := assemble.NewChain(ctx, &r.config.Config, assemble.Options{
-		PluginDir: r.config.PluginDir(), CacheDir: r.config.CachePath(), Path: r.config.Path,
-		Logger: r.app.logger(&r.config.Config), OnCompile: progress.compiling, Frames: r.frames,
+	progress.start("running the providers")
+	front, err := anchor.Open(ctx, loaded, anchor.Options{
+		Logger: a.logger(&loaded.Config), OnCompile: progress.compiling, Lazy: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer chain.Close(context.WithoutCancel(ctx))
-	progress.start("running the providers")
-	for try := 1; ; try++ {
-		result, err := chain.Assemble(ctx, r.state, r.list(), r.budget)
-		if err == nil && r.stored != nil {
-			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {
-				if err = r.prepare(ctx); err == nil {
-					continue
-				}
-			}
-		}
-		progress.stop()
-		r.report(result.Diagnostics)
-		if err != nil {
-			return nil, err
-		}
-		return result, nil
+	defer front.Close(context.WithoutCancel(ctx)) // everything that was saved is on disk
+	result, err := within(ctx, &loaded.Config, func(ctx context.Context) (*anchor.Assembled, error) { return front.Assemble(ctx, messages, o) })
+	progress.stop()
+	if result != nil {
+		a.reportChain(result.Diagnostics)
 	}
+	return result, err
 }
 
-// assemblies is how often an assembly is tried while other processes continue the
-// same run. Each time one of them has succeeded.
-const assemblies = 100
-
-// prepare puts the state together.
-func (r *agentRun) prepare(ctx context.Context) (err error) {
-	r.state = &agent.State{}
-	if r.stored != nil {
-		if r.state, err = r.stored.Load(ctx); err != nil {
-			return err
-		}
-		if r.frames, err = r.stored.Frames(ctx, frames.Limits{}); err != nil {
-			return err
-		}
-	}
-	if r.input.State != nil {
-		state := r.input.State.Clone() // for another try
-		r.state = &state
-	}
-	if r.stored != nil {
-		r.state.RunID = r.stored.ID
-		r.state.Messages = append(r.state.Messages, r.input.Messages...)
-	} else if r.state.Messages == nil {
-		r.state.Messages = core.CloneMessages(r.input.Messages)
-	}
-	return nil
-}
-
-// list returns the messages that the chain begins with.
-func (r *agentRun) list() []pipeline.Message {
-	if r.stored != nil || r.input.Messages == nil {
-		return r.state.Messages
-	}
-	return r.input.Messages
-}
-
-// report leaves one line for each provider that was left out, and for what else
+// reportChain leaves one line for each provider that was left out, and for what else
 // is not as it should be.
-func (r *agentRun) report(d *agent.Diagnostics) {
+func (a *app) reportChain(d *agent.Diagnostics) {
 	for _, p := range d.Providers {
 		if p.Outcome == agent.ProviderFailed {
-			r.app.say("provider %q: %s (left out)", p.Name, oneCell(p.Message))
+			a.say("provider %q: %s (left out)", p.Name, oneCell(p.Message))
 		}
 		if len(p.CutResults) > 0 {
-			r.app.say("warning: provider %q cut the results of tool calls that do not fit: %s", p.Name, oneCell(strings.Join(p.CutResults, ", ")))
+			a.say("warning: provider %q cut the results of tool calls that do not fit: %s", p.Name, oneCell(strings.Join(p.CutResults, ", ")))
 		}
 	}
 	for _, w := range d.Warnings {
-		r.app.say("warning: %s", oneCell(w))
+		a.say("warning: %s", oneCell(w))
 	}
 	if over := overBudget(d); over != "" {
-		r.app.say("warning: %s", over)
+		a.say("warning: %s", over)
 	}
 }
 
@@ -286,7 +211,7 @@ func degradedChain(strict bool, d *agent.Diagnostics) error {
 }
 
 // printAssembly writes the messages, and what was asked for beside them.
-func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *agent.Assembly) error {
+func (a *app) printAssembly(f *assembleFlags, result *anchor.Assembled) error {
 	messages := result.Messages
 	if messages == nil {
 		messages = []pipeline.Message{}
@@ -297,7 +222,7 @@ func (a *app) printAssembly(f *assembleFlags, run *agentRun, result *agent.Assem
 			Messages    []pipeline.Message `json:"messages"`
 			State       *agent.State       `json:"state"`
 			Diagnostics *agent.Diagnostics `json:"diagnostics"`
-		}{messages, run.state, result.Diagnostics}
+		}{messages, result.State, result.Diagnostics}
 	}
 	var b bytes.Buffer
 	if err := writeJSON(&b, doc); err != nil {

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
-	"github.com/anchor-host/anchor-host/pipeline/promptcache"
-	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // buildFlags are the flags of build that are no settings.
@@ -24,6 +23,7 @@ type buildFlags struct {
 	output, queryFile, items, request string
 	previous                          string
 	explain, strict, remember         bool
+	pipeline                          string
 }
 
 func (a *app) buildCommand() *cobra.Command {
@@ -60,6 +60,7 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	windowFlags(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
+	flags.StringVar(&f.pipeline, "pipeline", "", "a named pipeline of the configuration")
 	flags.String("conversation", "", "take the newest turns of this conversation from the store")
 	flags.BoolVar(&f.remember, "remember", false, "add the query to the conversation as a turn of the user")
 	flags.StringVarP(&f.output, "output", "o", "text", "output: text (the formatted window) or json (the whole result)")
@@ -99,21 +100,21 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	run := &buildRun{app: a, config: &loaded.Config, items: items, query: pipeline.Query{Text: query}, strict: f.strict, explain: f.explain}
-	run.pluginDir, run.cacheDir, run.path = loaded.PluginDir(), loaded.CachePath(), loaded.Path
-	if run.remember = f.remember; f.remember && (loaded.Conversation == nil || loaded.Conversation.ID == "") {
-		return usagef(cmd, "--remember needs a conversation (name one with --conversation)")
-	}
-	if assemble.UsesStore(&loaded.Config) {
-		if run.store, err = openStore(cmd.Context(), loaded); err != nil {
-			return err
-		}
-		defer run.store.Close() // what was remembered is on disk
-	}
-	if run.previous, err = a.readPrevious(f.previous); err != nil {
+	c, err := loaded.Pipeline(f.pipeline)
+	if err != nil {
 		return err
 	}
-	result, err := within(cmd.Context(), run.config, run.do)
+	if f.remember && (c.Conversation == nil || c.Conversation.ID == "") {
+		return usagef(cmd, "--remember needs a conversation (name one with --conversation)")
+	}
+	run := &buildRun{app: a, config: loaded, timed: c, strict: f.strict}
+	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember}
+	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
+		return err
+	}
+	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
+		return app.Build(ctx, pipeline.Query{Text: query}, run.options)
+	})
 	if err != nil {
 		return err
 	}
@@ -180,50 +181,39 @@ func (a *app) items(path string) ([]pipeline.Item, error) {
 
 // buildRun is one build of the command line.
 type buildRun struct {
-	app                 *app
-	config              *config.Config
-	pluginDir, cacheDir string
-	path                func(string) string
-	items               []pipeline.Item
-	query               pipeline.Query
-	strict, explain     bool
-	// previous is the build before, nil for none.
-	previous *promptcache.Snapshot
-	// store keeps conversation and facts, nil where there are none. remember adds
-	// the query to the conversation.
-	store    store.Store
-	remember bool
+	app     *app
+	config  *config.Loaded
+	timed   *config.Config // whose timeout counts
+	options anchor.BuildOptions
+	strict  bool
 	// silent leaves out progress: a program is reading.
-	silent   bool
-	assembly *assemble.Assembly
+	silent bool
+	// plugins are those that were loaded, in loadTime.
+	plugins  []anchor.Plugin
+	loadTime time.Duration
 }
 
 // do loads the plugins, builds, and says on stderr which steps were skipped.
-func (r *buildRun) do(ctx context.Context) (*pipeline.Result, error) {
+func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.App) (*pipeline.Result, error)) (*pipeline.Result, error) {
 	progress := newProgress(r.app)
 	progress.off = r.silent
 	defer progress.stop()
 	progress.start("starting the plugins")
-	assembly, err := assemble.New(ctx, r.config, assemble.Options{
-		PluginDir: r.pluginDir, CacheDir: r.cacheDir, Path: r.path,
-		Logger: r.app.logger(r.config), Items: r.items, Explain: r.explain || r.previous != nil, OnCompile: progress.compiling,
-		Store: r.store,
+	r.options.Callbacks = []pipeline.Callback{{OnPipelineStart: func(context.Context, *pipeline.Query) error {
+		progress.start("building the window")
+		return nil
+	}}}
+	front, err := anchor.Open(ctx, r.config, anchor.Options{
+		Logger: r.app.logger(&r.config.Config), OnCompile: progress.compiling, Lazy: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer assembly.Close(context.WithoutCancel(ctx))
-	r.assembly = assembly
-	progress.start("building the window")
-	result, err := assembly.Build(ctx, r.query)
+	defer front.Close(context.WithoutCancel(ctx)) // what was remembered is on disk
+	result, err := within(ctx, r.timed, func(ctx context.Context) (*pipeline.Result, error) { return build(ctx, front) })
 	progress.stop()
 	r.reportSkipped(result, err)
-	if err == nil {
-		err = r.comparePrevious(ctx, assembly.Tokenizer(), result)
-	}
-	if err == nil && r.remember {
-		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: r.query.Text})
-	}
+	r.plugins, r.loadTime = front.Plugins()
 	return result, err
 }
 

@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/eval"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -117,63 +116,38 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 	if err := e.mount(c); err != nil {
 		return nil, err
 	}
-	o := assemble.Options{
-		PluginDir: c.PluginDir(), CacheDir: c.CachePath(), Path: c.Path,
-		Logger: e.app.logger(&c.Config), Items: e.items, Callbacks: []pipeline.Callback{eval.Callback()},
-	}
-	if assemble.UsesStore(&c.Config) {
-		s, err := openStore(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		defer s.Close()
-		o.Store = s
-	}
 	wait := newProgress(e.app)
 	defer wait.stop()
 	wait.start("starting the plugins")
-	o.OnCompile = wait.compiling
-	// A conversation is read at the start, and may be compacted by a plugin then.
-	assembly, err := assemble.New(host.WithTenant(ctx, c.TenantName()), &c.Config, o)
+	app, err := anchor.Open(ctx, c, anchor.Options{Logger: e.app.logger(&c.Config), OnCompile: wait.compiling, Lazy: true})
 	if err != nil {
 		return nil, err
 	}
-	defer assembly.Close(context.WithoutCancel(ctx))
+	defer app.Close(context.WithoutCancel(ctx))
+	if err := app.Prepare(ctx, ""); err != nil {
+		return nil, err
+	}
 	wait.stop()
 	options := e.options
-	options.Ranker.Prefixes = prefixes(&c.Config)
+	options.Ranker.Prefixes = c.PluginNames()
 	bar := newEvalProgress(e.app, configName(c))
 	defer bar.stop()
 	options.Progress = bar.step
-	return eval.Evaluate(ctx, &bounded{assembly, &c.Config}, e.set, options)
+	return eval.Evaluate(ctx, &evalBuilder{app, &c.Config, anchor.BuildOptions{
+		Items: e.items, Callbacks: []pipeline.Callback{eval.Callback()},
+	}}, e.set, options)
 }
 
-// prefixes are the names that the ids of items begin with.
-func prefixes(c *config.Config) (names []string) {
-	for name := range c.Instances {
-		names = append(names, name)
-	}
-	for i := range c.Steps {
-		names = append(names, c.Steps[i].Plugin)
-		if r := c.Steps[i].Retriever; r != nil {
-			names = append(names, r.Plugin)
-		}
-		for _, r := range c.Steps[i].Routes {
-			names = append(names, r.Plugin)
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
-}
-
-// bounded builds for the tenant and under the timeout of the configuration.
-type bounded struct {
-	eval.Builder
-	config *config.Config
+// evalBuilder builds under the timeout of the configuration.
+type evalBuilder struct {
+	app     *anchor.App
+	config  *config.Config
+	options anchor.BuildOptions
 }
 
 // Build implements [eval.Builder].
-func (b *bounded) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
-	return within(ctx, b.config, func(ctx context.Context) (*pipeline.Result, error) { return b.Builder.Build(ctx, q) })
+func (b *evalBuilder) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
+	return within(ctx, b.config, func(ctx context.Context) (*pipeline.Result, error) { return b.app.Build(ctx, q, b.options) })
 }
 
 // splitMount returns the instance of a value of --mount, and where its guest finds the

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
@@ -92,16 +91,16 @@ func explanationOf(run *buildRun, result *pipeline.Result) explanation {
 	for _, f := range result.Diagnostics.StepFailures {
 		e.Steps = append(e.Steps, stepLine{Name: f.Step, Plugin: f.Plugin, Fuel: f.Fuel, Skipped: f.Message})
 	}
-	e.Times = times(run.assembly, result)
+	e.Times = times(run, result)
 	return e
 }
 
 // times says where the time went.
-func times(a *assemble.Assembly, result *pipeline.Result) []stageTime {
+func times(run *buildRun, result *pipeline.Result) []stageTime {
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
-	list := []stageTime{{"load plugins", millis(a.LoadTime)}}
-	for _, l := range a.Loads {
-		list = append(list, stageTime{"- " + l.Name, millis(l.Took)})
+	list := []stageTime{{"load plugins", millis(run.loadTime)}}
+	for _, l := range run.plugins {
+		list = append(list, stageTime{"- " + l.Name, millis(l.LoadTime)})
 	}
 	t := result.Diagnostics.TimesMS
 	rest := result.BuildTimeMS - t.Memory - t.Enrich - t.Steps - t.Count - t.Fill - t.Format

@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
-	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
@@ -48,24 +46,6 @@ func (a *app) readPrevious(path string) (*promptcache.Snapshot, error) {
 		return promptcache.NewSnapshot(json.RawMessage(data), nil)
 	}
 	return promptcache.NewSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
-}
-
-// comparePrevious enters in the diagnostics how much of the build before a prompt cache
-// will find again.
-func (r *buildRun) comparePrevious(ctx context.Context, t pipeline.Tokenizer, result *pipeline.Result) error {
-	if r.previous == nil {
-		return nil
-	}
-	current, err := promptcache.NewSnapshot(result.Output, result.Window.Items)
-	if err != nil {
-		return err
-	}
-	d := result.Diagnostics
-	d.Cache, err = promptcache.Compare(ctx, t, r.previous, current, d.Items)
-	if !r.explain {
-		d.Items = nil // recorded for the comparison alone
-	}
-	return err
 }
 
 // cacheLine says in one line what a prompt cache will find.

@@ -5,26 +5,19 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
-
-// requestFlags are the flags that hold for a request: what is around the build, and what
-// happens to its result. Every other flag is refused, because the request states it, or
-// because there is nothing in a request for it to change.
-var requestFlags = []string{
-	"request", "config", "plugins", "cache-dir", "timeout", "log-level", "tenant", "previous", "strict", "output",
-}
 
 // buildRequest builds what a request document says, and prints a result or an
 // error document.
@@ -63,11 +56,7 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 // refuseFlags refuses the flags that would be without effect.
 func refuseFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(requestFlags, f.Name) {
-			why := "the request states it"
-			if f.Name == "store" {
-				why = "a request brings what is remembered itself"
-			}
+		if why := request.RefusedFlag(f.Name); err == nil && why != "" {
 			err = usagef(cmd, "--%s and --request exclude each other (%s)", f.Name, why)
 		}
 	})
@@ -84,18 +73,13 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, err
 	}
 	defer r.Close()
-	req, c, err := request.Read(name, r, base.Config)
-	if err != nil {
+	run := &buildRun{app: a, config: base, timed: &base.Config, strict: f.strict, silent: true}
+	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
 		return nil, nil, err
 	}
-	run := &buildRun{
-		app: a, config: c, items: request.Convert(req.Items), query: req.Query.Query, strict: f.strict, silent: true, explain: req.Explain,
-		pluginDir: base.PluginDir(), cacheDir: base.CachePath(), path: base.Path,
-	}
-	if run.previous, err = a.readPrevious(f.previous); err != nil {
-		return nil, nil, err
-	}
-	result, err := within(cmd.Context(), c, run.do)
+	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
+		return app.BuildRequest(ctx, name, r, run.options)
+	})
 	return result, run, err
 }
 

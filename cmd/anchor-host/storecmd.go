@@ -36,11 +36,6 @@ func settingFlag(cmd *cobra.Command, flag, path string) {
 	_ = cmd.Flags().SetAnnotation(flag, settingOf, []string{path}) // fails only for an unknown flag
 }
 
-// openStore opens the store of a configuration to read and write it.
-func openStore(ctx context.Context, loaded *config.Loaded) (store.Store, error) {
-	return agentstore.Open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
-}
-
 // sessionFunc is the work of a command that needs the store.
 type sessionFunc func(cmd *cobra.Command, args []string, s *session) error
 

@@ -22,7 +22,14 @@ func Example() {
 		Steps: []config.Step{{Name: "best", Builtin: "rerank", TopK: 2}},
 	}
 	ctx := context.Background()
-	a, err := assemble.New(ctx, c, assemble.Options{Items: []pipeline.Item{
+	g := assemble.Open(c, assemble.Options{})
+	defer g.Close(ctx)
+	recipe, err := g.Recipe(ctx, c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a, err := recipe.Assembly(ctx, assemble.Build{Config: c, Items: []pipeline.Item{
 		{ID: "a", Content: "poor", Source: pipeline.SourceRetrieval, Score: 0.1, Priority: 5},
 		{ID: "b", Content: "good", Source: pipeline.SourceRetrieval, Score: 0.9, Priority: 5},
 		{ID: "c", Content: "fair", Source: pipeline.SourceRetrieval, Score: 0.5, Priority: 5},
@@ -31,7 +38,6 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer a.Close(ctx)
 	result, err := a.Build(ctx, pipeline.Query{Text: "q"})
 	if err != nil {
 		fmt.Println(err)
@@ -91,7 +97,7 @@ func idsAfter(t *testing.T, step config.Step) []string {
 	before := len(items)
 	last := config.Step{Name: "watch", Builtin: "top_k", TopK: 100, Priority: 1000}
 	a, err := assemble.New(t.Context(), &config.Config{Tokenizer: config.Choice{Name: "words"}, Steps: []config.Step{step, last}},
-		assemble.Options{Items: items, Explain: true})
+		assemble.Options{}, assemble.Build{Items: items, Explain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +138,7 @@ func TestErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.c.Tokenizer.Name = "words"
-			_, err := assemble.New(t.Context(), &tt.c, assemble.Options{PluginDir: "nowhere", CacheDir: "off"})
+			_, err := assemble.New(t.Context(), &tt.c, assemble.Options{PluginDir: "nowhere", CacheDir: "off"}, assemble.Build{})
 			if !errors.Is(err, tt.is) || err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
@@ -146,7 +152,7 @@ func TestConversation(t *testing.T) {
 		Conversation: &config.Conversation{MaxTokens: 3, Turns: []config.Turn{
 			{Role: "user", Content: "first turn"}, {Role: "assistant", Content: "second turn"}, {Role: "user", Content: "third"},
 		}},
-	}, assemble.Options{})
+	}, assemble.Options{}, assemble.Build{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +166,7 @@ func TestConversation(t *testing.T) {
 }
 
 func TestCloseWithoutPlugins(t *testing.T) {
-	a, err := assemble.New(t.Context(), &config.Config{}, assemble.Options{})
+	a, err := assemble.New(t.Context(), &config.Config{}, assemble.Options{}, assemble.Build{})
 	if err != nil {
 		t.Fatal(err)
 	}

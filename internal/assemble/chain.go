@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -17,38 +17,73 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/providers"
 )
 
-// Chain is a provider chain with its plugins. It is safe for concurrent use.
-// Close ends its plugins.
-type Chain struct {
-	*agent.Chain
-	host *host.Host
-	// LoadTime is how long loading the plugins took, Loads how long each did.
+// ChainRecipe is what the provider chains of one configuration share: the providers that
+// are plugins, each made once. It is safe for concurrent use.
+type ChainRecipe struct {
+	config    *config.Config
+	providers providers.Config
+	host      *hostTokenizer
+	counts    pipeline.Tokenizer
+	// LoadTime and Loads are as in [Recipe].
 	LoadTime time.Duration
 	Loads    []Load
 }
 
-// Close ends the plugins, waiting for running calls.
-func (c *Chain) Close(ctx context.Context) error {
-	if c.host == nil {
-		return nil
-	}
-	return c.host.Close(ctx)
-}
-
-// NewChain loads the plugins of the agent's part of a configuration and makes
-// its provider chain. The configuration must have passed its Check. A plugin
-// that is missing or broken is a provider that fails, and so is left out of
-// every run, unless its instance is required.
-func NewChain(ctx context.Context, c *config.Config, o Options) (*Chain, error) {
-	b := newBuilder(c, o, jobAgent)
-	chain, err := b.chain(ctx)
-	if err != nil {
-		if b.host != nil {
-			_ = b.host.Close(ctx) // the first error is the one to report
+// ChainRecipe loads the plugins of the agent's part of a configuration and makes its
+// providers. c is the configuration of the generation, or one that has its instances. It
+// must have passed its Check. A plugin that is missing or broken is a provider that
+// fails, and so is left out of every run, unless its instance is required.
+func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainRecipe, error) {
+	b := &builder{generation: g, plugins: &plugins{config: c}}
+	start := time.Now()
+	for _, stage := range []func(context.Context) error{
+		b.setTokenizer, func(ctx context.Context) error { return b.loadFor(ctx, jobAgent) }, b.setPluginTokenizer,
+	} {
+		if err := stage(ctx); err != nil {
+			return nil, err
 		}
+	}
+	cfg, err := b.chainConfig()
+	if err != nil {
 		return nil, err
 	}
-	return chain, nil
+	if _, err := providers.New(cfg); err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	return &ChainRecipe{
+		config: c, providers: cfg, host: g.tokenizer, counts: b.out.Tokenizer, LoadTime: time.Since(start), Loads: b.loads(),
+	}, nil
+}
+
+// Chain is a provider chain. It is safe for concurrent use.
+type Chain struct {
+	chain  *agent.Chain
+	recipe *ChainRecipe
+}
+
+// Chain makes the provider chain of a run. run are its frames, which are offered as
+// observations; it may be nil.
+func (r *ChainRecipe) Chain(run *frames.Pipeline) (*Chain, error) {
+	cfg, a := r.providers, &r.config.Agent
+	if run != nil && config.On(a.Frames.Enabled) {
+		offered, err := frames.NewFrameMemory(run, frames.MemoryConfig{
+			Limits: frameLimits(a.Frames.MaxFrames, a.Frames.MaxTokens), Tokenizer: r.counts,
+		})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Extra = slices.Concat([]agent.Provider{offered}, cfg.Extra)
+	}
+	chain, err := providers.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	return &Chain{chain, r}, nil
+}
+
+// Assemble runs the chain; see [agent.Chain.Assemble].
+func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Message, b agent.Budget) (*agent.Assembly, error) {
+	return c.chain.Assemble(c.recipe.host.counting(ctx, c.recipe.counts), s, list, b)
 }
 
 // Budget returns the room that the configuration gives the messages.
@@ -60,49 +95,19 @@ func Budget(c *config.Config) agent.Budget {
 	}
 }
 
-func (b *builder) chain(ctx context.Context) (*Chain, error) {
-	start := time.Now()
-	for _, stage := range []func(context.Context) error{
-		b.setTokenizer, b.openHost, b.load, b.setPluginTokenizer,
-	} {
-		if err := stage(ctx); err != nil {
-			return nil, err
-		}
-	}
-	loadTime := time.Since(start)
-	cfg, err := b.chainConfig()
-	if err != nil {
-		return nil, err
-	}
-	chain, err := providers.New(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
-	}
-	return &Chain{Chain: chain, host: b.host, LoadTime: loadTime, Loads: b.loads()}, nil
-}
-
 func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	a := &b.config.Agent
 	cfg = providers.Config{
 		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation)},
 		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation), BeginWithUser: a.Begin == "user"},
 		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
-		Logger: quietChain(b.options.Logger),
+		Logger: quietChain(b.generation.options.Logger),
 	}
 	if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: b.out.Tokenizer}); err != nil {
 		return cfg, err
 	}
 	if cfg.Compaction, err = b.compaction(&a.Compaction); err != nil {
 		return cfg, err
-	}
-	if b.options.Frames != nil && config.On(a.Frames.Enabled) {
-		offered, err := frames.NewFrameMemory(b.options.Frames, frames.MemoryConfig{
-			Limits: frameLimits(a.Frames.MaxFrames, a.Frames.MaxTokens), Tokenizer: b.out.Tokenizer,
-		})
-		if err != nil {
-			return cfg, err
-		}
-		cfg.Extra = append(cfg.Extra, offered)
 	}
 	for i := range b.config.Providers {
 		p, err := b.provider(fmt.Sprintf("providers[%d]", i), &b.config.Providers[i])

@@ -5,20 +5,22 @@ import (
 	"os"
 
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
-// setFit says how the window is filled. What the configuration leaves out stays at the
-// defaults of the pipeline.
-func (b *builder) setFit() error {
-	c, out := b.config, &b.out
+// setWindow says how large the window is, what is in it in any case, and how it is
+// filled. What the configuration leaves out stays at the defaults of the pipeline.
+func setWindow(out *pipeline.Config, c *config.Config) (err error) {
+	out.MaxTokens, out.SystemPrompts = c.MaxTokens, systemPrompts(c.SystemPrompts)
+	if out.Budget, err = budget(c.Budget, c.MaxTokens); err != nil {
+		return err
+	}
 	if c.Fill != "" {
-		s, err := fill.StrategyByName(c.Fill)
-		if err != nil {
+		if out.Fill, err = fill.StrategyByName(c.Fill); err != nil {
 			return fmt.Errorf("%w: %w", config.ErrInvalid, err)
 		}
-		out.Fill = s
 	}
 	o := c.FitOptions
 	out.Fit, out.Order = fill.Fit(c.Fit), fill.WindowOrder(c.Order)
@@ -27,20 +29,20 @@ func (b *builder) setFit() error {
 	return nil
 }
 
-// calibrate feeds the usage figures of the configuration to an estimator.
-func (b *builder) calibrate(e *tokens.Estimator) error {
-	path := b.options.Path(b.config.Calibration)
+// calibrate feeds the usage figures of a configuration to an estimator.
+func (g *Generation) calibrate(c *config.Config, e *tokens.Estimator) error {
+	path := g.options.Path(c.Calibration)
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("%w: calibration: %w", config.ErrInvalid, err)
 	}
 	defer f.Close()
-	used, refused, err := e.Calibration().ObserveLines(f, b.config.Model)
+	used, refused, err := e.Calibration().ObserveLines(f, c.Model)
 	if err != nil {
 		return fmt.Errorf("%w: calibration: %s: %w", config.ErrInvalid, path, err)
 	}
 	if used == 0 {
-		b.options.Logger.Warn("calibration has no usable figure of the model", "file", path, "model", b.config.Model, "refused", refused)
+		g.options.Logger.Warn("calibration has no usable figure of the model", "file", path, "model", c.Model, "refused", refused)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 	} {
 		c := tc.config
 		c.Tokenizer = config.Choice{Name: "words"}
-		a, err := New(t.Context(), &c, Options{Items: fitItems()})
+		a, err := New(t.Context(), &c, Options{}, Build{Items: fitItems()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestFitSettingsReachTheWindow(t *testing.T) {
 
 func TestModelDecidesTheTokenizer(t *testing.T) {
 	c := config.Config{Model: "claude-3-5-haiku-20241022", Fit: "exact"}
-	a, err := New(t.Context(), &c, Options{Items: fitItems()})
+	a, err := New(t.Context(), &c, Options{}, Build{Items: fitItems()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestUsageFiguresCalibrateAModel(t *testing.T) {
 		c.Model, c.Fit = "claude-sonnet-4-5", "exact"
 		items := fitItems()
 		items[0].Content = strings.Repeat("the quick brown fox ", 100)
-		a, err := New(t.Context(), &c, Options{Items: items, Path: path})
+		a, err := New(t.Context(), &c, Options{Path: path}, Build{Items: items})
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func TestFormatModelDefaultsToTheModel(t *testing.T) {
 			Model: tc.model, Format: config.Choice{Name: "anthropic"},
 			FormatOptions: config.FormatOptions{Caching: true, Breakpoints: "auto", Model: tc.own},
 		}
-		a, err := New(t.Context(), &c, Options{Items: items})
+		a, err := New(t.Context(), &c, Options{}, Build{Items: items})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,24 +22,8 @@ func UsesStore(c *config.Config) bool {
 	return c.Facts != nil || c.Frames != nil || c.Conversation != nil && c.Conversation.ID != ""
 }
 
-func (b *builder) setMemory(ctx context.Context) error {
-	if err := b.setOwnMemory(ctx); err != nil {
-		return err
-	}
-	offered, err := b.frameMemory(ctx)
-	switch {
-	case err != nil || offered == nil:
-		return err
-	case b.out.Memory == nil:
-		b.out.Memory = offered
-	default:
-		b.out.Memory = memories{offered, b.out.Memory}
-	}
-	return nil
-}
-
-// setOwnMemory sets the plugin that remembers, or conversation and facts.
-func (b *builder) setOwnMemory(ctx context.Context) (err error) {
+// setMemory sets the plugin that remembers, or that which condenses a conversation.
+func (b *builder) setMemory(context.Context) (err error) {
 	if u := b.config.Memory; u != nil {
 		b.out.MemoryOnError = cmp.Or(pipeline.OnError(u.OnError), pipeline.Skip)
 		b.out.Memory, err = part(b, "memory", abi.OpMemory, u.Use(), steps.Memory)
@@ -49,68 +33,77 @@ func (b *builder) setOwnMemory(ctx context.Context) (err error) {
 		b.out.Memory = unready(err)
 		return nil
 	}
-	if b.config.Conversation == nil && b.config.Facts == nil {
-		return nil
+	if c := b.config.Conversation; c != nil && c.Compact != nil {
+		b.compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, steps.Compactor)
+		if mistake(err) {
+			return err
+		}
+		if err != nil {
+			b.compactor = unready(err) // then turns are listed
+		}
 	}
-	cfg, err := b.memoryConfig()
-	if err != nil {
-		return err
-	}
-	if b.memory, err = memory.New(cfg); err != nil {
-		return fmt.Errorf("%w: %w", config.ErrInvalid, err)
-	}
-	if err := b.memory.Load(ctx); err != nil {
-		return err
-	}
-	if c := b.config.Conversation; c != nil {
-		err = addTurns(ctx, b.memory, c.Turns)
-	}
-	b.out.Memory = b.memory
-	return err
+	return nil
 }
 
-// memoryConfig describes the conversation and the facts of the configuration.
-func (b *builder) memoryConfig() (cfg memory.Config, err error) {
-	if UsesStore(b.config) && b.options.Store == nil {
-		return cfg, fmt.Errorf("conversation and facts: %w", errNoStore)
+// remembers makes the conversation and the facts of one build, nil where there are
+// neither.
+func (r *Recipe) remembers(ctx context.Context, b *Build, t pipeline.Tokenizer) (*memory.Manager, error) {
+	c := b.Config
+	if c.Memory != nil || c.Conversation == nil && c.Facts == nil {
+		return nil, nil
 	}
-	cfg.Tokenizer, cfg.Logger = b.out.Tokenizer, b.options.Logger
-	if c := b.config.Conversation; c != nil {
+	m, err := memory.New(r.memoryConfig(b, t))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	if err := m.Load(ctx); err != nil {
+		return nil, err
+	}
+	if c.Conversation == nil {
+		return m, nil
+	}
+	turns := b.Turns
+	if turns == nil {
+		turns = statedTurns(c.Conversation.Turns)
+	}
+	for i, t := range turns {
+		if err := m.AddTurn(ctx, t); err != nil {
+			return nil, fmt.Errorf("conversation[%d]: %w", i, err)
+		}
+	}
+	return m, nil
+}
+
+// memoryConfig describes the conversation and the facts of one build.
+func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config) {
+	c := b.Config
+	cfg.Tokenizer, cfg.Logger = t, r.generation.options.Logger
+	if c := c.Conversation; c != nil {
 		cfg.Window.MaxTokens = c.MaxTokens
 		if c.ID != "" {
-			cfg.Log = memory.NewLog(b.options.Store, b.config.TenantName(), c.ID)
+			cfg.Log = memory.NewLog(b.Store, b.Config.TenantName(), c.ID)
 		}
 		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
 		cfg.Window.BeginWithUser = c.Begin == "user"
-		if c.Compact != nil {
-			cfg.Window.Compactor, err = part(b, "conversation.compact", abi.OpCompact, *c.Compact, steps.Compactor)
-			if mistake(err) {
-				return cfg, err
-			}
-			if err != nil {
-				cfg.Window.Compactor = unready(err) // then turns are listed
-			}
-		}
+		cfg.Window.Compactor = r.compactor
 	}
-	if f := b.config.Facts; f != nil {
-		facts := memory.NewStoreFacts(b.options.Store, b.config.TenantName())
+	if f := c.Facts; f != nil {
+		facts := memory.NewStoreFacts(b.Store, c.TenantName())
 		facts.SkipDamaged(func(id string, err error) { // one must not keep the others away
-			b.options.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
+			r.generation.options.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
 		})
 		cfg.Facts = facts
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
 		cfg.Filter = memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
 	}
-	return cfg, nil
+	return cfg
 }
 
-// addTurns adds the turns that the configuration states.
-func addTurns(ctx context.Context, m *memory.Manager, turns []config.Turn) error {
-	for i, t := range turns {
-		turn := pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
-		if err := m.AddTurn(ctx, turn); err != nil {
-			return fmt.Errorf("conversation[%d]: %w", i, err)
-		}
+// statedTurns are the turns that the configuration states.
+func statedTurns(stated []config.Turn) []pipeline.Turn {
+	turns := make([]pipeline.Turn, len(stated))
+	for i, t := range stated {
+		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
 	}
-	return nil
+	return turns
 }

@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -27,21 +26,18 @@ func (m memories) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item
 
 // frameMemory returns the frames of the run that the configuration names; nil when it
 // names none, or one that has no frames yet.
-func (b *builder) frameMemory(ctx context.Context) (pipeline.MemoryProvider, error) {
-	c := b.config.Frames
+func (r *Recipe) frameMemory(ctx context.Context, b *Build) (pipeline.MemoryProvider, error) {
+	c := b.Config.Frames
 	if c == nil {
 		return nil, nil
 	}
-	if b.options.Store == nil {
-		return nil, fmt.Errorf("frames: %w", errNoStore)
-	}
-	run := agentstore.Run{Store: b.options.Store, Tenant: b.config.TenantName(), ID: c.Run}
+	run := agentstore.Run{Store: b.Store, Tenant: b.Config.TenantName(), ID: c.Run}
 	p, err := run.Frames(ctx, frames.Limits{})
 	if err != nil {
 		return nil, err
 	}
 	if p == nil {
-		b.options.Logger.Warn("run has no frames", "run", c.Run)
+		r.generation.options.Logger.Warn("run has no frames", "run", c.Run)
 		return nil, nil
 	}
 	return frames.NewFrameMemory(p, frames.MemoryConfig{Limits: frameLimits(c.MaxFrames, c.MaxTokens), WithData: c.Data})

@@ -20,7 +20,7 @@ import (
 func built(t *testing.T, c config.Config, s store.Store, logger *slog.Logger) []pipeline.Item {
 	t.Helper()
 	c.Tokenizer = config.Choice{Name: "words"}
-	a, err := New(t.Context(), &c, Options{Store: s, Logger: logger})
+	a, err := New(t.Context(), &c, Options{Logger: logger}, Build{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestFramesOfABuild(t *testing.T) {
 		}
 	}
 	c := config.Config{Frames: &config.RunFrames{Run: "fix-42"}}
-	if _, err := New(t.Context(), &c, Options{}); !UsesStore(&c) || err == nil || err.Error() != "frames: no store is open" {
+	if _, err := New(t.Context(), &c, Options{}, Build{}); !UsesStore(&c) || err == nil || err.Error() != "no store is open" {
 		t.Errorf("without a store: %v", err)
 	}
 }
@@ -98,7 +98,11 @@ func TestFramesOfAnAgent(t *testing.T) {
 		{"tokens", config.Offer{MaxTokens: 14}, 2}, // each has 5 words and 2 for its mark
 	} {
 		c := config.Config{Tokenizer: config.Choice{Name: "words"}, Agent: config.Agent{Frames: tt.cfg}}
-		chain, err := NewChain(t.Context(), &c, Options{Frames: framed(t, store.NewMemory(), 60)})
+		recipe, err := Open(&c, Options{}).ChainRecipe(t.Context(), &c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain, err := recipe.Chain(framed(t, store.NewMemory(), 60))
 		if err != nil {
 			t.Fatal(err)
 		}

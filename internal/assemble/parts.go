@@ -3,12 +3,11 @@ package assemble
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
@@ -25,23 +24,27 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 	return nil
 }
 
+// setFormatter sets a formatter that is a plugin. Others are made for each build.
 func (b *builder) setFormatter(context.Context) (err error) {
-	options := b.config.FormatOptions
-	switch b.config.Format.Name {
-	case "anthropic":
-		b.out.Formatter = format.Anthropic{
-			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,
-			Model: cmp.Or(options.Model, b.config.Model),
-		}
-	case "openai":
-		b.out.Formatter = format.OpenAI{}
-	default:
-		b.out.Formatter = format.Generic{}
-	}
 	if u := b.config.Format.Use; u != nil {
 		b.out.Formatter, err = part(b, "format", abi.OpFormat, *u, steps.Formatter)
 	}
 	return err
+}
+
+// builtinFormatter returns the formatter that a configuration names.
+func builtinFormatter(c *config.Config) pipeline.Formatter {
+	options := c.FormatOptions
+	switch c.Format.Name {
+	case "anthropic":
+		return format.Anthropic{
+			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,
+			Model: cmp.Or(options.Model, c.Model),
+		}
+	case "openai":
+		return format.OpenAI{}
+	}
+	return format.Generic{}
 }
 
 func (b *builder) setEnricher(context.Context) (err error) {
@@ -72,45 +75,10 @@ func (b *builder) setCallbacks(context.Context) error {
 		case mistake(err):
 			return err
 		case err != nil:
-			b.options.Logger.Warn("callback left out", "error", err)
+			b.generation.options.Logger.Warn("callback left out", "error", err)
 		default:
 			b.out.Callbacks = append(b.out.Callbacks, c)
 		}
 	}
 	return nil
-}
-
-// errTokenizer is the error of counting before the tokenizer is loaded: a
-// plugin counted tokens in its init.
-var errTokenizer = errors.New("tokenizer plugin is not loaded yet")
-
-// lateTokenizer is a tokenizer that is set after the host was opened with it.
-type lateTokenizer struct {
-	current atomic.Pointer[pipeline.Tokenizer]
-}
-
-func (l *lateTokenizer) set(t pipeline.Tokenizer) { l.current.Store(&t) }
-
-// Name names the tokenizer.
-func (l *lateTokenizer) Name() string {
-	if t := l.current.Load(); t != nil {
-		return (*t).Name()
-	}
-	return "plugin"
-}
-
-// Count counts with the tokenizer.
-func (l *lateTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
-	if t := l.current.Load(); t != nil {
-		return (*t).Count(ctx, texts...)
-	}
-	return nil, errTokenizer
-}
-
-// Truncate truncates with the tokenizer.
-func (l *lateTokenizer) Truncate(ctx context.Context, text string, max int) (string, error) {
-	if t := l.current.Load(); t != nil {
-		return (*t).Truncate(ctx, text, max)
-	}
-	return "", errTokenizer
 }

@@ -23,17 +23,11 @@ const ItemsStep = "items"
 // registered first; no step may be lower.
 const firstPriority = 1
 
-// steps makes the steps of the pipeline, the given items first.
+// steps makes the steps of the configuration.
 func (p *plugins) steps() ([]pipeline.StepConfig, error) {
 	var list []pipeline.StepConfig
-	if p.options.Items != nil {
-		list = append(list, itemsStep(p.options.Items))
-	}
 	for i := range p.config.Steps {
 		s := &p.config.Steps[i]
-		if s.Name == ItemsStep && p.options.Items != nil {
-			return nil, fmt.Errorf("%w: steps[%d]: the name %q is taken by the step that appends the given items (choose another)", config.ErrInvalid, i, s.Name)
-		}
 		step, err := p.step(fmt.Sprintf("steps[%d]", i), s)
 		if err != nil {
 			return nil, &StepError{s.Name, err}

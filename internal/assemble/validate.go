@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,8 +23,11 @@ import (
 // should know but nothing fails for.
 func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error) {
 	v := &validator{loaded: l, warned: map[string]bool{}}
-	v.window()
+	v.window("", &l.Config)
 	list := uses(&l.Config)
+	for _, o := range l.Overlaid() {
+		list = append(list, v.overlaid(o)...)
+	}
 	if names := pluginNames(&l.Config, list); len(names) > 0 {
 		v.catalog = readCatalog(pluginDir, l.CachePath(), names)
 	}
@@ -37,6 +41,25 @@ func Validate(l *config.Loaded, pluginDir string) (warnings []string, err error)
 		v.builtin(fmt.Sprintf("steps[%d]", i), &l.Steps[i])
 	}
 	return v.warnings, l.Place(v.findings).Err()
+}
+
+// overlaid checks what a named pipeline states, and returns the places of it that name
+// plugins.
+func (v *validator) overlaid(o config.Overlaid) (list []use) {
+	at, _ := o.Place("budget")
+	v.window(at, o.Config)
+	for i := range o.Steps {
+		if at, own := o.Place(fmt.Sprintf("steps[%d]", i)); own {
+			v.builtin(at, &o.Steps[i])
+		}
+	}
+	for _, u := range uses(o.Config) {
+		if at, own := o.Place(u.path); own {
+			u.path = at
+			list = append(list, u)
+		}
+	}
+	return list
 }
 
 // pluginNames returns the plugins of all instances and of the given uses.
@@ -65,17 +88,18 @@ func (v *validator) find(path string, err error) {
 	v.findings = append(v.findings, config.Finding{Path: path, Message: err.Error()})
 }
 
-// window checks the budget against the size of the window.
-func (v *validator) window() {
-	b, err := budget(v.loaded.Budget, v.loaded.MaxTokens)
+// window checks the budget against the size of the window. at is the place of the budget
+// in the file, if it is not at the top.
+func (v *validator) window(at string, c *config.Config) {
+	b, err := budget(c.Budget, c.MaxTokens)
 	if err == nil {
 		_, err = pipeline.New(pipeline.Config{
-			MaxTokens: v.loaded.MaxTokens, Budget: b, SystemPrompts: systemPrompts(v.loaded.SystemPrompts),
+			MaxTokens: c.MaxTokens, Budget: b, SystemPrompts: systemPrompts(c.SystemPrompts),
 			Tokenizer: pipeline.WordTokenizer(),
 		})
 	}
 	if err != nil {
-		v.find("budget", unwrapInvalid(err))
+		v.find(cmp.Or(at, "budget"), unwrapInvalid(err))
 	}
 }
 

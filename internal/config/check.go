@@ -58,6 +58,7 @@ func (c *Config) Check() []Finding {
 	k.tenant()
 	k.agent()
 	k.providers()
+	k.pipelines()
 	return k.findings
 }
 

@@ -33,6 +33,7 @@ type Config struct {
 	Frames        *RunFrames          `key:"frames" doc:"Frames of an agent run that are offered to a build, beside memory or conversation and facts."`
 	Enricher      *Enricher           `key:"enricher" doc:"Rewrites the query with what is remembered: a template or a plugin."`
 	Steps         []Step              `key:"steps" doc:"What runs between memory and window, by ascending priority."`
+	Pipelines     map[string]Pipeline `key:"pipelines" doc:"Other pipelines, by name: each key that one states counts before the same key at the top. null takes it away."`
 	Callbacks     []Use               `key:"callbacks" doc:"Plugins that observe builds (operation observe)."`
 	Tenant        string              `key:"tenant" default:"default" doc:"Whose memory it is: tenants of one store never see each other's, and plugins have a key-value store for each."`
 	Store         Store               `key:"store" doc:"Where conversations, facts and agent runs are kept."`

@@ -1,6 +1,10 @@
 package config
 
-import "github.com/anchor-host/anchor-host/host"
+import (
+	"slices"
+
+	"github.com/anchor-host/anchor-host/host"
+)
 
 // Instance is a configured plugin.
 type Instance struct {
@@ -17,6 +21,24 @@ type Instance struct {
 	WASI          bool              `key:"wasi" default:"false" doc:"Offers the WASI functions to a module that does not speak the plugin contract. Others have them."`
 	Links         map[string]string `key:"links" doc:"Modules it imports from, as NAME: PLUGIN of the plugin folder. They share its limits and grants."`
 	Required      bool              `key:"required" default:"false" doc:"Without this plugin no build starts."`
+}
+
+// PluginNames are the names of instances and of plugins that retrieve: the ids of their
+// items begin with them.
+func (c *Config) PluginNames() (names []string) {
+	for name := range c.Instances {
+		names = append(names, name)
+	}
+	for i := range c.Steps {
+		names = append(names, c.Steps[i].Plugin)
+		if r := c.Steps[i].Retriever; r != nil {
+			names = append(names, r.Plugin)
+		}
+		for _, r := range c.Steps[i].Routes {
+			names = append(names, r.Plugin)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // Grants are permissions. Nothing is granted that is not listed.

@@ -28,6 +28,8 @@ type Loaded struct {
 	Dir     string
 	node    *strict.Node
 	origins map[string]string
+	// overridden are the overrides that were made, in their order.
+	overridden []overridden
 }
 
 // Default returns the configuration of an empty file in the current folder.

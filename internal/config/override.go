@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,6 +68,41 @@ func (l *Loaded) Override(o Override, value, origin string) error {
 		return err
 	}
 	l.origins[o.Path] = origin
+	l.overridden = append(l.overridden, overridden{o, value, origin})
+	return nil
+}
+
+// overridden is an override that was made.
+type overridden struct {
+	Override
+	value, origin string
+}
+
+// Again reads the file of l anew, with the overrides of l.
+func (l *Loaded) Again() (*Loaded, error) {
+	again := Default()
+	if l.File != "" {
+		var err error
+		if again, err = Load(l.File); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range l.overridden {
+		if err := again.Override(o.Override, o.value, o.origin); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, o.origin, err)
+		}
+	}
+	return again, nil
+}
+
+// Set sets the value at the path of an override in a copy of a configuration: c shares
+// with others what is behind pointers, and none of that changes. Errors wrap [ErrInvalid]
+// and begin with the path.
+func Set(c *Config, path, value string) error {
+	i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })
+	if err := Overrides[i].set(c, value); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
+	}
 	return nil
 }
 

@@ -110,6 +110,15 @@ func (s *lister) object(v reflect.Value, path string) {
 }
 
 func (s *lister) value(v reflect.Value, path, fallback string) {
+	if p, ok := v.Interface().(Pipeline); ok {
+		values := reflect.ValueOf(&p.values).Elem()
+		for _, f := range strict.Fields(values.Type()) {
+			if slices.Contains(p.keys, f.Key) {
+				s.value(f.Of(values), strict.Join(path, f.Key), "")
+			}
+		}
+		return
+	}
 	if text, ok := plain(v); ok {
 		s.add(v, path, text, fallback)
 		return

@@ -47,7 +47,7 @@ func TestReadmeCommands(t *testing.T) {
 		"operations",              // inspect
 		"dedupe/README.md",        // the site's build, explained
 		`"used_tokens": 2`,        // the request
-		"1 items, 3 tokens",       // the embedded host
+		"a window of 1275 tokens", // the embedded App
 	} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("README.md: the commands do not print %q\n%s", want, out)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -19,7 +20,10 @@ const MaxBytes = 64 << 20
 
 // Request is a whole build.
 type Request struct {
-	Query         Query                 `key:"query,required"`
+	Query Query `key:"query,required"`
+	// Pipeline is a named pipeline of the configuration. What the request states counts
+	// before it.
+	Pipeline      string                `key:"pipeline"`
 	MaxTokens     int                   `key:"max_tokens" min:"1"`
 	Tokenizer     config.Choice         `key:"tokenizer"`
 	Model         string                `key:"model"`
@@ -122,10 +126,16 @@ func Convert(items []Item) []pipeline.Item {
 	return converted
 }
 
-// Read reads one request. base holds what steps may refer to: its instances
-// and plugin folder. name appears in errors, which are a [strict.Problems] when
+// SharesPlugins says that a request calls the plugins that its pipeline calls, and no
+// others.
+func (r *Request) SharesPlugins() bool {
+	return r.Pipeline != "" && r.Steps == nil && r.Tokenizer.Use == nil && r.Format.Use == nil
+}
+
+// Read reads one request. base holds what steps may refer to: its instances, its
+// pipelines and plugin folder. name appears in errors, which are a [strict.Problems] when
 // the document is at fault.
-func Read(name string, r io.Reader, base config.Config) (*Request, *config.Config, error) {
+func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Config, error) {
 	n, err := parse(name, r)
 	if err != nil {
 		return nil, nil, err
@@ -134,7 +144,15 @@ func Read(name string, r io.Reader, base config.Config) (*Request, *config.Confi
 	if err := strict.Decode(name, n, &req); err != nil {
 		return nil, nil, err
 	}
-	c := req.config(base)
+	c := req.config(base.Config)
+	if req.Pipeline != "" {
+		named, err := base.Pipeline(req.Pipeline)
+		if err != nil {
+			at, _ := n.Find("pipeline")
+			return nil, nil, strict.Problems{{File: name, Pos: at.Pos, Path: "pipeline", Message: strings.TrimPrefix(err.Error(), config.ErrInvalid.Error()+": ")}}
+		}
+		c = req.over(*named)
+	}
 	var findings []config.Finding
 	for _, f := range c.Check() {
 		if at, _ := n.Find(f.Path); at != n {
@@ -160,6 +178,36 @@ func (r *Request) config(base config.Config) *config.Config {
 		c.Conversation = &config.Conversation{Turns: r.Conversation}
 	}
 	return c
+}
+
+// over returns the configuration that the request makes of a named pipeline.
+func (r *Request) over(c config.Config) *config.Config {
+	c.MaxTokens = cmp.Or(r.MaxTokens, c.MaxTokens)
+	switch {
+	case r.Model != "":
+		c.Model, c.Tokenizer = r.Model, r.Tokenizer
+	case r.Tokenizer != config.Choice{}:
+		c.Model, c.Calibration, c.Tokenizer = "", "", r.Tokenizer
+	}
+	c.Fit, c.Fill = cmp.Or(r.Fit, c.Fit), cmp.Or(r.Fill, c.Fill)
+	c.Truncate, c.Order = cmp.Or(r.Truncate, c.Truncate), cmp.Or(r.Order, c.Order)
+	c.FitOptions, c.FormatOptions = cmp.Or(r.FitOptions, c.FitOptions), cmp.Or(r.FormatOptions, c.FormatOptions)
+	c.Format, c.Budget = cmp.Or(r.Format, c.Format), cmp.Or(r.Budget, c.Budget)
+	if r.SystemPrompts != nil {
+		c.SystemPrompts = r.SystemPrompts
+	}
+	if r.Steps != nil {
+		c.Steps = r.Steps
+	}
+	if r.Conversation != nil {
+		var talk config.Conversation
+		if c.Conversation != nil {
+			talk = *c.Conversation
+		}
+		talk.ID, talk.Turns = "", r.Conversation
+		c.Conversation = &talk
+	}
+	return &c
 }
 
 // ReadItems reads a JSON list of items, or an object with the key items.

@@ -12,7 +12,7 @@ import (
 func ExampleRead() {
 	doc := `{"query": "how do deadlines work", "max_tokens": 4000,
 	  "items": [{"content": "a deadline ends a context", "source": "retrieval", "score": 0.9}]}`
-	req, c, err := Read("request.json", strings.NewReader(doc), config.Config{})
+	req, c, err := Read("request.json", strings.NewReader(doc), config.Default())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -20,7 +20,7 @@ func ExampleRead() {
 	item := Convert(req.Items)[0]
 	fmt.Println(c.MaxTokens, req.Query.Query.Text, item.Priority, item.ID)
 
-	_, _, err = Read("request.json", strings.NewReader(`{"qurey": "x"}`), config.Config{})
+	_, _, err = Read("request.json", strings.NewReader(`{"qurey": "x"}`), config.Default())
 	fmt.Println(err)
 	// Output:
 	// 4000 how do deadlines work 5 item-9c04f54f649f353a
@@ -29,19 +29,20 @@ func ExampleRead() {
 }
 
 func TestBaseInstancesCanBeUsed(t *testing.T) {
-	base := config.Config{Instances: map[string]config.Instance{"docs": {Plugin: "bm25"}}}
+	base := config.Default()
+	base.Config = config.Config{Instances: map[string]config.Instance{"docs": {Plugin: "bm25"}}}
 	doc := `{"query": "q", "steps": [{"name": "a", "instance": "docs"}]}`
 	if _, _, err := Read("r", strings.NewReader(doc), base); err != nil {
 		t.Error(err)
 	}
-	_, _, err := Read("r", strings.NewReader(doc), config.Config{})
+	_, _, err := Read("r", strings.NewReader(doc), config.Default())
 	if want := `r:1:52: steps[0].instance: no instance "docs"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
 func TestNullIsNoItem(t *testing.T) {
-	_, _, err := Read("r", strings.NewReader(`{"query": "q", "items": [null]}`), config.Config{})
+	_, _, err := Read("r", strings.NewReader(`{"query": "q", "items": [null]}`), config.Default())
 	want := "r:1:26: items[0]: missing key \"content\"\nr:1:26: items[0]: missing key \"source\""
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -50,7 +51,7 @@ func TestNullIsNoItem(t *testing.T) {
 
 func TestNullIsNoDocument(t *testing.T) {
 	const want = "r:1:1: want a map, got null"
-	_, _, err := Read("r", strings.NewReader("null"), config.Config{})
+	_, _, err := Read("r", strings.NewReader("null"), config.Default())
 	_, itemsErr := ReadItems("r", strings.NewReader("null"))
 	_, messagesErr := ReadMessages("r", strings.NewReader("null"))
 	for _, err := range []error{err, itemsErr, messagesErr} {
@@ -61,7 +62,7 @@ func TestNullIsNoDocument(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	_, _, err := Read("r", strings.NewReader(strings.Repeat(" ", MaxBytes+1)), config.Config{})
+	_, _, err := Read("r", strings.NewReader(strings.Repeat(" ", MaxBytes+1)), config.Default())
 	if err == nil || err.Error() != "invalid configuration: r: larger than 64 MiB" {
 		t.Errorf("got %v", err)
 	}
@@ -75,7 +76,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"query": "q"} x`)
 	f.Add(`{"query": "q", "items": [null]}`)
 	f.Fuzz(func(t *testing.T, doc string) {
-		req, c, err := Read("r", strings.NewReader(doc), config.Config{})
+		req, c, err := Read("r", strings.NewReader(doc), config.Default())
 		if (req == nil) == (err == nil) || (c == nil) == (err == nil) {
 			t.Fatalf("request %v, config %v, error %v", req, c, err)
 		}

@@ -3,6 +3,7 @@ package strict
 import (
 	"encoding"
 	"reflect"
+	"slices"
 	"strconv"
 )
 
@@ -44,9 +45,17 @@ func Schema(t reflect.Type) map[string]any {
 	return map[string]any{}
 }
 
-func objectSchema(t reflect.Type) map[string]any {
+// SchemaOf is [Schema] for a struct type of which only some keys are accepted.
+func SchemaOf(t reflect.Type, keys []string) map[string]any {
+	fields := slices.DeleteFunc(Fields(t), func(f Field) bool { return !slices.Contains(keys, f.Key) })
+	return fieldsSchema(t, fields)
+}
+
+func objectSchema(t reflect.Type) map[string]any { return fieldsSchema(t, Fields(t)) }
+
+func fieldsSchema(t reflect.Type, fields []Field) map[string]any {
 	properties, required := map[string]any{}, []string{}
-	for _, f := range Fields(t) {
+	for _, f := range fields {
 		properties[f.Key] = f.schema(Schema(t.Field(f.index).Type))
 		if f.Required {
 			required = append(required, f.Key)

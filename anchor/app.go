@@ -1,0 +1,215 @@
+package anchor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// ErrInvalid marks a configuration, an option or a request that is wrong: it is never
+// right, however often it is tried.
+var ErrInvalid = config.ErrInvalid
+
+// ErrClosed is the error of an [App] that was closed.
+var ErrClosed = errors.New("anchor: closed")
+
+// invalid is an error of a document.
+type invalid struct{ strict.Problems }
+
+// Unwrap returns the problems, and what they are.
+func (i invalid) Unwrap() []error { return []error{i.Problems, ErrInvalid} }
+
+// wrong marks problems of a document as [ErrInvalid].
+func wrong(err error) error {
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		return invalid{problems}
+	}
+	return err
+}
+
+// Options are what a configuration file does not say, or what counts before it.
+type Options struct {
+	// PluginDir is the plugin folder, in the place of plugins.dir. Empty: that of the file.
+	PluginDir string
+	// CacheDir is the folder of compiled plugins, in the place of cache_dir; "off" is none.
+	// Empty: that of the file.
+	CacheDir string
+	// Overrides are values of the file by their path, such as "max_tokens": "4000". Values
+	// are texts as on a command line, and the paths are those of its flags.
+	Overrides map[string]string
+	// Logger receives log lines, those of plugins included. nil discards them.
+	Logger *slog.Logger
+	// OnCompile is called before a module is compiled, and with done when it is, with the
+	// time that it took. It may be called from several goroutines. nil: nothing is.
+	OnCompile func(plugin string, done bool, took time.Duration)
+	// Store keeps conversations, facts and agent runs; [App.Close] leaves it open. nil: the
+	// file that the configuration names, which is opened when it is first needed.
+	Store store.Store
+	// KV keeps what plugins store, so that it outlives [App.Reload] and the App. nil: each
+	// load begins with nothing, in memory.
+	KV host.KVStore
+	// Lazy loads a plugin when something first calls it. Otherwise [Load] and [App.Reload]
+	// load all of them.
+	Lazy bool
+}
+
+// App is a configuration with its plugins loaded. It is safe for concurrent use, and one
+// is enough for any number of tenants and conversations.
+type App struct {
+	options Options
+
+	reloading chan struct{} // holds a value during a reload
+
+	mu      sync.Mutex
+	current *generation // nil once closed
+	retired sync.WaitGroup
+
+	opening chan struct{} // holds a value while the store is opened
+	store   store.Store
+	opened  bool // the store is to be closed
+}
+
+// Load reads a configuration file and loads its plugins. A plugin that is missing or
+// broken fails only the steps that call it, unless its instance is required. Errors wrap
+// [ErrInvalid] where the file is at fault, and fs.ErrNotExist where there is none.
+func Load(path string, o Options) (*App, error) {
+	loaded, err := config.Load(path)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	return Open(context.Background(), loaded, o)
+}
+
+// Open is [Load] for a configuration that was read: commands of this module have flags
+// and an environment to consider. ctx bounds the loading of plugins.
+func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
+	a := &App{options: o, store: o.Store, reloading: make(chan struct{}, 1), opening: make(chan struct{}, 1)}
+	if a.options.Logger == nil {
+		a.options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := a.override(loaded); err != nil {
+		return nil, err
+	}
+	g, err := a.newGeneration(ctx, loaded)
+	if err != nil {
+		return nil, err
+	}
+	a.current = g
+	return a, nil
+}
+
+// override enters the overrides of the options.
+func (a *App) override(loaded *config.Loaded) error {
+	values := map[string]string{}
+	for path, v := range a.options.Overrides {
+		values[path] = v
+	}
+	if a.options.PluginDir != "" {
+		values["plugins.dir"] = a.options.PluginDir
+	}
+	if a.options.CacheDir != "" {
+		values["cache_dir"] = a.options.CacheDir
+	}
+	for _, o := range config.Overrides {
+		v, ok := values[o.Path]
+		if !ok {
+			continue
+		}
+		if err := loaded.Override(o, v, "override"); err != nil {
+			return fmt.Errorf("%w: overrides: %s: %w", ErrInvalid, o.Path, err)
+		}
+		delete(values, o.Path)
+	}
+	for path := range values {
+		return fmt.Errorf("%w: overrides: %q is no path that can be overridden", ErrInvalid, path)
+	}
+	return nil
+}
+
+// use returns the generation of the moment. It stays until release.
+func (a *App) use() (*generation, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current == nil {
+		return nil, ErrClosed
+	}
+	a.current.users.Add(1)
+	return a.current, nil
+}
+
+// replace makes another generation that of the moment, nil for none, and ends the one
+// before when nobody uses it. It returns whether there was one.
+func (a *App) replace(g *generation) bool {
+	a.mu.Lock()
+	old := a.current
+	if old == nil {
+		a.mu.Unlock()
+		return false
+	}
+	a.current = g
+	a.retired.Add(1)
+	a.mu.Unlock()
+	go func() {
+		defer a.retired.Done()
+		old.users.Wait()
+		_ = old.plugins.Close(context.Background()) // nobody is there to be told
+	}()
+	return true
+}
+
+// Close ends the plugins once running builds are done, and closes the store that the App
+// opened. If ctx ends first, its error is returned, and the rest is done later.
+func (a *App) Close(ctx context.Context) error {
+	a.replace(nil)
+	done := make(chan error, 1)
+	go func() {
+		a.retired.Wait()
+		done <- a.closeStore()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *App) closeStore() error {
+	a.opening <- struct{}{}
+	defer func() { <-a.opening }()
+	if !a.opened {
+		return nil
+	}
+	a.opened = false
+	if err := a.store.Close(); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
+
+// openStore returns the store, and opens it if that has not been done.
+func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store, error) {
+	if err := take(ctx, a.opening); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	defer func() { <-a.opening }()
+	if a.store != nil {
+		return a.store, nil
+	}
+	s, err := agentstore.Open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
+	if err != nil {
+		return nil, err
+	}
+	a.store, a.opened = s, true
+	return s, nil
+}

@@ -1,0 +1,172 @@
+package anchor
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
+)
+
+// appliers enter a field of [BuildOptions] that is not zero in a plan, by its name. They
+// run in this order.
+var appliers = []struct {
+	field string
+	apply func(*plan, *BuildOptions) error
+}{
+	{"Pipeline", setPipeline},
+	{"Tenant", func(p *plan, o *BuildOptions) error { return p.set("tenant", o.Tenant) }},
+	{"Timeout", func(p *plan, o *BuildOptions) error { return p.set("timeout", o.Timeout.String()) }},
+	{"MaxTokens", func(p *plan, o *BuildOptions) error { return p.set("max_tokens", strconv.Itoa(o.MaxTokens)) }},
+	{"Tokenizer", func(p *plan, o *BuildOptions) error { return p.set("tokenizer", o.Tokenizer) }},
+	{"Model", setModel},
+	{"Fit", func(p *plan, o *BuildOptions) error { return p.set("fit", o.Fit) }},
+	{"Fill", func(p *plan, o *BuildOptions) error { return p.set("fill", o.Fill) }},
+	{"Truncate", func(p *plan, o *BuildOptions) error { return p.set("truncate", o.Truncate) }},
+	{"Order", func(p *plan, o *BuildOptions) error { return p.set("order", o.Order) }},
+	{"FitOptions", func(p *plan, o *BuildOptions) error {
+		f := o.FitOptions
+		p.config.FitOptions = config.FitOptions{MessageOverhead: f.MessageOverhead, Priming: f.Priming, Tools: f.Tools, MinTokens: f.MinTokens}
+		return nil
+	}},
+	{"Format", func(p *plan, o *BuildOptions) error { return p.set("format", o.Format) }},
+	{"FormatOptions", func(p *plan, o *BuildOptions) error {
+		f := o.FormatOptions
+		p.config.FormatOptions = config.FormatOptions{Caching: f.Caching, CacheControl: f.CacheControl, Breakpoints: f.Breakpoints, Model: f.Model}
+		return nil
+	}},
+	{"Formatter", setFormatter},
+	{"Preset", func(p *plan, o *BuildOptions) error { return p.set("budget.preset", o.Preset) }},
+	{"Budget", setBudget},
+	{"SystemPrompts", setPrompts},
+	{"Conversation", func(p *plan, o *BuildOptions) error { return p.set("conversation.id", o.Conversation) }},
+	{"Turns", setTurns},
+	{"Remember", setRemember},
+	{"Items", func(p *plan, o *BuildOptions) error { p.build.Items = o.Items; return nil }},
+	{"Only", func(p *plan, o *BuildOptions) error { p.build.Only = o.Only; return nil }},
+	{"Skip", func(p *plan, o *BuildOptions) error { p.build.Skip = o.Skip; return nil }},
+	{"Explain", func(p *plan, _ *BuildOptions) error { p.explain = true; return nil }},
+	{"Previous", func(p *plan, o *BuildOptions) error { p.previous = o.Previous; return nil }},
+	{"Callbacks", func(p *plan, o *BuildOptions) error { p.build.Callbacks = o.Callbacks; return nil }},
+}
+
+// apply enters the options in the plan.
+func (p *plan) apply(o *BuildOptions) error {
+	p.build.Config = &p.config
+	v := reflect.ValueOf(o).Elem()
+	for i, a := range appliers {
+		if v.Field(places[i]).IsZero() {
+			continue
+		}
+		if err := a.apply(p, o); err != nil {
+			return err
+		}
+	}
+	p.build.Explain = p.explain || p.previous != nil // stories tell what changed
+	if p.config.Memory != nil && p.config.Conversation != nil {
+		return excluded("memory", "conversation")
+	}
+	return nil
+}
+
+// places are the places of the fields of the appliers in [BuildOptions].
+var places = func() []int {
+	places := make([]int, len(appliers))
+	for i, a := range appliers {
+		f, ok := reflect.TypeFor[BuildOptions]().FieldByName(a.field)
+		if !ok {
+			panic("anchor: no option " + a.field)
+		}
+		places[i] = f.Index[0]
+	}
+	return places
+}()
+
+// refuse refuses options for what a request states.
+func refuse(o *BuildOptions) error {
+	v := reflect.ValueOf(o).Elem()
+	for _, s := range request.Settings {
+		if s.Field != "" && s.Beside != "" && !v.FieldByName(s.Field).IsZero() {
+			return fmt.Errorf("%w: option %s and a request exclude each other (%s)", ErrInvalid, s.Field, s.Beside)
+		}
+	}
+	return nil
+}
+
+// set sets the value at a path that the command line can set, too.
+func (p *plan) set(path, value string) error { return config.Set(&p.config, path, value) }
+
+func excluded(a, b string) error {
+	return fmt.Errorf("%w: %s and %s exclude each other (keep one)", ErrInvalid, a, b)
+}
+
+func setPipeline(p *plan, o *BuildOptions) error {
+	if _, err := p.generation.loaded.Pipeline(o.Pipeline); err != nil {
+		return err
+	}
+	p.pipeline, p.config = o.Pipeline, *p.generation.configs[o.Pipeline]
+	return nil
+}
+
+func setModel(p *plan, o *BuildOptions) error {
+	if o.Tokenizer != "" {
+		return excluded("model", "tokenizer")
+	}
+	return p.set("model", o.Model)
+}
+
+func setFormatter(p *plan, o *BuildOptions) error {
+	if o.Format != "" || o.FormatOptions != nil {
+		return excluded("a formatter", "format and its options")
+	}
+	p.build.Formatter = o.Formatter
+	return nil
+}
+
+func setBudget(p *plan, o *BuildOptions) error {
+	if o.Preset != "" {
+		return excluded("preset", "budget")
+	}
+	b := &config.Budget{
+		TotalTokens: o.Budget.TotalTokens, ReserveTokens: o.Budget.ReserveTokens, EnforceSharedPool: o.Budget.EnforceSharedPool,
+	}
+	for _, a := range o.Budget.Allocations {
+		b.Allocations = append(b.Allocations, config.Allocation{
+			Source: string(a.Source), MaxTokens: a.MaxTokens, Priority: a.Priority, Overflow: string(a.Overflow),
+		})
+	}
+	p.config.Budget = b
+	return nil
+}
+
+func setPrompts(p *plan, o *BuildOptions) error {
+	prompts := make([]config.SystemPrompt, len(o.SystemPrompts))
+	for i, s := range o.SystemPrompts {
+		prompts[i] = config.SystemPrompt{Content: s.Content, Priority: s.Priority}
+	}
+	p.config.SystemPrompts = prompts
+	return nil
+}
+
+func setTurns(p *plan, o *BuildOptions) error {
+	if o.Conversation != "" {
+		return excluded("a conversation of the store", "turns")
+	}
+	var c config.Conversation
+	if p.config.Conversation != nil {
+		c = *p.config.Conversation
+	}
+	c.ID, c.Turns = "", nil
+	p.config.Conversation, p.build.Turns = &c, slices.Clone(o.Turns)
+	return nil
+}
+
+func setRemember(p *plan, _ *BuildOptions) error {
+	if p.config.Conversation == nil || p.config.Conversation.ID == "" {
+		return fmt.Errorf("%w: there is no conversation of the store to remember the query in (name one)", ErrInvalid)
+	}
+	p.remember = true
+	return nil
+}

@@ -1,0 +1,167 @@
+package anchor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+)
+
+// AssembleOptions say what is different in one assembly. The zero value of a field stands
+// for what the configuration says.
+type AssembleOptions struct {
+	// Run names a run whose state is kept in the store: the messages are the new ones since
+	// its last assembly, and its frames become observations. Empty: the messages are the
+	// whole list.
+	Run string
+	// State takes the place of the stored state, or is the state where there is no run. It
+	// is not changed. It may be nil.
+	State *agent.State
+	// Tenant is whose run it is.
+	Tenant string
+	// Timeout bounds the assembly.
+	Timeout time.Duration
+	// MaxTokens and MaxMessages are the most that the messages may be.
+	MaxTokens, MaxMessages int
+	// Phase is what the messages are for.
+	Phase agent.Phase
+}
+
+// Assembled is what an assembly made.
+type Assembled struct {
+	// Messages are those for the model, Diagnostics what each provider did.
+	*agent.Assembly
+	// State is the state for the next assembly; that of a run is in the store.
+	State *agent.State
+}
+
+// Assemble takes the messages of an agent through the provider chain, before a call of
+// the model. With an error after the chain has run comes what it did.
+func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o AssembleOptions) (*Assembled, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, err
+	}
+	defer g.users.Done()
+	r := &agentRun{config: g.loaded.Config, messages: messages, given: o.State}
+	if err := r.apply(&o); err != nil {
+		return nil, err
+	}
+	ctx = host.WithTenant(ctx, r.config.TenantName())
+	if r.config.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.config.Timeout))
+		defer cancel()
+	}
+	if o.Run != "" {
+		s, err := a.openStore(ctx, g.loaded)
+		if err != nil {
+			return nil, err
+		}
+		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: o.Run}
+	}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if r.recipe, err = g.chainOf(ctx); err != nil {
+		return nil, err
+	}
+	return r.assemble(ctx)
+}
+
+// agentRun is one assembly.
+type agentRun struct {
+	config   config.Config
+	messages []pipeline.Message
+	given    *agent.State
+	recipe   *assemble.ChainRecipe
+	// stored is where the state is kept, nil for a state that is not.
+	stored *agentstore.Run
+	state  *agent.State
+	frames *frames.Pipeline
+}
+
+// apply enters the options.
+func (r *agentRun) apply(o *AssembleOptions) error {
+	for _, v := range []struct {
+		path, value string
+		given       bool
+	}{
+		{"tenant", o.Tenant, o.Tenant != ""},
+		{"timeout", o.Timeout.String(), o.Timeout != 0},
+		{"agent.max_tokens", fmt.Sprint(o.MaxTokens), o.MaxTokens != 0},
+		{"agent.max_messages", fmt.Sprint(o.MaxMessages), o.MaxMessages != 0},
+		{"agent.phase", string(o.Phase), o.Phase != ""},
+	} {
+		if !v.given {
+			continue
+		}
+		if err := config.Set(&r.config, v.path, v.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assemblies is how often an assembly is tried while others continue the same run. Each
+// time one of them has succeeded.
+const assemblies = 100
+
+func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
+	for try := 1; ; try++ {
+		chain, err := r.recipe.Chain(r.frames)
+		if err != nil {
+			return nil, err
+		}
+		result, err := chain.Assemble(ctx, r.state, r.list(), assemble.Budget(&r.config))
+		if err == nil && r.stored != nil {
+			if err = r.stored.Save(ctx, r.state); errors.Is(err, agentstore.ErrContinued) && try < assemblies {
+				if err = r.prepare(ctx); err == nil {
+					continue
+				}
+			}
+		}
+		return &Assembled{result, r.state}, err
+	}
+}
+
+// prepare puts the state together.
+func (r *agentRun) prepare(ctx context.Context) (err error) {
+	r.state = &agent.State{}
+	if r.stored != nil {
+		if r.state, err = r.stored.Load(ctx); err != nil {
+			return err
+		}
+		if r.frames, err = r.stored.Frames(ctx, frames.Limits{}); err != nil {
+			return err
+		}
+	}
+	if r.given != nil {
+		state := r.given.Clone() // for another try
+		r.state = &state
+	}
+	if r.stored != nil {
+		r.state.RunID = r.stored.ID
+		r.state.Messages = append(r.state.Messages, r.messages...)
+	} else if r.state.Messages == nil {
+		r.state.Messages = core.CloneMessages(r.messages)
+	}
+	return nil
+}
+
+// list returns the messages that the chain begins with.
+func (r *agentRun) list() []pipeline.Message {
+	if r.stored != nil || r.messages == nil {
+		return r.state.Messages
+	}
+	return r.messages
+}

@@ -1,0 +1,135 @@
+package anchor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Facts returns the facts of a tenant, to add, search and forget them. An empty tenant is
+// that of the configuration.
+func (a *App) Facts(ctx context.Context, tenant string) (*memory.Manager, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	facts := memory.NewStoreFacts(s, c.TenantName())
+	facts.SkipDamaged(func(id string, err error) { // one must not keep the others away
+		a.options.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
+	})
+	return memory.New(memory.Config{Facts: facts, Logger: a.options.Logger})
+}
+
+// Conversation is a conversation of a tenant in the store. It is safe for concurrent use.
+type Conversation struct {
+	id        string
+	log       *memory.Log
+	tokenizer pipeline.Tokenizer
+}
+
+// Conversation returns a conversation of a tenant. It begins with its first turn. An empty
+// tenant is that of the configuration.
+func (a *App) Conversation(ctx context.Context, tenant, id string) (*Conversation, error) {
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Set(c, "conversation.id", id); err != nil {
+		return nil, err
+	}
+	t, err := assemble.Counter(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Conversation{id, memory.NewLog(s, c.TenantName(), id), t}, nil
+}
+
+// storeOf returns the configuration of a tenant, and the store.
+func (a *App) storeOf(ctx context.Context, tenant string) (*config.Config, store.Store, error) {
+	g, err := a.use()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer g.users.Done()
+	c := g.loaded.Config
+	if tenant != "" {
+		if err := config.Set(&c, "tenant", tenant); err != nil {
+			return nil, nil, err
+		}
+	}
+	s, err := a.openStore(ctx, g.loaded)
+	return &c, s, err
+}
+
+// Add adds a turn and returns it with its number. A turn without a time has that of the
+// call, and one without a number of tokens is counted.
+func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn, error) {
+	if !t.Role.Valid() {
+		return t, fmt.Errorf("%w: conversation %q: role %q (want user, assistant, system or tool)", ErrInvalid, c.id, t.Role)
+	}
+	if t.CreatedAt.IsZero() {
+		t.CreatedAt = time.Now().UTC()
+	}
+	if t.TokenCount == 0 { // a build reads no more turns than its window takes
+		counts, err := c.tokenizer.Count(ctx, t.Content)
+		if err != nil {
+			return t, fmt.Errorf("conversation %q: count tokens: %w", c.id, err)
+		}
+		t.TokenCount = counts[0]
+	}
+	var err error
+	if t.Sequence, err = c.log.AppendTurn(ctx, t); err != nil {
+		return t, fmt.Errorf("conversation %q: %w", c.id, err)
+	}
+	return t, nil
+}
+
+// Turns returns turns of the whole conversation, oldest first: up to limit of those whose
+// number is above after. A limit of 0 is none.
+func (c *Conversation) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Turn, error) {
+	turns, err := c.log.Turns(ctx, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("conversation %q: %w", c.id, err)
+	}
+	return turns, nil
+}
+
+// turnPage is how many turns are read at a time.
+const turnPage = 1000
+
+// Search returns the turns that contain a text, whatever the case, oldest first.
+func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn, error) {
+	found := []pipeline.Turn{}
+	text = strings.ToLower(text)
+	for after := int64(0); ; {
+		turns, err := c.Turns(ctx, after, turnPage)
+		if err != nil {
+			return nil, err
+		}
+		for i := range turns {
+			if strings.Contains(strings.ToLower(turns[i].Content), text) {
+				found = append(found, turns[i])
+			}
+		}
+		if len(turns) < turnPage {
+			return found, nil
+		}
+		after = turns[len(turns)-1].Sequence
+	}
+}
+
+// Forget deletes the whole conversation and returns how many turns it had.
+func (c *Conversation) Forget(ctx context.Context) (int, error) {
+	n, err := c.log.Delete(ctx)
+	if err != nil {
+		return n, fmt.Errorf("conversation %q: %w", c.id, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,55 @@
+package anchor
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+func TestMemory(t *testing.T) {
+	app := load(t, basic+"facts: {}\n")
+	ctx := t.Context()
+	talk, err := app.Conversation(ctx, "acme", "chat-7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{"we meet in Oslo", "at nine"} {
+		turn, err := talk.Add(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: text})
+		if err != nil || turn.Sequence != int64(i+1) || turn.TokenCount == 0 || turn.CreatedAt.IsZero() {
+			t.Fatalf("%+v, %v", turn, err)
+		}
+	}
+	if _, err := talk.Add(ctx, pipeline.Turn{Role: "boss", Content: "x"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a wrong role: %v", err)
+	}
+	facts, err := app.Facts(ctx, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := facts.Add(ctx, memory.Entry{Content: "likes trains"}); err != nil {
+		t.Fatal(err)
+	}
+	for tenant, want := range map[string]string{"acme": "be brief|at nine|likes trains|we meet in Oslo", "other": "be brief"} {
+		r, err := app.Build(ctx, pipeline.Query{Text: "trains"}, BuildOptions{Tenant: tenant, Conversation: "chat-7", Order: "chronological"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := contents(r); len(got) != len(want) {
+			t.Errorf("tenant %s: %q, want %q in any order", tenant, got, want)
+		}
+	}
+	if found, err := talk.Search(ctx, "OSLO"); err != nil || len(found) != 1 || found[0].Sequence != 1 {
+		t.Errorf("search: %+v, %v", found, err)
+	}
+	if n, err := talk.Forget(ctx); err != nil || n != 2 {
+		t.Errorf("forget: %d, %v", n, err)
+	}
+	if turns, err := talk.Turns(ctx, 0, 0); err != nil || len(turns) != 0 {
+		t.Errorf("after forgetting: %+v, %v", turns, err)
+	}
+	if _, err := app.Conversation(ctx, "", ""); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a conversation without a name: %v", err)
+	}
+}

@@ -1,0 +1,157 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// Build is what one build adds to its recipe.
+type Build struct {
+	// Config is the configuration of the recipe, or a copy with other values. The places
+	// that name plugins are those of the recipe; in the place of one, tokenizer and
+	// format may name what is built in.
+	Config *config.Config
+	// Items are appended by a first step named [ItemsStep]. nil: there is no such step.
+	Items []pipeline.Item
+	// Turns take the place of those of the conversation of Config, unless they are nil.
+	Turns []pipeline.Turn
+	// Only are the names of the steps that run, all if it is nil; Skip those that do not.
+	Only, Skip []string
+	// Formatter takes the place of the format of Config. It may be nil.
+	Formatter pipeline.Formatter
+	// Explain records the story of every item; see [pipeline.Config].
+	Explain bool
+	// Callbacks observe the build, after those of the configuration.
+	Callbacks []pipeline.Callback
+	// Store keeps the conversation and the facts that the configuration names.
+	Store store.Store
+}
+
+// Assembly is the pipeline of one build, or of several with the same options. It is safe
+// for concurrent use.
+type Assembly struct {
+	pipeline *pipeline.Pipeline
+	host     *hostTokenizer
+	counts   pipeline.Tokenizer
+	// memory is the conversation with its facts, nil where there is neither.
+	memory *memory.Manager
+}
+
+// Assembly makes the pipeline of a build. No plugin is loaded, but one that condenses a
+// conversation may be called.
+func (r *Recipe) Assembly(ctx context.Context, b Build) (*Assembly, error) {
+	if UsesStore(b.Config) && b.Store == nil {
+		return nil, errNoStore
+	}
+	out, err := r.tailored(&b)
+	if err != nil {
+		return nil, err
+	}
+	ctx = r.generation.tokenizer.counting(ctx, out.Tokenizer)
+	own, err := r.remembers(ctx, &b, out.Tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil {
+		out.Memory = own
+	}
+	frames, err := r.frameMemory(ctx, &b)
+	switch {
+	case err != nil:
+		return nil, err
+	case frames != nil && out.Memory != nil:
+		out.Memory = memories{frames, out.Memory}
+	case frames != nil:
+		out.Memory = frames
+	}
+	p, err := pipeline.New(out)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+	}
+	return &Assembly{pipeline: p, host: r.generation.tokenizer, counts: out.Tokenizer, memory: own}, nil
+}
+
+// tailored is what the recipe and a build make together, without what is remembered.
+func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
+	out = r.out
+	out.Logger, out.Explain = quiet(r.generation.options.Logger), b.Explain
+	out.Callbacks = slices.Concat(out.Callbacks, b.Callbacks)
+	if err := setWindow(&out, b.Config); err != nil {
+		return out, err
+	}
+	if c, own := b.Config, r.config; c.Model != own.Model || c.Tokenizer != own.Tokenizer {
+		if out.Tokenizer, err = r.generation.builtinTokenizer(c); err != nil {
+			return out, err
+		}
+	}
+	switch {
+	case b.Formatter != nil:
+		out.Formatter = b.Formatter
+	case b.Config.Format.Use == nil:
+		out.Formatter = builtinFormatter(b.Config)
+	}
+	out.Steps, err = chosen(out.Steps, b)
+	return out, err
+}
+
+// chosen returns the steps of a build: the given items, then those of the recipe that
+// were asked for.
+func chosen(all []pipeline.StepConfig, b *Build) ([]pipeline.StepConfig, error) {
+	if b.Items == nil && b.Only == nil && b.Skip == nil {
+		return all, nil
+	}
+	if err := known(all, b); err != nil {
+		return nil, err
+	}
+	var list []pipeline.StepConfig
+	if b.Items != nil {
+		list = append(list, itemsStep(b.Items))
+	}
+	for i, s := range all {
+		if s.Name == ItemsStep && b.Items != nil {
+			return nil, fmt.Errorf("%w: steps[%d]: the name %q is taken by the step that appends the given items (choose another)", config.ErrInvalid, i, s.Name)
+		}
+		if (b.Only == nil || slices.Contains(b.Only, s.Name)) && !slices.Contains(b.Skip, s.Name) {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
+// known refuses names of steps that do not exist.
+func known(all []pipeline.StepConfig, b *Build) error {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	for _, name := range slices.Concat(b.Only, b.Skip) {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("%w: no step %q%s", config.ErrInvalid, name, strict.Hint(name, names))
+		}
+	}
+	return nil
+}
+
+// Build runs one build; see [pipeline.Pipeline.Build].
+func (a *Assembly) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
+	return a.pipeline.Build(a.host.counting(ctx, a.counts), q)
+}
+
+// Tokenizer returns the tokenizer of the build. One that is a plugin ends with its
+// generation.
+func (a *Assembly) Tokenizer() pipeline.Tokenizer { return a.counts }
+
+// Remember adds a turn to the conversation of the configuration.
+func (a *Assembly) Remember(ctx context.Context, t pipeline.Turn) error {
+	if a.memory == nil {
+		return fmt.Errorf("%w: no conversation (set conversation.id)", config.ErrInvalid)
+	}
+	return a.memory.AddTurn(a.host.counting(ctx, a.counts), t)
+}

@@ -1,0 +1,247 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Options are what a configuration does not say.
+type Options struct {
+	// PluginDir is the plugin folder, CacheDir that of compiled plugins (see
+	// [host.Config]).
+	PluginDir, CacheDir string
+	// Path resolves the paths of file grants. nil leaves them as they are.
+	Path func(string) string
+	// Logger receives log lines, those of plugins included. nil discards them.
+	Logger *slog.Logger
+	// OnCompile is told of each module that is compiled; see [host.Config].
+	OnCompile func(plugin string, done bool, took time.Duration)
+	// KV keeps what plugins store. nil: the host does, in memory.
+	KV host.KVStore
+}
+
+// Generation is a configuration with the plugins that were loaded for it, each once.
+// A plugin is loaded when the first [Recipe] or [ChainRecipe] that calls it is made. It
+// is safe for concurrent use. Close ends its plugins.
+type Generation struct {
+	config    *config.Config
+	options   Options
+	tokenizer *hostTokenizer
+
+	// loading holds a value while somebody works with what is below.
+	loading chan struct{}
+	closed  bool
+	host    *host.Host
+	loaded  map[string]*loaded
+}
+
+// errClosed is the error of a generation that was closed.
+var errClosed = errors.New("load plugins: the configuration is closed")
+
+// Open returns the generation of a configuration, which must have passed its Check. It
+// loads nothing.
+func Open(c *config.Config, o Options) *Generation {
+	if o.Path == nil {
+		o.Path = func(p string) string { return p }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Generation{
+		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
+	}
+}
+
+// Close ends the plugins, waiting for running calls.
+func (g *Generation) Close(ctx context.Context) error {
+	g.loading <- struct{}{}
+	defer func() { <-g.loading }()
+	g.closed = true
+	if g.host == nil {
+		return nil
+	}
+	return g.host.Close(ctx)
+}
+
+// load makes every plugin ready that a job of a configuration may call. c has the
+// instances of the generation. It fails for required instances and for configurations
+// that the plugin or the host refuses; other plugins that fail, those whose granted
+// folder is missing among them, are remembered as such. warm is what counts the tokens,
+// nil for a plugin: it loads its vocabulary meanwhile.
+func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pipeline.Tokenizer) (*plugins, error) {
+	p := &plugins{config: c, loaded: map[string]*loaded{}}
+	wanted := wanted(c, j)
+	if len(wanted) == 0 {
+		return p, nil
+	}
+	select {
+	case g.loading <- struct{}{}:
+		defer func() { <-g.loading }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("load plugins: %w", ctx.Err())
+	}
+	if err := g.openHost(); err != nil {
+		return nil, err
+	}
+	g.loadAll(ctx, p, wanted, warm)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("load plugins: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		err := p.loaded[name].err
+		switch {
+		case err == nil:
+		case c.Instances[name].Required:
+			return nil, fmt.Errorf("required instance %q: %w", name, err)
+		case mistake(err):
+			return nil, placed(c, j, name, err)
+		}
+	}
+	return p, nil
+}
+
+// openHost opens the plugin host.
+func (g *Generation) openHost() (err error) {
+	if g.closed {
+		return errClosed
+	}
+	if g.host != nil {
+		return nil
+	}
+	var share float64
+	if s := g.config.Plugins.PluginShare; s != nil {
+		share = *s
+	}
+	g.host, err = host.New(host.Config{
+		Logger: g.options.Logger, CacheDir: g.options.CacheDir, ImageCache: host.DefaultImageCache,
+		Tokenizer: g.tokenizer, OnCompile: g.options.OnCompile, KVStore: g.options.KV,
+		Memory: int64(g.config.Plugins.Memory), MaxInstances: g.config.Plugins.MaxInstances, PluginShare: share,
+	})
+	return err
+}
+
+// loadAll loads the wanted plugins side by side, those that are not loaded already. What
+// is ready stays with the generation; what is not is tried again for the next who
+// wants it.
+func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]config.Instance, warm pipeline.Tokenizer) {
+	var modules []string
+	for name, instance := range wanted {
+		if l := g.loaded[name]; l != nil {
+			p.loaded[name] = l
+			continue
+		}
+		p.loaded[name] = &loaded{}
+		modules = append(modules, modulesOf(instance)...)
+	}
+	slices.Sort(modules)
+	var wg sync.WaitGroup
+	if warm != nil { // a failure shows when something is counted
+		wg.Go(func() { _, _ = warm.Count(ctx, "a") })
+	}
+	if len(modules) > 0 {
+		catalog := readCatalog(g.options.PluginDir, g.options.CacheDir, slices.Compact(modules))
+		for name, l := range p.loaded {
+			if g.loaded[name] == nil {
+				wg.Go(func() {
+					start := time.Now()
+					l.spec, l.plugin, l.err = g.open(ctx, catalog, p, name, wanted[name])
+					l.took = time.Since(start)
+				})
+			}
+		}
+	}
+	wg.Wait()
+	for name, l := range p.loaded {
+		if l.err == nil {
+			g.loaded[name] = l
+		}
+	}
+}
+
+func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, name string, instance config.Instance) (*spec.Spec, *host.Plugin, error) {
+	spec, missing := catalog.spec(instance.Plugin)
+	if missing != nil {
+		missing.Plugin = name
+		return nil, nil, missing
+	}
+	err := checkDigest(instance, spec)
+	if spec.Foreign && !p.hasFunctions(name) {
+		err = errForeign
+	}
+	if err != nil {
+		return nil, nil, &Unavailable{Plugin: name, Code: ReasonInvalidPlugin, Err: err}
+	}
+	cfg := pluginConfig(name, instance, g.options.Path)
+	if cfg.Links, _, missing = catalog.links(instance); missing != nil {
+		missing.Plugin = name
+		return spec, nil, missing
+	}
+	plugin, err := g.host.Load(ctx, spec, cfg)
+	if err != nil {
+		return spec, nil, asUnavailable(name, "", err)
+	}
+	return spec, plugin, nil
+}
+
+// wanted returns the instances that a job uses or requires, by name.
+func wanted(c *config.Config, j job) map[string]config.Instance {
+	wanted := map[string]config.Instance{}
+	for _, u := range uses(c) {
+		if name, instance := resolve(c, u.Use); u.job&j != 0 {
+			wanted[name] = instance
+		}
+	}
+	for name, instance := range c.Instances {
+		if instance.Required {
+			wanted[name] = instance
+		}
+	}
+	return wanted
+}
+
+// placed names the first place that uses an instance.
+func placed(c *config.Config, j job, instance string, err error) error {
+	for _, u := range uses(c) {
+		name, _ := resolve(c, u.Use)
+		switch {
+		case name != instance || u.job&j == 0:
+		case u.stepName != "":
+			return &StepError{u.stepName, err}
+		default:
+			return fmt.Errorf("%s: %w", u.path, err)
+		}
+	}
+	return err
+}
+
+// modulesOf are the modules of an instance: its plugin, and what that links to.
+func modulesOf(i config.Instance) []string {
+	return append([]string{i.Plugin}, slices.Sorted(maps.Values(i.Links))...)
+}
+
+// checkDigest refuses a module and a plugin.yaml that are not the pinned ones.
+func checkDigest(instance config.Instance, spec *spec.Spec) error {
+	if instance.Digest == "" {
+		return nil
+	}
+	return spec.CheckPin(instance.Digest)
+}
+
+// hasFunctions reports whether a step calls a function of an instance by name.
+func (p *plugins) hasFunctions(instance string) bool {
+	return slices.ContainsFunc(p.config.Steps, func(s config.Step) bool {
+		name, _ := resolve(p.config, s.Use())
+		return s.Function != "" && name == instance
+	})
+}

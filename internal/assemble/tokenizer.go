@@ -1,0 +1,75 @@
+package assemble
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// errTokenizer is the error of counting before the tokenizer is loaded: a
+// plugin counted tokens in its init.
+var errTokenizer = errors.New("tokenizer plugin is not loaded yet")
+
+// lateTokenizer is a tokenizer that is set after the host was opened with it.
+type lateTokenizer struct {
+	current atomic.Pointer[pipeline.Tokenizer]
+}
+
+func (l *lateTokenizer) set(t pipeline.Tokenizer) { l.current.Store(&t) }
+
+// Name names the tokenizer.
+func (l *lateTokenizer) Name() string {
+	if t := l.current.Load(); t != nil {
+		return (*t).Name()
+	}
+	return "plugin"
+}
+
+// Count counts with the tokenizer.
+func (l *lateTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
+	if t := l.current.Load(); t != nil {
+		return (*t).Count(ctx, texts...)
+	}
+	return nil, errTokenizer
+}
+
+// Truncate truncates with the tokenizer.
+func (l *lateTokenizer) Truncate(ctx context.Context, text string, max int) (string, error) {
+	if t := l.current.Load(); t != nil {
+		return (*t).Truncate(ctx, text, max)
+	}
+	return "", errTokenizer
+}
+
+// hostTokenizer counts what guests add: with the tokenizer of the build that calls them,
+// and outside of builds with that of the first [Recipe] of the generation.
+type hostTokenizer struct {
+	first atomic.Pointer[pipeline.Tokenizer]
+}
+
+// tokenizerKey is the key of the tokenizer of a build in its context.
+type tokenizerKey struct{}
+
+// counting returns a context in which the host counts with t.
+func (h *hostTokenizer) counting(ctx context.Context, t pipeline.Tokenizer) context.Context {
+	if first := h.first.Load(); first != nil && *first == t {
+		return ctx
+	}
+	return context.WithValue(ctx, tokenizerKey{}, t)
+}
+
+// begin sets the tokenizer for what is outside of builds, unless there is one.
+func (h *hostTokenizer) begin(t pipeline.Tokenizer) { h.first.CompareAndSwap(nil, &t) }
+
+// Name names the tokenizer outside of builds.
+func (h *hostTokenizer) Name() string { return (*h.first.Load()).Name() }
+
+// Count counts with the tokenizer of the build.
+func (h *hostTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
+	if t, ok := ctx.Value(tokenizerKey{}).(pipeline.Tokenizer); ok {
+		return t.Count(ctx, texts...)
+	}
+	return (*h.first.Load()).Count(ctx, texts...)
+}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// pipelineKeys are the keys that a named pipeline may state.
+var pipelineKeys = []string{
+	"timeout", "max_tokens", "tokenizer", "model", "calibration", "fit", "fit_options", "fill", "truncate", "order", "format",
+	"format_options", "budget", "system_prompts", "memory", "conversation", "facts", "frames", "enricher", "steps", "callbacks",
+}
+
+// Pipeline is a named pipeline: each key that it states takes the place of the one at the
+// top of the file.
+type Pipeline struct {
+	// keys are the stated ones. A key that is null takes away what the top of the file has.
+	keys   []string
+	values Config
+}
+
+// UnmarshalNode decodes the keys of a pipeline.
+func (p *Pipeline) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind != strict.Map {
+		d.Fail(n, path, "want a map of keys that count before those of the top")
+		return
+	}
+	known := *n
+	known.Entries = nil
+	for _, e := range n.Entries {
+		if !slices.Contains(pipelineKeys, e.Key) {
+			d.Fail(e.Value, strict.Join(path, e.Key), "a pipeline has no such key%s", strict.Hint(e.Key, pipelineKeys))
+			continue
+		}
+		p.keys = append(p.keys, e.Key)
+		known.Entries = append(known.Entries, e)
+	}
+	d.Into(&known, &p.values, path)
+}
+
+// JSONSchema states the keys of a pipeline.
+func (p *Pipeline) JSONSchema() map[string]any {
+	return strict.SchemaOf(reflect.TypeFor[Config](), pipelineKeys)
+}
+
+// with returns a copy of c with what a pipeline states.
+func (c *Config) with(p *Pipeline) *Config {
+	merged := *c
+	merged.Pipelines = nil
+	from, to := reflect.ValueOf(&p.values).Elem(), reflect.ValueOf(&merged).Elem()
+	for _, f := range strict.Fields(to.Type()) {
+		if slices.Contains(p.keys, f.Key) {
+			f.Of(to).Set(f.Of(from))
+		}
+	}
+	// Tokenizer and model stand for the same.
+	tokenizer, model := slices.Contains(p.keys, "tokenizer"), slices.Contains(p.keys, "model")
+	switch {
+	case tokenizer && !model:
+		merged.Model, merged.Calibration = "", p.values.Calibration
+	case model && !tokenizer:
+		merged.Tokenizer, merged.Calibration = Choice{}, p.values.Calibration
+	}
+	return &merged
+}
+
+// Pipeline returns the configuration of a named pipeline, in which flags and environment
+// count before what it states. The empty name stands for the configuration itself.
+func (l *Loaded) Pipeline(name string) (*Config, error) {
+	if name == "" {
+		return &l.Config, nil
+	}
+	p, ok := l.Pipelines[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: no pipeline %q%s", ErrInvalid, name, strict.Hint(name, l.PipelineNames()))
+	}
+	c := l.with(&p)
+	for _, o := range l.overridden {
+		if err := o.set(c, o.value); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, o.origin, err)
+		}
+	}
+	return c, nil
+}
+
+// PipelineNames are the names of the pipelines, sorted.
+func (c *Config) PipelineNames() []string { return slices.Sorted(maps.Keys(c.Pipelines)) }
+
+// Overlaid is the configuration of a named pipeline as the file states it.
+type Overlaid struct {
+	*Config
+	path string
+	keys []string
+}
+
+// Overlaid returns the configurations of all named pipelines.
+func (c *Config) Overlaid() (list []Overlaid) {
+	for _, name := range c.PipelineNames() {
+		p := c.Pipelines[name]
+		list = append(list, Overlaid{c.with(&p), strict.Join("pipelines", name), p.keys})
+	}
+	return list
+}
+
+// Place returns where the value at a path of the configuration stands in the file, and
+// whether the pipeline states it.
+func (o *Overlaid) Place(path string) (string, bool) {
+	key := path
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		key = path[:i]
+	}
+	if !slices.Contains(o.keys, key) {
+		return o.path, false
+	}
+	return o.path + "." + path, true
+}
+
+// pipelines checks what the named pipelines make of the configuration.
+func (k *checker) pipelines() {
+	top := slices.Clone(k.findings)
+	for _, o := range k.config.Overlaid() {
+		for _, f := range o.Check() {
+			at, own := o.Place(f.Path)
+			if own || !slices.Contains(top, f) {
+				k.findings = append(k.findings, Finding{at, f.Message})
+			}
+		}
+	}
+}
