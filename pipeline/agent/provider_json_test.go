@@ -56,18 +56,22 @@ func TestStateJSONRefuses(t *testing.T) {
 
 func TestMessageJSON(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"role":"user","content":"a","name":null,"tool_calls":null}`:   "",
-		`{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}`: "",
-		`{"role":"assistant","tool_calls":[]}`:                          "",
-		`{"role":"user"}`:                                               "message: content: missing: invalid value",
-		`{"role":"user","content":null}`:                                "message: content: missing: invalid value",
-		`{"content":"a"}`:                                               `message: role "": invalid value (want user, assistant, system, developer or tool)`,
-		`{"role":null,"content":"a"}`:                                   "message: role: null: invalid value (want a string)",
-		`{"role":"user","content":[{"text":"a"}]}`:                      "message: content: part 0: type: missing: invalid value",
-		`{"role":"user","content":["a"]}`:                               `message: content: ["a"]: invalid value (want a string, or a list of parts)`,
-		`{"role":"user","content":{"type":"text"}}`:                     `message: content: {"type":"text"}: invalid value (want a string)`,
-		`{"role":"assistant","content":"","tool_calls":{}}`:             "message: tool_calls: {}: invalid value (want a JSON array)",
-		`{"role":"user","content":"a","refusal":"no","refusal":"no"}`:   "message: refusal: given twice: invalid value",
+		`{"role":"user","content":"a","name":null,"tool_calls":null}`:                              "",
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}`:                            "",
+		`{"role":"assistant","tool_calls":[]}`:                                                     "",
+		`{"role":"user"}`:                                                                          "message: content: missing: invalid value",
+		`{"role":"user","content":null}`:                                                           "message: content: missing: invalid value",
+		`{"content":"a"}`:                                                                          `message: role "": invalid value (want user, assistant, system, developer or tool)`,
+		`{"role":null,"content":"a"}`:                                                              "message: role: null: invalid value (want a string)",
+		`{"role":"user","content":[{"text":"a"}]}`:                                                 "message: content: part 0: type: missing: invalid value",
+		`{"role":"user","content":["a"]}`:                                                          `message: content: part 0: "a": invalid value (want an object with a type)`,
+		`{"role":"user","content":[{"type":1}]}`:                                                   "message: content: part 0: type: 1: invalid value (want a string)",
+		`{"role":"user","content":[{"type":"text","text":"a","text":""}]}`:                         "message: content: part 0: text: given twice: invalid value",
+		`{"role":"user","content":[{"type":"tool_result","content":[{"text":"a","text":""}]}]}`:    "message: content: part 0: content: part 0: text: given twice: invalid value",
+		`{"role":"user","content":[{"type":"document","source":{"type":"base64","type":"text"}}]}`: "message: content: part 0: source: type: given twice: invalid value",
+		`{"role":"user","content":{"type":"text"}}`:                                                `message: content: {"type":"text"}: invalid value (want a string)`,
+		`{"role":"assistant","content":"","tool_calls":{}}`:                                        "message: tool_calls: {}: invalid value (want a JSON array)",
+		`{"role":"user","content":"a","refusal":"no","refusal":"no"}`:                              "message: refusal: given twice: invalid value",
 	} {
 		var m pipeline.Message
 		err := json.Unmarshal([]byte(in), &m)
