@@ -139,7 +139,7 @@ func (m *Message) Calls() json.RawMessage {
 		_ = json.Unmarshal(m.ToolCalls, &calls) // what cannot be read is left out
 		uses = append(calls, uses...)
 	}
-	data, err := json.Marshal(uses)
+	data, err := plainJSON(uses)
 	if err != nil {
 		return m.ToolCalls
 	}
@@ -302,24 +302,31 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	if len(m.Parts) > 0 {
 		doc.Content = m.Parts
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // that is for the writer of the whole document to say
-	if err := enc.Encode(doc); err != nil {
+	out, err := plainJSON(doc)
+	if err != nil {
 		return nil, err
 	}
-	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	if rest := bytes.TrimSpace(m.Rest); len(rest) > 2 {
 		out = append(append(out[:len(out)-1], ','), rest[1:]...)
 	}
 	return out, nil
 }
 
+// plainJSON is json.Marshal without escapes for HTML: those are for the writer of the whole
+// document to say, and cost tokens.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
 // restOf collects the members of a message that the chain does not know.
 type restOf struct{ bytes.Buffer }
 
 func (r *restOf) add(key string, raw json.RawMessage) error {
-	name, err := json.Marshal(key)
+	name, err := plainJSON(key)
 	if err != nil {
 		return err
 	}

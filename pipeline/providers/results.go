@@ -59,10 +59,11 @@ func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, m
 	if err != nil {
 		return false, fmt.Errorf("cut results: %w", err)
 	}
-	target := limit - v.sizes[unit].tokens
-	for _, n := range counts {
-		target += n
+	bare, err := v.bareUnit(ctx, c, unit)
+	if err != nil {
+		return false, err
 	}
+	target := limit - bare
 	for range cutRounds {
 		longest := waterLevel(counts, target)
 		if longest < leastResult && !must {
@@ -83,6 +84,23 @@ func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, m
 		target -= took - limit
 	}
 	return false, nil
+}
+
+// bareUnit returns what a unit takes without the texts of its results. Where a result
+// counts as JSON, that is not what remains of its size when the counts of texts are taken
+// away.
+func (v *view) bareUnit(ctx context.Context, c *agent.Counter, unit int) (int, error) {
+	var msgs []pipeline.Message
+	for i := range v.msgs {
+		if v.units[i] == unit {
+			m, err := v.msgs[i].MapResults(func(string) (string, error) { return "", nil })
+			if err != nil {
+				return 0, err
+			}
+			msgs = append(msgs, m)
+		}
+	}
+	return c.Total(ctx, msgs)
 }
 
 // waterLevel returns the length to which the longest are cut so that the sum of all is at

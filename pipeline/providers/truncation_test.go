@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -241,4 +242,42 @@ func sameUnit(msgs []pipeline.Message) bool {
 		}
 	}
 	return true
+}
+
+// A result that is cut takes the room there is, whatever its text: quotes, line ends and
+// HTML are longer in JSON than in what is counted.
+func TestCutResultsFillTheRoom(t *testing.T) {
+	counter, err := agent.NewCounter(agent.CounterConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewTruncation(TruncationConfig{Counter: counter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(`[{"type":"tool_use","id":"t","name":"f","input":{}}]`)}
+	for name, text := range map[string]string{
+		"quotes": `she said "yes" to "no", `, "lines": "a\nb\n\tc\n", "html": `<a href="x">&amp;</a>`,
+	} {
+		content := strings.NewReplacer("\n", `\n`, "\t", `\t`, `"`, `\"`).Replace(strings.Repeat(text, 4000))
+		for form, parts := range map[string]string{
+			"string": `[{"type":"tool_result","tool_use_id":"t","content":"%s"}]`,
+			"parts":  `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"%s"}]}]`,
+			"other":  `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"page","text":"%s"}]}]`,
+		} {
+			result := pipeline.Message{Role: pipeline.RoleUser, Parts: fmt.Appendf(nil, parts, content)}
+			msgs := append(script("u:q"), call, result)
+			if strings.HasPrefix(form, "s") { // not only the newest
+				msgs = append(msgs, script("a:so it is")...)
+			}
+			out := apply(t, p, &agent.State{}, msgs, agent.Budget{MaxTokens: 2000})
+			n, err := counter.Total(t.Context(), out)
+			if err != nil || n > 2000 || n < 1700 || len(out) != len(msgs) {
+				t.Errorf("%s in %s: %d messages of %d tokens, %v", name, form, len(out), n, err)
+			}
+			if len(out) > 2 && strings.Contains(string(out[2].Parts), `\u003c`) {
+				t.Errorf("%s in %s: HTML is escaped", name, form)
+			}
+		}
+	}
 }
