@@ -49,7 +49,8 @@ func (v *view) pinNewestResult(ctx context.Context, c *agent.Counter, room size)
 
 // cutUnit cuts the results in a unit, the longest first, so that it takes at most limit
 // tokens, and reports whether it does then. Where results would have less than leastResult
-// tokens, nothing is cut, unless they must be.
+// tokens, nothing is cut, unless they must be: then they are cut to that, also when the
+// rounds before have not found the length that fits.
 func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, must bool) (bool, error) {
 	texts, err := v.resultTexts(unit)
 	if err != nil || len(texts) == 0 {
@@ -64,10 +65,13 @@ func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, m
 		return false, err
 	}
 	target := limit - bare
-	for range cutRounds {
+	for round := range cutRounds {
 		longest := waterLevel(counts, target)
 		if longest < leastResult && !must {
 			return false, nil
+		}
+		if round == cutRounds-1 && must {
+			longest = 0
 		}
 		msgs, sizes, err := v.withResults(ctx, c, unit, counts, max(longest, leastResult))
 		if err != nil {

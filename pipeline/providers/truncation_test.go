@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -279,5 +280,32 @@ func TestCutResultsFillTheRoom(t *testing.T) {
 				t.Errorf("%s in %s: HTML is escaped", name, form)
 			}
 		}
+	}
+}
+
+// longer is a tokenizer whose cuts are longer than asked, each more than the one before.
+type longer struct {
+	pipeline.Tokenizer
+	cuts int
+}
+
+func (l *longer) Truncate(ctx context.Context, text string, limit int) (string, error) {
+	l.cuts++
+	return l.Tokenizer.Truncate(ctx, text, limit+40*l.cuts)
+}
+
+// A result for which no length is found that fits is cut to the least.
+func TestResultThatDoesNotFitIsCutToTheLeast(t *testing.T) {
+	counter, err := agent.NewCounter(agent.CounterConfig{Tokenizer: &longer{Tokenizer: pipeline.WordTokenizer()}, Overhead: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewTruncation(TruncationConfig{Counter: counter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := apply(t, p, &agent.State{}, script("u:q", "c1:", "r1:"+strings.Repeat("w ", 9000)), agent.Budget{MaxTokens: 2000})
+	if n, err := counter.Total(t.Context(), out); err != nil || len(out) != 3 || n > 300 {
+		t.Errorf("%d messages of %d tokens, %v", len(out), n, err)
 	}
 }
