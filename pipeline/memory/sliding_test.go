@@ -187,6 +187,36 @@ func TestCompactionFreesMuchAtOnce(t *testing.T) {
 	}
 }
 
+// A compactor that fails for a while must not cost the summary of all that was before.
+func TestSummaryOutlivesFailingCompactors(t *testing.T) {
+	for name, summary := range map[string]string{"short": "They met\nin Rome.", "as long as the window": strings.Repeat("met ", 400)} {
+		fail := false
+		s := newConversation(t, SlidingWindowConfig{MaxTokens: 300, Compactor: ProgressiveCompactFunc(func(_ context.Context, turns []pipeline.Turn, previous string) (string, error) {
+			if fail {
+				return "", errors.New("boom")
+			}
+			return summary, nil
+		})})
+		say := func() {
+			for range 100 {
+				mustAddTurn(t, s, pipeline.RoleUser, strings.Repeat("word ", 12))
+			}
+		}
+		say()
+		fail = true
+		say()
+		items, err := s.Items(t.Context(), nil)
+		if it := items[0]; err != nil || !strings.HasPrefix(it.Content, summary+"\nuser: word") || it.TokenCount > 300+400 || it.Metadata["listed"] != true {
+			t.Errorf("%s: %d tokens, %v: %.100q", name, it.TokenCount, it.Metadata, it.Content)
+		}
+		fail = false
+		say()
+		if items, _ = s.Items(t.Context(), nil); items[0].Content != summary || items[0].Metadata["listed"] != nil {
+			t.Errorf("%s: condensed again: %.100q", name, items[0].Content)
+		}
+	}
+}
+
 // The list that stands in for a compactor that fails must not grow beyond the conversation
 // itself, or each window is filled by it and each turn counts it anew.
 func TestListInsteadOfASummaryIsBounded(t *testing.T) {
