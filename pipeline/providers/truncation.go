@@ -21,7 +21,8 @@ type TruncationConfig struct {
 	MaxMessages int
 	// BeginWithUser leaves out, of a list that is truncated, what is before the first
 	// message of the user that stays, instructions excepted: some APIs refuse a list that
-	// begins with an answer or with a tool's result.
+	// begins with an answer or with a tool's result. In the chain of New, compaction puts
+	// it into its summary.
 	BeginWithUser bool
 	// Counter counts tokens. nil means one of the default encoding.
 	Counter *agent.Counter
@@ -94,7 +95,7 @@ func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.
 		return nil, err
 	}
 	if t.cfg.BeginWithUser {
-		v.beginWithUser()
+		v.beginWithUser(func(int) bool { return false })
 	}
 	return v.list(), nil
 }

@@ -111,8 +111,8 @@ func (v *view) fill(room size) int {
 }
 
 // beginWithUser lets go what is before the first message of the user that is kept, but for
-// instructions, and for the unit that ends the list.
-func (v *view) beginWithUser() {
+// instructions, for the unit that ends the list, and for what stays.
+func (v *view) beginWithUser(stays func(i int) bool) {
 	begins := func(i int) bool {
 		m := &v.msgs[i]
 		return v.keeps[v.units[i]] && m.Role == pipeline.RoleUser && len(m.ResultIDs()) == 0
@@ -125,7 +125,7 @@ func (v *view) beginWithUser() {
 		return
 	}
 	for i, unit := range v.units[:first] {
-		if v.keeps[unit] && !v.msgs[i].Instructs() && unit != v.units[len(v.msgs)-1] {
+		if v.keeps[unit] && !v.msgs[i].Instructs() && unit != v.units[len(v.msgs)-1] && !stays(i) {
 			v.keeps[unit] = false
 			v.kept = size{v.kept.tokens - v.sizes[unit].tokens, v.kept.messages - v.sizes[unit].messages}
 		}
