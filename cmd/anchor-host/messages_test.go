@@ -18,13 +18,13 @@ var histories = map[string]string{
 	"parts":                `[{"role":"user","content":[{"type":"text","text":"What is on it?"},{"type":"image_url","image_url":{"url":"https://example.com/a.png","detail":"low"}}]}]`,
 	"developer":            `[{"role":"developer","content":"Be brief."},{"role":"user","content":"hi"}]`,
 	"echo of an assistant": `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello!","refusal":null,"annotations":[]},{"role":"user","content":"so?"}]`,
-	"refusal":              `[{"role":"user","content":"hi"},{"role":"assistant","content":null,"refusal":"No."},{"role":"user","content":"so?"}]`,
+	"refusal":              `[{"role":"user","content":"hi"},{"role":"assistant","content":null,"refusal":"No <b> & no."},{"role":"user","content":"so?"}]`,
 	"tools of openai": `[{"role":"user","content":"hi"},` +
-		`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}],"refusal":null},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"<a&b>"}}],"refusal":null},` +
 		`{"role":"tool","content":[{"type":"text","text":"7"}],"tool_call_id":"c1"}]`,
 	"tools of anthropic": `[{"role":"user","content":"hi"},` +
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"t1","name":"f","input":{"big":9007199254740993}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"7","is_error":false}]}]`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"<7>","is_error":false}]}]`,
 }
 
 func TestAssembleTakesRealHistories(t *testing.T) {
