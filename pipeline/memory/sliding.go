@@ -45,8 +45,8 @@ type SlidingWindowConfig struct {
 	// DefaultCompactTimeout, NoTimeout none.
 	CompactTimeout time.Duration
 	// BeginWithUser leaves the turns before the first one of the user out of Items and
-	// Messages: some APIs refuse a list that begins with an answer or a tool's result.
-	// They stay in the conversation.
+	// Messages, those of the system excepted: some APIs refuse a list that begins with an
+	// answer or a tool's result. They stay in the conversation.
 	BeginWithUser bool
 	// Eviction chooses the turns that leave. nil means EvictOldest, and is the
 	// cheapest: any other policy sees a copy of all turns each time some must leave.
@@ -69,7 +69,7 @@ type SlidingWindowConfig struct {
 }
 
 // SlidingWindow is a conversation that keeps the newest turns within a number of
-// tokens. It is a [MemoryProvider] and safe for concurrent use; turns are numbered
+// tokens. It is a [pipeline.MemoryProvider] and safe for concurrent use; turns are numbered
 // in the order in which they were added, and appear in that order whatever their
 // times say.
 type SlidingWindow struct {
