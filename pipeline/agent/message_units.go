@@ -13,7 +13,8 @@ import (
 // index of the first message of its unit.
 //
 // A result belongs to the newest call before it that has its id. One without an id, or
-// after calls whose ids cannot be read, belongs to the calls it follows.
+// after calls whose ids cannot be read, belongs to the calls it follows. A message with
+// results of several messages makes one unit of them.
 func Units(messages []pipeline.Message) []int {
 	units := make([]int, len(messages))
 	calls := make(map[string]int) // the message that makes the call
@@ -44,13 +45,31 @@ func Units(messages []pipeline.Message) []int {
 			follows = -1
 			for _, id := range m.ResultIDs() {
 				if at, ok := calls[id]; ok && id != "" {
-					units[i] = at
-					break
+					join(units, i, at)
 				}
 			}
 		}
 	}
+	for i := range units {
+		units[i] = units[units[i]] // that of a smaller index is known
+	}
 	return units
+}
+
+// join makes one unit of those of two messages. An entry of units is the message itself, or
+// an earlier one of its unit.
+func join(units []int, i, j int) {
+	i, j = first(units, i), first(units, j)
+	units[max(i, j)] = min(i, j)
+}
+
+// first returns the first message of the unit of message i, and shortens the way to it.
+func first(units []int, i int) int {
+	for units[i] != i {
+		units[i] = units[units[i]]
+		i = units[i]
+	}
+	return i
 }
 
 // callIDs returns the ids of tool calls; one that cannot be read is empty.

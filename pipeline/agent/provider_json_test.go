@@ -171,10 +171,14 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// checkUnits fails the test when a unit does not begin with its first message.
+// checkUnits fails the test when a unit does not begin with its first message, or when a
+// message that neither calls nor answers is in one of several.
 func checkUnits(t *testing.T, messages []pipeline.Message) {
-	for i, unit := range Units(messages) {
-		if unit > i || unit != i && messages[i].Role != pipeline.RoleTool {
+	units := Units(messages)
+	for i, unit := range units {
+		m := &messages[i]
+		apart := m.Role != pipeline.RoleTool && m.Role != pipeline.RoleAssistant && len(m.ResultIDs()) == 0
+		if unit > i || units[unit] != unit || unit != i && apart {
 			t.Errorf("message %d is in unit %d", i, unit)
 		}
 	}
