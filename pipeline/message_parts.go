@@ -160,6 +160,21 @@ func (m *Message) ResultIDs() (ids []string) {
 	return ids
 }
 
+// OnlyAnswers reports whether a message holds results of tools and nothing that its sender
+// says.
+func (m *Message) OnlyAnswers() bool {
+	parts := m.parts()
+	if m.Role == RoleTool || len(parts) == 0 {
+		return m.Role == RoleTool
+	}
+	for _, raw := range parts {
+		if p := readPart(raw); p.Type != "tool_result" {
+			return false
+		}
+	}
+	return true
+}
+
 // checkParts refuses a content that is no list of objects with a type, or in which a key
 // that is read is given twice: of two texts only one would be counted.
 func checkParts(raw json.RawMessage) error {

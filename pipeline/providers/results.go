@@ -30,21 +30,45 @@ func (v *view) holdsResults(unit int) bool {
 	return false
 }
 
-// pinNewestResult keeps the unit that ends the list if it is a call of a tool with its
-// results, cut to the room that is left: a model that never sees what it asked for asks
-// again, and again.
-func (v *view) pinNewestResult(ctx context.Context, c *agent.Counter, room size) error {
-	unit := v.units[len(v.msgs)-1]
-	if v.keeps[unit] || !v.holdsResults(unit) {
-		return nil
+// pinResults keeps the unit that ends the list if it is a call of a tool with its results,
+// cut to the room that is left: a model that never sees what it asked for asks again, and
+// again. The results that the newest message of the user holds beside its text are cut, too.
+func (v *view) pinResults(ctx context.Context, c *agent.Counter, room size) error {
+	units := []int{v.units[len(v.msgs)-1]}
+	if user := v.newestUser; user >= 0 && v.units[user] != units[0] {
+		units = append(units, v.units[user])
 	}
-	if room.tokens > 0 && v.kept.tokens+v.sizes[unit].tokens > room.tokens {
-		if _, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), true); err != nil {
+	for _, unit := range units {
+		if !v.holdsResults(unit) {
+			continue
+		}
+		if err := v.pinUnit(ctx, c, unit, room); err != nil {
 			return err
 		}
 	}
-	v.keep(unit)
 	return nil
+}
+
+// pinUnit keeps a unit with results, cut to the room beside what is kept already. Where no
+// more than a trace of them would fit beside the summary, the summary goes.
+func (v *view) pinUnit(ctx context.Context, c *agent.Counter, unit int, room size) error {
+	v.drop(unit)
+	defer v.keep(unit)
+	over := func() bool { return room.tokens > 0 && v.kept.tokens+v.sizes[unit].tokens > room.tokens }
+	if !over() {
+		return nil
+	}
+	if fits, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), false); err != nil || fits {
+		return err
+	}
+	if at := findSummary(v.msgs); at >= 0 {
+		v.drop(v.units[at])
+	}
+	if !over() {
+		return nil
+	}
+	_, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), true)
+	return err
 }
 
 // cutUnit cuts the results in a unit, the longest first, so that it takes at most limit

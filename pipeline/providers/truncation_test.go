@@ -305,7 +305,34 @@ func TestResultThatDoesNotFitIsCutToTheLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := apply(t, p, &agent.State{}, script("u:q", "c1:", "r1:"+strings.Repeat("w ", 9000)), agent.Budget{MaxTokens: 2000})
-	if n, err := counter.Total(t.Context(), out); err != nil || len(out) != 3 || n > 300 {
+	if n, err := counter.Total(t.Context(), out); err != nil || len(out) != 3 || n > 500 {
 		t.Errorf("%d messages of %d tokens, %v", len(out), n, err)
+	}
+}
+
+// Where the summary leaves no room for the newest result, the result takes its place.
+func TestResultGoesBeforeTheSummary(t *testing.T) {
+	summary := pipeline.Message{Role: pipeline.RoleSystem, Name: SummaryMessage, Content: SummaryHeader + "\n" + strings.Repeat("then ", 180)}
+	counter := words(t)
+	for room, want := range map[int]int{200: 4, 240: 5} { // without the summary, and with it
+		msgs := append([]pipeline.Message{summary}, script("s:S", "u:q", "c1:", "r1:"+strings.Repeat("w ", 900))...)
+		out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, msgs, agent.Budget{MaxTokens: room})
+		if n, err := counter.Total(t.Context(), out); err != nil || len(out) != want || n > room || n < room-10 {
+			t.Errorf("room %d: %d messages of %d tokens, %v", room, len(out), n, err)
+		}
+	}
+}
+
+// What the user says beside the result of a tool is the newest message of the user.
+func TestWordsBesideAResultStay(t *testing.T) {
+	stop := pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(
+		`[{"type":"tool_result","tool_use_id":"t","content":"` + strings.Repeat("w ", 500) + `"},{"type":"text","text":"stop, do X instead"}]`)}
+	use := pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(`[{"type":"tool_use","id":"t","name":"f","input":{}}]`)}
+	msgs := append(script("u:do it", "a:so"), use, stop)
+	msgs = append(msgs, script("a:one", "a:"+strings.Repeat("w ", 90), "c1:", "r1:x")...)
+	out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, msgs, agent.Budget{MaxTokens: 80})
+	n, err := words(t).Total(t.Context(), out)
+	if err != nil || n > 80 || len(out) != 4 || !strings.HasSuffix(out[1].Text(), "stop, do X instead") {
+		t.Errorf("%d tokens, %v, %q", n, err, show(out))
 	}
 }
