@@ -160,6 +160,27 @@ func (m *Message) ResultIDs() (ids []string) {
 	return ids
 }
 
+// ToolResult is the result of a tool in a message.
+type ToolResult struct {
+	// ID is the id of the call that it answers; empty for none.
+	ID string
+	// Text is what it says, see [Message.Text].
+	Text string
+}
+
+// Results returns the results of tools in a message, in order.
+func (m *Message) Results() (results []ToolResult) {
+	if m.Role == RoleTool {
+		return []ToolResult{{m.ToolCallID, m.Text()}}
+	}
+	for _, raw := range m.parts() {
+		if p := readPart(raw); p.Type == "tool_result" {
+			results = append(results, ToolResult{p.ToolUseID, contentText(p.Content)})
+		}
+	}
+	return results
+}
+
 // OnlyAnswers reports whether a message holds results of tools and nothing that its sender
 // says.
 func (m *Message) OnlyAnswers() bool {
@@ -321,7 +342,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rest := bytes.TrimSpace(m.Rest); len(rest) > 2 {
+	if rest := compactJSON(m.Rest); len(rest) > 2 { // not {}
 		out = append(append(out[:len(out)-1], ','), rest[1:]...)
 	}
 	return out, nil

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -202,19 +204,40 @@ func containsInOrder(list, part []pipeline.Message) bool {
 }
 
 // cutResults returns the ids of tool calls whose results are shorter in one list than in
-// the list before it.
-func (k knownCalls) cutResults(before, after []pipeline.Message) (ids []string) {
-	lengths := make(map[string]int)
+// the list before it, once for each result; that of one without an id is noID. A result
+// that is found as it was is not cut, whatever others have its id.
+func cutResults(before, after []pipeline.Message) (ids []string) {
+	whole := make(map[pipeline.ToolResult]int)
 	for i := range before {
-		if answers := k.of(&before[i]).results; len(answers) > 0 {
-			lengths[answers[0]] = len(before[i].Text())
+		for _, r := range before[i].Results() {
+			whole[r]++
 		}
 	}
+	var changed []pipeline.ToolResult
 	for i := range after {
-		answers := k.of(&after[i]).results
-		if len(answers) > 0 && len(after[i].Text()) < lengths[answers[0]] {
-			ids = append(ids, answers...)
+		for _, r := range after[i].Results() {
+			if whole[r] == 0 {
+				changed = append(changed, r)
+			} else if whole[r]--; whole[r] == 0 {
+				delete(whole, r)
+			}
+		}
+	}
+	lengths := make(map[string][]int) // of the results that are missing, ascending
+	for r, n := range whole {
+		lengths[r.ID] = append(lengths[r.ID], slices.Repeat([]int{len(r.Text)}, n)...)
+	}
+	for _, list := range lengths {
+		slices.Sort(list)
+	}
+	for _, r := range changed {
+		if list := lengths[r.ID]; len(list) > 0 && list[len(list)-1] > len(r.Text) {
+			lengths[r.ID] = list[:len(list)-1]
+			ids = append(ids, cmp.Or(r.ID, noID))
 		}
 	}
 	return ids
 }
+
+// noID stands for the id of a result that has none.
+const noID = "(no id)"

@@ -84,6 +84,62 @@ func TestMessageJSON(t *testing.T) {
 	}
 }
 
+// A message that a program makes of its own must not be written as JSON that nobody reads.
+func TestRestIsCheckedAndWritten(t *testing.T) {
+	for rest, want := range map[string]string{
+		`{ }`:               "",
+		`{ "a": "<" }`:      "",
+		`{"role":"system"}`: "rest: role: a member of the message itself: invalid value",
+		`{"a":1,"a":2}`:     "rest: a: given twice: invalid value",
+		`{"a":1`:            `rest: {"a":1: invalid value (want a JSON object)`,
+		`[]`:                "rest: []: invalid value (want a JSON object)",
+	} {
+		m := pipeline.Message{Role: pipeline.RoleUser, Content: "x", Rest: json.RawMessage(rest)}
+		if err := m.Validate(); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v, want %q", rest, err, want)
+		}
+		if out, err := m.MarshalJSON(); want == "" && (err != nil || !json.Valid(out)) {
+			t.Errorf("%s: %s, %v", rest, out, err)
+		}
+	}
+}
+
+func TestCutResults(t *testing.T) {
+	result := func(id, text string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleTool, ToolCallID: id, Content: text}
+	}
+	several := func(a, b string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(
+			`[{"type":"tool_result","tool_use_id":"a","content":"` + a + `"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"` + b + `"}]}]`)}
+	}
+	for name, c := range map[string]struct{ before, after, want string }{
+		"one of several": {"ab", "Ab", "a"}, "the other": {"ab", "aB", "b"}, "both": {"ab", "AB", "a,b"}, "none": {"ab", "ab", ""},
+	} {
+		text := func(s byte, long string) string {
+			if s < 'a' {
+				return "cut"
+			}
+			return long
+		}
+		list := func(s string) []pipeline.Message {
+			return []pipeline.Message{several(text(s[0], "long text"), text(s[1], "longer text"))}
+		}
+		if got := strings.Join(cutResults(list(c.before), list(c.after)), ","); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	long, short := result("a", "long text"), result("a", "short")
+	if got := cutResults([]pipeline.Message{short, long}, []pipeline.Message{short}); len(got) != 0 {
+		t.Errorf("the same id: %q", got)
+	}
+	if got := cutResults([]pipeline.Message{short, long}, []pipeline.Message{short, result("a", "lo")}); len(got) != 1 || got[0] != "a" {
+		t.Errorf("the same id, cut: %q", got)
+	}
+	if got := cutResults([]pipeline.Message{result("", "long")}, []pipeline.Message{result("", "l")}); len(got) != 1 || got[0] != noID {
+		t.Errorf("no id: %q", got)
+	}
+}
+
 // realMessages are messages as the APIs of OpenAI and Anthropic send and take them.
 var realMessages = []string{
 	`{"role":"developer","content":"Be brief."}`,
