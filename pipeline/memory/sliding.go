@@ -41,8 +41,10 @@ type SlidingWindowConfig struct {
 	// cached prompt. 0 means a quarter of MaxTokens, -1 no more than a turn needs.
 	CompactTokens int
 	// CompactTimeout bounds one call of the compactor, for which others who add turns
-	// wait; a compactor that takes longer is left behind, and has failed. 0 means
-	// DefaultCompactTimeout, NoTimeout none.
+	// wait; a compactor that takes longer is left behind in a goroutine of its own, and
+	// has failed. Until it ends, which may be during further calls, its goroutine stays:
+	// one for each call that ran out of time. 0 means DefaultCompactTimeout, NoTimeout
+	// none.
 	CompactTimeout time.Duration
 	// BeginWithUser leaves the turns before the first one of the user out of Items and
 	// Messages, those of the system excepted: some APIs refuse a list that begins with an
