@@ -75,6 +75,11 @@ func (b *build) addMemory(ctx context.Context) error {
 		return b.settlePart(ctx, MemoryPart, b.p.onError.memory, err)
 	}
 	b.diag.MemoryItems = pointer(len(items))
+	for i := range items {
+		if m := items[i].Metadata; m["summary"] == true && m["listed"] == true {
+			b.diag.Warnings = append(b.diag.Warnings, "the summary of the conversation ends with turns as they were: its compactor failed")
+		}
+	}
 	own := len(b.list.items) > 0
 	b.list.items = appendItems(b.list.items, items)
 	b.recordOffer("memory", b.p.memory, own)

@@ -25,7 +25,8 @@ func (p *Pipeline) factor() (high float64) {
 
 // countedSystem returns copies of the system items with their token counts. They are
 // counted by the first build, because counting may need a context and a vocabulary, and
-// anew when an estimate has learned: the items of a window are counted in one measure.
+// anew when an estimate has learned, as the items of steps are in each build. Counts that
+// the turns of a conversation, and others who keep theirs, have from before stay.
 func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	factor := p.factor()
 	if counted := p.counted.Load(); counted != nil && counted.factor == factor {

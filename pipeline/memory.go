@@ -13,7 +13,9 @@ type QueryEnricher interface {
 }
 
 // Compactor condenses turns that leave a conversation. previous is the summary
-// so far, empty at first.
+// so far, empty at first. Where calls have a timeout, one that outlasts it may still be
+// running during the next: a Compactor is then safe for concurrent use, and ends with its
+// context.
 type Compactor interface {
 	Compact(ctx context.Context, turns []Turn, previous string) (summary string, err error)
 }

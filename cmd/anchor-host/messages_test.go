@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,13 +18,13 @@ var histories = map[string]string{
 	"parts":                `[{"role":"user","content":[{"type":"text","text":"What is on it?"},{"type":"image_url","image_url":{"url":"https://example.com/a.png","detail":"low"}}]}]`,
 	"developer":            `[{"role":"developer","content":"Be brief."},{"role":"user","content":"hi"}]`,
 	"echo of an assistant": `[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello!","refusal":null,"annotations":[]},{"role":"user","content":"so?"}]`,
-	"refusal":              `[{"role":"user","content":"hi"},{"role":"assistant","content":null,"refusal":"No."},{"role":"user","content":"so?"}]`,
+	"refusal":              `[{"role":"user","content":"hi"},{"role":"assistant","content":null,"refusal":"No <b> & no."},{"role":"user","content":"so?"}]`,
 	"tools of openai": `[{"role":"user","content":"hi"},` +
-		`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}],"refusal":null},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"<a&b>"}}],"refusal":null},` +
 		`{"role":"tool","content":[{"type":"text","text":"7"}],"tool_call_id":"c1"}]`,
 	"tools of anthropic": `[{"role":"user","content":"hi"},` +
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"t1","name":"f","input":{"big":9007199254740993}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"7","is_error":false}]}]`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"<7>","is_error":false}]}]`,
 }
 
 func TestAssembleTakesRealHistories(t *testing.T) {
@@ -173,30 +174,33 @@ func TestConversationBegin(t *testing.T) {
 	}
 }
 
-// A list that is truncated can begin with the user, too.
+// A list that is truncated or compacted can begin with the user, too.
 func TestAgentBegin(t *testing.T) {
 	history := []string{`{"role":"system","content":"be brief"}`}
 	for i := range 10 {
 		history = append(history, fmt.Sprintf(`{"role":"user","content":"question %d"},{"role":"assistant","content":"answer %d"}`, i, i))
 	}
-	answers := 0
-	for begin, allowed := range map[string]bool{"": true, "begin: user, ": false} {
-		t.Chdir(write(t, map[string]string{"anchor.yaml": "tokenizer: words\nagent: {" + begin + "compaction: {enabled: false}}\n"}))
-		for most := 2; most < 20; most++ {
-			stdout := must(t, "["+strings.Join(history, ",")+"]", "assemble", "--max-messages", fmt.Sprint(most))
-			var out []pipeline.Message
-			if err := json.Unmarshal([]byte(stdout), &out); err != nil || len(out) < 2 || out[0].Role != pipeline.RoleSystem {
-				t.Fatalf("%v, %s", err, stdout)
-			}
-			if out[1].Role == pipeline.RoleAssistant {
-				answers++
-				if !allowed {
-					t.Errorf("%d messages begin with an answer: %s", most, stdout)
+	for _, compaction := range []string{"true", "false"} {
+		answers := map[string]int{}
+		for _, begin := range []string{"any", "user"} {
+			t.Chdir(write(t, map[string]string{"anchor.yaml": fmt.Sprintf("tokenizer: words\nagent: {begin: %s, compaction: {enabled: %s}}\n", begin, compaction)}))
+			for most := 2; most < 20; most++ {
+				stdout := must(t, "["+strings.Join(history, ",")+"]", "assemble", "--max-messages", fmt.Sprint(most))
+				var out []pipeline.Message
+				if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+					t.Fatalf("%v, %s", err, stdout)
+				}
+				first := slices.IndexFunc(out, func(m pipeline.Message) bool { return !m.Instructs() })
+				if first < 1 {
+					t.Fatalf("%d messages: %s", most, stdout)
+				}
+				if out[first].Role == pipeline.RoleAssistant {
+					answers[begin]++
 				}
 			}
 		}
-	}
-	if answers == 0 {
-		t.Error("no list begins with an answer: the test shows nothing")
+		if answers["user"] > 0 || answers["any"] == 0 {
+			t.Errorf("compaction %s: lists that begin with an answer: %v", compaction, answers)
+		}
 	}
 }

@@ -132,8 +132,9 @@ func TestFailingPartsAreSkipped(t *testing.T) {
 // A compactor that is not there leaves the turns listed, as one that fails does.
 func TestMissingCompactorListsTurns(t *testing.T) {
 	flags := buildFolder(t, "tokenizer: words\nconversation: {max_tokens: 2, compact: {plugin: gone}, turns: [{role: user, content: one}, {role: user, content: two}, {role: user, content: three}]}\n")
-	code, stdout, stderr := run(t, "", append([]string{"build", "q"}, flags...)...)
-	if code != codeOK || !strings.Contains(stdout, "user: one") || !strings.Contains(stderr, "compactor failed, turns listed instead") {
+	code, stdout, stderr := run(t, "", append([]string{"build", "q", "-o", "json"}, flags...)...)
+	if code != codeOK || !strings.Contains(stdout, "user: one") || !strings.Contains(stderr, "compactor failed, turns listed instead") ||
+		!strings.Contains(stdout, "its compactor failed") {
 		t.Errorf("code %d, %q, %s", code, stdout, stderr)
 	}
 }

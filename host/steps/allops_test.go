@@ -211,9 +211,12 @@ func checkWholeMessages(t *testing.T, provider agent.Provider) {
 		{Role: pipeline.RoleDeveloper, Content: "be brief"},
 		{Role: pipeline.RoleUser, Parts: []byte(`[{"type":"text","text":"what is it?"},{"type":"image","source":{}}]`)},
 		{Role: pipeline.RoleAssistant, Content: "a fox", Rest: []byte(`{"refusal":null}`)},
+		{Role: pipeline.RoleAssistant, Parts: []byte("null"), Rest: []byte(`{"refusal":null}`),
+			ToolCalls: []byte(`[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"q\":\"a<b>&c\"}"}}]`)},
+		{Role: pipeline.RoleAssistant, Parts: []byte(`[{"type":"thinking","thinking":"<hm>"},{"type":"tool_use","id":"t1","name":"f","input":{"q":"<"}}]`)},
 	}
 	out, err := provider.Apply(t.Context(), &agent.State{}, msgs, agent.Budget{Phase: agent.PhaseLLM})
-	if err != nil || len(out) != 4 {
+	if err != nil || len(out) != len(msgs)+1 {
 		t.Fatalf("messages %v, %v", out, err)
 	}
 	for i := range msgs {

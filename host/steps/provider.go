@@ -83,7 +83,27 @@ func (c *contextProvider) Apply(ctx context.Context, s *agent.State, msgs []pipe
 type shownMessage struct{ role, content, name, calls, callID string }
 
 func shown(m *abi.Message) shownMessage {
-	return shownMessage{m.Role, m.Content, m.Name, string(m.ToolCalls), m.ToolCallID}
+	return shownMessage{m.Role, m.Content, m.Name, canonicalCalls(m.ToolCalls), m.ToolCallID}
+}
+
+// canonicalCalls writes tool calls in the one form that all ways to write the same JSON
+// share: a guest may order keys and escape characters in its own. No calls are empty.
+func canonicalCalls(raw json.RawMessage) string {
+	var calls []any
+	if len(raw) == 0 {
+		return ""
+	}
+	if json.Unmarshal(raw, &calls) != nil {
+		return string(raw)
+	}
+	if len(calls) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(calls)
+	if err != nil {
+		return string(raw)
+	}
+	return string(data)
 }
 
 // pipelineMessages are the messages of a guest; nil is no change. One that the guest was
@@ -95,14 +115,19 @@ func pipelineMessages(in []abi.Message, sent []pipeline.Message) []pipeline.Mess
 	}
 	places := make(map[shownMessage][]int, len(sent))
 	for i, m := range abiMessages(sent) {
-		places[shown(&m)] = append(places[shown(&m)], i)
+		key := shown(&m)
+		places[key] = append(places[key], i)
 	}
 	out := make([]pipeline.Message, len(in))
 	for i := range in {
 		m := &in[i]
-		if at := places[shown(m)]; len(at) > 0 {
-			out[i], places[shown(m)] = sent[at[0]], at[1:]
+		key := shown(m)
+		if at := places[key]; len(at) > 0 {
+			out[i], places[key] = sent[at[0]], at[1:]
 			continue
+		}
+		if string(m.ToolCalls) == "null" {
+			m.ToolCalls = nil
 		}
 		out[i] = pipeline.Message{Role: pipeline.Role(m.Role), Content: m.Content, Name: m.Name, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
 	}

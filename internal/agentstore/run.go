@@ -1,6 +1,7 @@
 package agentstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -53,7 +54,7 @@ func (r *Run) Load(ctx context.Context) (*agent.State, error) {
 // Save stores the state in place of the one that was loaded. If that is no longer
 // the newest, the error is [ErrContinued].
 func (r *Run) Save(ctx context.Context, state *agent.State) error {
-	data, err := json.Marshal(state)
+	data, err := encode(state)
 	if err != nil {
 		return fmt.Errorf("run %q: encode state: %w", r.ID, err)
 	}
@@ -74,6 +75,16 @@ func (r *Run) Save(ctx context.Context, state *agent.State) error {
 		return fmt.Errorf("run %q: save state: %w", r.ID, err)
 	}
 	return r.settle(ctx, key, change.Put[0].ID)
+}
+
+// encode is json.Marshal without escapes for HTML: what an API sent is to come out as it
+// came in, and an escape takes more tokens than the character.
+func encode(state *agent.State) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(state)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // settle notes what was saved as what the next Save replaces. Where another process

@@ -33,7 +33,7 @@ type Agent struct {
 	Compaction  Compaction `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
 	Truncation  *bool      `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
 	Enforce     *bool      `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
-	Begin       string     `key:"begin" enum:"any,user" default:"any" doc:"Whose message may come first in a list that was truncated: user leaves out those before the first one of the user, instructions excepted, for APIs that refuse others."`
+	Begin       string     `key:"begin" enum:"any,user" default:"any" doc:"Whose message may come first in a list that was truncated or compacted: user leaves out those before the first one of the user, instructions excepted, for APIs that refuse others."`
 	Plan        bool       `key:"plan" default:"false" doc:"Asks providers for estimates first, and keeps room for what later ones add."`
 	Timeout     Duration   `key:"timeout" default:"10s" doc:"Bound of one provider that states none."`
 }

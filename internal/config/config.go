@@ -111,7 +111,7 @@ type Conversation struct {
 	Recency       string   `key:"recency" enum:"linear,exponential" doc:"How the scores of the turns rise to that of the newest, 1. Default: linear, and 0.5 for a single turn."`
 	RecencyLowest *float64 `key:"recency_lowest" min:"0" max:"1" doc:"The score of the oldest turn, for linear. Default: 0.5."`
 	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential; 0 is evenly. Default: 2."`
-	Begin         string   `key:"begin" enum:"any,user" default:"any" doc:"Whose turn may come first: user leaves out the turns before the first one of the user, for APIs that refuse others."`
+	Begin         string   `key:"begin" enum:"any,user" default:"any" doc:"Whose turn may come first: user leaves out the turns before the first one of the user, those of the system excepted, for APIs that refuse others."`
 	Turns         []Turn   `key:"turns" doc:"The turns so far, oldest first, of a conversation that is not in the store."`
 	Compact       *Use     `key:"compact" doc:"A plugin that condenses the turns that leave (operation compact)."`
 }

@@ -31,9 +31,10 @@ type ProviderDiagnostic struct {
 	After  ListSize `json:"after"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.
 	TimeMS float64 `json:"time_ms"`
-	// Fuel is what plugins used while the provider ran, see [AddFuel].
+	// Fuel is what plugins used while the provider ran, see [pipeline.AddFuel].
 	Fuel int64 `json:"fuel,omitempty"`
-	// CutResults are the ids of the tool calls whose results the provider cut.
+	// CutResults are the ids of the tool calls whose results the provider cut, one for
+	// each result; "(no id)" stands for one without.
 	CutResults []string `json:"cut_results,omitempty"`
 	// EstimatedTokens is what the provider said it would add; nil without planning,
 	// and when it could not say.

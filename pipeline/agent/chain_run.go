@@ -124,7 +124,7 @@ func (r *chainRun) step(ctx context.Context, p *rankedProvider, b Budget, d *Pro
 	d.Outcome = ProviderUnchanged
 	if out.messages != nil && !slices.EqualFunc(out.messages, r.messages, equalMessages) {
 		d.Outcome = ProviderChanged
-		d.CutResults = r.calls.cutResults(r.messages, out.messages)
+		d.CutResults = cutResults(r.messages, out.messages)
 		r.messages, r.size = out.messages, r.measure(ctx, out.messages)
 		d.After = r.size
 	}

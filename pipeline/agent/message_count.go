@@ -81,17 +81,18 @@ func (c *Counter) Total(ctx context.Context, messages []pipeline.Message) (int, 
 	return sum, err
 }
 
-// Count returns the tokens of each message. The error is that of the tokenizer.
+// Count returns the tokens of each message. The error is that of the tokenizer, or of ctx.
 func (c *Counter) Count(ctx context.Context, messages []pipeline.Message) ([]int, error) {
 	counts := make([]int, len(messages))
-	var unknown uncounted
-	c.mu.Lock()
-	for i := range messages {
-		m := &messages[i]
+	var texts uncounted
+	for i := range messages { // without the lock: the parts of a large message take time
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		counts[i] = c.overhead
-		counts[i] += m.CountedTexts(func(text string) { c.look(&unknown, i, text, counts) })
+		counts[i] += messages[i].CountedTexts(func(text string) { texts.add(c, i, text) })
 	}
-	c.mu.Unlock()
+	unknown := c.look(&texts, counts)
 	if len(unknown.texts) == 0 {
 		return counts, nil
 	}
@@ -115,23 +116,36 @@ type uncounted struct {
 	places []int
 }
 
-// look adds the count of a text to that of message i, or the text to the unknown ones.
-func (c *Counter) look(u *uncounted, i int, text string, counts []int) {
-	if text == "" {
-		return
-	}
-	key := textKey{maphash.String(c.seedA, text), maphash.String(c.seedB, text), len(text)}
-	n, ok := c.young[key]
-	if !ok {
-		if n, ok = c.old[key]; ok {
-			c.remember(key, n)
-		}
-	}
-	if !ok {
+// add notes a text of message i.
+func (u *uncounted) add(c *Counter, i int, text string) {
+	if text != "" {
+		key := textKey{maphash.String(c.seedA, text), maphash.String(c.seedB, text), len(text)}
 		u.texts, u.keys, u.places = append(u.texts, text), append(u.keys, key), append(u.places, i)
-		return
 	}
-	counts[i] += n
+}
+
+// look adds the known counts of texts to those of their messages, and returns the texts
+// that are not known, in the same memory.
+func (c *Counter) look(u *uncounted, counts []int) (unknown uncounted) {
+	unknown = uncounted{u.texts[:0], u.keys[:0], u.places[:0]}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for j, key := range u.keys {
+		n, ok := c.young[key]
+		if !ok {
+			if n, ok = c.old[key]; ok {
+				c.remember(key, n)
+			}
+		}
+		if ok {
+			counts[u.places[j]] += n
+			continue
+		}
+		unknown.texts = append(unknown.texts, u.texts[j])
+		unknown.keys = append(unknown.keys, key)
+		unknown.places = append(unknown.places, u.places[j])
+	}
+	return unknown
 }
 
 // remember keeps a count. When the young generation is full it becomes the old one,

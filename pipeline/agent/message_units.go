@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // Units divides a message list into units that a model takes only as a whole:
@@ -13,7 +16,8 @@ import (
 // index of the first message of its unit.
 //
 // A result belongs to the newest call before it that has its id. One without an id, or
-// after calls whose ids cannot be read, belongs to the calls it follows.
+// after calls whose ids cannot be read, belongs to the calls it follows. A message with
+// results of several messages makes one unit of them.
 func Units(messages []pipeline.Message) []int {
 	units := make([]int, len(messages))
 	calls := make(map[string]int) // the message that makes the call
@@ -44,13 +48,31 @@ func Units(messages []pipeline.Message) []int {
 			follows = -1
 			for _, id := range m.ResultIDs() {
 				if at, ok := calls[id]; ok && id != "" {
-					units[i] = at
-					break
+					join(units, i, at)
 				}
 			}
 		}
 	}
+	for i := range units {
+		units[i] = units[units[i]] // that of a smaller index is known
+	}
 	return units
+}
+
+// join makes one unit of those of two messages. An entry of units is the message itself, or
+// an earlier one of its unit.
+func join(units []int, i, j int) {
+	i, j = first(units, i), first(units, j)
+	units[max(i, j)] = min(i, j)
+}
+
+// first returns the first message of the unit of message i, and shortens the way to it.
+func first(units []int, i int) int {
+	for units[i] != i {
+		units[i] = units[units[i]]
+		i = units[i]
+	}
+	return i
 }
 
 // callIDs returns the ids of tool calls; one that cannot be read is empty.
@@ -183,19 +205,40 @@ func containsInOrder(list, part []pipeline.Message) bool {
 }
 
 // cutResults returns the ids of tool calls whose results are shorter in one list than in
-// the list before it.
-func (k knownCalls) cutResults(before, after []pipeline.Message) (ids []string) {
-	lengths := make(map[string]int)
+// the list before it, once for each result; that of one without an id is noID. A result
+// that is found as it was is not cut, whatever others have its id.
+func cutResults(before, after []pipeline.Message) (ids []string) {
+	whole := make(map[core.ToolResult]int)
 	for i := range before {
-		if answers := k.of(&before[i]).results; len(answers) > 0 {
-			lengths[answers[0]] = len(before[i].Text())
+		for _, r := range before[i].Results() {
+			whole[r]++
 		}
 	}
+	var changed []core.ToolResult
 	for i := range after {
-		answers := k.of(&after[i]).results
-		if len(answers) > 0 && len(after[i].Text()) < lengths[answers[0]] {
-			ids = append(ids, answers...)
+		for _, r := range after[i].Results() {
+			if whole[r] == 0 {
+				changed = append(changed, r)
+			} else if whole[r]--; whole[r] == 0 {
+				delete(whole, r)
+			}
+		}
+	}
+	lengths := make(map[string][]int) // of the results that are missing, ascending
+	for r, n := range whole {
+		lengths[r.ID] = append(lengths[r.ID], slices.Repeat([]int{len(r.Text)}, n)...)
+	}
+	for _, list := range lengths {
+		slices.Sort(list)
+	}
+	for _, r := range changed {
+		if list := lengths[r.ID]; len(list) > 0 && list[len(list)-1] > len(r.Text) {
+			lengths[r.ID] = list[:len(list)-1]
+			ids = append(ids, cmp.Or(r.ID, noID))
 		}
 	}
 	return ids
 }
+
+// noID stands for the id of a result that has none.
+const noID = "(no id)"

@@ -24,11 +24,16 @@ func TestMessageUnits(t *testing.T) {
 	answers := func(id string) pipeline.Message {
 		return pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(`[{"type":"tool_result","tool_use_id":"` + id + `","content":"x"},{"type":"text","text":"go on"}]`)}
 	}
+	both := func(a, b string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(`[{"type":"tool_result","tool_use_id":"` + a + `"},{"type":"tool_result","tool_use_id":"` + b + `"}]`)}
+	}
 	for name, c := range map[string]struct {
 		messages []pipeline.Message
 		want     []int
 	}{
 		"parts":           {[]pipeline.Message{user, use("a"), answers("a"), use("b"), answers("b"), answers("c")}, []int{0, 1, 1, 3, 3, 5}},
+		"several calls":   {[]pipeline.Message{use("a"), use("b"), user, use("c"), answers("b"), both("c", "a"), both("c", "b")}, []int{0, 0, 2, 0, 0, 0, 0}},
+		"two of three":    {[]pipeline.Message{use("a"), use("b"), use("c"), both("c", "b"), answers("a")}, []int{0, 1, 1, 1, 0}},
 		"none":            {nil, []int{}},
 		"single":          {[]pipeline.Message{system, user, answer}, []int{0, 1, 2}},
 		"pair":            {[]pipeline.Message{user, call(`[{"id":"a"}]`), result("a"), answer}, []int{0, 1, 1, 3}},

@@ -57,18 +57,22 @@ func TestStateJSONRefuses(t *testing.T) {
 
 func TestMessageJSON(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"role":"user","content":"a","name":null,"tool_calls":null}`:   "",
-		`{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}`: "",
-		`{"role":"assistant","tool_calls":[]}`:                          "",
-		`{"role":"user"}`:                                               "message: content: missing: invalid value",
-		`{"role":"user","content":null}`:                                "message: content: missing: invalid value",
-		`{"content":"a"}`:                                               `message: role "": invalid value (want user, assistant, system, developer or tool)`,
-		`{"role":null,"content":"a"}`:                                   "message: role: null: invalid value (want a string)",
-		`{"role":"user","content":[{"text":"a"}]}`:                      "message: content: part 0: type: missing: invalid value",
-		`{"role":"user","content":["a"]}`:                               `message: content: ["a"]: invalid value (want a string, or a list of parts)`,
-		`{"role":"user","content":{"type":"text"}}`:                     `message: content: {"type":"text"}: invalid value (want a string)`,
-		`{"role":"assistant","content":"","tool_calls":{}}`:             "message: tool_calls: {}: invalid value (want a JSON array)",
-		`{"role":"user","content":"a","refusal":"no","refusal":"no"}`:   "message: refusal: given twice: invalid value",
+		`{"role":"user","content":"a","name":null,"tool_calls":null}`:                              "",
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}`:                            "",
+		`{"role":"assistant","tool_calls":[]}`:                                                     "",
+		`{"role":"user"}`:                                                                          "message: content: missing: invalid value",
+		`{"role":"user","content":null}`:                                                           "message: content: missing: invalid value",
+		`{"content":"a"}`:                                                                          `message: role "": invalid value (want user, assistant, system, developer or tool)`,
+		`{"role":null,"content":"a"}`:                                                              "message: role: null: invalid value (want a string)",
+		`{"role":"user","content":[{"text":"a"}]}`:                                                 "message: content: part 0: type: missing: invalid value",
+		`{"role":"user","content":["a"]}`:                                                          `message: content: part 0: "a": invalid value (want an object with a type)`,
+		`{"role":"user","content":[{"type":1}]}`:                                                   "message: content: part 0: type: 1: invalid value (want a string)",
+		`{"role":"user","content":[{"type":"text","text":"a","text":""}]}`:                         "message: content: part 0: text: given twice: invalid value",
+		`{"role":"user","content":[{"type":"tool_result","content":[{"text":"a","text":""}]}]}`:    "message: content: part 0: content: part 0: text: given twice: invalid value",
+		`{"role":"user","content":[{"type":"document","source":{"type":"base64","type":"text"}}]}`: "message: content: part 0: source: type: given twice: invalid value",
+		`{"role":"user","content":{"type":"text"}}`:                                                `message: content: {"type":"text"}: invalid value (want a string)`,
+		`{"role":"assistant","content":"","tool_calls":{}}`:                                        "message: tool_calls: {}: invalid value (want a JSON array)",
+		`{"role":"user","content":"a","refusal":"no","refusal":"no"}`:                              "message: refusal: given twice: invalid value",
 	} {
 		var m pipeline.Message
 		err := json.Unmarshal([]byte(in), &m)
@@ -78,6 +82,62 @@ func TestMessageJSON(t *testing.T) {
 		case want != "" && !reflect.DeepEqual(m, pipeline.Message{}):
 			t.Errorf("%s: error and message %+v", in, m)
 		}
+	}
+}
+
+// A message that a program makes of its own must not be written as JSON that nobody reads.
+func TestRestIsCheckedAndWritten(t *testing.T) {
+	for rest, want := range map[string]string{
+		`{ }`:               "",
+		`{ "a": "<" }`:      "",
+		`{"role":"system"}`: "rest: role: a member of the message itself: invalid value",
+		`{"a":1,"a":2}`:     "rest: a: given twice: invalid value",
+		`{"a":1`:            `rest: {"a":1: invalid value (want a JSON object)`,
+		`[]`:                "rest: []: invalid value (want a JSON object)",
+	} {
+		m := pipeline.Message{Role: pipeline.RoleUser, Content: "x", Rest: json.RawMessage(rest)}
+		if err := m.Validate(); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v, want %q", rest, err, want)
+		}
+		if out, err := m.MarshalJSON(); want == "" && (err != nil || !json.Valid(out)) {
+			t.Errorf("%s: %s, %v", rest, out, err)
+		}
+	}
+}
+
+func TestCutResults(t *testing.T) {
+	result := func(id, text string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleTool, ToolCallID: id, Content: text}
+	}
+	several := func(a, b string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(
+			`[{"type":"tool_result","tool_use_id":"a","content":"` + a + `"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"` + b + `"}]}]`)}
+	}
+	for name, c := range map[string]struct{ before, after, want string }{
+		"one of several": {"ab", "Ab", "a"}, "the other": {"ab", "aB", "b"}, "both": {"ab", "AB", "a,b"}, "none": {"ab", "ab", ""},
+	} {
+		text := func(s byte, long string) string {
+			if s < 'a' {
+				return "cut"
+			}
+			return long
+		}
+		list := func(s string) []pipeline.Message {
+			return []pipeline.Message{several(text(s[0], "long text"), text(s[1], "longer text"))}
+		}
+		if got := strings.Join(cutResults(list(c.before), list(c.after)), ","); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	long, short := result("a", "long text"), result("a", "short")
+	if got := cutResults([]pipeline.Message{short, long}, []pipeline.Message{short}); len(got) != 0 {
+		t.Errorf("the same id: %q", got)
+	}
+	if got := cutResults([]pipeline.Message{short, long}, []pipeline.Message{short, result("a", "lo")}); len(got) != 1 || got[0] != "a" {
+		t.Errorf("the same id, cut: %q", got)
+	}
+	if got := cutResults([]pipeline.Message{result("", "long")}, []pipeline.Message{result("", "l")}); len(got) != 1 || got[0] != noID {
+		t.Errorf("no id: %q", got)
 	}
 }
 
@@ -168,10 +228,14 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// checkUnits fails the test when a unit does not begin with its first message.
+// checkUnits fails the test when a unit does not begin with its first message, or when a
+// message that neither calls nor answers is in one of several.
 func checkUnits(t *testing.T, messages []pipeline.Message) {
-	for i, unit := range Units(messages) {
-		if unit > i || unit != i && messages[i].Role != pipeline.RoleTool {
+	units := Units(messages)
+	for i, unit := range units {
+		m := &messages[i]
+		apart := m.Role != pipeline.RoleTool && m.Role != pipeline.RoleAssistant && len(m.ResultIDs()) == 0
+		if unit > i || units[unit] != unit || unit != i && apart {
 			t.Errorf("message %d is in unit %d", i, unit)
 		}
 	}

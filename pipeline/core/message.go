@@ -51,7 +51,8 @@ func (m *Message) Equal(o *Message) bool {
 		string(m.Parts) == string(o.Parts) && string(m.Rest) == string(o.Rest)
 }
 
-// UnmarshalJSON decodes a message of any API. Content is a text or a list of parts;
+// UnmarshalJSON decodes a message of an API whose messages have these roles, such as those
+// of Anthropic and OpenAI's chat. Content is a text or a list of parts;
 // members that are not known are kept. Repeated keys and values of another type are
 // errors. Role is required, and content too unless there are tool calls or members that
 // are not known. On an error the message is unchanged.
@@ -98,7 +99,8 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 }
 
 // Validate checks the role, that the tool calls are a JSON array, that the parts are
-// objects with a type, and that what else there is is a JSON object.
+// objects with a type, and that Rest is a JSON object of other members. No key that is read
+// may be given twice.
 func (m *Message) Validate() error {
 	if !m.Role.Valid() && m.Role != RoleDeveloper {
 		return fmt.Errorf("role %.100q: %w (want user, assistant, system, developer or tool)", m.Role, ErrInvalid)
@@ -106,8 +108,24 @@ func (m *Message) Validate() error {
 	if len(m.ToolCalls) > 0 && (m.ToolCalls[0] != '[' || !json.Valid(m.ToolCalls)) {
 		return fmt.Errorf("tool_calls: %.20s: %w (want a JSON array)", m.ToolCalls, ErrInvalid)
 	}
-	if len(m.Rest) > 0 && (m.Rest[0] != '{' || !json.Valid(m.Rest)) {
-		return fmt.Errorf("rest: %.20s: %w (want a JSON object)", m.Rest, ErrInvalid)
+	if len(m.Rest) > 0 {
+		if err := checkRest(m.Rest); err != nil {
+			return fmt.Errorf("rest: %w", err)
+		}
 	}
 	return checkParts(m.Parts)
+}
+
+// checkRest refuses what is no JSON object, and members that a message has already.
+func checkRest(raw json.RawMessage) error {
+	if raw[0] != '{' || !json.Valid(raw) {
+		return fmt.Errorf("%.20s: %w (want a JSON object)", raw, ErrInvalid)
+	}
+	return decode.Object(raw, func(key string, _ json.RawMessage) error {
+		switch key {
+		case "role", "content", "name", "tool_calls", "tool_call_id":
+			return fmt.Errorf("a member of the message itself: %w", ErrInvalid)
+		}
+		return nil
+	})
 }

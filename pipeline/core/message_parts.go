@@ -17,12 +17,10 @@ const MediaTokens = 1600
 // messagePart is what the chain reads of a part, as the APIs of Anthropic and OpenAI
 // write it. Everything else in it is left alone.
 type messagePart struct {
-	Type      string          `json:"type"`
-	Text      *string         `json:"text"`
-	Refusal   *string         `json:"refusal"`
-	ID        string          `json:"id"`
-	ToolUseID string          `json:"tool_use_id"`
-	Content   json.RawMessage `json:"content"`
+	Type, ID, ToolUseID string
+	Text, Refusal       *string
+	Content             json.RawMessage // of a result
+	members             map[string]json.RawMessage
 }
 
 // parts returns the parts of a message; nil if it has none, or if they cannot be read.
@@ -33,10 +31,31 @@ func (m *Message) parts() (list []json.RawMessage) {
 	return list
 }
 
-// readPart reads a part as far as it can be read.
+// readPart reads a part as far as it can be read. Keys count as they are written: an API
+// that tells text from Text must not see what was not counted here.
 func readPart(raw json.RawMessage) (p messagePart) {
-	_ = json.Unmarshal(raw, &p) // members of another type are left out
+	_ = json.Unmarshal(raw, &p.members) // what is no object has no members
+	p.Type, p.ID, p.ToolUseID = p.string("type"), p.string("id"), p.string("tool_use_id")
+	p.Text, p.Refusal = stringOf(p.members["text"]), stringOf(p.members["refusal"])
+	p.Content = p.members["content"]
 	return p
+}
+
+// string returns a member, and nothing for one of another type.
+func (p *messagePart) string(key string) string {
+	if s := stringOf(p.members[key]); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// stringOf reads a string; nil for what is none.
+func stringOf(raw json.RawMessage) *string {
+	var s string
+	if decode.String(raw, &s) != nil {
+		return nil
+	}
+	return &s
 }
 
 // text returns the text of a part, and whether it is one of text.
@@ -69,17 +88,19 @@ func (m *Message) Text() string {
 	if len(m.Parts) == 0 {
 		return m.Content
 	}
-	return partsText(m.parts())
+	return partsText(m.parts(), false)
 }
 
-func partsText(parts []json.RawMessage) string {
+// partsText is the text of parts. Inside of a result no other is followed: no API takes
+// one there, and each level would read anew all that is in it.
+func partsText(parts []json.RawMessage, inside bool) string {
 	var lines []string
 	for _, raw := range parts {
 		p := readPart(raw)
 		text, ok := p.text()
 		switch {
 		case ok:
-		case p.Type == "tool_result":
+		case p.Type == "tool_result" && !inside:
 			text = contentText(p.Content)
 		case p.isMedia():
 			text = "[" + p.Type + "]"
@@ -91,15 +112,14 @@ func partsText(parts []json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// contentText is the text of a content: a string, or a list of parts.
+// contentText is the text of a result's content: a string, or a list of parts.
 func contentText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
+	if text := stringOf(raw); text != nil {
+		return *text
 	}
 	var parts []json.RawMessage
 	_ = json.Unmarshal(raw, &parts) // what cannot be read says nothing
-	return partsText(parts)
+	return partsText(parts, true)
 }
 
 // Calls returns the calls of tools in a message as a JSON array, nil for none: ToolCalls,
@@ -119,7 +139,7 @@ func (m *Message) Calls() json.RawMessage {
 		_ = json.Unmarshal(m.ToolCalls, &calls) // what cannot be read is left out
 		uses = append(calls, uses...)
 	}
-	data, err := json.Marshal(uses)
+	data, err := plainJSON(uses)
 	if err != nil {
 		return m.ToolCalls
 	}
@@ -140,20 +160,102 @@ func (m *Message) ResultIDs() (ids []string) {
 	return ids
 }
 
-// checkParts refuses a content that is no list of objects with a type.
+// ToolResult is the result of a tool in a message.
+type ToolResult struct {
+	// ID is the id of the call that it answers; empty for none.
+	ID string
+	// Text is what it says, see [Message.Text].
+	Text string
+}
+
+// Results returns the results of tools in a message, in order.
+func (m *Message) Results() (results []ToolResult) {
+	if m.Role == RoleTool {
+		return []ToolResult{{m.ToolCallID, m.Text()}}
+	}
+	for _, raw := range m.parts() {
+		if p := readPart(raw); p.Type == "tool_result" {
+			results = append(results, ToolResult{p.ToolUseID, contentText(p.Content)})
+		}
+	}
+	return results
+}
+
+// OnlyAnswers reports whether a message holds results of tools and nothing that its sender
+// says.
+func (m *Message) OnlyAnswers() bool {
+	parts := m.parts()
+	if m.Role == RoleTool || len(parts) == 0 {
+		return m.Role == RoleTool
+	}
+	for _, raw := range parts {
+		if p := readPart(raw); p.Type != "tool_result" {
+			return false
+		}
+	}
+	return true
+}
+
+// checkParts refuses a content that is no list of objects with a type, or in which a key
+// that is read is given twice: of two texts only one would be counted.
 func checkParts(raw json.RawMessage) error {
 	if len(raw) == 0 || decode.IsNull(raw) {
 		return nil
 	}
-	var parts []struct {
-		Type *string `json:"type"`
-	}
+	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil {
 		return fmt.Errorf("content: %.20s: %w (want a string, or a list of parts)", raw, ErrInvalid)
 	}
-	for i := range parts {
-		if parts[i].Type == nil {
-			return fmt.Errorf("content: part %d: type: missing: %w", i, ErrInvalid)
+	for i, part := range parts {
+		if part[0] != '{' {
+			return fmt.Errorf("content: part %d: %.20s: %w (want an object with a type)", i, part, ErrInvalid)
+		}
+		if err := checkPart(part, 0); err != nil {
+			return fmt.Errorf("content: part %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// readLevels is how many levels of a part are read: a document, its source, the parts in
+// that, and their sources.
+const readLevels = 4
+
+// checkPart refuses repeated keys in a part and in what is read inside of it. A part of a
+// message must have a type.
+func checkPart(raw json.RawMessage, level int) error {
+	typed := level > 0
+	err := decode.Object(raw, func(key string, value json.RawMessage) error {
+		switch {
+		case key == "type" && !typed:
+			typed = true
+			return decode.String(value, new(string))
+		case level+1 == readLevels:
+		case key == "source" && value[0] == '{':
+			return checkPart(value, level+1)
+		case key == "content" && value[0] == '[':
+			return checkInner(value, level+1)
+		}
+		return nil
+	})
+	if err == nil && !typed {
+		return fmt.Errorf("type: missing: %w", ErrInvalid)
+	}
+	return err
+}
+
+// checkInner is checkPart for the objects in a list.
+func checkInner(raw json.RawMessage, level int) error {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
+	}
+	for i, part := range parts {
+		if part[0] != '{' {
+			continue
+		}
+		if err := checkPart(part, level); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
 		}
 	}
 	return nil
@@ -167,27 +269,60 @@ func (m *Message) CountedTexts(text func(string)) (media int) {
 	}
 	text(string(m.ToolCalls))
 	text(string(m.Rest))
-	return countParts(m.parts(), text)
+	return countParts(m.parts(), text, false)
 }
 
-func countParts(parts []json.RawMessage, text func(string)) (media int) {
+// countParts is CountedTexts for parts. What is inside of a result or of a document is
+// followed one level deep; anything deeper counts as it is written.
+func countParts(parts []json.RawMessage, text func(string), inside bool) (media int) {
 	for _, raw := range parts {
 		p := readPart(raw)
 		s, ok := p.text()
-		var inner []json.RawMessage
 		switch {
 		case ok:
 			text(s)
-		case p.Type == "tool_result" && json.Unmarshal(p.Content, &inner) == nil:
+		case p.Type == "tool_result" && !inside && len(p.Content) > 0:
 			text(p.ToolUseID)
-			media += countParts(inner, text)
+			media += countContent(p.Content, text)
 		case p.isMedia():
-			media += MediaTokens
+			media += MediaTokens + countMediaTexts(&p, text, inside)
 		default:
 			text(string(raw))
 		}
 	}
 	return media
+}
+
+// countContent counts a content inside of a part: a string, or a list of parts.
+func countContent(raw json.RawMessage, text func(string)) (media int) {
+	var inner []json.RawMessage
+	switch s := stringOf(raw); {
+	case s != nil:
+		text(*s)
+	case json.Unmarshal(raw, &inner) == nil:
+		return countParts(inner, text, true)
+	default:
+		text(string(raw))
+	}
+	return 0
+}
+
+// countMediaTexts counts what a document says in plain text, beside its media.
+func countMediaTexts(p *messagePart, text func(string), inside bool) (media int) {
+	for _, key := range [...]string{"text", "title", "context"} {
+		text(p.string(key))
+	}
+	text(string(p.members["document"]))
+	source := readPart(p.members["source"])
+	switch {
+	case source.Type == "text":
+		text(source.string("data"))
+	case source.Type == "content" && !inside:
+		return countContent(source.Content, text)
+	case source.Type == "content":
+		text(string(source.Content))
+	}
+	return 0
 }
 
 // MarshalJSON writes the content as it came, text or parts, and the members in Rest after
@@ -203,24 +338,31 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	if len(m.Parts) > 0 {
 		doc.Content = m.Parts
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // that is for the writer of the whole document to say
-	if err := enc.Encode(doc); err != nil {
+	out, err := plainJSON(doc)
+	if err != nil {
 		return nil, err
 	}
-	out := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	if rest := bytes.TrimSpace(m.Rest); len(rest) > 2 {
+	if rest := compactJSON(m.Rest); len(rest) > 2 { // not {}
 		out = append(append(out[:len(out)-1], ','), rest[1:]...)
 	}
 	return out, nil
+}
+
+// plainJSON is json.Marshal without escapes for HTML: those are for the writer of the whole
+// document to say, and cost tokens.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // restOf collects the members of a message that the chain does not know.
 type restOf struct{ bytes.Buffer }
 
 func (r *restOf) add(key string, raw json.RawMessage) error {
-	name, err := json.Marshal(key)
+	name, err := plainJSON(key)
 	if err != nil {
 		return err
 	}

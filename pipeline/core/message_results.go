@@ -21,52 +21,62 @@ func (m *Message) MapResults(f func(text string) (string, error)) (out Message, 
 	return out, err
 }
 
-// mapParts maps the results in a list of parts, or, inside of a result, its texts.
+// mapParts maps the results in a list of parts, or, inside of a result, its texts. Other
+// parts stay as they are written.
 func mapParts(raw json.RawMessage, f func(string) (string, error), inside bool) (json.RawMessage, error) {
-	var parts []map[string]json.RawMessage
+	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil {
 		return raw, nil // null, or what cannot be read
 	}
 	changed := false
-	for _, p := range parts {
-		member := "content"
-		if inside {
-			member = "text"
-		}
-		var kind string
-		_ = json.Unmarshal(p["type"], &kind) // of another type: no part that is known
-		if !inside && kind != "tool_result" || len(p[member]) == 0 {
-			continue
-		}
-		value, err := mapText(p[member], f, inside)
+	for i := range parts {
+		mapped, err := mapPart(parts[i], f, inside)
 		if err != nil {
 			return nil, err
 		}
-		changed = changed || string(value) != string(p[member])
-		p[member] = value
+		if mapped != nil {
+			parts[i], changed = mapped, true
+		}
 	}
 	if !changed {
 		return raw, nil
 	}
-	out, err := json.Marshal(parts)
+	out, err := plainJSON(parts)
 	if err != nil {
 		return nil, fmt.Errorf("write parts: %w", err)
 	}
 	return out, nil
 }
 
+// mapPart maps one part; nil is no change.
+func mapPart(raw json.RawMessage, f func(string) (string, error), inside bool) (json.RawMessage, error) {
+	p, member := readPart(raw), "content"
+	if inside {
+		member = "text"
+	}
+	if !inside && p.Type != "tool_result" || len(p.members[member]) == 0 {
+		return nil, nil
+	}
+	value, err := mapText(p.members[member], f, inside)
+	if err != nil || string(value) == string(p.members[member]) {
+		return nil, err
+	}
+	p.members[member] = value
+	return plainJSON(p.members)
+}
+
 // mapText maps a text, or the texts in a list of parts.
 func mapText(raw json.RawMessage, f func(string) (string, error), inside bool) (json.RawMessage, error) {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
+	text := stringOf(raw)
+	if text == nil {
 		if inside {
 			return raw, nil
 		}
 		return mapParts(raw, f, true)
 	}
-	mapped, err := f(text)
-	if err != nil || mapped == text {
+	mapped, err := f(*text)
+	if err != nil || mapped == *text {
 		return raw, err
 	}
-	return json.Marshal(mapped)
+	return plainJSON(mapped)
 }

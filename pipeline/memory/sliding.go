@@ -42,12 +42,14 @@ type SlidingWindowConfig struct {
 	// cached prompt. 0 means a quarter of MaxTokens, -1 no more than a turn needs.
 	CompactTokens int
 	// CompactTimeout bounds one call of the compactor, for which others who add turns
-	// wait; a compactor that takes longer is left behind, and has failed. 0 means
-	// DefaultCompactTimeout, NoTimeout none.
+	// wait; a compactor that takes longer is left behind in a goroutine of its own, and
+	// has failed. Until it ends, which may be during further calls, its goroutine stays:
+	// one for each call that ran out of time. 0 means DefaultCompactTimeout, NoTimeout
+	// none.
 	CompactTimeout time.Duration
 	// BeginWithUser leaves the turns before the first one of the user out of Items and
-	// Messages: some APIs refuse a list that begins with an answer or a tool's result.
-	// They stay in the conversation.
+	// Messages, those of the system excepted: some APIs refuse a list that begins with an
+	// answer or a tool's result. They stay in the conversation.
 	BeginWithUser bool
 	// Eviction chooses the turns that leave. nil means EvictOldest, and is the
 	// cheapest: any other policy sees a copy of all turns each time some must leave.
@@ -70,7 +72,7 @@ type SlidingWindowConfig struct {
 }
 
 // SlidingWindow is a conversation that keeps the newest turns within a number of
-// tokens. It is a [MemoryProvider] and safe for concurrent use; turns are numbered
+// tokens. It is a [pipeline.MemoryProvider] and safe for concurrent use; turns are numbered
 // in the order in which they were added, and appear in that order whatever their
 // times say.
 type SlidingWindow struct {

@@ -24,7 +24,11 @@ func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item
 		latest = it.CreatedAt
 		items = append(items, it)
 	}
-	for i := s.begin(); i < len(s.turns); i++ {
+	begun := false
+	for i := range s.turns {
+		if !s.offers(i, &begun) {
+			continue
+		}
 		it := s.item(i)
 		if it.CreatedAt.Before(latest) {
 			it.CreatedAt = latest
@@ -35,17 +39,11 @@ func (s *SlidingWindow) Items(context.Context, *pipeline.Query) ([]pipeline.Item
 	return items, nil
 }
 
-// begin returns the index of the first turn that is offered.
-func (s *SlidingWindow) begin() int {
-	if !s.cfg.BeginWithUser {
-		return 0
-	}
-	for i := range s.turns {
-		if s.turns[i].Role == pipeline.RoleUser {
-			return i
-		}
-	}
-	return len(s.turns)
+// offers reports whether turn i is offered, where a turn of the user has begun or not.
+// Turns of the system are rules, whoever spoke first.
+func (s *SlidingWindow) offers(i int, begun *bool) bool {
+	*begun = *begun || !s.cfg.BeginWithUser || s.turns[i].Role == pipeline.RoleUser
+	return *begun || s.turns[i].Role == pipeline.RoleSystem
 }
 
 // item returns turn i as an item.
@@ -92,7 +90,11 @@ func (s *SlidingWindow) Messages() ([]pipeline.Message, error) {
 	if s.digest.Text != "" {
 		messages = append(messages, pipeline.Message{Role: pipeline.RoleUser, Content: s.digest.Text})
 	}
-	for i := s.begin(); i < len(s.turns); i++ {
+	begun := false
+	for i := range s.turns {
+		if !s.offers(i, &begun) {
+			continue
+		}
 		m, err := s.turns[i].Message()
 		if err != nil {
 			return nil, err

@@ -37,6 +37,10 @@ type TurnsLog interface {
 type Digest struct {
 	// Text is the summary, empty when there is none.
 	Text string `json:"text"`
+	// Listed is how many bytes at the end of Text are a list of turns that the compactor
+	// has not condensed, because it failed. When the list takes too much room, its oldest
+	// lines leave, and the summary before it stays.
+	Listed int `json:"listed,omitempty"`
 	// Count is how often turns were condensed into it.
 	Count int64 `json:"count"`
 	// Through is the highest sequence number that has left. All turns up to it have

@@ -67,26 +67,27 @@ func (s *SlidingWindow) condense(ctx context.Context, before digest, kept, evict
 	if s.cfg.Compactor == nil {
 		return digest{d, before.tokens}, nil
 	}
-	text, err := s.compact(ctx, before, evicted)
+	text, listed, err := s.compact(ctx, before, evicted)
 	if err != nil {
 		return before, err
 	}
-	d.Text = text
+	d.Text, d.Listed = text+listed, len(listed)
 	d.Count++
 	return s.countDigest(ctx, d)
 }
 
-// compact calls the compactor; what it cannot do, a list of the turns does.
-func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []core.Turn) (string, error) {
-	text, err := s.callCompactor(ctx, core.CloneTurns(evicted), before.Text)
+// compact calls the compactor and returns the summary. When it fails, the summary so far
+// stays, and what it has not condensed is listed behind it.
+func (s *SlidingWindow) compact(ctx context.Context, before digest, evicted []core.Turn) (text, listed string, err error) {
+	text, err = s.callCompactor(ctx, core.CloneTurns(evicted), before.Text)
 	if ended := ctx.Err(); ended != nil {
-		return "", fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
+		return "", "", fmt.Errorf("conversation: compact %d turns: %w", len(evicted), ended)
 	}
 	if err != nil {
 		warn.Log(ctx, s.cfg.Logger, "compactor failed, turns listed instead", err, slog.Int("turns", len(evicted)))
-		text, err = s.newestLines(ctx, listTurns(before.Text, evicted))
+		text, listed, err = s.list(ctx, &before.Digest, evicted)
 	}
-	return strings.ToValidUTF8(text, "\uFFFD"), err
+	return strings.ToValidUTF8(text, "\uFFFD"), strings.ToValidUTF8(listed, "\uFFFD"), err
 }
 
 // callCompactor calls the compactor in a goroutine of its own, and leaves it behind when
@@ -120,18 +121,36 @@ func (s *SlidingWindow) callCompactor(ctx context.Context, turns []core.Turn, pr
 
 var errCompactorExited = errors.New("compactor called runtime.Goexit")
 
-// listTokens is what a list of turns may take in a conversation that is smaller.
+// listTokens is what a list of turns may take beside a summary that fills the room, and in
+// a conversation that is smaller.
 const listTokens = 256
 
-// newestLines returns the end of a list of turns that takes no more tokens than the
-// conversation, or listTokens: without a compactor's help it would grow for ever.
-func (s *SlidingWindow) newestLines(ctx context.Context, text string) (string, error) {
+// list returns the summary so far and, with the line break before it, the list of what no
+// compactor has condensed. Only the list grows shorter: the summary stands for far more.
+func (s *SlidingWindow) list(ctx context.Context, d *Digest, evicted []core.Turn) (text, listed string, err error) {
+	split := len(d.Text) - min(max(0, d.Listed), len(d.Text))
+	text, listed = d.Text[:split], strings.TrimPrefix(d.Text[split:], "\n")
+	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, []string{text})
+	if err != nil {
+		return "", "", fmt.Errorf("conversation: summary: %w", err)
+	}
+	room := max(s.cfg.MaxTokens-counts[0]-1, listTokens)
+	if listed, err = s.newestLines(ctx, listTurns(listed, evicted), room); text != "" {
+		listed = "\n" + listed
+	}
+	return text, listed, err
+}
+
+// newestLines returns the lines at the end of a list of turns that take no more tokens than
+// room, and of a single line that takes more, its beginning: without a compactor's help the
+// list would grow for ever.
+func (s *SlidingWindow) newestLines(ctx context.Context, text string, room int) (string, error) {
 	lines := strings.Split(text, "\n")
 	counts, err := core.CountTexts(ctx, s.cfg.Tokenizer, lines)
 	if err != nil {
 		return "", fmt.Errorf("conversation: summary: %w", err)
 	}
-	first, room := len(lines), max(s.cfg.MaxTokens, listTokens)
+	first := len(lines)
 	for first > 0 && counts[first-1] < room { // one more for the line break
 		first--
 		room -= counts[first] + 1
@@ -174,7 +193,7 @@ func listTurns(previous string, turns []core.Turn) string {
 }
 
 // item returns the summary as an item. Its time and number place it before the turns
-// that are left.
+// that are left. The metadata listed marks one that ends with turns as they were.
 func (d *digest) item(turns []core.Turn) pipeline.Item {
 	at, sequence := d.Time, d.Through
 	if len(turns) > 0 {
@@ -183,6 +202,10 @@ func (d *digest) item(turns []core.Turn) pipeline.Item {
 			at = first
 		}
 	}
+	metadata := map[string]any{"role": string(pipeline.RoleSystem), "summary": true}
+	if d.Listed > 0 {
+		metadata["listed"] = true
+	}
 	return pipeline.Item{
 		ID:         fmt.Sprintf("summary-%d", d.Count),
 		Content:    d.Text,
@@ -190,7 +213,7 @@ func (d *digest) item(turns []core.Turn) pipeline.Item {
 		Score:      summaryScore,
 		Priority:   summaryPriority,
 		TokenCount: d.tokens,
-		Metadata:   map[string]any{"role": string(pipeline.RoleSystem), "summary": true},
+		Metadata:   metadata,
 		CreatedAt:  at,
 		Sequence:   sequence,
 	}

@@ -64,6 +64,8 @@ type CompactionConfig struct {
 type Compaction struct {
 	cfg  CompactionConfig
 	room size // what truncation leaves of the list beside the run's budget; 0 is no bound
+	// beginWithUser sums up, too, what is before the first message of the user that stays.
+	beginWithUser bool
 }
 
 // NewCompaction checks the configuration.
@@ -119,6 +121,9 @@ func (c *Compaction) Apply(ctx context.Context, s *agent.State, msgs []pipeline.
 	}
 	own := ownMessages(msgs, s.Messages)
 	previous := v.choose(keep, own)
+	if c.beginWithUser {
+		v.beginWithUser(func(i int) bool { return !own[i] })
+	}
 	if v.left(previous) == 0 {
 		return nil, nil
 	}

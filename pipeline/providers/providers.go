@@ -91,7 +91,7 @@ func (cfg *Config) builtin() (list []agent.Provider, err error) {
 			return nil, err
 		}
 		if t := cfg.Truncation; !t.Disabled || cfg.Enforce {
-			p.room = size{t.MaxTokens, t.MaxMessages}
+			p.room, p.beginWithUser = size{t.MaxTokens, t.MaxMessages}, t.BeginWithUser
 		}
 		list = append(list, p.bounded())
 	}

@@ -30,26 +30,51 @@ func (v *view) holdsResults(unit int) bool {
 	return false
 }
 
-// pinNewestResult keeps the unit that ends the list if it is a call of a tool with its
-// results, cut to the room that is left: a model that never sees what it asked for asks
-// again, and again.
-func (v *view) pinNewestResult(ctx context.Context, c *agent.Counter, room size) error {
-	unit := v.units[len(v.msgs)-1]
-	if v.keeps[unit] || !v.holdsResults(unit) {
-		return nil
+// pinResults keeps the unit that ends the list if it is a call of a tool with its results,
+// cut to the room that is left: a model that never sees what it asked for asks again, and
+// again. The results that the newest message of the user holds beside its text are cut, too.
+func (v *view) pinResults(ctx context.Context, c *agent.Counter, room size) error {
+	units := []int{v.units[len(v.msgs)-1]}
+	if user := v.newestUser; user >= 0 && v.units[user] != units[0] {
+		units = append(units, v.units[user])
 	}
-	if room.tokens > 0 && v.kept.tokens+v.sizes[unit].tokens > room.tokens {
-		if _, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), true); err != nil {
+	for _, unit := range units {
+		if !v.holdsResults(unit) {
+			continue
+		}
+		if err := v.pinUnit(ctx, c, unit, room); err != nil {
 			return err
 		}
 	}
-	v.keep(unit)
 	return nil
+}
+
+// pinUnit keeps a unit with results, cut to the room beside what is kept already. Where no
+// more than a trace of them would fit beside the summary, the summary goes.
+func (v *view) pinUnit(ctx context.Context, c *agent.Counter, unit int, room size) error {
+	v.drop(unit)
+	defer v.keep(unit)
+	over := func() bool { return room.tokens > 0 && v.kept.tokens+v.sizes[unit].tokens > room.tokens }
+	if !over() {
+		return nil
+	}
+	if fits, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), false); err != nil || fits {
+		return err
+	}
+	if at := findSummary(v.msgs); at >= 0 {
+		v.drop(v.units[at])
+	}
+	if !over() {
+		return nil
+	}
+	_, err := v.cutUnit(ctx, c, unit, max(0, room.tokens-v.kept.tokens), true)
+	return err
 }
 
 // cutUnit cuts the results in a unit, the longest first, so that it takes at most limit
 // tokens, and reports whether it does then. Where results would have less than leastResult
-// tokens, nothing is cut, unless they must be.
+// tokens, nothing is cut, unless they must be: then they are cut to that, also when the
+// rounds before have not found the length that fits.
 func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, must bool) (bool, error) {
 	texts, err := v.resultTexts(unit)
 	if err != nil || len(texts) == 0 {
@@ -59,14 +84,18 @@ func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, m
 	if err != nil {
 		return false, fmt.Errorf("cut results: %w", err)
 	}
-	target := limit - v.sizes[unit].tokens
-	for _, n := range counts {
-		target += n
+	bare, err := v.bareUnit(ctx, c, unit)
+	if err != nil {
+		return false, err
 	}
-	for range cutRounds {
+	target := limit - bare
+	for round := range cutRounds {
 		longest := waterLevel(counts, target)
 		if longest < leastResult && !must {
 			return false, nil
+		}
+		if round == cutRounds-1 && must {
+			longest = 0
 		}
 		msgs, sizes, err := v.withResults(ctx, c, unit, counts, max(longest, leastResult))
 		if err != nil {
@@ -83,6 +112,23 @@ func (v *view) cutUnit(ctx context.Context, c *agent.Counter, unit, limit int, m
 		target -= took - limit
 	}
 	return false, nil
+}
+
+// bareUnit returns what a unit takes without the texts of its results. Where a result
+// counts as JSON, that is not what remains of its size when the counts of texts are taken
+// away.
+func (v *view) bareUnit(ctx context.Context, c *agent.Counter, unit int) (int, error) {
+	var msgs []pipeline.Message
+	for i := range v.msgs {
+		if v.units[i] == unit {
+			m, err := v.msgs[i].MapResults(func(string) (string, error) { return "", nil })
+			if err != nil {
+				return 0, err
+			}
+			msgs = append(msgs, m)
+		}
+	}
+	return c.Total(ctx, msgs)
 }
 
 // waterLevel returns the length to which the longest are cut so that the sum of all is at

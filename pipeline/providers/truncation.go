@@ -21,7 +21,8 @@ type TruncationConfig struct {
 	MaxMessages int
 	// BeginWithUser leaves out, of a list that is truncated, what is before the first
 	// message of the user that stays, instructions excepted: some APIs refuse a list that
-	// begins with an answer or with a tool's result.
+	// begins with an answer or with a tool's result. In the chain of New, compaction puts
+	// it into its summary.
 	BeginWithUser bool
 	// Counter counts tokens. nil means one of the default encoding.
 	Counter *agent.Counter
@@ -33,7 +34,7 @@ type TruncationConfig struct {
 // The results of that call, and of the newest one that does not fit as a whole, are cut to
 // the room that is left, with a line that says so. Of the others the newest stay, as many in
 // a row as there is room for; the summary of the compaction provider stays when it fits
-// beside what always does. A tool call and its results stay or go together. Order is
+// beside what always does, of a result at least its beginning. A tool call and its results stay or go together. Order is
 // kept.
 //
 // It is a view: the state is never changed, so that the next run has all messages to
@@ -83,7 +84,7 @@ func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.
 	}
 	v.measure()
 	v.pin()
-	if err := v.pinNewestResult(ctx, t.cfg.Counter, room); err != nil {
+	if err := v.pinResults(ctx, t.cfg.Counter, room); err != nil {
 		return nil, err
 	}
 	v.unpinSummary(room)
@@ -94,7 +95,7 @@ func (t *Truncation) Apply(ctx context.Context, _ *agent.State, msgs []pipeline.
 		return nil, err
 	}
 	if t.cfg.BeginWithUser {
-		v.beginWithUser()
+		v.beginWithUser(func(int) bool { return false })
 	}
 	return v.list(), nil
 }

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -241,4 +243,96 @@ func sameUnit(msgs []pipeline.Message) bool {
 		}
 	}
 	return true
+}
+
+// A result that is cut takes the room there is, whatever its text: quotes, line ends and
+// HTML are longer in JSON than in what is counted.
+func TestCutResultsFillTheRoom(t *testing.T) {
+	counter, err := agent.NewCounter(agent.CounterConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewTruncation(TruncationConfig{Counter: counter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(`[{"type":"tool_use","id":"t","name":"f","input":{}}]`)}
+	for name, text := range map[string]string{
+		"quotes": `she said "yes" to "no", `, "lines": "a\nb\n\tc\n", "html": `<a href="x">&amp;</a>`,
+	} {
+		content := strings.NewReplacer("\n", `\n`, "\t", `\t`, `"`, `\"`).Replace(strings.Repeat(text, 4000))
+		for form, parts := range map[string]string{
+			"string": `[{"type":"tool_result","tool_use_id":"t","content":"%s"}]`,
+			"parts":  `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"%s"}]}]`,
+			"other":  `[{"type":"tool_result","tool_use_id":"t","content":[{"type":"page","text":"%s"}]}]`,
+		} {
+			result := pipeline.Message{Role: pipeline.RoleUser, Parts: fmt.Appendf(nil, parts, content)}
+			msgs := append(script("u:q"), call, result)
+			if strings.HasPrefix(form, "s") { // not only the newest
+				msgs = append(msgs, script("a:so it is")...)
+			}
+			out := apply(t, p, &agent.State{}, msgs, agent.Budget{MaxTokens: 2000})
+			n, err := counter.Total(t.Context(), out)
+			if err != nil || n > 2000 || n < 1700 || len(out) != len(msgs) {
+				t.Errorf("%s in %s: %d messages of %d tokens, %v", name, form, len(out), n, err)
+			}
+			if len(out) > 2 && strings.Contains(string(out[2].Parts), `\u003c`) {
+				t.Errorf("%s in %s: HTML is escaped", name, form)
+			}
+		}
+	}
+}
+
+// longer is a tokenizer whose cuts are longer than asked, each more than the one before.
+type longer struct {
+	pipeline.Tokenizer
+	cuts int
+}
+
+func (l *longer) Truncate(ctx context.Context, text string, limit int) (string, error) {
+	l.cuts++
+	return l.Tokenizer.Truncate(ctx, text, limit+40*l.cuts)
+}
+
+// A result for which no length is found that fits is cut to the least.
+func TestResultThatDoesNotFitIsCutToTheLeast(t *testing.T) {
+	counter, err := agent.NewCounter(agent.CounterConfig{Tokenizer: &longer{Tokenizer: pipeline.WordTokenizer()}, Overhead: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewTruncation(TruncationConfig{Counter: counter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := apply(t, p, &agent.State{}, script("u:q", "c1:", "r1:"+strings.Repeat("w ", 9000)), agent.Budget{MaxTokens: 2000})
+	if n, err := counter.Total(t.Context(), out); err != nil || len(out) != 3 || n > 500 {
+		t.Errorf("%d messages of %d tokens, %v", len(out), n, err)
+	}
+}
+
+// Where the summary leaves no room for the newest result, the result takes its place.
+func TestResultGoesBeforeTheSummary(t *testing.T) {
+	summary := pipeline.Message{Role: pipeline.RoleSystem, Name: SummaryMessage, Content: SummaryHeader + "\n" + strings.Repeat("then ", 180)}
+	counter := words(t)
+	for room, want := range map[int]int{200: 4, 240: 5} { // without the summary, and with it
+		msgs := append([]pipeline.Message{summary}, script("s:S", "u:q", "c1:", "r1:"+strings.Repeat("w ", 900))...)
+		out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, msgs, agent.Budget{MaxTokens: room})
+		if n, err := counter.Total(t.Context(), out); err != nil || len(out) != want || n > room || n < room-10 {
+			t.Errorf("room %d: %d messages of %d tokens, %v", room, len(out), n, err)
+		}
+	}
+}
+
+// What the user says beside the result of a tool is the newest message of the user.
+func TestWordsBesideAResultStay(t *testing.T) {
+	stop := pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(
+		`[{"type":"tool_result","tool_use_id":"t","content":"` + strings.Repeat("w ", 500) + `"},{"type":"text","text":"stop, do X instead"}]`)}
+	use := pipeline.Message{Role: pipeline.RoleAssistant, Parts: json.RawMessage(`[{"type":"tool_use","id":"t","name":"f","input":{}}]`)}
+	msgs := append(script("u:do it", "a:so"), use, stop)
+	msgs = append(msgs, script("a:one", "a:"+strings.Repeat("w ", 90), "c1:", "r1:x")...)
+	out := apply(t, truncation(t, TruncationConfig{}), &agent.State{}, msgs, agent.Budget{MaxTokens: 80})
+	n, err := words(t).Total(t.Context(), out)
+	if err != nil || n > 80 || len(out) != 4 || !strings.HasSuffix(out[1].Text(), "stop, do X instead") {
+		t.Errorf("%d tokens, %v, %q", n, err, show(out))
+	}
 }

@@ -12,6 +12,8 @@ type size struct{ tokens, messages int }
 
 func (s size) plus(o size) size { return size{s.tokens + o.tokens, s.messages + o.messages} }
 
+func (s size) minus(o size) size { return size{s.tokens - o.tokens, s.messages - o.messages} }
+
 // exceeds reports whether s is above a bound, in which 0 is none.
 func (s size) exceeds(bound size) bool {
 	return bound.tokens > 0 && s.tokens > bound.tokens || bound.messages > 0 && s.messages > bound.messages
@@ -50,7 +52,7 @@ func (v *view) measure() {
 	v.keeps = make([]bool, len(v.msgs))
 	for i, unit := range v.units {
 		v.sizes[unit] = v.sizes[unit].plus(v.sizeOf(i))
-		if v.msgs[i].Role == pipeline.RoleUser && len(v.msgs[i].ResultIDs()) == 0 {
+		if v.msgs[i].Role == pipeline.RoleUser && !v.msgs[i].OnlyAnswers() {
 			v.newestUser = i
 		}
 	}
@@ -76,14 +78,11 @@ func (v *view) pin() {
 // unpinSummary lets the summary of the compaction provider go when it is what makes the
 // pinned messages exceed the room: it stands for less than any of them.
 func (v *view) unpinSummary(room size) {
-	at := findSummary(v.msgs)
-	if at < 0 || !v.kept.exceeds(room) {
-		return
-	}
-	unit := v.units[at]
-	without := size{v.kept.tokens - v.sizes[unit].tokens, v.kept.messages - v.sizes[unit].messages}
-	if without.messages > 0 && !without.exceeds(room) {
-		v.keeps[unit], v.kept = false, without
+	if at := findSummary(v.msgs); at >= 0 && v.kept.exceeds(room) {
+		unit := v.units[at]
+		if without := v.kept.minus(v.sizes[unit]); without.messages > 0 && !without.exceeds(room) {
+			v.drop(unit)
+		}
 	}
 }
 
@@ -91,6 +90,13 @@ func (v *view) keep(unit int) {
 	if !v.keeps[unit] {
 		v.keeps[unit] = true
 		v.kept = v.kept.plus(v.sizes[unit])
+	}
+}
+
+func (v *view) drop(unit int) {
+	if v.keeps[unit] {
+		v.keeps[unit] = false
+		v.kept = v.kept.minus(v.sizes[unit])
 	}
 }
 
@@ -111,8 +117,8 @@ func (v *view) fill(room size) int {
 }
 
 // beginWithUser lets go what is before the first message of the user that is kept, but for
-// instructions, and for the unit that ends the list.
-func (v *view) beginWithUser() {
+// instructions, for the unit that ends the list, and for what stays.
+func (v *view) beginWithUser(stays func(i int) bool) {
 	begins := func(i int) bool {
 		m := &v.msgs[i]
 		return v.keeps[v.units[i]] && m.Role == pipeline.RoleUser && len(m.ResultIDs()) == 0
@@ -125,9 +131,8 @@ func (v *view) beginWithUser() {
 		return
 	}
 	for i, unit := range v.units[:first] {
-		if v.keeps[unit] && !v.msgs[i].Instructs() && unit != v.units[len(v.msgs)-1] {
-			v.keeps[unit] = false
-			v.kept = size{v.kept.tokens - v.sizes[unit].tokens, v.kept.messages - v.sizes[unit].messages}
+		if v.keeps[unit] && !v.msgs[i].Instructs() && unit != v.units[len(v.msgs)-1] && !stays(i) {
+			v.drop(unit)
 		}
 	}
 }

@@ -27,7 +27,8 @@ import (
 type Request = abi.ProvideRequest
 
 // Reply is the new message list, nil for no change, and in State the parts of
-// the state to replace (Observations, Reflection, Data; those that are nil stay).
+// the state to replace (Observations, Reflection, Data; those that are nil stay, and those
+// that are empty are taken away).
 type Reply = abi.ProvideReply
 
 var (

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// costOf is what f allocates, in bytes, and the time it takes.
+func costOf(f func()) (bytes uint64, took time.Duration) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	f()
+	took = time.Since(began)
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, took
+}
+
+// nested is a message whose results of tools hold one another, n deep.
+func nested(n int, kind string) string {
+	return `{"role":"user","content":[` + strings.Repeat(`{"type":"`+kind+`","tool_use_id":"t","source":{"type":"content","content":[`, n) +
+		strings.Repeat(`]},"content":[]}`, n) + `]}`
+}
+
+// A message costs what its bytes cost: a document that comes from outside must not make
+// the reading of each level begin anew.
+func TestMessagesCostTheirSize(t *testing.T) {
+	deep := strings.Repeat(`{"type":"tool_result","tool_use_id":"t","content":[`, 4000)
+	for name, in := range map[string]string{
+		"results":   `{"role":"user","content":[` + deep + strings.Repeat(`]}`, 4000) + `]}`,
+		"documents": nested(3000, "document"),
+		"parts":     `{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"a"},`, 8000) + `{"type":"text","text":"b"}]}`,
+	} {
+		var texts int
+		bytes, took := costOf(func() {
+			var m pipeline.Message
+			if err := json.Unmarshal([]byte(in), &m); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			m.Text()
+			m.Calls()
+			m.ResultIDs()
+			m.CountedTexts(func(text string) { texts += len(text) })
+			if _, err := m.MapResults(func(text string) (string, error) { return text + ".", nil }); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		if most := uint64(400 * len(in)); bytes > most || took > 5*time.Second {
+			t.Errorf("%s: %d bytes of JSON cost %d bytes, want %d at most, and %v", name, len(in), bytes, most, took)
+		}
+		if name != "parts" && texts < len(in)/2 {
+			t.Errorf("%s: %d of %d bytes are counted", name, texts, len(in))
+		}
+	}
+}
+
+// What a message says costs tokens, in whatever member an API takes it: a list within its
+// budget must not hold a megabyte of text.
+func TestAllTextsOfPartsAreCounted(t *testing.T) {
+	const said = "all of this is said to the model"
+	for _, part := range []string{
+		`{"type":"text","text":"%s","Text":""}`,
+		`{"type":"text","Text":"%s"}`,
+		`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"%s"}}`,
+		`{"type":"document","source":{"type":"content","content":"%s"}}`,
+		`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"%s"}]}}`,
+		`{"type":"document","title":"%s","source":{"type":"url","url":"u"}}`,
+		`{"type":"document","document":{"data":"%s"}}`,
+		`{"type":"tool_result","tool_use_id":"t","content":"%s"}`,
+		`{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_result","content":"%s"}]}`,
+		`{"type":"tool_result","tool_use_id":"t","content":[{"type":"document","source":{"type":"text","data":"%s"}}]}`,
+		`{"type":"tool_result","tool_use_id":"t","content":[{"type":"document","source":{"type":"content","content":[{"type":"text","text":"%s"}]}}]}`,
+	} {
+		var counted strings.Builder
+		m := pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage("[" + strings.Replace(part, "%s", said, 1) + "]")}
+		if err := m.Validate(); err != nil {
+			t.Errorf("%s: %v", part, err)
+		}
+		if m.CountedTexts(func(text string) { counted.WriteString(text) }); !strings.Contains(counted.String(), said) {
+			t.Errorf("%s: %q is counted", part, counted.String())
+		}
+	}
+}
