@@ -90,6 +90,7 @@ func TestABITables(t *testing.T) {
 		statuses = append(statuses, []string{strconv.Itoa(int(s))})
 	}
 	compareTable(t, doc, "operations", ops)
+	compareTable(t, doc, "parts", partRows())
 	compareTable(t, doc, "sections", sections)
 	compareTable(t, doc, "types", types)
 	compareTable(t, doc, "kinds", kinds)
@@ -184,14 +185,32 @@ func dash(s string) string {
 	return s
 }
 
+// partGroups are the lists of parts under the words of the table of operations.
+var partGroups = []struct {
+	name  string
+	parts []Part
+}{{"query", queryParts}, {"turns", compactParts}, {"agent", provideParts}, {"event", eventParts}}
+
 func reads(info OperationInfo) string {
-	switch {
-	case len(info.Reads) == 0:
-		return "–"
-	case slices.Equal(info.Reads, Columns):
-		return "all"
+	var words []string
+	if len(info.Reads) > 0 {
+		words = append(words, "columns")
 	}
-	return fmt.Sprint(info.Reads)
+	for _, g := range partGroups {
+		if slices.Equal(info.Parts, g.parts) {
+			words = append(words, g.name)
+		}
+	}
+	return dash(strings.Join(words, ", "))
+}
+
+func partRows() (rows [][]string) {
+	for _, g := range partGroups {
+		for _, p := range g.parts {
+			rows = append(rows, []string{g.name, string(p)})
+		}
+	}
+	return rows
 }
 
 func listOf(cs []Change) string { return dash(strings.Join(changeNames(cs), ", ")) }

@@ -38,7 +38,9 @@ type SelfTest struct {
 
 // OperationSpec is what a manifest states of one operation.
 type OperationSpec struct {
-	// Reads are names of columns. Nothing else is sent.
+	// Reads are names of columns of items and of parts of the request. A column that is not
+	// named is not sent. A request with a query is sent with the whole query unless a part of
+	// it is named; other requests are sent whole only if the list is nil.
 	Reads []string `json:"reads,omitzero"`
 	// Writes are names of changes. nil means the operation's default, an empty list none.
 	Writes []Change `json:"writes,omitzero"`

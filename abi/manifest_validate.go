@@ -110,11 +110,12 @@ func (s *OperationSpec) check(at string, info OperationInfo) *ManifestError {
 func (s *OperationSpec) checkReads(at string, info OperationInfo) *ManifestError {
 	for i, name := range s.Reads {
 		key := index(at+".reads", i)
-		if len(info.Reads) == 0 {
-			return manifestErr(at+".reads", "has no meaning (%s gets no items; remove it)", info.Op)
+		readable := info.readable()
+		if len(readable) == 0 {
+			return manifestErr(at+".reads", "has no meaning (%s receives what it must have; remove it)", info.Op)
 		}
-		if _, ok := ColumnByName(name); !ok {
-			return manifestErr(key, "unknown column %s%s", quote(name), hint(name, AllColumns.Names()))
+		if !slices.Contains(readable, name) {
+			return manifestErr(key, "unknown column %s%s", quote(name), hint(name, readable))
 		}
 		if slices.Contains(s.Reads[:i], name) {
 			return manifestErr(key, "names %s again (name each column once)", name)
@@ -250,7 +251,14 @@ func checkSize(at, s string, least, most int64) *ManifestError {
 
 // Reads returns the columns that op reads. It returns none if m does not have op.
 func (m *Manifest) Reads(op Operation) ColumnSet {
-	set, _ := ColumnsOf(m.Operations[op].Reads)
+	set, _, _ := ReadsOf(op, m.Operations[op].Reads)
+	return set
+}
+
+// Parts returns the parts of its request besides columns that op reads: the whole request
+// if m does not name any, as [ReadsOf] says.
+func (m *Manifest) Parts(op Operation) PartSet {
+	_, set, _ := ReadsOf(op, m.Operations[op].Reads)
 	return set
 }
 

@@ -64,6 +64,9 @@ type OperationInfo struct {
 	Request, Reply string
 	// Reads are the columns the operation may read.
 	Reads []Column
+	// Parts are the parts of the request besides columns that a manifest may name. None
+	// means that the request has nothing to leave out.
+	Parts []Part
 	// Writes are the changes the operation may make.
 	Writes []Change
 	// DefaultWrites are the changes if the manifest states none.
@@ -73,25 +76,25 @@ type OperationInfo struct {
 // Operations is every operation of ABI 1.
 var Operations = []OperationInfo{
 	{Op: OpInit, Request: "InitRequest"},
-	{Op: OpRetrieve, Batch: true, Step: true, TopK: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+	{Op: OpRetrieve, Batch: true, Step: true, TopK: true, Answer: true, Request: "ItemsRequest", Reply: "Changes", Parts: queryParts,
 		Writes: addItems, DefaultWrites: addItems},
-	{Op: OpProcess, Batch: true, Step: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+	{Op: OpProcess, Batch: true, Step: true, Answer: true, Request: "ItemsRequest", Reply: "Changes", Parts: queryParts,
 		Reads: Columns, Writes: AllChanges, DefaultWrites: []Change{ChangeKeep, ChangeText, ChangeMetadata}},
-	{Op: OpFilter, Batch: true, Step: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+	{Op: OpFilter, Batch: true, Step: true, Answer: true, Request: "ItemsRequest", Reply: "Changes", Parts: queryParts,
 		Reads: Columns, Writes: []Change{ChangeKeep}, DefaultWrites: []Change{ChangeKeep}},
-	{Op: OpRerank, Batch: true, Step: true, TopK: true, Answer: true, Request: "ItemsRequest", Reply: "Changes",
+	{Op: OpRerank, Batch: true, Step: true, TopK: true, Answer: true, Request: "ItemsRequest", Reply: "Changes", Parts: queryParts,
 		Reads: Columns, Writes: []Change{ChangeScore, ChangeOrder}, DefaultWrites: []Change{ChangeScore, ChangeOrder}},
-	{Op: OpTransformQuery, Step: true, Answer: true, Request: "QueryRequest", Reply: "TransformReply"},
-	{Op: OpClassify, Step: true, Answer: true, Request: "QueryRequest", Reply: "ClassifyReply"},
-	{Op: OpEnrichQuery, Answer: true, Request: "ItemsRequest", Reply: "EnrichReply", Reads: Columns},
-	{Op: OpMemory, Answer: true, Request: "ItemsRequest", Reply: "MemoryReply",
+	{Op: OpTransformQuery, Step: true, Answer: true, Request: "QueryRequest", Reply: "TransformReply", Parts: queryParts},
+	{Op: OpClassify, Step: true, Answer: true, Request: "QueryRequest", Reply: "ClassifyReply", Parts: queryParts},
+	{Op: OpEnrichQuery, Answer: true, Request: "ItemsRequest", Reply: "EnrichReply", Parts: queryParts, Reads: Columns},
+	{Op: OpMemory, Answer: true, Request: "ItemsRequest", Reply: "MemoryReply", Parts: queryParts,
 		Writes: addItems, DefaultWrites: addItems},
-	{Op: OpCompact, Answer: true, Request: "CompactRequest", Reply: "CompactReply"},
-	{Op: OpProvide, Answer: true, Request: "ProvideRequest", Reply: "ProvideReply"},
-	{Op: OpEstimateTokens, Answer: true, Request: "ProvideRequest", Reply: "EstimateReply"},
+	{Op: OpCompact, Answer: true, Request: "CompactRequest", Reply: "CompactReply", Parts: compactParts},
+	{Op: OpProvide, Answer: true, Request: "ProvideRequest", Reply: "ProvideReply", Parts: provideParts},
+	{Op: OpEstimateTokens, Answer: true, Request: "ProvideRequest", Reply: "EstimateReply", Parts: provideParts},
 	{Op: OpFormat, Answer: true, Request: "FormatRequest", Reply: "FormatReply", Reads: Columns},
 	{Op: OpCountTokens, Answer: true, Request: "CountRequest", Reply: "CountReply"},
-	{Op: OpObserve, Request: "Event"},
+	{Op: OpObserve, Request: "Event", Parts: eventParts},
 }
 
 var addItems = []Change{ChangeItems}

@@ -271,8 +271,8 @@ type OperationOptions struct {
 	// edits. 0: the default priority of their source, [abi.DefaultPriority]. The manifest
 	// may lower it.
 	MaxPriority int
-	// Reads narrows the columns that the guest receives: to those of this list that the
-	// manifest reads. nil: all that the manifest reads.
+	// Reads narrows what the guest receives: to the columns and the parts of the request in
+	// this list that the manifest reads, see [abi.ReadsOf]. nil: all that the manifest reads.
 	Reads []string
 	// Timeout bounds one call. 0, or more than the plugin's limit: the plugin's limit.
 	Timeout time.Duration

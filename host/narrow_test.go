@@ -51,10 +51,14 @@ func (d dice) permission() abi.Permission {
 	}
 }
 
+var diceReads = map[string][]string{
+	"retrieve": {"query_text", "chat_history"}, "process": {"id", "score", "text", "query_text", "chat_history"}, "rerank": {"id", "score", "text"},
+}
+
 func (d dice) manifest() *abi.Manifest {
 	m := &abi.Manifest{ABI: 1, Name: "x", Version: "1.0.0", Operations: map[abi.Operation]abi.OperationSpec{}}
 	for _, op := range append(d.some("retrieve", "process"), "rerank") {
-		s := abi.OperationSpec{Reads: d.some("id", "score", "text"), MaxPriority: d.IntN(3) * 5}
+		s := abi.OperationSpec{Reads: d.some(diceReads[op]...), MaxPriority: d.IntN(3) * 5}
 		s.Defaults = abi.StepDefaults{TopK: d.IntN(3) * 8, Timeout: d.one("", "1s", "2s")}
 		if s.Writes = nil; op == "process" && d.IntN(2) == 0 {
 			s.Writes = append([]abi.Change{"priority"}, d.changes()...)
@@ -230,6 +234,11 @@ func widerCalls(t *testing.T, own, side *abi.Manifest) string {
 		if !ok || side.Reads(op)&^own.Reads(op) != 0 || side.Writes(op)&^own.Writes(op) != 0 || most(s.MaxPriority) > most(o.MaxPriority) ||
 			pick(s.Defaults.TopK, pipeline.DefaultTopK) > pick(o.Defaults.TopK, pipeline.DefaultTopK) {
 			return "operation " + string(op)
+		}
+		for _, part := range abi.Parts {
+			if side.Parts(op).Has(part) && !own.Parts(op).Has(part) {
+				return string(op) + " reads " + string(part)
+			}
 		}
 	}
 	return ""

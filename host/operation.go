@@ -24,6 +24,7 @@ type Operation struct {
 	step     string
 	lane     Lane
 	reads    abi.ColumnSet
+	parts    abi.PartSet
 	settings json.RawMessage
 	topK     int
 	timeout  time.Duration
@@ -74,7 +75,7 @@ func (p *Plugin) prepare(op abi.Operation, o OperationOptions) (*Operation, erro
 		return nil, err
 	}
 	info, _ := abi.LookupOperation(op)
-	out := &Operation{plugin: p, op: op, name: op, spec: spec, step: o.Step, reads: spec.Reads, changes: len(info.Writes) > 0}
+	out := &Operation{plugin: p, op: op, name: op, spec: spec, step: o.Step, reads: spec.Reads, parts: spec.Parts, changes: len(info.Writes) > 0}
 	for _, f := range []func(OperationOptions) error{
 		out.setLane, out.setReads, out.setSettings, out.setTopK, out.setTimeout, out.setGrant,
 	} {
@@ -105,11 +106,12 @@ func (o *Operation) setReads(opts OperationOptions) error {
 	if opts.Reads == nil {
 		return nil
 	}
-	narrowed, err := abi.ColumnsOf(opts.Reads)
+	cols, parts, err := abi.ReadsOf(o.op, opts.Reads)
 	if err != nil {
 		return fmt.Errorf("reads: %w: %w", ErrConfig, err)
 	}
-	o.reads &= narrowed
+	o.reads &= cols
+	o.parts = o.parts.And(parts)
 	return nil
 }
 
@@ -162,20 +164,24 @@ func (o *Operation) setGrant(opts OperationOptions) error {
 // Reads returns the columns of items that the guest receives.
 func (o *Operation) Reads() abi.ColumnSet { return o.reads }
 
+// Parts returns the parts of a request, besides columns, that the guest receives.
+func (o *Operation) Parts() abi.PartSet { return o.parts }
+
 // Settings returns the settings that are sent with each call, nil for none. They must not be
 // changed.
 func (o *Operation) Settings() json.RawMessage { return o.settings }
 
 // Changes calls retrieve, process, filter, rerank, memory or a function of a foreign module,
 // and returns what the guest changes in rows. rows may be nil. Changes sets the Settings of
-// env, and its TopK if that is 0 and the operation has one. Items of a retrieve beyond TopK
+// env, its Query to the parts that the guest reads, and its TopK if that is 0 and the operation
+// has one. Items of a retrieve beyond TopK
 // are dropped. Errors are a *[PluginError], or wrap ErrNoOperation for other operations.
 func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelope) (Answer, error) {
 	if !o.changes {
 		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.name, o.name, ErrNoOperation)
 	}
 	a := Answer{plugin: o.plugin}
-	env.Settings, env.TopK = o.settings, pick(env.TopK, o.topK)
+	env.Settings, env.TopK, env.Query = o.settings, pick(env.TopK, o.topK), o.parts.Query(env.Query)
 	if err := o.change(ctx, rows, env, &a); err != nil {
 		a.Release()
 		return Answer{}, err
@@ -244,14 +250,15 @@ func count(rows abi.Rows) int {
 }
 
 // Ask sends a document to an operation and decodes the answer into reply: a pointer to the
-// document that the contract names, or nil to ignore the answer. changed is false if the guest
+// document that the contract names, or nil to ignore the answer. The guest receives the parts
+// of the request that it reads; columns of items are the caller's to leave out. changed is false if the guest
 // answered that nothing changes. Errors are a *[PluginError], or wrap ErrNoOperation for
 // operations that answer with changes.
 func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, err error) {
 	if o.changes {
 		return false, o.noDocument()
 	}
-	doc, err := json.Marshal(request)
+	doc, err := o.encode(request)
 	if err != nil {
 		return false, o.refuse(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: fmt.Errorf("encode %T: %w", request, err)})
 	}
@@ -267,13 +274,22 @@ func (o *Operation) Ask(ctx context.Context, request, reply any) (changed bool, 
 	return changed, o.checkReply(changed, texts, reply)
 }
 
+// encode makes the document that the guest receives.
+func (o *Operation) encode(request any) ([]byte, error) {
+	request, err := o.parts.Request(o.op, request)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(request)
+}
+
 // AskItems is [Operation.Ask] with a request about items. The guest receives the columns that
-// it reads. AskItems sets the Settings of env.
+// it reads. AskItems sets the Settings of env, and its Query to the parts that the guest reads.
 func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
 	if o.changes {
 		return false, o.noDocument()
 	}
-	env.Settings = o.settings
+	env.Settings, env.Query = o.settings, o.parts.Query(env.Query)
 	var r guest.Receipt
 	defer r.Done()
 	if changed, err = o.askItems(ctx, &r, rows, env, reply); err != nil {

@@ -63,9 +63,12 @@ func (o *Operation) checkCounts(counts []int, texts int) error {
 	return nil
 }
 
-// checkProvided refuses messages with unknown roles, and changes to the fields of an agent's
+// checkProvided refuses messages of a guest that was not sent any, messages with unknown roles, and changes to the fields of an agent's
 // state that guests must not change.
 func (o *Operation) checkProvided(r *abi.ProvideReply) error {
+	if r.Messages != nil && !o.parts.Has(abi.PartMessages) {
+		return o.invalid("messages of a provider that does not read them would replace the conversation (name messages in reads, or leave them out of the answer)")
+	}
 	for i, m := range r.Messages {
 		switch m.Role {
 		case "user", "assistant", "system", "tool":

@@ -166,7 +166,7 @@ func TestAGroupKeepsItsItems(t *testing.T) {
 		<-merged
 		return nil
 	})
-	told := Callback{OnStepEnd: func(_ context.Context, step string, _ []Item, _ time.Duration) error {
+	told := Callback{OnStepEnd: func(_ context.Context, step string, _ ItemsView, _ time.Duration) error {
 		if step == "two" {
 			close(merged)
 		}

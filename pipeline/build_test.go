@@ -452,14 +452,17 @@ func TestCallbacksSeeCopiesAndBreakNothing(t *testing.T) {
 	var log bytes.Buffer
 	spoil := Callback{
 		OnPipelineStart: func(_ context.Context, q *Query) error { q.Text, q.Metadata["k"] = "changed", 1; return errBoom },
-		OnStepStart:     func(_ context.Context, _ string, items []Item) error { items[0].Metadata["k"] = 1; panic("boom") },
-		OnStepEnd: func(_ context.Context, _ string, items []Item, _ time.Duration) error {
+		OnStepStart:     func(_ context.Context, _ string, items ItemsView) error { items.At(0).Metadata["k"] = 1; panic("boom") },
+		OnStepEnd: func(_ context.Context, _ string, view ItemsView, _ time.Duration) error {
+			items := view.Copy()
 			for i := range items {
 				items[i].Content, items[i].Metadata["k"] = "changed", 1
 			}
 			return nil
 		},
-		OnPipelineEnd: func(_ context.Context, r *Result) error {
+		OnPipelineEnd: func(_ context.Context, view ResultView) error {
+			r := view.Copy()
+			view.Items().At(0).Metadata["k"] = 1
 			r.Window.Items[0].Metadata["k"], r.Diagnostics.Steps[0].Name, *r.Diagnostics.MemoryItems = 1, "changed", 7
 			return nil
 		},
@@ -481,6 +484,37 @@ func TestCallbacksSeeCopiesAndBreakNothing(t *testing.T) {
 level=WARN msg="callback failed" event=on_step_start step=s error="panic: boom" stack="goroutine `
 	if !strings.HasPrefix(log.String(), want) || strings.Count(log.String(), "\n") != 2 {
 		t.Errorf("log\n%s\nwant two lines that begin\n%s", log.String(), want)
+	}
+}
+
+// A callback that counts items is sent no copies of them: its builds allocate as much for
+// many items with metadata as for one.
+func TestCallbacksCopyNothingUnasked(t *testing.T) {
+	many := make([]Item, 1000)
+	for i := range many {
+		many[i] = doc("m")
+		many[i].Metadata = map[string]any{"page": i}
+	}
+	seen := 0
+	p := mustNew(t, Config{Callbacks: []Callback{{
+		OnStepStart: func(_ context.Context, _ string, items ItemsView) error { seen += items.Len(); return nil },
+		OnStepEnd: func(_ context.Context, _ string, items ItemsView, _ time.Duration) error {
+			seen += items.Len()
+			return nil
+		},
+		OnPipelineEnd: func(_ context.Context, r ResultView) error { seen += r.Items().Len(); return nil },
+	}}})
+	r := &Result{Window: &Window{Items: many}}
+	allocs := testing.AllocsPerRun(10, func() {
+		p.onStepStart(t.Context(), "s", many)
+		p.onStepEnd(t.Context(), "s", many, 0)
+		p.onPipelineEnd(t.Context(), r)
+	})
+	if seen != 11*3*len(many) {
+		t.Errorf("%d items counted, want %d", seen, 11*3*len(many))
+	}
+	if allocs > 20 {
+		t.Errorf("%.0f allocations for three events about %d items", allocs, len(many))
 	}
 }
 

@@ -21,7 +21,7 @@ func (p *Pipeline) onPipelineStart(ctx context.Context, q *Query) {
 func (p *Pipeline) onStepStart(ctx context.Context, step string, items []Item) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepStart; f != nil {
-			p.report(ctx, "on_step_start", step, core.Guard(func() error { return f(ctx, step, core.CloneItems(items)) }))
+			p.report(ctx, "on_step_start", step, core.Guard(func() error { return f(ctx, step, ItemsView{items}) }))
 		}
 	}
 }
@@ -29,7 +29,7 @@ func (p *Pipeline) onStepStart(ctx context.Context, step string, items []Item) {
 func (p *Pipeline) onStepEnd(ctx context.Context, step string, items []Item, took time.Duration) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnStepEnd; f != nil {
-			p.report(ctx, "on_step_end", step, core.Guard(func() error { return f(ctx, step, core.CloneItems(items), took) }))
+			p.report(ctx, "on_step_end", step, core.Guard(func() error { return f(ctx, step, ItemsView{items}, took) }))
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (p *Pipeline) onStepError(ctx context.Context, step string, err error) {
 func (p *Pipeline) onPipelineEnd(ctx context.Context, r *Result) {
 	for i := range p.callbacks {
 		if f := p.callbacks[i].OnPipelineEnd; f != nil {
-			p.report(ctx, "on_pipeline_end", "", core.Guard(func() error { return f(ctx, r.clone()) }))
+			p.report(ctx, "on_pipeline_end", "", core.Guard(func() error { return f(ctx, ResultView{r}) }))
 		}
 	}
 }

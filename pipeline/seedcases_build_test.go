@@ -156,17 +156,17 @@ func seedEvents(events *[][]any) Callback {
 	add := func(event ...any) error { *events = append(*events, event); return nil }
 	return Callback{
 		OnPipelineStart: func(_ context.Context, q *Query) error { return add("on_pipeline_start", q.Text) },
-		OnStepStart: func(_ context.Context, step string, items []Item) error {
-			return add("on_step_start", step, len(items))
+		OnStepStart: func(_ context.Context, step string, items ItemsView) error {
+			return add("on_step_start", step, items.Len())
 		},
-		OnStepEnd: func(_ context.Context, step string, items []Item, _ time.Duration) error {
-			return add("on_step_end", step, len(items))
+		OnStepEnd: func(_ context.Context, step string, items ItemsView, _ time.Duration) error {
+			return add("on_step_end", step, items.Len())
 		},
 		OnStepError: func(_ context.Context, step string, err error) error {
 			errorType, cause := seedErrorType(err)
 			return add("on_step_error", step, errorType, cause)
 		},
-		OnPipelineEnd: func(_ context.Context, r *Result) error { return add("on_pipeline_end", len(r.Window.Items)) },
+		OnPipelineEnd: func(_ context.Context, r ResultView) error { return add("on_pipeline_end", r.Items().Len()) },
 	}
 }
 

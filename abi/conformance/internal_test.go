@@ -51,6 +51,32 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
+// The kit sends a guest the parts of a request that it reads, and holds its answer against
+// them.
+func TestRequestsHaveThePartsRead(t *testing.T) {
+	op := &Operation{Operation: abi.OpProvide, Parts: abi.PartsOf(abi.PartData)}
+	req := build(op, shape{n: 3}, 1, nil)
+	if doc := req.doc.(abi.ProvideRequest); len(doc.Messages) != 0 || doc.State.Messages != nil || doc.State.RunID != "" || doc.State.Data == nil {
+		t.Errorf("request %+v", doc)
+	}
+	own := OwnCase{Request: json.RawMessage(`{"state":{"run_id":"r","data":{"n":1}},"messages":[{"role":"user","content":"hi"}]}`)}
+	req, err := own.request(op, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc := req.doc.(abi.ProvideRequest); len(doc.Messages) != 0 || doc.State.RunID != "" || doc.State.Data == nil {
+		t.Errorf("own request %+v", doc)
+	}
+	rep := new(reply)
+	if trouble := rep.readDocument(t.Context(), &Description{}, op, req, []byte(`{"messages":[]}`)); trouble == nil || trouble.id != caseMessages {
+		t.Errorf("messages of a guest that reads none: %v", trouble)
+	}
+	op = &Operation{Operation: abi.OpFilter, Reads: abi.AllColumns, Parts: abi.PartsOf(abi.PartQueryText)}
+	if q := build(op, shape{n: 1}, 1, nil).env.Query; q.Text == "" || q.ChatHistory != nil || q.Metadata != nil {
+		t.Errorf("query %+v", q)
+	}
+}
+
 // What a later host would send must be readable by today's readers, and mean
 // the same.
 func TestLaterRequestsAreSound(t *testing.T) {

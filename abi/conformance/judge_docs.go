@@ -40,7 +40,7 @@ func (rep *reply) readDocument(ctx context.Context, d *Description, op *Operatio
 	case abi.OpCompact:
 		return decodeInto(rep, out, func(r *abi.CompactReply) *trouble { return utf8Trouble("summary", r.Summary) })
 	case abi.OpProvide:
-		return decodeInto(rep, out, judgeMessages)
+		return decodeInto(rep, out, func(r *abi.ProvideReply) *trouble { return judgeMessages(op, r) })
 	case abi.OpEstimateTokens:
 		return decodeInto(rep, out, func(r *abi.EstimateReply) *trouble {
 			if r.Tokens < 0 {
@@ -87,7 +87,10 @@ func judgeQueries(r *abi.TransformReply) *trouble {
 	return nil
 }
 
-func judgeMessages(r *abi.ProvideReply) *trouble {
+func judgeMessages(op *Operation, r *abi.ProvideReply) *trouble {
+	if r.Messages != nil && !op.Parts.Has(abi.PartMessages) {
+		return troublef(caseMessages, "messages of a provider that does not read them")
+	}
 	for i, m := range r.Messages {
 		switch m.Role {
 		case "user", "assistant", "system", "tool":

@@ -227,6 +227,9 @@ func (c *OwnCase) request(op *Operation, settings json.RawMessage) (*request, er
 	req := &request{op: op.Operation}
 	if info.Request != "ItemsRequest" {
 		doc, err := c.document(info, settings)
+		if err == nil {
+			doc, err = op.Parts.Request(op.Operation, doc)
+		}
 		req.doc = doc
 		return req, err
 	}
@@ -245,7 +248,7 @@ func (c *OwnCase) request(op *Operation, settings json.RawMessage) (*request, er
 	}
 	req.rows, req.cols = doc.Items, op.Reads
 	req.items = op.Operation != abi.OpRetrieve && op.Operation != abi.OpMemory
-	req.env = abi.Envelope{Query: &doc.Query, TopK: doc.TopK, TokensLeft: doc.TokensLeft, Settings: settings}
+	req.env = abi.Envelope{Query: op.Parts.Query(&doc.Query), TopK: doc.TopK, TokensLeft: doc.TokensLeft, Settings: settings}
 	return req, nil
 }
 

@@ -76,6 +76,9 @@ func build(op *Operation, s shape, seed uint64, settings json.RawMessage) *reque
 	default:
 		s.itemsRequest(req, op, r, q, settings)
 	}
+	if req.doc != nil {
+		req.doc, _ = op.Parts.Request(op.Operation, req.doc) // these documents always encode
+	}
 	return req
 }
 
@@ -83,7 +86,7 @@ func build(op *Operation, s shape, seed uint64, settings json.RawMessage) *reque
 // memory.
 func (s shape) itemsRequest(req *request, op *Operation, r *rand.Rand, q *abi.Query, settings json.RawMessage) {
 	info, _ := abi.LookupOperation(op.Operation)
-	req.env = abi.Envelope{Query: q, TokensLeft: s.room(), Settings: settings}
+	req.env = abi.Envelope{Query: op.Parts.Query(q), TokensLeft: s.room(), Settings: settings}
 	if op.Operation != abi.OpRetrieve && op.Operation != abi.OpMemory {
 		req.rows, req.cols, req.items = s.items(r), op.Reads, true
 	}

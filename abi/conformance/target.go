@@ -98,8 +98,10 @@ type Operation struct {
 	Operation abi.Operation
 	// Lanes are JSON, Batch or both.
 	Lanes []string
-	// Reads are the columns that it receives, Writes the changes that it may make.
+	// Reads are the columns that it receives, Parts the other parts of its request, Writes the
+	// changes that it may make.
 	Reads  abi.ColumnSet
+	Parts  abi.PartSet
 	Writes abi.ChangeSet
 	// Sources are the sources that new items may state. If it is empty, they may state
 	// none.

@@ -152,9 +152,22 @@ type operationReport struct {
 	Operation   abi.Operation    `json:"operation"`
 	Lanes       []host.Lane      `json:"lanes"`
 	Reads       string           `json:"reads"`
+	Whole       string           `json:"reads_all_of,omitempty"`
 	Writes      string           `json:"writes"`
 	MaxPriority int              `json:"max_priority,omitempty"`
 	Defaults    abi.StepDefaults `json:"defaults,omitzero"`
+}
+
+// readsText names what the guest receives: columns, parts of the request, and "all of the"
+// query or request of which the manifest names no part.
+func (o *operationReport) readsText() string {
+	if o.Whole == "" {
+		return dash(o.Reads)
+	}
+	if o.Reads == "" {
+		return "all of the " + o.Whole
+	}
+	return o.Reads + " and all of the " + o.Whole
 }
 
 type permissionLine struct {
@@ -187,7 +200,7 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 	}
 	for _, o := range spec.Operations {
 		r.Operations = append(r.Operations, operationReport{
-			o.Operation, o.Lanes, o.Reads.String(), o.Writes.String(), o.MaxPriority, o.Defaults,
+			o.Operation, o.Lanes, strings.Join(append(o.Reads.Names(), o.Parts.Names()...), ","), o.Unnamed(), o.Writes.String(), o.MaxPriority, o.Defaults,
 		})
 	}
 	r.Limits = limitLines(asked, instance)
@@ -309,7 +322,7 @@ func (r *inspection) write(b *bytes.Buffer) {
 	table(b, nil, rows)
 	section(b, "operations", len(r.Operations))
 	for _, o := range r.Operations {
-		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, laneNames(o.Lanes, ", "), dash(o.Reads), dash(o.Writes))
+		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, laneNames(o.Lanes, ", "), o.readsText(), dash(o.Writes))
 	}
 	section(b, "permissions asked for", len(r.Permissions))
 	for _, p := range r.Permissions {

@@ -259,7 +259,7 @@ func TestPluginInspect(t *testing.T) {
 		t.Fatalf("code %d, %s", code, stderr)
 	}
 	for _, want := range []string{
-		"name         keep-first\n", "portable     yes\n", "  filter: lanes json; reads score; writes keep\n",
+		"name         keep-first\n", "portable     yes\n", "  filter: lanes json; reads score and all of the query; writes keep\n",
 		"permissions asked for: none\n", "  memory         64MiB ", "  anchor_filter\n", "warnings: none\n",
 	} {
 		if !strings.Contains(stdout, want) {
@@ -267,6 +267,7 @@ func TestPluginInspect(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
+		"documents": "  provide: lanes json; reads all of the request; writes -\n", "unfolds-items": "  memory: lanes json; reads all of the query; writes items\n",
 		"keep-first": "state        reset\n", "foreign": "state        keep\n",
 		"writes-table": "state        fresh (it cannot be reset: its code writes to tables)\n",
 	} {
@@ -283,6 +284,27 @@ func TestPluginInspect(t *testing.T) {
 	code, _, stderr = run(t, "", "plugin", "inspect", "abi-2", "--plugins", fixtureDir)
 	if code != codeInvalid || !strings.Contains(stderr, "the module speaks ABI 2, this host ABI 1") {
 		t.Errorf("abi-2: code %d, %s", code, stderr)
+	}
+}
+
+// The report names the parts of the request that a plugin reads.
+func TestInspectShowsParts(t *testing.T) {
+	dir := t.TempDir()
+	wasm, err := os.ReadFile(filepath.Join(fixtureDir, "documents", "plugin.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := "abi: 1\nname: documents\nversion: 0.1.0\noperations: {provide: {reads: [data, messages]}, compact: {reads: []}}\n"
+	for name, b := range map[string][]byte{"plugin.wasm": wasm, "plugin.yaml": []byte(manifest)} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, stdout, stderr := run(t, "", "plugin", "inspect", filepath.Join(dir, "plugin.wasm"))
+	for _, want := range []string{"  provide: lanes json; reads messages,data; writes -\n", "  compact: lanes json; reads -; writes -\n"} {
+		if code != codeOK || !strings.Contains(stdout, want) {
+			t.Errorf("code %d, the report lacks %q:\n%s%s", code, want, stdout, stderr)
+		}
 	}
 }
 

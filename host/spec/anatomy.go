@@ -71,7 +71,7 @@ func (s *Spec) Advice() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := slices.Concat(s.laneAdvice(), s.permissionAdvice())
+	advice := slices.Concat(s.laneAdvice(), s.readsAdvice(), s.permissionAdvice())
 	if a.MaxMemory == 0 && s.Manifest.Limits.Memory == "" {
 		advice = append(advice, fmt.Sprintf("the memory has no maximum and plugin.yaml no limits.memory: %s is the bound (state what the plugin needs as limits.memory)",
 			abi.FormatSize(DefaultMemory)))
@@ -100,6 +100,19 @@ func (s *Spec) laneAdvice() (advice []string) {
 			advice = append(advice, fmt.Sprintf("%s has no batch lane: items travel as JSON, many times slower for a thousand of them (export %q)", o.Operation, o.Operation.BatchExport()))
 		case !o.HasLane(LaneJSON):
 			advice = append(advice, fmt.Sprintf("%s has no JSON lane: other Extism hosts cannot call it (export %q)", o.Operation, o.Operation.JSONExport()))
+		}
+	}
+	return advice
+}
+
+// readsAdvice names the operations that receive a request whole because the manifest does not
+// say what they read. Those whose reads has columns say it.
+func (s *Spec) readsAdvice() (advice []string) {
+	for _, o := range s.Operations {
+		info, _ := abi.LookupOperation(o.Operation)
+		if whole := o.Unnamed(); whole != "" && len(info.Reads) == 0 {
+			advice = append(advice, fmt.Sprintf("%s does not say what it reads and receives all of the %s (state reads; the names are %s)",
+				o.Operation, whole, abi.PartsOf(info.Parts...)))
 		}
 	}
 	return advice

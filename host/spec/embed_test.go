@@ -94,6 +94,17 @@ func TestAdvice(t *testing.T) {
 	checkAdvice(t, wasm, nil, nil)
 }
 
+// An operation that receives its request whole is named until its manifest says what it reads.
+func TestReadsAdvice(t *testing.T) {
+	wasm, _ := fixtureFiles(t, "documents")
+	const head = "abi: 1\nname: documents\nversion: 0.1.0\nlimits: {memory: 1MiB}\n"
+	checkAdvice(t, wasm, []byte(head+"operations: {provide: {}, classify: {}, format: {}, compact: {reads: []}}\n"), []string{
+		"classify does not say what it reads and receives all of the query (state reads; the names are query_text,query_embedding,",
+		"provide does not say what it reads and receives all of the request (state reads; the names are messages,state_messages,",
+	})
+	checkAdvice(t, wasm, []byte(head+"operations: {provide: {reads: [data]}, classify: {reads: [query_text]}, format: {}}\n"), nil)
+}
+
 func checkAdvice(t *testing.T, wasm, manifest []byte, want []string) {
 	t.Helper()
 	spec, err := spec.Read("", wasm, manifest)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -32,6 +33,9 @@ func narrow(own, side *abi.Manifest) error {
 		if extra := side.Reads(op) &^ own.Reads(op); extra != 0 {
 			return fmt.Errorf("operation %q reads %s, which the module does not ask for", op, extra)
 		}
+		if extra := narrowParts(side.Parts(op), own.Parts(op), &s); len(extra) > 0 {
+			return fmt.Errorf("operation %q reads %s, which the module does not ask for", op, strings.Join(extra, ","))
+		}
 		if extra := side.Writes(op) &^ own.Writes(op); extra != 0 {
 			return fmt.Errorf("operation %q writes %s, which the module does not ask for", op, extra)
 		}
@@ -50,6 +54,19 @@ func narrow(own, side *abi.Manifest) error {
 	}
 	narrowTests(own, side)
 	return narrowLimits(own.Limits, &side.Limits)
+}
+
+// narrowParts returns the parts of a request that side reads and own does not. If side is the
+// whole request, it reads what own does, and spec says so.
+func narrowParts(side, own abi.PartSet, spec *abi.OperationSpec) (extra []string) {
+	switch {
+	case own.Whole():
+		return nil
+	case side.Whole():
+		spec.Reads = append(append([]string{}, spec.Reads...), own.Names()...) // not nil, which is the whole request
+		return nil
+	}
+	return slices.DeleteFunc(side.Names(), func(name string) bool { return own.Has(abi.Part(name)) })
 }
 
 func narrowOperation(own abi.OperationSpec, side *abi.OperationSpec) error {

@@ -44,11 +44,29 @@ func TestNarrow(t *testing.T) {
 		{ops, `"operations":{"retrieve":{"defaults":{"top_k":1000}}}`, fmt.Sprintf(`operation "retrieve" has defaults.top_k 1000, the module %d`, pipeline.DefaultTopK)},
 		{`"operations":{"retrieve":{"defaults":{"timeout":"1s"}}}`, `"operations":{"retrieve":{"defaults":{"timeout":"2s"}}}`, `operation "retrieve" has defaults.timeout 2s, the module 1s`},
 		{ops, `"operations":{"retrieve":{"max_priority":3}}`, ""},
+		{`"operations":{"provide":{}}`, `"operations":{"provide":{"reads":["data"]}}`, ""},
+		{`"operations":{"provide":{"reads":["data"]}}`, `"operations":{"provide":{"reads":["data","messages","run_id"]}}`, `operation "provide" reads messages,run_id, which the module does not ask for`},
+		{`"operations":{"compact":{"reads":[]}}`, `"operations":{"compact":{"reads":["role"]}}`, `operation "compact" reads role, which the module does not ask for`},
+		{`"operations":{"filter":{"reads":["score","query_text"]}}`, `"operations":{"filter":{"reads":["score","chat_history"]}}`, `operation "filter" reads chat_history, which the module does not ask for`},
 		{`"operations":{"filter":{"writes":[]}}`, `"operations":{"filter":{}}`, `operation "filter" writes keep, which the module does not ask for`},
 	} {
 		err := narrow(read(tc.own), read(tc.side))
 		if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) {
 			t.Errorf("%s\nbeside %s\nerror %v (want %s)", tc.side, tc.own, err, tc.err)
+		}
+	}
+	for _, tc := range []struct{ own, side, op, want string }{
+		{`"provide":{"reads":["data"]}`, `"provide":{}`, "provide", "data"},
+		{`"provide":{"reads":[]}`, `"provide":{}`, "provide", ""},
+		{`"provide":{"reads":["data","messages"]}`, `"provide":{"reads":["data"]}`, "provide", "data"},
+		{`"filter":{"reads":["score","query_text"]}`, `"filter":{"reads":["score"]}`, "filter", "query_text"},
+	} {
+		own, side := read(`"operations":{`+tc.own+`}`), read(`"operations":{`+tc.side+`}`)
+		if err := narrow(own, side); err != nil {
+			t.Fatal(err)
+		}
+		if got := side.Parts(abi.Operation(tc.op)); got.Whole() || got.String() != tc.want {
+			t.Errorf("%s beside %s reads %q, whole %v (want %q)", tc.side, tc.own, got, got.Whole(), tc.want)
 		}
 	}
 	test := `"self_test":[{"operation":"retrieve","input":{},"output":null}]`

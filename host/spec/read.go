@@ -232,7 +232,7 @@ func (r *reader) operations() error {
 				info.Op, ErrNoExport, info.Op.JSONExport())
 		}
 		r.spec.Operations = append(r.spec.Operations, Operation{
-			Operation: info.Op, Lanes: lanes, Reads: m.Reads(info.Op), Writes: m.Writes(info.Op),
+			Operation: info.Op, Lanes: lanes, Reads: m.Reads(info.Op), Parts: m.Parts(info.Op), Writes: m.Writes(info.Op),
 			MaxPriority: o.MaxPriority, Defaults: o.Defaults,
 		})
 	}

@@ -65,8 +65,10 @@ type Operation struct {
 	Operation abi.Operation
 	// Lanes are LaneJSON, LaneBatch or both.
 	Lanes []Lane
-	// Reads are the columns that it receives, Writes the changes that it may make.
+	// Reads are the columns that it receives, Parts the other parts of its request, Writes the
+	// changes that it may make.
 	Reads  abi.ColumnSet
+	Parts  abi.PartSet
 	Writes abi.ChangeSet
 	// MaxPriority is the highest priority that it asks for, 0 for the default of the item's
 	// source.
@@ -129,6 +131,19 @@ func (s *Spec) CheckPin(pin string) error {
 		what = "there is a plugin.yaml beside the module that the pin does not cover"
 	}
 	return as(ErrConfig, fmt.Errorf("%s (review it, then pin %s; pinned is %s)", what, s.Pin(), pin))
+}
+
+// Unnamed returns what the guest receives whole because its manifest names no part of it:
+// "query", "request", or "" for nothing.
+func (o Operation) Unnamed() string {
+	info, _ := abi.LookupOperation(o.Operation)
+	switch {
+	case !o.Parts.Whole() || len(info.Parts) == 0:
+		return ""
+	case slices.Contains(info.Parts, abi.PartChatHistory):
+		return "query"
+	}
+	return "request"
 }
 
 // HasLane reports whether the operation can be called in the lane.

@@ -30,8 +30,8 @@ type Options struct {
 	// MaxPriority is the highest priority of items the guest adds or edits. 0:
 	// the default priority of their source. The manifest may ask for less.
 	MaxPriority int
-	// Reads narrows the columns the guest receives to those of this list that
-	// the manifest reads too. nil: all the manifest reads.
+	// Reads narrows what the guest receives to the columns and the parts of the request in
+	// this list that the manifest reads too, see [abi.ReadsOf]. nil: all the manifest reads.
 	Reads []string
 	// Timeout bounds one call of this step. 0: the plugin's limit, which it
 	// cannot exceed.

@@ -132,17 +132,17 @@ func Callback(p *host.Plugin, o Options) (pipeline.Callback, error) {
 		OnPipelineStart: func(ctx context.Context, q *pipeline.Query) error {
 			return observe(ctx, abi.Event{Type: "pipeline_start", Query: q.Text})
 		},
-		OnStepStart: func(ctx context.Context, step string, items []pipeline.Item) error {
-			return observe(ctx, abi.Event{Type: "step_start", Step: step, Items: len(items)})
+		OnStepStart: func(ctx context.Context, step string, items pipeline.ItemsView) error {
+			return observe(ctx, abi.Event{Type: "step_start", Step: step, Items: items.Len()})
 		},
-		OnStepEnd: func(ctx context.Context, step string, items []pipeline.Item, took time.Duration) error {
-			return observe(ctx, abi.Event{Type: "step_end", Step: step, Items: len(items), TimeMS: milliseconds(took)})
+		OnStepEnd: func(ctx context.Context, step string, items pipeline.ItemsView, took time.Duration) error {
+			return observe(ctx, abi.Event{Type: "step_end", Step: step, Items: items.Len(), TimeMS: milliseconds(took)})
 		},
 		OnStepError: func(ctx context.Context, step string, err error) error {
 			return observe(ctx, abi.Event{Type: "step_error", Step: step, Error: err.Error()})
 		},
-		OnPipelineEnd: func(ctx context.Context, r *pipeline.Result) error {
-			return observe(ctx, abi.Event{Type: "pipeline_end", Items: len(r.Window.Items), TimeMS: r.BuildTimeMS})
+		OnPipelineEnd: func(ctx context.Context, r pipeline.ResultView) error {
+			return observe(ctx, abi.Event{Type: "pipeline_end", Items: r.Items().Len(), TimeMS: r.BuildTimeMS()})
 		},
 	}, nil
 }

@@ -68,7 +68,7 @@ func (f filter) Isolated() {}
 
 func (f filter) Filter(ctx context.Context, q *pipeline.Query, items []pipeline.Item) ([]bool, error) {
 	v := visible(items, f.o.scope)
-	answer, err := f.o.Changes(ctx, v, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, items)})
+	answer, err := f.o.Changes(ctx, v, &abi.Envelope{Query: f.o.abiQuery(q), TokensLeft: tokensLeft(ctx, items)})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (t queryTransformer) Isolated() {}
 
 func (t queryTransformer) TransformQuery(ctx context.Context, q *pipeline.Query) ([]pipeline.Query, error) {
 	var reply abi.TransformReply
-	changed, err := t.o.Ask(ctx, abi.QueryRequest{Query: *abiQuery(q), Settings: t.o.Settings()}, &reply)
+	changed, err := t.o.Ask(ctx, abi.QueryRequest{Query: *t.o.abiQuery(q), Settings: t.o.Settings()}, &reply)
 	switch {
 	case err != nil:
 		return nil, err
@@ -139,7 +139,7 @@ func (c classifier) Isolated() {}
 
 func (c classifier) Classify(ctx context.Context, q *pipeline.Query) (string, error) {
 	var reply abi.ClassifyReply
-	_, err := c.o.Ask(ctx, abi.QueryRequest{Query: *abiQuery(q), Settings: c.o.Settings()}, &reply)
+	_, err := c.o.Ask(ctx, abi.QueryRequest{Query: *c.o.abiQuery(q), Settings: c.o.Settings()}, &reply)
 	return reply.Label, err
 }
 
@@ -181,7 +181,7 @@ type memoryProvider struct{ o *operation }
 func (m memoryProvider) Isolated() {}
 
 func (m memoryProvider) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
-	return m.o.added(ctx, &abi.Envelope{Query: abiQuery(q), TokensLeft: tokensLeft(ctx, nil)})
+	return m.o.added(ctx, &abi.Envelope{Query: m.o.abiQuery(q), TokensLeft: tokensLeft(ctx, nil)})
 }
 
 // Compactor returns the operation compact as a pipeline.Compactor. A guest

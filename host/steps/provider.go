@@ -21,7 +21,7 @@ func Provider(p *host.Plugin, o Options) (agent.Provider, error) {
 	spec, _ := p.Spec().Operation(abi.OpProvide)
 	c := &contextProvider{o: op, priority: cmp.Or(o.Priority, spec.Defaults.Priority)}
 	if _, missing := p.Spec().Operation(abi.OpEstimateTokens); missing == nil {
-		if c.estimate, err = prepare(p, abi.OpEstimateTokens, Options{Step: o.Step, Timeout: o.Timeout}); err != nil {
+		if c.estimate, err = prepare(p, abi.OpEstimateTokens, Options{Step: o.Step, Timeout: o.Timeout, Reads: o.Reads}); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +51,7 @@ func (c *contextProvider) EstimateTokens(ctx context.Context, s *agent.State) (i
 		return 0, nil
 	}
 	var reply abi.EstimateReply
-	request := provideRequest(s, s.Messages, agent.Budget{}, c.estimate.Settings())
+	request := c.estimate.provideRequest(s, s.Messages, agent.Budget{})
 	if _, err := c.estimate.Ask(ctx, request, &reply); err != nil {
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func (c *contextProvider) EstimateTokens(ctx context.Context, s *agent.State) (i
 // Apply changes the messages, and the parts of the state the guest names.
 func (c *contextProvider) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
 	var reply abi.ProvideReply
-	changed, err := c.o.Ask(ctx, provideRequest(s, msgs, b, c.o.Settings()), &reply)
+	changed, err := c.o.Ask(ctx, c.o.provideRequest(s, msgs, b), &reply)
 	if err != nil || !changed {
 		return nil, err
 	}
@@ -134,14 +134,21 @@ func pipelineMessages(in []abi.Message, sent []pipeline.Message) []pipeline.Mess
 	return out
 }
 
-func provideRequest(s *agent.State, msgs []pipeline.Message, b agent.Budget, settings json.RawMessage) abi.ProvideRequest {
-	return abi.ProvideRequest{
-		State: abi.AgentState{RunID: s.RunID, Messages: abiMessages(s.Messages), Observations: s.Observations,
-			Reflection: s.Reflection, Data: s.Data},
-		Messages: abiMessages(msgs),
+// provideRequest is the request of provide and estimate_tokens. Messages that the guest does
+// not read are not made; the call leaves out the rest.
+func (o *operation) provideRequest(s *agent.State, msgs []pipeline.Message, b agent.Budget) abi.ProvideRequest {
+	r := abi.ProvideRequest{
+		State:    abi.AgentState{RunID: s.RunID, Observations: s.Observations, Reflection: s.Reflection, Data: s.Data},
 		Budget:   abi.ProviderBudget{MaxTokens: b.MaxTokens, MaxMessages: b.MaxMessages, Phase: string(b.Phase)},
-		Settings: settings,
+		Settings: o.Settings(),
 	}
+	if o.Parts().Has(abi.PartMessages) {
+		r.Messages = abiMessages(msgs)
+	}
+	if o.Parts().Has(abi.PartStateMessages) {
+		r.State.Messages = abiMessages(s.Messages)
+	}
+	return r
 }
 
 // abiMessages are messages as guests see them: with the texts of their parts, the calls in

@@ -139,15 +139,20 @@ func abiItem(it *pipeline.Item, reads abi.ColumnSet) (out abi.Item) {
 	return out
 }
 
-// abiQuery is a query as it crosses the border.
-func abiQuery(q *pipeline.Query) *abi.Query {
-	out := guestQuery(q)
+// abiQuery is a query as it crosses the border to the guest.
+func (o *operation) abiQuery(q *pipeline.Query) *abi.Query {
+	out := o.guestQuery(q)
 	return &out
 }
 
-// guestQuery is abiQuery for callers that have room for it.
-func guestQuery(q *pipeline.Query) abi.Query {
-	return abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata, ChatHistory: abiTurns(q.ChatHistory)}
+// guestQuery is abiQuery for callers that have room for it. Turns that the guest does not read
+// are not made; the call leaves out the rest.
+func (o *operation) guestQuery(q *pipeline.Query) abi.Query {
+	out := abi.Query{Text: q.Text, Embedding: q.Embedding, Metadata: q.Metadata}
+	if o.Parts().Has(abi.PartChatHistory) {
+		out.ChatHistory = abiTurns(q.ChatHistory)
+	}
+	return out
 }
 
 func abiTurns(turns []pipeline.Turn) []abi.Turn {

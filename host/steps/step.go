@@ -73,7 +73,7 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 	v := &a.view
 	v.show(items, o.scope)
 	v.spare = spare
-	a.query = guestQuery(q)
+	a.query = o.guestQuery(q)
 	env := abi.Envelope{Query: &a.query, TopK: topK, TokensLeft: tokensLeft(ctx, items)}
 	answer, err := o.Changes(ctx, v, &env)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r retriever) Retrieve(ctx context.Context, q *pipeline.Query, topK int) ([
 
 // find asks the guest for new items, best first. topK 0 or less is the operation's.
 func (r retriever) find(ctx context.Context, q *pipeline.Query, topK, tokensLeft int) ([]pipeline.Item, error) {
-	return r.o.added(ctx, &abi.Envelope{Query: abiQuery(q), TopK: max(0, topK), TokensLeft: tokensLeft})
+	return r.o.added(ctx, &abi.Envelope{Query: r.o.abiQuery(q), TopK: max(0, topK), TokensLeft: tokensLeft})
 }
 
 // added asks the guest for items, which are nil if there are none.

@@ -146,7 +146,7 @@ func part[T any](b *builder, path string, op abi.Operation, u config.Use, get fu
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", path, err)
 	}
-	t, err := get(plugin, steps.Options{Step: path, Settings: u.Settings, Timeout: time.Duration(u.Timeout)})
+	t, err := get(plugin, steps.Options{Step: path, Settings: u.Settings, Reads: u.Reads, Timeout: time.Duration(u.Timeout)})
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", path, asUnavailable(plugin.Name(), op, err))
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,42 @@ func TestErrors(t *testing.T) {
 			_, err := assemble.New(t.Context(), &tt.c, assemble.Options{PluginDir: "nowhere", CacheDir: "off"}, assemble.Build{})
 			if !errors.Is(err, tt.is) || err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// Each place that names a plugin narrows what it reads: a name that its operation does not
+// have is refused.
+func TestReadsReachThePlugin(t *testing.T) {
+	reads := []string{"colour"}
+	use := config.Use{Plugin: "documents", Reads: reads}
+	found := config.Use{Plugin: "unfolds-items", Reads: reads}
+	variants := config.Step{Name: "s", Plugin: "documents", Operation: "transform_query", Retriever: &found}
+	routed := config.Step{Name: "s", Plugin: "documents", Operation: "classify", Routes: map[string]config.Use{"a": found}, Default: "a"}
+	for name, c := range map[string]config.Config{
+		"format":       {Format: config.Choice{Use: &use}},
+		"memory":       {Memory: &config.Part{Plugin: "unfolds-items", Reads: reads}},
+		"conversation": {Conversation: &config.Conversation{Compact: &use}},
+		"step":         {Steps: []config.Step{{Name: "s", Plugin: "unfolds-items", Operation: "filter", Reads: reads}}},
+		"retriever":    {Steps: []config.Step{variants}},
+		"route":        {Steps: []config.Step{routed}},
+		"provider":     {Providers: []config.Provider{{Plugin: "documents", Priority: 15, Reads: reads}}},
+		"compaction":   {Agent: config.Agent{Compaction: config.Compaction{Compact: &use}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Tokenizer.Name = "words"
+			ctx, o := t.Context(), assemble.Options{PluginDir: "../../testdata/wasm", CacheDir: "off"}
+			var err error
+			if name == "provider" || name == "compaction" {
+				g := assemble.Open(&c, o)
+				defer g.Close(ctx)
+				_, err = g.ChainRecipe(ctx, &c)
+			} else {
+				_, err = assemble.New(ctx, &c, o, assemble.Build{})
+			}
+			if err == nil || !strings.Contains(err.Error(), `unknown column "colour"`) {
+				t.Errorf("error %v", err)
 			}
 		})
 	}

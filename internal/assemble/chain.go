@@ -150,7 +150,7 @@ func (b *builder) provider(path string, p *config.Provider) (agent.Provider, err
 	if err == nil {
 		var made agent.Provider
 		made, err = steps.Provider(plugin, steps.Options{
-			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Timeout: time.Duration(p.Timeout),
+			Step: p.Title(), Priority: p.Priority, Settings: p.Settings, Reads: p.Reads, Timeout: time.Duration(p.Timeout),
 		})
 		if err == nil && p.Timeout > 0 {
 			return agent.LimitProvider(made, time.Duration(p.Timeout)+waiting), nil

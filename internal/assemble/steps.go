@@ -162,7 +162,7 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use) (pipeline
 	}
 	r, err := steps.Retriever(plugin, steps.Options{
 		Step: s.Name, TopK: s.TopK, Settings: u.Settings, Source: pipeline.Source(s.Source),
-		MaxPriority: s.MaxPriority, Timeout: time.Duration(u.Timeout),
+		MaxPriority: s.MaxPriority, Reads: u.Reads, Timeout: time.Duration(u.Timeout),
 	})
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), abi.OpRetrieve, err)

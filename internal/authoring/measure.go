@@ -161,16 +161,20 @@ func (m *measurement) call(ctx context.Context) (*host.Exchange, error) {
 
 // encode puts the request into the bytes of the lane.
 func (m *measurement) encode(buf []byte) ([]byte, error) {
+	spec, _ := m.plugin.Spec().Operation(m.Operation) // the call says when it is not there
 	r, ok := m.Request.(*abi.ItemsRequest)
 	if !ok {
-		return json.Marshal(m.Request)
+		request, err := spec.Parts.Request(m.Operation, m.Request)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(request)
 	}
 	var rows abi.Rows
 	if r.Items != nil {
 		rows = abi.ItemRows(r.Items)
 	}
-	spec, _ := m.plugin.Spec().Operation(m.Operation) // the call says when it is not there
-	env := abi.Envelope{Query: &r.Query, TopK: r.TopK, TokensLeft: r.TokensLeft, Settings: r.Settings}
+	env := abi.Envelope{Query: spec.Parts.Query(&r.Query), TopK: r.TopK, TokensLeft: r.TokensLeft, Settings: r.Settings}
 	if m.Lane == host.LaneJSON {
 		return abi.AppendItemsRequest(buf, rows, spec.Reads, &env)
 	}

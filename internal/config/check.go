@@ -137,8 +137,8 @@ func (k *checker) enricher() {
 	}
 	if named {
 		k.use("enricher", e.Use())
-	} else if len(e.Settings) > 0 || e.Timeout != 0 {
-		k.find("enricher", "settings and timeout need a plugin or an instance")
+	} else if len(e.Settings) > 0 || e.Timeout != 0 || e.Reads != nil {
+		k.find("enricher", "settings, timeout and reads need a plugin or an instance")
 	}
 }
 

@@ -357,3 +357,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A part, an enricher, a step and a provider are used as they say.
+func TestUseIsComplete(t *testing.T) {
+	want := Use{Plugin: "p", Instance: "i", Settings: map[string]any{"k": 1}, Timeout: 3, Reads: []string{"data"}}
+	for _, got := range []Use{
+		(&Part{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
+		(&Enricher{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
+		(&Step{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
+		(&Provider{Plugin: "p", Instance: "i", Settings: want.Settings, Timeout: 3, Reads: want.Reads}).Use(),
+	} {
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}

@@ -28,15 +28,15 @@ type recorderKey struct{}
 // is to be evaluated must have it.
 func Callback() pipeline.Callback {
 	return pipeline.Callback{
-		OnStepStart: func(ctx context.Context, step string, items []pipeline.Item) error {
+		OnStepStart: func(ctx context.Context, step string, items pipeline.ItemsView) error {
 			if r := recorderOf(ctx); r != nil {
-				r.start(step, items)
+				r.start(step, items.Copy())
 			}
 			return nil
 		},
-		OnStepEnd: func(ctx context.Context, _ string, items []pipeline.Item, _ time.Duration) error {
+		OnStepEnd: func(ctx context.Context, _ string, items pipeline.ItemsView, _ time.Duration) error {
 			if r := recorderOf(ctx); r != nil {
-				r.end(items)
+				r.end(items.Copy())
 			}
 			return nil
 		},

@@ -30,8 +30,9 @@ const maxItems = 10_000
 type Call struct {
 	Op      abi.Operation
 	Request *abi.ItemsRequest
-	// Reads are the columns that the manifest lists; the handler sees no others. nil means
-	// every column that the operation may read.
+	// Reads are the columns and the parts of the query that the manifest lists; the handler
+	// sees no other columns, and no other parts if the list names any. nil means all that the
+	// operation may read.
 	Reads []string
 	// Writes are the changes that the manifest lists. nil means every change that the
 	// operation may make.
@@ -74,12 +75,12 @@ func (c Call) In(lane Lane) (*abi.Changes, error) {
 	if !ok || exports.Batch == nil {
 		return nil, fmt.Errorf("%s: no such operation on rows (import its package)", c.Op)
 	}
-	cols, err := c.columns()
+	cols, parts, err := c.reads()
 	if err != nil {
 		return nil, err
 	}
 	req := c.Request
-	env := &abi.Envelope{Query: &req.Query, TopK: req.TopK, TokensLeft: req.TokensLeft, Settings: req.Settings}
+	env := &abi.Envelope{Query: parts.Query(&req.Query), TopK: req.TopK, TokensLeft: req.TokensLeft, Settings: req.Settings}
 	if lane == JSON {
 		return inJSON(exports, abi.ItemRows(req.Items), cols, env)
 	}
@@ -137,16 +138,16 @@ func result(status int32) error {
 	return nil
 }
 
-func (c Call) columns() (abi.ColumnSet, error) {
+func (c Call) reads() (abi.ColumnSet, abi.PartSet, error) {
 	if c.Reads != nil {
-		return abi.ColumnsOf(c.Reads)
+		return abi.ReadsOf(c.Op, c.Reads)
 	}
 	info, _ := abi.LookupOperation(c.Op)
 	var cols abi.ColumnSet
 	for _, col := range info.Reads {
 		cols = cols.With(col)
 	}
-	return cols, nil
+	return cols, abi.PartSet{}, nil
 }
 
 // check applies the rules of a host that grants everything the operation can

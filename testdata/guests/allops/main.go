@@ -4,6 +4,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -61,6 +62,9 @@ func init() {
 	retrieve.Handle(find)
 	process.Handle(change)
 	filter.Handle(func(r *pdk.Request, s *stepSettings) ([]uint32, error) {
+		if s.Mode == "tell" {
+			return nil, tell(r.Query())
+		}
 		rows = rows[:0]
 		for i, score := range r.Items.Scores() {
 			if score >= s.Min {
@@ -76,30 +80,47 @@ func init() {
 		return nil
 	})
 	transform.Handle(func(q *pdk.Query, s *stepSettings) ([]pdk.Query, error) {
+		if s.Mode == "tell" {
+			return nil, tell(q)
+		}
 		return []pdk.Query{*q, {Text: q.Text + " " + s.Word}}, nil
 	})
-	classify.Handle(func(q *pdk.Query, _ *stepSettings) (string, error) {
+	classify.Handle(func(q *pdk.Query, s *stepSettings) (string, error) {
+		if s.Mode == "tell" {
+			return "", tell(q)
+		}
 		if strings.Contains(q.Text, "func") {
 			return "code", nil
 		}
 		return "prose", nil
 	})
-	enrich.Handle(func(r *pdk.Request, _ *stepSettings) (string, error) {
+	enrich.Handle(func(r *pdk.Request, s *stepSettings) (string, error) {
+		if s.Mode == "tell" {
+			return "", tell(r.Query())
+		}
 		return fmt.Sprintf("%s (%d memories)", r.Query().Text, r.Items.Len()), nil
 	})
-	memory.Handle(func(r *pdk.Request, _ *stepSettings) ([]pdk.NewItem, error) {
+	memory.Handle(func(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
+		if s.Mode == "tell" {
+			return nil, tell(r.Query())
+		}
 		return []pdk.NewItem{
 			{Key: "fact", Content: greeting + " " + r.Query().Text, Score: 1},
 			{Key: "turn", Content: "earlier turn", Source: "conversation", Score: 0.5},
 		}, nil
 	})
-	compact.Handle(func(turns []pdk.Turn, previous string, _ *stepSettings) (string, error) {
+	compact.Handle(func(turns []pdk.Turn, previous string, s *stepSettings) (string, error) {
+		if s.Mode == "tell" {
+			return "", tell([]any{turns, previous})
+		}
 		return fmt.Sprintf("%s+%d turns", previous, len(turns)), nil
 	})
 	provide.Handle(func(r *provide.Request, s *stepSettings) (provide.Reply, error) {
 		switch s.Mode {
 		case "none":
 			return provide.Reply{}, nil
+		case "tell":
+			return provide.Reply{}, tell(r)
 		case "forget":
 			return provide.Reply{State: &pdk.StateChange{Observations: []string{}, Reflection: new(string), Data: pdk.Metadata{}}}, nil
 		}
@@ -116,16 +137,30 @@ func init() {
 		return b.String(), nil
 	})
 	counttokens.Each(func(text string, _ *stepSettings) int { return (len(text) + 3) / 4 })
-	observe.Handle(func(e *pdk.Event, _ *stepSettings) error {
+	observe.Handle(func(e *pdk.Event, s *stepSettings) error {
+		if s.Mode == "tell" {
+			return tell(e)
+		}
 		events++
 		pdk.Logf(pdk.LevelInfo, "event %d: %s %s %d", events, e.Type, e.Step, e.Items)
 		return nil
 	})
 }
 
+// tell returns an error whose text is what the guest received, as JSON.
+func tell(received any) error {
+	doc, err := json.Marshal(received)
+	if err != nil {
+		return err
+	}
+	return pdk.Errorf("%s", doc)
+}
+
 // find answers with what the mode asks for.
 func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 	switch s.Mode {
+	case "tell":
+		return nil, tell(r.Query())
 	case "file":
 		text, err := os.ReadFile(s.Path)
 		if err != nil {

@@ -1,0 +1,160 @@
+package steps_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/host/steps"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+)
+
+// reading is allops with another list of what an operation reads.
+func reading(t *testing.T, op abi.Operation, names []string) *spec.Spec {
+	t.Helper()
+	s := *allopsSpec(t)
+	s.Operations = slices.Clone(s.Operations)
+	i := slices.IndexFunc(s.Operations, func(o spec.Operation) bool { return o.Operation == op })
+	_, parts, err := abi.ReadsOf(op, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Operations[i].Parts = parts
+	return &s
+}
+
+// told calls an operation with a request whose parts have the texts of words, and returns the
+// error in which the guest tells what it received.
+func told(t *testing.T, p *host.Plugin, op abi.Operation, o steps.Options) error {
+	t.Helper()
+	o.Settings = map[string]any{"mode": "tell"}
+	ctx, q := t.Context(), &pipeline.Query{Text: "<text>", Metadata: map[string]any{"m": "<meta>"}, ChatHistory: []pipeline.Turn{{Role: "user", Content: "<history>"}}}
+	var err error
+	switch op {
+	case abi.OpRetrieve, abi.OpFilter:
+		_, err = must[pipeline.Step](t)(steps.New(p, op, o)).Run(ctx, q, twoItems())
+	case abi.OpTransformQuery:
+		_, err = must[pipeline.QueryTransformer](t)(steps.QueryTransformer(p, o)).TransformQuery(ctx, q)
+	case abi.OpClassify:
+		_, err = must[pipeline.QueryClassifier](t)(steps.Classifier(p, o)).Classify(ctx, q)
+	case abi.OpEnrichQuery:
+		_, err = must[pipeline.QueryEnricher](t)(steps.Enricher(p, o)).Enrich(ctx, q.Text, twoItems())
+	case abi.OpMemory:
+		_, err = must[pipeline.MemoryProvider](t)(steps.Memory(p, o)).Items(ctx, q)
+	case abi.OpCompact:
+		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
+		_, err = must[pipeline.Compactor](t)(steps.Compactor(p, o)).Compact(ctx, turns, "<summary>")
+	case abi.OpProvide:
+		state := &agent.State{RunID: "<run>", Messages: []pipeline.Message{{Role: "user", Content: "<before>"}},
+			Observations: []string{"<seen>"}, Reflection: "<reflection>", Data: map[string]any{"d": "<data>"}}
+		_, err = must[agent.Provider](t)(steps.Provider(p, o)).Apply(ctx, state, []pipeline.Message{{Role: "user", Content: "<message>"}}, agent.Budget{Phase: agent.PhaseLLM})
+	case abi.OpObserve:
+		c := must[pipeline.Callback](t)(steps.Callback(p, o))
+		err = errors.Join(c.OnPipelineStart(ctx, q), c.OnStepError(ctx, "s", errors.New("<error>")))
+	}
+	return err
+}
+
+// words are the texts of the parts of a request, as told sends them, that a guest received.
+func words(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		t.Fatal("the guest told nothing")
+	}
+	var got []string
+	text := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(err.Error())
+	for _, w := range []string{"text", "meta", "history", "summary", "message", "before", "run", "seen", "reflection", "data", "error"} {
+		if strings.Contains(text, "<"+w+">") {
+			got = append(got, w)
+		}
+	}
+	return strings.Join(got, " ")
+}
+
+// A guest receives the parts of its request that the manifest and the operator both name, in
+// both lanes, and all of them where neither names any.
+func TestPartsAreNarrowed(t *testing.T) {
+	const query = "text meta history"
+	for _, tc := range []struct {
+		op              abi.Operation
+		asked, operator []string
+		want            string
+	}{
+		{abi.OpRetrieve, nil, nil, query},
+		{abi.OpRetrieve, []string{}, nil, query},
+		{abi.OpRetrieve, []string{"query_text"}, nil, "text"},
+		{abi.OpRetrieve, nil, []string{"chat_history"}, "history"},
+		{abi.OpFilter, []string{"score"}, nil, query},
+		{abi.OpFilter, []string{"score", "query_metadata"}, nil, "meta"},
+		{abi.OpFilter, nil, []string{"score", "query_text"}, "text"},
+		{abi.OpTransformQuery, nil, nil, query},
+		{abi.OpTransformQuery, []string{"query_text"}, nil, "text"},
+		{abi.OpClassify, []string{"query_text", "chat_history"}, []string{"chat_history", "query_metadata"}, "history"},
+		{abi.OpEnrichQuery, []string{"text"}, nil, "text"},
+		{abi.OpEnrichQuery, []string{"text", "chat_history"}, nil, ""},
+		{abi.OpMemory, nil, nil, query},
+		{abi.OpMemory, []string{"query_metadata"}, nil, "meta"},
+		{abi.OpCompact, nil, nil, "text meta summary"},
+		{abi.OpCompact, []string{"content"}, nil, "text"},
+		{abi.OpCompact, []string{"content", "summary"}, []string{"summary"}, "summary"},
+		{abi.OpProvide, nil, nil, "message before run seen reflection data"},
+		{abi.OpProvide, []string{"messages"}, nil, "message"},
+		{abi.OpProvide, []string{"messages", "state_messages", "data"}, nil, "message before data"},
+		{abi.OpProvide, []string{"messages", "observations", "data"}, []string{"data", "run_id"}, "data"},
+		{abi.OpProvide, nil, []string{}, ""},
+		{abi.OpObserve, nil, nil, "text error"},
+		{abi.OpObserve, []string{}, nil, ""},
+		{abi.OpObserve, []string{"error"}, nil, "error"},
+	} {
+		for _, lane := range lanes {
+			t.Run(fmt.Sprintf("%s/%s/%v/%v", tc.op, lane, tc.asked, tc.operator), func(t *testing.T) {
+				loadAllops(t, host.PluginConfig{}) // which compiles the module for all
+				p := loadSpec(t, shared, reading(t, tc.op, tc.asked), host.PluginConfig{Lane: lane})
+				if got := words(t, told(t, p, tc.op, steps.Options{Reads: tc.operator})); got != tc.want {
+					t.Errorf("received %q, want %q", got, tc.want)
+				}
+			})
+		}
+	}
+}
+
+// Messages that the guest was not sent cannot be replaced, its notes about the state can.
+func TestUnreadMessagesStay(t *testing.T) {
+	loadAllops(t, host.PluginConfig{})
+	p := loadSpec(t, shared, reading(t, abi.OpProvide, []string{"data"}), host.PluginConfig{})
+	state := &agent.State{Reflection: "look closer"}
+	sent := []pipeline.Message{{Role: "user", Content: "hey"}}
+	apply := func(o steps.Options) error {
+		_, err := must[agent.Provider](t)(steps.Provider(p, o)).Apply(t.Context(), state, sent, agent.Budget{Phase: agent.PhaseLLM})
+		return err
+	}
+	perr := checkReason(t, apply(steps.Options{}), abi.ReasonInvalidOutput)
+	if !strings.Contains(perr.Error(), "does not read them") {
+		t.Errorf("error %v", perr)
+	}
+	if err := apply(steps.Options{Settings: map[string]any{"mode": "forget"}}); err != nil || state.Reflection != "" {
+		t.Errorf("state %+v, error %v", state, err)
+	}
+}
+
+// What an operator lets a provider read holds for its estimate too.
+func TestEstimateIsNarrowed(t *testing.T) {
+	p := loadAllops(t, host.PluginConfig{})
+	state := &agent.State{Messages: []pipeline.Message{{Role: "user", Content: "hey"}}}
+	for _, tc := range []struct {
+		reads []string
+		want  int
+	}{{nil, 2}, {[]string{"messages"}, 2}, {[]string{"data"}, 1}} {
+		provider := must[agent.Provider](t)(steps.Provider(p, steps.Options{Reads: tc.reads}))
+		if n, err := provider.EstimateTokens(context.Background(), state); err != nil || n != tc.want {
+			t.Errorf("reads %v: estimate %d, error %v (want %d)", tc.reads, n, err, tc.want)
+		}
+	}
+}
