@@ -162,7 +162,9 @@ func (a *App) replace(g *generation) bool {
 	go func() {
 		defer a.retired.Done()
 		old.users.Wait()
-		_ = old.plugins.Close(context.Background()) // nobody is there to be told
+		if err := old.plugins.Close(context.Background()); err != nil {
+			a.options.Logger.Warn("plugins do not close", "error", err)
+		}
 	}()
 	return true
 }

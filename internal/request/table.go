@@ -1,6 +1,6 @@
 package request
 
-// Setting is one thing that a build can be told, under each of its names; a name is empty
+// Setting is one thing that a caller can say of a build, under each of its names; a name is empty
 // where there is none.
 type Setting struct {
 	// Field is the field of anchor.BuildOptions, Flag the flag of "anchor-host build", and
