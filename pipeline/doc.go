@@ -30,23 +30,9 @@
 //
 // # What fits
 //
-// By default the counts of the items must fit ([FitItems]): the first that fit, by
-// priority and score. [FitExact] counts what the formatter writes instead, headings,
-// separators, roles and tool schemas included ([CountOptions] has the formula), and the
-// result says how many tokens that was and how they were counted ([Counting]). The
-// output of such a build is never over its budget, and no item was left out that would
-// have fitted when its turn came.
-//
-// Tokens of parts do not add up to those of a text, because tokens go across the seams.
-// An exact build therefore counts only what changes from one try to the next, where the
-// tokenizer knows places at which tokens do add up, and in the end counts the output
-// as a whole; should the two ever disagree, it starts over and counts the whole each
-// time. With a formatter or tokenizer that is a plugin it formats and counts for each
-// try, several items at once as long as they fit.
-//
-// A [Strategy] decides which items are tried first, and [FillDiagnostic] how far the
-// choice is from the best that could be; [Truncation] cuts texts; [WindowOrder] is the
-// order in which the context is written.
+// By default the counts of the items must fit: the first that fit, by priority and
+// score. Config.Fit has the formatted output counted instead. Package fill has this and
+// the other rules of a window: strategies, budgets, cuts and orders.
 //
 // # Errors
 //
@@ -57,10 +43,13 @@
 //
 // # Other parts
 //
-// Package memory has a conversation that forgets its oldest turns, or condenses
-// them with a [Compactor]. Package agent edits the message list of an agent
-// loop before each model call. [Fuse], [Hybrid] and [RoundRobin] merge result
-// lists. Package tokens counts tokens. The package needs a 64-bit platform.
+// The items, queries and windows of a build are those of package core, which has their
+// methods. Package format writes windows for model APIs. Package explain has what
+// Config.Explain records of each item, package promptcache compares the prompts of two
+// builds. Package memory has a conversation that forgets its oldest turns, or condenses
+// them with a [Compactor]. Package agent edits the message list of an agent loop before
+// each model call. [Fuse], [Hybrid] and [RoundRobin] merge result lists. Package tokens
+// counts tokens. The package needs a 64-bit platform.
 package pipeline
 
 import _ "github.com/anchor-host/anchor-host/internal/only64"
