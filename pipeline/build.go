@@ -72,7 +72,10 @@ func (b *build) addMemory(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Memory)
 	items, err := b.remember(ctx)
 	if err != nil {
-		return b.settlePart(ctx, MemoryPart, b.p.onError.memory, err)
+		err = b.settlePart(ctx, MemoryPart, b.p.onError.memory, err)
+		if err != nil || len(items) == 0 {
+			return err
+		}
 	}
 	b.diag.MemoryItems = pointer(len(items))
 	for i := range items {

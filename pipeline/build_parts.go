@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -63,18 +64,19 @@ func (b *build) countMissing(ctx context.Context, n int) error {
 	return err
 }
 
-// remember asks the memory provider for its items and checks them.
+// remember asks the memory provider for its items and checks them. Beside an error of the
+// provider there may be items.
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
 	err = core.Guard(func() (err error) {
 		items, err = b.p.memory.Items(ctx, &q)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
 	items = withDefaults(items, SourceMemory)
-	return items, core.ValidateItems(items)
+	if bad := core.ValidateItems(items); bad != nil {
+		return nil, cmp.Or(err, bad)
+	}
+	return items, err
 }
 
 // memories returns copies of the items that a query enricher may read.

@@ -26,7 +26,8 @@ type Config struct {
 	// SystemPrompts come first in the list of items, in this order.
 	SystemPrompts []SystemPrompt
 	// Memory offers items before the first step. It may be nil. When it fails, the build
-	// does, or, if MemoryOnError is Skip, goes on without its items.
+	// does, or, if MemoryOnError is Skip, goes on with the items that it returned beside
+	// its error, usually none.
 	Memory        MemoryProvider
 	MemoryOnError OnError
 	// Enricher rewrites the query once there are memory or conversation items. It

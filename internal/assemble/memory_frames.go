@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
@@ -11,17 +12,14 @@ import (
 // memories are memory providers of one build, in this order.
 type memories []pipeline.MemoryProvider
 
-// Items returns the items of all.
-func (m memories) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
-	var all []pipeline.Item
+// Items returns the items of all. One that fails does not take away those of the others:
+// they are returned with its error.
+func (m memories) Items(ctx context.Context, q *pipeline.Query) (all []pipeline.Item, err error) {
 	for _, p := range m {
-		items, err := p.Items(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, items...)
+		items, failed := p.Items(ctx, q)
+		all, err = append(all, items...), cmp.Or(err, failed)
 	}
-	return all, nil
+	return all, err
 }
 
 // frameMemory returns the frames of the run that the configuration names; nil when it

@@ -68,6 +68,7 @@ func TestFramesOfABuild(t *testing.T) {
 		{"alone", config.Config{Frames: &config.RunFrames{Run: "fix-42"}}, []string{"[step_summary] step 0", "[step_summary] step 1", "[step_summary] step 2"}},
 		{"with data", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1, Data: true}}, []string{"[step_summary] step 2\n{\"ok\":true}"}},
 		{"beside a conversation", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1}, Conversation: talk}, []string{"[step_summary] step 2", "hello"}},
+		{"beside a plugin that is missing", config.Config{Frames: &config.RunFrames{Run: "fix-42", MaxFrames: 1}, Memory: &config.Part{Plugin: "gone"}}, []string{"[step_summary] step 2"}},
 		{"of another tenant", config.Config{Frames: &config.RunFrames{Run: "fix-42"}, Tenant: "other", Conversation: talk}, []string{"hello"}},
 	} {
 		var log strings.Builder
