@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -179,3 +180,15 @@ func (g *granted) function(f *Function) bool {
 		return name == f.fullName() || name == f.Name && f.Module == UserModule
 	})
 }
+
+// hostFuncs are the functions of abi.Imports by name, except for those of the kernel.
+var hostFuncs = func() map[string]guest.Function {
+	all := map[string]guest.Function{
+		"http_request":        guest.Blocking(httpRequest),
+		abi.ImportKVGet:       kvGet,
+		abi.ImportKVSet:       kvSet,
+		abi.ImportCountTokens: guest.Slow(countTokens),
+	}
+	maps.Copy(all, guest.Functions)
+	return all
+}()
