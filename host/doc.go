@@ -65,15 +65,15 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, choices, features, limits, bounds, places, errors, trust
+//	the host itself        host, config, choices, features, limits, bounds, system, errors
 //	checking               plugin, permissions, links
-//	compiling              loading, circles, runtime
-//	starting               starting, owner, imagestore, strategy, selftest
-//	calling                plugincall, session, lend, exchange, failure
-//	what is asked of it    operation, grant, reply, foreigncall
-//	what guests import     hostfuncs, services, kvstore, tenant, http, functions
-//	WASI                   folders, clock
-//	what bounds a call     resting, stacktimer, addresses
+//	compiling              loading, cachefolder
+//	starting               starting, selftest
+//	calling                plugincall, session, lend
+//	what is asked of it    operation, answers, foreigncall
+//	what guests import     functions, services, http, tenants
+//	WASI                   folders
+//	what bounds a call     resting
 //	for the embedder       stats, hooks
 //
 // Package spec reads plugins. Other code that does not need a host is in packages of the

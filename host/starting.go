@@ -3,6 +3,9 @@ package host
 import (
 	"context"
 	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
@@ -141,4 +144,100 @@ func (p *Plugin) uncaptured(in *guest.Instance) string {
 func (p *Plugin) noteFresh(why string) {
 	p.notes = append(p.notes, fmt.Sprintf("cannot be reset, each call gets a new instance: %s (state: keep does without)", why))
 	p.log.Info("each call gets a new instance", "cannot_be_reset", why)
+}
+
+// pluginOwner is a plugin as the owner of its instances.
+type pluginOwner struct{ p *Plugin }
+
+// pluginOf is the plugin of an instance.
+func pluginOf(in *guest.Instance) *Plugin { return in.Env.Owner.(pluginOwner).p }
+
+// Several implements owner.
+func (o pluginOwner) Several() bool {
+	n, _ := o.p.pool.Counts()
+	return n > 1
+}
+
+// Made implements owner.
+func (o pluginOwner) Made(fromImage bool, took time.Duration) {
+	o.p.count(func(c *counters) *atomic.Int64 { return &c.made })
+	o.p.log.Debug("instance made", "number", o.p.counts.made.Load(), "from_image", fromImage, "took", took)
+}
+
+// Count implements owner.
+func (o pluginOwner) Count(e guest.Event) { o.p.count(eventCounters[e]) }
+
+// eventCounters are the counters of the events in the life of an instance.
+var eventCounters = [...]func(*counters) *atomic.Int64{
+	guest.Closed:   func(c *counters) *atomic.Int64 { return &c.closed },
+	guest.Recycled: func(c *counters) *atomic.Int64 { return &c.recycled },
+	guest.Replaced: func(c *counters) *atomic.Int64 { return &c.replaced },
+}
+
+// Add implements owner.
+func (o pluginOwner) Add(t *guest.Tally) {
+	o.p.counts.take(t)
+	o.p.host.counts.take(t)
+}
+
+// Config.MaxInstances bounds the instances of a host, and Config.Memory what they hold; see
+// package capacity. A plugin that has no instance at all, as while it is loaded, waits for room.
+
+// shareOfOne is the most memory of a plugin with several instances.
+func (c *Config) shareOfOne() int64 {
+	if c.PluginShare == 1 {
+		return math.MaxInt64 // what it has no room for, the host has none for either
+	}
+	return saturate(c.Memory, c.PluginShare)
+}
+
+// reserve takes the plugin's place.
+func (p *Plugin) reserve(ctx context.Context) error {
+	return p.host.room.Wait(ctx, p.limits.QueueTimeout, func() error {
+		if !p.share.Reserve() {
+			return guest.NoPlace(p.host.cfg.MaxInstances)
+		}
+		return nil
+	})
+}
+
+// pooled makes an instance for the pool. While a caller waits for room, it makes only the
+// first.
+func (p *Plugin) pooled(ctx context.Context) (*guest.Instance, error) {
+	if p.host.room.Waiting() > 0 && p.share.Pooled() {
+		return nil, p.failure(abi.OpInit, nil, &guest.Fault{Reason: abi.ReasonBusy, Remedy: guest.MoreInstances,
+			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("another plugin waits for room in the host"))})
+	}
+	return p.newInstance(ctx)
+}
+
+// checkIdleAfter is how long after a call the stacks of idle instances are checked. For at
+// most that long nothing is charged for what a call left on the stack of an idle instance.
+const checkIdleAfter = 50 * time.Millisecond
+
+// stackTimer is what a timer knows of a plugin: a pointer to it until it is closed. The runtime
+// keeps even a stopped timer until its time, and a closed plugin must not be reachable from
+// it.
+type stackTimer struct{ plugin atomic.Pointer[Plugin] }
+
+// checkIdleSoon starts the timer for checking idle instances, unless it runs already.
+func (p *Plugin) checkIdleSoon() {
+	if !p.checking.Load() && p.checking.CompareAndSwap(false, true) {
+		time.AfterFunc(checkIdleAfter, p.timer.checkIdle)
+	}
+}
+
+func (t *stackTimer) checkIdle() {
+	if p := t.plugin.Load(); p != nil {
+		p.checkIdle()
+	}
+}
+
+// checkIdle checks the stacks of idle instances. If others are lent or being reset, it checks
+// again later. After the plugin was closed there are none.
+func (p *Plugin) checkIdle() {
+	p.checking.Store(false)
+	if !p.pool.Visit((*guest.Instance).CheckStacks) {
+		p.checkIdleSoon()
+	}
 }

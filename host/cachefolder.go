@@ -3,13 +3,123 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
 	"time"
 
+	"github.com/tetratelabs/wazero/api"
+
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/codecache"
+	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/compile"
+	"github.com/anchor-host/anchor-host/host/internal/decoded"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imagestore"
+	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
+
+// cacheRoot is the folder of what is kept between processes. The host trusts its content: it
+// executes the machine code, and a note on a module decides which checks of the module are
+// skipped.
+type cacheRoot struct {
+	*codestore.Store
+	// facts keeps what was found out about modules, nil if that is not kept.
+	facts *codestore.Notes
+}
+
+// CacheDir returns the folder in which the host keeps machine code and images, "" if it keeps
+// none: with CacheOff, or if there is no folder for it. The error says why the folder of
+// Config.CacheDir is not used: somebody else can write to it or to one above it, or it cannot
+// be made or written.
+//
+// On Unix, macOS included, the folder must belong to the user of the process, and those above
+// it to that user or to root. Others must not be able to write to any of them, except to a
+// folder above that has the sticky bit, such as /tmp. Symbolic links are followed, and their
+// targets are checked too. On other systems, such as Windows, none of this is checked.
+func (h *Host) CacheDir() (dir string, err error) {
+	if h.root == nil {
+		return "", h.noRoot
+	}
+	return h.root.Dir, nil
+}
+
+// openRoot opens the folder that dir stands for; see Config.CacheDir. It returns nil without
+// an error if there is to be no cache, and with an error if the folder cannot be trusted or
+// used.
+func openRoot(dir string, log *slog.Logger) (*cacheRoot, error) {
+	store, err := codestore.OpenNamed(dir, log)
+	if err != nil {
+		return nil, fmt.Errorf("cache folder: %w", err)
+	}
+	if store == nil {
+		return nil, nil
+	}
+	root := &cacheRoot{Store: store}
+	if root.facts, err = decoded.OpenNotes(store); err != nil {
+		log.Warn("nothing is kept about modules", "reason", err)
+	}
+	return root, nil
+}
+
+// errUnknownEngine says why a program keeps no machine code.
+var errUnknownEngine = errors.New("this program does not say which version of " + wazerox.Path + " is in it, as those made by go test and by a replace with a folder do not")
+
+// engineBuild is readEngineBuild. Tests replace it.
+var engineBuild = readEngineBuild
+
+// readEngineBuild identifies the sources of wazero in this program and the compiler that
+// compiled them. Machine code is only valid for the same ones.
+func readEngineBuild() (string, error) {
+	m, known := wazerox.Source()
+	if !known {
+		return "", errUnknownEngine
+	}
+	return fmt.Sprint(m.Path, " ", m.Version, " ", m.Sum, " ", runtime.Version()), nil
+}
+
+// openCode opens the cache of machine code for modules that use these features of WebAssembly.
+// It returns nil if there is none; modules are then compiled on every start.
+func (r *cacheRoot) openCode(ctx context.Context, features api.CoreFeatures) compile.CodeCache {
+	r.Sweep()
+	build, err := engineBuild()
+	var cache *codecache.Cache
+	if err == nil {
+		cache, err = codecache.Open(ctx, codecache.Options{
+			Store: r.Store, Notes: r.facts, Build: build, Features: features, Meter: meterOptions(), Compile: compile.Wasm,
+			Refuted: func() {
+				wazerox.Failed(wazerox.Shells, "tried out in vain: wazero does not take what lies under the name of a shell")
+				logFeature(r.Log, wazerox.Look(false)[wazerox.Shells])
+			},
+		})
+	}
+	if err == nil {
+		return cache
+	}
+	level := slog.LevelWarn
+	if errors.Is(err, errUnknownEngine) || errors.Is(err, codecache.ErrNoCode) { // there is nothing to mend
+		level = slog.LevelInfo
+	}
+	r.Log.Log(ctx, level, "machine code is not kept", "reason", err)
+	return nil
+}
+
+// kindShell is the kind of note that holds the shell of a module, by the key of its machine
+// code.
+const kindShell = "shell"
+
+// shells keeps the shells of modules.
+type shells struct{ *codestore.Notes }
+
+// Get implements compile.Shells.
+func (s shells) Get(key compile.Key, shell *wasmbin.Prepared) bool {
+	return s.Notes.Get(kindShell, key[:], shell)
+}
+
+// Put implements compile.Shells.
+func (s shells) Put(key compile.Key, shell *wasmbin.Prepared) { s.Notes.Put(kindShell, key[:], shell) }
 
 // Images that took long to make are kept on disk, so that other processes need not run init
 // again. The name of an image depends on everything that init can depend on: the rewritten

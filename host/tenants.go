@@ -13,6 +13,46 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
+// tenantKey is the key of the tenant in a context.
+type tenantKey struct{}
+
+// WithTenant returns a context under which plugins are called for a tenant: a user, a
+// customer, anyone who must not see what others stored. A tenant's name is any text. An empty
+// name, and a context without one, mean [store.DefaultTenant]. Only the embedder names
+// tenants, never a guest.
+//
+// Tenants have separate key-value stores: each plugin has one for each tenant, with its full
+// quota.
+//
+// Under [StateKeep], tenants also have separate instances, because an instance keeps its
+// memory, its Extism variables and the last HTTP response. An instance that served one tenant
+// serves no other. If a plugin has as many instances as it may, one of another tenant is
+// closed, and a new one with its own init replaces it. When tenants take turns this way, they
+// find nothing of their earlier calls, and each call costs an init; [Plugin.NewSession] avoids
+// that. Under [StateReset] and [StateFresh] an instance keeps nothing.
+//
+// Grants, limits, the image and the files of a mount belong to the plugin, and all tenants
+// share them.
+//
+// [Host.Load] ignores the tenant of its context. Init uses the store of [store.DefaultTenant],
+// and what it reads there is in the image that serves all tenants.
+//
+// A [Function] is called under a context with the tenant of the guest's call, so it calls
+// plugins for the same tenant.
+func WithTenant(ctx context.Context, tenant string) context.Context {
+	return context.WithValue(ctx, tenantKey{}, tenant)
+}
+
+// tenantOf returns the tenant of a call. It is called only where the tenant is needed, because
+// the look-up costs time.
+func tenantOf(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return cmp.Or(tenant, store.DefaultTenant)
+}
+
+// Tenant returns the tenant of the guest's call; see [WithTenant].
+func (g *Guest) Tenant() string { return tenantOf(g.call.Context) }
+
 // KVStore keeps what plugins store, in place of the memory of the host: on a disk, or where
 // several hosts find it. It must be safe for concurrent use.
 //
