@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,17 +215,40 @@ func FuzzState(f *testing.F) {
 	})
 }
 
+// What a message decodes to must encode to the same message, and cost what its bytes cost.
 func FuzzMessage(f *testing.F) {
-	for _, in := range strings.Split(`{"role":"user","content":"a"}|{"role":"tool","content":"","tool_call_id":"c"}|{"role":"assistant","tool_calls":[{"id":"c"}]}`, "|") {
+	for _, in := range append(slices.Clone(realMessages), `{"role":"user","content":"a"}`, `{"role":"tool","content":"","tool_call_id":"c"}`,
+		`{"role":"assistant","tool_calls":[{"id":"c"}]}`, `{"role":"user","content":[{"type":"document","source":{"type":"content","content":[{"type":"tool_result"}]}}]}`) {
 		f.Add(in)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		var m pipeline.Message
+		var m, again pipeline.Message
 		err := json.Unmarshal([]byte(in), &m)
 		if (err != nil) != reflect.DeepEqual(m, pipeline.Message{}) {
 			t.Errorf("error %v and message %+v", err, m)
 		}
 		checkUnits(t, []pipeline.Message{m, {Role: pipeline.RoleTool, ToolCallID: "c"}, m})
+		if err != nil {
+			return
+		}
+		out, err := m.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(out, &again); err != nil || !m.Equal(&again) {
+			t.Errorf("%+v became %s, %+v, %v", m, out, again, err)
+		}
+		counted := 0
+		m.CountedTexts(func(text string) { counted += len(text) })
+		if most := 3*len(in) + 100; counted > most || len(m.Text()) > most { // a byte that is no UTF-8 becomes three
+			t.Errorf("%d bytes of JSON count as %d, and say %d", len(in), counted, len(m.Text()))
+		}
+		if same, err := m.MapResults(func(text string) (string, error) { return text, nil }); err != nil || !same.Equal(&m) {
+			t.Errorf("%+v became %+v, %v", m, same, err)
+		}
+		if cut, err := m.MapResults(func(string) (string, error) { return "<", nil }); err != nil || cut.Validate() != nil {
+			t.Errorf("%+v became %+v, %v, %v", m, cut, err, cut.Validate())
+		}
 	})
 }
 
