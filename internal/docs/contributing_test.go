@@ -12,18 +12,23 @@ import (
 
 var (
 	testName = regexp.MustCompile(`^Test[A-Z]\w+$`)
-	fileName = regexp.MustCompile(`^[a-z_]\w*\.go$|^(abi|cmd|docs|host|internal|pipeline|plugins|sdk|testdata|tools)/[a-z\d_./-]+$`)
+	fileName = regexp.MustCompile(`^[a-z_]\w*\.go$|^(abi|anchor|cmd|docs|host|internal|pipeline|plugins|sdk|testdata|tools)/[a-z\d_./-]+$`)
 )
 
-// TestContributingNamesWhatIsThere holds the files, folders and tests that
-// CONTRIBUTING.md names against those of the repository. A path may begin at a folder
-// that the sentence names.
+// The files, folders and tests that these documents name are in the repository. A path may
+// begin at a folder that the sentence names.
 func TestContributingNamesWhatIsThere(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	paths, tests := repository(t)
+	for document, least := range map[string]int{"CONTRIBUTING.md": 100, "ARCHITECTURE.md": 40} {
+		t.Run(document, func(t *testing.T) { checkNames(t, document, least, paths, tests) })
+	}
+}
+
+func checkNames(t *testing.T, document string, least int, paths []string, tests string) {
+	text, err := os.ReadFile(filepath.Join(root, document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, tests := repository(t)
 	checked := 0
 	for _, m := range regexp.MustCompile("`([^`\\s]+)`").FindAllStringSubmatch(string(text), -1) {
 		name := m[1]
@@ -40,7 +45,7 @@ func TestContributingNamesWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	if checked < 100 {
+	if checked < least {
 		t.Errorf("found %d names of files and tests, want those of the lists", checked)
 	}
 }
