@@ -159,7 +159,7 @@ func (o *Operation) allow(ctx context.Context, rows abi.Rows, a *Answer) error {
 // plugin's account, so that a plugin that answers with much text is served later.
 func (o *Operation) count(ctx context.Context, n *newTexts, tokens []int) error {
 	began := guest.Clock()
-	counts, err := o.plugin.host.countTokens(ctx, n.texts...)
+	counts, err := o.plugin.host.tokens.Count(ctx, n.texts...)
 	o.plugin.account.Charge(guest.Clock() - began)
 	if err != nil {
 		var late *guest.Fault

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host/internal/codestore"
+	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -317,7 +318,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.DefaultLimits = c.DefaultLimits.or(builtinLimits())
 	c.Functions = slices.Clone(c.Functions)
-	if err := checkFunctions(c.Functions); err != nil {
+	if err := imports.Check(c.importable()); err != nil {
 		return c, fmt.Errorf("host config: %w", err)
 	}
 	return c, nil

@@ -71,16 +71,17 @@ package host
 //	starting               starting, selftest
 //	calling                plugincall, session, lend
 //	what is asked of it    operation, answers, foreigncall
-//	what guests import     functions, services, http, tenants
+//	what guests import     functions, tokenizer, tenants
 //	WASI                   folders
 //	what bounds a call     resting
 //	for the embedder       stats, hooks
 //
 // Package spec reads plugins. Other code that does not need a host is in packages of the
 // folder internal: guest makes, calls and resets one instance, offered lists what guests can
-// import, linkage orders linked modules, compile compiles modules, capacity bounds the number
-// and the memory of instances, wasi serves the functions of WASI, mounts shows folders to
-// guests, settings checks settings, egress sends HTTP requests as far as they are granted, kv
-// keeps what plugins store, guard runs the code of the embedder, pool lends instances, and
-// codestore owns the cache folder, which lasts between processes; codecache keeps machine code
-// in it, and imagestore the state of plugins after init.
+// import, imports serves what the guest cannot have of its instance alone, linkage orders
+// linked modules, compile compiles modules, capacity bounds the number and the memory of
+// instances, wasi serves the functions of WASI, mounts shows folders to guests, settings
+// checks settings, egress sends HTTP requests as far as they are granted, kv keeps what
+// plugins store, guard runs the code of the embedder, pool lends instances, and codestore owns
+// the cache folder, which lasts between processes; codecache keeps machine code in it, and
+// imagestore the state of plugins after init.

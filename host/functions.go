@@ -2,18 +2,10 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"github.com/tetratelabs/wazero"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
-	"github.com/anchor-host/anchor-host/host/internal/offered"
-	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/host/internal/imports"
 )
 
 // UserModule is the import module from which plugins of any Extism PDK import the functions
@@ -85,116 +77,15 @@ func (g *Guest) Put(b []byte) (uint64, error) {
 	return handle, nil
 }
 
-// fullName is the name of the function in grants and errors.
-func (f *Function) fullName() string { return f.Module + "." + f.Name }
-
-// signature is the type of the function as text.
-func (f *Function) signature() string {
-	types := func(ts []abi.ValueType) []wasmbin.ValueType {
-		out := make([]wasmbin.ValueType, len(ts))
-		for i, t := range ts {
-			out[i] = wasmbin.ValueType(t)
+// importable are the functions of the embedder as guests import them.
+func (c *Config) importable() []imports.Function {
+	out := make([]imports.Function, len(c.Functions))
+	for i := range c.Functions {
+		f := &c.Functions[i]
+		out[i] = imports.Function{Module: f.Module, Name: f.Name, Params: f.Params, Results: f.Results}
+		if f.Call != nil {
+			out[i].Call = func(ctx context.Context, c *guest.Call, stack []uint64) error { return f.Call(ctx, &Guest{c}, stack) }
 		}
-		return out
 	}
-	return wasmbin.FuncType{Params: types(f.Params), Results: types(f.Results)}.String()
+	return out
 }
-
-// checkFunctions refuses functions that no guest could import, and duplicates.
-func checkFunctions(fs []Function) error {
-	seen := map[string]bool{}
-	for i := range fs {
-		f := &fs[i]
-		name := fmt.Sprintf("function %q", f.fullName())
-		switch {
-		case f.Module == "" || f.Name == "" || f.Call == nil:
-			return fmt.Errorf("%s: %w (it needs a module, a name and Call)", name, ErrConfig)
-		case takenModule(f.Module), f.Module == UserModule && strings.HasPrefix(f.Name, "anchor_"):
-			return fmt.Errorf("%s: %w (the name is taken by this host; use module %q and a name without anchor_)", name, ErrConfig, UserModule)
-		case seen[f.fullName()]:
-			return fmt.Errorf("%s: %w: it is there twice", name, ErrConfig)
-		}
-		for _, t := range slices.Concat(f.Params, f.Results) {
-			if !slices.Contains([]abi.ValueType{abi.I32, abi.I64, abi.F32, abi.F64}, t) {
-				return fmt.Errorf("%s: type %v: %w (want i32, i64, f32 or f64)", name, t, ErrConfig)
-			}
-		}
-		seen[f.fullName()] = true
-	}
-	return nil
-}
-
-// takenModule reports whether an import module belongs to the host.
-func takenModule(name string) bool {
-	return name == offered.WASI || name == abi.EnvModule || name == offered.OldEnv || strings.HasPrefix(name, wasmbin.HostPrefix)
-}
-
-// offerFunctions adds the embedder's functions to the modules that guests import.
-func offerFunctions(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, fs []Function) {
-	for i := range fs {
-		f := &fs[i]
-		exportTo(rt, modules, f.Module, f.Name, valueTypes(f.Params), valueTypes(f.Results), guest.Blocking(f.run))
-	}
-}
-
-// run calls the function for a guest, if the plugin is granted it.
-func (f *Function) run(c *guest.Call, stack []uint64) {
-	name := f.fullName()
-	if !pluginOf(c.Instance).granted.function(f) {
-		panic(denied("function "+name, "grants.functions"))
-	}
-	ctx, cancel := c.Bounded()
-	defer cancel()
-	ctx, within := c.Nested(ctx)
-	if err := f.safely(ctx, c, stack); err != nil {
-		c.Stop()
-		code := abi.ReasonTrap
-		var own *guest.Fault
-		if errors.As(err, &own) {
-			code = own.Reason
-		}
-		panic(&guest.Fault{Reason: code, Err: fmt.Errorf("host function %s: %w", name, err), Remedy: guest.NoRemedy})
-	}
-	c.Spend(within.Spent.Load())
-}
-
-// safely turns a panic of the embedder's code into an error. It passes on a panic with a
-// fault of the host, such as the end of the call's time.
-func (f *Function) safely(ctx context.Context, c *guest.Call, stack []uint64) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case *guest.Fault:
-			panic(r)
-		default:
-			pluginOf(c.Instance).log.Error("host function panicked", "function", f.fullName(), "panic", r)
-			err = fmt.Errorf("panicked: %v", r)
-		}
-	}()
-	return f.Call(ctx, &Guest{c}, stack[:max(len(f.Params), len(f.Results))])
-}
-
-// function reports whether an embedder's function is granted.
-func (g *granted) function(f *Function) bool {
-	return slices.ContainsFunc(g.functions, func(name string) bool {
-		return name == f.fullName() || name == f.Name && f.Module == UserModule
-	})
-}
-
-// hostFuncs are the functions of abi.Imports by name, except for those of the kernel.
-// CONTRIBUTING.md says what else a new one touches.
-//
-// A function that works for longer than its weight covers is wrapped in Slow, one that waits
-// for something outside in Blocking. One that tells the guest what may be different in the
-// next process sets Outside of the instance, because the image would keep it. What clocks
-// show comes from the instance's WASI, which has other clocks for a Deterministic plugin.
-var hostFuncs = func() map[string]guest.Function {
-	all := map[string]guest.Function{
-		"http_request":        guest.Blocking(httpRequest),
-		abi.ImportKVGet:       kvGet,
-		abi.ImportKVSet:       kvSet,
-		abi.ImportCountTokens: guest.Slow(countTokens),
-	}
-	maps.Copy(all, guest.Functions)
-	return all
-}()

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -31,7 +32,7 @@ func (words) Count(_ context.Context, texts ...string) ([]int, error) {
 
 // testOperation is a process without a guest that may do everything.
 func testOperation(source string, ceiling, wish int) *Operation {
-	p := &Plugin{host: &Host{tokens: tokenizer{given: words{}}}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{},
+	p := &Plugin{host: &Host{tokens: imports.NewTokenizer(words{}, nil)}, name: "p", log: slog.New(slog.DiscardHandler), spec: &spec.Spec{},
 		account: fairness.NewQueue(guest.Clock, func() int { return 1 }).NewAccount()}
 	all, err := abi.ChangesOf(abi.AllChanges)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/fairness"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/imagestore"
+	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	_ "github.com/anchor-host/anchor-host/internal/only64" // a build for 32 bits fails with one line
@@ -29,7 +30,7 @@ type Host struct {
 	cfg Config
 	// room has the places and the memory of instances.
 	room   *capacity.Room
-	tokens tokenizer
+	tokens *imports.Tokenizer
 	// turns shares the processors between plugins.
 	turns   *fairness.Queue
 	counts  counters
@@ -67,7 +68,7 @@ func New(cfg Config) (*Host, error) {
 	h := &Host{cfg: cfg, plugins: map[*Plugin]bool{}}
 	h.room = capacity.New(capacity.Options{Instances: int64(cfg.MaxInstances), Memory: cfg.Memory, Share: cfg.shareOfOne(), Clock: guest.Clock})
 	h.kv = newStores(&cfg)
-	h.tokens.given = cfg.Tokenizer
+	h.tokens = imports.NewTokenizer(cfg.Tokenizer, readEncoding)
 	h.turns = fairness.NewQueue(guest.Clock, func() int { return runtime.GOMAXPROCS(0) })
 	if h.root, h.noRoot = openRoot(cfg.CacheDir, cfg.Logger); h.noRoot != nil {
 		cfg.Logger.Warn("nothing is kept between processes: modules are compiled anew by each", "reason", h.noRoot)
@@ -104,26 +105,6 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	return nil
 }
-
-// countTokens counts the tokens of texts with the host's tokenizer.
-func (h *Host) countTokens(ctx context.Context, texts ...string) ([]int, error) {
-	t, err := h.tokens.load(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("load tokenizer: %w", err)
-	}
-	counts, err := t.Count(ctx, texts...)
-	if err != nil {
-		return nil, fmt.Errorf("count tokens: %w", err)
-	}
-	if len(counts) != len(texts) {
-		return nil, fmt.Errorf("count tokens: tokenizer %q returned %d counts for %d texts", t.Name(), len(counts), len(texts))
-	}
-	return counts, nil
-}
-
-// Tokenizer returns the tokenizer that counts the tokens of what guests add. It loads the
-// tokenizer if that has not been done.
-func (h *Host) Tokenizer() (Tokenizer, error) { return h.tokens.load(context.Background()) }
 
 // engineKind is the engine of a plugin whose configuration states one, or EngineAuto.
 func (h *Host) engineKind(stated Engine) Engine {

@@ -51,9 +51,8 @@ func (p *Plugin) checkLinks() error {
 		links[i] = linkage.Link(l)
 	}
 	offer := linkage.Offer{WASI: p.cfg.WASI}
-	for i := range p.host.cfg.Functions {
-		f := &p.host.cfg.Functions[i]
-		offer.Functions = append(offer.Functions, linkage.Function{Module: f.Module, Name: f.Name, Type: f.signature()})
+	for _, f := range p.host.cfg.importable() {
+		offer.Functions = append(offer.Functions, linkage.Function{Module: f.Module, Name: f.Name, Type: f.Type()})
 	}
 	ordered, err := linkage.Check(p.spec, links, offer)
 	for _, l := range ordered {

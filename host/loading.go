@@ -3,17 +3,12 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
-	"github.com/anchor-host/anchor-host/host/internal/kernel"
-	"github.com/anchor-host/anchor-host/host/internal/offered"
-	"github.com/anchor-host/anchor-host/host/internal/wasi"
+	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -64,8 +59,8 @@ func (c *Config) compileOptions(root *cacheRoot) compile.Options {
 			logFeatures(c.Logger, states)
 			return states
 		},
-		Offer:  func(ctx context.Context, rt wazero.Runtime) error { return offerImports(ctx, rt, c.Functions) },
-		Kernel: kernelModule,
+		Offer:  func(ctx context.Context, rt wazero.Runtime) error { return imports.Offer(ctx, rt, c.importable()) },
+		Kernel: imports.Kernel,
 		Meter:  meterOptions(),
 		Memory: c.LoadMemory, OnCompile: c.OnCompile,
 	}
@@ -86,76 +81,4 @@ func kindOf(interpreted bool) Engine {
 // meterOptions says how guests are rewritten.
 func meterOptions() wasmbin.MeterOptions {
 	return wasmbin.MeterOptions{MaxTable: wasmbin.MaxTable, Light: guest.LightImport, Inert: guest.InertImport}
-}
-
-// kernelModule is the module with Extism's functions.
-func kernelModule() []byte {
-	var env []abi.Signature
-	for _, s := range abi.Imports {
-		if s.Module == abi.EnvModule {
-			env = append(env, s)
-		}
-	}
-	return kernel.Module(env, offered.OldEnvPrefix)
-}
-
-// offerImports instantiates the host functions, as modules that guests import from.
-func offerImports(ctx context.Context, rt wazero.Runtime, functions []Function) error {
-	if err := wasi.Offer(ctx, rt, guest.WASIState); err != nil {
-		return err
-	}
-	if err := offerMeter(ctx, rt); err != nil {
-		return err
-	}
-	if err := guest.OfferSettle(ctx, rt); err != nil {
-		return err
-	}
-	modules := map[string]wazero.HostModuleBuilder{}
-	for _, s := range abi.Imports {
-		fn := hostFuncs[s.Name]
-		if fn == nil {
-			fn = guest.KernelFunction(s.Name)
-		}
-		if fn == nil {
-			return fmt.Errorf("no host function for import %q of module %q", s.Name, s.Module)
-		}
-		exportTo(rt, modules, s.Module, s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
-		if s.Module == abi.EnvModule {
-			exportTo(rt, modules, offered.OldEnv, offered.OldEnvPrefix+s.Name, valueTypes(s.Params), valueTypes(s.Results), fn)
-		}
-	}
-	offerFunctions(rt, modules, functions)
-	for _, b := range modules {
-		if _, err := b.Instantiate(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// offerMeter instantiates the function that the rewritten code of guests calls.
-func offerMeter(ctx context.Context, rt wazero.Runtime) error {
-	_, err := rt.NewHostModuleBuilder(wasmbin.TickModule).NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(guest.Tick), nil, []api.ValueType{api.ValueTypeI64}).
-		Export(wasmbin.TickName).Instantiate(ctx)
-	return err
-}
-
-func exportTo(rt wazero.Runtime, modules map[string]wazero.HostModuleBuilder, module, name string, params, results []api.ValueType, fn guest.Function) {
-	b := modules[module]
-	if b == nil {
-		b = rt.NewHostModuleBuilder(module)
-	}
-	modules[module] = b.NewFunctionBuilder().
-		WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) { fn(guest.CallOf(ctx), stack) }),
-			params, results).
-		Export(name)
-}
-
-func valueTypes[T ~byte](ts []T) []api.ValueType {
-	out := make([]api.ValueType, len(ts))
-	for i, t := range ts {
-		out[i] = api.ValueType(t)
-	}
-	return out
 }

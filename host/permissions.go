@@ -199,3 +199,34 @@ func grantKey(kind string) string {
 	}
 	return "grants." + kind
 }
+
+// openClient makes the client of a plugin that may send requests.
+func (p *Plugin) openClient() {
+	if p.granted.http == nil {
+		return
+	}
+	p.client = egress.NewClient(egress.Options{
+		Rule: p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
+		Transport: p.host.cfg.HTTPTransport, Guard: p.guard,
+	})
+}
+
+// newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors
+// wrap ErrConfig.
+func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
+	patterns := make([]abi.HostPattern, len(hosts))
+	for i, h := range hosts {
+		p, err := abi.ParseHostPattern(h)
+		if err != nil {
+			return egress.Servers{}, fmt.Errorf("host %q: %w (%w)", h, ErrConfig, err)
+		}
+		patterns[i] = p
+	}
+	return egress.NewServers(patterns, methods), nil
+}
+
+// newHTTPRule makes the rule of a grant, which was checked before.
+func newHTTPRule(g *HTTPGrant, foreign bool) *egress.Rule {
+	servers, _ := newHTTPServers(g.Hosts, g.Methods) // an unreadable one grants nothing
+	return &egress.Rule{Grant: servers, Foreign: foreign, Private: g.Private}
+}

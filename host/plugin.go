@@ -219,7 +219,7 @@ func (p *Plugin) open(ctx context.Context) error {
 	}
 	if slices.Contains(p.granted.services, ServiceCountTokens) {
 		// The first count loads a vocabulary, which takes longer than a call is allowed to.
-		if _, err = h.countTokens(ctx, p.name); err != nil {
+		if _, err = h.tokens.Count(ctx, p.name); err != nil {
 			return fmt.Errorf("plugin %q: %w", p.name, err)
 		}
 	}

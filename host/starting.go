@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/imports"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -31,6 +33,10 @@ func (p *Plugin) prepareStart(ctx context.Context) {
 		Foreign: p.spec.Foreign, InitRequest: p.initRequest, Values: p.values,
 		Log: p.log, Account: p.account, Owner: pluginOwner{p}, Resets: p.state == StateReset,
 		Share: p.share, Guard: p.guard, WASI: p.wasiOptions(), Descriptors: opensFiles(p.spec),
+		Imports: &imports.Plugin{
+			Name: p.name, Client: p.client, Stores: h.kv, Quota: p.granted.kvQuota, Tenant: tenantOf, Tokenizer: h.tokens,
+			Counts: slices.Contains(p.granted.services, ServiceCountTokens), Functions: p.granted.functions,
+		},
 	}
 	if p.usesKernel() {
 		if compiled := p.engine.Kernel(ctx); compiled != nil {

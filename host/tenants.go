@@ -3,12 +3,8 @@ package host
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/host/internal/guard"
-	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/kv"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -121,50 +117,4 @@ func (h *Host) ForgetTenant(ctx context.Context, tenant string) error {
 		return fmt.Errorf("key-value store: forget tenant %q: %w", tenant, err)
 	}
 	return nil
-}
-
-// stored returns the value of a key, empty where there is none. Nobody changes it.
-func stored(c *guest.Call, at kv.Owner, key string) []byte {
-	value, err := pluginOf(c.Instance).host.kv.Get(asking(c), at, key)
-	if err != nil {
-		panic(storeFailed("get", err))
-	}
-	return value
-}
-
-// keep stores a copy of value, or deletes the key when value is empty. The error is
-// kv.ErrQuota or kv.ErrFull.
-func keep(c *guest.Call, at kv.Owner, key string, value []byte) error {
-	p := pluginOf(c.Instance)
-	err := p.host.kv.Set(asking(c), at, p.granted.kvQuota, key, value)
-	if err == nil || errors.Is(err, kv.ErrQuota) || errors.Is(err, kv.ErrFull) {
-		return err
-	}
-	panic(storeFailed("set", err))
-}
-
-// asking is the kv.Ask of a call.
-func asking(c *guest.Call) kv.Ask {
-	return func(what string, f func(context.Context) ([]byte, error)) ([]byte, error) {
-		return askStore(c, what, f)
-	}
-}
-
-// askStore asks the embedder's store. If that uses up the time of the call, nobody blames the
-// plugin for it.
-func askStore(c *guest.Call, what string, f func(context.Context) ([]byte, error)) (value []byte, err error) {
-	c.Away(func() {
-		value, err = guest.Beside(c, "key-value store", f, nil)
-		if errors.Is(err, guard.ErrLate) {
-			c.Excuse = &guest.Fault{Reason: abi.ReasonTimeout, Remedy: guest.NoRemedy, Err: guest.As(ErrEmbedder, guest.As(context.DeadlineExceeded,
-				fmt.Errorf("not done within %v: anchor_kv_%s: the key-value store of the embedder did not answer", c.Limit, what)))}
-		}
-	})
-	return value, err
-}
-
-// storeFailed is the fault of a call that the embedder's store failed.
-func storeFailed(what string, err error) *guest.Fault {
-	return &guest.Fault{Reason: abi.ReasonTrap, Remedy: guest.NoRemedy,
-		Err: guest.As(ErrEmbedder, fmt.Errorf("anchor_kv_%s: the key-value store of the embedder: %w", what, err))}
 }

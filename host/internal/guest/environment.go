@@ -59,6 +59,9 @@ type Environment struct {
 	WASI        wasi.Options
 	Descriptors bool
 
+	// Imports is what host functions need of the plugin. Package imports sets and reads it.
+	Imports any
+
 	// Resets says that instances are reset to the image after calls.
 	Resets bool
 	// Image is the state from which instances start, nil if each runs init.

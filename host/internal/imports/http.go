@@ -1,12 +1,12 @@
-package host
+package imports
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
 // costHTTP is the fuel of a request, without its bytes.
@@ -28,7 +28,7 @@ func httpRequest(c *guest.Call, s []uint64) {
 	answer, err := send(c, doc, body)
 	s[0] = 0
 	if err != nil {
-		in.WASI.Output.Line("warn", oneLine(err.Error()))
+		in.WASI.Output.Line("warn", guesttext.Line(err.Error()))
 		return
 	}
 	in.HTTP = guest.Response{Status: answer.Status, Headers: answer.Headers}
@@ -43,13 +43,13 @@ func httpRequest(c *guest.Call, s []uint64) {
 // send sends one request within the time of the call. It returns an error that the guest has
 // to deal with, and ends the call for any other.
 func send(c *guest.Call, doc, body []byte) (egress.Answer, error) {
-	p := pluginOf(c.Instance)
-	if p.client == nil {
-		panic(denied("http", asked("grants.http", p.spec.Foreign)))
+	p, foreign := of(c), c.Instance.Env.Foreign
+	if p.Client == nil {
+		panic(denied("http", asked("grants.http", foreign)))
 	}
 	ctx, cancel := c.Bounded()
 	defer cancel()
-	answer, err := p.client.Send(ctx, doc, body)
+	answer, err := p.Client.Send(ctx, doc, body)
 	if err == nil {
 		return answer, nil
 	}
@@ -64,7 +64,7 @@ func send(c *guest.Call, doc, body []byte) (egress.Answer, error) {
 		panic(&guest.Fault{Reason: abi.ReasonInputTooLarge, Err: err, Remedy: "raise limits.http_body"})
 	case !errors.As(err, &failure):
 		panic(guest.Faultf(abi.ReasonTrap, "http_request: %w", err))
-	case p.spec.Foreign:
+	case foreign:
 		panic(&guest.Fault{Reason: abi.ReasonTrap, Err: err, Remedy: failure.Remedy()})
 	}
 	return answer, err
@@ -77,35 +77,4 @@ func refused(r *egress.Refusal) *guest.Fault {
 		f.Remedy = r.Remedy
 	}
 	return f
-}
-
-// openClient makes the client of a plugin that may send requests.
-func (p *Plugin) openClient() {
-	if p.granted.http == nil {
-		return
-	}
-	p.client = egress.NewClient(egress.Options{
-		Rule: p.granted.http, MaxBody: p.limits.HTTPBody, Take: p.files.Take, Give: p.files.Give,
-		Transport: p.host.cfg.HTTPTransport, Guard: p.guard,
-	})
-}
-
-// newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors
-// wrap ErrConfig.
-func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
-	patterns := make([]abi.HostPattern, len(hosts))
-	for i, h := range hosts {
-		p, err := abi.ParseHostPattern(h)
-		if err != nil {
-			return egress.Servers{}, fmt.Errorf("host %q: %w (%w)", h, ErrConfig, err)
-		}
-		patterns[i] = p
-	}
-	return egress.NewServers(patterns, methods), nil
-}
-
-// newHTTPRule makes the rule of a grant, which was checked before.
-func newHTTPRule(g *HTTPGrant, foreign bool) *egress.Rule {
-	servers, _ := newHTTPServers(g.Hosts, g.Methods) // an unreadable one grants nothing
-	return &egress.Rule{Grant: servers, Foreign: foreign, Private: g.Private}
 }

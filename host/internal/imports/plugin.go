@@ -1,0 +1,53 @@
+// Package imports has the functions that guests import, beyond those that need nothing but the
+// instance: HTTP, the key-value store, token counts, and the functions of the embedder. It
+// offers all functions to a runtime. Each call of one is checked against the grants of its
+// plugin.
+package imports
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/egress"
+	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/kv"
+)
+
+// Plugin is what the functions need of the plugin whose guest calls them. A pointer to it is
+// the Imports of the guest's environment. It does not change once the first instance is made.
+type Plugin struct {
+	// Name is the name of the configured plugin.
+	Name string
+	// Client sends HTTP requests, nil if none is granted.
+	Client *egress.Client
+	// Stores are the key-value stores of the host. Quota is how many bytes the plugin may
+	// store for each tenant, 0 if it is granted no store.
+	Stores *kv.Stores
+	Quota  int64
+	// Tenant names the tenant of a call by its context.
+	Tenant func(context.Context) string
+	// Tokenizer counts tokens. Counts says that the plugin may use it.
+	Tokenizer *Tokenizer
+	Counts    bool
+	// Functions are the names of the embedder's functions that are granted: "module.name", or
+	// the name alone in abi.UserModule.
+	Functions []string
+}
+
+// of returns the plugin of a call.
+func of(c *guest.Call) *Plugin { return c.Instance.Env.Imports.(*Plugin) }
+
+// denied is the fault of a call that needs a grant that the plugin does not have.
+func denied(what, key string) *guest.Fault {
+	return &guest.Fault{Reason: abi.ReasonDenied, Err: fmt.Errorf("%s is not permitted", what), Remedy: "grant it with " + key}
+}
+
+// asked adds to the key of a grant that the manifest must ask for it. A foreign module has
+// no manifest.
+func asked(key string, foreign bool) string {
+	if foreign {
+		return key
+	}
+	return key + ", and ask for it in the manifest's permissions"
+}
