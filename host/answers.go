@@ -7,6 +7,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -221,12 +222,12 @@ func (o *Operation) checkFormat(changed bool, r *abi.FormatReply) error {
 		return o.invalid("no output (a formatter has no default to leave things at)")
 	}
 	if t := r.FormatType; !validFormatType(t) {
-		return o.invalid("format_type %q (want at most %d bytes without control characters)", oneLine(clip(t, maxFormatType)), maxFormatType)
+		return o.invalid("format_type %q (want at most %d bytes without control characters)", guesttext.Line(guesttext.Clip(t, maxFormatType)), maxFormatType)
 	}
 	return nil
 }
 
-func validFormatType(t string) bool { return len(t) <= maxFormatType && oneLine(t) == t }
+func validFormatType(t string) bool { return len(t) <= maxFormatType && guesttext.Line(t) == t }
 
 func (o *Operation) checkCounts(counts []int, texts int) error {
 	if len(counts) != texts {

@@ -172,7 +172,7 @@ func (p *Plugin) imageName(ctx context.Context) (string, error) {
 	name, err := imagestore.Name(
 		imageFormat, p.module.Source, p.module.Key, string(p.initRequest), p.state == StateReset,
 		p.limits.Memory, p.limits.Fuel, p.limits.InitTimeout, p.granted.files, p.granted.http != nil, p.granted.kvQuota,
-		p.granted.services, tokenizer, guest.LowestLevel(context.Background(), p.log), files, bootID(),
+		p.granted.services, tokenizer, guest.LowestLevel(context.Background(), p.log), files, imagestore.Boot(),
 	)
 	if err != nil {
 		return "", nil // what has no name is not kept

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/anchor-host/anchor-host/host/internal/choice"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -136,5 +137,5 @@ func checkChoice[T ~string](what string, given T, words []T) error {
 	if given == "" || slices.Contains(words, given) {
 		return nil
 	}
-	return fmt.Errorf("%s %q: %w (want %s)", what, clip(string(given), 64), ErrConfig, choice.List(words))
+	return fmt.Errorf("%s %q: %w (want %s)", what, guesttext.Clip(string(given), 64), ErrConfig, choice.List(words))
 }

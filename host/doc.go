@@ -65,7 +65,7 @@ package host
 // The files of this package, along the life of a plugin, in the order to read them.
 // Each has one role.
 //
-//	the host itself        host, config, choices, features, limits, bounds, system, errors
+//	the host itself        host, config, choices, features, limits, bounds, errors
 //	checking               plugin, permissions, links
 //	compiling              loading, cachefolder
 //	starting               starting, selftest
@@ -76,12 +76,6 @@ package host
 //	what bounds a call     resting
 //	for the embedder       stats, hooks
 //
-// Package spec reads plugins. Other code that does not need a host is in packages of the
-// folder internal: guest makes, calls and resets one instance, offered lists what guests can
-// import, imports serves what the guest cannot have of its instance alone, linkage orders
-// linked modules, compile compiles modules, capacity bounds the number and the memory of
-// instances, wasi serves the functions of WASI, mounts shows folders to guests, settings
-// checks settings, egress sends HTTP requests as far as they are granted, kv keeps what
-// plugins store, guard runs the code of the embedder, pool lends instances, and codestore owns
-// the cache folder, which lasts between processes; codecache keeps machine code in it, and
-// imagestore the state of plugins after init.
+
+// Package spec reads plugins, and package guest makes, calls and resets one instance. The other
+// packages of the folder internal are listed in CONTRIBUTING.md.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host/internal/capacity"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
@@ -65,7 +66,7 @@ var (
 	ErrTooLarge = spec.ErrTooLarge
 	// ErrAddressSpace marks a process whose address space is bounded to less than a host
 	// needs, 2 GiB.
-	ErrAddressSpace = errors.New("too few addresses")
+	ErrAddressSpace = capacity.ErrAddressSpace
 	// ErrFolder marks a granted folder that cannot be opened. Unlike other errors that wrap
 	// ErrConfig, it may be gone the next time.
 	ErrFolder = mounts.ErrFolder
@@ -106,7 +107,7 @@ func (e *PluginError) Error() string {
 	if e.Operation != "" {
 		fmt.Fprintf(&b, "%s: ", e.Operation)
 	}
-	fmt.Fprintf(&b, "%s: %s", e.Code, oneLine(e.Err.Error()))
+	fmt.Fprintf(&b, "%s: %s", e.Code, guesttext.Line(e.Err.Error()))
 	if e.Remedy != "" {
 		fmt.Fprintf(&b, " (%s)", e.Remedy)
 	}
@@ -154,12 +155,6 @@ func (e *PluginError) Reason() string { return string(e.Code) }
 
 // PluginName returns the name of the configured plugin.
 func (e *PluginError) PluginName() string { return e.Plugin }
-
-// oneLine makes the text of a guest fit for one line of an error.
-func oneLine(s string) string { return guesttext.Line(s) }
-
-// clip cuts s at a rune boundary to at most n bytes and marks the cut.
-func clip(s string, n int) string { return guesttext.Clip(s, n) }
 
 // failure makes the error of a call that failed. in may be nil.
 func (p *Plugin) failure(op abi.Operation, in *guest.Instance, err error) *PluginError {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/host/internal/decoded"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -158,9 +159,9 @@ func UnknownEngine(t *testing.T) {
 // OtherBoot has hosts find another start of the system, or none that they can tell, until
 // the test ends.
 func OtherBoot(t *testing.T, id string) {
-	old := bootID
-	bootID = func() string { return id }
-	t.Cleanup(func() { bootID = old })
+	old := imagestore.Boot
+	imagestore.Boot = func() string { return id }
+	t.Cleanup(func() { imagestore.Boot = old })
 }
 
 // SettleFiles sets the age at which the times of a file are trusted, until the test

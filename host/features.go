@@ -1,8 +1,10 @@
 package host
 
 import (
+	"context"
 	"log/slog"
 
+	"github.com/anchor-host/anchor-host/host/internal/compile"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 )
 
@@ -115,4 +117,16 @@ func logFeature(log *slog.Logger, s wazerox.State) {
 	if s.Unexpected {
 		log.Warn("does without a part of wazero", "feature", s.Feature, "why", s.Why, "instead", s.Feature.Without())
 	}
+}
+
+// Strategy finds out by trying how the host keeps instances clean on this system, and says it
+// in one line. quick is false where memories move when they grow or cannot shrink, so that a
+// reset takes longer. It makes an engine and closes it; errors are those of that.
+func (h *Host) Strategy(ctx context.Context) (line string, quick bool, err error) {
+	e, err := compile.NewEngine(ctx, h.cfg.compileOptions(nil), h.engineKind(EngineAuto) == EngineInterpreter)
+	if err != nil {
+		return "", false, err
+	}
+	s := e.Strategy(ctx)
+	return s.String(), s.Quick(), e.Close(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guard"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/imagestore"
 	"github.com/anchor-host/anchor-host/host/internal/mounts"
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
@@ -76,7 +77,7 @@ func (p *Plugin) wasiOptions() wasi.Options {
 	if m := p.spec.Manifest; m != nil {
 		o.Timeless = m.Operations[abi.OpInit].Timeless
 	}
-	if bootID() == "" {
+	if imagestore.Boot() == "" {
 		o.Uptime = guest.Clock
 	}
 	return o

@@ -62,7 +62,7 @@ func New(cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Memory, err = boundMemory(cfg.Memory); err != nil {
+	if cfg.Memory, err = capacity.BoundMemory(cfg.Memory); err != nil {
 		return nil, err
 	}
 	h := &Host{cfg: cfg, plugins: map[*Plugin]bool{}}

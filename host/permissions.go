@@ -9,6 +9,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/egress"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -36,7 +37,7 @@ func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
 	var notes []string
 	for _, p := range m.Permissions {
 		if !out.take(p, g) {
-			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s (grant it with %s)", p.Kind, oneLine(p.Reason), grantKey(p.Kind)))
+			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s (grant it with %s)", p.Kind, guesttext.Line(p.Reason), grantKey(p.Kind)))
 		}
 	}
 	notes = append(notes, unasked(m, g)...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
+	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
@@ -67,7 +68,7 @@ func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t
 		out = []byte("null")
 	}
 	if len(out) > maxSelfAnswer || !sameJSON(out, t.Output) {
-		return fmt.Errorf("answers %s (want %s)", clip(oneLine(string(out)), guest.MaxQuote), clip(oneLine(string(t.Output)), guest.MaxQuote))
+		return fmt.Errorf("answers %s (want %s)", guesttext.Clip(guesttext.Line(string(out)), guest.MaxQuote), guesttext.Clip(guesttext.Line(string(t.Output)), guest.MaxQuote))
 	}
 	return nil
 }

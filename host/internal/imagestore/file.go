@@ -151,7 +151,7 @@ func decode(b []byte, mark hash.Hash, shared bool) (*Image, error) {
 // parts splits the bytes into the parts of the memory. It reports false if they do not fit the
 // header.
 func (h *header) parts(b []byte) ([]linear.Part, bool) {
-	if h.Size < 0 || h.Size > wazerox.MaxMemory || h.Size%page != 0 {
+	if h.Size < 0 || int64(h.Size) > wazerox.MaxMemory || h.Size%page != 0 {
 		return nil, false
 	}
 	var parts []linear.Part

@@ -1,4 +1,4 @@
-package host
+package compile
 
 import (
 	"strings"
@@ -7,18 +7,18 @@ import (
 
 // Each part of a strategy shows in the line.
 func TestStrategyString(t *testing.T) {
-	plain := strategy{finds: "comparing everything"}
+	plain := Strategy{finds: "comparing everything"}
 	seen := map[string]bool{plain.String(): true}
 	if want := "reset by comparing everything; memories are slices"; !strings.HasPrefix(plain.String(), want) {
 		t.Errorf("%q does not begin with %q", plain, want)
 	}
-	for _, set := range []func(*strategy){
-		func(s *strategy) { s.finds = "comparing pages that were written" },
-		func(s *strategy) { s.mapped = true },
-		func(s *strategy) { s.shared = true },
-		func(s *strategy) { s.shrinks = true },
-		func(s *strategy) { s.linked = true },
-		func(s *strategy) { s.stacks = true },
+	for _, set := range []func(*Strategy){
+		func(s *Strategy) { s.finds = "comparing pages that were written" },
+		func(s *Strategy) { s.mapped = true },
+		func(s *Strategy) { s.shared = true },
+		func(s *Strategy) { s.shrinks = true },
+		func(s *Strategy) { s.linked = true },
+		func(s *Strategy) { s.stacks = true },
 	} {
 		s := plain
 		set(&s)
