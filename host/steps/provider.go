@@ -113,25 +113,105 @@ func pipelineMessages(in []abi.Message, sent []pipeline.Message) []pipeline.Mess
 	if in == nil {
 		return nil
 	}
-	places := make(map[shownMessage][]int, len(sent))
-	for i, m := range abiMessages(sent) {
-		key := shown(&m)
-		places[key] = append(places[key], i)
-	}
 	out := make([]pipeline.Message, len(in))
-	for i := range in {
+	for i, at := range handedBack(in, abiMessages(sent)) {
 		m := &in[i]
-		key := shown(m)
-		if at := places[key]; len(at) > 0 {
-			out[i], places[key] = sent[at[0]], at[1:]
+		switch {
+		case at >= 0:
+			out[i] = sent[at]
 			continue
-		}
-		if string(m.ToolCalls) == "null" {
+		case string(m.ToolCalls) == "null":
 			m.ToolCalls = nil
 		}
 		out[i] = pipeline.Message{Role: pipeline.Role(m.Role), Content: m.Content, Name: m.Name, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID}
 	}
 	return out
+}
+
+// handedBack returns for each message of a guest which of those it was sent it is, -1 for a
+// new one. Several may look the same to a guest, such as two images. Their order tells them
+// apart: the longer of the two ends that are as they were comes first, then the other end. What
+// is in between is sought from the end, each before the one found last. A message that is not
+// there was moved, and is any that is left.
+func handedBack(in, sent []abi.Message) []int {
+	given, had := looks(in), looks(sent)
+	most := min(len(given), len(had))
+	alike := func(n, i, j, step int) (k int) {
+		for k < n && given[i+k*step] == had[j+k*step] {
+			k++
+		}
+		return k
+	}
+	begin, end := alike(most, 0, 0, 1), alike(most, len(given)-1, len(had)-1, -1)
+	if begin > end {
+		end = min(end, most-begin)
+	} else {
+		begin = min(begin, most-end)
+	}
+	out := make([]int, len(given))
+	for i := range begin {
+		out[i] = i
+	}
+	for k := range end {
+		out[len(out)-1-k] = len(had) - 1 - k
+	}
+	findBetween(out[begin:len(out)-end], given[begin:len(given)-end], had[begin:len(had)-end], begin)
+	return out
+}
+
+// looks are messages as a guest sees them.
+func looks(messages []abi.Message) []shownMessage {
+	out := make([]shownMessage, len(messages))
+	for i := range messages {
+		out[i] = shown(&messages[i])
+	}
+	return out
+}
+
+// findBetween seeks the given messages among those that were sent, of which the first has the
+// number first. Each is found once.
+func findBetween(out []int, given, had []shownMessage, first int) {
+	type places struct {
+		at []int
+		// before is how many of at may lie before the message found last, left how many may
+		// be left at all.
+		before, left int
+	}
+	byLook := make(map[shownMessage]*places, len(had))
+	for i, look := range had {
+		p := byLook[look]
+		if p == nil {
+			p = new(places)
+			byLook[look] = p
+		}
+		p.at = append(p.at, i)
+		p.before, p.left = len(p.at), len(p.at)
+	}
+	used, next := make([]bool, len(had)), len(had)
+	for i := len(given) - 1; i >= 0; i-- {
+		out[i] = -1
+		p := byLook[given[i]]
+		if p == nil {
+			continue
+		}
+		for p.before > 0 && (p.at[p.before-1] >= next || used[p.at[p.before-1]]) {
+			p.before--
+		}
+		for p.left > 0 && used[p.at[p.left-1]] {
+			p.left--
+		}
+		var at int
+		switch {
+		case p.before > 0:
+			at = p.at[p.before-1]
+			next = at
+		case p.left > 0:
+			at = p.at[p.left-1]
+		default:
+			continue
+		}
+		out[i], used[at] = first+at, true
+	}
 }
 
 // provideRequest is the request of provide and estimate_tokens. Messages that the guest does

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
@@ -36,5 +37,36 @@ func TestMessagesWrittenAnewAreRecognised(t *testing.T) {
 		if out := pipelineMessages([]abi.Message{in}, nil); out[0].Validate() != nil {
 			t.Errorf("calls %q: %v", none, out[0].Validate())
 		}
+	}
+}
+
+// Messages that look the same to a guest are told apart by their order: who drops the first of
+// two images keeps the second.
+func TestMessagesThatLookTheSame(t *testing.T) {
+	image := func(data string) pipeline.Message {
+		return pipeline.Message{Role: pipeline.RoleUser, Parts: json.RawMessage(`[{"type":"image","source":{"data":"` + data + `"}}]`)}
+	}
+	text := func(s string) pipeline.Message { return pipeline.Message{Role: pipeline.RoleAssistant, Content: s} }
+	sent := []pipeline.Message{image("A"), text("cat"), image("B"), text("dog"), text("cat")}
+	shown := abiMessages(sent)
+	note := abi.Message{Role: "user", Content: "note"}
+	for name, c := range map[string]struct {
+		in   []abi.Message
+		want []int
+	}{
+		"all":          {shown, []int{0, 1, 2, 3, 4}},
+		"the end":      {shown[2:], []int{2, 3, 4}},
+		"the begin":    {shown[:2], []int{0, 1}},
+		"one left out": {append(append([]abi.Message{}, shown[:2]...), shown[3:]...), []int{0, 1, 3, 4}},
+		"a note":       {append([]abi.Message{note}, shown[2:]...), []int{-1, 2, 3, 4}},
+		"moved":        {[]abi.Message{shown[3], shown[2]}, []int{3, 2}},
+		"once more":    {append(append([]abi.Message{}, shown...), shown[3]), []int{0, 1, 2, 3, 4, -1}},
+	} {
+		if got := handedBack(c.in, shown); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	if back := pipelineMessages(shown[2:], sent); string(back[0].Parts) != string(sent[2].Parts) {
+		t.Errorf("the second image became %s", back[0].Parts)
 	}
 }
