@@ -102,6 +102,7 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 	}
 	g, err := a.newGeneration(ctx, loaded)
 	if err != nil {
+		_ = a.closeStore() // the first error is the one to report
 		return nil, err
 	}
 	a.current = g

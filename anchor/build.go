@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -114,12 +115,17 @@ func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader,
 	if err := refuse(&o); err != nil {
 		return nil, err
 	}
+	// The document is read first, because nothing bounds the time that its reader takes.
+	data, err := io.ReadAll(io.LimitReader(document, request.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
 	g, err := a.use()
 	if err != nil {
 		return nil, err
 	}
 	defer g.users.Done()
-	req, c, err := request.Read(name, document, g.loaded)
+	req, c, err := request.Read(name, bytes.NewReader(data), g.loaded)
 	if err != nil {
 		return nil, wrong(err)
 	}

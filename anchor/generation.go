@@ -2,6 +2,7 @@ package anchor
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/anchor-host/anchor-host/host"
@@ -51,13 +52,18 @@ func (a *App) newGeneration(ctx context.Context, loaded *config.Loaded) (*genera
 
 // prepare makes everything that a generation can be asked for.
 func (a *App) prepare(ctx context.Context, g *generation) error {
-	for name, c := range g.configs {
-		if assemble.UsesStore(c) {
+	// The pipeline at the top comes first: plugins count with its tokenizer in their init.
+	for _, name := range append([]string{""}, g.loaded.PipelineNames()...) {
+		if assemble.UsesStore(g.configs[name]) {
 			if _, err := a.openStore(ctx, g.loaded); err != nil {
 				return err
 			}
 		}
-		if _, err := g.recipeOf(ctx, name); err != nil {
+		_, err := g.recipeOf(ctx, name)
+		switch {
+		case err != nil && name != "":
+			return fmt.Errorf("pipelines.%s: %w", name, err)
+		case err != nil:
 			return err
 		}
 	}

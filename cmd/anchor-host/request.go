@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 
@@ -73,12 +75,17 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, err
 	}
 	defer r.Close()
+	// It is read before the time of the build begins, because who writes it may take long.
+	document, err := io.ReadAll(io.LimitReader(r, request.MaxBytes+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", name, err)
+	}
 	run := &buildRun{app: a, config: base, timed: &base.Config, strict: f.strict, silent: true}
 	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
 		return nil, nil, err
 	}
 	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
-		return app.BuildRequest(ctx, name, r, run.options)
+		return app.BuildRequest(ctx, name, bytes.NewReader(document), run.options)
 	})
 	return result, run, err
 }
