@@ -16,7 +16,7 @@ import (
 
 // Environment is what the instances of one plugin have in common: code, limits, and the owner
 // that they are charged to. It is complete before the first instance is made. Afterwards only
-// Image and Resets change, until the first instance is there.
+// Image, Resets and whether to warm up change, until the first instance is there.
 type Environment struct {
 	// Runtime makes the instances. Features are the parts of wazero without a compatibility
 	// promise that they use. Interpreted says that Runtime interprets them.

@@ -209,7 +209,7 @@ func keepSmall(b []byte) []byte {
 	return b[:0]
 }
 
-// BatchChanges is documentChanges in the batch lane.
+// BatchChanges is DocumentChanges in the batch lane.
 func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.ColumnSet, env *abi.Envelope, within abi.Bounds) (*abi.Changes, error) {
 	size, err := in.batch.Plan(rows, reads, env)
 	if err != nil {
@@ -237,7 +237,7 @@ func (in *Instance) BatchChanges(op abi.Operation, rows abi.Rows, reads abi.Colu
 	return c, err
 }
 
-// ExchangeBatch is batchChanges for a batch that is already encoded. It does not decode the
+// ExchangeBatch is BatchChanges for a batch that is already encoded. It does not decode the
 // answer.
 func (in *Instance) ExchangeBatch(op abi.Operation, batch []byte) (abi.Status, []byte, error) {
 	addr, dst, err := in.lend(len(batch))

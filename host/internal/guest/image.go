@@ -176,7 +176,7 @@ func expect(before, took time.Duration) time.Duration {
 	return before + (took-before)/16
 }
 
-// QuickToReset reports whether a reset will probably take no longer than quickReset.
+// QuickToReset reports whether a reset will probably take no longer than QuickReset.
 func (in *Instance) QuickToReset() bool {
 	im := in.Env.Image
 	return im != nil && in.ResetTook > 0 && in.ResetTook <= QuickReset && (im.memory == nil || in.mem.Size() == uint32(im.memory.Size()))
