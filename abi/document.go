@@ -155,7 +155,7 @@ type Message struct {
 // AgentState is what an agent carries from call to call.
 type AgentState struct {
 	RunID        string    `json:"run_id,omitempty"`
-	Messages     []Message `json:"messages,omitempty"`
+	Messages     []Message `json:"messages,omitzero"`
 	Observations []string  `json:"observations,omitempty"`
 	Reflection   string    `json:"reflection,omitempty"`
 	Data         Metadata  `json:"data,omitempty"`

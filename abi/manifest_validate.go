@@ -121,6 +121,9 @@ func (s *OperationSpec) checkReads(at string, info OperationInfo) *ManifestError
 			return manifestErr(key, "names %s again (name each column once)", name)
 		}
 	}
+	if _, parts, _ := ReadsOf(info.Op, s.Reads); !parts.Answerable(info.Op) {
+		return manifestErr(at+".reads", "lacks summary (the answer takes the place of the summary so far; name it)")
+	}
 	return nil
 }
 
@@ -255,8 +258,8 @@ func (m *Manifest) Reads(op Operation) ColumnSet {
 	return set
 }
 
-// Parts returns the parts of its request besides columns that op reads: the whole request
-// if m does not name any, as [ReadsOf] says.
+// Parts returns the parts of its request besides columns that op reads: all of them if m does
+// not name any, as [ReadsOf] says.
 func (m *Manifest) Parts(op Operation) PartSet {
 	_, set, _ := ReadsOf(op, m.Operations[op].Reads)
 	return set

@@ -46,7 +46,11 @@ const (
 // PartError is the text of the error of an [Event], which also has [PartQueryText].
 const PartError Part = "error"
 
-// Parts are all parts, each once.
+// PartNone in a list of names stands for no part. It makes a list that names no other part
+// say so, because such a list would otherwise stand for the whole query or request.
+const PartNone Part = "none"
+
+// Parts are all parts, each once, without [PartNone].
 var Parts = []Part{
 	PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory,
 	PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary,
@@ -103,7 +107,8 @@ func (s PartSet) And(t PartSet) PartSet {
 	return PartSet{true, s.bits & t.bits}
 }
 
-// Names returns the names of the parts in the order of [Parts], none for the whole request.
+// Names returns the names by which [ReadsOf] makes the set: those of the parts in the order of
+// [Parts], [PartNone] if there are none, and an empty list for the whole request.
 func (s PartSet) Names() []string {
 	names := []string{}
 	for _, p := range Parts {
@@ -111,28 +116,28 @@ func (s PartSet) Names() []string {
 			names = append(names, string(p))
 		}
 	}
+	if s.named && len(names) == 0 {
+		names = append(names, string(PartNone))
+	}
 	return names
 }
 
 // String returns the names, separated by commas, and "" for the whole request.
 func (s PartSet) String() string { return strings.Join(s.Names(), ",") }
 
-// asksQuery reports whether the request of the operation has a query.
-func (info OperationInfo) asksQuery() bool {
-	return info.Request == "ItemsRequest" || info.Request == "QueryRequest"
-}
-
-// ReadsOf returns what the operation receives by a list of names: columns of items, and
-// parts of the rest of the request. A request with a query is whole unless the list names a
-// part of it. Any other request is whole only if the list is nil. The error wraps
-// [ErrUnknownName] and names the first name that the operation does not have.
+// ReadsOf returns what the operation receives by a list of names in a manifest: columns of
+// items, and parts of the rest of the request. A list that names no part, and so an empty one,
+// stands for all parts; [PartNone] stands for none of them. The error wraps [ErrUnknownName]
+// and names the first name that the operation does not have.
 func ReadsOf(op Operation, names []string) (ColumnSet, PartSet, error) {
 	info, _ := LookupOperation(op)
 	var cols ColumnSet
-	parts := PartSet{named: names != nil && len(info.Parts) > 0 && !info.asksQuery()}
+	var parts PartSet
 	for _, n := range names {
 		c, isColumn := ColumnByName(n)
 		switch {
+		case len(info.Parts) > 0 && Part(n) == PartNone:
+			parts.named = true
 		case slices.Contains(info.Parts, Part(n)):
 			parts = PartSet{true, parts.bits | Part(n).bit()}
 		case isColumn && len(info.Reads) > 0:
@@ -144,6 +149,41 @@ func ReadsOf(op Operation, names []string) (ColumnSet, PartSet, error) {
 	return cols, parts, nil
 }
 
+// NarrowedReads returns what the operation may receive by the list of an operator, who
+// narrows what a manifest asks for. It is [ReadsOf], but for an empty list: that allows
+// nothing. nil allows everything.
+func NarrowedReads(op Operation, names []string) (ColumnSet, PartSet, error) {
+	info, _ := LookupOperation(op)
+	switch {
+	case names == nil:
+		return AllColumns, PartSet{}, nil
+	case len(names) == 0 && len(info.Parts) > 0:
+		return 0, PartsOf(), nil
+	}
+	return ReadsOf(op, names)
+}
+
+// Answerable reports whether a guest that reads the parts can answer the operation at all. The
+// answer of compact takes the place of the summary, and so the guest must read that.
+func (s PartSet) Answerable(op Operation) bool { return op != OpCompact || s.Has(PartSummary) }
+
+// Unread returns the parts that a reply of provide would replace although the guest does not
+// read them. What a guest does not know it must not replace: messages, observations, the
+// reflection and data are replaced as a whole.
+func (s PartSet) Unread(r *ProvideReply) []Part {
+	named := map[Part]bool{PartMessages: r.Messages != nil}
+	if st := r.State; st != nil {
+		named[PartObservations], named[PartReflection], named[PartData] = st.Observations != nil, st.Reflection != nil, st.Data != nil
+	}
+	var unread []Part
+	for _, p := range provideParts {
+		if named[p] && !s.Has(p) {
+			unread = append(unread, p)
+		}
+	}
+	return unread
+}
+
 // readable are the names that reads of the operation may have.
 func (info OperationInfo) readable() []string {
 	var names []string
@@ -152,6 +192,9 @@ func (info OperationInfo) readable() []string {
 	}
 	for _, p := range info.Parts {
 		names = append(names, string(p))
+	}
+	if len(info.Parts) > 0 {
+		names = append(names, string(PartNone))
 	}
 	return names
 }
@@ -278,8 +321,11 @@ func (s PartSet) compact(r CompactRequest) CompactRequest {
 }
 
 func (s PartSet) provide(r ProvideRequest) ProvideRequest {
-	if !s.Has(PartStateMessages) || s.Has(PartMessages) && sameMessages(r.State.Messages, r.Messages) {
+	switch {
+	case !s.Has(PartStateMessages), s.Has(PartMessages) && sameMessages(r.State.Messages, r.Messages):
 		r.State.Messages = nil
+	case len(r.State.Messages) == 0: // absent ones equal the messages
+		r.State.Messages = []Message{}
 	}
 	if !s.Has(PartMessages) {
 		r.Messages = []Message{}

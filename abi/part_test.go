@@ -42,7 +42,10 @@ func TestReadsOf(t *testing.T) {
 		{OpRetrieve, []string{}, "columns , whole"},
 		{OpMemory, []string{"chat_history"}, "columns , parts chat_history"},
 		{OpProvide, nil, "columns , whole"},
-		{OpProvide, []string{}, "columns , parts "},
+		{OpProvide, []string{}, "columns , whole"},
+		{OpProvide, []string{"none"}, "columns , parts none"},
+		{OpFilter, []string{"score", "none"}, "columns score, parts none"},
+		{OpFilter, []string{"none", "query_text"}, "columns , parts query_text"},
 		{OpEstimateTokens, []string{"data", "messages"}, "columns , parts messages,data"},
 		{OpCompact, []string{"metadata", "content"}, "columns , parts content,metadata"},
 		{OpObserve, []string{"error"}, "columns , parts error"},
@@ -58,9 +61,78 @@ func TestReadsOf(t *testing.T) {
 			t.Errorf("%s %q: %s, %v (want %s)", tc.op, tc.names, got, err, tc.want)
 		}
 	}
-	for op, name := range map[Operation]string{OpProvide: "text", OpMemory: "text", OpFilter: "messages", OpCountTokens: "text", OpInit: "data"} {
+	for op, name := range map[Operation]string{OpFormat: "none", OpProvide: "text", OpMemory: "text", OpFilter: "messages", OpCountTokens: "text", OpInit: "data"} {
 		if _, _, err := ReadsOf(op, []string{name}); !errors.Is(err, ErrUnknownName) {
 			t.Errorf("%s reads %s: %v", op, name, err)
+		}
+	}
+}
+
+// A manifest of before there were parts could say that an operation reads no column: it
+// received the whole request, and does.
+func TestEmptyReadsOfAManifestAreWhole(t *testing.T) {
+	for _, info := range Operations {
+		if len(info.Parts) == 0 {
+			continue
+		}
+		m := Manifest{Operations: map[Operation]OperationSpec{info.Op: {Reads: []string{}}}}
+		if !m.Parts(info.Op).Whole() || m.Reads(info.Op) != 0 {
+			t.Errorf("%s reads %s, %s", info.Op, m.Reads(info.Op), m.Parts(info.Op))
+		}
+	}
+}
+
+// The list of an operator narrows: an empty one allows nothing.
+func TestNarrowedReads(t *testing.T) {
+	for _, tc := range []struct {
+		op    Operation
+		names []string
+		cols  ColumnSet
+		parts PartSet
+	}{
+		{OpFilter, nil, AllColumns, PartSet{}},
+		{OpFilter, []string{}, 0, PartsOf()},
+		{OpFilter, []string{"score"}, ColumnSet(0).With(ColumnScore), PartSet{}},
+		{OpProvide, []string{}, 0, PartsOf()},
+		{OpProvide, []string{"none"}, 0, PartsOf()},
+		{OpProvide, []string{"data"}, 0, PartsOf(PartData)},
+		{OpFormat, []string{}, 0, PartSet{}},
+		{OpCountTokens, []string{}, 0, PartSet{}},
+	} {
+		cols, parts, err := NarrowedReads(tc.op, tc.names)
+		if cols != tc.cols || parts != tc.parts || err != nil {
+			t.Errorf("%s %q: %s, %s, %v", tc.op, tc.names, cols, parts, err)
+		}
+	}
+	if _, _, err := NarrowedReads(OpProvide, []string{"text"}); !errors.Is(err, ErrUnknownName) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The messages of the state are absent only where they equal the messages.
+func TestAbsentStateMessagesEqualTheMessages(t *testing.T) {
+	hi := []Message{{Role: "user", Content: "hi"}}
+	for _, tc := range []struct {
+		state, messages []Message
+		want            string
+	}{
+		{nil, hi, `{"messages":[]}`},
+		{[]Message{}, hi, `{"messages":[]}`},
+		{hi, hi, `{}`},
+		{nil, nil, `{}`},
+		{hi, nil, `{"messages":[{"role":"user","content":"hi"}]}`},
+	} {
+		for _, request := range []any{
+			ProvideRequest{State: AgentState{Messages: tc.state}, Messages: tc.messages},
+			map[string]any{"state": map[string]any{"messages": tc.state}, "messages": tc.messages, "budget": map[string]any{}},
+		} {
+			sent, err := PartsOf(PartMessages, PartStateMessages).Request(OpProvide, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := json.Marshal(sent.(ProvideRequest).State); string(got) != tc.want || err != nil {
+				t.Errorf("%v beside %v: sent %s, %v (want %s)", tc.state, tc.messages, got, err, tc.want)
+			}
 		}
 	}
 }

@@ -241,11 +241,11 @@ func (o *Operation) checkCounts(counts []int, texts int) error {
 	return nil
 }
 
-// checkProvided refuses messages of a guest that was sent none, messages with unknown roles,
+// checkProvided refuses to replace what a guest was not sent, messages with unknown roles,
 // and changes to the fields of an agent's state that guests must not change.
 func (o *Operation) checkProvided(r *abi.ProvideReply) error {
-	if r.Messages != nil && !o.parts.Has(abi.PartMessages) {
-		return o.invalid("messages of a provider that does not read them would replace the conversation (name messages in reads, or leave them out of the answer)")
+	if unread := o.parts.Unread(r); len(unread) > 0 {
+		return o.invalid("%s: a provider that does not read them must not replace them (name %[1]s in reads, or leave it out of the answer)", unread[0])
 	}
 	for i, m := range r.Messages {
 		switch m.Role {

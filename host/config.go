@@ -273,7 +273,7 @@ type OperationOptions struct {
 	// may lower it.
 	MaxPriority int
 	// Reads narrows what the guest receives: to the columns and the parts of the request in
-	// this list that the manifest reads, see [abi.ReadsOf]. nil: all that the manifest reads.
+	// this list that the manifest reads, see [abi.NarrowedReads]. nil: all that the manifest reads.
 	Reads []string
 	// Timeout bounds one call. 0, or more than the plugin's limit: the plugin's limit.
 	Timeout time.Duration

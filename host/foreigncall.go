@@ -17,7 +17,8 @@ import (
 
 // FunctionOptions say how a function of a foreign module is called as if it were an
 // operation. Settings are sent with InputRequest only, and are not checked. Reads are the
-// columns of the items in InputRequest; empty: text. TopK is the most items that the
+// columns of the items and the parts of the query in InputRequest, and are refused with other
+// inputs; nil: text and the whole query. TopK is the most items that the
 // function adds; the rest is dropped. 0: DefaultTopK.
 type FunctionOptions struct {
 	OperationOptions
@@ -53,8 +54,11 @@ func (p *Plugin) prepareFunction(function string, o FunctionOptions) (*Operation
 	if len(o.Settings) > 0 && how.input != InputRequest {
 		return nil, fmt.Errorf("settings: %w (they are sent with input: %s only)", ErrConfig, InputRequest)
 	}
+	if o.Reads != nil && how.input != InputRequest {
+		return nil, fmt.Errorf("reads: %w (they choose what is sent with input: %s, and have no meaning with input: %s)", ErrConfig, InputRequest, how.input)
+	}
 	reads := abi.ColumnSet(0).With(abi.ColumnText)
-	if len(o.Reads) > 0 {
+	if o.Reads != nil {
 		reads = abi.AllColumns // setReads narrows them
 	}
 	writes, err := abi.ChangesOf(functionWrites(how.input, how.output))

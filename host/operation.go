@@ -45,6 +45,8 @@ type Answer struct {
 	// Tokens are the tokens of the texts of Changes.Edits and then of Changes.Items, as the
 	// host counts them. An edit that keeps its text has 0.
 	Tokens []int
+	// TopK is the most items that the guest was asked for, 0 for operations without.
+	TopK int
 
 	plugin  *Plugin
 	receipt guest.Receipt
@@ -103,15 +105,15 @@ func (o *Operation) setLane(OperationOptions) error {
 }
 
 func (o *Operation) setReads(opts OperationOptions) error {
-	if opts.Reads == nil {
-		return nil
-	}
-	cols, parts, err := abi.ReadsOf(o.op, opts.Reads)
+	cols, parts, err := abi.NarrowedReads(o.op, opts.Reads)
 	if err != nil {
 		return fmt.Errorf("reads: %w: %w", ErrConfig, err)
 	}
 	o.reads &= cols
 	o.parts = o.parts.And(parts)
+	if !o.parts.Answerable(o.op) {
+		return fmt.Errorf("reads: %w (name summary: the answer takes the place of the summary so far)", ErrConfig)
+	}
 	return nil
 }
 
@@ -172,21 +174,29 @@ func (o *Operation) Parts() abi.PartSet { return o.parts }
 func (o *Operation) Settings() json.RawMessage { return o.settings }
 
 // Changes calls retrieve, process, filter, rerank, memory or a function of a foreign module,
-// and returns what the guest changes in rows. rows may be nil. Changes sets the Settings of
-// env, its Query to the parts that the guest reads, and its TopK if that is 0 and the operation
-// has one. Items of a retrieve beyond TopK
-// are dropped. Errors are a *[PluginError], or wrap ErrNoOperation for other operations.
+// and returns what the guest changes in rows. rows may be nil. The guest receives env with the
+// settings of the operation, with the parts of the query that it reads, and, where TopK is 0,
+// with the operation's. env is not changed. Items of a retrieve beyond TopK are dropped. Errors are a *[PluginError], or wrap ErrNoOperation for other operations.
 func (o *Operation) Changes(ctx context.Context, rows abi.Rows, env *abi.Envelope) (Answer, error) {
 	if !o.changes {
 		return Answer{}, fmt.Errorf("plugin %q: %s: %w (it answers with a document, see Operation.Ask)", o.plugin.name, o.name, ErrNoOperation)
 	}
 	a := Answer{plugin: o.plugin}
-	env.Settings, env.TopK, env.Query = o.settings, pick(env.TopK, o.topK), o.parts.Query(env.Query)
-	if err := o.change(ctx, rows, env, &a); err != nil {
+	own := o.narrowed(env)
+	own.TopK = pick(own.TopK, o.topK)
+	a.TopK = own.TopK
+	if err := o.change(ctx, rows, &own, &a); err != nil {
 		a.Release()
 		return Answer{}, err
 	}
 	return a, nil
+}
+
+// narrowed is what the guest receives of env, besides rows.
+func (o *Operation) narrowed(env *abi.Envelope) abi.Envelope {
+	own := *env
+	own.Settings, own.Query = o.settings, o.parts.Query(own.Query)
+	return own
 }
 
 // change is Changes with the answer in a. The caller releases a, also after an error.
@@ -284,15 +294,16 @@ func (o *Operation) encode(request any) ([]byte, error) {
 }
 
 // AskItems is [Operation.Ask] with a request about items. The guest receives the columns that
-// it reads. AskItems sets the Settings of env, and its Query to the parts that the guest reads.
+// it reads, and env with the settings of the operation and the parts of the query that it reads.
+// env is not changed.
 func (o *Operation) AskItems(ctx context.Context, rows abi.Rows, env *abi.Envelope, reply any) (changed bool, err error) {
 	if o.changes {
 		return false, o.noDocument()
 	}
-	env.Settings, env.Query = o.settings, o.parts.Query(env.Query)
+	own := o.narrowed(env)
 	var r guest.Receipt
 	defer r.Done()
-	if changed, err = o.askItems(ctx, &r, rows, env, reply); err != nil {
+	if changed, err = o.askItems(ctx, &r, rows, &own, reply); err != nil {
 		return false, err
 	}
 	return changed, o.checkReply(changed, 0, reply)

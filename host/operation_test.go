@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 
@@ -45,10 +46,34 @@ func TestTopKOfRetrieve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(answer.Changes.Items) != want || len(answer.Tokens) != want || topK == 0 && env.TopK != host.DefaultTopK {
-			t.Errorf("top_k %d: %d items with %d counts, then %d", topK, len(answer.Changes.Items), len(answer.Tokens), env.TopK)
+		if len(answer.Changes.Items) != want || len(answer.Tokens) != want || env.TopK != topK || answer.TopK != cmp.Or(topK, host.DefaultTopK) {
+			t.Errorf("top_k %d: %d items with %d counts of %d, then %d", topK, len(answer.Changes.Items), len(answer.Tokens), answer.TopK, env.TopK)
 		}
 		answer.Release()
+	}
+}
+
+// One request serves several operations: what one of them may not read is there for the next.
+func TestRequestsAreNotChanged(t *testing.T) {
+	p := load(t, newHost(t, host.Config{}), "add-two", host.PluginConfig{})
+	narrow, err := p.Operation(abi.OpRetrieve, host.OperationOptions{Reads: []string{}, TopK: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := &abi.Query{Text: "q", Metadata: abi.Metadata{"k": 1}}
+	env := abi.Envelope{Query: query, TokensLeft: 3, Settings: []byte("{}")}
+	answer, err := narrow.Changes(t.Context(), nil, &env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Release()
+	if env.Query != query || query.Text != "q" || env.TopK != 0 || string(env.Settings) != "{}" {
+		t.Errorf("the request became %+v", env)
+	}
+	classify := prepared(t, load(t, newHost(t, host.Config{}), "documents", host.PluginConfig{}), abi.OpClassify)
+	_, err = classify.AskItems(t.Context(), nil, &env, new(abi.ClassifyReply))
+	if env.Query != query || string(env.Settings) != "{}" {
+		t.Errorf("the request became %+v, error %v", env, err)
 	}
 }
 

@@ -83,7 +83,7 @@ func selfBatch(in *guest.Instance, spec spec.Operation, input []byte) ([]byte, e
 	env := &abi.Envelope{Query: &req.Query, TopK: req.TopK, TokensLeft: req.TokensLeft, Settings: req.Settings}
 	within := abi.WidestBounds()
 	within.Rows = len(req.Items)
-	c, err := in.BatchChanges(spec.Operation, abi.ItemRows(req.Items), spec.Reads, env, within)
+	c, err := in.BatchChanges(spec.Operation, abi.ItemRows(req.Items), spec.SelfTestReads, env, within)
 	if err != nil || c == nil {
 		return nil, err
 	}

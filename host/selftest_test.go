@@ -77,3 +77,31 @@ func TestSelfTestInEveryLane(t *testing.T) {
 		}
 	}
 }
+
+// plugin.yaml may narrow the columns of an operation. The answers of a self-test are those for
+// the columns that the module asks for, in both lanes.
+func TestSelfTestOfANarrowedPlugin(t *testing.T) {
+	allopsSpec(t)
+	wasm, err := os.ReadFile(filepath.Join(cacheDir, "allops.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, err := os.ReadFile(filepath.Join("..", "testdata", "guests", "allops", "plugin.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const test = "self_test: [{operation: filter, input: {query: {query_str: q}, columns: [score], items: [{score: 0.1}, {score: 0.7}], settings: {min: 0.5}}, output: {keep: [1]}}]\n"
+	if wasm, err = spec.Embed(wasm, []byte(string(side)+test)); err != nil {
+		t.Fatal(err)
+	}
+	narrowed, err := spec.Read("allops", wasm, []byte(strings.Replace(string(side), "filter: {reads: [score]", "filter: {reads: []", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := narrowed.Operation(abi.OpFilter); err != nil || o.Reads != 0 || len(o.Lanes) != 2 {
+		t.Fatalf("%+v, error %v", o, err)
+	}
+	if _, err := newHost(t, host.Config{}).Load(t.Context(), narrowed, host.PluginConfig{}); err != nil {
+		t.Error(err)
+	}
+}

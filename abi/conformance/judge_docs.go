@@ -88,8 +88,8 @@ func judgeQueries(r *abi.TransformReply) *trouble {
 }
 
 func judgeMessages(op *Operation, r *abi.ProvideReply) *trouble {
-	if r.Messages != nil && !op.Parts.Has(abi.PartMessages) {
-		return troublef(caseMessages, "messages of a provider that does not read them")
+	if unread := op.Parts.Unread(r); len(unread) > 0 {
+		return troublef(caseMessages, "%s of a provider that does not read them", unread[0])
 	}
 	for i, m := range r.Messages {
 		switch m.Role {

@@ -33,11 +33,15 @@ func (r *reader) manifest(side []byte) error {
 		return nil
 	}
 	m, from := own, fromModule
+	r.authored = own
 	if side != nil {
 		if m, err = parseSide(side); err != nil {
 			return err
 		}
 		from = fromSide
+		if !embedded {
+			r.authored = m
+		}
 		if embedded {
 			if err := narrow(own, m); err != nil {
 				return as(ErrManifest, fmt.Errorf("plugin.yaml: %w (it may only narrow the manifest in the module)", err))

@@ -63,10 +63,10 @@ func narrowParts(side, own abi.PartSet, spec *abi.OperationSpec) (extra []string
 	case own.Whole():
 		return nil
 	case side.Whole():
-		spec.Reads = append(append([]string{}, spec.Reads...), own.Names()...) // not nil, which is the whole request
+		spec.Reads = slices.Concat(spec.Reads, own.Names())
 		return nil
 	}
-	return slices.DeleteFunc(side.Names(), func(name string) bool { return own.Has(abi.Part(name)) })
+	return slices.DeleteFunc(side.Names(), func(name string) bool { return own.Has(abi.Part(name)) || abi.Part(name) == abi.PartNone })
 }
 
 func narrowOperation(own abi.OperationSpec, side *abi.OperationSpec) error {

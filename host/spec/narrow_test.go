@@ -46,7 +46,9 @@ func TestNarrow(t *testing.T) {
 		{ops, `"operations":{"retrieve":{"max_priority":3}}`, ""},
 		{`"operations":{"provide":{}}`, `"operations":{"provide":{"reads":["data"]}}`, ""},
 		{`"operations":{"provide":{"reads":["data"]}}`, `"operations":{"provide":{"reads":["data","messages","run_id"]}}`, `operation "provide" reads messages,run_id, which the module does not ask for`},
-		{`"operations":{"compact":{"reads":[]}}`, `"operations":{"compact":{"reads":["role"]}}`, `operation "compact" reads role, which the module does not ask for`},
+		{`"operations":{"provide":{"reads":["none"]}}`, `"operations":{"provide":{"reads":["data"]}}`, `operation "provide" reads data, which the module does not ask for`},
+		{`"operations":{"provide":{"reads":["data"]}}`, `"operations":{"provide":{"reads":["none"]}}`, ""},
+		{`"operations":{"filter":{"reads":["none"]}}`, `"operations":{"filter":{"reads":["query_text"]}}`, `operation "filter" reads query_text, which the module does not ask for`},
 		{`"operations":{"filter":{"reads":["score","query_text"]}}`, `"operations":{"filter":{"reads":["score","chat_history"]}}`, `operation "filter" reads chat_history, which the module does not ask for`},
 		{`"operations":{"filter":{"writes":[]}}`, `"operations":{"filter":{}}`, `operation "filter" writes keep, which the module does not ask for`},
 	} {
@@ -57,7 +59,10 @@ func TestNarrow(t *testing.T) {
 	}
 	for _, tc := range []struct{ own, side, op, want string }{
 		{`"provide":{"reads":["data"]}`, `"provide":{}`, "provide", "data"},
-		{`"provide":{"reads":[]}`, `"provide":{}`, "provide", ""},
+		{`"provide":{"reads":["none"]}`, `"provide":{}`, "provide", "none"},
+		{`"provide":{"reads":["none"]}`, `"provide":{"reads":[]}`, "provide", "none"},
+		{`"provide":{"reads":[]}`, `"provide":{"reads":["none"]}`, "provide", "none"},
+		{`"provide":{"reads":["data"]}`, `"provide":{"reads":[]}`, "provide", "data"},
 		{`"provide":{"reads":["data","messages"]}`, `"provide":{"reads":["data"]}`, "provide", "data"},
 		{`"filter":{"reads":["score","query_text"]}`, `"filter":{"reads":["score"]}`, "filter", "query_text"},
 	} {

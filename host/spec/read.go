@@ -53,6 +53,8 @@ func readSpec(name string, src *source, info *wasmbin.Info, err error, sideManif
 type reader struct {
 	spec *Spec
 	info *wasmbin.Info
+	// authored is the manifest in the module, or else plugin.yaml.
+	authored *abi.Manifest
 }
 
 func (r *reader) read(sideManifest []byte) error {
@@ -233,7 +235,7 @@ func (r *reader) operations() error {
 		}
 		r.spec.Operations = append(r.spec.Operations, Operation{
 			Operation: info.Op, Lanes: lanes, Reads: m.Reads(info.Op), Parts: m.Parts(info.Op), Writes: m.Writes(info.Op),
-			MaxPriority: o.MaxPriority, Defaults: o.Defaults,
+			SelfTestReads: r.authored.Reads(info.Op), MaxPriority: o.MaxPriority, Defaults: o.Defaults,
 		})
 	}
 	return nil

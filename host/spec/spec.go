@@ -70,6 +70,9 @@ type Operation struct {
 	Reads  abi.ColumnSet
 	Parts  abi.PartSet
 	Writes abi.ChangeSet
+	// SelfTestReads are the columns that a self-test sends: those of the manifest in the
+	// module, whose author knows the answers, also where plugin.yaml narrows Reads.
+	SelfTestReads abi.ColumnSet
 	// MaxPriority is the highest priority that it asks for, 0 for the default of the item's
 	// source.
 	MaxPriority int

@@ -137,7 +137,10 @@ func TestBadFunctionSteps(t *testing.T) {
 		{foreign, "upper", steps.FunctionOptions{Output: "file"}, host.ErrConfig},
 		{foreign, "upper", steps.FunctionOptions{Input: "text", Output: "items"}, host.ErrConfig},
 		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Settings: map[string]any{"a": 1}}}, host.ErrConfig},
-		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Reads: []string{"colour"}}}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Input: "request", Options: steps.Options{Reads: []string{"colour"}}}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Input: "text", Options: steps.Options{Reads: []string{"text"}}}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Input: "text", Options: steps.Options{Reads: []string{}}}, host.ErrConfig},
+		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Reads: []string{"query_text"}}}, host.ErrConfig},
 		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Scope: []pipeline.Source{pipeline.SourceSystem}}}, host.ErrConfig},
 		{foreign, "upper", steps.FunctionOptions{Options: steps.Options{Timeout: -1}}, host.ErrConfig},
 	} {

@@ -31,7 +31,7 @@ type Options struct {
 	// the default priority of their source. The manifest may ask for less.
 	MaxPriority int
 	// Reads narrows what the guest receives to the columns and the parts of the request in
-	// this list that the manifest reads too, see [abi.ReadsOf]. nil: all the manifest reads.
+	// this list that the manifest reads too, see [abi.NarrowedReads]. nil: all the manifest reads.
 	Reads []string
 	// Timeout bounds one call of this step. 0: the plugin's limit, which it
 	// cannot exceed.

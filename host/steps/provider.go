@@ -225,7 +225,7 @@ func (o *operation) provideRequest(s *agent.State, msgs []pipeline.Message, b ag
 	if o.Parts().Has(abi.PartMessages) {
 		r.Messages = abiMessages(msgs)
 	}
-	if o.Parts().Has(abi.PartStateMessages) {
+	if o.Parts().Has(abi.PartStateMessages) && len(s.Messages) > 0 {
 		r.State.Messages = abiMessages(s.Messages)
 	}
 	return r

@@ -89,6 +89,11 @@ func TestPartsAreNarrowed(t *testing.T) {
 	}{
 		{abi.OpRetrieve, nil, nil, query},
 		{abi.OpRetrieve, []string{}, nil, query},
+		{abi.OpRetrieve, []string{"none"}, nil, ""},
+		{abi.OpRetrieve, nil, []string{}, ""},
+		{abi.OpFilter, []string{"score", "none"}, nil, ""},
+		{abi.OpFilter, nil, []string{"score", "none"}, ""},
+		{abi.OpFilter, nil, []string{"score"}, query},
 		{abi.OpRetrieve, []string{"query_text"}, nil, "text"},
 		{abi.OpRetrieve, nil, []string{"chat_history"}, "history"},
 		{abi.OpFilter, []string{"score"}, nil, query},
@@ -102,7 +107,8 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpMemory, nil, nil, query},
 		{abi.OpMemory, []string{"query_metadata"}, nil, "meta"},
 		{abi.OpCompact, nil, nil, "text meta summary"},
-		{abi.OpCompact, []string{"content"}, nil, "text"},
+		{abi.OpCompact, []string{}, nil, "text meta summary"},
+		{abi.OpCompact, []string{"content", "summary"}, nil, "text summary"},
 		{abi.OpCompact, []string{"content", "summary"}, []string{"summary"}, "summary"},
 		{abi.OpProvide, nil, nil, "message before run seen reflection data"},
 		{abi.OpProvide, []string{"messages"}, nil, "message"},
@@ -110,7 +116,10 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpProvide, []string{"messages", "observations", "data"}, []string{"data", "run_id"}, "data"},
 		{abi.OpProvide, nil, []string{}, ""},
 		{abi.OpObserve, nil, nil, "text error"},
-		{abi.OpObserve, []string{}, nil, ""},
+		{abi.OpProvide, []string{}, nil, "message before run seen reflection data"},
+		{abi.OpProvide, []string{"none"}, nil, ""},
+		{abi.OpObserve, []string{}, nil, "text error"},
+		{abi.OpObserve, []string{"none"}, nil, ""},
 		{abi.OpObserve, []string{"error"}, nil, "error"},
 	} {
 		for _, lane := range lanes {
@@ -125,22 +134,50 @@ func TestPartsAreNarrowed(t *testing.T) {
 	}
 }
 
-// Messages that the guest was not sent cannot be replaced, its notes about the state can.
-func TestUnreadMessagesStay(t *testing.T) {
+// What a provider was not sent it cannot replace, be it messages or notes about the state.
+func TestUnreadStateStays(t *testing.T) {
 	loadAllops(t, host.PluginConfig{})
-	p := loadSpec(t, shared, reading(t, abi.OpProvide, []string{"data"}), host.PluginConfig{})
-	state := &agent.State{Reflection: "look closer"}
 	sent := []pipeline.Message{{Role: "user", Content: "hey"}}
-	apply := func(o steps.Options) error {
-		_, err := must[agent.Provider](t)(steps.Provider(p, o)).Apply(t.Context(), state, sent, agent.Budget{Phase: agent.PhaseLLM})
-		return err
+	forget := steps.Options{Settings: map[string]any{"mode": "forget"}}
+	for _, tc := range []struct {
+		reads []string
+		o     steps.Options
+		want  string // what is refused
+	}{
+		{[]string{"data"}, steps.Options{}, "messages"},
+		{[]string{"messages"}, steps.Options{}, "observations"},
+		{[]string{"reflection", "data"}, forget, "observations"},
+		{[]string{"observations", "data"}, forget, "reflection"},
+		{[]string{"observations", "reflection"}, forget, "data"},
+		{[]string{"observations", "reflection", "data"}, forget, ""},
+	} {
+		state := &agent.State{Observations: []string{"seen"}, Reflection: "look closer", Data: map[string]any{"k": 1}}
+		p := loadSpec(t, shared, reading(t, abi.OpProvide, tc.reads), host.PluginConfig{})
+		_, err := must[agent.Provider](t)(steps.Provider(p, tc.o)).Apply(t.Context(), state, sent, agent.Budget{Phase: agent.PhaseLLM})
+		if tc.want == "" {
+			if err != nil || len(state.Observations)+len(state.Data) > 0 || state.Reflection != "" {
+				t.Errorf("reads %v: state %+v, error %v", tc.reads, state, err)
+			}
+			continue
+		}
+		perr := checkReason(t, err, abi.ReasonInvalidOutput)
+		if !strings.Contains(perr.Error(), tc.want+": a provider that does not read them must not replace them (name "+tc.want+" in reads") {
+			t.Errorf("reads %v: error %v (want one about %s)", tc.reads, perr, tc.want)
+		}
+		if len(state.Observations) != 1 || state.Reflection != "look closer" || len(state.Data) != 1 {
+			t.Errorf("reads %v: the state became %+v", tc.reads, state)
+		}
 	}
-	perr := checkReason(t, apply(steps.Options{}), abi.ReasonInvalidOutput)
-	if !strings.Contains(perr.Error(), "does not read them") {
-		t.Errorf("error %v", perr)
-	}
-	if err := apply(steps.Options{Settings: map[string]any{"mode": "forget"}}); err != nil || state.Reflection != "" {
-		t.Errorf("state %+v, error %v", state, err)
+}
+
+// The answer of a compactor takes the place of the summary, so no operator can keep that
+// from it.
+func TestCompactorReadsTheSummary(t *testing.T) {
+	p := loadAllops(t, host.PluginConfig{})
+	for _, reads := range [][]string{{}, {"none"}, {"role", "content"}} {
+		if _, err := steps.Compactor(p, steps.Options{Reads: reads}); !errors.Is(err, host.ErrConfig) || !strings.Contains(err.Error(), "reads: ") || !strings.Contains(err.Error(), "name summary") {
+			t.Errorf("reads %q: error %v", reads, err)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (o *operation) changeItems(ctx context.Context, q *pipeline.Query, items, s
 		return nil, err
 	}
 	defer answer.Release()
-	return o.apply(v, &answer, env.TopK), nil
+	return o.apply(v, &answer, answer.TopK), nil
 }
 
 // question is what a guest is shown. Nothing refers to it when the call is over, so that

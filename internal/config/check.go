@@ -170,6 +170,8 @@ func (k *checker) function(path string, s *Step) {
 		k.find(path+".output", "input text has one text per item (for more use input: request)")
 	case len(s.Settings) > 0 && s.Input != host.InputRequest:
 		k.find(path+".settings", "settings are sent with input: request only")
+	case s.Reads != nil && s.Input != host.InputRequest:
+		k.find(path+".reads", "reads choose what is sent with input: request only (leave them out)")
 	}
 }
 

@@ -161,7 +161,7 @@ type Step struct {
 	Scope       []string            `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources the step sees. Default: by operation; never system."`
 	Source      string              `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
 	MaxPriority int                 `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
-	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,query_text,query_embedding,query_metadata,chat_history" doc:"Narrows the columns the plugin reads, and the parts of the query if it names any."`
+	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,query_text,query_embedding,query_metadata,chat_history,none" doc:"Narrows the columns the plugin reads, and the parts of the query if it names any."`
 	Retriever   *Use                `key:"retriever" doc:"For transform_query: what each variant is retrieved with."`
 	Routes      map[string]Use      `key:"routes" doc:"For classify: the retriever of each label."`
 	Default     string              `key:"default" doc:"For classify: the label used for labels without a route."`
