@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -78,9 +79,9 @@ func (b *build) addMemory(ctx context.Context) error {
 		}
 	}
 	b.diag.MemoryItems = pointer(len(items))
-	for i := range items {
-		if m := items[i].Metadata; m["summary"] == true && m["listed"] == true {
-			b.diag.Warnings = append(b.diag.Warnings, "the summary of the conversation ends with turns as they were: its compactor failed")
+	if slices.ContainsFunc(items, endsWithTurns) {
+		if err := b.settlePart(ctx, CompactorPart, Skip, errListed); err != nil {
+			return err
 		}
 	}
 	own := len(b.list.items) > 0

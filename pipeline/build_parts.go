@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -78,6 +79,12 @@ func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	}
 	return items, err
 }
+
+// errListed is the failure of a compactor as the builds after it see it.
+var errListed = errors.New("the summary of the conversation ends with turns as they were: its compactor failed")
+
+// endsWithTurns reports whether an item is a summary that no compactor could bring up to date.
+func endsWithTurns(it Item) bool { return it.Metadata["summary"] == true && it.Metadata["listed"] == true }
 
 // memories returns copies of the items that a query enricher may read.
 func (b *build) memories() []Item {

@@ -68,6 +68,9 @@ type Config struct {
 const (
 	MemoryPart   = "memory"
 	EnricherPart = "enricher"
+	// CompactorPart is skipped by a conversation whose summary lists turns that its
+	// compactor could not condense.
+	CompactorPart = "compactor"
 )
 
 // SystemPrompt is an instruction that is part of every build. It has no

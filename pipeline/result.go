@@ -98,8 +98,8 @@ type Diagnostics struct {
 	// Fill says how good the choice of the window is. It is nil when nothing but the
 	// defaults decided: first fit by the counts of items.
 	Fill *fill.Diagnostic `json:"fill,omitempty"`
-	// Warnings are sentences about settings without effect, about system prompts that
-	// are not in the window, and about a summary that no compactor could bring up to date.
+	// Warnings are sentences about settings without effect, and about system prompts that
+	// are not in the window.
 	Warnings []string `json:"warnings,omitempty"`
 	// Items tells what happened to each item. It is nil unless Config.Explain is set.
 	Items *explain.Trace `json:"items,omitempty"`

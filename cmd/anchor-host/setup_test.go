@@ -137,6 +137,12 @@ func TestMissingCompactorListsTurns(t *testing.T) {
 		!strings.Contains(stdout, "its compactor failed") {
 		t.Errorf("code %d, %q, %s", code, stdout, stderr)
 	}
+	if want := `step "compactor": the summary of the conversation ends with turns as they were: its compactor failed (skipped)`; !strings.Contains(stderr, want) {
+		t.Errorf("stderr lacks %s: %s", want, stderr)
+	}
+	if code, _, _ := run(t, "", append([]string{"build", "q", "--strict"}, flags...)...); code != codeDegraded {
+		t.Errorf("--strict: code %d", code)
+	}
 }
 
 // Nothing can stand in for a tokenizer or a format: a build with another one would be

@@ -98,7 +98,7 @@ type Provider struct {
 	Priority int            `key:"priority,required" min:"1" doc:"Lower runs earlier; the built-in ones are at 5, 10, 20 and 30."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call. One that fails changes nothing, and the next one runs."`
-	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request; an empty list allows nothing."`
 }
 
 // Use returns the plugin of the provider.

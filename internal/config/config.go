@@ -87,7 +87,7 @@ type Use struct {
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
-	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request; an empty list allows nothing."`
 }
 
 // Part is a plugin for one part of every build.
@@ -96,7 +96,7 @@ type Part struct {
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
-	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request; an empty list allows nothing."`
 	OnError  string         `key:"on_error" enum:"raise,skip" default:"skip" doc:"When it fails: fail the build, or go on without it and say so."`
 }
 
@@ -133,7 +133,7 @@ type Enricher struct {
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
-	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request; an empty list allows nothing."`
 	OnError  string         `key:"on_error" enum:"raise,skip" doc:"When it fails: fail the build, or go on with the query as it was and say so. Default: skip for plugins, raise for templates."`
 }
 
@@ -161,7 +161,7 @@ type Step struct {
 	Scope       []string            `key:"scope" enum:"retrieval,memory,user,tool,conversation" doc:"The sources the step sees. Default: by operation; never system."`
 	Source      string              `key:"source" enum:"retrieval,memory,user,tool,conversation" doc:"Source of the items the step adds. Default: retrieval."`
 	MaxPriority int                 `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
-	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,query_text,query_embedding,query_metadata,chat_history,none" doc:"Narrows the columns the plugin reads, and the parts of the query if it names any."`
+	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,query_text,query_embedding,query_metadata,chat_history,none" doc:"Narrows the columns the plugin reads, and the parts of the query if it names any; an empty list allows nothing."`
 	Retriever   *Use                `key:"retriever" doc:"For transform_query: what each variant is retrieved with."`
 	Routes      map[string]Use      `key:"routes" doc:"For classify: the retriever of each label."`
 	Default     string              `key:"default" doc:"For classify: the label used for labels without a route."`
