@@ -73,7 +73,7 @@ func (b *build) addMemory(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Memory)
 	items, err := b.remember(ctx)
 	if err != nil {
-		err = b.settlePart(ctx, MemoryPart, b.p.onError.memory, err)
+		err = b.settlePart(ctx, MemoryPart, b.p.parts.memory.onError, err)
 		if err != nil || len(items) == 0 {
 			return err
 		}
@@ -100,13 +100,10 @@ func (b *build) enrich(ctx context.Context) error {
 		return nil
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
-	var text string
-	err := core.Guard(func() (err error) {
-		text, err = b.p.enricher.Enrich(ctx, b.query.Text, memories)
-		return err
-	})
+	query := b.query.Text
+	text, err := within(ctx, b.p.parts.enricher.timeout, b.p.enricher, func(ctx context.Context) (string, error) { return b.p.enricher.Enrich(ctx, query, memories) })
 	if err != nil {
-		return b.settlePart(ctx, EnricherPart, b.p.onError.enricher, err)
+		return b.settlePart(ctx, EnricherPart, b.p.parts.enricher.onError, err)
 	}
 	b.query.Text, b.diag.QueryEnriched = text, true
 	return nil
@@ -134,43 +131,51 @@ func (b *build) runSteps(ctx context.Context) error {
 func (b *build) count(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Count)
 	b.counts = b.scratch.countsFor(len(b.list.items))
-	missing := 0
 	for i := range b.list.items {
 		it := &b.list.items[i]
 		if err := it.Validate(); err != nil {
 			return fmt.Errorf("items[%d]: %w", i, err)
 		}
 		b.counts[i] = it.TokenCount
-		if it.TokenCount == 0 && it.Content != "" {
-			missing++
-		}
 	}
-	if missing == 0 {
-		return nil
+	err := b.countTexts(ctx, b.p.tokenizer, func(it *Item) bool { return it.TokenCount == 0 && it.Content != "" })
+	if err != nil {
+		return err
 	}
-	return b.countMissing(ctx, missing)
+	_, err = b.recount(ctx)
+	return err
 }
 
 // fillWindow: items, counts, budget -> window and overflow. An item that does not fit
-// does not end the filling.
+// does not end the filling. Where formatter or tokenizer fail and may be skipped, it begins
+// anew with what takes their place.
 func (b *build) fillWindow(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Fill)
-	w := b.filling
-	w.Items, w.Counts, w.Began, w.Window = b.list.items, b.counts, b.began, &b.docs.window
-	b.recordFill()
-	err := b.p.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.list.items)))
-	b.diag.Fill, b.diag.BudgetOverflowBySource = w.Diagnostic, w.OverBudget
-	if err == nil {
-		b.describeWindow()
+	for {
+		again, err := b.tryFill(ctx)
+		if err != nil {
+			return err
+		}
+		if !again {
+			b.describeWindow()
+			return nil
+		}
 	}
-	return err
 }
 
 // format: window -> output. Exact filling has made it already.
 func (b *build) format(ctx context.Context) (err error) {
 	defer b.lap(&b.diag.TimesMS.Format)
-	if w := b.filling; w.Counting == nil {
-		w.Output, w.OutputType, err = core.FormatWindow(ctx, b.p.formatter, w.Window)
+	w := b.filling
+	if w.Counting != nil {
+		return nil
+	}
+	w.Output, w.OutputType, err = core.FormatWindow(ctx, b.writer.formatter, w.Window)
+	if err == nil {
+		return nil
+	}
+	if err = b.skipFormatter(ctx, err); err == nil {
+		w.Output, w.OutputType, err = core.FormatWindow(ctx, b.writer.formatter, w.Window)
 	}
 	return err
 }
@@ -182,7 +187,7 @@ func (b *build) finish(ctx context.Context) *Result {
 	*r = Result{
 		Window:      w.Window,
 		Output:      w.Output,
-		FormatType:  cmp.Or(w.OutputType, b.p.formatter.FormatType()),
+		FormatType:  cmp.Or(w.OutputType, b.writer.formatter.FormatType()),
 		Counted:     w.Counted,
 		Counting:    w.Counting,
 		Overflow:    w.Overflow,

@@ -50,15 +50,21 @@ func (p *Pipeline) countedSystem(ctx context.Context) ([]Item, error) {
 	return slices.Clone(items), nil
 }
 
-// countMissing counts the texts of the n items without a count.
-func (b *build) countMissing(ctx context.Context, n int) error {
+// countTexts counts the texts of the items for which wanted is true.
+func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) bool) error {
+	n := 0
+	for i := range b.list.items {
+		if wanted(&b.list.items[i]) {
+			n++
+		}
+	}
 	texts, places := make([]string, 0, n), make([]int32, 0, n)
 	for i := range b.list.items {
-		if it := &b.list.items[i]; it.TokenCount == 0 && it.Content != "" {
+		if it := &b.list.items[i]; wanted(it) {
 			texts, places = append(texts, it.Content), append(places, int32(i))
 		}
 	}
-	counted, err := core.CountTexts(ctx, b.p.tokenizer, texts)
+	counted, err := core.CountTexts(ctx, t, texts)
 	for i, n := range counted {
 		b.counts[places[i]] = n
 	}
@@ -69,10 +75,7 @@ func (b *build) countMissing(ctx context.Context, n int) error {
 // provider there may be items.
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
-	err = core.Guard(func() (err error) {
-		items, err = b.p.memory.Items(ctx, &q)
-		return err
-	})
+	items, err = within(ctx, b.p.parts.memory.timeout, b.p.memory, func(ctx context.Context) ([]Item, error) { return b.p.memory.Items(ctx, &q) })
 	items = withDefaults(items, SourceMemory)
 	if bad := core.ValidateItems(items); bad != nil {
 		return nil, cmp.Or(err, bad)
@@ -84,7 +87,9 @@ func (b *build) remember(ctx context.Context) (items []Item, err error) {
 var errListed = errors.New("the summary of the conversation ends with turns as they were: its compactor failed")
 
 // endsWithTurns reports whether an item is a summary that no compactor could bring up to date.
-func endsWithTurns(it Item) bool { return it.Metadata["summary"] == true && it.Metadata["listed"] == true }
+func endsWithTurns(it Item) bool {
+	return it.Metadata["summary"] == true && it.Metadata["listed"] == true
+}
 
 // memories returns copies of the items that a query enricher may read.
 func (b *build) memories() []Item {

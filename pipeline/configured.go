@@ -18,6 +18,11 @@ func newStep(cfg StepConfig) (step, error) {
 	if cfg.Priority == 0 {
 		cfg.Priority = DefaultStepPriority
 	}
+	if c, ok := cfg.Step.(*classifiedStep); ok {
+		own := *c
+		own.policy = policy{cfg.OnError, cfg.Timeout}
+		cfg.Step, cfg.Timeout = &own, 0
+	}
 	st := step{StepConfig: cfg, access: accessOf(cfg.Step), module: moduleOf(cfg.Step)}
 	st.appender, _ = cfg.Step.(Appender)
 	st.writer, _ = cfg.Step.(listWriter)

@@ -18,7 +18,7 @@ func (b *build) describeWindow() {
 		d.TokenUtilization = values.Round4(float64(b.filling.Counted) / float64(w.MaxTokens))
 	}
 	b.warnOfSystem()
-	if b.p.filler.Budget() == nil {
+	if b.writer.filler.Budget() == nil {
 		return
 	}
 	var used [core.NumSources]int
@@ -35,8 +35,8 @@ func (b *build) describeWindow() {
 			d.TokenUsageBySource[source] = used[s]
 		}
 	}
-	for i := range b.p.filler.Budget().Allocations {
-		pool -= used[b.p.filler.Budget().Allocations[i].Source.Index()]
+	for i := range b.writer.filler.Budget().Allocations {
+		pool -= used[b.writer.filler.Budget().Allocations[i].Source.Index()]
 	}
 	d.SharedPoolUsage = pointer(pool)
 }

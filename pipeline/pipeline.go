@@ -19,7 +19,9 @@ type Config struct {
 	// budget. 0 means DefaultMaxTokens.
 	MaxTokens int
 	// Tokenizer counts items that have no count. nil means DefaultEncoding, whose
-	// vocabulary is loaded when something is first counted.
+	// vocabulary is loaded when something is first counted. When it fails, the build does,
+	// unless it is a [FallbackTokenizer]: then a build counts everything anew with the
+	// second tokenizer.
 	Tokenizer Tokenizer
 	// Budget limits the sources. nil means that only the window does.
 	Budget *fill.Budget
@@ -27,19 +29,28 @@ type Config struct {
 	SystemPrompts []SystemPrompt
 	// Memory offers items before the first step. It may be nil. When it fails, the build
 	// does, or, if MemoryOnError is Skip, goes on with the items that it returned beside
-	// its error, usually none.
+	// its error, usually none. MemoryTimeout bounds the call; 0 means no bound but the
+	// build's context, and so for the other timeouts. A part that outlives its timeout is
+	// abandoned, and works on copies of what it was given.
 	Memory        MemoryProvider
 	MemoryOnError OnError
+	MemoryTimeout time.Duration
 	// Enricher rewrites the query once there are memory or conversation items. It
 	// may be nil. When it fails, the build does, or, if EnricherOnError is Skip, goes on
-	// with the query as it was. Parts that are skipped count as steps named [MemoryPart]
-	// and [EnricherPart] in diagnostics and events.
+	// with the query as it was. Parts that are skipped count as steps in diagnostics and
+	// events, see [MemoryPart].
 	Enricher        QueryEnricher
 	EnricherOnError OnError
+	EnricherTimeout time.Duration
 	// Steps run by ascending priority; equal ones in this order.
 	Steps []StepConfig
-	// Formatter makes the output. nil means Generic.
-	Formatter Formatter
+	// Formatter makes the output. nil means Generic. When it fails, the build does, or, if
+	// FormatterOnError is Skip, FormatterFallback makes the output; nil means Generic. An
+	// exact fit is then filled anew. FormatterTimeout bounds each call.
+	Formatter         Formatter
+	FormatterOnError  OnError
+	FormatterFallback Formatter
+	FormatterTimeout  time.Duration
 	// Fit says what must be within the window: the sum of the items, FitItems when
 	// empty, or the formatted output.
 	Fit fill.Fit
@@ -64,14 +75,43 @@ type Config struct {
 	Now func() time.Time
 }
 
-// The names under which parts that fail are skipped.
+// The names under which parts that fail are skipped. A classifier that was skipped has the
+// name of its step, a dot and ClassifierPart.
 const (
-	MemoryPart   = "memory"
-	EnricherPart = "enricher"
+	MemoryPart     = "memory"
+	EnricherPart   = "enricher"
+	ClassifierPart = "classifier"
+	// TokenizerPart is skipped by a build that counts with the second tokenizer of a
+	// [FallbackTokenizer].
+	TokenizerPart = "tokenizer"
+	// FormatterPart is skipped by a build whose output is that of the fallback.
+	FormatterPart = "formatter"
 	// CompactorPart is skipped by a conversation whose summary lists turns that its
 	// compactor could not condense.
 	CompactorPart = "compactor"
 )
+
+// policy says what happens when a part of a build fails, and when it takes too long.
+type policy struct {
+	onError OnError
+	timeout time.Duration
+}
+
+func (o policy) check(part string) error {
+	switch {
+	case o.onError != "" && o.onError != Raise && o.onError != Skip:
+		return fmt.Errorf("pipeline: %s: on_error %q: %w (want %s or %s)", part, o.onError, ErrInvalid, Raise, Skip)
+	case o.timeout < 0:
+		return fmt.Errorf("pipeline: %s: timeout %v: %w (want 0 or more)", part, o.timeout, ErrInvalid)
+	}
+	return nil
+}
+
+// writer is a formatter, and what fills windows for it.
+type writer struct {
+	formatter Formatter
+	filler    *fill.Filler
+}
 
 // SystemPrompt is an instruction that is part of every build. It has no
 // guaranteed place: it competes by its priority like any other item.
@@ -90,10 +130,10 @@ type Pipeline struct {
 	counted   atomic.Pointer[countedItems] // system, once counted
 	memory    MemoryProvider
 	enricher  QueryEnricher
-	onError   struct{ memory, enricher OnError }
+	parts     struct{ memory, enricher, formatter policy }
 	steps     []step
-	formatter Formatter
-	filler    *fill.Filler
+	writer    writer
+	fallback  writer // for a formatter that may be skipped
 	callbacks []Callback
 	warnings  []string
 	explain   bool
@@ -112,7 +152,6 @@ func New(cfg Config) (*Pipeline, error) {
 		tokenizer: cfg.Tokenizer,
 		memory:    cfg.Memory,
 		enricher:  cfg.Enricher,
-		formatter: cfg.Formatter,
 		callbacks: slices.Clone(cfg.Callbacks),
 		logger:    cfg.Logger,
 		now:       cfg.Now,
@@ -124,14 +163,14 @@ func New(cfg Config) (*Pipeline, error) {
 	if err := p.setDefaults(); err != nil {
 		return nil, err
 	}
-	for _, part := range []any{p.formatter, p.enricher} {
+	for _, part := range []any{cfg.Formatter, cfg.FormatterFallback, p.enricher} {
 		if v, ok := part.(interface{ Validate() error }); ok {
 			if err := v.Validate(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := p.setFiller(&cfg); err != nil {
+	if err := p.setWriters(&cfg); err != nil {
 		return nil, err
 	}
 	if err := p.setSystem(cfg.SystemPrompts); err != nil {
@@ -144,15 +183,12 @@ func New(cfg Config) (*Pipeline, error) {
 	return p, nil
 }
 
-// setPolicies sets what happens when memory or enricher fail.
+// setPolicies sets what happens when parts fail.
 func (p *Pipeline) setPolicies(cfg *Config) error {
-	p.onError.memory, p.onError.enricher = cfg.MemoryOnError, cfg.EnricherOnError
-	for part, policy := range map[string]OnError{MemoryPart: cfg.MemoryOnError, EnricherPart: cfg.EnricherOnError} {
-		if policy != "" && policy != Raise && policy != Skip {
-			return fmt.Errorf("pipeline: %s: on_error %q: %w (want %s or %s)", part, policy, ErrInvalid, Raise, Skip)
-		}
-	}
-	return nil
+	p.parts.memory = policy{cfg.MemoryOnError, cfg.MemoryTimeout}
+	p.parts.enricher = policy{cfg.EnricherOnError, cfg.EnricherTimeout}
+	p.parts.formatter = policy{cfg.FormatterOnError, cfg.FormatterTimeout}
+	return cmp.Or(p.parts.memory.check(MemoryPart), p.parts.enricher.check(EnricherPart), p.parts.formatter.check(FormatterPart))
 }
 
 func (p *Pipeline) setDefaults() (err error) {
@@ -167,9 +203,6 @@ func (p *Pipeline) setDefaults() (err error) {
 			return err
 		}
 	}
-	if p.formatter == nil {
-		p.formatter = format.Generic{}
-	}
 	if p.logger == nil {
 		p.logger = slog.Default()
 	}
@@ -179,16 +212,34 @@ func (p *Pipeline) setDefaults() (err error) {
 	return nil
 }
 
-// setFiller checks how windows are filled. It comes after the defaults.
-func (p *Pipeline) setFiller(cfg *Config) (err error) {
-	p.filler, err = fill.NewFiller(fill.Options{
-		MaxTokens: p.maxTokens, Tokenizer: p.tokenizer, Formatter: p.formatter, Budget: cfg.Budget,
+// setWriters checks how windows are filled. It comes after the defaults.
+func (p *Pipeline) setWriters(cfg *Config) (err error) {
+	formatter := cfg.Formatter
+	if formatter != nil && cfg.FormatterTimeout > 0 {
+		formatter = timedFormatter{formatter, cfg.FormatterTimeout}
+	}
+	if p.writer, err = p.newWriter(cfg, formatter); err != nil {
+		return err
+	}
+	if cfg.FormatterOnError == Skip {
+		if p.fallback, err = p.newWriter(cfg, cfg.FormatterFallback); err != nil {
+			return err
+		}
+	}
+	p.maxTokens, p.warnings = p.writer.filler.MaxTokens(), p.writer.filler.Warnings()
+	return nil
+}
+
+// newWriter makes the writer for a formatter, nil for the default.
+func (p *Pipeline) newWriter(cfg *Config, f Formatter) (w writer, err error) {
+	if w.formatter = f; f == nil {
+		w.formatter = format.Generic{}
+	}
+	w.filler, err = fill.NewFiller(fill.Options{
+		MaxTokens: p.maxTokens, Tokenizer: p.tokenizer, Formatter: w.formatter, Budget: cfg.Budget,
 		Fit: cfg.Fit, Strategy: cfg.Fill, Order: cfg.Order, Truncate: cfg.Truncate, Count: cfg.Count,
 	})
-	if err == nil {
-		p.maxTokens, p.warnings = p.filler.MaxTokens(), p.filler.Warnings()
-	}
-	return err
+	return w, err
 }
 
 func (p *Pipeline) setSystem(prompts []SystemPrompt) error {

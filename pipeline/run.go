@@ -14,9 +14,6 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/internal/warn"
 )
 
-// errExited is the failure of a step that ended its goroutine.
-var errExited = errors.New("step called runtime.Goexit")
-
 // stepError tells fail which step it was.
 type stepError struct {
 	step string
@@ -104,8 +101,10 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 		defer cancel()
 	}
 	out, err := st.protected(ctx, b.query, &run.query, items, spare, grouped)
-	if err == nil && !sameList(out, items) {
-		err = core.ValidateItems(out)
+	if (err == nil || unclassified(err)) && !sameList(out, items) {
+		if bad := core.ValidateItems(out); bad != nil {
+			err = bad
+		}
 	}
 	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }
@@ -120,29 +119,9 @@ func (st *step) protected(ctx context.Context, q, own *Query, items, spare []Ite
 		items = core.CloneItems(items)
 	}
 	if st.leaves(grouped) {
-		return st.detached(ctx, own, items)
+		return leave(ctx, st.Timeout, func(ctx context.Context) ([]Item, error) { return st.call(ctx, own, items, nil) })
 	}
 	return st.call(ctx, own, items, nil)
-}
-
-// detached calls the step in its own goroutine and leaves it behind when the
-// context ends first. Query and items belong to that goroutine.
-func (st *step) detached(ctx context.Context, q *Query, items []Item) ([]Item, error) {
-	done := make(chan outcome, 1)
-	go func() {
-		out := outcome{err: errExited}
-		defer func() { done <- out }()
-		out.items, out.err = st.call(ctx, q, items, nil)
-	}()
-	select {
-	case out := <-done:
-		return out.items, out.err
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) && st.Timeout > 0 {
-			return nil, fmt.Errorf("no answer within %v: %w", st.Timeout, ctx.Err())
-		}
-		return nil, ctx.Err()
-	}
 }
 
 func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []Item, err error) {
@@ -164,7 +143,13 @@ func (st *step) call(ctx context.Context, q *Query, items, spare []Item) (out []
 // settle enters the outcome of a step into the build. A failure under Skip is
 // noted and logged; the items stay as they are. next are the steps that did not run yet.
 func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) error {
-	if out.err != nil {
+	switch {
+	case out.err == nil:
+	case unclassified(out.err) && ctx.Err() == nil:
+		if err := b.settlePart(ctx, st.Name+"."+ClassifierPart, Skip, out.err); err != nil {
+			return err
+		}
+	default:
 		err := b.settleFailure(ctx, st, out)
 		b.at = b.p.now()
 		return err
@@ -180,6 +165,12 @@ func (b *build) settle(ctx context.Context, st *step, out outcome, next []step) 
 	})
 	b.p.onStepEnd(ctx, st.Name, b.list.items, out.took)
 	return nil
+}
+
+// unclassified reports whether a step went on without its classifier.
+func unclassified(err error) bool {
+	var failed unclassifiedError
+	return errors.As(err, &failed)
 }
 
 // settlePart enters the failure of a part that is no step. Under Skip it is noted and

@@ -16,9 +16,13 @@ type build struct {
 	list   *itemList
 	counts []int // tokens of each of items, once counted; scratch
 	// filling is the window, from its stage on, and the output if filling made it.
-	filling  *fill.Filling
-	diag     *Diagnostics
-	recorder *record.Recorder // nil unless the pipeline explains
+	filling *fill.Filling
+	// writer makes the output: that of the pipeline, or its fallback.
+	writer writer
+	// recounted: everything was counted by the second tokenizer.
+	recounted bool
+	diag      *Diagnostics
+	recorder  *record.Recorder // nil unless the pipeline explains
 
 	began time.Time
 	at    time.Time // when the last thing that is timed ended
@@ -63,7 +67,7 @@ func (p *Pipeline) newBuild(q *Query) *build {
 	docs.diagnostics.Steps = []StepDiagnostic{}
 	now := p.now()
 	s.build = build{
-		p: p, query: q, list: &s.list, filling: &s.filling, recorder: p.newRecorder(),
+		p: p, query: q, list: &s.list, filling: &s.filling, writer: p.writer, recorder: p.newRecorder(),
 		diag: &docs.diagnostics, docs: docs, began: now, at: now, scratch: s,
 	}
 	s.list.recorded = s.build.recorder != nil

@@ -62,7 +62,9 @@ type OnError string
 // The policies. The zero value is Raise.
 const (
 	Raise OnError = "raise" // the build fails
-	Skip  OnError = "skip"  // the items from before the step are used
+	// Skip goes on with the items from before the step, and without the other parts, and notes
+	// it in the diagnostics.
+	Skip OnError = "skip"
 )
 
 // DefaultStepPriority is the priority of a step that states none.
@@ -80,7 +82,7 @@ type StepConfig struct {
 	Priority int
 	// Timeout bounds one run. 0 means no bound but the build's context. A native
 	// step that outlives its timeout is abandoned with a copy of the items; only
-	// one without a timeout can hold up a build.
+	// one without a timeout can hold up a build. See also [ClassifiedStep].
 	Timeout time.Duration
 	// OnError is Raise when empty.
 	OnError OnError

@@ -200,6 +200,10 @@ func withoutKnown(more, items []Item) []Item {
 // retriever of that label finds; for a label without one, that of the label def.
 // When there is none either, the step fails with [ErrNoRetriever]. topK 0 means
 // [DefaultTopK]. The step is an [Appender].
+//
+// As a step of a pipeline it treats its parts apart. Its timeout bounds the classifier and
+// the retriever, each. Where it may be skipped and c fails, the retriever of the label def
+// is used, and [ClassifierPart] is what was skipped.
 func ClassifiedStep(c QueryClassifier, routes map[string]Retriever, def string, topK int) Step {
 	s := &classifiedStep{classifier: c, routes: make(map[string]Retriever, len(routes)), def: def, topK: orTopK(topK)}
 	for label, r := range routes {
@@ -213,6 +217,7 @@ type classifiedStep struct {
 	routes     map[string]Retriever
 	def        string
 	topK       int
+	policy     policy
 }
 
 func (s *classifiedStep) parts() []any {
@@ -225,12 +230,42 @@ func (s *classifiedStep) parts() []any {
 
 func (s *classifiedStep) showsItems() bool { return false }
 
-// Append implements [Appender].
+// unclassifiedError is the failure of a classifier, beside which there are the items of the
+// default route.
+type unclassifiedError struct{ error }
+
+func (e unclassifiedError) Unwrap() error { return e.error }
+
+// Append implements [Appender]. Its items count also beside an [unclassifiedError].
 func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
-	label, err := s.classifier.Classify(ctx, q)
-	if err != nil {
-		return nil, fmt.Errorf("classify query: %w", err)
+	label, err := s.classify(ctx, q)
+	if err == nil {
+		return s.retrieve(ctx, q, label)
 	}
+	if s.policy.onError != Skip || s.routes[s.def] == nil || ctx.Err() != nil {
+		return nil, err
+	}
+	found, routeErr := s.retrieve(ctx, q, s.def)
+	if routeErr != nil {
+		return nil, fmt.Errorf("%w; default route: %w", err, routeErr)
+	}
+	return found, unclassifiedError{err}
+}
+
+func (s *classifiedStep) classify(ctx context.Context, q *Query) (string, error) {
+	if s.policy.timeout > 0 && !isolated(s.classifier) { // which may be left behind with it
+		own := q.Clone()
+		q = &own
+	}
+	label, err := within(ctx, s.policy.timeout, s.classifier, func(ctx context.Context) (string, error) { return s.classifier.Classify(ctx, q) })
+	if err != nil {
+		return "", fmt.Errorf("classify query: %w", err)
+	}
+	return label, nil
+}
+
+// retrieve calls the retriever of a label.
+func (s *classifiedStep) retrieve(ctx context.Context, q *Query, label string) ([]Item, error) {
 	r := s.routes[label]
 	if r == nil {
 		r = s.routes[s.def]
@@ -238,7 +273,7 @@ func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item
 	if r == nil {
 		return nil, fmt.Errorf("label %q: %w (route it, or give a default)", label, ErrNoRetriever)
 	}
-	return retrieve(ctx, r, q, s.topK)
+	return within(ctx, s.policy.timeout, r, func(ctx context.Context) ([]Item, error) { return retrieve(ctx, r, q, s.topK) })
 }
 
 // Run implements [Step].

@@ -1,6 +1,10 @@
 package pipeline
 
 import (
+	"context"
+	"sync/atomic"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -48,4 +52,68 @@ func ModelTokenizer(model string) (Tokenizer, error) {
 		return nil, err
 	}
 	return tokens.NewEstimator(m.Family, enc, c), nil
+}
+
+// FallbackTokenizer counts with a first tokenizer until that fails, and with a second one
+// from then on, so that counts by different tokenizers are not mixed for long: a build during
+// which the first fails counts everything anew, and notes that [TokenizerPart] was skipped.
+// It is made for one build, or for several that share their fate. It is safe for concurrent
+// use.
+type FallbackTokenizer struct {
+	first, second Tokenizer
+	failure       atomic.Pointer[error]
+}
+
+// NewFallbackTokenizer returns a tokenizer of two, neither of which may be nil.
+func NewFallbackTokenizer(first, second Tokenizer) *FallbackTokenizer {
+	return &FallbackTokenizer{first: first, second: second}
+}
+
+// Failure returns the error with which the first tokenizer failed, nil while it counts.
+func (t *FallbackTokenizer) Failure() error {
+	if err := t.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// failed reports whether an error of the first tokenizer is one of its own, and not the end
+// of the caller's context, and notes the first that is.
+func (t *FallbackTokenizer) failed(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil {
+		return false
+	}
+	t.failure.CompareAndSwap(nil, &err)
+	return true
+}
+
+// Name returns the name of the tokenizer that counts now.
+func (t *FallbackTokenizer) Name() string {
+	if t.Failure() != nil {
+		return t.second.Name()
+	}
+	return t.first.Name()
+}
+
+// Count implements [Tokenizer]. A first tokenizer that panics or that answers with something
+// other than a count for each text has failed.
+func (t *FallbackTokenizer) Count(ctx context.Context, texts ...string) ([]int, error) {
+	if t.Failure() == nil {
+		counts, err := core.CountTexts(ctx, t.first, texts)
+		if !t.failed(ctx, err) {
+			return counts, err
+		}
+	}
+	return t.second.Count(ctx, texts...)
+}
+
+// Truncate implements [Tokenizer].
+func (t *FallbackTokenizer) Truncate(ctx context.Context, text string, max int) (string, error) {
+	if t.Failure() == nil {
+		head, err := guarded(ctx, func(ctx context.Context) (string, error) { return t.first.Truncate(ctx, text, max) })
+		if !t.failed(ctx, err) {
+			return head, err
+		}
+	}
+	return t.second.Truncate(ctx, text, max)
 }

@@ -57,7 +57,7 @@ func (b *build) recordFill() {
 	for i := range limits.Sources {
 		limits.Sources[i] = -1
 	}
-	if budget := b.p.filler.Budget(); budget != nil {
+	if budget := b.writer.filler.Budget(); budget != nil {
 		limits.SharedPool = budget.SharedPool()
 		for i := range budget.Allocations {
 			limits.Sources[budget.Allocations[i].Source.Index()] = budget.Allocations[i].MaxTokens

@@ -57,6 +57,8 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 	if err == nil {
 		p.defaults(u, op, &out)
 		out.Step, err = p.pluginStep(plugin, op, path, s)
+	} else if !mistake(err) && s.Default != "" { // a classifier that is not ready fails, and its step has the default route
+		out.Step, err = p.classified(failing{err}, path, s)
 	}
 	if out.OnError == "" {
 		out.OnError = pipeline.Skip
@@ -140,6 +142,11 @@ func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step,
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), abi.OpClassify, err)
 	}
+	return p.classified(classifier, path, s)
+}
+
+// classified makes the step of a classifier.
+func (p *plugins) classified(classifier pipeline.QueryClassifier, path string, s *config.Step) (pipeline.Step, error) {
 	routes := make(map[string]pipeline.Retriever, len(s.Routes))
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 		r, err := p.retriever(path+".routes."+label, s, s.Routes[label])
@@ -170,7 +177,7 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use) (pipeline
 	return r, nil
 }
 
-// failing stands for a step, retriever, compactor, memory or enricher whose plugin is not ready: it fails as
+// failing stands for a step, or another part of a build, whose plugin is not ready: it fails as
 // a call of the plugin would.
 type failing struct{ err error }
 
@@ -191,6 +198,32 @@ func (f failing) Run(context.Context, *pipeline.Query, []pipeline.Item) ([]pipel
 // Retrieve fails.
 func (f failing) Retrieve(context.Context, *pipeline.Query, int) ([]pipeline.Item, error) {
 	return nil, f.err
+}
+
+// Classify fails.
+func (f failing) Classify(context.Context, *pipeline.Query) (string, error) {
+	return "", f.err
+}
+
+// Format fails.
+func (f failing) Format(context.Context, *pipeline.Window) (any, error) {
+	return nil, f.err
+}
+
+// FormatType names no format, because none was written.
+func (f failing) FormatType() string { return "" }
+
+// Name names no tokenizer, because none counted.
+func (f failing) Name() string { return "" }
+
+// Count fails.
+func (f failing) Count(context.Context, ...string) ([]int, error) {
+	return nil, f.err
+}
+
+// Truncate fails.
+func (f failing) Truncate(context.Context, string, int) (string, error) {
+	return "", f.err
 }
 
 // Items fails.

@@ -23,15 +23,32 @@ type Formatted struct {
 	Output any
 }
 
-// FormatWindow calls a formatter and returns the output and its type. It returns an error
-// if the formatter panics.
+// FormatError is the failure of a formatter.
+type FormatError struct {
+	// FormatType is the type of the formatter.
+	FormatType string
+	// Items is the number of items in the window.
+	Items int
+	Err   error
+}
+
+// Error names the formatter and the cause.
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("formatter %q: format window of %d items: %v", e.FormatType, e.Items, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// FormatWindow calls a formatter and returns the output and its type. Its error is a
+// [*FormatError], also if the formatter panics.
 func FormatWindow(ctx context.Context, f Formatter, w *Window) (output any, formatType string, err error) {
 	err = Guard(func() (err error) {
 		output, err = f.Format(ctx, w)
 		return err
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("formatter %q: format window of %d items: %w", f.FormatType(), len(w.Items), err)
+		return nil, "", &FormatError{f.FormatType(), len(w.Items), err}
 	}
 	if made, ok := output.(Formatted); ok {
 		output, formatType = made.Output, made.Type

@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/fill"
+)
+
+// skipFormatter enters the failure of the formatter. If it may be skipped, its fallback is the
+// writer from then on.
+func (b *build) skipFormatter(ctx context.Context, err error) error {
+	if b.writer.filler == b.p.fallback.filler { // which fails too
+		return err
+	}
+	if err = b.settlePart(ctx, FormatterPart, b.p.parts.formatter.onError, err); err == nil {
+		b.writer = b.p.fallback
+	}
+	return err
+}
+
+// recount counts all items with the second tokenizer, whatever they bring, once the first
+// has failed, and reports whether it did. It does so once.
+func (b *build) recount(ctx context.Context) (bool, error) {
+	t, ok := b.p.tokenizer.(*FallbackTokenizer)
+	if !ok || b.recounted || t.Failure() == nil {
+		return false, nil
+	}
+	b.recounted = true
+	if err := b.settlePart(ctx, TokenizerPart, Skip, t.Failure()); err != nil {
+		return false, err
+	}
+	return true, b.countTexts(ctx, t.second, func(it *Item) bool { return it.Content != "" })
+}
+
+// tryFill fills the window once. again says that it must be filled anew, because something
+// took the place of the formatter or the tokenizer.
+func (b *build) tryFill(ctx context.Context) (again bool, err error) {
+	w := b.filling
+	*w = fill.Filling{Items: b.list.items, Counts: b.counts, Began: b.began, Window: &b.docs.window}
+	*w.Window = Window{}
+	if b.mayFillAnew() {
+		w.Counts = slices.Clone(b.counts) // filling changes those of texts that it cuts
+	}
+	b.recordFill()
+	err = b.writer.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.list.items)))
+	b.diag.Fill, b.diag.BudgetOverflowBySource = w.Diagnostic, w.OverBudget
+	recounted, countErr := b.recount(ctx)
+	var failed *core.FormatError
+	switch {
+	case countErr != nil:
+		return false, countErr
+	case recounted: // whatever became of counts that do not go together
+		return true, nil
+	case errors.As(err, &failed):
+		err = b.skipFormatter(ctx, err)
+		return err == nil, err
+	}
+	return false, err
+}
+
+// mayFillAnew reports whether something may take the place of the formatter or the tokenizer.
+func (b *build) mayFillAnew() bool {
+	_, fallback := b.p.tokenizer.(*FallbackTokenizer)
+	return fallback || b.p.fallback.filler != nil
+}
