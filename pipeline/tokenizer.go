@@ -77,6 +77,9 @@ func (t *FallbackTokenizer) Failure() error {
 	return nil
 }
 
+// Second returns the tokenizer that counts when the first has failed.
+func (t *FallbackTokenizer) Second() Tokenizer { return t.second }
+
 // failed reports whether an error of the first tokenizer is one of its own, and not the end
 // of the caller's context, and notes the first that is.
 func (t *FallbackTokenizer) failed(ctx context.Context, err error) bool {

@@ -69,7 +69,7 @@ the whole list; -o json prints the state for the next call beside them.`,
 	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
 	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
 	flags.BoolVar(&f.explain, "explain", false, "say on stderr what each provider did")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider failed or the budget is exceeded")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider or the tokenizer failed or the budget is exceeded")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		if err := checkFormat(cmd, f.output, "messages", "json"); err != nil {
 			return err
@@ -173,6 +173,9 @@ func (a *app) reportChain(d *agent.Diagnostics) {
 			a.say("warning: provider %q cut the results of tool calls that do not fit: %s", p.Name, oneCell(strings.Join(p.CutResults, ", ")))
 		}
 	}
+	if d.SkippedTokenizer != "" {
+		a.say("tokenizer: %s (skipped)", oneCell(d.SkippedTokenizer))
+	}
 	for _, w := range d.Warnings {
 		a.say("warning: %s", oneCell(w))
 	}
@@ -204,6 +207,8 @@ func degradedChain(strict bool, d *agent.Diagnostics) error {
 	case !strict:
 	case failed > 0:
 		return fmt.Errorf("%w: %d of the providers left out (--strict)", errDegraded, failed)
+	case d.SkippedTokenizer != "":
+		return fmt.Errorf("%w: the tokenizer skipped (--strict)", errDegraded)
 	case overBudget(d) != "":
 		return fmt.Errorf("%w: the budget is exceeded (--strict)", errDegraded)
 	}

@@ -69,7 +69,7 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	flags.StringVar(&f.request, "request", "", "read the whole build from a JSON file (- for stdin), print the result as JSON")
 	flags.BoolVar(&f.explain, "explain", false, "say of each item why it is in the window or not, and where the time went")
 	flags.StringVar(&f.previous, "previous", "", "say how much of the build before, its result or output in a file, a prompt cache finds again")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step was skipped")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a step or another part was skipped")
 	cmd.MarkFlagsMutuallyExclusive("request", "items")
 	cmd.MarkFlagsMutuallyExclusive("request", "query-file")
 	cmd.MarkFlagsMutuallyExclusive("request", "conversation")
@@ -217,7 +217,7 @@ func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.A
 	return result, err
 }
 
-// reportSkipped leaves one line for each step that was skipped.
+// reportSkipped leaves one line for each step, and each other part, that was skipped.
 func (r *buildRun) reportSkipped(result *pipeline.Result, err error) {
 	d := diagnosticsOf(result, err)
 	if d == nil {
@@ -245,7 +245,7 @@ func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
 // degraded is the error of a build that skipped steps under --strict.
 func (r *buildRun) degraded(result *pipeline.Result) error {
 	if n := len(result.Diagnostics.SkippedSteps); r.strict && n > 0 {
-		return fmt.Errorf("%w: %d of the steps skipped (--strict)", errDegraded, n)
+		return fmt.Errorf("%w: %d of the steps and other parts skipped (--strict)", errDegraded, n)
 	}
 	return nil
 }

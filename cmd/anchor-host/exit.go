@@ -42,7 +42,7 @@ const exitHelp = `Exit codes:
   5    permission refused
   6    not found
   7    deadline or limit exceeded
-  8    degraded: --strict was given and a step was skipped
+  8    degraded: --strict was given and a step or another part was skipped
   130  interrupted`
 
 // reasonCodes are the exit codes of the typed reasons; all others are

@@ -14,7 +14,7 @@
 //	5    permission refused
 //	6    not found
 //	7    deadline or limit exceeded
-//	8    degraded: --strict was given and a step was skipped
+//	8    degraded: --strict was given and a step or another part was skipped
 //	130  interrupted
 package main
 

@@ -145,8 +145,8 @@ func TestMissingCompactorListsTurns(t *testing.T) {
 	}
 }
 
-// Nothing can stand in for a tokenizer or a format: a build with another one would be
-// counted wrongly, or no request that the API takes.
+// Unless the configuration says so, nothing takes the place of a tokenizer or a format: a build
+// with another one would be counted differently, or be no request that the API takes.
 func TestFailingTokenizersAndFormatsEndTheBuild(t *testing.T) {
 	for _, tt := range []struct {
 		config string

@@ -119,6 +119,18 @@ func (g *Generation) builtinTokenizer(c *config.Config) (pipeline.Tokenizer, err
 	return t, nil
 }
 
+// fallible returns t, or, for a plugin that may be skipped, t with what takes its place.
+func fallible(c *config.Config, t pipeline.Tokenizer) (pipeline.Tokenizer, error) {
+	if c.Model != "" || c.Tokenizer.Use == nil || c.Tokenizer.OnError != skip {
+		return t, nil
+	}
+	second, err := pipeline.EncodingTokenizer(cmp.Or(c.Tokenizer.Fallback, pipeline.DefaultEncoding))
+	if err != nil {
+		return nil, fmt.Errorf("%w: tokenizer.fallback: %w", config.ErrInvalid, err)
+	}
+	return pipeline.NewFallbackTokenizer(t, second), nil
+}
+
 // Counter returns the tokenizer of a configuration for what is not sent to a model: one
 // that is a plugin is replaced by the default.
 func Counter(c *config.Config) (pipeline.Tokenizer, error) {

@@ -91,11 +91,17 @@ func (r *Recipe) tailored(b *Build) (out pipeline.Config, err error) {
 			return out, err
 		}
 	}
+	if out.Tokenizer, err = fallible(b.Config, out.Tokenizer); err != nil {
+		return out, err
+	}
+	format := b.Config.Format
 	switch {
 	case b.Formatter != nil:
 		out.Formatter = b.Formatter
-	case b.Config.Format.Use == nil:
-		out.Formatter = builtinFormatter(b.Config)
+	case format.Use == nil:
+		out.Formatter = builtinFormatter(b.Config, format.Name)
+	default:
+		out.FormatterOnError, out.FormatterFallback = pipeline.OnError(format.OnError), builtinFormatter(b.Config, format.Fallback)
 	}
 	out.Steps, err = chosen(out.Steps, b)
 	return out, err

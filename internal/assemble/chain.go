@@ -58,16 +58,37 @@ func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainR
 // Chain is a provider chain. It is safe for concurrent use.
 type Chain struct {
 	chain  *agent.Chain
-	recipe *ChainRecipe
+	host   *hostTokenizer
+	counts pipeline.Tokenizer
+	// standIn takes the place of chain once its tokenizer has failed. nil: nothing does.
+	standIn *Chain
 }
 
 // Chain makes the provider chain of a run. run are its frames, which are offered as
 // observations; it may be nil.
 func (r *ChainRecipe) Chain(run *frames.Pipeline) (*Chain, error) {
+	counts, err := fallible(r.config, r.counts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.chain(run, counts)
+	if t, ok := counts.(*pipeline.FallbackTokenizer); ok && err == nil {
+		c.standIn, err = r.chain(run, t.Second())
+	}
+	return c, err
+}
+
+// chain makes a chain that counts with one tokenizer.
+func (r *ChainRecipe) chain(run *frames.Pipeline, counts pipeline.Tokenizer) (_ *Chain, err error) {
 	cfg, a := r.providers, &r.config.Agent
+	if counts != r.counts {
+		if cfg.Counter, err = agent.NewCounter(agent.CounterConfig{Tokenizer: counts}); err != nil {
+			return nil, err
+		}
+	}
 	if run != nil && config.On(a.Frames.Enabled) {
 		offered, err := frames.NewFrameMemory(run, frames.MemoryConfig{
-			Limits: frameLimits(a.Frames.MaxFrames, a.Frames.MaxTokens), Tokenizer: r.counts,
+			Limits: frameLimits(a.Frames.MaxFrames, a.Frames.MaxTokens), Tokenizer: counts,
 		})
 		if err != nil {
 			return nil, err
@@ -78,12 +99,28 @@ func (r *ChainRecipe) Chain(run *frames.Pipeline) (*Chain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", config.ErrInvalid, err)
 	}
-	return &Chain{chain, r}, nil
+	return &Chain{chain: chain, host: r.host, counts: counts}, nil
 }
 
-// Assemble runs the chain; see [agent.Chain.Assemble].
+// Assemble runs the chain; see [agent.Chain.Assemble]. If a tokenizer that may be skipped
+// fails, the chain runs anew with another one, and the diagnostics say so: lists that are
+// counted by two tokenizers cannot be compared.
 func (c *Chain) Assemble(ctx context.Context, s *agent.State, list []pipeline.Message, b agent.Budget) (*agent.Assembly, error) {
-	return c.chain.Assemble(c.recipe.host.counting(ctx, c.recipe.counts), s, list, b)
+	ctx = c.host.counting(ctx, c.counts)
+	t, ok := c.counts.(*pipeline.FallbackTokenizer)
+	if !ok {
+		return c.chain.Assemble(ctx, s, list, b)
+	}
+	before := s.Clone()
+	result, err := c.chain.Assemble(ctx, s, list, b)
+	failure := t.Failure()
+	if failure == nil || ctx.Err() != nil {
+		return result, err
+	}
+	*s = before
+	result, err = c.standIn.Assemble(ctx, s, list, b)
+	result.Diagnostics.SkippedTokenizer = failure.Error()
+	return result, err
 }
 
 // Budget returns the room that the configuration gives the messages.

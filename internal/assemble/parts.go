@@ -17,25 +17,41 @@ func (b *builder) setPluginTokenizer(context.Context) error {
 		return nil
 	}
 	t, err := part(b, "tokenizer", abi.OpCountTokens, *b.config.Tokenizer.Use, steps.Tokenizer)
-	if err != nil {
+	switch {
+	case err == nil:
+	case mistake(err) || b.config.Tokenizer.OnError != skip:
 		return err
+	default:
+		t = unready(err)
 	}
 	b.late.set(t)
 	return nil
 }
 
+// skip is the value of on_error of a part that may be skipped.
+const skip = string(pipeline.Skip)
+
 // setFormatter sets a formatter that is a plugin. Others are made for each build.
 func (b *builder) setFormatter(context.Context) (err error) {
-	if u := b.config.Format.Use; u != nil {
-		b.out.Formatter, err = part(b, "format", abi.OpFormat, *u, steps.Formatter)
+	c := b.config.Format
+	if c.Use == nil {
+		return nil
 	}
-	return err
+	b.out.Formatter, err = part(b, "format", abi.OpFormat, *c.Use, steps.Formatter)
+	switch {
+	case err == nil:
+	case mistake(err) || c.OnError != skip:
+		return err
+	default:
+		b.out.Formatter = unready(err)
+	}
+	return nil
 }
 
-// builtinFormatter returns the formatter that a configuration names.
-func builtinFormatter(c *config.Config) pipeline.Formatter {
+// builtinFormatter returns the formatter of a name, the default for the empty one.
+func builtinFormatter(c *config.Config, name string) pipeline.Formatter {
 	options := c.FormatOptions
-	switch c.Format.Name {
+	switch name {
 	case "anthropic":
 		return format.Anthropic{
 			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,

@@ -210,11 +210,11 @@ func (f failing) Format(context.Context, *pipeline.Window) (any, error) {
 	return nil, f.err
 }
 
-// FormatType names no format, because none was written.
-func (f failing) FormatType() string { return "" }
+// FormatType is the name of the plugin.
+func (f failing) FormatType() string { return pipeline.PluginOf(f.err) }
 
-// Name names no tokenizer, because none counted.
-func (f failing) Name() string { return "" }
+// Name is the name of the plugin.
+func (f failing) Name() string { return pipeline.PluginOf(f.err) }
 
 // Count fails.
 func (f failing) Count(context.Context, ...string) ([]int, error) {

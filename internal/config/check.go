@@ -75,6 +75,13 @@ func (k *checker) choice(path string, c Choice, builtin []string) {
 	switch {
 	case c.Use != nil:
 		k.use(path, *c.Use)
+		switch {
+		case c.Fallback == "":
+		case c.OnError != "skip":
+			k.find(path+".fallback", "a fallback needs on_error: skip (add it, or leave the fallback out)")
+		case !slices.Contains(builtin, c.Fallback):
+			k.find(path+".fallback", "unknown value %q%s", c.Fallback, strict.Hint(c.Fallback, builtin))
+		}
 	case c.Name != "" && !slices.Contains(builtin, c.Name):
 		k.find(path, "unknown value %q%s", c.Name, strict.Hint(c.Name, builtin))
 	}

@@ -139,10 +139,11 @@ func setPreset(c *Config, s string) error {
 }
 
 func setChoice(to *Choice, s string, names []string) error {
-	if err := oneOf(&to.Name, s, names...); err != nil {
+	var c Choice
+	if err := oneOf(&c.Name, s, names...); err != nil {
 		return err
 	}
-	to.Use = nil
+	*to = c
 	return nil
 }
 

@@ -52,17 +52,36 @@ func (s Size) String() string {
 	return fmt.Sprintf("%dB", int64(s))
 }
 
-// Choice is a built-in named by a string, or a plugin named by a map.
+// Choice is a built-in named by a string, or a plugin named by a map. OnError and Fallback
+// are of a plugin.
 type Choice struct {
 	Name string
 	Use  *Use
+	// OnError is "raise", "skip" or empty for raise.
+	OnError string
+	// Fallback is the built-in that takes the place of a plugin that is skipped. Empty: the
+	// default.
+	Fallback string
+}
+
+// replaceable is a plugin in the place of a built-in, which may take its place again.
+type replaceable struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request; an empty list allows nothing."`
+	OnError  string         `key:"on_error" enum:"raise,skip" default:"raise" doc:"When it fails: fail the build, or go on with the fallback and say so."`
+	Fallback string         `key:"fallback" doc:"The built-in that takes its place where on_error is skip. Default: cl100k_base for a tokenizer, generic for a format."`
 }
 
 // UnmarshalNode decodes either shape.
 func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 	if n.Kind == strict.Map {
-		c.Use = new(Use)
-		d.Value(n, reflect.ValueOf(c.Use).Elem(), path)
+		var p replaceable
+		d.Value(n, reflect.ValueOf(&p).Elem(), path)
+		c.Use = &Use{Plugin: p.Plugin, Instance: p.Instance, Settings: p.Settings, Timeout: p.Timeout, Reads: p.Reads}
+		c.OnError, c.Fallback = p.OnError, p.Fallback
 		return
 	}
 	d.Value(n, reflect.ValueOf(&c.Name).Elem(), path)
@@ -72,7 +91,7 @@ func (c *Choice) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 func (c *Choice) JSONSchema() map[string]any {
 	return map[string]any{"oneOf": []any{
 		map[string]any{"type": "string"},
-		strict.Schema(reflect.TypeFor[Use]()),
+		strict.Schema(reflect.TypeFor[replaceable]()),
 	}}
 }
 

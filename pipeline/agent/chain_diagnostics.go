@@ -56,6 +56,9 @@ type Diagnostics struct {
 	// TokensOver is 0 when nobody counted.
 	TokensOver   int `json:"tokens_over,omitempty"`
 	MessagesOver int `json:"messages_over,omitempty"`
+	// SkippedTokenizer is the error of a tokenizer in whose place another one counted, empty
+	// if none was. Who calls the chain enters it.
+	SkippedTokenizer string `json:"skipped_tokenizer,omitempty"`
 	// Warnings are sentences about counts and estimates that could not be had.
 	Warnings []string `json:"warnings,omitempty"`
 	// TimeMS is the wall time in milliseconds, rounded to 2 decimals.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unsafe"
 
 	"github.com/anchor-host/anchor-host/sdk/pdk-go"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
@@ -86,6 +87,7 @@ func init() {
 		return []pdk.Query{*q, {Text: q.Text + " " + s.Word}}, nil
 	})
 	classify.Handle(func(q *pdk.Query, s *stepSettings) (string, error) {
+		s.trap()
 		if s.Mode == "tell" {
 			return "", tell(q)
 		}
@@ -95,12 +97,14 @@ func init() {
 		return "prose", nil
 	})
 	enrich.Handle(func(r *pdk.Request, s *stepSettings) (string, error) {
+		s.trap()
 		if s.Mode == "tell" {
 			return "", tell(r.Query())
 		}
 		return fmt.Sprintf("%s (%d memories)", r.Query().Text, r.Items.Len()), nil
 	})
 	memory.Handle(func(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
+		s.trap()
 		if s.Mode == "tell" {
 			return nil, tell(r.Query())
 		}
@@ -129,14 +133,18 @@ func init() {
 			State: &pdk.StateChange{Observations: append(r.State.Observations, "seen")}}, nil
 	})
 	provide.Estimate(func(r *provide.Request, _ *stepSettings) (int, error) { return len(r.Messages) + 1, nil })
-	format.Handle("lines", func(w *format.Window, _ *stepSettings) (any, error) {
+	format.Handle("lines", func(w *format.Window, s *stepSettings) (any, error) {
+		s.trap()
 		var b strings.Builder
 		for _, it := range w.Items {
 			fmt.Fprintf(&b, "- %s\n", it.Content)
 		}
 		return b.String(), nil
 	})
-	counttokens.Each(func(text string, _ *stepSettings) int { return (len(text) + 3) / 4 })
+	counttokens.Each(func(text string, s *stepSettings) int {
+		s.trapAt(text)
+		return (len(text) + 3) / 4
+	})
 	observe.Handle(func(e *pdk.Event, s *stepSettings) error {
 		if s.Mode == "tell" {
 			return tell(e)
@@ -145,6 +153,20 @@ func init() {
 		pdk.Logf(pdk.LevelInfo, "event %d: %s %s %d", events, e.Type, e.Step, e.Items)
 		return nil
 	})
+}
+
+// trap ends the call in a trap if the settings say so.
+func (s *stepSettings) trap() {
+	if s.Mode == "trap" { // a panic would be an answer
+		events += int(*(*byte)(unsafe.Add(unsafe.Pointer(s), 1<<30)))
+	}
+}
+
+// trapAt is trap for one text: that which has the word of the settings.
+func (s *stepSettings) trapAt(text string) {
+	if strings.Contains(text, s.Word) {
+		s.trap()
+	}
 }
 
 // tell returns an error whose text is what the guest received, as JSON.
