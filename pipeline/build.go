@@ -100,8 +100,8 @@ func (b *build) enrich(ctx context.Context) error {
 		return nil
 	}
 	defer b.lap(&b.diag.TimesMS.Enrich)
-	query := b.query.Text
-	text, err := within(ctx, b.p.parts.enricher.timeout, b.p.enricher, func(ctx context.Context) (string, error) { return b.p.enricher.Enrich(ctx, query, memories) })
+	enricher, query := b.p.enricher, b.query.Text // what is left behind must not use the build
+	text, err := within(ctx, b.p.parts.enricher.timeout, enricher, func(ctx context.Context) (string, error) { return enricher.Enrich(ctx, query, memories) })
 	if err != nil {
 		return b.settlePart(ctx, EnricherPart, b.p.parts.enricher.onError, err)
 	}

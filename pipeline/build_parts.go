@@ -75,7 +75,8 @@ func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) 
 // provider there may be items.
 func (b *build) remember(ctx context.Context) (items []Item, err error) {
 	q := b.query.Clone()
-	items, err = within(ctx, b.p.parts.memory.timeout, b.p.memory, func(ctx context.Context) ([]Item, error) { return b.p.memory.Items(ctx, &q) })
+	memory := b.p.memory // what is left behind must not use the build
+	items, err = within(ctx, b.p.parts.memory.timeout, memory, func(ctx context.Context) ([]Item, error) { return memory.Items(ctx, &q) })
 	items = withDefaults(items, SourceMemory)
 	if bad := core.ValidateItems(items); bad != nil {
 		return nil, cmp.Or(err, bad)

@@ -101,10 +101,8 @@ func (b *build) attempt(ctx context.Context, st *step, run *stepRun, items, spar
 		defer cancel()
 	}
 	out, err := st.protected(ctx, b.query, &run.query, items, spare, grouped)
-	if (err == nil || unclassified(err)) && !sameList(out, items) {
-		if bad := core.ValidateItems(out); bad != nil {
-			err = bad
-		}
+	if err == nil && !sameList(out, items) {
+		err = core.ValidateItems(out)
 	}
 	return outcome{items: out, err: err, took: b.p.now().Sub(began), fuel: run.meter.Fuel()}
 }

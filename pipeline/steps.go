@@ -1,8 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
 // RetrieverStep returns a step that appends what r finds; nothing is
@@ -236,7 +239,7 @@ type unclassifiedError struct{ error }
 
 func (e unclassifiedError) Unwrap() error { return e.error }
 
-// Append implements [Appender]. Its items count also beside an [unclassifiedError].
+// Append implements [Appender]. Beside an [unclassifiedError] there are valid items.
 func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item, error) {
 	label, err := s.classify(ctx, q)
 	if err == nil {
@@ -246,7 +249,7 @@ func (s *classifiedStep) Append(ctx context.Context, q *Query, _ []Item) ([]Item
 		return nil, err
 	}
 	found, routeErr := s.retrieve(ctx, q, s.def)
-	if routeErr != nil {
+	if routeErr = cmp.Or(routeErr, core.ValidateItems(found)); routeErr != nil {
 		return nil, fmt.Errorf("%w; default route: %w", err, routeErr)
 	}
 	return found, unclassifiedError{err}

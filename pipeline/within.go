@@ -10,7 +10,7 @@ import (
 )
 
 // errExited is the failure of code that ended its goroutine.
-var errExited = errors.New("step called runtime.Goexit")
+var errExited = errors.New("called runtime.Goexit")
 
 // within calls a part of a build, such as its memory provider, and bounds its time; a
 // timeout of 0 is no bound. A part that is not [Isolated] may be left behind, so that f must
