@@ -48,8 +48,13 @@ func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = dir
-	// Machine code is kept per binary, so that cases do not compile plugins again.
-	cmd.Env = []string{"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CACHE_HOME=" + filepath.Join(os.TempDir(), "compare-cache-"+filepath.Base(binary))}
+	// Machine code is kept between cases, with the key of its files in the home folder. What a
+	// case stores is not.
+	home := filepath.Join(os.TempDir(), "compare-"+filepath.Base(binary))
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return answer{code: -1, err: err.Error()}
+	}
+	cmd.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + dir}
 	var out, diag bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &diag
 	err = cmd.Run()
