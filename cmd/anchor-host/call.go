@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -51,7 +52,7 @@ each output is followed by a line break.`,
   anchor-host plugin call fetch.wasm get --allow-host http://localhost:8080 --allow-method GET
   anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs
   anchor-host plugin call main.wasm run --link lib=lib.wasm`,
-		Args: exactly("FILE|FOLDER", "FUNCTION"),
+		Args: cli.Exactly("FILE|FOLDER", "FUNCTION"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.input, "input", "", "input as text")
@@ -69,7 +70,7 @@ each output is followed by a line break.`,
 	flags.String("log-level", "", "least level of log lines: debug, info, warn, error")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
 	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.call(cmd, &f, args[0], args[1]) })
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return a.call(cmd, &f, args[0], args[1]) })
 	return cmd
 }
 
@@ -89,7 +90,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 		return err
 	}
 	base := config.Default()
-	if err := a.override(cmd, base); err != nil {
+	if err := a.Override(cmd, base); err != nil {
 		return err
 	}
 	input, err := a.callInput(f, file, function)
@@ -111,10 +112,10 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 		return fmt.Errorf("%s: function %q: %w%s", file, function, host.ErrNoExport, hint)
 	}
 	ctx := cmd.Context()
-	progress := newProgress(a)
-	defer progress.stop()
+	progress := cli.NewProgress(a.App)
+	defer progress.Stop()
 	h, err := host.New(host.Config{
-		Logger: slog.New(levelOnly{logLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling,
+		Logger: slog.New(levelOnly{cli.LogLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling,
 		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
 		DefaultLimits: neverRested,
 	})
@@ -126,7 +127,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	if err != nil {
 		return a.callError(err)
 	}
-	progress.start(fmt.Sprintf("running %s", function))
+	progress.Start(fmt.Sprintf("running %s", function))
 	return a.repeat(ctx, f, plugin, function, input)
 }
 
@@ -151,13 +152,13 @@ func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, fun
 		if f.repeat > 1 {
 			b.WriteByte('\n')
 		}
-		if err := a.emit(b); err != nil {
+		if err := a.Emit(b); err != nil {
 			return err
 		}
 	}
 	if len(times) > 1 {
 		slices.Sort(times)
-		a.say("%d calls: fastest %v, median %v, slowest %v", len(times), times[0], times[len(times)/2], times[len(times)-1])
+		a.Say("%d calls: fastest %v, median %v, slowest %v", len(times), times[0], times[len(times)/2], times[len(times)-1])
 	}
 	return nil
 }
@@ -165,7 +166,7 @@ func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, fun
 // guestLog writes what a guest wrote to stderr, stdout and its log.
 func (a *app) guestLog(text string) {
 	for line := range strings.Lines(text) {
-		fmt.Fprintln(a.err, oneCell(line))
+		fmt.Fprintln(a.Err, cli.OneCell(line))
 	}
 }
 
@@ -183,7 +184,7 @@ func (a *app) callInput(f *callFlags, file, function string) ([]byte, error) {
 	if f.inputFile == "" {
 		return []byte(f.input), nil
 	}
-	r, name, err := a.open(f.inputFile)
+	r, name, err := a.Open(f.inputFile)
 	if err != nil {
 		return nil, fmt.Errorf("flag --input-file: %w", err)
 	}
@@ -208,22 +209,22 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 	var memory config.Size
 	if f.timeout != "" {
 		if err := timeout.UnmarshalText([]byte(f.timeout)); err != nil {
-			return pc, usagef(cmd, "flag --timeout: %w", err)
+			return pc, cli.Usagef(cmd, "flag --timeout: %w", err)
 		}
 	}
 	if f.memory != "" {
 		if err := memory.UnmarshalText([]byte(f.memory)); err != nil {
-			return pc, usagef(cmd, "flag --memory-max: %w", err)
+			return pc, cli.Usagef(cmd, "flag --memory-max: %w", err)
 		}
 	}
 	if f.fuel < 0 || f.repeat < 1 {
-		return pc, usagef(cmd, "--fuel must be 0 or more, --repeat 1 or more")
+		return pc, cli.Usagef(cmd, "--fuel must be 0 or more, --repeat 1 or more")
 	}
 	pc.Limits = host.Limits{Timeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
 	for _, pair := range f.set {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return pc, usagef(cmd, "flag --set: want KEY=VALUE, got %q", pair)
+			return pc, cli.Usagef(cmd, "flag --set: want KEY=VALUE, got %q", pair)
 		}
 		pc.Config[key] = value
 	}
@@ -232,7 +233,7 @@ func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) 
 		return pc, err
 	}
 	if len(f.allowHost) == 0 && len(f.allowMethod) > 0 {
-		return pc, usagef(cmd, "--allow-method has no meaning without --allow-host")
+		return pc, cli.Usagef(cmd, "--allow-method has no meaning without --allow-host")
 	}
 	if len(f.allowHost) > 0 {
 		pc.Grants.HTTP = f.httpGrant()
@@ -245,14 +246,14 @@ func (f *callFlags) mounts(cmd *cobra.Command) ([]host.FileGrant, error) {
 	var quota config.Size
 	if f.pathQuota != "" {
 		if err := quota.UnmarshalText([]byte(f.pathQuota)); err != nil {
-			return nil, usagef(cmd, "flag --path-quota: %w", err)
+			return nil, cli.Usagef(cmd, "flag --path-quota: %w", err)
 		}
 	}
 	var out []host.FileGrant
 	for _, spec := range f.allowPath {
 		mount, ok := parseMount(spec)
 		if !ok {
-			return nil, usagef(cmd, "flag --allow-path: want [ro:]HOST:GUEST, got %q", spec)
+			return nil, cli.Usagef(cmd, "flag --allow-path: want [ro:]HOST:GUEST, got %q", spec)
 		}
 		mount.Quota = int64(quota)
 		out = append(out, mount)
@@ -276,7 +277,7 @@ func (f *callFlags) links(cmd *cobra.Command) ([]host.Link, error) {
 	for _, pair := range f.link {
 		name, file, ok := strings.Cut(pair, "=")
 		if !ok || name == "" || file == "" {
-			return nil, usagef(cmd, "flag --link: want NAME=FILE.wasm, got %q", pair)
+			return nil, cli.Usagef(cmd, "flag --link: want NAME=FILE.wasm, got %q", pair)
 		}
 		spec, err := spec.ReadFile(file)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
@@ -47,20 +48,20 @@ plugin folder. The exit code is 1 when something is a problem.`,
   anchor-host doctor -o json`,
 		Args: cobra.NoArgs,
 	}
-	hostFlags(cmd)
-	storeFileFlag(cmd)
-	format := formatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+	cli.HostFlags(cmd)
+	cli.StoreFileFlag(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
 		findings := a.examine(cmd)
-		l := listing{header: []string{"CHECK", "STATUS", "DETAIL"}, data: findings}
+		l := cli.Listing{Header: []string{"CHECK", "STATUS", "DETAIL"}, Data: findings}
 		problems := 0
 		for _, f := range findings {
-			l.rows = append(l.rows, []string{f.Check, f.Status, oneCell(f.Detail)})
+			l.Rows = append(l.Rows, []string{f.Check, f.Status, cli.OneCell(f.Detail)})
 			if f.Status == statusProblem {
 				problems++
 			}
 		}
-		if err := a.print(cmd, *format, l); err != nil {
+		if err := a.Print(cmd, *format, l); err != nil {
 			return err
 		}
 		if problems > 0 {
@@ -72,16 +73,16 @@ plugin folder. The exit code is 1 when something is a problem.`,
 }
 
 func (a *app) examine(cmd *cobra.Command) []finding {
-	v := readVersion()
+	v := cli.ReadBuildInfo()
 	findings := []finding{
 		{"version", statusOK, fmt.Sprintf("anchor-host %s, ABI %d, %s, wazero %s", v.Version, v.ABI, v.Go, v.Wazero)},
 		engineFinding(),
 	}
 	findings = append(findings, hostFindings(cmd.Context())...)
-	loaded, err := a.load(cmd)
+	loaded, err := a.Load(cmd)
 	if err != nil {
 		findings = append(findings, finding{"configuration", statusProblem, err.Error()})
-		if loaded = config.Default(); a.override(cmd, loaded) != nil { // flags count all the same
+		if loaded = config.Default(); a.Override(cmd, loaded) != nil { // flags count all the same
 			loaded = config.Default()
 		}
 	} else {

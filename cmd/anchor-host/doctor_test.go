@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
 func TestDoctor(t *testing.T) {
@@ -71,7 +72,7 @@ func TestDoctorInHealth(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	code, stdout, _ := run(t, "", "version", "-o", "json")
-	var v versionInfo
+	var v cli.BuildInfo
 	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != codeOK || v.ABI != abi.Version || v.Go == "" {
 		t.Errorf("code %d, %v, %+v", code, err, v)
 	}

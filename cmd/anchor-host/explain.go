@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anchor-host/anchor-host/internal/plain"
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
@@ -53,16 +54,9 @@ type stepLine struct {
 func (s *stepLine) row() []string {
 	plugin := cmp.Or(s.Plugin, "-")
 	if s.Skipped != "" {
-		return []string{s.Name, "-", "-", plugin, fuel(s.Fuel), "skipped: " + s.Skipped}
+		return []string{s.Name, "-", "-", plugin, cli.Fuel(s.Fuel), "skipped: " + s.Skipped}
 	}
-	return []string{s.Name, strconv.Itoa(s.ItemsAfter), ms(s.TimeMS), plugin, fuel(s.Fuel), "ok"}
-}
-
-func fuel(units int64) string {
-	if units == 0 {
-		return "-"
-	}
-	return strconv.FormatInt(units, 10)
+	return []string{s.Name, strconv.Itoa(s.ItemsAfter), cli.Millis(s.TimeMS), plugin, cli.Fuel(s.Fuel), "ok"}
 }
 
 type stageTime struct {
@@ -72,7 +66,8 @@ type stageTime struct {
 
 // explanationOf works out the fate of every item of a build that was explained: first the
 // window, then what was left out, then what steps took away, in the order of the steps.
-func explanationOf(run *buildRun, result *pipeline.Result) explanation {
+// The plugins were loaded for it within loadTime.
+func explanationOf(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) explanation {
 	e := explanation{diag: result.Diagnostics}
 	stories := slices.Clone(result.Diagnostics.Items.All())
 	steps := map[string]int{}
@@ -91,15 +86,15 @@ func explanationOf(run *buildRun, result *pipeline.Result) explanation {
 	for _, f := range result.Diagnostics.StepFailures {
 		e.Steps = append(e.Steps, stepLine{Name: f.Step, Plugin: f.Plugin, Fuel: f.Fuel, Skipped: f.Message})
 	}
-	e.Times = times(run, result)
+	e.Times = times(result, plugins, loadTime)
 	return e
 }
 
 // times says where the time went.
-func times(run *buildRun, result *pipeline.Result) []stageTime {
+func times(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) []stageTime {
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
-	list := []stageTime{{"load plugins", millis(run.loadTime)}}
-	for _, l := range run.plugins {
+	list := []stageTime{{"load plugins", millis(loadTime)}}
+	for _, l := range plugins {
 		list = append(list, stageTime{"- " + l.Name, millis(l.LoadTime)})
 	}
 	t := result.Diagnostics.TimesMS
@@ -138,7 +133,7 @@ func placeOf(s *explain.ItemTrace, steps map[string]int) int {
 func verdictOf(s *explain.ItemTrace) verdict {
 	v := verdict{
 		ID: s.ID, In: s.Outcome == explain.InWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
-		BroughtBy: broughtBy(s.AddedBy()), Why: reason(s), Excerpt: excerpt(s.Excerpt),
+		BroughtBy: broughtBy(s.AddedBy()), Why: reason(s), Excerpt: cli.Excerpt(s.Excerpt),
 	}
 	if b := s.Last().Budget; b != nil {
 		v.Lacked, v.DisplacedBy = b.Lacked, b.DisplacedBy
@@ -170,32 +165,32 @@ func writeExplanation(b *bytes.Buffer, e explanation) {
 			why += fmt.Sprintf(", %d tokens short", v.Lacked)
 		}
 		if len(v.DisplacedBy) > 0 {
-			why += ", displaced by " + oneCell(strings.Join(v.DisplacedBy, ", "))
+			why += ", displaced by " + cli.OneCell(strings.Join(v.DisplacedBy, ", "))
 		}
 		rows[i] = []string{
-			mark, oneCell(v.ID), string(v.Source), strconv.Itoa(v.Priority), fmt.Sprintf("%.3f", v.Score),
+			mark, cli.OneCell(v.ID), string(v.Source), strconv.Itoa(v.Priority), fmt.Sprintf("%.3f", v.Score),
 			strconv.Itoa(v.Tokens), v.BroughtBy, why, v.Excerpt,
 		}
 	}
-	table(b, []string{"WINDOW", "ITEM", "SOURCE", "PRIORITY", "SCORE", "TOKENS", "FROM", "WHY", "TEXT"}, rows)
+	cli.Table(b, []string{"WINDOW", "ITEM", "SOURCE", "PRIORITY", "SCORE", "TOKENS", "FROM", "WHY", "TEXT"}, rows)
 	if rows = changeRows(e.diag.Items.All()); len(rows) > 0 {
 		b.WriteString("\n-- changes by steps --\n")
-		table(b, []string{"ITEM", "CHANGE"}, rows)
+		cli.Table(b, []string{"ITEM", "CHANGE"}, rows)
 	}
 	b.WriteString("\n-- steps --\n")
 	rows = rows[:0]
 	for i := range e.Steps {
 		rows = append(rows, e.Steps[i].row())
 	}
-	table(b, []string{"STEP", "ITEMS AFTER", "TIME", "PLUGIN", "FUEL", "OUTCOME"}, rows)
+	cli.Table(b, []string{"STEP", "ITEMS AFTER", "TIME", "PLUGIN", "FUEL", "OUTCOME"}, rows)
 	b.WriteString("\n-- diagnostics --\n")
-	table(b, nil, diagnosticRows(e.diag))
+	cli.Table(b, nil, diagnosticRows(e.diag))
 	b.WriteString("\n-- where the time went --\n")
 	rows = rows[:0]
 	for _, t := range e.Times {
-		rows = append(rows, []string{t.Stage, ms(t.TimeMS)})
+		rows = append(rows, []string{t.Stage, cli.Millis(t.TimeMS)})
 	}
-	table(b, []string{"STAGE", "TIME"}, rows)
+	cli.Table(b, []string{"STAGE", "TIME"}, rows)
 }
 
 // changeRows lists what steps changed of items that they neither brought nor took away.
@@ -204,7 +199,7 @@ func changeRows(stories []explain.ItemTrace) (rows [][]string) {
 	for i := range stories {
 		for j := range stories[i].Events {
 			if e := &stories[i].Events[j]; e.Actions&ends == 0 {
-				rows = append(rows, []string{oneCell(stories[i].ID), sentence(e)})
+				rows = append(rows, []string{cli.OneCell(stories[i].ID), sentence(e)})
 			}
 		}
 	}
@@ -242,24 +237,4 @@ func diagnosticRows(d *pipeline.Diagnostics) [][]string {
 		rows = append(rows, []string{"warning", w})
 	}
 	return rows
-}
-
-func ms(t float64) string { return fmt.Sprintf("%.2f ms", t) }
-
-// excerpt returns the beginning of a text on one line.
-func excerpt(text string) string {
-	const longest = 60
-	runes := []rune(oneCell(text))
-	if len(runes) <= longest {
-		return string(runes)
-	}
-	return string(runes[:longest-1]) + "…"
-}
-
-// oneCell makes a text fit for one cell or line: control characters and line
-// breaks become spaces.
-func oneCell(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return r == ' ' || plain.Acts(r)
-	}), " ")
 }

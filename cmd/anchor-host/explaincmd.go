@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/pipeline/explain"
 	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -28,13 +30,13 @@ request: "explain": true); without them the difference is told, but not why.`,
   anchor-host explain a.json b.json`,
 		Args: cobra.RangeArgs(1, 2),
 	}
-	format := formatFlag(cmd, "text", "json")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
-		if err := checkFormat(cmd, *format, "text", "json"); err != nil {
+	format := cli.FormatFlag(cmd, "text", "json")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if err := cli.CheckFormat(cmd, *format, "text", "json"); err != nil {
 			return err
 		}
 		if len(args) == 2 && args[0] == "-" && args[1] == "-" {
-			return usagef(cmd, "only one of the builds can come from stdin")
+			return cli.Usagef(cmd, "only one of the builds can come from stdin")
 		}
 		return a.explainFiles(*format, args)
 	})
@@ -55,14 +57,14 @@ func (a *app) explainFiles(format string, paths []string) error {
 	case len(builds) == 2:
 		d := diffBuilds(builds[0], builds[1])
 		if format == "json" {
-			err = writeJSON(&b, d)
+			err = cli.WriteJSON(&b, d)
 		} else {
 			writeDiff(&b, &d)
 		}
 	case builds[0].stories == nil:
 		err = builds[0].noStories()
 	case format == "json":
-		err = writeJSON(&b, struct {
+		err = cli.WriteJSON(&b, struct {
 			File  string              `json:"file"`
 			Items []explain.ItemTrace `json:"items"`
 		}{builds[0].name, builds[0].stories})
@@ -72,7 +74,7 @@ func (a *app) explainFiles(format string, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return a.emitText(&b)
+	return a.EmitText(&b)
 }
 
 // writeStories writes each story as a heading and one line per event.
@@ -81,7 +83,7 @@ func writeStories(b *bytes.Buffer, d *builtDoc) {
 	for i := range d.stories {
 		s := &d.stories[i]
 		fmt.Fprintf(b, "\n%s  %s  %s, priority %d, score %s, %d tokens  %s\n",
-			fateWords[s.Outcome], oneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, excerpt(s.Excerpt))
+			fateWords[s.Outcome], cli.OneCell(s.ID), s.Source, s.Priority, score(s.Score), s.Tokens, cli.Excerpt(s.Excerpt))
 		for j := range s.Events {
 			b.WriteString("    " + sentence(&s.Events[j]) + "\n")
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
@@ -242,7 +243,7 @@ func (out *itemDiff) values(a, b *itemView) {
 	if textA != textB {
 		out.Changes = append(out.Changes, "rewritten")
 		at := firstDifference(textA, textB)
-		out.Text = &explain.Change[string]{From: excerpt(textA[at:]), To: excerpt(textB[at:])}
+		out.Text = &explain.Change[string]{From: cli.Excerpt(textA[at:]), To: cli.Excerpt(textB[at:])}
 	}
 }
 
@@ -316,19 +317,19 @@ func firstDifference(a, b string) int {
 
 // writeDiff writes a difference: the sums as a table, then each item with its reasons.
 func writeDiff(b *bytes.Buffer, d *buildDiff) {
-	fmt.Fprintf(b, "A: %s\nB: %s\n\n", oneCell(d.A), oneCell(d.B))
+	fmt.Fprintf(b, "A: %s\nB: %s\n\n", cli.OneCell(d.A), cli.OneCell(d.B))
 	for _, n := range d.Notes {
-		b.WriteString("note: " + oneCell(n) + "\n\n")
+		b.WriteString("note: " + cli.OneCell(n) + "\n\n")
 	}
 	row := func(name string, c explain.Change[int]) []string {
 		return []string{name, fmt.Sprint(c.From), fmt.Sprint(c.To), fmt.Sprintf("%+d", c.To-c.From)}
 	}
-	table(b, []string{"WINDOW", "A", "B", "CHANGE"}, [][]string{row("items", d.Items), row("tokens", d.Tokens), row("room", d.Room)})
+	cli.Table(b, []string{"WINDOW", "A", "B", "CHANGE"}, [][]string{row("items", d.Items), row("tokens", d.Tokens), row("room", d.Room)})
 	fmt.Fprintf(b, "\ncame: %d (%d tokens); went: %d (%d tokens); unchanged: %d\n",
 		d.Came.Items, d.Came.Tokens, d.Went.Items, d.Went.Tokens, d.Same)
 	for i := range d.Differ {
 		it := &d.Differ[i]
-		b.WriteString("\n" + strings.Join(it.Changes, ", ") + "  " + oneCell(it.ID) + "  " + string(it.Source))
+		b.WriteString("\n" + strings.Join(it.Changes, ", ") + "  " + cli.OneCell(it.ID) + "  " + string(it.Source))
 		for _, change := range changesOf(&explain.Event{Score: it.Score, Priority: it.Priority, Tokens: it.Tokens}) {
 			b.WriteString(", " + change)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
@@ -20,7 +21,7 @@ func (a *app) readPrevious(path string) (*promptcache.Snapshot, error) {
 	if path == "-" {
 		return nil, fmt.Errorf("%w: --previous wants a file (stdin is for the query and the request)", config.ErrInvalid)
 	}
-	r, name, err := a.open(path)
+	r, name, err := a.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read previous build: %w", err)
 	}
@@ -57,7 +58,7 @@ func cacheLine(c *promptcache.Report) string {
 	}
 	s += fmt.Sprintf("; block %d differs", b.Block)
 	if b.Item != "" {
-		s += fmt.Sprintf(": item %s %s", oneCell(b.Item), b.How)
+		s += fmt.Sprintf(": item %s %s", cli.OneCell(b.Item), b.How)
 	}
 	if b.Origin != nil {
 		s += " by " + actor(*b.Origin)

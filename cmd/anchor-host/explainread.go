@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -41,7 +42,7 @@ var resultKeys = func() []string {
 }()
 
 func (a *app) readBuilt(path string) (*builtDoc, error) {
-	r, name, err := a.open(path)
+	r, name, err := a.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read build: %w", err)
 	}
@@ -147,8 +148,8 @@ func (d *builtDoc) noStories() error {
 // headline says in one line what was built.
 func (d *builtDoc) headline() string {
 	if d.failed {
-		return fmt.Sprintf("%s: the build failed; %d items until then", oneCell(d.name), len(d.stories))
+		return fmt.Sprintf("%s: the build failed; %d items until then", cli.OneCell(d.name), len(d.stories))
 	}
 	return fmt.Sprintf("%s: %d items, %d of them in the window with %d of %d tokens",
-		oneCell(d.name), len(d.stories), len(d.window.Items), d.window.UsedTokens, d.window.MaxTokens)
+		cli.OneCell(d.name), len(d.stories), len(d.window.Items), d.window.UsedTokens, d.window.MaxTokens)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
@@ -56,14 +57,14 @@ func actor(stage explain.Origin) string {
 	if stage.Stage != "step" {
 		return broughtBy(stage) + plugin(stage.ModuleInfo)
 	}
-	return fmt.Sprintf("step %q", oneCell(stage.Step)) + plugin(stage.ModuleInfo)
+	return fmt.Sprintf("step %q", cli.OneCell(stage.Step)) + plugin(stage.ModuleInfo)
 }
 
 // plugin names a plugin with the beginning of its digest, which is enough to tell two
 // versions apart.
 func plugin(m explain.ModuleInfo) string {
 	const short = len("sha256:") + 12
-	digest := oneCell(m.Module)
+	digest := cli.OneCell(m.Module)
 	if len(digest) > short {
 		digest = digest[:short]
 	}
@@ -71,9 +72,9 @@ func plugin(m explain.ModuleInfo) string {
 	case m.Plugin == "":
 		return ""
 	case digest == "":
-		return fmt.Sprintf(" (plugin %s)", oneCell(m.Plugin))
+		return fmt.Sprintf(" (plugin %s)", cli.OneCell(m.Plugin))
 	}
-	return fmt.Sprintf(" (plugin %s, %s)", oneCell(m.Plugin), digest)
+	return fmt.Sprintf(" (plugin %s, %s)", cli.OneCell(m.Plugin), digest)
 }
 
 // changesOf lists the values that an event changed.
@@ -134,7 +135,7 @@ func sayLeftOut(e *explain.Event) string {
 	s := fmt.Sprintf("left out, %s: %d tokens, %d left of %d, %d short", budgetReasons[b.Kind], b.Needed, b.Available, b.Limit, b.Lacked)
 	switch {
 	case len(b.DisplacedBy) > 0:
-		s += ", displaced by " + oneCell(strings.Join(b.DisplacedBy, ", "))
+		s += ", displaced by " + cli.OneCell(strings.Join(b.DisplacedBy, ", "))
 	case b.Needed > b.Limit:
 		s += ", too large for it"
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
@@ -34,15 +35,15 @@ too), a .wasm file, or the path of a folder that holds one.`,
 		Example: `  anchor-host plugin inspect bm25-retriever
   anchor-host plugin inspect ./my-plugin
   anchor-host plugin inspect ./plugin.wasm -o json`,
-		Args: exactly("PLUGIN"),
+		Args: cli.Exactly("PLUGIN"),
 	}
-	hostFlags(cmd)
-	format := formatFlag(cmd, "text", "json", "yaml")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
-		if err := checkFormat(cmd, *format, "text", "json", "yaml"); err != nil {
+	cli.HostFlags(cmd)
+	format := cli.FormatFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
 			return err
 		}
-		loaded, err := a.load(cmd)
+		loaded, err := a.Load(cmd)
 		if err != nil {
 			return err
 		}
@@ -55,11 +56,11 @@ too), a .wasm file, or the path of a folder that holds one.`,
 			return err
 		}
 		if *format != "text" {
-			return a.print(cmd, *format, listing{data: report})
+			return a.Print(cmd, *format, cli.Listing{Data: report})
 		}
 		var b bytes.Buffer
 		report.write(&b)
-		return a.emitText(&b)
+		return a.EmitText(&b)
 	})
 	return cmd
 }
@@ -162,7 +163,7 @@ type operationReport struct {
 // query or request of which the manifest names no part.
 func (o *operationReport) readsText() string {
 	if o.Whole == "" {
-		return dash(o.Reads)
+		return cli.Dash(o.Reads)
 	}
 	if o.Reads == "" {
 		return "all of the " + o.Whole
@@ -305,9 +306,9 @@ func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
 func (r *inspection) write(b *bytes.Buffer) {
 	yesNo := map[bool]string{true: "yes", false: "no"}
 	rows := [][]string{
-		{"name", r.Name}, {"version", dash(r.Version)}, {"description", dash(r.Description)},
-		{"license", dash(r.License)}, {"homepage", dash(r.Homepage)}, {"digest", r.Digest}, {"pin", r.Pin}, {"size", sizeText(r.Size)},
-		{"abi", fmt.Sprint(r.ABI)}, {"manifest", dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
+		{"name", r.Name}, {"version", cli.Dash(r.Version)}, {"description", cli.Dash(r.Description)},
+		{"license", cli.Dash(r.License)}, {"homepage", cli.Dash(r.Homepage)}, {"digest", r.Digest}, {"pin", r.Pin}, {"size", sizeText(r.Size)},
+		{"abi", fmt.Sprint(r.ABI)}, {"manifest", cli.Dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
 		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
 		{"module", fmt.Sprintf("%d functions, %s of code, %s of data", r.Anatomy.Functions, sizeText(r.Anatomy.Code), sizeText(r.Anatomy.Data))},
 		{"load", r.Load.text()},
@@ -319,28 +320,28 @@ func (r *inspection) write(b *bytes.Buffer) {
 	if r.Foreign {
 		rows[8][1] = "none (a foreign module: its functions can be called, it has no operations)"
 	}
-	table(b, nil, rows)
+	cli.Table(b, nil, rows)
 	section(b, "operations", len(r.Operations))
 	for _, o := range r.Operations {
-		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, laneNames(o.Lanes, ", "), o.readsText(), dash(o.Writes))
+		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, laneNames(o.Lanes, ", "), o.readsText(), cli.Dash(o.Writes))
 	}
 	section(b, "permissions asked for", len(r.Permissions))
 	for _, p := range r.Permissions {
-		fmt.Fprintf(b, "  %s\n", oneCell(p.text()))
+		fmt.Fprintf(b, "  %s\n", cli.OneCell(p.text()))
 	}
 	b.WriteString("limits\n")
 	rows = rows[:0]
 	for _, l := range r.Limits {
-		rows = append(rows, []string{"  " + l.Limit, l.Default, dash(l.Asked), dash(l.Set)})
+		rows = append(rows, []string{"  " + l.Limit, l.Default, cli.Dash(l.Asked), cli.Dash(l.Set)})
 	}
-	table(b, []string{"  LIMIT", "DEFAULT", "ASKED", "SET"}, rows)
+	cli.Table(b, []string{"  LIMIT", "DEFAULT", "ASKED", "SET"}, rows)
 	for _, list := range []struct {
 		title string
 		lines []string
 	}{{"imports", r.Imports}, {"functions", r.Functions}, {"warnings", r.Warnings}, {"advice", r.Advice}} {
 		section(b, list.title, len(list.lines))
 		for _, line := range list.lines {
-			fmt.Fprintf(b, "  %s\n", oneCell(line))
+			fmt.Fprintf(b, "  %s\n", cli.OneCell(line))
 		}
 	}
 }
@@ -362,7 +363,7 @@ func sectionText(sections []spec.CustomSection) string {
 	for i, s := range sections {
 		parts[i] = fmt.Sprintf("%s (%s)", s.Name, sizeText(s.Size))
 	}
-	return dash(strings.Join(parts, ", "))
+	return cli.Dash(strings.Join(parts, ", "))
 }
 
 func section(b *bytes.Buffer, title string, n int) {

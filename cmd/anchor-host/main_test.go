@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
 // run runs a command line with an empty environment of settings.
@@ -227,7 +229,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	code, stdout, _ := run(t, "", "--help")
-	if code != codeOK || !strings.Contains(stdout, exitHelp) {
+	if code != codeOK || !strings.Contains(stdout, cli.ExitHelp) {
 		t.Errorf("root help (%d) lacks the exit codes:\n%s", code, stdout)
 	}
 	for _, args := range [][]string{{"build", "--help"}, {"config"}, {"plugin"}, {"completion", "bash"}} {

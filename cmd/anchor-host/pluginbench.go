@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
@@ -53,7 +54,7 @@ fuel within about a percent, times are not.`,
 		Example: `  anchor-host plugin bench build/keep-best.wasm --save before.json
   anchor-host plugin bench build/keep-best.wasm --compare before.json
   anchor-host plugin bench ./plugin.wasm --op rerank --items 100 --lane batch --set weight=0.3`,
-		Args: exactly("FILE|FOLDER"),
+		Args: cli.Exactly("FILE|FOLDER"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.op, "op", "", "operation (default: the only one)")
@@ -73,8 +74,8 @@ fuel within about a percent, times are not.`,
 	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
-	f.format = formatFlag(cmd, "text", "json")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.bench(cmd, &f, args[0]) })
+	f.format = cli.FormatFlag(cmd, "text", "json")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return a.bench(cmd, &f, args[0]) })
 	return cmd
 }
 
@@ -115,7 +116,7 @@ func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
 			return fmt.Errorf("compare with %s: %w", f.compare, err)
 		}
 		if before.Plugin != card.Plugin {
-			a.say("note: the earlier card is of plugin %q, this one of %q", oneCell(before.Plugin), card.Plugin)
+			a.Say("note: the earlier card is of plugin %q, this one of %q", cli.OneCell(before.Plugin), card.Plugin)
 		}
 	}
 	return a.printCard(*f.format, card, ratios)
@@ -124,22 +125,22 @@ func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
 // check turns the flags into what the host takes.
 func (f *benchFlags) check(cmd *cobra.Command) (host.PluginConfig, error) {
 	var pc host.PluginConfig
-	if err := checkFormat(cmd, *f.format, "text", "json"); err != nil {
+	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
 		return pc, err
 	}
 	lanes := []string{bothLanes, string(host.LaneJSON), string(host.LaneBatch)}
 	switch {
 	case !slices.Contains(lanes, f.lane):
-		return pc, usagef(cmd, "flag --lane: want one of %s, got %q", strings.Join(lanes, ", "), f.lane)
+		return pc, cli.Usagef(cmd, "flag --lane: want one of %s, got %q", strings.Join(lanes, ", "), f.lane)
 	case f.items < 0 || f.items > abi.MaxRows:
-		return pc, usagef(cmd, "flag --items: want 0 to %d, got %d", abi.MaxRows, f.items)
+		return pc, cli.Usagef(cmd, "flag --items: want 0 to %d, got %d", abi.MaxRows, f.items)
 	case f.duration <= 0:
-		return pc, usagef(cmd, "flag --duration: want more than 0, got %v", f.duration)
+		return pc, cli.Usagef(cmd, "flag --duration: want more than 0, got %v", f.duration)
 	}
 	var state host.State
 	if f.state != "" {
 		if err := state.UnmarshalText([]byte(f.state)); err != nil {
-			return pc, usagef(cmd, "flag --state: %v", err)
+			return pc, cli.Usagef(cmd, "flag --state: %v", err)
 		}
 	}
 	shared := f.testFlags
@@ -166,7 +167,7 @@ func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *spec.Spec) (*ben
 	job := &benchJob{op: o.Operation, lanes: o.Lanes, input: "generated"}
 	if f.lane != bothLanes {
 		if !o.HasLane(host.Lane(f.lane)) {
-			return nil, usagef(cmd, "flag --lane: %s has no %s lane (it has %s)", job.op, f.lane, laneNames(o.Lanes, ", "))
+			return nil, cli.Usagef(cmd, "flag --lane: %s has no %s lane (it has %s)", job.op, f.lane, laneNames(o.Lanes, ", "))
 		}
 		job.lanes = []host.Lane{host.Lane(f.lane)}
 	}
@@ -201,21 +202,21 @@ func (f *benchFlags) operation(cmd *cobra.Command, plugin *spec.Spec) (spec.Oper
 		if o, err := plugin.Operation(abi.Operation(f.op)); err == nil && o.Operation != abi.OpInit {
 			return o, nil
 		}
-		return spec.Operation{}, usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", plugin.Name, f.op, dash(operationNames(plugin)))
+		return spec.Operation{}, cli.Usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", plugin.Name, f.op, cli.Dash(operationNames(plugin)))
 	}
 	if len(plugin.Operations) == 0 {
 		return spec.Operation{}, fmt.Errorf("plugin %q: %w (a foreign module can be called with: anchor-host plugin call --repeat)", plugin.Name, host.ErrNoOperation)
 	}
 	called := slices.DeleteFunc(slices.Clone(plugin.Operations), func(o spec.Operation) bool { return o.Operation == abi.OpInit })
 	if len(called) != 1 {
-		return spec.Operation{}, usagef(cmd, "plugin %q has %d operations (say which with --op: %s)", plugin.Name, len(called), dash(operationNames(plugin)))
+		return spec.Operation{}, cli.Usagef(cmd, "plugin %q has %d operations (say which with --op: %s)", plugin.Name, len(called), cli.Dash(operationNames(plugin)))
 	}
 	return called[0], nil
 }
 
 // readRequest reads a request from a file.
 func (a *app) readRequest(path string, op abi.Operation) (any, error) {
-	r, name, err := a.open(path)
+	r, name, err := a.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read input: %w", err)
 	}
@@ -234,13 +235,13 @@ func (a *app) readRequest(path string, op abi.Operation) (any, error) {
 // measure runs the plugin in each lane.
 func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc host.PluginConfig, job *benchJob) (*authoring.Card, error) {
 	base := config.Default()
-	if err := a.override(cmd, base); err != nil {
+	if err := a.Override(cmd, base); err != nil {
 		return nil, err
 	}
 	ctx := cmd.Context()
-	progress := newProgress(a)
-	defer progress.stop()
-	h, err := host.New(host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.compiling, DefaultLimits: neverRested})
+	progress := cli.NewProgress(a.App)
+	defer progress.Stop()
+	h, err := host.New(host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling, DefaultLimits: neverRested})
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +259,7 @@ func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc hos
 		Input: job.input, Items: authoring.RequestItems(job.request), State: plugin.State(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	for _, lane := range job.lanes {
-		progress.start(fmt.Sprintf("measuring %s in the %s lane", job.op, lane))
+		progress.Start(fmt.Sprintf("measuring %s in the %s lane", job.op, lane))
 		cost, err := authoring.Measure(ctx, plugin, authoring.MeasureOptions{
 			Operation: job.op, Lane: lane, Request: job.request, Duration: f.duration, Tokens: tokens,
 		})

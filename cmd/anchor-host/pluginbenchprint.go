@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 )
 
@@ -18,7 +19,7 @@ type benchReport struct {
 
 func saveCard(file string, card *authoring.Card) error {
 	var b bytes.Buffer
-	if err := writeJSON(&b, card); err != nil {
+	if err := cli.WriteJSON(&b, card); err != nil {
 		return err
 	}
 	return os.WriteFile(file, b.Bytes(), 0o644)
@@ -27,14 +28,14 @@ func saveCard(file string, card *authoring.Card) error {
 func (a *app) printCard(format string, card *authoring.Card, ratios []authoring.Ratio) error {
 	var b bytes.Buffer
 	if format == "json" {
-		if err := writeJSON(&b, benchReport{card, ratios}); err != nil {
+		if err := cli.WriteJSON(&b, benchReport{card, ratios}); err != nil {
 			return err
 		}
-		return a.emit(&b)
+		return a.Emit(&b)
 	}
-	table(&b, nil, [][]string{
+	cli.Table(&b, nil, [][]string{
 		{"plugin", fmt.Sprintf("%s %s, %s, %s", card.Plugin, card.Version, sizeText(card.Size), shortDigest(card.Digest))},
-		{"call", fmt.Sprintf("%s of %d items (%s), state %s, %s", card.Operation, card.Items, oneCell(card.Input), card.State, card.Platform)},
+		{"call", fmt.Sprintf("%s of %d items (%s), state %s, %s", card.Operation, card.Items, cli.OneCell(card.Input), card.State, card.Platform)},
 	})
 	b.WriteByte('\n')
 	rows := make([][]string, len(card.Rows))
@@ -44,12 +45,12 @@ func (a *app) printCard(format string, card *authoring.Card, ratios []authoring.
 			sizeText(c.Memory), sizeText(c.In), sizeText(c.Out), fmt.Sprint(c.Tokens),
 		}
 	}
-	table(&b, []string{"LANE", "CALLS", "P50", "P95", "FUEL", "MEMORY", "IN", "OUT", "TOKENS ADDED"}, rows)
+	cli.Table(&b, []string{"LANE", "CALLS", "P50", "P95", "FUEL", "MEMORY", "IN", "OUT", "TOKENS ADDED"}, rows)
 	if len(ratios) > 0 {
 		b.WriteByte('\n')
 		writeRatios(&b, ratios)
 	}
-	return a.emitText(&b)
+	return a.EmitText(&b)
 }
 
 // writeRatios writes a line per figure, and which are worse.
@@ -67,7 +68,7 @@ func writeRatios(b *bytes.Buffer, ratios []authoring.Ratio) {
 		}
 		rows = append(rows, []string{string(r.Lane), r.Figure, figureText(r.Figure, r.Before), figureText(r.Figure, r.Now), ratio, verdict})
 	}
-	table(b, []string{"LANE", "FIGURE", "BEFORE", "NOW", "RATIO", ""}, rows)
+	cli.Table(b, []string{"LANE", "FIGURE", "BEFORE", "NOW", "RATIO", ""}, rows)
 	if worse > 0 {
 		fmt.Fprintf(b, "\n%d of %d figures are worse\n", worse, len(ratios))
 	}

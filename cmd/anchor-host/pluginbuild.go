@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 )
 
@@ -33,13 +34,13 @@ plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
 	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
 	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml beside the module")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and what they say")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			o.Dir = args[0]
 		}
 		if o.Language != "" {
 			if _, err := authoring.Lookup(o.Language); err != nil {
-				return usagef(cmd, "flag --lang: %w", err)
+				return cli.Usagef(cmd, "flag --lang: %w", err)
 			}
 		}
 		return a.buildPlugin(cmd, o)
@@ -48,24 +49,24 @@ plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
 }
 
 func (a *app) buildPlugin(cmd *cobra.Command, o authoring.BuildOptions) error {
-	progress := newProgress(a)
-	defer progress.stop()
-	progress.off = o.Verbose
-	o.Messages = a.err
+	progress := cli.NewProgress(a.App)
+	defer progress.Stop()
+	progress.Off = o.Verbose
+	o.Messages = a.Err
 	o.Commands = func(c authoring.Command) {
 		if o.Verbose {
-			fmt.Fprintf(a.err, "+ %s\n", c)
+			fmt.Fprintf(a.Err, "+ %s\n", c)
 		}
-		progress.start("running " + c.Name())
+		progress.Start("running " + c.Name())
 	}
 	built, err := authoring.Build(cmd.Context(), o)
-	progress.stop()
+	progress.Stop()
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
 	spec := built.Spec
-	table(&b, nil, [][]string{
+	cli.Table(&b, nil, [][]string{
 		{"plugin", spec.Name + " " + spec.Manifest.Version + ", in " + built.Title},
 		{"file", built.Path},
 		{"size", sizeText(spec.Size)},
@@ -77,7 +78,7 @@ func (a *app) buildPlugin(cmd *cobra.Command, o authoring.BuildOptions) error {
 		warnings = append(warnings, fmt.Sprintf("a plugin folder wants the file to be %s.wasm, or plugin.wasm in a folder %s", spec.Name, spec.Name))
 	}
 	for _, w := range warnings {
-		a.say("warning: %s", oneCell(w))
+		a.Say("warning: %s", cli.OneCell(w))
 	}
-	return a.emitText(&b)
+	return a.EmitText(&b)
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
 
 func (a *app) pluginCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "plugin",
 		Short: "Write, build, test, list, inspect and call plugins",
 		Long: `Write, build, test, list, inspect and call plugins. A plugin is a folder with
@@ -54,10 +55,10 @@ used. No plugin is run.`,
   anchor-host plugin list -o json`,
 		Args: cobra.NoArgs,
 	}
-	hostFlags(cmd)
-	format := formatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
-		loaded, err := a.load(cmd)
+	cli.HostFlags(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		loaded, err := a.Load(cmd)
 		if err != nil {
 			return err
 		}
@@ -65,14 +66,14 @@ used. No plugin is run.`,
 		if err != nil {
 			return err
 		}
-		return a.print(cmd, *format, pluginListing(entries))
+		return a.Print(cmd, *format, pluginListing(entries))
 	})
 	return cmd
 }
 
-func pluginListing(entries []spec.Entry) listing {
+func pluginListing(entries []spec.Entry) cli.Listing {
 	lines := make([]pluginLine, len(entries))
-	l := listing{header: []string{"NAME", "VERSION", "OPERATIONS", "LANES", "SIZE", "DIGEST", "STATUS"}, data: lines}
+	l := cli.Listing{Header: []string{"NAME", "VERSION", "OPERATIONS", "LANES", "SIZE", "DIGEST", "STATUS"}, Data: lines}
 	for i, e := range entries {
 		lines[i] = newPluginLine(e)
 		p := lines[i]
@@ -80,8 +81,8 @@ func pluginListing(entries []spec.Entry) listing {
 		if p.Digest != "" {
 			size, digest = sizeText(p.Size), shortDigest(p.Digest)
 		}
-		l.rows = append(l.rows, []string{
-			p.Name, dash(p.Version), dash(strings.Join(p.Operations, ",")), dash(laneNames(p.Lanes, ",")),
+		l.Rows = append(l.Rows, []string{
+			p.Name, cli.Dash(p.Version), cli.Dash(strings.Join(p.Operations, ",")), cli.Dash(laneNames(p.Lanes, ",")),
 			size, digest, p.Status,
 		})
 	}
@@ -91,7 +92,7 @@ func pluginListing(entries []spec.Entry) listing {
 func newPluginLine(e spec.Entry) pluginLine {
 	p := pluginLine{Name: e.Name, Path: e.Path, Status: "ok"}
 	if e.Err != nil {
-		p.Status = strings.TrimPrefix(oneCell(e.Err.Error()), fmt.Sprintf("plugin %q: ", e.Name))
+		p.Status = strings.TrimPrefix(cli.OneCell(e.Err.Error()), fmt.Sprintf("plugin %q: ", e.Name))
 		return p
 	}
 	p.Size, p.Digest, p.Pin, p.Warnings = e.Spec.Size, e.Spec.Digest, e.Spec.Pin(), e.Spec.Warnings
@@ -116,13 +117,6 @@ func newPluginLine(e spec.Entry) pluginLine {
 		p.Status = "ok, warning: " + p.Warnings[0]
 	}
 	return p
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return oneCell(s)
 }
 
 // shortDigest returns enough of a digest to tell modules apart.

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/authoring"
 )
 
 func (a *app) pluginNewCommand() *cobra.Command {
-	p := authoring.Project{Version: readVersion().Version}
+	p := authoring.Project{Version: cli.ReadBuildInfo().Version}
 	cmd := &cobra.Command{
 		Use:   "new [flags] NAME",
 		Short: "Write a plugin project that builds as it is",
@@ -24,28 +25,28 @@ left alone.
 ` + kindsHelp(),
 		Example: `  anchor-host plugin new keep-best --lang go --kind filter
   anchor-host plugin new by-words --lang rust --kind rerank --dir plugins/by-words`,
-		Args: exactly("NAME"),
+		Args: cli.Exactly("NAME"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&p.Language, "lang", "go", "language: "+strings.Join(authoring.Languages(), ", "))
 	flags.StringVar(&p.Kind, "kind", "filter", "operation the plugin serves")
 	flags.StringVar(&p.Dir, "dir", "", "folder to write (default: NAME)")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		p.Name = args[0]
 		dir, err := authoring.New(p)
 		for _, mistake := range []error{authoring.ErrName, authoring.ErrLanguage, authoring.ErrKind} {
 			if errors.Is(err, mistake) {
-				return usageError(cmd, err)
+				return cli.UsageError(cmd, err)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		a.say("written to %s; next:", dir)
-		a.say("  %s", authoring.Command{Args: []string{"cd", dir}})
-		a.say("  anchor-host plugin build")
-		a.say("  anchor-host plugin test %s", filepath.Join("build", p.Name+".wasm"))
-		_, err = fmt.Fprintln(a.out, dir)
+		a.Say("written to %s; next:", dir)
+		a.Say("  %s", authoring.Command{Args: []string{"cd", dir}})
+		a.Say("  anchor-host plugin build")
+		a.Say("  anchor-host plugin test %s", filepath.Join("build", p.Name+".wasm"))
+		_, err = fmt.Fprintln(a.Out, dir)
 		return err
 	})
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
 func (a *app) pluginSchemaCommand() *cobra.Command {
@@ -19,14 +20,14 @@ code generators and for editors that complete and check plugin.yaml (Manifest).
 The documents are ` + strings.Join(abi.SchemaDocuments, ", ") + `.`,
 		Example: `  anchor-host plugin schema ItemsRequest
   anchor-host plugin schema Manifest > plugin.schema.json`,
-		Args:      exactly("DOCUMENT"),
+		Args:      cli.Exactly("DOCUMENT"),
 		ValidArgs: abi.SchemaDocuments,
-		RunE: a.run(func(cmd *cobra.Command, args []string) error {
+		RunE: a.Run(func(cmd *cobra.Command, args []string) error {
 			text, err := abi.Schema(args[0])
 			if err != nil {
-				return usagef(cmd, "%s", err)
+				return cli.Usagef(cmd, "%s", err)
 			}
-			return a.emit(bytes.NewBuffer(text))
+			return a.Emit(bytes.NewBuffer(text))
 		}),
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/conform"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -82,8 +83,8 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
 	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
-	f.format = formatFlag(cmd, "text", "json")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.testPlugins(cmd, &f, args) })
+	f.format = cli.FormatFlag(cmd, "text", "json")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return a.testPlugins(cmd, &f, args) })
 	return cmd
 }
 
@@ -91,7 +92,7 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
 var errBreach = errors.New("the plugin breaks the contract")
 
 func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error {
-	if err := checkFormat(cmd, *f.format, "text", "json"); err != nil {
+	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
 		return err
 	}
 	pc, err := f.config(cmd)
@@ -99,11 +100,11 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 		return err
 	}
 	base := config.Default()
-	if err := a.override(cmd, base); err != nil {
+	if err := a.Override(cmd, base); err != nil {
 		return err
 	}
-	t := &tester{app: a, flags: f, config: pc, progress: newProgress(a)}
-	defer t.progress.stop()
+	t := &tester{app: a, flags: f, config: pc, progress: cli.NewProgress(a.App)}
+	defer t.progress.Stop()
 	t.host, err = host.New(host.Config{
 		Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
 		DefaultLimits: neverRested,
@@ -120,12 +121,12 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 			tested[i].Error = err.Error()
 		}
 	}
-	t.progress.stop()
+	t.progress.Stop()
 	if err := a.emitTests(*f.format, tested); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(tested, func(p testedPlugin) bool { return !p.ok() }) {
-		return silentError{errBreach}
+		return cli.Silent(errBreach)
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 // here, not about config_get.
 func (f *testFlags) config(cmd *cobra.Command) (host.PluginConfig, error) {
 	if f.lane != "" && f.lane != conformance.JSON && f.lane != conformance.Batch {
-		return host.PluginConfig{}, usagef(cmd, "flag --lane: want json or batch, got %q", f.lane)
+		return host.PluginConfig{}, cli.Usagef(cmd, "flag --lane: want json or batch, got %q", f.lane)
 	}
 	call := f.callFlags
 	call.set = nil
@@ -155,14 +156,14 @@ type tester struct {
 	flags    *testFlags
 	config   host.PluginConfig
 	host     *host.Host
-	progress *progress
+	progress *cli.Progress
 	what     string
 }
 
 func (t *tester) compiling(plugin string, done bool, took time.Duration) {
-	t.progress.compiling(plugin, done, took)
+	t.progress.Compiling(plugin, done, took)
 	if done {
-		t.progress.start(t.what)
+		t.progress.Start(t.what)
 	}
 }
 
@@ -186,7 +187,7 @@ func (t *tester) test(cmd *cobra.Command, path string) (testedPlugin, error) {
 		return out, err
 	}
 	t.what = fmt.Sprintf("testing plugin %q", plugin.Name)
-	t.progress.start(t.what)
+	t.progress.Start(t.what)
 	out.Report, err = conformance.Run(cmd.Context(), conform.New(t.host, plugin, t.config), o)
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", file, err)
@@ -205,7 +206,7 @@ func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conf
 	for _, name := range f.operations {
 		op := abi.Operation(name)
 		if _, err := spec.Operation(op); err != nil {
-			return o, usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", spec.Name, name, operationNames(spec))
+			return o, cli.Usagef(cmd, "flag --op: plugin %q has no operation %q (it has %s)", spec.Name, name, operationNames(spec))
 		}
 		o.Operations = append(o.Operations, op)
 	}
@@ -219,9 +220,9 @@ func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conf
 		return o, err
 	}
 	o.Init, o.Steps = settings[abi.OpInit], settings
-	if t.app.err.terminal() {
+	if t.app.Err.Terminal() {
 		o.OnCase = func(id string, op abi.Operation, lane string) {
-			t.progress.start(strings.Join(strings.Fields(fmt.Sprintf("testing %s %s %s %s", spec.Name, op, lane, id)), " "))
+			t.progress.Start(strings.Join(strings.Fields(fmt.Sprintf("testing %s %s %s %s", spec.Name, op, lane, id)), " "))
 		}
 	}
 	return o, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 )
 
@@ -35,7 +36,7 @@ func (a *app) emitTests(format string, tested []testedPlugin) error {
 		if len(tested) == 1 {
 			doc = tested[0]
 		}
-		if err := writeJSON(&b, doc); err != nil {
+		if err := cli.WriteJSON(&b, doc); err != nil {
 			return err
 		}
 	case len(tested) == 1:
@@ -43,7 +44,7 @@ func (a *app) emitTests(format string, tested []testedPlugin) error {
 	default:
 		writeTestTable(&b, tested)
 	}
-	return a.emitText(&b)
+	return a.EmitText(&b)
 }
 
 // write writes the report of one plugin: a line for each case and operation,
@@ -57,7 +58,7 @@ func (p *testedPlugin) write(b *bytes.Buffer) {
 		if !seen {
 			i = len(rows)
 			at[key] = i
-			rows = append(rows, []string{r.Case, dash(string(r.Operation)), "", "", "", ""})
+			rows = append(rows, []string{r.Case, cli.Dash(string(r.Operation)), "", "", "", ""})
 		}
 		column := map[string]int{"": 2, conformance.JSON: 3, conformance.Batch: 4}[r.Lane]
 		rows[i][column] = fmt.Sprintf("%s %s", r.Verdict, timeText(r.Millis))
@@ -68,9 +69,9 @@ func (p *testedPlugin) write(b *bytes.Buffer) {
 		}
 	}
 	for i, row := range rows {
-		rows[i] = []string{row[0], row[1], dash(row[3]), dash(row[4])}
+		rows[i] = []string{row[0], row[1], cli.Dash(row[3]), cli.Dash(row[4])}
 	}
-	table(b, []string{"CASE", "OPERATION", "JSON", "BATCH"}, rows)
+	cli.Table(b, []string{"CASE", "OPERATION", "JSON", "BATCH"}, rows)
 	p.writeNotes(b)
 	p.writeFailures(b)
 	r := p.Report
@@ -89,13 +90,13 @@ func (p *testedPlugin) writeNotes(b *bytes.Buffer) {
 			continue
 		}
 		seen[r.Case+r.Detail] = true
-		fmt.Fprintf(b, "\n%s: %s: %s", r.Verdict, r.Case, oneCell(r.Detail))
+		fmt.Fprintf(b, "\n%s: %s: %s", r.Verdict, r.Case, cli.OneCell(r.Detail))
 	}
 	for _, n := range p.Report.Notes {
-		fmt.Fprintf(b, "\nnote: %s", oneCell(n))
+		fmt.Fprintf(b, "\nnote: %s", cli.OneCell(n))
 	}
 	for _, w := range p.Warnings {
-		fmt.Fprintf(b, "\nwarning: %s", oneCell(w))
+		fmt.Fprintf(b, "\nwarning: %s", cli.OneCell(w))
 	}
 	if len(seen)+len(p.Report.Notes)+len(p.Warnings) > 0 {
 		b.WriteString("\n")
@@ -112,7 +113,7 @@ func (p *testedPlugin) writeFailures(b *bytes.Buffer) {
 		if where != "" {
 			fmt.Fprintf(b, " (%s)", where)
 		}
-		fmt.Fprintf(b, "\n  rule:   %s\n  seen:   %s\n  remedy: %s\n", r.Rule, oneCell(r.Detail), r.Remedy)
+		fmt.Fprintf(b, "\n  rule:   %s\n  seen:   %s\n  remedy: %s\n", r.Rule, cli.OneCell(r.Detail), r.Remedy)
 	}
 }
 
@@ -128,14 +129,14 @@ func writeTestTable(b *bytes.Buffer, tested []testedPlugin) {
 		if p.Size > 0 {
 			size = sizeText(p.Size)
 		}
-		row := []string{dash(p.Language), name, dash(laneNames(p.Lanes, "+")), "-", "-", "-", size,
+		row := []string{cli.Dash(p.Language), name, cli.Dash(laneNames(p.Lanes, "+")), "-", "-", "-", size,
 			p.cost(conformance.JSON), p.cost(conformance.Batch), p.status()}
 		if r := p.Report; r != nil {
 			row[3], row[4], row[5] = fmt.Sprint(r.Passed), fmt.Sprint(r.Failed), fmt.Sprint(r.Skipped)
 		}
 		rows[i] = row
 	}
-	table(b, header, rows)
+	cli.Table(b, header, rows)
 	fmt.Fprintf(b, "\nJSON and BATCH: time per call for 1,000 items (retrieve: 20 items found).\n")
 	for i := range tested {
 		if p := &tested[i]; p.Report != nil && !p.ok() {
@@ -161,7 +162,7 @@ func (p *testedPlugin) cost(lane string) string {
 func (p *testedPlugin) status() string {
 	switch {
 	case p.Error != "":
-		return oneCell(p.Error)
+		return cli.OneCell(p.Error)
 	case p.ok() && len(p.Report.Notes) > 0:
 		return "ok, but it changed nothing"
 	case p.ok():

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
@@ -157,13 +158,13 @@ func (t *tester) settings(cmd *cobra.Command, spec *spec.Spec, own map[abi.Opera
 		}
 		given, err := parseSettings(name, b)
 		if err != nil {
-			return nil, usageError(cmd, err)
+			return nil, cli.UsageError(cmd, err)
 		}
 		maps.Copy(out, given)
 	}
 	for _, pair := range t.flags.set {
 		if err := set(out, spec, pair); err != nil {
-			return nil, usagef(cmd, "flag --set: %w", err)
+			return nil, cli.Usagef(cmd, "flag --set: %w", err)
 		}
 	}
 	return out, nil

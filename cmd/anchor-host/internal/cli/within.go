@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// within runs the work of a command for the tenant of its configuration, within its
-// timeout, 0 for none. The error of work that took too long says how to give it
+// Within runs the work of a command for the tenant of its configuration and within its
+// timeout; 0 means none. The error of work that took too long says how to give it
 // more time.
-func within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
+func Within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
 	ctx = host.WithTenant(ctx, c.TenantName())
 	if c.Timeout <= 0 {
 		return work(ctx)

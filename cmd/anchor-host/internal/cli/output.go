@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -13,51 +13,53 @@ import (
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
-// formatFlag adds -o with the given choices, the first being the default.
-func formatFlag(cmd *cobra.Command, choices ...string) *string {
+// FormatFlag adds -o with the given choices. The first is the default.
+func FormatFlag(cmd *cobra.Command, choices ...string) *string {
 	return cmd.Flags().StringP("output", "o", choices[0], "output format: "+strings.Join(choices, ", "))
 }
 
-// checkFormat refuses a value of -o that is not among the choices.
-func checkFormat(cmd *cobra.Command, format string, choices ...string) error {
+// CheckFormat refuses a value of -o that is not among the choices.
+func CheckFormat(cmd *cobra.Command, format string, choices ...string) error {
 	for _, c := range choices {
 		if format == c {
 			return nil
 		}
 	}
-	return usagef(cmd, "flag --output: want one of %s, got %q", strings.Join(choices, ", "), format)
+	return Usagef(cmd, "flag --output: want one of %s, got %q", strings.Join(choices, ", "), format)
 }
 
-// listing is data that can be shown as a table.
-type listing struct {
-	header []string
-	rows   [][]string
-	// data is what -o json and -o yaml show.
-	data any
+// Listing is data that can be shown as a table.
+type Listing struct {
+	// Header are the names of the columns of the table, nil for none.
+	Header []string
+	// Rows are the cells of the table.
+	Rows [][]string
+	// Data is what -o json and -o yaml show.
+	Data any
 }
 
-// print writes a listing as table, json or yaml.
-func (a *app) print(cmd *cobra.Command, format string, l listing) error {
+// Print writes a listing as "table", "json" or "yaml".
+func (a *App) Print(cmd *cobra.Command, format string, l Listing) error {
 	var b bytes.Buffer
 	switch format {
 	case "table":
-		table(&b, l.header, l.rows)
+		Table(&b, l.Header, l.Rows)
 	case "json":
-		if err := writeJSON(&b, l.data); err != nil {
+		if err := WriteJSON(&b, l.Data); err != nil {
 			return err
 		}
 	case "yaml":
-		if err := writeYAML(&b, l.data); err != nil {
+		if err := writeYAML(&b, l.Data); err != nil {
 			return err
 		}
 	default:
-		return checkFormat(cmd, format, "table", "json", "yaml")
+		return CheckFormat(cmd, format, "table", "json", "yaml")
 	}
-	return a.emit(&b)
+	return a.Emit(&b)
 }
 
-// table writes rows in columns. A cell is one line of plain text, whatever it holds.
-func table(b *bytes.Buffer, header []string, rows [][]string) {
+// Table writes rows in columns, under a header if there is one. A cell is one line of plain text, whatever it holds.
+func Table(b *bytes.Buffer, header []string, rows [][]string) {
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	if header != nil {
@@ -76,8 +78,8 @@ func table(b *bytes.Buffer, header []string, rows [][]string) {
 	}
 }
 
-// writeJSON writes indented JSON with a newline, text as it is.
-func writeJSON(b *bytes.Buffer, v any) error {
+// WriteJSON writes indented JSON with a newline, text as it is.
+func WriteJSON(b *bytes.Buffer, v any) error {
 	enc := json.NewEncoder(b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io"
@@ -16,20 +16,20 @@ func (l lines) Write(b []byte) (int, error) {
 
 func TestProgress(t *testing.T) {
 	written := make(lines, 8)
-	p := newProgress(newApp(t.Context(), nil, io.Discard, written))
+	p := NewProgress(New(t.Context(), nil, io.Discard, written))
 	p.delay = time.Millisecond
-	p.compiling("docs", false, 0)
+	p.Compiling("docs", false, 0)
 	if got, want := <-written, "anchor-host: compiling plugin \"docs\" (the next start will be faster) …\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	p.compiling("docs", true, time.Second)
+	p.Compiling("docs", true, time.Second)
 	if got, want := <-written, "anchor-host: starting the plugins …\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	p.stop()
+	p.Stop()
 	p.show("starting the plugins") // a timer that fires late
-	p.off = true
-	p.start("something silent")
+	p.Off = true
+	p.Start("something silent")
 	p.show("something silent")
 	select {
 	case line := <-written:

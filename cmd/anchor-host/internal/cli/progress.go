@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -13,13 +13,13 @@ import (
 // progressDelay is how long something may take before a line says so.
 const progressDelay = time.Second
 
-// progress tells on stderr what takes longer than a moment: a spinner on a
-// terminal, one plain line elsewhere. It is safe for concurrent use.
-type progress struct {
-	app   *app
+// Progress says on stderr what takes longer than a second: with a spinner on a terminal,
+// with one line elsewhere. It is safe for concurrent use.
+type Progress struct {
+	app   *App
 	delay time.Duration
-	// off, set before the first use, keeps it from saying anything.
-	off bool
+	// Off keeps it from saying anything. It is set before the first use.
+	Off bool
 
 	mu      sync.Mutex
 	what    string
@@ -28,44 +28,45 @@ type progress struct {
 	ended   chan struct{}
 }
 
-func newProgress(a *app) *progress {
-	return &progress{app: a, delay: progressDelay}
+// NewProgress returns a progress that has nothing to say yet.
+func NewProgress(a *App) *Progress {
+	return &Progress{app: a, delay: progressDelay}
 }
 
-// start names what happens from now on.
-func (p *progress) start(what string) {
-	p.stop()
+// Start names what happens from now on. Nothing is said if [Progress.Stop] comes soon.
+func (p *Progress) Start(what string) {
+	p.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.off {
+	if p.Off {
 		return
 	}
 	p.what = what
 	p.timer = time.AfterFunc(p.delay, func() { p.show(what) })
 }
 
-// compiling is told of each module that is compiled.
-func (p *progress) compiling(plugin string, done bool, _ time.Duration) {
+// Compiling is called when the compilation of a module begins and when it is done.
+func (p *Progress) Compiling(plugin string, done bool, _ time.Duration) {
 	if done {
-		p.start("starting the plugins")
+		p.Start("starting the plugins")
 		return
 	}
-	p.start(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
+	p.Start(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
 }
 
 // show says what takes so long, unless it has ended meanwhile.
-func (p *progress) show(what string) {
+func (p *Progress) show(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.what != what || p.ended != nil {
 		return
 	}
-	if !p.app.err.terminal() {
-		p.app.say("%s …", what)
+	if !p.app.Err.Terminal() {
+		p.app.Say("%s …", what)
 		return
 	}
 	p.spinner = progressbar.NewOptions(-1,
-		progressbar.OptionSetWriter(drawing{p.app.err}), progressbar.OptionSetDescription("anchor-host: "+plain.Line(what)),
+		progressbar.OptionSetWriter(drawing{p.app.Err}), progressbar.OptionSetDescription("anchor-host: "+plain.Line(what)),
 		progressbar.OptionSpinnerType(14), progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(true))
 	p.ended = make(chan struct{})
 	go spin(p.spinner, p.ended)
@@ -85,8 +86,8 @@ func spin(bar *progressbar.ProgressBar, ended <-chan struct{}) {
 	}
 }
 
-// stop ends what start began.
-func (p *progress) stop() {
+// Stop ends what [Progress.Start] began, and clears the spinner.
+func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {

@@ -1,9 +1,8 @@
-package main
+package cli
 
 import (
 	"context"
 	"io"
-	"os"
 )
 
 // await returns what f returns, or context.Canceled as soon as the user
@@ -50,18 +49,6 @@ func (i *input) Read(p []byte) (int, error) {
 	buf := i.buf[:min(len(p), len(i.buf))]
 	n, err := await(i.interrupted, func() (int, error) { return i.r.Read(buf) })
 	return copy(p, buf[:n]), err
-}
-
-// open opens a file, or stdin for "-", and returns the name used in messages.
-func (a *app) open(path string) (io.ReadCloser, string, error) {
-	if path == "-" {
-		return io.NopCloser(a.in), "stdin", nil
-	}
-	f, err := await(a.interrupted, func() (*os.File, error) { return os.Open(path) })
-	if err != nil {
-		return nil, path, err
-	}
-	return &inputFile{input{r: f, interrupted: a.interrupted}, f}, path, nil
 }
 
 // inputFile is a file that is read as [input].
