@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ type callFlags struct {
 	repeat               int
 }
 
-func (a *app) pluginCallCommand() *cobra.Command {
+func callCommand(a *cli.App) *cobra.Command {
 	var f callFlags
 	cmd := &cobra.Command{
 		Use:   "call [flags] FILE|FOLDER FUNCTION",
@@ -70,7 +70,7 @@ each output is followed by a line break.`,
 	flags.String("log-level", "", "least level of log lines: debug, info, warn, error")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
 	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return a.call(cmd, &f, args[0], args[1]) })
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return call(a, cmd, &f, args[0], args[1]) })
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func httpFlags(flags *pflag.FlagSet, f *callFlags) {
 // commonMethods are those that --allow-host allows, as Extism does.
 var commonMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
-func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) error {
+func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) error {
 	pc, err := f.pluginConfig(cmd)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	if err := a.Override(cmd, base); err != nil {
 		return err
 	}
-	input, err := a.callInput(f, file, function)
+	input, err := callInput(a, f, file, function)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 		return fmt.Errorf("%s: function %q: %w%s", file, function, host.ErrNoExport, hint)
 	}
 	ctx := cmd.Context()
-	progress := cli.NewProgress(a.App)
+	progress := cli.NewProgress(a)
 	defer progress.Stop()
 	h, err := host.New(host.Config{
 		Logger: slog.New(levelOnly{cli.LogLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling,
@@ -125,10 +125,10 @@ func (a *app) call(cmd *cobra.Command, f *callFlags, file, function string) erro
 	defer h.Close(context.WithoutCancel(ctx))
 	plugin, err := h.Load(ctx, spec, pc)
 	if err != nil {
-		return a.callError(err)
+		return callError(a, err)
 	}
 	progress.Start(fmt.Sprintf("running %s", function))
-	return a.repeat(ctx, f, plugin, function, input)
+	return repeat(ctx, a, f, plugin, function, input)
 }
 
 // fuelHelp is the help of --fuel.
@@ -138,15 +138,15 @@ var fuelHelp = fmt.Sprintf("units of fuel that one call may use; each instructio
 var neverRested = host.Limits{RestAfter: host.Unlimited}
 
 // repeat calls the function as often as asked and writes each output.
-func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, function string, input []byte) error {
+func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, function string, input []byte) error {
 	times := make([]time.Duration, 0, max(0, f.repeat))
 	for range f.repeat {
 		start := time.Now()
 		result, err := plugin.Call(ctx, function, input)
 		if err != nil {
-			return a.callError(err)
+			return callError(a, err)
 		}
-		a.guestLog(result.Log)
+		guestLog(a, result.Log)
 		times = append(times, time.Since(start))
 		b := bytes.NewBuffer(result.Output)
 		if f.repeat > 1 {
@@ -163,13 +163,6 @@ func (a *app) repeat(ctx context.Context, f *callFlags, plugin *host.Plugin, fun
 	return nil
 }
 
-// guestLog writes what a guest wrote to stderr, stdout and its log.
-func (a *app) guestLog(text string) {
-	for line := range strings.Lines(text) {
-		fmt.Fprintln(a.Err, cli.OneCell(line))
-	}
-}
-
 // levelOnly says which log levels are wanted and drops the records: what a
 // guest logs is part of the result of a call.
 type levelOnly struct{ level slog.Level }
@@ -180,7 +173,7 @@ func (l levelOnly) WithAttrs([]slog.Attr) slog.Handler               { return l 
 func (l levelOnly) WithGroup(string) slog.Handler                    { return l }
 
 // callInput reads the input, and no more than one call takes.
-func (a *app) callInput(f *callFlags, file, function string) ([]byte, error) {
+func callInput(a *cli.App, f *callFlags, file, function string) ([]byte, error) {
 	if f.inputFile == "" {
 		return []byte(f.input), nil
 	}

@@ -1,10 +1,12 @@
-package main
+package plugincmd
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 )
 
@@ -23,22 +25,22 @@ var flagWords = strings.NewReplacer(
 )
 
 // callError words an error of a call for its command line.
-func (a *app) callError(err error) error {
+func callError(a *cli.App, err error) error {
 	var failed *host.PluginError
 	if !errors.As(err, &failed) {
 		return flagError{err}
 	}
 	failed.Remedy = flagWords.Replace(failed.Remedy)
-	return a.withLog(err)
+	return withLog(a, err)
 }
 
 // withLog writes what the guest wrote before it failed, and where it trapped.
-func (a *app) withLog(err error) error {
+func withLog(a *cli.App, err error) error {
 	var failed *host.PluginError
 	if errors.As(err, &failed) {
-		a.guestLog(failed.Log)
+		guestLog(a, failed.Log)
 		if failed.Stack != "" && (failed.Code == abi.ReasonTrap || failed.Code == abi.ReasonInitFailed) {
-			a.guestLog("guest stack:\n" + failed.Stack)
+			guestLog(a, "guest stack:\n"+failed.Stack)
 		}
 	}
 	return err
@@ -49,3 +51,10 @@ type flagError struct{ err error }
 
 func (e flagError) Error() string { return flagWords.Replace(e.err.Error()) }
 func (e flagError) Unwrap() error { return e.err }
+
+// guestLog writes what a guest wrote to stderr, stdout and its log.
+func guestLog(a *cli.App, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintln(a.Err, cli.OneCell(line))
+	}
+}

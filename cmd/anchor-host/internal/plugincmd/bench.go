@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type benchFlags struct {
 // bothLanes is the value of --lane for every lane the operation has.
 const bothLanes = "both"
 
-func (a *app) pluginBenchCommand() *cobra.Command {
+func benchCommand(a *cli.App) *cobra.Command {
 	f := benchFlags{testFlags: testFlags{callFlags: callFlags{repeat: 1}}}
 	cmd := &cobra.Command{
 		Use:   "bench [flags] FILE|FOLDER",
@@ -75,11 +75,11 @@ fuel within about a percent, times are not.`,
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
 	f.format = cli.FormatFlag(cmd, "text", "json")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return a.bench(cmd, &f, args[0]) })
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return bench(a, cmd, &f, args[0]) })
 	return cmd
 }
 
-func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
+func bench(a *cli.App, cmd *cobra.Command, f *benchFlags, path string) error {
 	pc, err := f.check(cmd)
 	if err != nil {
 		return err
@@ -96,14 +96,14 @@ func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	job, err := a.benchJob(cmd, f, spec)
+	job, err := newBenchJob(a, cmd, f, spec)
 	if err != nil {
 		return err
 	}
 	pc.Settings = job.init
-	card, err := a.measure(cmd, f, spec, pc, job)
+	card, err := measure(a, cmd, f, spec, pc, job)
 	if err != nil {
-		return a.withLog(err)
+		return withLog(a, err)
 	}
 	if f.save != "" {
 		if err := saveCard(f.save, card); err != nil {
@@ -119,7 +119,7 @@ func (a *app) bench(cmd *cobra.Command, f *benchFlags, path string) error {
 			a.Say("note: the earlier card is of plugin %q, this one of %q", cli.OneCell(before.Plugin), card.Plugin)
 		}
 	}
-	return a.printCard(*f.format, card, ratios)
+	return printCard(a, *f.format, card, ratios)
 }
 
 // check turns the flags into what the host takes.
@@ -159,7 +159,8 @@ type benchJob struct {
 	init    map[string]any
 }
 
-func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *spec.Spec) (*benchJob, error) {
+// newBenchJob works out what to measure from the flags and the plugin.
+func newBenchJob(a *cli.App, cmd *cobra.Command, f *benchFlags, spec *spec.Spec) (*benchJob, error) {
 	o, err := f.operation(cmd, spec)
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (a *app) benchJob(cmd *cobra.Command, f *benchFlags, spec *spec.Spec) (*ben
 	}
 	if f.inputFile == "" {
 		job.request = authoring.Request(job.op, f.items)
-	} else if job.request, err = a.readRequest(f.inputFile, job.op); err != nil {
+	} else if job.request, err = readRequest(a, f.inputFile, job.op); err != nil {
 		return nil, err
 	} else {
 		job.input = filepath.Base(f.inputFile)
@@ -215,7 +216,7 @@ func (f *benchFlags) operation(cmd *cobra.Command, plugin *spec.Spec) (spec.Oper
 }
 
 // readRequest reads a request from a file.
-func (a *app) readRequest(path string, op abi.Operation) (any, error) {
+func readRequest(a *cli.App, path string, op abi.Operation) (any, error) {
 	r, name, err := a.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read input: %w", err)
@@ -233,13 +234,13 @@ func (a *app) readRequest(path string, op abi.Operation) (any, error) {
 }
 
 // measure runs the plugin in each lane.
-func (a *app) measure(cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc host.PluginConfig, job *benchJob) (*authoring.Card, error) {
+func measure(a *cli.App, cmd *cobra.Command, f *benchFlags, spec *spec.Spec, pc host.PluginConfig, job *benchJob) (*authoring.Card, error) {
 	base := config.Default()
 	if err := a.Override(cmd, base); err != nil {
 		return nil, err
 	}
 	ctx := cmd.Context()
-	progress := cli.NewProgress(a.App)
+	progress := cli.NewProgress(a)
 	defer progress.Stop()
 	h, err := host.New(host.Config{Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling, DefaultLimits: neverRested})
 	if err != nil {

@@ -1,10 +1,11 @@
-package main
+package plugincmd
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 )
 
@@ -21,8 +22,8 @@ func TestCallErrorNamesFlags(t *testing.T) {
 		"raise limits.memory, or limits.timeout":                                  "raise --memory-max, or --timeout",
 		"a fault inside the plugin: its author can reproduce it with plugin call": "a fault inside the plugin",
 	} {
-		a := &app{}
-		err := a.callError(&host.PluginError{Plugin: "p", Code: abi.ReasonGuestError, Err: errors.New("raise limits.fuel"), Remedy: remedy})
+		a := &cli.App{}
+		err := callError(a, &host.PluginError{Plugin: "p", Code: abi.ReasonGuestError, Err: errors.New("raise limits.fuel"), Remedy: remedy})
 		if want := `plugin "p": guest_error: raise limits.fuel (` + want + ")"; err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}

@@ -1,10 +1,11 @@
-package main
+package plugincmd
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ type testFlags struct {
 	format     *string
 }
 
-func (a *app) pluginTestCommand() *cobra.Command {
+func testCommand(a *cli.App) *cobra.Command {
 	f := testFlags{callFlags: callFlags{repeat: 1}}
 	cmd := &cobra.Command{
 		Use:   "test [flags] FILE|FOLDER...",
@@ -67,6 +68,13 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
   anchor-host plugin test build/languages/*/*.wasm --short -o json`,
 		Args: cobra.MinimumNArgs(1),
 	}
+	f.register(cmd)
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return testPlugins(a, cmd, &f, args) })
+	return cmd
+}
+
+// register adds the flags to the command.
+func (f *testFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.operations, "op", nil, "only these operations")
 	flags.StringVar(&f.lane, "lane", "", "only this lane: json or batch")
@@ -84,14 +92,12 @@ holds settings for all cases, by operation: {"init": {…}, "filter": {…}}.`,
 	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
 	flags.String("cache-dir", "", "folder of compiled plugins, or off")
 	f.format = cli.FormatFlag(cmd, "text", "json")
-	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return a.testPlugins(cmd, &f, args) })
-	return cmd
 }
 
 // errBreach ends a test in which a case failed.
 var errBreach = errors.New("the plugin breaks the contract")
 
-func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error {
+func testPlugins(a *cli.App, cmd *cobra.Command, f *testFlags, args []string) error {
 	if err := cli.CheckFormat(cmd, *f.format, "text", "json"); err != nil {
 		return err
 	}
@@ -103,7 +109,7 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 	if err := a.Override(cmd, base); err != nil {
 		return err
 	}
-	t := &tester{app: a, flags: f, config: pc, progress: cli.NewProgress(a.App)}
+	t := &tester{app: a, flags: f, config: pc, progress: cli.NewProgress(a)}
 	defer t.progress.Stop()
 	t.host, err = host.New(host.Config{
 		Logger: slog.New(slog.DiscardHandler), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: t.compiling,
@@ -122,7 +128,7 @@ func (a *app) testPlugins(cmd *cobra.Command, f *testFlags, args []string) error
 		}
 	}
 	t.progress.Stop()
-	if err := a.emitTests(*f.format, tested); err != nil {
+	if err := emitTests(a, *f.format, tested); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(tested, func(p testedPlugin) bool { return !p.ok() }) {
@@ -152,7 +158,7 @@ func (f *testFlags) config(cmd *cobra.Command) (host.PluginConfig, error) {
 
 // tester runs the kit over plugins.
 type tester struct {
-	app      *app
+	app      *cli.App
 	flags    *testFlags
 	config   host.PluginConfig
 	host     *host.Host
@@ -226,6 +232,36 @@ func (t *tester) options(cmd *cobra.Command, spec *spec.Spec, file string) (conf
 		}
 	}
 	return o, nil
+}
+
+// settings puts together what the folder of cases, --settings and --set say,
+// the later ones over the earlier.
+func (t *tester) settings(cmd *cobra.Command, spec *spec.Spec, own map[abi.Operation]map[string]any) (map[abi.Operation]map[string]any, error) {
+	out := map[abi.Operation]map[string]any{}
+	for op, s := range own {
+		out[op] = maps.Clone(s)
+	}
+	if text := t.flags.settings; text != "" {
+		name, b := "flag --settings", []byte(text)
+		if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+			var err error
+			if b, err = readCaseFile(text); err != nil {
+				return nil, fmt.Errorf("flag --settings: %w", err)
+			}
+			name = text
+		}
+		given, err := parseSettings(name, b)
+		if err != nil {
+			return nil, cli.UsageError(cmd, err)
+		}
+		maps.Copy(out, given)
+	}
+	for _, pair := range t.flags.set {
+		if err := set(out, spec, pair); err != nil {
+			return nil, cli.Usagef(cmd, "flag --set: %w", err)
+		}
+	}
+	return out, nil
 }
 
 func operationNames(spec *spec.Spec) string {

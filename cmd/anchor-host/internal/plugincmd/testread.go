@@ -1,21 +1,17 @@
-package main
+package plugincmd
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
-	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/authoring"
@@ -135,36 +131,6 @@ func parseSettings(name string, b []byte) (map[abi.Operation]map[string]any, err
 	for op := range out {
 		if !op.Valid() {
 			return nil, fmt.Errorf("%s: settings: %q is no operation (want an object by operation, such as {\"filter\": {…}})", name, op)
-		}
-	}
-	return out, nil
-}
-
-// settings puts together what the folder of cases, --settings and --set say,
-// the later ones over the earlier.
-func (t *tester) settings(cmd *cobra.Command, spec *spec.Spec, own map[abi.Operation]map[string]any) (map[abi.Operation]map[string]any, error) {
-	out := map[abi.Operation]map[string]any{}
-	for op, s := range own {
-		out[op] = maps.Clone(s)
-	}
-	if text := t.flags.settings; text != "" {
-		name, b := "flag --settings", []byte(text)
-		if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-			var err error
-			if b, err = readCaseFile(text); err != nil {
-				return nil, fmt.Errorf("flag --settings: %w", err)
-			}
-			name = text
-		}
-		given, err := parseSettings(name, b)
-		if err != nil {
-			return nil, cli.UsageError(cmd, err)
-		}
-		maps.Copy(out, given)
-	}
-	for _, pair := range t.flags.set {
-		if err := set(out, spec, pair); err != nil {
-			return nil, cli.Usagef(cmd, "flag --set: %w", err)
 		}
 	}
 	return out, nil

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
-func (a *app) pluginSchemaCommand() *cobra.Command {
+func schemaCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema DOCUMENT",
 		Short: "Print the JSON Schema of a document that plugins read or write",

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ type testedPlugin struct {
 func (p *testedPlugin) ok() bool { return p.Report != nil && p.Report.OK() }
 
 // emitTests writes the report of one plugin, or a table of several.
-func (a *app) emitTests(format string, tested []testedPlugin) error {
+func emitTests(a *cli.App, format string, tested []testedPlugin) error {
 	var b bytes.Buffer
 	switch {
 	case format == "json":

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/authoring"
 )
 
-func (a *app) pluginBuildCommand() *cobra.Command {
+func buildCommand(a *cli.App) *cobra.Command {
 	var o authoring.BuildOptions
 	cmd := &cobra.Command{
 		Use:   "build [flags] [FOLDER]",
@@ -43,13 +43,13 @@ plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
 				return cli.Usagef(cmd, "flag --lang: %w", err)
 			}
 		}
-		return a.buildPlugin(cmd, o)
+		return buildPlugin(a, cmd, o)
 	})
 	return cmd
 }
 
-func (a *app) buildPlugin(cmd *cobra.Command, o authoring.BuildOptions) error {
-	progress := cli.NewProgress(a.App)
+func buildPlugin(a *cli.App, cmd *cobra.Command, o authoring.BuildOptions) error {
+	progress := cli.NewProgress(a)
 	defer progress.Stop()
 	progress.Off = o.Verbose
 	o.Messages = a.Err

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/authoring"
 )
 
-func (a *app) pluginNewCommand() *cobra.Command {
+func newCommand(a *cli.App) *cobra.Command {
 	p := authoring.Project{Version: cli.ReadBuildInfo().Version}
 	cmd := &cobra.Command{
 		Use:   "new [flags] NAME",

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func saveCard(file string, card *authoring.Card) error {
 	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
-func (a *app) printCard(format string, card *authoring.Card, ratios []authoring.Ratio) error {
+func printCard(a *cli.App, format string, card *authoring.Card, ratios []authoring.Ratio) error {
 	var b bytes.Buffer
 	if format == "json" {
 		if err := cli.WriteJSON(&b, benchReport{card, ratios}); err != nil {

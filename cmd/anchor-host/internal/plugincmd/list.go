@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"fmt"
@@ -6,28 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 )
-
-func (a *app) pluginCommand() *cobra.Command {
-	cmd := cli.Group(&cobra.Command{
-		Use:   "plugin",
-		Short: "Write, build, test, list, inspect and call plugins",
-		Long: `Write, build, test, list, inspect and call plugins. A plugin is a folder with
-plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
-		Example: `  anchor-host plugin build keep-best
-  anchor-host plugin list
-  anchor-host plugin inspect bm25-retriever`,
-	})
-	cmd.AddCommand(
-		a.pluginNewCommand(), a.pluginBuildCommand(),
-		a.pluginListCommand(), a.pluginInspectCommand(), a.pluginCallCommand(), a.pluginTestCommand(), a.pluginBenchCommand(), a.pluginSchemaCommand(),
-	)
-	return cmd
-}
 
 // pluginLine is one plugin of a listing.
 type pluginLine struct {
@@ -45,7 +27,7 @@ type pluginLine struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-func (a *app) pluginListCommand() *cobra.Command {
+func listCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the plugins of the plugin folder",
@@ -117,21 +99,4 @@ func newPluginLine(e spec.Entry) pluginLine {
 		p.Status = "ok, warning: " + p.Warnings[0]
 	}
 	return p
-}
-
-// shortDigest returns enough of a digest to tell modules apart.
-func shortDigest(d string) string {
-	_, hex, _ := strings.Cut(d, ":")
-	return hex[:min(12, len(hex))]
-}
-
-// sizeText returns a size for reading: exact where that is short.
-func sizeText(n int64) string {
-	if exact := abi.FormatSize(n); len(exact) <= len("999MiB") {
-		return exact
-	}
-	if n < 1<<20 {
-		return fmt.Sprintf("%.1fKiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1fMiB", float64(n)/(1<<20))
 }

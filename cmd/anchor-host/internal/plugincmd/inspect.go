@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
-func (a *app) pluginInspectCommand() *cobra.Command {
+func inspectCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [flags] PLUGIN",
 		Short: "Show everything that is known of a plugin",
@@ -232,15 +232,6 @@ func (l *loadReport) text() string {
 	}
 	return fmt.Sprintf("about %d MiB of %d MiB of memory, %.1f s of %.1f s of a processor (%s)%s", l.Memory>>20, l.MaxMemory>>20,
 		float64(l.Millis)/1000, float64(l.MaxMillis)/1000, l.Engine, near)
-}
-
-// laneNames lists lanes.
-func laneNames(lanes []host.Lane, separator string) string {
-	names := make([]string, len(lanes))
-	for i, lane := range lanes {
-		names[i] = string(lane)
-	}
-	return strings.Join(names, separator)
 }
 
 // stateOf is the state stated for an instance.
