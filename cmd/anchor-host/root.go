@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/doctorcmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
 )
 
@@ -29,7 +30,7 @@ default; "anchor-host config show --origin" tells which.
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.initCommand(), a.buildCommand(), a.explainCommand(), a.evalCommand(), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
-		a.memoryCommand(), a.framesCommand(), a.doctorCommand(), a.versionCommand(),
+		a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)
 	return root

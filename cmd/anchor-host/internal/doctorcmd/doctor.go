@@ -1,4 +1,6 @@
-package main
+// Package doctorcmd is "anchor-host doctor": what it checks of the machine, the
+// configuration, the store and the plugins.
+package doctorcmd
 
 import (
 	"context"
@@ -20,21 +22,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// finding is one line of "doctor".
-type finding struct {
-	Check string `json:"check"`
-	// Status is ok, warning or problem.
-	Status string `json:"status"`
-	Detail string `json:"detail"`
-}
-
-const (
-	statusOK      = "ok"
-	statusWarning = "warning"
-	statusProblem = "problem"
-)
-
-func (a *app) doctorCommand() *cobra.Command {
+// Command returns "doctor".
+func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the machine and the set-up",
@@ -52,7 +41,7 @@ plugin folder. The exit code is 1 when something is a problem.`,
 	cli.StoreFileFlag(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
-		findings := a.examine(cmd)
+		findings := examine(a, cmd)
 		l := cli.Listing{Header: []string{"CHECK", "STATUS", "DETAIL"}, Data: findings}
 		problems := 0
 		for _, f := range findings {
@@ -72,7 +61,8 @@ plugin folder. The exit code is 1 when something is a problem.`,
 	return cmd
 }
 
-func (a *app) examine(cmd *cobra.Command) []finding {
+// examine makes all checks, in the order in which they are shown.
+func examine(a *cli.App, cmd *cobra.Command) []finding {
 	v := cli.ReadBuildInfo()
 	findings := []finding{
 		{"version", statusOK, fmt.Sprintf("anchor-host %s, ABI %d, %s, wazero %s", v.Version, v.ABI, v.Go, v.Wazero)},
@@ -192,6 +182,7 @@ func environmentFindings(environ []string) []finding {
 	return findings
 }
 
+// hint names the known variable that was probably meant.
 func hint(name string, known []string) string {
 	lower := make([]string, len(known))
 	for i, k := range known {
@@ -243,6 +234,7 @@ func dataFinding() finding {
 	return finding{"test data", statusOK, dir}
 }
 
+// pluginFindings says of each plugin of the plugin folder whether it can be used.
 func pluginFindings(dir string) []finding {
 	entries, err := spec.ReadDir(dir)
 	if err != nil {
