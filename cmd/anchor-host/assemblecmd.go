@@ -58,19 +58,7 @@ the whole list; -o json prints the state for the next call beside them.`,
   anchor-host assemble --run fix-42 --phase synthesize -o json < /dev/null`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	cli.HostFlags(cmd)
-	storeFlags(cmd)
-	flags := cmd.Flags()
-	flags.Int("max-tokens", 0, "the most tokens of the messages")
-	cli.SettingFlag(cmd, "max-tokens", "agent.max_tokens")
-	flags.Int("max-messages", 0, "the most messages")
-	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
-	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
-	flags.String("timeout", "", "bound of the whole run, such as 10s")
-	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
-	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
-	flags.BoolVar(&f.explain, "explain", false, "say on stderr what each provider did")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider failed or the budget is exceeded")
+	f.register(cmd)
 	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if err := cli.CheckFormat(cmd, f.output, "messages", "json"); err != nil {
 			return err
@@ -85,6 +73,23 @@ the whole list; -o json prints the state for the next call beside them.`,
 		return a.assemble(cmd, &f, path)
 	})
 	return cmd
+}
+
+// register adds the flags to the command.
+func (f *assembleFlags) register(cmd *cobra.Command) {
+	cli.HostFlags(cmd)
+	storeFlags(cmd)
+	flags := cmd.Flags()
+	flags.Int("max-tokens", 0, "the most tokens of the messages")
+	cli.SettingFlag(cmd, "max-tokens", "agent.max_tokens")
+	flags.Int("max-messages", 0, "the most messages")
+	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
+	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
+	flags.String("timeout", "", "bound of the whole run, such as 10s")
+	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
+	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
+	flags.BoolVar(&f.explain, "explain", false, "say on stderr what each provider did")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider failed or the budget is exceeded")
 }
 
 // assemble reads, runs and prints.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -110,7 +111,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	}
 	run := &buildRun{app: a, config: loaded, timed: c, strict: f.strict}
 	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember}
-	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
+	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return err
 	}
 	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
@@ -127,7 +128,7 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 	}
 	a.Say("%s", summary(result))
 	if c := result.Diagnostics.Cache; c != nil {
-		a.Say("%s", cacheLine(c))
+		a.Say("%s", explaincmd.CacheLine(c))
 	}
 	return run.degraded(result)
 }
@@ -259,8 +260,8 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 	case f.output == "json" && f.explain:
 		doc := struct {
 			*pipeline.Result
-			Explain explanation `json:"explain"`
-		}{result, explanationOf(result, run.plugins, run.loadTime)}
+			Explain *explaincmd.Explanation `json:"explain"`
+		}{result, explaincmd.NewExplanation(result, run.plugins, run.loadTime)}
 		if err := cli.WriteJSON(&b, doc); err != nil {
 			return err
 		}
@@ -274,7 +275,7 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 		}
 		if f.explain {
 			var e bytes.Buffer
-			writeExplanation(&e, explanationOf(result, run.plugins, run.loadTime))
+			explaincmd.NewExplanation(result, run.plugins, run.loadTime).Write(&e)
 			b.WriteString(plain.Text(e.String()))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -82,7 +83,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	run := &buildRun{app: a, config: base, timed: &base.Config, strict: f.strict, silent: true}
-	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
+	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return nil, nil, err
 	}
 	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/doctorcmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
 )
 
@@ -29,7 +30,7 @@ default; "anchor-host config show --origin" tells which.
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
-		a.initCommand(), a.buildCommand(), a.explainCommand(), a.evalCommand(), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
+		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), a.evalCommand(), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
 		a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
 	cli.Group(root)

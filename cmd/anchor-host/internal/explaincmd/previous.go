@@ -1,4 +1,4 @@
-package main
+package explaincmd
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
-// readPrevious reads the build before: its result, or its formatted output as it was
+// ReadPrevious reads the build before: its result, or its formatted output as it was
 // printed. It returns nil for no path.
-func (a *app) readPrevious(path string) (*promptcache.Snapshot, error) {
+func ReadPrevious(a *cli.App, path string) (*promptcache.Snapshot, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -49,8 +49,8 @@ func (a *app) readPrevious(path string) (*promptcache.Snapshot, error) {
 	return promptcache.NewSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
 }
 
-// cacheLine says in one line what a prompt cache will find.
-func cacheLine(c *promptcache.Report) string {
+// CacheLine says in one line what a prompt cache will find.
+func CacheLine(c *promptcache.Report) string {
 	s := fmt.Sprintf("cache: the first %d of the previous build's %d tokens are the same", c.CommonTokens, c.PreviousTokens)
 	b := c.BrokenBy
 	if b == nil {

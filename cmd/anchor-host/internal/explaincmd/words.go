@@ -1,4 +1,4 @@
-package main
+package explaincmd
 
 import (
 	"fmt"
@@ -140,4 +140,15 @@ func sayLeftOut(e *explain.Event) string {
 		s += ", too large for it"
 	}
 	return s
+}
+
+// broughtBy names the origin of an item.
+func broughtBy(stage explain.Origin) string {
+	switch stage.Stage {
+	case "step":
+		return stage.Step
+	case "system":
+		return "system prompts"
+	}
+	return stage.Stage
 }

@@ -1,4 +1,4 @@
-package main
+package explaincmd
 
 import (
 	"encoding/json"
@@ -41,7 +41,7 @@ var resultKeys = func() []string {
 	return keys
 }()
 
-func (a *app) readBuilt(path string) (*builtDoc, error) {
+func readBuilt(a *cli.App, path string) (*builtDoc, error) {
 	r, name, err := a.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read build: %w", err)

@@ -1,4 +1,4 @@
-package main
+package explaincmd
 
 import (
 	"bytes"
@@ -15,10 +15,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-// explanation says why each item is in the window or not.
-type explanation struct {
-	Items []verdict   `json:"items"`
-	Steps []stepLine  `json:"steps"`
+// Explanation says why each item is in the window or not.
+type Explanation struct {
+	// Items are all items, those of the window first.
+	Items []verdict `json:"items"`
+	// Steps are those that ran, in their order, then those that were skipped.
+	Steps []stepLine `json:"steps"`
+	// Times say where the time went.
 	Times []stageTime `json:"times"`
 	diag  *pipeline.Diagnostics
 }
@@ -64,11 +67,11 @@ type stageTime struct {
 	TimeMS float64 `json:"time_ms"`
 }
 
-// explanationOf works out the fate of every item of a build that was explained: first the
-// window, then what was left out, then what steps took away, in the order of the steps.
-// The plugins were loaded for it within loadTime.
-func explanationOf(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) explanation {
-	e := explanation{diag: result.Diagnostics}
+// NewExplanation works out what became of every item of a build that was explained: first
+// the window, then what was left out, then what steps took away, in the order of the steps.
+// plugins are those that were loaded for the build, within loadTime.
+func NewExplanation(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) *Explanation {
+	e := &Explanation{diag: result.Diagnostics}
 	stories := slices.Clone(result.Diagnostics.Items.All())
 	steps := map[string]int{}
 	for i, s := range result.Diagnostics.Steps {
@@ -141,19 +144,9 @@ func verdictOf(s *explain.ItemTrace) verdict {
 	return v
 }
 
-// broughtBy names the origin of an item.
-func broughtBy(stage explain.Origin) string {
-	switch stage.Stage {
-	case "step":
-		return stage.Step
-	case "system":
-		return "system prompts"
-	}
-	return stage.Stage
-}
-
-// writeExplanation writes the explanation as tables, each under a heading.
-func writeExplanation(b *bytes.Buffer, e explanation) {
+// Write writes the explanation as tables, each under a heading. The text may hold control
+// characters.
+func (e *Explanation) Write(b *bytes.Buffer) {
 	b.WriteString("\n-- items --\n")
 	rows := make([][]string, len(e.Items))
 	for i, v := range e.Items {

@@ -1,4 +1,7 @@
-package main
+// Package explaincmd is "anchor-host explain", and the explanations that "anchor-host build"
+// prints: what became of each item of a build, how two builds differ, and how much of the
+// build before a prompt cache finds again.
+package explaincmd
 
 import (
 	"bytes"
@@ -10,7 +13,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/explain"
 )
 
-func (a *app) explainCommand() *cobra.Command {
+// Command returns "explain".
+func Command(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] A.json [B.json]",
 		Short: "Tell why each item of a build is where it is, or how two builds differ",
@@ -38,16 +42,17 @@ request: "explain": true); without them the difference is told, but not why.`,
 		if len(args) == 2 && args[0] == "-" && args[1] == "-" {
 			return cli.Usagef(cmd, "only one of the builds can come from stdin")
 		}
-		return a.explainFiles(*format, args)
+		return explainFiles(a, *format, args)
 	})
 	return cmd
 }
 
-func (a *app) explainFiles(format string, paths []string) error {
+// explainFiles prints what became of the items of one build, or how two builds differ.
+func explainFiles(a *cli.App, format string, paths []string) error {
 	builds := make([]*builtDoc, len(paths))
 	for i, path := range paths {
 		var err error
-		if builds[i], err = a.readBuilt(path); err != nil {
+		if builds[i], err = readBuilt(a, path); err != nil {
 			return err
 		}
 	}
