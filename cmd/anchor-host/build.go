@@ -246,8 +246,8 @@ func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
 
 // degraded is the error of a build that skipped steps under --strict.
 func (r *buildRun) degraded(result *pipeline.Result) error {
-	if n := len(result.Diagnostics.SkippedSteps); r.strict && n > 0 {
-		return fmt.Errorf("%w: %d of the steps and other parts skipped (--strict)", cli.ErrDegraded, n)
+	if skipped := result.Diagnostics.SkippedSteps; r.strict && len(skipped) > 0 {
+		return fmt.Errorf("%w: skipped: %s (--strict)", cli.ErrDegraded, strings.Join(skipped, ", "))
 	}
 	return nil
 }

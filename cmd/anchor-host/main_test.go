@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 		{"missing plugin, skip", []string{"build", "-c", "gone.yaml", "--max-tokens", "5", "q"}, codeOK,
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out) (skipped)`},
 		{"missing plugin, strict", []string{"build", "-c", "gone.yaml", "--strict", "q"}, codeDegraded,
-			`anchor-host: degraded: 1 of the steps skipped (--strict)`},
+			`anchor-host: degraded: skipped: x (--strict)`},
 		{"missing plugin, raise", []string{"build", "-c", "must.yaml", "q"}, codeNotFound,
 			`anchor-host: step "x": plugin "gone": filter: not_found: plugins/gone/plugin.wasm: file does not exist (build or copy the plugin there, or take the step out)`},
 		{"missing plugin, required", []string{"build", "-c", "need.yaml", "q"}, codeNotFound,
