@@ -52,7 +52,7 @@ func (d dice) permission() abi.Permission {
 }
 
 var diceReads = map[string][]string{
-	"retrieve": {"query_text", "chat_history"}, "process": {"id", "score", "text", "query_text", "chat_history"}, "rerank": {"id", "score", "text"},
+	"retrieve": {"query_text", "chat_history", "none"}, "process": {"id", "score", "text", "query_text", "chat_history", "none"}, "rerank": {"id", "score", "text"},
 }
 
 func (d dice) manifest() *abi.Manifest {

@@ -71,6 +71,11 @@ func TestRequestsHaveThePartsRead(t *testing.T) {
 	if trouble := rep.readDocument(t.Context(), &Description{}, op, req, []byte(`{"messages":[]}`)); trouble == nil || trouble.id != caseMessages {
 		t.Errorf("messages of a guest that reads none: %v", trouble)
 	}
+	for answer, broken := range map[string]bool{`{"state":{"observations":[]}}`: true, `{"state":{"reflection":""}}`: true, `{"state":{"data":{}}}`: false} {
+		if trouble := rep.readDocument(t.Context(), &Description{}, op, req, []byte(answer)); (trouble != nil) != broken || broken && trouble.id != caseState {
+			t.Errorf("%s of a guest that reads data: %v", answer, trouble)
+		}
+	}
 	op = &Operation{Operation: abi.OpFilter, Reads: abi.AllColumns, Parts: abi.PartsOf(abi.PartQueryText)}
 	if q := build(op, shape{n: 1}, 1, nil).env.Query; q.Text == "" || q.ChatHistory != nil || q.Metadata != nil {
 		t.Errorf("query %+v", q)

@@ -88,8 +88,11 @@ func judgeQueries(r *abi.TransformReply) *trouble {
 }
 
 func judgeMessages(op *Operation, r *abi.ProvideReply) *trouble {
-	if unread := op.Parts.Unread(r); len(unread) > 0 {
-		return troublef(caseMessages, "%s of a provider that does not read them", unread[0])
+	for _, p := range op.Parts.Unread(r) {
+		if p == abi.PartMessages {
+			return troublef(caseMessages, "messages of a provider that does not read them")
+		}
+		return troublef(caseState, "%s of a provider that does not read it", p)
 	}
 	for i, m := range r.Messages {
 		switch m.Role {
