@@ -48,17 +48,22 @@ func (b *build) tryFill(ctx context.Context) (again bool, err error) {
 	err = b.writer.filler.Fill(ctx, w, b.scratch.indicesFor(len(b.list.items)))
 	b.diag.Fill, b.diag.BudgetOverflowBySource = w.Diagnostic, w.OverBudget
 	recounted, countErr := b.recount(ctx)
-	var failed *core.FormatError
 	switch {
 	case countErr != nil:
 		return false, countErr
 	case recounted: // whatever became of counts that do not go together
 		return true, nil
-	case errors.As(err, &failed):
+	case err != nil && ofFormatter(err):
 		err = b.skipFormatter(ctx, err)
 		return err == nil, err
 	}
 	return false, err
+}
+
+// ofFormatter reports whether an error of filling is that of the formatter.
+func ofFormatter(err error) bool {
+	var failed *core.FormatError
+	return errors.As(err, &failed)
 }
 
 // mayFillAnew reports whether something may take the place of the formatter or the tokenizer.

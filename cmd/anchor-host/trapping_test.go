@@ -170,3 +170,24 @@ func TestTrappingTokenizerOfAChain(t *testing.T) {
 		t.Errorf("--strict: code %d", code)
 	}
 }
+
+// A list of what a plugin may read is checked before anything runs.
+func TestValidateReads(t *testing.T) {
+	flags := buildFolder(t, `
+conversation: {compact: {plugin: allops, reads: [role, content]}}
+enricher: {plugin: allops, reads: [colour]}
+steps: [{name: found, plugin: allops, operation: retrieve, reads: []}]
+`)
+	code, _, stderr := run(t, "", append([]string{"config", "validate"}, flags...)...)
+	for _, want := range []string{
+		`anchor.yaml:2:49: conversation.compact.reads: name summary: the answer takes the place of the summary so far`,
+		`anchor.yaml:3:35: enricher.reads: unknown column "colour" (want one of `,
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("stderr lacks %q:\n%s", want, stderr)
+		}
+	}
+	if code != codeInvalid || strings.Contains(stderr, "steps[0]") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -202,7 +203,23 @@ func (v *validator) use(u use) {
 	if err := checkSettings(spec, op, u.Settings); err != nil {
 		v.find(strict.Join(u.path, "settings"), err)
 	}
+	if err := checkReads(spec, op, u.Reads); err != nil {
+		v.find(strict.Join(u.path, "reads"), err)
+	}
 	v.relation(u, op)
+}
+
+// checkReads checks what an operator lets an operation read, as the host does when it is
+// prepared.
+func checkReads(spec *spec.Spec, op abi.Operation, names []string) error {
+	_, parts, err := abi.NarrowedReads(op, names)
+	if err != nil {
+		return err
+	}
+	if o, err := spec.Operation(op); err == nil && !o.Parts.And(parts).Answerable(op) {
+		return errors.New("name summary: the answer takes the place of the summary so far")
+	}
+	return nil
 }
 
 // relation checks what transform_query and classify steps need beside their

@@ -192,6 +192,8 @@ func (k *checker) step(path string, s *Step) {
 		}
 	} else if s.Plugin != "" || s.Instance != "" || s.Operation != "" {
 		k.find(path, "builtin excludes plugin, instance and operation (keep one way)")
+	} else if s.Reads != nil {
+		k.find(path+".reads", "reads needs a plugin or an instance (a builtin sees whole items; leave it out)")
 	}
 	k.function(path, s)
 	if s.Retriever != nil {

@@ -123,6 +123,8 @@ func TestMistakes(t *testing.T) {
 			`a.yaml:1:50: steps[0].input: unknown value "txt" (did you mean "text"?)`},
 		{"items of one text", "steps: [{name: a, plugin: p, function: f, input: text, output: items}]",
 			`a.yaml:1:64: steps[0].output: input text has one text per item (for more use input: request)`},
+		{"reads of a builtin", "steps: [{name: a, builtin: sort, reads: [text]}]",
+			`a.yaml:1:41: steps[0].reads: reads needs a plugin or an instance (a builtin sees whole items; leave it out)`},
 		{"reads of a function", "steps: [{name: a, plugin: p, function: f, input: text, reads: [text]}]",
 			`a.yaml:1:63: steps[0].reads: reads choose what is sent with input: request only (leave them out)`},
 		{"settings of a function", "steps: [{name: a, plugin: p, function: f, settings: {a: 1}}]",
