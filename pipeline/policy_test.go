@@ -66,7 +66,9 @@ func TestTimeoutsOfParts(t *testing.T) {
 			c.Memory = offering{remembered}
 			c.Enricher, c.EnricherOnError, c.EnricherTimeout = s, o, timeout
 		}},
-		{FormatterPart, "format", func(c *Config, s slow, o OnError) { c.Formatter, c.FormatterOnError, c.FormatterTimeout = s, o, timeout }},
+		{FormatterPart, "format", func(c *Config, s slow, o OnError) {
+			c.Formatter, c.FormatterOnError, c.FormatterTimeout = s, o, timeout
+		}},
 		{FormatterPart, "fill", func(c *Config, s slow, o OnError) {
 			c.Fit = fill.FitExact
 			c.Formatter, c.FormatterOnError, c.FormatterTimeout = s, o, timeout

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -88,11 +89,10 @@ func judgeQueries(r *abi.TransformReply) *trouble {
 }
 
 func judgeMessages(op *Operation, r *abi.ProvideReply) *trouble {
-	for _, p := range op.Parts.Unread(r) {
-		if p == abi.PartMessages {
-			return troublef(caseMessages, "messages of a provider that does not read them")
-		}
-		return troublef(caseState, "%s of a provider that does not read it", p)
+	if unread := op.Parts.Unread(r); slices.Contains(unread, abi.PartMessages) {
+		return troublef(caseMessages, "messages of a provider that does not read them")
+	} else if len(unread) > 0 {
+		return troublef(caseState, "%s of a provider that does not read it", unread[0])
 	}
 	for i, m := range r.Messages {
 		switch m.Role {
