@@ -1,8 +1,9 @@
-package abi
+package schemas
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,25 +13,30 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 )
+
+var update = flag.Bool("update", false, "write the schemas")
 
 // documents are the documents with a schema, and which of them hosts write.
 var documents = []struct {
 	doc     any
 	request bool
 }{
-	{ItemsRequest{}, true}, {Changes{}, false}, {InitRequest{}, true}, {QueryRequest{}, true}, {TransformReply{}, false},
-	{ClassifyReply{}, false}, {EnrichReply{}, false}, {MemoryReply{}, false}, {CompactRequest{}, true}, {CompactReply{}, false},
-	{ProvideRequest{}, true}, {ProvideReply{}, false}, {EstimateReply{}, false}, {FormatRequest{}, true}, {FormatReply{}, false},
-	{CountRequest{}, true}, {CountReply{}, false}, {Event{}, true}, {Manifest{}, false},
+	{abi.ItemsRequest{}, true}, {abi.Changes{}, false}, {abi.InitRequest{}, true}, {abi.QueryRequest{}, true}, {abi.TransformReply{}, false},
+	{abi.ClassifyReply{}, false}, {abi.EnrichReply{}, false}, {abi.MemoryReply{}, false}, {abi.CompactRequest{}, true}, {abi.CompactReply{}, false},
+	{abi.ProvideRequest{}, true}, {abi.ProvideReply{}, false}, {abi.EstimateReply{}, false}, {abi.FormatRequest{}, true}, {abi.FormatReply{}, false},
+	{abi.CountRequest{}, true}, {abi.CountReply{}, false}, {abi.Event{}, true}, {manifest.Manifest{}, false},
 }
 
 // schemaRules are what the Go types cannot say, by "Type.member".
 var schemaRules = map[string]map[string]any{
 	"NewItem.score":              {"minimum": 0, "maximum": 1},
 	"NewItem.content":            {"minLength": 1},
-	"NewItem.priority":           {"minimum": 0, "maximum": MaxPriority},
-	"Edit.priority":              {"minimum": 1, "maximum": MaxPriority},
+	"NewItem.priority":           {"minimum": 0, "maximum": abi.MaxPriority},
+	"Edit.priority":              {"minimum": 1, "maximum": abi.MaxPriority},
 	"RowScore.score":             {"minimum": 0, "maximum": 1},
 	"TransformReply.queries":     {"minItems": 1, "maxItems": 32},
 	"ClassifyReply.label":        {"minLength": 1},
@@ -40,14 +46,14 @@ var schemaRules = map[string]map[string]any{
 	"ItemsRequest.columns":       {"uniqueItems": true},
 	"Changes.keep":               {"uniqueItems": true},
 	"Changes.order":              {"uniqueItems": true},
-	"Manifest.abi":               {"const": Version},
+	"Manifest.abi":               {"const": abi.Version},
 	"Manifest.name":              {"pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$", "maxLength": 64},
 	"Manifest.operations":        {"minProperties": 1},
-	"OperationSpec.max_priority": {"minimum": 0, "maximum": MaxPriority},
+	"OperationSpec.max_priority": {"minimum": 0, "maximum": abi.MaxPriority},
 	"StepDefaults.on_error":      {"enum": []string{"raise", "skip"}},
 	"Permission.kind":            {"enum": []string{"http", "files", "kv", "service"}},
 	"Permission.mode":            {"enum": []string{"ro", "rw"}},
-	"Permission.service":         {"enum": Services},
+	"Permission.service":         {"enum": manifest.Services},
 }
 
 // schemaRequired are the members an answer must have, by type. A request has
@@ -102,10 +108,10 @@ func (s *schemaOf) value(t reflect.Type) map[string]any {
 		return map[string]any{}
 	case reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
-	case reflect.TypeFor[Metadata]():
+	case reflect.TypeFor[abi.Metadata]():
 		return map[string]any{"type": "object"}
-	case reflect.TypeFor[Change]():
-		return map[string]any{"enum": AllChanges}
+	case reflect.TypeFor[abi.Change]():
+		return map[string]any{"enum": abi.AllChanges}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -113,8 +119,8 @@ func (s *schemaOf) value(t reflect.Type) map[string]any {
 	case reflect.Slice:
 		return map[string]any{"type": "array", "items": s.value(t.Elem())}
 	case reflect.Map:
-		names := make([]string, len(Operations))
-		for i, info := range Operations {
+		names := make([]string, len(abi.Operations))
+		for i, info := range abi.Operations {
 			names[i] = string(info.Op)
 		}
 		return map[string]any{"type": "object", "propertyNames": map[string]any{"enum": names}, "additionalProperties": s.value(t.Elem())}
@@ -138,11 +144,11 @@ func (s *schemaOf) value(t reflect.Type) map[string]any {
 	panic("no schema for " + t.String())
 }
 
-// goDocs returns the comments of the types and fields of the package.
+// goDocs returns the comments of the types and fields of the documents.
 func goDocs(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, name := range []string{"document.go", "manifest.go"} {
+	for _, name := range []string{"../document.go", "../manifest/manifest.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -198,26 +204,26 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		if *update {
-			if err := os.WriteFile("schemas/"+typ.Name()+".json", want.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile(typ.Name()+".json", want.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
-		got, err := Schema(typ.Name())
+		got, err := Of(typ.Name())
 		if err != nil || !bytes.Equal(got, want.Bytes()) {
-			t.Errorf("schemas/%s.json is not that of the Go types, %v (go test ./abi -run Schemas -update)", typ.Name(), err)
+			t.Errorf("%s.json is not that of the Go types, %v (go test ./abi/schemas -update)", typ.Name(), err)
 		}
 	}
 	slices.Sort(names)
-	if !*update && !slices.Equal(names, SchemaDocuments) {
-		t.Errorf("schemas of %v, documents %v", SchemaDocuments, names)
+	if !*update && !slices.Equal(names, Documents) {
+		t.Errorf("schemas of %v, documents %v", Documents, names)
 	}
 }
 
 // Every rule and every required member belongs to a member that exists.
 func TestSchemaRulesName(t *testing.T) {
 	have := map[string]bool{}
-	for _, doc := range []any{NewItem{}, Edit{}, RowScore{}, OperationSpec{}, StepDefaults{}, Permission{}, ProviderBudget{}} {
+	for _, doc := range []any{abi.NewItem{}, abi.Edit{}, abi.RowScore{}, manifest.OperationSpec{}, manifest.StepDefaults{}, manifest.Permission{}, abi.ProviderBudget{}} {
 		addMembers(have, doc)
 	}
 	for _, d := range documents {
@@ -238,13 +244,14 @@ func TestSchemaRulesName(t *testing.T) {
 }
 
 func addMembers(have map[string]bool, doc any) {
-	for _, row := range members1(doc) {
-		have[reflect.TypeOf(doc).Name()+"."+row[0]] = true
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(doc)) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		have[reflect.TypeOf(doc).Name()+"."+name] = true
 	}
 }
 
 func TestSchemaUnknown(t *testing.T) {
-	_, err := Schema("Change")
+	_, err := Of("Change")
 	if err == nil || err.Error() != `document "Change": there is no schema (did you mean "Changes"?)` {
 		t.Errorf("got %v", err)
 	}

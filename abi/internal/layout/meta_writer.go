@@ -1,4 +1,4 @@
-package abi
+package layout
 
 import (
 	"encoding/binary"
@@ -6,16 +6,19 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
 // metaHead is the length of the head of a metadata section: the numbers of keys, entries,
 // key bytes and value bytes, u32 each.
 const metaHead = 16
 
-// metaTable collects the metadata of rows. The dictionary has the keys in the order of
+// MetaTable collects the metadata of rows. The dictionary has the keys in the order of
 // the rows that first use them, and the new keys of one row sorted, so that equal rows make
 // equal bytes. The zero value is ready; reset makes it ready again.
-type metaTable struct {
+type MetaTable struct {
 	keys     []string
 	index    map[string]uint32
 	keyBytes int
@@ -26,10 +29,13 @@ type metaTable struct {
 	values   []byte
 	scratch  []uint32
 	fresh    []string
-	strict   bool
+	// Strict says that each string is repaired on its own. Without it they are checked together,
+	// with Valid.
+	Strict bool
 }
 
-func (t *metaTable) reset() {
+// Reset makes the table empty. It keeps the memory, but no text of the rows.
+func (t *MetaTable) Reset() {
 	clear(t.keys)
 	clear(t.fresh)
 	clear(t.index)
@@ -38,10 +44,10 @@ func (t *metaTable) reset() {
 	t.cells, t.entryKey, t.kinds, t.values = t.cells[:0], t.entryKey[:0], t.kinds[:0], t.values[:0]
 }
 
-// add adds the metadata of the next row. Rows mostly share their keys, so it looks the keys
+// Add adds the metadata of the next row. Rows mostly share their keys, so it looks the keys
 // of the dictionary up in m. For a row with many other keys addByKeys does the rest, with
 // the same result.
-func (t *metaTable) add(m map[string]any) error {
+func (t *MetaTable) Add(m map[string]any) error {
 	found := 0
 	limit := min(len(t.keys), 2*len(m)+8)
 	for k := 0; k < limit && found < len(m); k++ {
@@ -50,8 +56,8 @@ func (t *metaTable) add(m map[string]any) error {
 			continue
 		}
 		found++
-		if s, ok := v.(string); ok && !t.strict && plainEnds(s) {
-			t.push(uint32(k), KindString, t.text(s))
+		if s, ok := v.(string); ok && !t.Strict && plainEnds(s) {
+			t.push(uint32(k), jsontext.KindString, t.text(s))
 			continue
 		}
 		if err := t.entry(uint32(k), v); err != nil {
@@ -63,8 +69,8 @@ func (t *metaTable) add(m map[string]any) error {
 			return err
 		}
 	}
-	if len(t.values) > MaxBytes || len(t.cells) > MaxBytes/8 {
-		return tooLarge("has more than " + strconv.Itoa(MaxBytes) + " bytes of metadata")
+	if len(t.values) > jsontext.MaxBytes || len(t.cells) > jsontext.MaxBytes/8 {
+		return TooLarge("has more than " + strconv.Itoa(jsontext.MaxBytes) + " bytes of metadata")
 	}
 	t.rowOff = append(t.rowOff, uint32(len(t.cells)))
 	return nil
@@ -72,7 +78,7 @@ func (t *metaTable) add(m map[string]any) error {
 
 // addByKeys adds the entries of m whose keys the dictionary does not have among
 // its first limit.
-func (t *metaTable) addByKeys(m map[string]any, limit int) error {
+func (t *MetaTable) addByKeys(m map[string]any, limit int) error {
 	known, fresh := t.scratch[:0], t.fresh[:0]
 	for key := range m {
 		if k, ok := t.index[key]; !ok {
@@ -91,7 +97,7 @@ func (t *metaTable) addByKeys(m map[string]any, limit int) error {
 	slices.Sort(fresh)
 	for _, key := range fresh {
 		if !utf8.ValidString(key) {
-			return keyError{key, valueError("key is not valid UTF-8 (rename it)")}
+			return jsontext.AtKey(key, jsontext.ValueError("key is not valid UTF-8 (rename it)"))
 		}
 		if t.index == nil {
 			t.index = make(map[string]uint32)
@@ -107,21 +113,21 @@ func (t *metaTable) addByKeys(m map[string]any, limit int) error {
 }
 
 // entry adds one value to the current row.
-func (t *metaTable) entry(k uint32, v any) error {
-	kind, bits, s, err := scalar(v)
+func (t *MetaTable) entry(k uint32, v any) error {
+	kind, bits, s, err := jsontext.Scalar(v)
 	switch {
-	case errors.Is(err, errNested):
-		kind = KindJSON
+	case errors.Is(err, jsontext.ErrNested):
+		kind = jsontext.KindJSON
 		start := len(t.values)
-		if t.values, err = appendJSONValue(t.values, v, 0); err != nil {
-			return keyError{t.keys[k], err}
+		if t.values, err = jsontext.AppendValue(t.values, v, 0); err != nil {
+			return jsontext.AtKey(t.keys[k], err)
 		}
 		bits = span64(start, len(t.values))
 	case err != nil:
-		return keyError{t.keys[k], err}
-	case kind == KindString:
-		if t.strict || !plainEnds(s) {
-			s = repair(s)
+		return jsontext.AtKey(t.keys[k], err)
+	case kind == jsontext.KindString:
+		if t.Strict || !plainEnds(s) {
+			s = jsontext.Repair(s)
 		}
 		bits = t.text(s)
 	}
@@ -130,23 +136,23 @@ func (t *metaTable) entry(k uint32, v any) error {
 }
 
 // text adds value bytes and returns the cell for them.
-func (t *metaTable) text(s string) uint64 {
+func (t *MetaTable) text(s string) uint64 {
 	start := len(t.values)
 	t.values = append(t.values, s...)
 	return span64(start, len(t.values))
 }
 
 // push adds a value whose bytes are in place.
-func (t *metaTable) push(k uint32, kind ValueKind, cell uint64) {
+func (t *MetaTable) push(k uint32, of jsontext.Kind, cell uint64) {
 	t.cells = append(t.cells, cell)
 	t.entryKey = append(t.entryKey, k)
-	t.kinds = append(t.kinds, byte(kind))
+	t.kinds = append(t.kinds, byte(of))
 }
 
-// valid reports whether the value bytes are UTF-8 as a whole. If they are, so is each
+// Valid reports whether the value bytes are UTF-8 as a whole. If they are, so is each
 // string. If not, the caller resets t, sets strict and adds the rows again, so that each
 // string is repaired on its own.
-func (t *metaTable) valid() bool { return utf8.Valid(t.values) }
+func (t *MetaTable) Valid() bool { return utf8.Valid(t.values) }
 
 // plainEnds reports whether s is empty, or begins and ends with ASCII. Such strings can be
 // checked for UTF-8 together, because a neighbour cannot complete an invalid one.
@@ -156,22 +162,22 @@ func plainEnds(s string) bool {
 
 func span64(from, to int) uint64 { return uint64(from) | uint64(to-from)<<32 }
 
-// size returns the length of the section.
-func (t *metaTable) size() int {
+// Size returns the length of the section.
+func (t *MetaTable) Size() int {
 	return metaHead + 13*len(t.cells) + 4*len(t.rowOff) + 4*(len(t.keys)+1) + t.keyBytes + len(t.values)
 }
 
-// put writes the section.
-func (t *metaTable) put(dst []byte) {
+// Put writes the section.
+func (t *MetaTable) Put(dst []byte) {
 	le := binary.LittleEndian
 	le.PutUint32(dst, uint32(len(t.keys)))
 	le.PutUint32(dst[4:], uint32(len(t.cells)))
 	le.PutUint32(dst[8:], uint32(t.keyBytes))
 	le.PutUint32(dst[12:], uint32(len(t.values)))
 	dst = dst[metaHead:]
-	putU64s(dst, t.cells)
+	inplace.PutU64s(dst, t.cells)
 	dst = dst[8*len(t.cells):]
-	putU32s(dst, t.rowOff)
+	inplace.PutU32s(dst, t.rowOff)
 	dst = dst[4*len(t.rowOff):]
 	off := uint32(0)
 	le.PutUint32(dst, 0)
@@ -180,7 +186,7 @@ func (t *metaTable) put(dst []byte) {
 		le.PutUint32(dst[4*i+4:], off)
 	}
 	dst = dst[4*len(t.keys)+4:]
-	putU32s(dst, t.entryKey)
+	inplace.PutU32s(dst, t.entryKey)
 	dst = dst[4*len(t.entryKey):]
 	dst = dst[copy(dst, t.kinds):]
 	for _, k := range t.keys {

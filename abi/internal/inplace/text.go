@@ -1,4 +1,4 @@
-package abi
+package inplace
 
 import (
 	"strings"
@@ -18,16 +18,16 @@ const (
 	textSize = 32 << 10
 )
 
-// copyText copies as copy does, in pieces.
-func copyText(dst []byte, src string) {
+// CopyText copies as copy does, in pieces.
+func CopyText(dst []byte, src string) {
 	n := min(len(dst), len(src))
 	for at := 0; at < n; at += pieceSize {
 		copy(dst[at:n], src[at:min(at+pieceSize, n)])
 	}
 }
 
-// cloneText clones s in pieces. ok reports whether it is UTF-8.
-func cloneText(s string) (clone string, ok bool) {
+// CloneText clones s in pieces. ok reports whether it is UTF-8.
+func CloneText(s string) (clone string, ok bool) {
 	var b strings.Builder
 	b.Grow(len(s)) // unlike make, it does not zero the memory
 	for at, end := 0, 0; at < len(s); at = end {

@@ -1,9 +1,12 @@
-package abi
+package manifest
 
 import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Services are the host services that a plugin can ask for.
@@ -33,14 +36,14 @@ var permissionFields = []struct {
 	{PermissionService, []string{"service"}},
 }
 
-func (m *Manifest) checkPermissions() *ManifestError {
+func (m *Manifest) checkPermissions() *Error {
 	for i := range m.Permissions {
 		at, p := index("permissions", i), &m.Permissions[i]
 		if err := p.checkKeys(at); err != nil {
 			return err
 		}
 		if strings.TrimSpace(p.Reason) == "" {
-			return manifestErr(at+".reason", "is missing (say in a few words why the plugin needs %s)", p.Kind)
+			return mistake(at+".reason", "is missing (say in a few words why the plugin needs %s)", p.Kind)
 		}
 		if err := p.checkValues(at); err != nil {
 			return err
@@ -50,7 +53,7 @@ func (m *Manifest) checkPermissions() *ManifestError {
 }
 
 // checkKeys checks the kind, and refuses keys of other kinds.
-func (p *Permission) checkKeys(at string) *ManifestError {
+func (p *Permission) checkKeys(at string) *Error {
 	var kinds, own []string
 	for _, f := range permissionFields {
 		kinds = append(kinds, f.kind)
@@ -59,10 +62,10 @@ func (p *Permission) checkKeys(at string) *ManifestError {
 		}
 	}
 	if p.Kind == "" {
-		return manifestErr(at+".kind", "is missing (want one of %s)", strings.Join(kinds, ", "))
+		return mistake(at+".kind", "is missing (want one of %s)", strings.Join(kinds, ", "))
 	}
 	if own == nil {
-		return manifestErr(at+".kind", "unknown permission %s%s", quote(p.Kind), hint(p.Kind, kinds))
+		return mistake(at+".kind", "unknown permission %s%s", jsontext.Quote(p.Kind), nearest.Hint(p.Kind, kinds))
 	}
 	for _, f := range []struct {
 		key  string
@@ -72,22 +75,22 @@ func (p *Permission) checkKeys(at string) *ManifestError {
 		{"mode", p.Mode != ""}, {"quota", p.Quota != ""}, {"service", p.Service != ""},
 	} {
 		if f.used && !slices.Contains(own, f.key) {
-			return manifestErr(at+"."+f.key, "does not belong to permission %s (which has %s)", p.Kind, strings.Join(own, ", "))
+			return mistake(at+"."+f.key, "does not belong to permission %s (which has %s)", p.Kind, strings.Join(own, ", "))
 		}
 	}
 	return nil
 }
 
-func (p *Permission) checkValues(at string) *ManifestError {
+func (p *Permission) checkValues(at string) *Error {
 	switch p.Kind {
 	case PermissionHTTP:
 		return p.checkHTTP(at)
 	case PermissionFiles:
 		if !path.IsAbs(p.Guest) || path.Clean(p.Guest) != p.Guest {
-			return manifestErr(at+".guest", "is %s (want the absolute path that the guest sees, such as /docs)", quote(p.Guest))
+			return mistake(at+".guest", "is %s (want the absolute path that the guest sees, such as /docs)", jsontext.Quote(p.Guest))
 		}
 		if p.Mode != "" && p.Mode != "ro" && p.Mode != "rw" {
-			return manifestErr(at+".mode", "is %s (want ro or rw)", quote(p.Mode))
+			return mistake(at+".mode", "is %s (want ro or rw)", jsontext.Quote(p.Mode))
 		}
 	case PermissionKV:
 		if p.Quota != "" {
@@ -95,24 +98,24 @@ func (p *Permission) checkValues(at string) *ManifestError {
 		}
 	case PermissionService:
 		if !slices.Contains(Services, p.Service) {
-			return manifestErr(at+".service", "unknown service %s%s", quote(p.Service), hint(p.Service, Services))
+			return mistake(at+".service", "unknown service %s%s", jsontext.Quote(p.Service), nearest.Hint(p.Service, Services))
 		}
 	}
 	return nil
 }
 
-func (p *Permission) checkHTTP(at string) *ManifestError {
+func (p *Permission) checkHTTP(at string) *Error {
 	if len(p.Hosts) == 0 {
-		return manifestErr(at+".hosts", "is empty (name the hosts, such as api.example.com or *.example.com)")
+		return mistake(at+".hosts", "is empty (name the hosts, such as api.example.com or *.example.com)")
 	}
 	for i, h := range p.Hosts {
 		if _, err := ParseHostPattern(h); err != nil {
-			return manifestErr(index(at+".hosts", i), "is %s (%s)", quote(h), err)
+			return mistake(index(at+".hosts", i), "is %s (%s)", jsontext.Quote(h), err)
 		}
 	}
 	for i, method := range p.Methods {
 		if method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return manifestErr(index(at+".methods", i), "is %s (want a method in capitals, such as GET)", quote(method))
+			return mistake(index(at+".methods", i), "is %s (want a method in capitals, such as GET)", jsontext.Quote(method))
 		}
 	}
 	return nil

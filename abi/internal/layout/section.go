@@ -1,10 +1,22 @@
-package abi
+package layout
 
 import "strconv"
 
-// Section is the id of a section. Ids below 256 are per-row columns and equal
-// to a [Column]; the others are fields of a request or parts of a change set.
+// Section is the id of a section. Ids below 256 are per-row columns and equal to a Column of
+// package abi; the others are fields of a request or parts of a change set.
 type Section uint16
+
+// The columns.
+const (
+	SectionID Section = 1 + iota
+	SectionScore
+	SectionText
+	SectionMetadata
+	SectionSource
+	SectionPriority
+	SectionTokenCount
+	SectionCreatedAt
+)
 
 // The fields of a request.
 const (
@@ -59,14 +71,14 @@ type SectionInfo struct {
 // Sections is every section of layout 1.0. In a change set the columns are
 // those of the new items: id is the key.
 var Sections = [...]SectionInfo{
-	{Section(ColumnID), "id", TypeStrings, true, true},
-	{Section(ColumnScore), "score", TypeF64, true, true},
-	{Section(ColumnText), "text", TypeStrings, true, true},
-	{Section(ColumnMetadata), "metadata", TypeMetadata, true, true},
-	{Section(ColumnSource), "source", TypeStrings, true, true},
-	{Section(ColumnPriority), "priority", TypeU32, true, true},
-	{Section(ColumnTokenCount), "token_count", TypeU32, true, false},
-	{Section(ColumnCreatedAt), "created_at", TypeI64, true, true},
+	{SectionID, "id", TypeStrings, true, true},
+	{SectionScore, "score", TypeF64, true, true},
+	{SectionText, "text", TypeStrings, true, true},
+	{SectionMetadata, "metadata", TypeMetadata, true, true},
+	{SectionSource, "source", TypeStrings, true, true},
+	{SectionPriority, "priority", TypeU32, true, true},
+	{SectionTokenCount, "token_count", TypeU32, true, false},
+	{SectionCreatedAt, "created_at", TypeI64, true, true},
 	{SectionQueryText, "query_text", TypeText, true, false},
 	{SectionQueryMetadata, "query_metadata", TypeJSON, true, false},
 	{SectionChatHistory, "chat_history", TypeJSON, true, false},

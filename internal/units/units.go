@@ -1,4 +1,6 @@
-package abi
+// Package units reads and writes sizes and durations as manifests and configurations state
+// them.
+package units
 
 import (
 	"errors"

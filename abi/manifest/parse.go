@@ -1,4 +1,4 @@
-package abi
+package manifest
 
 import (
 	"bytes"
@@ -7,18 +7,23 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Errors about manifests, for errors.Is.
 var (
-	// ErrManifest is wrapped by every error about a manifest.
-	ErrManifest = errors.New("invalid manifest")
+	// ErrInvalid is wrapped by every error about a manifest.
+	ErrInvalid = errors.New("invalid manifest")
 	// ErrABIVersion says that a plugin speaks another version.
 	ErrABIVersion = errors.New("unsupported abi version")
 )
 
-// ManifestError describes one mistake in a manifest.
-type ManifestError struct {
+// Error describes one mistake in a manifest.
+type Error struct {
 	// Path is the key, such as "operations.filter.reads[1]"; empty for the whole
 	// manifest.
 	Path string
@@ -29,21 +34,21 @@ type ManifestError struct {
 }
 
 // Error returns the message on one line.
-func (e *ManifestError) Error() string {
+func (e *Error) Error() string {
 	if e.Path == "" {
 		return "manifest " + e.Msg
 	}
 	return "manifest: " + e.Path + ": " + e.Msg
 }
 
-// Is reports whether target is ErrManifest.
-func (e *ManifestError) Is(target error) bool { return target == ErrManifest }
+// Is reports whether target is ErrInvalid.
+func (e *Error) Is(target error) bool { return target == ErrInvalid }
 
 // Unwrap returns Err.
-func (e *ManifestError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-func manifestErr(path, format string, args ...any) *ManifestError {
-	return &ManifestError{Path: path, Msg: fmt.Sprintf(format, args...)}
+func mistake(path, format string, args ...any) *Error {
+	return &Error{Path: path, Msg: fmt.Sprintf(format, args...)}
 }
 
 // The bounds of a manifest. They are larger than any plugin needs.
@@ -52,26 +57,26 @@ const (
 	maxEntries  = 1000
 )
 
-// ParseManifest reads a manifest from JSON and validates it. Unknown and repeated keys are
+// Parse reads a manifest from JSON and validates it. Unknown and repeated keys are
 // errors, which name the path and the nearest valid key. A manifest has at most 1 MiB, and
-// its lists have at most 1000 entries. The error is the first *[ManifestError] in the order
+// its lists have at most 1000 entries. The error is the first *[Error] in the order
 // of the document.
-func ParseManifest(b []byte) (*Manifest, error) {
+func Parse(b []byte) (*Manifest, error) {
 	if len(b) > maxManifest {
-		return nil, manifestErr("", "has %d bytes (want at most %d)", len(b), maxManifest)
+		return nil, mistake("", "has %d bytes (want at most %d)", len(b), maxManifest)
 	}
-	var s jsonScan
-	if err := s.run(b); err != nil {
-		var text replyError
+	repeated, err := strictjson.Check(b)
+	if err != nil {
+		var text strictjson.Error
 		errors.As(err, &text)
-		return nil, manifestErr("", "%s", strings.TrimPrefix(string(text), "is not usable: "))
+		return nil, mistake("", "%s", strings.TrimPrefix(string(text), "is not usable: "))
 	}
 	m := new(Manifest)
 	if err := parseManifest(b, m); err != nil {
 		return nil, err
 	}
-	if s.repeated != "" { // inside of a schema or a self test
-		return nil, manifestErr("", "%s", string(s.repeated))
+	if repeated != "" { // inside of a schema or a self test
+		return nil, mistake("", "%s", string(repeated))
 	}
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -82,7 +87,7 @@ func ParseManifest(b []byte) (*Manifest, error) {
 // field is one key of an object and the function that reads its value.
 type field struct {
 	name string
-	read func(path string, raw json.RawMessage) *ManifestError
+	read func(path string, raw json.RawMessage) *Error
 }
 
 func parseManifest(b []byte, m *Manifest) error {
@@ -105,7 +110,7 @@ func parseManifest(b []byte, m *Manifest) error {
 	return nil
 }
 
-func (m *Manifest) readSelfTest(path string, raw json.RawMessage) *ManifestError {
+func (m *Manifest) readSelfTest(path string, raw json.RawMessage) *Error {
 	list, err := readList(path, raw)
 	if err != nil {
 		return err
@@ -125,11 +130,11 @@ func (m *Manifest) readSelfTest(path string, raw json.RawMessage) *ManifestError
 	return nil
 }
 
-func (m *Manifest) readOperations(path string, raw json.RawMessage) *ManifestError {
+func (m *Manifest) readOperations(path string, raw json.RawMessage) *Error {
 	var fields []field
-	m.Operations = map[Operation]OperationSpec{}
-	for _, info := range Operations {
-		fields = append(fields, field{string(info.Op), func(path string, raw json.RawMessage) *ManifestError {
+	m.Operations = map[abi.Operation]OperationSpec{}
+	for _, info := range abi.Operations {
+		fields = append(fields, field{string(info.Op), func(path string, raw json.RawMessage) *Error {
 			var spec OperationSpec
 			err := spec.read(path, raw)
 			m.Operations[info.Op] = spec
@@ -139,7 +144,7 @@ func (m *Manifest) readOperations(path string, raw json.RawMessage) *ManifestErr
 	return readObject(path, raw, fields)
 }
 
-func (s *OperationSpec) read(path string, raw json.RawMessage) *ManifestError {
+func (s *OperationSpec) read(path string, raw json.RawMessage) *Error {
 	if string(raw) == "null" {
 		return nil
 	}
@@ -153,7 +158,7 @@ func (s *OperationSpec) read(path string, raw json.RawMessage) *ManifestError {
 	})
 }
 
-func (d *StepDefaults) read(path string, raw json.RawMessage) *ManifestError {
+func (d *StepDefaults) read(path string, raw json.RawMessage) *Error {
 	return readObject(path, raw, []field{
 		{"priority", intInto(&d.Priority)},
 		{"top_k", intInto(&d.TopK)},
@@ -162,7 +167,7 @@ func (d *StepDefaults) read(path string, raw json.RawMessage) *ManifestError {
 	})
 }
 
-func (l *LimitRequest) read(path string, raw json.RawMessage) *ManifestError {
+func (l *LimitRequest) read(path string, raw json.RawMessage) *Error {
 	return readObject(path, raw, []field{
 		{"timeout", stringInto(&l.Timeout)},
 		{"init_timeout", stringInto(&l.InitTimeout)},
@@ -171,7 +176,7 @@ func (l *LimitRequest) read(path string, raw json.RawMessage) *ManifestError {
 	})
 }
 
-func (m *Manifest) readPermissions(path string, raw json.RawMessage) *ManifestError {
+func (m *Manifest) readPermissions(path string, raw json.RawMessage) *Error {
 	list, err := readList(path, raw)
 	if err != nil {
 		return err
@@ -198,19 +203,12 @@ func (m *Manifest) readPermissions(path string, raw json.RawMessage) *ManifestEr
 
 // readObject reads the members of an object with the given fields. The document has been
 // scanned.
-func readObject(path string, raw []byte, fields []field) *ManifestError {
-	r := jsonReader{b: raw}
-	if r.next() != '{' {
-		return manifestErr(path, "is %s (want an object)", kindOf(raw))
+func readObject(path string, raw []byte, fields []field) *Error {
+	if !begins(raw, '{') {
+		return mistake(path, "is %s (want an object)", kindOf(raw))
 	}
-	r.at++
 	seen := make([]bool, len(fields))
-	for r.next() != '}' {
-		name, escaped := r.quoted()
-		if escaped {
-			name = appendUnescaped(nil, name)
-		}
-		value, _ := r.skip()
+	for name, value := range strictjson.Members(raw) {
 		if err := readField(path, name, value, fields, seen); err != nil {
 			return err
 		}
@@ -218,12 +216,18 @@ func readObject(path string, raw []byte, fields []field) *ManifestError {
 	return nil
 }
 
-func readField(path string, name []byte, value json.RawMessage, fields []field, seen []bool) *ManifestError {
+// begins reports whether a value begins with a character.
+func begins(raw []byte, first byte) bool {
+	t := bytes.TrimLeft(raw, " \t\r\n")
+	return len(t) > 0 && t[0] == first
+}
+
+func readField(path, name string, value json.RawMessage, fields []field, seen []bool) *Error {
 	for i, f := range fields {
 		switch {
-		case f.name != string(name):
+		case f.name != name:
 		case seen[i]:
-			return manifestErr(join(path, f.name), "is stated twice (state it once)")
+			return mistake(join(path, f.name), "is stated twice (state it once)")
 		default:
 			seen[i] = true
 			return f.read(join(path, f.name), value)
@@ -233,59 +237,55 @@ func readField(path string, name []byte, value json.RawMessage, fields []field, 
 	for i, f := range fields {
 		names[i] = f.name
 	}
-	key := string(name[:min(len(name), longestQuote+1)])
-	return manifestErr(join(path, key), "unknown key%s", hint(key, names))
+	return mistake(join(path, name), "unknown key%s", nearest.Hint(name, names))
 }
 
 // readList returns the elements of a list as they are written.
-func readList(path string, raw json.RawMessage) ([]json.RawMessage, *ManifestError) {
-	r := jsonReader{b: raw}
-	if r.next() != '[' {
-		return nil, manifestErr(path, "is %s (want a list)", kindOf(raw))
+func readList(path string, raw json.RawMessage) ([]json.RawMessage, *Error) {
+	if !begins(raw, '[') {
+		return nil, mistake(path, "is %s (want a list)", kindOf(raw))
 	}
-	r.at++
 	list := []json.RawMessage{}
-	for r.next() != ']' {
+	for value := range strictjson.Elements(raw) {
 		if len(list) == maxEntries {
-			return nil, manifestErr(path, "has too many entries (want at most %d)", maxEntries)
+			return nil, mistake(path, "has too many entries (want at most %d)", maxEntries)
 		}
-		value, _ := r.skip()
 		list = append(list, value)
 	}
 	return list, nil
 }
 
-func intInto(dst *int) func(string, json.RawMessage) *ManifestError {
-	return func(path string, raw json.RawMessage) *ManifestError {
+func intInto(dst *int) func(string, json.RawMessage) *Error {
+	return func(path string, raw json.RawMessage) *Error {
 		var n int64
 		if json.Unmarshal(raw, &n) != nil || string(raw) == "null" || n < math.MinInt32 || n > math.MaxInt32 {
-			return manifestErr(path, "is %s (want a whole number)", kindOf(raw))
+			return mistake(path, "is %s (want a whole number)", kindOf(raw))
 		}
 		*dst = int(n)
 		return nil
 	}
 }
 
-func boolInto(dst *bool) func(string, json.RawMessage) *ManifestError {
-	return func(path string, raw json.RawMessage) *ManifestError {
+func boolInto(dst *bool) func(string, json.RawMessage) *Error {
+	return func(path string, raw json.RawMessage) *Error {
 		if json.Unmarshal(raw, dst) != nil || string(raw) == "null" {
-			return manifestErr(path, "is %s (want true or false)", kindOf(raw))
+			return mistake(path, "is %s (want true or false)", kindOf(raw))
 		}
 		return nil
 	}
 }
 
-func stringInto[T ~string](dst *T) func(string, json.RawMessage) *ManifestError {
-	return func(path string, raw json.RawMessage) *ManifestError {
+func stringInto[T ~string](dst *T) func(string, json.RawMessage) *Error {
+	return func(path string, raw json.RawMessage) *Error {
 		if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, dst) != nil {
-			return manifestErr(path, "is %s (want a string)", kindOf(raw))
+			return mistake(path, "is %s (want a string)", kindOf(raw))
 		}
 		return nil
 	}
 }
 
-func stringsInto[T ~string](dst *[]T) func(string, json.RawMessage) *ManifestError {
-	return func(path string, raw json.RawMessage) *ManifestError {
+func stringsInto[T ~string](dst *[]T) func(string, json.RawMessage) *Error {
+	return func(path string, raw json.RawMessage) *Error {
 		list, err := readList(path, raw)
 		if err != nil {
 			return err
@@ -301,18 +301,18 @@ func stringsInto[T ~string](dst *[]T) func(string, json.RawMessage) *ManifestErr
 }
 
 // valueInto keeps the text of any JSON value.
-func valueInto(dst *json.RawMessage) func(string, json.RawMessage) *ManifestError {
-	return func(_ string, raw json.RawMessage) *ManifestError {
+func valueInto(dst *json.RawMessage) func(string, json.RawMessage) *Error {
+	return func(_ string, raw json.RawMessage) *Error {
 		*dst = bytes.Clone(raw)
 		return nil
 	}
 }
 
 // schemaInto keeps the text of a JSON Schema; the host compiles it.
-func schemaInto(dst *json.RawMessage) func(string, json.RawMessage) *ManifestError {
-	return func(path string, raw json.RawMessage) *ManifestError {
+func schemaInto(dst *json.RawMessage) func(string, json.RawMessage) *Error {
+	return func(path string, raw json.RawMessage) *Error {
 		if len(raw) == 0 || raw[0] != '{' {
-			return manifestErr(path, "is %s (want a JSON Schema, an object)", kindOf(raw))
+			return mistake(path, "is %s (want a JSON Schema, an object)", kindOf(raw))
 		}
 		*dst = bytes.Clone(raw)
 		return nil
@@ -321,8 +321,8 @@ func schemaInto(dst *json.RawMessage) func(string, json.RawMessage) *ManifestErr
 
 // join adds a key to a path. A key that is not a name is quoted.
 func join(path, key string) string {
-	if key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || len(key) > longestQuote {
-		key = quote(key)
+	if key == "" || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" || len(key) > jsontext.LongestQuote {
+		key = jsontext.Quote(key)
 	}
 	if path == "" {
 		return key
@@ -342,7 +342,7 @@ func kindOf(raw []byte) string {
 		return "an object"
 	case s[0] == '[':
 		return "a list"
-	case len(s) > longestQuote:
+	case len(s) > jsontext.LongestQuote:
 		return "a long value"
 	}
 	return s

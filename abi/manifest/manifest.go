@@ -1,6 +1,12 @@
-package abi
+// Package manifest reads the manifests of plugins and checks them. Hosts and tools use it;
+// guests do not need it.
+package manifest
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
 
 // Manifest describes a plugin. It is the JSON of the custom section ManifestSection, or
 // plugin.yaml beside the module, which has the same keys in YAML.
@@ -15,9 +21,9 @@ type Manifest struct {
 	License     string `json:"license,omitempty"`
 	Homepage    string `json:"homepage,omitempty"`
 	// Operations are the operations the module exports. At least one.
-	Operations  map[Operation]OperationSpec `json:"operations"`
-	Permissions []Permission                `json:"permissions,omitempty"`
-	Limits      LimitRequest                `json:"limits,omitzero"`
+	Operations  map[abi.Operation]OperationSpec `json:"operations"`
+	Permissions []Permission                    `json:"permissions,omitempty"`
+	Limits      LimitRequest                    `json:"limits,omitzero"`
 	// Settings is the JSON Schema (2020-12) of the init settings. Without it
 	// there are none.
 	Settings json.RawMessage `json:"settings,omitempty"`
@@ -29,7 +35,7 @@ type Manifest struct {
 // SelfTest is one call with a known answer.
 type SelfTest struct {
 	// Operation is one of the operations of the manifest, except init.
-	Operation Operation `json:"operation"`
+	Operation abi.Operation `json:"operation"`
 	// Input is the request document of the operation.
 	Input json.RawMessage `json:"input"`
 	// Output is the answer, compared as a JSON value; null is "no change".
@@ -43,7 +49,7 @@ type OperationSpec struct {
 	// it is named; other requests are sent whole only if the list is nil.
 	Reads []string `json:"reads,omitzero"`
 	// Writes are names of changes. nil means the operation's default, an empty list none.
-	Writes []Change `json:"writes,omitzero"`
+	Writes []abi.Change `json:"writes,omitzero"`
 	// MaxPriority is the highest priority that new items and edits may ask for; 0 means
 	// the default priority of the source.
 	MaxPriority int `json:"max_priority,omitempty"`

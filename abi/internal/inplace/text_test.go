@@ -1,4 +1,4 @@
-package abi
+package inplace
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ func TestCopyText(t *testing.T) {
 		}
 		for _, room := range []int{n, n + 3, n / 2} {
 			got, want := make([]byte, room), make([]byte, room)
-			copyText(got, string(src))
+			CopyText(got, string(src))
 			copy(want, src)
 			if !bytes.Equal(got, want) {
 				t.Errorf("%d bytes into %d: other bytes", n, room)
@@ -45,7 +45,7 @@ func TestCloneText(t *testing.T) {
 func checkClone(t *testing.T, text string) {
 	t.Helper()
 	src := []byte(text)
-	got, ok := cloneText(unsafe.String(unsafe.SliceData(src), len(src)))
+	got, ok := CloneText(unsafe.String(unsafe.SliceData(src), len(src)))
 	clear(src)
 	if want := utf8.ValidString(text); ok != want || ok && got != text {
 		t.Errorf("%d bytes, ending in %q: ok %v, want %v, or other bytes", len(text), text[max(0, len(text)-8):], ok, want)

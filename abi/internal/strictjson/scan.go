@@ -1,4 +1,4 @@
-package abi
+package strictjson
 
 import (
 	"bytes"
@@ -7,19 +7,21 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
 // maxNesting is how deep lists and objects of a document may nest.
 const maxNesting = 10_000
 
-// jsonScan checks a document before any of it is decoded. The document must be one JSON
+// scan checks a document before any of it is decoded. The document must be one JSON
 // value in UTF-8, without repeated names in an object and without escapes for half a
 // character. The scan counts the elements of every list and object, so that the reader can
 // allocate or refuse them at once.
-type jsonScan struct {
+type scan struct {
 	b []byte
 	// meter, unless it is nil, is asked whether to go on. seen counts the elements so far.
-	meter *meter
+	meter *Meter
 	seen  int
 	// counts are the numbers of elements of each list and object, in the order in which
 	// they begin.
@@ -30,7 +32,7 @@ type jsonScan struct {
 	names     []memberName
 	unescaped []byte
 	// repeated describes the first repeated name of an object, "" if there is none.
-	repeated replyError
+	repeated Error
 }
 
 // container is a list or an object whose end has not been seen.
@@ -46,8 +48,17 @@ type memberName struct{ from, to uint32 }
 
 const isUnescaped = 1 << 31
 
-// scanJSON checks b. The error is a replyError or wraps ErrTooLarge.
-func scanJSON(b []byte, s *jsonScan) error {
+// Check checks a document, whose values [Members] and [Elements] may read then. Its
+// error is a Error or wraps ErrTooLarge. repeated describes the first repeated name of an
+// object, "" if there is none.
+func Check(b []byte) (repeated Error, err error) {
+	var s scan
+	err = s.run(b)
+	return s.repeated, err
+}
+
+// check checks b. The error is a Error or wraps ErrTooLarge.
+func check(b []byte, s *scan) error {
 	if err := s.run(b); err != nil {
 		return err
 	}
@@ -57,13 +68,13 @@ func scanJSON(b []byte, s *jsonScan) error {
 	return nil
 }
 
-// run does what scanJSON does, but its caller must check repeated.
-func (s *jsonScan) run(b []byte) error {
-	if len(b) > MaxBytes {
-		return unfolds("has " + strconv.Itoa(len(b)) + " bytes (want at most " + strconv.Itoa(MaxBytes) + ")")
+// run does what check does, but its caller must check repeated.
+func (s *scan) run(b []byte) error {
+	if len(b) > jsontext.MaxBytes {
+		return TooLarge("has " + strconv.Itoa(len(b)) + " bytes (want at most " + strconv.Itoa(jsontext.MaxBytes) + ")")
 	}
 	if !utf8.Valid(b) {
-		return replyError("is not valid UTF-8")
+		return Error("is not valid UTF-8")
 	}
 	s.b = b
 	at := s.space(0)
@@ -84,9 +95,9 @@ func (s *jsonScan) run(b []byte) error {
 
 // begin reads the beginning of a value. For a list or object with elements it returns where
 // the first element begins, for other values where the value ends.
-func (s *jsonScan) begin(at int) (opened bool, next int, err error) {
+func (s *scan) begin(at int) (opened bool, next int, err error) {
 	if at >= len(s.b) {
-		return false, 0, errJSONEnd
+		return false, 0, errEnd
 	}
 	switch c := s.b[at]; {
 	case c == '{' || c == '[':
@@ -102,13 +113,13 @@ func (s *jsonScan) begin(at int) (opened bool, next int, err error) {
 }
 
 // enter reads the beginning of a list or object that ends with end.
-func (s *jsonScan) enter(at int, end byte) (opened bool, next int, err error) {
+func (s *scan) enter(at int, end byte) (opened bool, next int, err error) {
 	s.counts = append(s.counts, 0)
 	if at = s.space(at + 1); at < len(s.b) && s.b[at] == end {
 		return false, at + 1, nil
 	}
 	if len(s.open) == maxNesting {
-		return false, 0, replyError("nests deeper than " + strconv.Itoa(maxNesting) + " levels (flatten it)")
+		return false, 0, Error("nests deeper than " + strconv.Itoa(maxNesting) + " levels (flatten it)")
 	}
 	s.open = append(s.open, container{uint32(len(s.counts) - 1), uint32(len(s.names)), end})
 	next, err = s.element(at)
@@ -117,7 +128,7 @@ func (s *jsonScan) enter(at int, end byte) (opened bool, next int, err error) {
 
 // element counts an element of the innermost open list or object. It returns where the
 // value of the element begins.
-func (s *jsonScan) element(at int) (int, error) {
+func (s *scan) element(at int) (int, error) {
 	if s.seen++; s.seen%lookAfter == 0 {
 		if err := s.meter.look(s.seen - 1); err != nil {
 			return 0, err
@@ -129,7 +140,7 @@ func (s *jsonScan) element(at int) (int, error) {
 		return at, nil
 	}
 	if at >= len(s.b) {
-		return 0, errJSONEnd
+		return 0, errEnd
 	}
 	if s.b[at] != '"' {
 		return 0, s.unexpected(at, "the name of a member")
@@ -147,7 +158,7 @@ func (s *jsonScan) element(at int) (int, error) {
 	s.names = append(s.names, name)
 	switch at = s.space(next); {
 	case at >= len(s.b):
-		return 0, errJSONEnd
+		return 0, errEnd
 	case s.b[at] != ':':
 		return 0, s.unexpected(at, "a colon")
 	}
@@ -156,10 +167,10 @@ func (s *jsonScan) element(at int) (int, error) {
 
 // unwind reads the ends of lists and objects after a value, and the comma after them. It
 // returns where the next value begins, or -1 at the end of the document.
-func (s *jsonScan) unwind(at int) (int, error) {
+func (s *scan) unwind(at int) (int, error) {
 	for len(s.open) > 0 {
 		if at = s.space(at); at >= len(s.b) {
-			return 0, errJSONEnd
+			return 0, errEnd
 		}
 		c := &s.open[len(s.open)-1]
 		switch s.b[at] {
@@ -182,7 +193,7 @@ func (s *jsonScan) unwind(at int) (int, error) {
 }
 
 // distinct describes a member that an object names twice, "" if there is none.
-func (s *jsonScan) distinct(names []memberName) replyError {
+func (s *scan) distinct(names []memberName) Error {
 	const few = 8 // up to here comparing each name with the others is faster than sorting
 	if len(names) <= few {
 		for i := range names {
@@ -203,18 +214,18 @@ func (s *jsonScan) distinct(names []memberName) replyError {
 	return ""
 }
 
-func (s *jsonScan) twice(n memberName) replyError {
-	return replyError("has the member " + quote(string(s.name(n))) + " twice (name it once)")
+func (s *scan) twice(n memberName) Error {
+	return Error("has the member " + jsontext.Quote(string(s.name(n))) + " twice (name it once)")
 }
 
-func (s *jsonScan) name(n memberName) []byte {
+func (s *scan) name(n memberName) []byte {
 	if n.to&isUnescaped != 0 {
 		return s.unescaped[n.from : n.to&^isUnescaped]
 	}
 	return s.b[n.from:n.to]
 }
 
-func (s *jsonScan) space(at int) int {
+func (s *scan) space(at int) int {
 	for at < len(s.b) && isSpace(s.b[at]) {
 		at++
 	}
@@ -225,7 +236,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 
 // text reads a string from its opening quote on. It returns where the string ends and
 // whether it contains escapes.
-func (s *jsonScan) text(at int) (end int, escaped bool, err error) {
+func (s *scan) text(at int) (end int, escaped bool, err error) {
 	b := s.b
 	for i := at + 1; i < len(b); i++ {
 		switch c := b[i]; {
@@ -241,15 +252,15 @@ func (s *jsonScan) text(at int) (end int, escaped bool, err error) {
 			return 0, false, s.unexpected(i, "a string without control characters (escape them)")
 		}
 	}
-	return 0, false, errJSONEnd
+	return 0, false, errEnd
 }
 
 // escape returns the length of the escape at index at. If two escapes make one character,
 // it returns their length together.
-func (s *jsonScan) escape(at int) (int, error) {
+func (s *scan) escape(at int) (int, error) {
 	rest := s.b[at:]
 	if len(rest) < 2 {
-		return 0, errJSONEnd
+		return 0, errEnd
 	}
 	switch rest[1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -261,14 +272,14 @@ func (s *jsonScan) escape(at int) (int, error) {
 	unit, ok := hexUnit(rest)
 	switch {
 	case !ok:
-		return 0, replyError("is not JSON at byte " + strconv.Itoa(at+1) + `: \u without four hexadecimal digits`)
+		return 0, Error("is not JSON at byte " + strconv.Itoa(at+1) + `: \u without four hexadecimal digits`)
 	case !utf16.IsSurrogate(unit):
 		return 6, nil
 	}
 	if low, ok := hexUnit(rest[6:]); ok && utf16.DecodeRune(unit, low) != utf8.RuneError {
 		return 12, nil
 	}
-	return 0, replyError(fmt.Sprintf(`has the escape \u%04x at byte %d, which is half of a character (want both, or the character itself)`, unit, at+1))
+	return 0, Error(fmt.Sprintf(`has the escape \u%04x at byte %d, which is half of a character (want both, or the character itself)`, unit, at+1))
 }
 
 // hexUnit reads an escape of four hexadecimal digits.
@@ -293,7 +304,7 @@ func hexUnit(b []byte) (unit rune, ok bool) {
 }
 
 // number reads a number and returns where it ends.
-func (s *jsonScan) number(at int) (int, error) {
+func (s *scan) number(at int) (int, error) {
 	if s.b[at] == '-' {
 		at++
 	}
@@ -308,7 +319,7 @@ func (s *jsonScan) number(at int) (int, error) {
 }
 
 // fraction reads what may follow the whole part of a number.
-func (s *jsonScan) fraction(at int) (int, error) {
+func (s *scan) fraction(at int) (int, error) {
 	var ok bool
 	if at < len(s.b) && s.b[at] == '.' {
 		if at, ok = s.digits(at + 1); !ok {
@@ -328,7 +339,7 @@ func (s *jsonScan) fraction(at int) (int, error) {
 }
 
 // digits returns where the digits from index at on end, and whether there are any.
-func (s *jsonScan) digits(at int) (int, bool) {
+func (s *scan) digits(at int) (int, bool) {
 	from := at
 	for at < len(s.b) && s.b[at] >= '0' && s.b[at] <= '9' {
 		at++
@@ -336,32 +347,38 @@ func (s *jsonScan) digits(at int) (int, bool) {
 	return at, at > from
 }
 
-func (s *jsonScan) literal(at int) (int, error) {
+func (s *scan) literal(at int) (int, error) {
 	for _, word := range [...]string{"true", "false", "null"} {
 		if rest := s.b[at:]; rest[0] == word[0] {
 			if len(rest) >= len(word) && string(rest[:len(word)]) == word {
 				return at + len(word), nil
 			}
 			if len(rest) < len(word) && string(rest) == word[:len(rest)] {
-				return 0, errJSONEnd
+				return 0, errEnd
 			}
 		}
 	}
 	return 0, s.unexpected(at, "a value")
 }
 
+// Error is the error about an answer in JSON. Its text follows the word "answer".
+type Error string
+
+func (e Error) Error() string { return "answer " + string(e) }
+func (e Error) Unwrap() error { return jsontext.ErrMalformed }
+
 const (
-	errJSONEnd  replyError = "is not JSON: it ends too early"
-	errTrailing replyError = "is not usable: data follows the JSON value (want one value only)"
+	errEnd      Error = "is not JSON: it ends too early"
+	errTrailing Error = "is not usable: data follows the JSON value (want one value only)"
 )
 
 // unexpected is the error about the character at index at.
-func (s *jsonScan) unexpected(at int, want string) error {
+func (s *scan) unexpected(at int, want string) error {
 	if at >= len(s.b) {
-		return errJSONEnd
+		return errEnd
 	}
 	r, _ := utf8.DecodeRune(s.b[at:])
-	return replyError("is not JSON at byte " + strconv.Itoa(at+1) + ": " + strconv.QuoteRune(r) + " (want " + want + ")")
+	return Error("is not JSON at byte " + strconv.Itoa(at+1) + ": " + strconv.QuoteRune(r) + " (want " + want + ")")
 }
 
 // appendUnescaped appends the text of a string. A scan must have checked its escapes.
