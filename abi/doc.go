@@ -4,7 +4,7 @@
 // this file; a test holds it against the tables here. Package manifest, below this one, reads
 // manifests, and package schemas has the JSON Schemas of the documents.
 //
-// Hosts write a request and read changes:
+// Hosts write a request and read changes; m is the plugin's manifest:
 //
 //	var w abi.BatchWriter
 //	size, err := w.Plan(rows, m.Reads(op), &abi.Envelope{Query: query})

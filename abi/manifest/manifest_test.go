@@ -29,7 +29,7 @@ const full = `{
 	"settings": {"type": "object", "additionalProperties": false}
 }`
 
-func TestParseManifest(t *testing.T) {
+func TestParse(t *testing.T) {
 	m, err := Parse([]byte(full))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func with(operations, more string) string {
 	return fmt.Sprintf(`{"abi":1,"name":"p","version":"1.0.0","operations":{%s}%s}`, operations, more)
 }
 
-func TestManifestErrors(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	filter := `"filter":{}`
 	perm := func(p string) string { return with(filter, `,"permissions":[`+p+`]`) }
 	cases := []struct{ in, want string }{
