@@ -68,20 +68,6 @@ func TestReadsOf(t *testing.T) {
 	}
 }
 
-// A manifest of before there were parts could say that an operation reads no column: it
-// received the whole request, and does.
-func TestEmptyReadsOfAManifestAreWhole(t *testing.T) {
-	for _, info := range Operations {
-		if len(info.Parts) == 0 {
-			continue
-		}
-		m := Manifest{Operations: map[Operation]OperationSpec{info.Op: {Reads: []string{}}}}
-		if !m.Parts(info.Op).Whole() || m.Reads(info.Op) != 0 {
-			t.Errorf("%s reads %s, %s", info.Op, m.Reads(info.Op), m.Parts(info.Op))
-		}
-	}
-}
-
 // The list of an operator narrows: an empty one allows nothing.
 func TestNarrowedReads(t *testing.T) {
 	for _, tc := range []struct {

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/decoded"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Read decodes and checks a module without running it. sideManifest is the plugin.yaml
@@ -54,7 +56,7 @@ type reader struct {
 	spec *Spec
 	info *wasmbin.Info
 	// authored is the manifest in the module, or else plugin.yaml.
-	authored *abi.Manifest
+	authored *manifest.Manifest
 }
 
 func (r *reader) read(sideManifest []byte) error {
@@ -137,7 +139,7 @@ func nearestExport(name string) string {
 	for i, s := range abi.Exports {
 		names[i] = s.Name
 	}
-	if n := abi.Nearest(name, names); n != "" {
+	if n := nearest.Name(name, names); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return ""

@@ -1,0 +1,213 @@
+package abi
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// ReadsOf returns what the operation receives by a list of names in a manifest: columns of
+// items, and parts of the rest of the request. A list that names no part, and so an empty one,
+// stands for all parts; [PartNone] stands for none of them. The error wraps [ErrUnknownName]
+// and names the first name that the operation does not have.
+func ReadsOf(op Operation, names []string) (ColumnSet, PartSet, error) {
+	info, _ := LookupOperation(op)
+	var cols ColumnSet
+	var parts PartSet
+	for _, n := range names {
+		c, isColumn := ColumnByName(n)
+		switch {
+		case len(info.Parts) > 0 && Part(n) == PartNone:
+			parts.named = true
+		case slices.Contains(info.Parts, Part(n)):
+			parts = PartSet{true, parts.bits | Part(n).bit()}
+		case isColumn && len(info.Reads) > 0:
+			cols = cols.With(c)
+		default:
+			return 0, PartSet{}, unknownName{"column", n, info.Readable()}
+		}
+	}
+	return cols, parts, nil
+}
+
+// NarrowedReads returns what the operation may receive by the list of an operator, who
+// narrows what a manifest asks for. It is [ReadsOf], but for an empty list: that allows
+// nothing. nil allows everything.
+func NarrowedReads(op Operation, names []string) (ColumnSet, PartSet, error) {
+	info, _ := LookupOperation(op)
+	switch {
+	case names == nil:
+		return AllColumns, PartSet{}, nil
+	case len(names) == 0 && len(info.Parts) > 0:
+		return 0, PartsOf(), nil
+	}
+	return ReadsOf(op, names)
+}
+
+// Answerable reports whether a guest that reads the parts can answer the operation at all. The
+// answer of compact takes the place of the summary, and so the guest must read that.
+func (s PartSet) Answerable(op Operation) bool { return op != OpCompact || s.Has(PartSummary) }
+
+// Unread returns the parts that a reply of provide would replace although the guest does not
+// read them. What a guest does not know it must not replace: messages, observations, the
+// reflection and data are replaced as a whole.
+func (s PartSet) Unread(r *ProvideReply) []Part {
+	named := map[Part]bool{PartMessages: r.Messages != nil}
+	if st := r.State; st != nil {
+		named[PartObservations], named[PartReflection], named[PartData] = st.Observations != nil, st.Reflection != nil, st.Data != nil
+	}
+	var unread []Part
+	for _, p := range provideParts {
+		if named[p] && !s.Has(p) {
+			unread = append(unread, p)
+		}
+	}
+	return unread
+}
+
+// Readable are the names that reads of the operation may have: columns, parts and [PartNone].
+func (info OperationInfo) Readable() []string {
+	var names []string
+	for _, c := range info.Reads {
+		names = append(names, c.String())
+	}
+	for _, p := range info.Parts {
+		names = append(names, string(p))
+	}
+	if len(info.Parts) > 0 {
+		names = append(names, string(PartNone))
+	}
+	return names
+}
+
+// Request returns the request document of op with the parts that are in the set. Members
+// that a document always has stay, and are empty. request may be the document or a pointer
+// to it, and is not changed. A value of any other type is taken for the document's JSON.
+func (s PartSet) Request(op Operation, request any) (any, error) {
+	if s.Whole() {
+		return request, nil
+	}
+	switch r := request.(type) {
+	case QueryRequest:
+		r.Query = *s.Query(&r.Query)
+		return r, nil
+	case ItemsRequest:
+		r.Query = *s.Query(&r.Query)
+		return r, nil
+	case CompactRequest:
+		return s.compact(r), nil
+	case ProvideRequest:
+		return s.provide(r), nil
+	case Event:
+		if !s.Has(PartQueryText) {
+			r.Query = ""
+		}
+		if !s.Has(PartError) {
+			r.Error = ""
+		}
+		return r, nil
+	case *QueryRequest:
+		return s.Request(op, *r)
+	case *ItemsRequest:
+		return s.Request(op, *r)
+	case *CompactRequest:
+		return s.Request(op, *r)
+	case *ProvideRequest:
+		return s.Request(op, *r)
+	case *Event:
+		return s.Request(op, *r)
+	}
+	return s.decoded(op, request)
+}
+
+// decoded is Request for a value whose JSON is the document.
+func (s PartSet) decoded(op Operation, request any) (any, error) {
+	doc, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	info, _ := LookupOperation(op)
+	switch info.Request {
+	case "QueryRequest":
+		return decodePart[QueryRequest](s, op, doc)
+	case "ItemsRequest":
+		return decodePart[ItemsRequest](s, op, doc)
+	case "CompactRequest":
+		return decodePart[CompactRequest](s, op, doc)
+	case "ProvideRequest":
+		return decodePart[ProvideRequest](s, op, doc)
+	case "Event":
+		return decodePart[Event](s, op, doc)
+	}
+	return request, nil
+}
+
+func decodePart[R any](s PartSet, op Operation, doc []byte) (any, error) {
+	var r R
+	if err := json.Unmarshal(doc, &r); err != nil {
+		return nil, err
+	}
+	return s.Request(op, r)
+}
+
+func (s PartSet) compact(r CompactRequest) CompactRequest {
+	turns := make([]Turn, len(r.Turns))
+	for i := range turns {
+		from, to := &r.Turns[i], &turns[i]
+		if s.Has(PartRole) {
+			to.Role = from.Role
+		}
+		if s.Has(PartContent) {
+			to.Content = from.Content
+		}
+		if s.Has(PartTokenCount) {
+			to.TokenCount = from.TokenCount
+		}
+		if s.Has(PartCreatedAt) {
+			to.CreatedAt = from.CreatedAt
+		}
+		if s.Has(PartSequence) {
+			to.Sequence = from.Sequence
+		}
+		if s.Has(PartMetadata) {
+			to.Metadata = from.Metadata
+		}
+	}
+	r.Turns = turns
+	if !s.Has(PartSummary) {
+		r.Summary = ""
+	}
+	return r
+}
+
+func (s PartSet) provide(r ProvideRequest) ProvideRequest {
+	switch {
+	case !s.Has(PartStateMessages), s.Has(PartMessages) && sameMessages(r.State.Messages, r.Messages):
+		r.State.Messages = nil
+	case len(r.State.Messages) == 0: // absent ones equal the messages
+		r.State.Messages = []Message{}
+	}
+	if !s.Has(PartMessages) {
+		r.Messages = []Message{}
+	}
+	if !s.Has(PartRunID) {
+		r.State.RunID = ""
+	}
+	if !s.Has(PartObservations) {
+		r.State.Observations = nil
+	}
+	if !s.Has(PartReflection) {
+		r.State.Reflection = ""
+	}
+	if !s.Has(PartData) {
+		r.State.Data = nil
+	}
+	return r
+}
+
+func sameMessages(a, b []Message) bool {
+	return slices.EqualFunc(a, b, func(x, y Message) bool {
+		return x.Role == y.Role && x.Content == y.Content && x.Name == y.Name && x.ToolCallID == y.ToolCallID &&
+			bytes.Equal(x.ToolCalls, y.ToolCalls)
+	})
+}
