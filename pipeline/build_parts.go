@@ -58,6 +58,9 @@ func (b *build) countTexts(ctx context.Context, t Tokenizer, wanted func(*Item) 
 			n++
 		}
 	}
+	if n == 0 {
+		return nil
+	}
 	texts, places := make([]string, 0, n), make([]int32, 0, n)
 	for i := range b.list.items {
 		if it := &b.list.items[i]; wanted(it) {
