@@ -32,8 +32,6 @@ const wasi = struct {
     const kind_link = 7;
 };
 
-const buffer_size = 64 << 10;
-
 /// Folders within folders are followed this far.
 const max_depth = 32;
 
@@ -51,6 +49,8 @@ pub const Reader = struct {
     /// Files whose name ends in none of these are left out.
     endings: []const []const u8,
     max_bytes: usize,
+    /// What WASI reads goes through here. A part of a listing is as large as this.
+    buffer: *[64 << 10]u8,
     files: std.ArrayList(File) = .empty,
     /// The file or folder that an error is about.
     at: []const u8 = "",
@@ -75,21 +75,34 @@ pub const Reader = struct {
     fn folder(r: *Reader, fd: u32, path: []const u8, depth: usize) Error!void {
         r.at = path;
         if (depth > max_depth) return error.TooDeep;
-        const buffer = try r.allocator.alloc(u8, buffer_size);
-        var cookie: u64 = 0;
-        while (true) {
-            var used: u32 = 0;
-            r.at = path;
-            if (wasi.fd_readdir(fd, buffer.ptr, buffer_size, cookie, &used) != 0) return error.Unreadable;
-            const before_page = cookie;
-            try r.entries(fd, path, depth, buffer[0..used], &cookie);
-            if (used < buffer_size or cookie == before_page) return;
+        for (try r.list(fd)) |entry| {
+            if (entry.kind == wasi.kind_folder) {
+                const inner = try std.mem.concat(r.allocator, u8, &.{ path, entry.name, "/" });
+                try r.inside(fd, entry.name, inner, depth + 1);
+            } else if (r.wanted(entry.name)) {
+                try r.file(fd, entry.name, try std.mem.concat(r.allocator, u8, &.{ path, entry.name }));
+            }
         }
     }
 
-    /// Reads the files that a part of a folder's listing names. The last entry may be cut
-    /// off; the cookie is that of the last whole one.
-    fn entries(r: *Reader, fd: u32, path: []const u8, depth: usize, listing: []const u8, cookie: *u64) Error!void {
+    const Entry = struct { name: []const u8, kind: u8 };
+
+    /// The files and folders in an open folder. WASI gives them in parts as large as the buffer.
+    fn list(r: *Reader, fd: u32) Error![]Entry {
+        var out: std.ArrayList(Entry) = .empty;
+        var cookie: u64 = 0;
+        while (true) {
+            var used: u32 = 0;
+            if (wasi.fd_readdir(fd, r.buffer, r.buffer.len, cookie, &used) != 0) return error.Unreadable;
+            const before_part = cookie;
+            try r.entries(&out, r.buffer[0..used], &cookie);
+            if (used < r.buffer.len or cookie == before_part) return out.items;
+        }
+    }
+
+    /// Adds the entries that a part of a folder's listing names. The last one may be cut off;
+    /// the cookie is that of the last whole one.
+    fn entries(r: *Reader, out: *std.ArrayList(Entry), listing: []const u8, cookie: *u64) Error!void {
         const header = 24; // cookie, inode, length of the name, kind, padding
         var rest = listing;
         while (rest.len >= header) {
@@ -99,13 +112,9 @@ pub const Reader = struct {
             const name = rest[header..][0..length];
             const kind = rest[20];
             rest = rest[header + length ..];
-            if (name.len == 0 or name[0] == '.') continue;
-            if (kind == wasi.kind_folder) {
-                const inner = try std.mem.concat(r.allocator, u8, &.{ path, name, "/" });
-                try r.inside(fd, name, inner, depth + 1);
-            } else if ((kind == wasi.kind_file or kind == wasi.kind_link) and r.wanted(name)) {
-                try r.file(fd, name, try std.mem.concat(r.allocator, u8, &.{ path, name }));
-            }
+            if (length == 0 or name[0] == '.') continue;
+            if (kind != wasi.kind_folder and kind != wasi.kind_file and kind != wasi.kind_link) continue;
+            try out.append(r.allocator, .{ .name = try r.allocator.dupe(u8, name), .kind = kind });
         }
     }
 
@@ -132,13 +141,13 @@ pub const Reader = struct {
         defer _ = wasi.fd_close(fd);
         var content: std.ArrayList(u8) = .empty;
         while (true) {
-            try content.ensureUnusedCapacity(r.allocator, buffer_size);
-            const room = content.unusedCapacitySlice();
             var n: u32 = 0;
-            if (wasi.fd_read(fd, &.{ .ptr = room.ptr, .len = room.len }, 1, &n) != 0) return error.Unreadable;
+            if (wasi.fd_read(fd, &.{ .ptr = r.buffer, .len = r.buffer.len }, 1, &n) != 0) return error.Unreadable;
             if (n == 0) break;
-            content.items.len += n;
-            if (content.items.len > r.max_bytes) return error.TooLarge;
+            if (content.items.len + n > r.max_bytes) return error.TooLarge;
+            // Most files are read at once, and take no more room than they need.
+            if (content.items.len == 0) try content.ensureTotalCapacityPrecise(r.allocator, n);
+            try content.appendSlice(r.allocator, r.buffer[0..n]);
         }
         try r.files.append(r.allocator, .{ .path = path, .content = content.items });
     }

@@ -26,7 +26,12 @@ fn init(request: anchor.Json, _: *anchor.Text) anchor.Error!void {
         .stems = settings.get("stem").boolean() orelse true,
     } };
     const length: usize = @intCast(settings.get("section_bytes").int() orelse 1200);
-    var reader: files.Reader = .{ .allocator = anchor.allocator, .endings = &endings, .max_bytes = max_file_bytes };
+    var reader: files.Reader = .{
+        .allocator = anchor.allocator,
+        .endings = &endings,
+        .max_bytes = max_file_bytes,
+        .buffer = anchor.alloc(u8, 64 << 10)[0 .. 64 << 10],
+    };
     const found = reader.readAll() catch |err| return unread(err, reader.at);
     for (found) |file| {
         const added = if (std.ascii.endsWithIgnoreCase(file.path, ".jsonl")) addRecords(file) else addText(file, length);
