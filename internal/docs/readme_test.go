@@ -13,23 +13,52 @@ import (
 
 const root = "../.."
 
-// TestReadmeCommands runs every command of README.md, in order, in one shell,
-// in a copy of what a clone holds. The only one it does not run is the one that
-// runs this test.
-func TestReadmeCommands(t *testing.T) {
+// The commands of each page run in order, in one shell, in a copy of what a clone holds. The
+// only one that does not run is the one that runs this test.
+func TestCommands(t *testing.T) {
+	for page, want := range map[string]struct {
+		commands int      // at least
+		prints   []string // among other things
+	}{
+		"README.md": {15, []string{
+			"Limits of plugins > Limit a plugin's memory", // the first answer
+			"package flag",            // the demo's answer
+			"encoding/json.Unmarshal", // the demo with another question
+			"operations",              // inspect
+			"dedupe/README.md",        // the site's build, explained
+			`"used_tokens": 2`,        // the request
+			"a window of 1275 tokens", // the embedded App
+		}},
+		"docs/operate.md": {20, []string{
+			"of 425 tokens",                       // the flag counts before the environment
+			"Find out what happened in a build",   // what was found
+			"Nine, from 0 to 130.",                // the conversation
+			"sha256:",                             // the pin
+			"The customer prefers short answers.", // what was restored
+		}},
+		"docs/embed.md": {10, []string{
+			"Limits of plugins > Limit a plugin's memory",
+			"used: 2 tokens",
+		}},
+	} {
+		t.Run(page, func(t *testing.T) { runPage(t, page, want.commands, want.prints) })
+	}
+}
+
+func runPage(t *testing.T, page string, least int, prints []string) {
 	if testing.Short() {
-		t.Skip("short: README.md's commands build and run all example plugins")
+		t.Skip("short: the commands build the command and plugins")
 	}
 	if runtime.GOOS == "windows" {
-		t.Skip("README.md's commands are for a Unix shell")
+		t.Skip("the commands are for a Unix shell")
 	}
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	script, commands := shellBlocks(string(text))
-	if commands < 15 {
-		t.Fatalf("README.md: found %d commands in sh blocks, want the documented ones", commands)
+	if commands < least {
+		t.Fatalf("%s: found %d commands in sh blocks, want the documented ones", page, commands)
 	}
 	clone := filepath.Join(t.TempDir(), "anchor-host")
 	copyTracked(t, clone)
@@ -39,18 +68,11 @@ func TestReadmeCommands(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "GOWORK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("README.md: %v\n%s", err, out)
+		t.Fatalf("%s: %v\n%s", page, err, out)
 	}
-	for _, want := range []string{
-		"package flag",            // the demo's answer
-		"encoding/json.Unmarshal", // the demo with another question
-		"operations",              // inspect
-		"dedupe/README.md",        // the site's build, explained
-		`"used_tokens": 2`,        // the request
-		"a window of 1275 tokens", // the embedded App
-	} {
+	for _, want := range prints {
 		if !bytes.Contains(out, []byte(want)) {
-			t.Errorf("README.md: the commands do not print %q\n%s", want, out)
+			t.Errorf("%s: the commands do not print %q\n%s", page, want, out)
 		}
 	}
 }
