@@ -43,7 +43,7 @@ If one of the files is there, nothing is written, unless --force is given.`,
 	}
 	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
 	minimal := cmd.Flags().Bool("minimal", false, "write a configuration without plugins and documents")
-	cmd.RunE = a.run(func(_ *cobra.Command, args []string) error {
+	cmd.RunE = a.Run(func(_ *cobra.Command, args []string) error {
 		folder := "."
 		if len(args) == 1 {
 			folder = args[0]
@@ -124,7 +124,7 @@ func (a *app) initialize(folder string, files []initFile, force bool) error {
 		}
 		fmt.Fprintf(&b, "%s\n", path)
 	}
-	return a.emit(&b)
+	return a.Emit(&b)
 }
 
 // sayNext says what was made and what to do next.
@@ -144,8 +144,8 @@ func (a *app) sayNext(folder string, count int, minimal bool) {
 	if folder != "." {
 		next = append([]string{"cd " + folder}, next...)
 	}
-	a.say("%d files written; next:", count)
+	a.Say("%d files written; next:", count)
 	for _, command := range next {
-		fmt.Fprintln(a.err, "  "+plain.Line(command))
+		fmt.Fprintln(a.Err, "  "+plain.Line(command))
 	}
 }
