@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,6 +28,9 @@ const (
 	// Undecided means that the build failed before it filled the window.
 	Undecided Outcome = "undecided"
 )
+
+// Outcomes lists the outcomes.
+var Outcomes = []Outcome{InWindow, OutOfWindow, DroppedByStep, Undecided}
 
 // Actions is the set of changes that one stage made to an item, one bit for each kind.
 type Actions uint16
@@ -90,7 +94,7 @@ next:
 				continue next
 			}
 		}
-		return fmt.Errorf("did: %q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
+		return fmt.Errorf("did: %.100q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
 	}
 	*a = out
 	return nil
@@ -229,18 +233,21 @@ func (t *Trace) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// UnmarshalJSON reads a list of traces. Unknown keys, unknown names of actions, and traces
-// without an event are errors.
+// UnmarshalJSON reads a list of traces. Unknown keys, unknown names of actions or outcomes,
+// and traces without an event are errors. After an error the trace is unchanged.
 func (t *Trace) UnmarshalJSON(data []byte) error {
 	var items []ItemTrace
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&items); err != nil {
-		return fmt.Errorf("stories: %w", err)
+		return fmt.Errorf("items: %w", err)
 	}
 	for i := range items {
 		if len(items[i].Events) == 0 {
-			return fmt.Errorf("stories[%d]: item %q: no events: %w", i, items[i].ID, core.ErrInvalid)
+			return fmt.Errorf("items[%d]: item %.100q: no events: %w", i, items[i].ID, core.ErrInvalid)
+		}
+		if !slices.Contains(Outcomes, items[i].Outcome) {
+			return fmt.Errorf("items[%d]: item %.100q: fate %.100q: %w (want one of %v)", i, items[i].ID, items[i].Outcome, core.ErrInvalid, Outcomes)
 		}
 	}
 	t.once.Do(func() {})
