@@ -31,7 +31,7 @@ func (p *Pipeline) Build(ctx context.Context, q Query) (*Result, error) {
 	return b.finish(ctx), nil
 }
 
-// stages are the stages of a build in order. The context is checked before each.
+// stages lists the stages of a build in order. The build checks its context before each.
 var stages = [...]struct {
 	name string
 	run  func(*build, context.Context) error
@@ -46,7 +46,7 @@ var stages = [...]struct {
 	{"format", (*build).format},
 }
 
-// start: query -> checked query; callbacks are told.
+// start: query -> checked query. It calls the callbacks for the start of a build.
 func (b *build) start(ctx context.Context) error {
 	b.diag.Warnings = append(b.diag.Warnings, b.p.warnings...)
 	if err := b.query.Validate(); err != nil {
@@ -65,7 +65,7 @@ func (b *build) addSystem(ctx context.Context) error {
 	return err
 }
 
-// addMemory: items -> items and those of the memory provider.
+// addMemory: items -> these items and those of the memory provider.
 func (b *build) addMemory(ctx context.Context) error {
 	if b.p.memory == nil {
 		return nil
@@ -109,8 +109,8 @@ func (b *build) enrich(ctx context.Context) error {
 	return nil
 }
 
-// runSteps: query, items -> items, step by step or group by group. Whether a step
-// is native or a plugin is not visible here.
+// runSteps: query, items -> items, step by step or group by group. It treats native steps
+// and plugins alike.
 func (b *build) runSteps(ctx context.Context) error {
 	defer func(began time.Time) { b.diag.TimesMS.Steps = values.Milliseconds(b.mark().Sub(began)) }(b.at)
 	b.diag.Steps = make([]StepDiagnostic, 0, len(b.p.steps))
@@ -126,8 +126,8 @@ func (b *build) runSteps(ctx context.Context) error {
 	return nil
 }
 
-// count: items -> the tokens of each. Counts that items bring are believed; the
-// others are counted in one call.
+// count: items -> the tokens of each. It believes the counts that items bring, and counts
+// all others in one call.
 func (b *build) count(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Count)
 	b.counts = b.scratch.countsFor(len(b.list.items))
@@ -146,9 +146,9 @@ func (b *build) count(ctx context.Context) error {
 	return err
 }
 
-// fillWindow: items, counts, budget -> window and overflow. An item that does not fit
-// does not end the filling. Where formatter or tokenizer fail and may be skipped, it begins
-// anew with what takes their place.
+// fillWindow: items, counts, budget -> window and overflow. After an item that does not fit,
+// filling continues with the next one. If the formatter or the tokenizer fails and may be
+// skipped, filling starts again with its fallback.
 func (b *build) fillWindow(ctx context.Context) error {
 	defer b.lap(&b.diag.TimesMS.Fill)
 	for {
@@ -163,7 +163,7 @@ func (b *build) fillWindow(ctx context.Context) error {
 	}
 }
 
-// format: window -> output. Exact filling has made it already.
+// format: window -> output. It keeps the output that an exact fill has made already.
 func (b *build) format(ctx context.Context) (err error) {
 	defer b.lap(&b.diag.TimesMS.Format)
 	w := b.filling
@@ -180,7 +180,7 @@ func (b *build) format(ctx context.Context) (err error) {
 	return err
 }
 
-// finish: everything -> result; callbacks are told.
+// finish: everything -> result. It calls the callbacks for the end of a build.
 func (b *build) finish(ctx context.Context) *Result {
 	b.diag.Items = b.trace()
 	r, w := &b.docs.result, b.filling
