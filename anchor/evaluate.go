@@ -43,13 +43,13 @@ type Report = eval.Report
 // each step, and after the budget cut, with the judgements. It ends with the first build
 // that fails.
 func (a *App) Evaluate(ctx context.Context, o EvaluateOptions) (*Report, error) {
-	set, err := o.read()
-	if err != nil {
-		return nil, wrong(err)
-	}
 	options, err := o.options()
 	if err != nil {
 		return nil, err
+	}
+	set, err := o.read()
+	if err != nil {
+		return nil, wrong(err)
 	}
 	g, err := a.use()
 	if err != nil {
@@ -99,6 +99,14 @@ func (o *EvaluateOptions) options() (eval.Options, error) {
 	if depths == nil {
 		depths = eval.DefaultDepths
 	}
+	for _, n := range []struct {
+		option string
+		value  int
+	}{{"limit", o.Limit}, {"concurrency", o.Concurrency}} {
+		if n.value < 0 {
+			return eval.Options{}, fmt.Errorf("%w: %s: want 0 or more, got %d", ErrInvalid, n.option, n.value)
+		}
+	}
 	metrics, err := eval.Metrics(names, depths)
 	if err != nil {
 		return eval.Options{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -108,7 +116,7 @@ func (o *EvaluateOptions) options() (eval.Options, error) {
 		id = eval.DefaultIDMetadata
 	}
 	return eval.Options{
-		Metrics: metrics, Concurrency: o.Concurrency, Progress: o.Progress,
+		Metrics: metrics, Depth: eval.Depth(depths), Concurrency: o.Concurrency, Progress: o.Progress,
 		Ranker: eval.Ranker{Metadata: id, Cut: o.IDCut, ListOrder: o.ListTies},
 	}, nil
 }

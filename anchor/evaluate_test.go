@@ -39,4 +39,29 @@ func TestEvaluate(t *testing.T) {
 	if _, err := app.Evaluate(t.Context(), unknown); !errors.Is(err, ErrInvalid) {
 		t.Errorf("an unknown metric: %v", err)
 	}
+	for _, o := range []EvaluateOptions{{Limit: -1}, {Concurrency: -1}} {
+		wrong := collection()
+		wrong.Limit, wrong.Concurrency = o.Limit, o.Concurrency
+		if _, err := app.Evaluate(t.Context(), wrong); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "want 0 or more") {
+			t.Errorf("limit %d, concurrency %d: %v", o.Limit, o.Concurrency, err)
+		}
+	}
+	// The waterfall has the nDCG that was asked for, not one at a depth that was not.
+	few := collection()
+	few.Depths = []int{2, 3}
+	if report, err := app.Evaluate(t.Context(), few); err != nil || report.Waterfall[1] != "ndcg@3" {
+		t.Errorf("waterfall %v, %v", report, err)
+	}
+	// Errors of the package do not name flags of the command.
+	unmapped := collection()
+	unmapped.Corpus = strings.NewReader(`{"_id": "x", "text": "a"}` + "\n")
+	unmapped.Qrels, unmapped.AllowMissing = strings.NewReader("q\tx\t1\n"), true
+	if _, err := app.Evaluate(t.Context(), unmapped); err == nil || strings.Contains(err.Error(), "--") {
+		t.Errorf("no document is known: %v", err)
+	}
+	missing := collection()
+	missing.Qrels = strings.NewReader("q\tx\t1\n")
+	if _, err := app.Evaluate(t.Context(), missing); err == nil || strings.Contains(err.Error(), "--") {
+		t.Errorf("a judgement of nothing: %v", err)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -126,14 +125,6 @@ func (f *evalFlags) check(cmd *cobra.Command) ([]eval.Metric, error) {
 	return metrics, nil
 }
 
-// depth is that of the waterfall: the usual one if it was asked for.
-func (f *evalFlags) depth() int {
-	if slices.Contains(f.depths, eval.DefaultDepth) {
-		return eval.DefaultDepth
-	}
-	return slices.Max(f.depths)
-}
-
 // eval runs the command.
 func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 	metrics, err := f.check(cmd)
@@ -153,7 +144,7 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 		configs = append(configs, other)
 	}
 	e := &evaluation{app: a, flags: f, options: eval.Options{
-		Metrics: metrics, Depth: f.depth(), Concurrency: f.jobs,
+		Metrics: metrics, Depth: eval.Depth(f.depths), Concurrency: f.jobs,
 		Ranker: eval.Ranker{Metadata: f.idMetadata, Cut: f.idCut, ListOrder: f.ties == "list"},
 	}}
 	if err := e.read(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
 // Options are what a configuration does not say.
@@ -44,6 +45,13 @@ type Generation struct {
 	closed  bool
 	host    *host.Host
 	loaded  map[string]*loaded
+
+	listing sync.Mutex // guards what is below: a list does not wait while plugins are loaded
+	ready   []Load
+	took    time.Duration
+
+	calibrating  sync.Mutex // guards what is below
+	calibrations map[calibrated]*tokens.Estimator
 }
 
 // errClosed is the error of a generation that was closed.
@@ -60,6 +68,7 @@ func Open(c *config.Config, o Options) *Generation {
 	}
 	return &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
+		calibrations: map[calibrated]*tokens.Estimator{},
 	}
 }
 
@@ -94,7 +103,9 @@ func (g *Generation) load(ctx context.Context, c *config.Config, j job, warm pip
 	if err := g.openHost(); err != nil {
 		return nil, err
 	}
+	start := time.Now()
 	g.loadAll(ctx, p, wanted, warm)
+	g.list(p, time.Since(start))
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("load plugins: %w", err)
 	}
@@ -132,8 +143,8 @@ func (g *Generation) openHost() (err error) {
 }
 
 // loadAll loads the wanted plugins side by side, those that are not loaded already. What
-// is ready stays with the generation; what is not is tried again for the next who
-// wants it.
+// is ready then stays with the generation (see [Generation.list]); what is not is tried
+// again for the next recipe that calls it.
 func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]config.Instance, warm pipeline.Tokenizer) {
 	var modules []string
 	for name, instance := range wanted {
@@ -162,11 +173,26 @@ func (g *Generation) loadAll(ctx context.Context, p *plugins, wanted map[string]
 		}
 	}
 	wg.Wait()
-	for name, l := range p.loaded {
-		if l.err == nil {
-			g.loaded[name] = l
+}
+
+// list keeps the plugins that are ready.
+func (g *Generation) list(p *plugins, took time.Duration) {
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	g.took += took
+	for _, l := range p.loads() {
+		if l.Err == nil && g.loaded[l.Name] == nil {
+			g.loaded[l.Name], g.ready = p.loaded[l.Name], append(g.ready, l)
 		}
 	}
+}
+
+// Loads lists the plugins that are ready, whichever recipe they were loaded for, and how
+// long loading took all together.
+func (g *Generation) Loads() ([]Load, time.Duration) {
+	g.listing.Lock()
+	defer g.listing.Unlock()
+	return slices.Clone(g.ready), g.took
 }
 
 func (g *Generation) open(ctx context.Context, catalog *catalog, p *plugins, name string, instance config.Instance) (*spec.Spec, *host.Plugin, error) {
