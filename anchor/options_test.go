@@ -25,7 +25,6 @@ func TestOptionsWithoutEffectAreRefused(t *testing.T) {
 		"fit_options.priming: want 0 or more":             {Fit: "exact", FitOptions: &FitOptions{Priming: &minus}},
 		"fit_options.min_tokens: want 0 or more":          {Truncate: "sentence", FitOptions: &FitOptions{MinTokens: -1}},
 		"format_options.caching: needs format: anthropic": {Format: "openai", FormatOptions: &FormatOptions{Caching: true}},
-		"format_options.cache_control: needs caching":     {Format: "anthropic", FormatOptions: &FormatOptions{CacheControl: "seed"}},
 		"format_options.breakpoints: needs caching":       {Format: "anthropic", FormatOptions: &FormatOptions{Breakpoints: "auto"}},
 		"format_options.model: needs breakpoints: auto":   {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, Model: "claude-sonnet-4-5"}},
 		"format_options.cache_control: want one of block": {Format: "anthropic", FormatOptions: &FormatOptions{Caching: true, CacheControl: "x"}},

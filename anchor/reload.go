@@ -29,6 +29,9 @@ func (a *App) Reload(ctx context.Context) error {
 	if err := a.sameStore(old.loaded, loaded); err != nil {
 		return err
 	}
+	if err := a.mount(loaded); err != nil {
+		return err
+	}
 	g, err := a.newGeneration(ctx, loaded)
 	if err != nil {
 		return err

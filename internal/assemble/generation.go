@@ -14,6 +14,8 @@ import (
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
 )
 
@@ -30,6 +32,8 @@ type Options struct {
 	OnCompile func(plugin string, done bool, took time.Duration)
 	// KV keeps what plugins store. nil: the host does, in memory.
 	KV host.KVStore
+	// OnDamaged is called for each fact that is damaged and left out. nil: a line is logged.
+	OnDamaged func(tenant, fact string, err error)
 }
 
 // Generation is a configuration with the plugins that were loaded for it, each once.
@@ -66,10 +70,37 @@ func Open(c *config.Config, o Options) *Generation {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.OnDamaged == nil {
+		o.OnDamaged = func(_, id string, err error) {
+			o.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
+		}
+	}
 	return &Generation{
 		config: c, options: o, tokenizer: new(hostTokenizer), loading: make(chan struct{}, 1), loaded: map[string]*loaded{},
 		calibrations: map[calibrated]*tokens.Estimator{},
 	}
+}
+
+// ForgetTenant deletes what plugins keep for a tenant in memory.
+func (g *Generation) ForgetTenant(ctx context.Context, tenant string) error {
+	select {
+	case g.loading <- struct{}{}:
+		defer func() { <-g.loading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if g.host == nil {
+		return nil
+	}
+	return g.host.ForgetTenant(ctx, tenant)
+}
+
+// Facts returns the facts of a tenant in a store. One that is damaged keeps nobody from the
+// others.
+func (g *Generation) Facts(s store.Store, tenant string) *memory.StoreFacts {
+	facts := memory.NewStoreFacts(s, tenant)
+	facts.SkipDamaged(func(id string, err error) { g.options.OnDamaged(tenant, id, err) })
+	return facts
 }
 
 // Close ends the plugins, waiting for running calls.

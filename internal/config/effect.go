@@ -29,7 +29,8 @@ func (o FitOptions) WithoutEffect(c *Config) []Finding {
 	})
 }
 
-// WithoutEffect returns the options that have no effect with the other values of c.
+// WithoutEffect returns the options that have no effect with the other values of c. It lets
+// a cache_control without caching pass: that only says where a mark would go.
 func (o FormatOptions) WithoutEffect(c *Config) []Finding {
 	if findings := without("format_options.", []stated{
 		{"caching", o.Caching, c.Format.Name == "anthropic", "format: anthropic"},
@@ -37,7 +38,6 @@ func (o FormatOptions) WithoutEffect(c *Config) []Finding {
 		return findings
 	}
 	return without("format_options.", []stated{
-		{"cache_control", o.CacheControl != "", o.Caching, "caching"},
 		{"breakpoints", o.Breakpoints != "", o.Caching, "caching"},
 		{"model", o.Model != "", o.Caching && o.Breakpoints == "auto", "breakpoints: auto"},
 	})
