@@ -19,7 +19,7 @@
 //   - [App.Facts], [App.Conversation] and [App.Run] are what the store keeps of a tenant.
 //     [App.Export], [App.Import] and [App.ForgetTenant] take all of it.
 //   - [App.Evaluate] measures retrieval, and compares two configurations.
-//   - [App.Plugins] says which plugins are ready. [App.Reload] reads the file anew while
+//   - [App.Plugins] says which plugins are ready. [App.Reload] reads the file again while
 //     builds go on.
 //
 // Several Apps, in one process or in several, may have the same store.

@@ -102,7 +102,7 @@ func (f *forgetful) Append(ctx context.Context, key store.Key, recs ...store.Rec
 	n, err := f.Store.Append(ctx, key, recs...)
 	if key.Kind == agentstore.KindRun && f.times > 0 {
 		f.times--
-		if _, err := f.Store.Clear(ctx, key); err != nil {
+		if _, err := f.Clear(ctx, key); err != nil {
 			return n, err
 		}
 	}
