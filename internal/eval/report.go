@@ -204,9 +204,9 @@ func (r *Run) skipReason(step string) string {
 	return ""
 }
 
-// Worst returns up to n queries that came out worst: by the waterfall's nDCG of
-// the window, then by the number of relevant documents that are not in it. Queries
-// whose ranking is perfect are left out.
+// Worst returns up to n queries with the worst results: by the nDCG of the window in the
+// waterfall, then by the number of relevant documents that are not in the window. It leaves
+// out queries with a perfect ranking.
 func (r *Report) Worst(n int) []QueryReport {
 	metric := r.Waterfall[1]
 	list := slices.DeleteFunc(slices.Clone(r.Queries), func(q QueryReport) bool { return q.Metrics[metric] > 1-equal })

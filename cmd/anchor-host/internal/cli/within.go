@@ -11,8 +11,7 @@ import (
 )
 
 // Within runs the work of a command for the tenant of its configuration and within its
-// timeout; 0 means none. The error of work that took too long says how to give it
-// more time.
+// timeout; 0 means none. If the work exceeds the timeout, the error says how to raise it.
 func Within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
 	ctx = host.WithTenant(ctx, c.TenantName())
 	if c.Timeout <= 0 {
