@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // shortDigest returns the beginning of a digest, which is enough to distinguish modules.
@@ -16,7 +16,7 @@ func shortDigest(d string) string {
 
 // sizeText formats a size: exactly if that is short.
 func sizeText(n int64) string {
-	if exact := abi.FormatSize(n); len(exact) <= len("999MiB") {
+	if exact := units.FormatSize(n); len(exact) <= len("999MiB") {
 		return exact
 	}
 	if n < 1<<20 {
