@@ -169,7 +169,7 @@ func (s *stepSettings) trapAt(text string) {
 	}
 }
 
-// tell returns an error whose text is what the guest received, as JSON.
+// tell returns an error whose text is the JSON of what the guest received.
 func tell(received any) error {
 	doc, err := json.Marshal(received)
 	if err != nil {
