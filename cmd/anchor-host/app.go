@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -38,12 +37,10 @@ func newApp(ctx context.Context, in io.Reader, out, err io.Writer) *app {
 		a.out = &plain.Writer{To: out}
 	}
 	a.in = &input{r: in, interrupted: a.interrupted}
-	a.settings.SetEnvPrefix(strings.TrimSuffix(config.EnvPrefix, "_"))
-	a.settings.SetEnvKeyReplacer(strings.NewReplacer(".", "_", "-", "_"))
 	for _, o := range config.Overrides {
-		_ = a.settings.BindEnv(o.Path) // fails only without a key
+		_ = a.settings.BindEnv(o.Path, o.Env()) // fails only without a key
 	}
-	_ = a.settings.BindEnv("config")
+	_ = a.settings.BindEnv("config", config.EnvPrefix+"CONFIG")
 	return a
 }
 
@@ -171,7 +168,7 @@ func (a *app) override(cmd *cobra.Command, loaded *config.Loaded) error {
 			}
 		}
 	}
-	return nil
+	return loaded.CheckOverrides()
 }
 
 // settingOf is the annotation of a flag that sets another value than the flag of
@@ -181,7 +178,7 @@ const settingOf = "setting"
 // flagOf returns the flag of a command that sets a value, or nil.
 func flagOf(cmd *cobra.Command, o config.Override) *pflag.Flag {
 	flag := cmd.Flags().Lookup(o.Flag)
-	if flag == nil {
+	if o.Flag == "" || flag == nil {
 		return nil
 	}
 	path := config.FlagPath(o.Flag)
