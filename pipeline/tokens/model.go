@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 )
 
 // ErrUnknownModel marks a name that no known model family has.
@@ -138,28 +140,7 @@ func nearest(name string, n int) []string {
 		name = name[:64] // nothing known is as long
 	}
 	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Compare(distance(name, a), distance(name, b))
+		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
 	})
 	return names[:n]
-}
-
-// distance is the edit distance of two names in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
