@@ -1,11 +1,12 @@
 module github.com/anchor-host/anchor-host
 
-go 1.25.0
+go 1.26.0
 
 require (
 	github.com/agnivade/levenshtein v1.2.2
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/extism/go-pdk v1.1.3
+	github.com/go-json-experiment/json v1.27.2
 	github.com/google/uuid v1.6.0
 	github.com/kljensen/snowball v0.10.0
 	github.com/pkoukk/tiktoken-go v0.1.8
