@@ -3,7 +3,7 @@ module github.com/anchor-host/anchor-host
 go 1.26.0
 
 require (
-	github.com/agnivade/levenshtein v1.2.2
+	github.com/agnivade/levenshtein v1.2.1
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/extism/go-pdk v1.1.3
 	github.com/go-json-experiment/json v1.27.2
