@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // Errors that callers decide on. The errors of a store wrap them.
@@ -15,7 +17,7 @@ var (
 	// have written. Nothing was written.
 	ErrConflict = errors.New("changed meanwhile")
 	// ErrInvalid marks a key, record or argument outside its limits.
-	ErrInvalid = errors.New("invalid value")
+	ErrInvalid = decode.ErrInvalid
 	// ErrClosed marks a call on a closed store.
 	ErrClosed = errors.New("store is closed")
 	// ErrBusy marks a wait for another process that took too long. Nothing was written.
