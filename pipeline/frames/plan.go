@@ -100,7 +100,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 // checked. On an error the plan is unchanged.
 func (p *Plan) UnmarshalJSON(data []byte) error {
 	var read Plan
-	err := decode.Object(data, read.Header.members(
+	err := decode.Object(data, read.members(
 		decode.Optional("previous", &read.Previous), decode.Optional("pipeline", &read.Pipeline), decode.Optional("fwindow", &read.FWindow),
 		decode.Optional("context_frames", &read.ContextFrames), decode.Optional("steps", &read.Steps))...)
 	if err == nil {
