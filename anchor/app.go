@@ -43,9 +43,9 @@ type Options struct {
 	// CacheDir is the folder of compiled plugins, instead of cache_dir. "off" is none.
 	// Empty: that of the file.
 	CacheDir string
-	// Overrides are values that replace those of the file, by their path, such as
-	// "max_tokens": "4000". The values are written as on the command line. Only what a flag
-	// of the command sets can be overridden.
+	// Overrides are values that replace those of the file, by their path, such as "agent.compaction.enabled":
+	// "false". Values are texts as on a command line. Every key can be overridden that holds
+	// one value and is in no list and no map of names of your choice.
 	Overrides map[string]string
 	// Logger receives log lines, those of plugins included. nil discards them.
 	Logger *slog.Logger
@@ -147,7 +147,7 @@ func (a *App) override(loaded *config.Loaded) error {
 	for path := range values {
 		return fmt.Errorf("%w: overrides: %q is no path that can be overridden", ErrInvalid, path)
 	}
-	return nil
+	return loaded.CheckOverrides()
 }
 
 // use returns the current generation. It stays open until its users are done.

@@ -335,8 +335,11 @@ func TestTracesAsJSON(t *testing.T) {
 		t.Errorf("%s", first)
 	}
 	for doc, want := range map[string]string{
+		`[{"id":"a","Events":[]}]`:                  `items[0].Events: unknown key: invalid value (did you mean "events"?)`,
+		`[{"id":"a","id":"b"}]`:                     `items[0].id: given twice: invalid value`,
+		`[null]`:                                    `items[0]: null: invalid value (want an object)`,
 		`[{"id":"a","events":[]}]`:                  `items[0]: item "a": no events: invalid value`,
-		`[{"id":"a","events":[{"did":["eaten"]}]}]`: `items: did: "eaten": invalid value (want some of ` + explain.Actions(1<<13-1).String() + ")",
+		`[{"id":"a","events":[{"did":["eaten"]}]}]`: `items[0].events[0].did: "eaten": invalid value (want some of ` + explain.Actions(1<<13-1).String() + ")",
 	} {
 		if err := json.Unmarshal([]byte(doc), &back); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", doc, err)

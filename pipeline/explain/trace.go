@@ -4,13 +4,13 @@
 package explain
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
@@ -82,8 +82,8 @@ func (a Actions) MarshalJSON() ([]byte, error) { return json.Marshal(a.Names()) 
 // UnmarshalJSON reads a list of names. An unknown name is an error that wraps [core.ErrInvalid].
 func (a *Actions) UnmarshalJSON(data []byte) error {
 	var names []string
-	if err := json.Unmarshal(data, &names); err != nil {
-		return fmt.Errorf("did: %w", err)
+	if err := decode.Value("", data, &names); err != nil {
+		return err
 	}
 	var out Actions
 next:
@@ -94,7 +94,7 @@ next:
 				continue next
 			}
 		}
-		return fmt.Errorf("did: %.100q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
+		return fmt.Errorf("%.100q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
 	}
 	*a = out
 	return nil
@@ -237,10 +237,8 @@ func (t *Trace) MarshalJSON() ([]byte, error) {
 // and traces without an event are errors. After an error the trace is unchanged.
 func (t *Trace) UnmarshalJSON(data []byte) error {
 	var items []ItemTrace
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&items); err != nil {
-		return fmt.Errorf("items: %w", err)
+	if err := decode.Value("items", data, &items); err != nil {
+		return err
 	}
 	for i := range items {
 		if len(items[i].Events) == 0 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // Intent is a request and how it is understood. It is a value to be stored; it is
@@ -70,14 +72,13 @@ func (in Intent) MarshalJSON() ([]byte, error) {
 func (in *Intent) UnmarshalJSON(data []byte) error {
 	var read Intent
 	var statuses json.RawMessage
-	err := decodeObject("intent", data, read.Header.fields().with(fields{
-		"prompt": required(&read.prompt), "content": optional(&read.Content), "parent": optional(&read.Parent),
-		"commit": optional(&read.Commit), "plan": optional(&read.Plan), "statuses": required(&statuses),
-	}))
-	if err != nil {
-		return err
+	err := decode.Object(data, read.members(
+		decode.Required("prompt", &read.prompt), decode.Optional("content", &read.Content), decode.Optional("parent", &read.Parent),
+		decode.Optional("commit", &read.Commit), decode.Optional("plan", &read.Plan), decode.Required("statuses", &statuses))...)
+	if err == nil {
+		err = read.check(TypeIntent)
 	}
-	if err = read.check(TypeIntent); err == nil {
+	if err == nil {
 		err = read.statuses.decode(statuses, intentStatuses)
 	}
 	if err != nil {

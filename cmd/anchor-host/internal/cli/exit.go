@@ -70,7 +70,6 @@ var causeCodes = []struct {
 	{store.ErrNotFound, CodeNotFound},
 	{memory.ErrNotFound, CodeNotFound},
 	{store.ErrBusy, CodeLimit},
-	{store.ErrInvalid, CodeInvalid},
 	{store.ErrVersion, CodeInvalid},
 	{config.ErrInvalid, CodeInvalid},
 	{host.ErrNoOperation, CodeInvalid},
