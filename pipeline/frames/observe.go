@@ -23,6 +23,10 @@ const summaryPrefix = "[frames summary] "
 // all that they begin with, because observations of others may begin with "[frame ", too.
 var ownObservation = regexp.MustCompile(`^\[(frame (0|[1-9][0-9]{0,18}) [^\]]+|frames summary)\] `)
 
+// OwnsObservation reports whether a [FrameMemory] makes such an observation: it replaces all
+// of them in each run.
+func OwnsObservation(text string) bool { return ownObservation.MatchString(text) }
+
 // Name returns the name in a provider chain.
 func (m *FrameMemory) Name() string { return m.cfg.Name }
 
@@ -53,7 +57,7 @@ func (m *FrameMemory) Apply(ctx context.Context, s *agent.State, _ []pipeline.Me
 	if err != nil {
 		return nil, err
 	}
-	texts := slices.DeleteFunc(slices.Clone(s.Observations), ownObservation.MatchString)
+	texts := slices.DeleteFunc(slices.Clone(s.Observations), OwnsObservation)
 	for i := range list {
 		texts = append(texts, list[i].text)
 	}

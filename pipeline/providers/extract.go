@@ -73,10 +73,14 @@ func (e Extract) Reflect(ctx context.Context, r agent.Reflecting) (string, error
 		return "", err
 	}
 	before, gone := splitDigest(r.Reflection)
+	for _, text := range r.Observations {
+		lines, n := splitDigest(text)
+		before, gone = append(before, lines...), gone+n
+	}
 	var lines []string
 	for _, width := range extractWidths {
 		lines = lines[:0]
-		for _, text := range append(before[:len(before):len(before)], r.Observations...) {
+		for _, text := range before {
 			lines = append(lines, shorten(text, width))
 		}
 		fits, err := e.fits(ctx, counter, r.MaxTokens, joinDigest(lines, gone))
