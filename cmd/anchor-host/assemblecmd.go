@@ -50,7 +50,7 @@ tools and their results stay or go together; a result that does not fit is cut.
 A flag counts before the input, the input before anchor.yaml.
 
 With --run the state is kept in the store: the messages are the new ones since
-the last call and come after those of the state, what observations and
+the last call and come after those of the state, what observing, observation and
 compaction write back lasts, and frames of the run become observations. A state
 in the input takes the place of the stored one. Without --run the messages are
 the whole list; -o json prints the state for the next call beside them.`,
