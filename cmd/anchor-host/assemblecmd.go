@@ -148,7 +148,7 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pipeline.Message, o anchor.AssembleOptions) (*anchor.Assembled, error) {
 	progress := newProgress(a)
 	defer progress.stop()
-	progress.start("running the providers")
+	progress.start("preparing the messages")
 	front, err := anchor.Open(ctx, loaded, anchor.Options{
 		Logger: a.logger(&loaded.Config), OnCompile: progress.compiling, Lazy: true,
 	})
@@ -156,7 +156,7 @@ func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pi
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // everything that was saved is on disk
-	result, err := within(ctx, &loaded.Config, func(ctx context.Context) (*anchor.Assembled, error) { return front.Assemble(ctx, messages, o) })
+	result, err := front.Assemble(ctx, messages, o)
 	progress.stop()
 	if result != nil {
 		a.reportChain(result.Diagnostics)

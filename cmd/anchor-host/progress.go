@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type progress struct {
 	off bool
 
 	mu      sync.Mutex
+	work    string // what modules are compiled for
 	what    string
 	timer   *time.Timer
 	spinner *progressbar.ProgressBar
@@ -34,6 +36,14 @@ func newProgress(a *app) *progress {
 
 // start names what happens from now on.
 func (p *progress) start(what string) {
+	p.mu.Lock()
+	p.work = what
+	p.mu.Unlock()
+	p.turn(what)
+}
+
+// turn shows what happens now.
+func (p *progress) turn(what string) {
 	p.stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,13 +54,17 @@ func (p *progress) start(what string) {
 	p.timer = time.AfterFunc(p.delay, func() { p.show(what) })
 }
 
-// compiling is told of each module that is compiled.
+// compiling is called before each module is compiled and when it is. Then what was started
+// goes on.
 func (p *progress) compiling(plugin string, done bool, _ time.Duration) {
-	if done {
-		p.start("starting the plugins")
+	if !done {
+		p.turn(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
 		return
 	}
-	p.start(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
+	p.mu.Lock()
+	work := p.work
+	p.mu.Unlock()
+	p.turn(cmp.Or(work, "starting the plugins"))
 }
 
 // show says what takes so long, unless it has ended meanwhile.

@@ -26,6 +26,16 @@ func TestProgress(t *testing.T) {
 	if got, want := <-written, "anchor-host: starting the plugins …\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	p.start("preparing the messages")
+	if got, want := <-written, "anchor-host: preparing the messages …\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p.compiling("docs", false, 0)
+	<-written
+	p.compiling("docs", true, time.Second) // what was started goes on
+	if got, want := <-written, "anchor-host: preparing the messages …\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	p.stop()
 	p.show("starting the plugins") // a timer that fires late
 	p.off = true

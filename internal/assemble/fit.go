@@ -29,6 +29,31 @@ func setWindow(out *pipeline.Config, c *config.Config) (err error) {
 	return nil
 }
 
+// maxCalibrated is the most models whose calibration a generation keeps: callers may name
+// any number of them.
+const maxCalibrated = 64
+
+// calibrated is a model with the file of its figures.
+type calibrated struct{ model, file string }
+
+// calibrated returns the tokenizer of a model with the figures of a configuration, which
+// are read once.
+func (g *Generation) calibrated(c *config.Config, e *tokens.Estimator) (*tokens.Estimator, error) {
+	own := calibrated{c.Model, c.Calibration}
+	g.calibrating.Lock()
+	defer g.calibrating.Unlock()
+	if known := g.calibrations[own]; known != nil {
+		return known, nil
+	}
+	if err := g.calibrate(c, e); err != nil {
+		return nil, err
+	}
+	if len(g.calibrations) < maxCalibrated {
+		g.calibrations[own] = e
+	}
+	return e, nil
+}
+
 // calibrate feeds the usage figures of a configuration to an estimator.
 func (g *Generation) calibrate(c *config.Config, e *tokens.Estimator) error {
 	path := g.options.Path(c.Calibration)
