@@ -83,8 +83,7 @@ func TestSnapshot(t *testing.T) {
 	push(t, p, ToolCall, "c")
 	p.SetGlobalSummary("half done")
 	second := TakeSnapshot(p, "after", epoch)
-	step := uint32(3)
-	second.Step, second.Plan = &step, NewUUID(epoch)
+	second.ID, second.Step, second.Plan = 7, 3, NewUUID(epoch)
 	if d := first.Diff(&second); !slices.Equal(d.Entered, []uint64{2}) || !slices.Equal(d.Left, []uint64{0}) || !d.SummaryChanged {
 		t.Errorf("diff %+v", d)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -26,6 +27,18 @@ var ownObservation = regexp.MustCompile(`^\[(frame (0|[1-9][0-9]{0,18}) [^\]]+|f
 // OwnsObservation reports whether a [FrameMemory] makes such an observation: it replaces all
 // of them in each run.
 func OwnsObservation(text string) bool { return ownObservation.MatchString(text) }
+
+// ObservedFrames returns the ids of the frames that such observations stand for.
+func ObservedFrames(observations []string) (ids []uint64) {
+	for _, text := range observations {
+		if m := ownObservation.FindStringSubmatch(text); m != nil && m[2] != "" {
+			if id, err := strconv.ParseUint(m[2], 10, 63); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
 
 // Name returns the name in a provider chain.
 func (m *FrameMemory) Name() string { return m.cfg.Name }

@@ -13,11 +13,13 @@ import (
 // names frames, which never change, so they can be read again after they left the window. The
 // seed calls it ContextSnapshot.
 type Snapshot struct {
+	// ID is the number of the snapshot in its run, from 1; 0 until it is stored.
+	ID uint64
 	// Label says why it was taken.
 	Label string
-	// Plan is the plan of that moment, Step the number of its step from 0, nil for none.
+	// Plan is the plan of that moment, Step the number of its step from 1, 0 for none.
 	Plan UUID
-	Step *uint32
+	Step uint32
 	// Pipeline is where the frames come from; none if the run had no frames.
 	Pipeline UUID
 	// FWindow are the positions of the frames in the list of that moment, ContextFrames
@@ -71,16 +73,17 @@ func (s *Snapshot) Diff(later *Snapshot) SnapshotDiff {
 // MarshalJSON leaves out what is absent.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
+		ID            uint64    `json:"snapshot_id,omitempty"`
 		Label         string    `json:"label"`
 		Plan          UUID      `json:"plan,omitzero"`
-		Step          *uint32   `json:"step,omitempty"`
+		Step          uint32    `json:"step,omitempty"`
 		Pipeline      UUID      `json:"pipeline,omitzero"`
 		FWindow       Positions `json:"fwindow"`
 		ContextFrames []uint64  `json:"context_frames"`
 		Tokens        uint64    `json:"total_token_estimate"`
 		GlobalSummary string    `json:"global_summary,omitempty"`
 		CreatedAt     time.Time `json:"created_at"`
-	}{s.Label, s.Plan, s.Step, s.Pipeline, s.FWindow, s.ContextFrames, s.Tokens, s.GlobalSummary, s.CreatedAt})
+	}{s.ID, s.Label, s.Plan, s.Step, s.Pipeline, s.FWindow, s.ContextFrames, s.Tokens, s.GlobalSummary, s.CreatedAt})
 }
 
 // UnmarshalJSON reads a snapshot strictly: unknown and repeated keys, and ids that do not
@@ -88,7 +91,7 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	var read Snapshot
 	err := decodeObject("snapshot", data, fields{
-		"label": required(&read.Label), "plan": optional(&read.Plan), "step": optional(&read.Step), "pipeline": optional(&read.Pipeline),
+		"snapshot_id": optional(&read.ID), "label": required(&read.Label), "plan": optional(&read.Plan), "step": optional(&read.Step), "pipeline": optional(&read.Pipeline),
 		"fwindow": required(&read.FWindow), "context_frames": required(&listOf[uint64]{&read.ContextFrames}),
 		"total_token_estimate": required(&read.Tokens), "global_summary": optional(&read.GlobalSummary), "created_at": required(&read.CreatedAt),
 	})
