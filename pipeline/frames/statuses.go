@@ -2,7 +2,6 @@ package frames
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,8 +40,15 @@ var (
 	intentStatuses = []IntentStatus{IntentDraft, IntentActive, IntentCompleted, IntentCancelled}
 )
 
-// ErrLifecycle marks a status that cannot follow the one that is there.
-var ErrLifecycle = errors.New("wrong order of statuses")
+// ErrLifecycle marks a status that cannot follow the one that is there. It wraps
+// [pipeline.ErrInvalid].
+var ErrLifecycle error = lifecycleError{}
+
+type lifecycleError struct{}
+
+func (lifecycleError) Error() string { return "wrong order of statuses" }
+
+func (lifecycleError) Unwrap() error { return pipeline.ErrInvalid }
 
 // stepLifecycle and intentLifecycle are the statuses that may follow each.
 var (
