@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
@@ -33,7 +34,7 @@ func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (*a
 		what, path string
 		to         *io.Reader
 	}{{"corpus", e.flags.corpus, &o.Corpus}, {"queries", e.flags.queries, &o.Queries}, {"judgements", e.flags.qrels, &o.Qrels}} {
-		r, name, err := e.app.open(file.path)
+		r, name, err := e.app.Open(file.path)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file.what, err)
 		}
@@ -43,9 +44,9 @@ func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (*a
 	if err := e.checkMounts(configs); err != nil {
 		return nil, err
 	}
-	wait := newProgress(e.app)
-	defer wait.stop()
-	wait.start("starting the plugins")
+	wait := cli.NewProgress(e.app.App)
+	defer wait.Stop()
+	wait.Start("starting the plugins")
 	var fronts []*anchor.App
 	for _, c := range configs {
 		front, err := e.open(ctx, c, wait)
@@ -60,7 +61,7 @@ func (e *evaluation) evaluate(ctx context.Context, configs []*config.Loaded) (*a
 	}
 	defer e.endProgress()
 	o.Progress = func(config string, done, total int) {
-		wait.stop()
+		wait.Stop()
 		e.progress(config, done, total)
 	}
 	return fronts[0].Evaluate(ctx, o)
@@ -84,7 +85,7 @@ func (f *evalFlags) options() anchor.EvaluateOptions {
 }
 
 // open loads a configuration whose instances find the corpus where that is asked for.
-func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *progress) (*anchor.App, error) {
+func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *cli.Progress) (*anchor.App, error) {
 	var mounts []anchor.Mount
 	for _, m := range e.flags.mounts {
 		name, guest := splitMount(m)
@@ -97,13 +98,13 @@ func (e *evaluation) open(ctx context.Context, c *config.Loaded, wait *progress)
 		mounts = append(mounts, anchor.Mount{Instance: name, Folder: e.stage, Guest: guest})
 	}
 	return anchor.Open(ctx, c, anchor.Options{
-		Logger: e.app.logger(&c.Config), OnCompile: wait.compiling, Lazy: true, Mounts: mounts,
+		Logger: e.app.Logger(&c.Config), OnCompile: wait.Compiling, Lazy: true, Mounts: mounts,
 	})
 }
 
 // progress shows how far a configuration is.
 func (e *evaluation) progress(config string, done, total int) {
-	if e.bar == nil || e.bar.what != oneCell(config) || done == 1 {
+	if e.bar == nil || e.bar.what != cli.OneCell(config) || done == 1 {
 		e.endProgress()
 		e.bar = newEvalProgress(e.app, config)
 	}

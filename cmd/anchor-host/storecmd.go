@@ -15,24 +15,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // storeFlags add the flags of every command that opens the store.
 func storeFlags(cmd *cobra.Command) {
-	storeFileFlag(cmd)
+	cli.StoreFileFlag(cmd)
 	cmd.Flags().String("tenant", "", "whose memory it is")
-}
-
-func storeFileFlag(cmd *cobra.Command) {
-	cmd.Flags().String("store", "", "file of the store (default: in the data folder of the user)")
-}
-
-// settingFlag makes a flag set the value at a path, where the flag of that name
-// sets another one elsewhere.
-func settingFlag(cmd *cobra.Command, flag, path string) {
-	_ = cmd.Flags().SetAnnotation(flag, settingOf, []string{path}) // fails only for an unknown flag
 }
 
 // sessionFunc is the work of a command that needs the store.
@@ -52,7 +43,7 @@ func (a *app) withStoreToRead(f sessionFunc) func(*cobra.Command, []string) erro
 // withStoreToDelete does the same for a command that makes room: on a full disk it goes on
 // with what the store holds ready for that.
 func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) error {
-	return a.run(func(cmd *cobra.Command, args []string) error {
+	return a.Run(func(cmd *cobra.Command, args []string) error {
 		err := a.useStore(anchor.ReadWrite, f, cmd, args)
 		if !errors.Is(err, store.ErrFull) {
 			return err
@@ -66,7 +57,7 @@ func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) er
 }
 
 func (a *app) withStoreFor(access anchor.Access, f sessionFunc) func(*cobra.Command, []string) error {
-	return a.run(func(cmd *cobra.Command, args []string) error { return a.useStore(access, f, cmd, args) })
+	return a.Run(func(cmd *cobra.Command, args []string) error { return a.useStore(access, f, cmd, args) })
 }
 
 // useStore makes the store ready for a command, and closes it.
@@ -74,12 +65,12 @@ func (a *app) useStore(access anchor.Access, f sessionFunc, cmd *cobra.Command, 
 	if err := checkSelectors(cmd); err != nil {
 		return err
 	}
-	loaded, err := a.load(cmd)
+	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
 	}
 	front, err := anchor.Open(cmd.Context(), loaded, anchor.Options{
-		Access: access, Logger: a.logger(&loaded.Config), OnDamaged: a.damaged(), Lazy: true,
+		Access: access, Logger: a.Logger(&loaded.Config), OnDamaged: a.damaged(), Lazy: true,
 	})
 	if err != nil {
 		return err
@@ -100,7 +91,7 @@ func (a *app) damaged() func(tenant, fact string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !said[id] {
-			a.say("warning: fact %.100q is damaged and left out: %v", id, err)
+			a.Say("warning: fact %.100q is damaged and left out: %v", id, err)
 		}
 		said[id] = true
 	}
@@ -123,7 +114,7 @@ func checkSelectors(cmd *cobra.Command) error {
 			empty = len(values) == 0 || slices.ContainsFunc(values, func(s string) bool { return strings.TrimSpace(s) == "" })
 		}
 		if empty {
-			return usagef(cmd, "flag --%s: the value is empty (leave the flag out, or give it a value)", name)
+			return cli.Usagef(cmd, "flag --%s: the value is empty (leave the flag out, or give it a value)", name)
 		}
 	}
 	return nil
@@ -142,7 +133,7 @@ func (a *app) text(value, what string) (string, error) {
 	if value != "-" {
 		return value, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(a.in, maxText+1))
+	data, err := io.ReadAll(io.LimitReader(a.In, maxText+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", what, err)
 	}
@@ -164,10 +155,10 @@ func moment(t time.Time) string {
 }
 
 // streamListing shows conversations, or runs.
-func streamListing(name, count string, list []anchor.Stream) listing {
-	l := listing{header: []string{name, count, "NEWEST"}, data: list}
+func streamListing(name, count string, list []anchor.Stream) cli.Listing {
+	l := cli.Listing{Header: []string{name, count, "NEWEST"}, Data: list}
 	for _, s := range list {
-		l.rows = append(l.rows, []string{oneCell(s.ID), strconv.FormatInt(s.Newest, 10), moment(s.Time)})
+		l.Rows = append(l.Rows, []string{cli.OneCell(s.ID), strconv.FormatInt(s.Newest, 10), moment(s.Time)})
 	}
 	return l
 }

@@ -57,19 +57,28 @@ func (g *Generation) calibrated(c *config.Config, e *tokens.Estimator) (*tokens.
 // calibrate feeds the usage figures of a configuration to an estimator.
 func (g *Generation) calibrate(c *config.Config, e *tokens.Estimator) error {
 	path := g.options.Path(c.Calibration)
-	f, err := os.Open(path)
+	used, refused, err := observe(e, path, c.Model)
 	if err != nil {
 		return fmt.Errorf("%w: calibration: %w", config.ErrInvalid, err)
-	}
-	defer f.Close()
-	used, refused, err := e.Calibration().ObserveLines(f, c.Model)
-	if err != nil {
-		return fmt.Errorf("%w: calibration: %s: %w", config.ErrInvalid, path, err)
 	}
 	if used == 0 {
 		g.options.Logger.Warn("calibration has no usable figure of the model", "file", path, "model", c.Model, "refused", refused)
 	}
 	return nil
+}
+
+// observe feeds the figures of a file to an estimator of a model.
+func observe(e *tokens.Estimator, path, model string) (used, refused int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	used, refused, err = e.Calibration().ObserveLines(f, model)
+	if err != nil {
+		return used, refused, fmt.Errorf("%s: %w", path, err)
+	}
+	return used, refused, nil
 }
 
 // orNone turns an explicit zero into what the pipeline takes for none, and what is not
