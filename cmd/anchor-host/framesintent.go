@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 func (a *app) framesIntentCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "intent",
 		Short: "Keep the request that a run works on",
 		Long: `Keep the request that a run works on. It is a draft until analyze says how it is
@@ -27,17 +28,17 @@ can be asked again. Any other order is refused.`,
 }
 
 // runWork is the work of a command on one agent run.
-type runWork func(ctx context.Context, run *anchor.Run, args []string) (listing, error)
+type runWork func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error)
 
 // runCommand makes a command work on the run that its flag --run names.
 func (a *app) runCommand(cmd *cobra.Command, with func(sessionFunc) func(*cobra.Command, []string) error, work runWork) *cobra.Command {
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	id := cmd.Flags().String("run", "", "the agent run (required)")
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = with(func(cmd *cobra.Command, args []string, s *session) error {
-		if err := checkFormat(cmd, *format, "table", "json", "yaml"); err != nil {
+		if err := cli.CheckFormat(cmd, *format, "table", "json", "yaml"); err != nil {
 			return err // before anything changes
 		}
 		run, err := s.front.Run(cmd.Context(), "", *id)
@@ -48,7 +49,7 @@ func (a *app) runCommand(cmd *cobra.Command, with func(sessionFunc) func(*cobra.
 		if err != nil {
 			return err
 		}
-		return a.print(cmd, *format, l)
+		return a.Print(cmd, *format, l)
 	})
 	return cmd
 }
@@ -60,13 +61,13 @@ func (a *app) intentAskCommand() *cobra.Command {
 		Long: `Give a run a request: a new intent, which is a draft. The prompt is the argument,
 or with "-" what comes on stdin. The intent before it must have ended.`,
 		Example: `  anchor-host frames intent ask --run fix-42 --by ada "make the login faster"`,
-		Args:    exactly("PROMPT"),
+		Args:    cli.Exactly("PROMPT"),
 	}
 	by := cmd.Flags().String("by", "anchor-host", "who asks")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		prompt, err := a.text(args[0], "prompt")
 		if err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 		return intentListing(run.Ask(ctx, prompt, *by))
 	})
@@ -80,13 +81,13 @@ func (a *app) intentAnalyzeCommand() *cobra.Command {
 content is the argument, or with "-" what comes on stdin. It becomes a frame of
 the kind intent_analysis, and a snapshot with the label "start" is taken.`,
 		Example: `  anchor-host frames intent analyze --run fix-42 "cache sessions, p95 below 200 ms"`,
-		Args:    exactly("CONTENT"),
+		Args:    cli.Exactly("CONTENT"),
 	}
 	by := cmd.Flags().String("by", "anchor-host", "who begins the run, noted in its document")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		content, err := a.text(args[0], "content")
 		if err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 		return intentListing(run.Analyze(ctx, content, *by))
 	})
@@ -104,7 +105,7 @@ func (a *app) intentEndCommand() *cobra.Command {
 	cmd.Flags().StringVar(&status, "status", "completed", "how it ends: completed or cancelled")
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
 	cmd.Flags().StringVar(&commit, "commit", "", "the commit that fulfilled it")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, _ []string) (listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
 		return intentListing(run.EndIntent(ctx, frames.IntentStatus(status), reason, commit))
 	})
 }
@@ -117,7 +118,7 @@ func (a *app) intentShowCommand() *cobra.Command {
 		Example: `  anchor-host frames intent show --run fix-42 -o json`,
 		Args:    cobra.NoArgs,
 	}
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
 		in, err := run.Intent(ctx)
 		if err == nil && in == nil {
 			err = fmt.Errorf("intent: %w (give the run one with: anchor-host frames intent ask)", store.ErrNotFound)
@@ -126,13 +127,13 @@ func (a *app) intentShowCommand() *cobra.Command {
 	})
 }
 
-func intentListing(in *frames.Intent, err error) (listing, error) {
+func intentListing(in *frames.Intent, err error) (cli.Listing, error) {
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
-	return listing{
-		header: []string{"STATUS", "PROMPT", "CONTENT", "COMMIT"},
-		rows:   [][]string{{string(in.Status()), excerpt(in.Prompt()), excerpt(in.Content), excerpt(in.Commit)}},
-		data:   in,
+	return cli.Listing{
+		Header: []string{"STATUS", "PROMPT", "CONTENT", "COMMIT"},
+		Rows:   [][]string{{string(in.Status()), cli.Excerpt(in.Prompt()), cli.Excerpt(in.Content), cli.Excerpt(in.Commit)}},
+		Data:   in,
 	}, nil
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 func (a *app) framesPlanCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "plan",
 		Short: "Keep the plan of a run, and what its steps read and wrote",
 		Long: `Keep the plan of a run. A plan names the frames that the window held when it was
@@ -57,10 +58,10 @@ frames that the window holds now. The plan before stays as it is.`,
 func (a *app) planCommand(cmd *cobra.Command, replan bool) *cobra.Command {
 	cmd.Args = cobra.MinimumNArgs(1)
 	by := cmd.Flags().String("by", "anchor-host", "who plans")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		plan, err := run.Plan(ctx, args, *by, replan)
 		if err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 		return planListing(plan), nil
 	})
@@ -77,13 +78,13 @@ every plan of the run, oldest first.`,
 		Args: cobra.NoArgs,
 	}
 	all := cmd.Flags().Bool("all", false, "show every plan, those that were replaced included")
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
 		plans, err := run.Plans(ctx)
 		switch {
 		case err != nil:
-			return listing{}, err
+			return cli.Listing{}, err
 		case len(plans) == 0:
-			return listing{}, fmt.Errorf("plan: %w (push one with: anchor-host frames plan push)", store.ErrNotFound)
+			return cli.Listing{}, fmt.Errorf("plan: %w (push one with: anchor-host frames plan push)", store.ErrNotFound)
 		case *all:
 			return plansListing(plans), nil
 		}
@@ -103,7 +104,7 @@ progress.
 --read and --wrote note frames besides those that are noted by themselves.`,
 		Example: `  anchor-host frames plan step --run fix-42 --status progressing 1
   anchor-host frames plan step --run fix-42 --status failed --reason "no session store" --wrote 4 1`,
-		Args: exactly("STEP"),
+		Args: cli.Exactly("STEP"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.status, "status", "", "the next status: progressing, completed, failed or skipped")
@@ -113,18 +114,18 @@ progress.
 	flags.StringVar(&f.inputs, "inputs", "", "any JSON value: what the step works on")
 	flags.StringVar(&f.outputs, "outputs", "", "any JSON value: what came of it")
 	flags.StringVar(&f.checks, "checks", "", "any JSON value: how it is checked")
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		number, err := strconv.Atoi(args[0])
 		if err != nil {
-			return listing{}, usagef(cmd, "step: want its number, 1 or more, got %q", args[0])
+			return cli.Listing{}, cli.Usagef(cmd, "step: want its number, 1 or more, got %q", args[0])
 		}
 		change, err := f.change(cmd)
 		if err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 		plan, err := run.ChangeStep(ctx, number, change)
 		if err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 		return planListing(plan), nil
 	})
@@ -140,7 +141,7 @@ type stepFlags struct {
 func (f *stepFlags) change(cmd *cobra.Command) (c anchor.StepChange, err error) {
 	c.Status, c.Reason = frames.StepStatus(f.status), f.reason
 	if f.reason != "" && f.status == "" {
-		return c, usagef(cmd, "flag --reason needs --status")
+		return c, cli.Usagef(cmd, "flag --reason needs --status")
 	}
 	for _, v := range []struct {
 		flag string
@@ -150,7 +151,7 @@ func (f *stepFlags) change(cmd *cobra.Command) (c anchor.StepChange, err error) 
 		for _, text := range v.from {
 			id, err := strconv.ParseUint(strings.TrimSpace(text), 10, 63)
 			if err != nil {
-				return c, usagef(cmd, "flag --%s: want numbers of frames, got %q", v.flag, text)
+				return c, cli.Usagef(cmd, "flag --%s: want numbers of frames, got %q", v.flag, text)
 			}
 			*v.to = append(*v.to, id)
 		}
@@ -163,7 +164,7 @@ func (f *stepFlags) change(cmd *cobra.Command) (c anchor.StepChange, err error) 
 			continue
 		}
 		if !json.Valid([]byte(v.from)) {
-			return c, usagef(cmd, "flag --%s: want a JSON value, got %s", v.flag, excerpt(v.from))
+			return c, cli.Usagef(cmd, "flag --%s: want a JSON value, got %s", v.flag, cli.Excerpt(v.from))
 		}
 		*v.to = json.RawMessage(v.from)
 	}
@@ -171,27 +172,27 @@ func (f *stepFlags) change(cmd *cobra.Command) (c anchor.StepChange, err error) 
 }
 
 // planListing shows the steps of a plan.
-func planListing(p *frames.Plan) listing {
-	l := listing{header: []string{"STEP", "STATUS", "READ", "WROTE", "DESCRIPTION"}, data: p}
+func planListing(p *frames.Plan) cli.Listing {
+	l := cli.Listing{Header: []string{"STEP", "STATUS", "READ", "WROTE", "DESCRIPTION"}, Data: p}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		l.rows = append(l.rows, []string{
-			strconv.Itoa(i + 1), string(s.Status()), numbers(s.IFrames), numbers(s.OFrames), excerpt(s.Description),
+		l.Rows = append(l.Rows, []string{
+			strconv.Itoa(i + 1), string(s.Status()), numbers(s.IFrames), numbers(s.OFrames), cli.Excerpt(s.Description),
 		})
 	}
 	return l
 }
 
 // plansListing shows plans with the frames that they have seen.
-func plansListing(plans []frames.Plan) listing {
-	l := listing{header: []string{"PLAN", "CREATED", "STEPS", "SAW", "REPLACES"}, data: plans}
+func plansListing(plans []frames.Plan) cli.Listing {
+	l := cli.Listing{Header: []string{"PLAN", "CREATED", "STEPS", "SAW", "REPLACES"}, Data: plans}
 	for i := range plans {
 		p := &plans[i]
 		replaces := "-"
 		if !p.Previous.IsZero() {
 			replaces = p.Previous.String()
 		}
-		l.rows = append(l.rows, []string{
+		l.Rows = append(l.Rows, []string{
 			p.ObjectID.String(), moment(p.CreatedAt), strconv.Itoa(len(p.Steps)), numbers(p.ContextFrames), replaces,
 		})
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
 func (a *app) framesSnapshotCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "snapshot",
 		Short: "Keep what the window of a run held",
 		Long: `Keep what the window of a run held at certain moments: when its request was
@@ -30,15 +31,15 @@ func (a *app) snapshotTakeCommand() *cobra.Command {
 		Short:   "Store what the window holds now",
 		Long:    "Store what the window of a run holds now, and print the number of the snapshot.",
 		Example: `  anchor-host frames snapshot take --run fix-42 "before the rewrite"`,
-		Args:    exactly("LABEL"),
+		Args:    cli.Exactly("LABEL"),
 	}
-	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (listing, error) {
+	return a.runCommand(cmd, a.withStore, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		s, err := run.TakeSnapshot(ctx, args[0])
 		if err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 		l := snapshotListing([]frames.Snapshot{s})
-		l.data = s
+		l.Data = s
 		return l, nil
 	})
 }
@@ -51,7 +52,7 @@ func (a *app) snapshotListCommand() *cobra.Command {
 		Example: `  anchor-host frames snapshot list --run fix-42 -o json`,
 		Args:    cobra.NoArgs,
 	}
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
 		list, err := run.Snapshots(ctx)
 		return snapshotListing(list), err
 	})
@@ -64,17 +65,17 @@ func (a *app) snapshotDiffCommand() *cobra.Command {
 		Long: `Show which frames entered and left the window of a run between two snapshots,
 which are named by their numbers.`,
 		Example: `  anchor-host frames snapshot diff --run fix-42 1 2`,
-		Args:    exactly("EARLIER", "LATER"),
+		Args:    cli.Exactly("EARLIER", "LATER"),
 	}
-	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, args []string) (listing, error) {
+	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, args []string) (cli.Listing, error) {
 		var pair [2]*frames.Snapshot
 		for i, text := range args {
 			number, err := strconv.ParseUint(text, 10, 63)
 			if err != nil {
-				return listing{}, usagef(cmd, "want the number of a snapshot, got %q (see: anchor-host frames snapshot list)", text)
+				return cli.Listing{}, cli.Usagef(cmd, "want the number of a snapshot, got %q (see: anchor-host frames snapshot list)", text)
 			}
 			if pair[i], err = run.Snapshot(ctx, number); err != nil {
-				return listing{}, err
+				return cli.Listing{}, err
 			}
 		}
 		d := pair[0].Diff(pair[1])
@@ -82,24 +83,24 @@ which are named by their numbers.`,
 		if d.SummaryChanged {
 			summary = "changed"
 		}
-		return listing{
-			header: []string{"ENTERED", "LEFT", "TOKENS", "GLOBAL SUMMARY"},
-			rows:   [][]string{{numbers(d.Entered), numbers(d.Left), strconv.FormatInt(d.Tokens, 10), summary}},
-			data:   d,
+		return cli.Listing{
+			Header: []string{"ENTERED", "LEFT", "TOKENS", "GLOBAL SUMMARY"},
+			Rows:   [][]string{{numbers(d.Entered), numbers(d.Left), strconv.FormatInt(d.Tokens, 10), summary}},
+			Data:   d,
 		}, nil
 	})
 }
 
-func snapshotListing(list []frames.Snapshot) listing {
-	l := listing{header: []string{"SNAPSHOT", "LABEL", "STEP", "FRAMES", "TOKENS", "CREATED"}, data: list}
+func snapshotListing(list []frames.Snapshot) cli.Listing {
+	l := cli.Listing{Header: []string{"SNAPSHOT", "LABEL", "STEP", "FRAMES", "TOKENS", "CREATED"}, Data: list}
 	for i := range list {
 		s := &list[i]
 		step := "-"
 		if s.Step > 0 {
 			step = strconv.FormatUint(uint64(s.Step), 10)
 		}
-		l.rows = append(l.rows, []string{
-			strconv.FormatUint(s.ID, 10), oneCell(s.Label), step, numbers(s.ContextFrames), strconv.FormatUint(s.Tokens, 10), moment(s.CreatedAt),
+		l.Rows = append(l.Rows, []string{
+			strconv.FormatUint(s.ID, 10), cli.OneCell(s.Label), step, numbers(s.ContextFrames), strconv.FormatUint(s.Tokens, 10), moment(s.CreatedAt),
 		})
 	}
 	return l

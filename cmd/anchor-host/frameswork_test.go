@@ -119,7 +119,7 @@ func TestRunFlags(t *testing.T) {
 	}
 	must(t, "", "frames", "plan", "step", "--run", "r", "--status", "skipped", "--outputs", `{"why": "no"}`, "1")
 	code, _, stderr := run(t, "", "frames", "plan", "step", "--run", "r", "--read", "4", "1")
-	if code == codeOK || !strings.Contains(stderr, "frame 4: no such frame") {
+	if code != codeNotFound || !strings.Contains(stderr, "frame 4: no such frame") {
 		t.Errorf("a frame that there is not: code %d: %s", code, stderr)
 	}
 }
