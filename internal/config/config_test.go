@@ -238,17 +238,6 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-func TestOverrideErrors(t *testing.T) {
-	for _, o := range Overrides {
-		l := Default()
-		err := o.set(&l.Config, "\x00 nonsense")
-		free := o.Path == "plugins.dir" || o.Path == "cache_dir" || o.Path == "store.path"
-		if (err == nil) != free {
-			t.Errorf("%s: error %v", o.Path, err)
-		}
-	}
-}
-
 func TestLoadMissing(t *testing.T) {
 	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); !os.IsNotExist(underlying(err)) {
 		t.Errorf("got %v", err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -37,15 +38,17 @@ func (g *Graph) MarshalJSON() ([]byte, error) {
 // are not given. On an error the graph is unchanged.
 func (g *Graph) UnmarshalJSON(data []byte) error {
 	var doc Graph
-	err := decodeObject(data, func(key string, raw json.RawMessage) error {
-		switch key {
-		case "entities":
-			return decodeList(raw, doc.decodeEntity)
-		case "relationships":
-			return decodeList(raw, doc.decodeRelationship)
+	var entities []graphEntity
+	var relationships []graphRelationship
+	err := decode.Object(data, decode.Optional("entities", &entities), decode.Optional("relationships", &relationships))
+	for i := 0; i < len(entities) && err == nil; i++ {
+		if err = doc.enter(entities[i]); err != nil {
+			err = fmt.Errorf("entities[%d]: %w", i, err)
 		}
-		return fmt.Errorf("unknown key: %w (want entities or relationships)", pipeline.ErrInvalid)
-	})
+	}
+	for _, r := range relationships {
+		doc.edges = append(doc.edges, Relationship(r))
+	}
 	if err == nil {
 		err = doc.complete()
 	}
@@ -58,67 +61,30 @@ func (g *Graph) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func decodeList(raw json.RawMessage, element func(raw json.RawMessage) error) error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
-		return fmt.Errorf("%.20s: %w (want a list)", raw, pipeline.ErrInvalid)
-	}
-	for i := range list {
-		if err := element(list[i]); err != nil {
-			return fmt.Errorf("%d: %w", i, err)
-		}
-	}
-	return nil
+// graphEntity is an entity of a document.
+type graphEntity wireEntity
+
+// UnmarshalJSON decodes an entity, of which the id is required.
+func (e *graphEntity) UnmarshalJSON(data []byte) error {
+	return decode.Object(data, decode.Required("id", &e.ID), decode.Optional("metadata", &e.Metadata), decode.Optional("facts", &e.Facts))
 }
 
-func (g *Graph) decodeEntity(raw json.RawMessage) error {
-	var w wireEntity
-	hasID := false
-	err := decodeObject(raw, func(key string, raw json.RawMessage) error {
-		switch key {
-		case "id":
-			hasID = true
-			return decodeField(raw, &w.ID)
-		case "metadata":
-			return decodeField(raw, &w.Metadata)
-		case "facts":
-			return decodeField(raw, &w.Facts)
-		}
-		return fmt.Errorf("unknown key: %w (want id, metadata or facts)", pipeline.ErrInvalid)
-	})
-	switch {
-	case err != nil:
-		return err
-	case !hasID:
-		return fmt.Errorf("id: missing: %w", pipeline.ErrInvalid)
-	case g.nodes[w.ID] != nil:
-		return fmt.Errorf("entity %.100q: given twice: %w", w.ID, pipeline.ErrInvalid)
-	}
-	n := g.node(w.ID)
-	n.metadata, n.facts = w.Metadata, union(nil, w.Facts)
-	return nil
+// graphRelationship is a relationship of a document.
+type graphRelationship Relationship
+
+// UnmarshalJSON decodes a relationship, all of which is required.
+func (r *graphRelationship) UnmarshalJSON(data []byte) error {
+	return decode.Object(data, decode.Required("source", &r.Source), decode.Required("relation", &r.Relation), decode.Required("target", &r.Target))
 }
 
-func (g *Graph) decodeRelationship(raw json.RawMessage) error {
-	var r Relationship
-	keys := 0
-	err := decodeObject(raw, func(key string, raw json.RawMessage) error {
-		keys++
-		switch key {
-		case "source":
-			return decodeField(raw, &r.Source)
-		case "relation":
-			return decodeField(raw, &r.Relation)
-		case "target":
-			return decodeField(raw, &r.Target)
-		}
-		return fmt.Errorf("unknown key: %w (want source, relation and target)", pipeline.ErrInvalid)
-	})
-	if err == nil && keys < 3 {
-		err = fmt.Errorf("want source, relation and target: %w", pipeline.ErrInvalid)
+// enter adds a decoded entity.
+func (g *Graph) enter(e graphEntity) error {
+	if g.nodes[e.ID] != nil {
+		return fmt.Errorf("entity %.100q: given twice: %w", e.ID, pipeline.ErrInvalid)
 	}
-	g.edges = append(g.edges, r)
-	return err
+	n := g.node(e.ID)
+	n.metadata, n.facts = e.Metadata, union(nil, e.Facts)
+	return nil
 }
 
 // complete relates the decoded entities by the decoded edges.

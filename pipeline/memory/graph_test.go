@@ -109,12 +109,12 @@ func TestGraphJSON(t *testing.T) {
 		t.Errorf("decoded %v, %v", back.Entities(), err)
 	}
 	for doc, want := range map[string]string{
-		`{"entities":[{"id":"a"},{"id":"a"}]}`:                           `graph: entities: 1: entity "a": given twice: invalid value`,
-		`{"entities":[{}]}`:                                              `graph: entities: 0: id: missing: invalid value`,
+		`{"entities":[{"id":"a"},{"id":"a"}]}`:                           `graph: entities[1]: entity "a": given twice: invalid value`,
+		`{"entities":[{}]}`:                                              `graph: entities[0]: id: missing: invalid value`,
 		`{"relationships":[{"source":"a","relation":"r","target":"b"}]}`: `graph: relationship of entity "a", which is not given: invalid value`,
-		`{"entities":[{"id":"a"}],"relationships":[{"source":"a"}]}`:     `graph: relationships: 0: want source, relation and target: invalid value`,
-		`{"nodes":[]}`:      `graph: nodes: unknown key: invalid value (want entities or relationships)`,
-		`{"entities":null}`: `graph: entities: null: invalid value (want a list)`,
+		`{"entities":[{"id":"a"}],"relationships":[{"source":"a"}]}`:     `graph: relationships[0]: relation: missing: invalid value`,
+		`{"nodes":[]}`:    `graph: nodes: unknown key: invalid value (want one of entities, relationships)`,
+		`{"entities":{}}`: `graph: entities: {}: invalid value (want a list of objects)`,
 	} {
 		if err := json.Unmarshal([]byte(doc), &back); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", doc, err, want)
