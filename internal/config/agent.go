@@ -29,7 +29,7 @@ type Agent struct {
 	MaxMessages int         `key:"max_messages" min:"1" doc:"The most messages. Default: no bound."`
 	Phase       string      `key:"phase" enum:"llm,synthesize" default:"llm" doc:"What the messages are for: a model call of the loop, or the final answer."`
 	Frames      Offer       `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or how many."`
-	Observation Observation `key:"observation" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10): true, false, or a map that also says how they are made."`
+	Observation Observation `key:"observation" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10): true, false, or a map that also says how they are made. The switch is that of all."`
 	Compaction  Compaction  `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
 	Truncation  *bool       `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
 	Enforce     *bool       `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
@@ -102,8 +102,10 @@ var (
 	Reflects = []string{"builtin"}
 )
 
-// Made says whether observations are made.
-func (o *Observation) Made() bool { return o.Make.Use != nil || o.Make.Name == "builtin" }
+// Made says whether observations are made. The switch is that of all three providers.
+func (o *Observation) Made() bool {
+	return On(o.Enabled) && (o.Make.Use != nil || o.Make.Name == "builtin")
+}
 
 // observation is an Observation without methods.
 type observation Observation
