@@ -40,7 +40,7 @@ func (d Document) MarshalJSON() ([]byte, error) {
 // unchanged.
 func (d *Document) UnmarshalJSON(data []byte) error {
 	var read Document
-	err := decode.Object(data, read.Header.members(
+	err := decode.Object(data, read.members(
 		decode.Optional("frames", &read.Frames), decode.Optional("next_frame_id", &read.NextFrameID),
 		decode.Optional("max_frames", &read.Limits.MaxFrames), decode.Optional("max_tokens", &read.Limits.MaxTokens),
 		decode.Optional("global_summary", &read.GlobalSummary))...)

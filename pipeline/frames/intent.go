@@ -100,7 +100,7 @@ func (in Intent) MarshalJSON() ([]byte, error) {
 func (in *Intent) UnmarshalJSON(data []byte) error {
 	var read Intent
 	var statuses json.RawMessage
-	err := decode.Object(data, read.Header.members(
+	err := decode.Object(data, read.members(
 		decode.Required("prompt", &read.prompt), decode.Optional("content", &read.Content), decode.Optional("parent", &read.Parent),
 		decode.Optional("commit", &read.Commit), decode.Optional("plan", &read.Plan), decode.Required("statuses", &statuses))...)
 	if err == nil {

@@ -38,7 +38,7 @@ type Record struct {
 // UnmarshalJSON reads a record as strictly as a frame. On an error it is unchanged.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	var read Record
-	err := decode.Object(data, read.Frame.members(decode.Optional("max_frames", &read.MaxFrames), decode.Optional("max_tokens", &read.MaxTokens))...)
+	err := decode.Object(data, read.members(decode.Optional("max_frames", &read.MaxFrames), decode.Optional("max_tokens", &read.MaxTokens))...)
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}

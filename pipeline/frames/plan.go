@@ -48,16 +48,6 @@ func (p *Plan) NewRevision(creator Actor, at time.Time) (*Plan, error) {
 	return next, nil
 }
 
-// Replan returns a revision that has seen the given window.
-func (p *Plan) Replan(w Window, creator Actor, at time.Time) (*Plan, error) {
-	next, err := p.NewRevision(creator, at)
-	if err != nil {
-		return nil, err
-	}
-	next.See(w)
-	return next, nil
-}
-
 // Current returns the place of the only step that is progressing, -1 if there is none or more
 // than one.
 func (p *Plan) Current() int {
@@ -116,7 +106,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 // checked. On an error the plan is unchanged.
 func (p *Plan) UnmarshalJSON(data []byte) error {
 	var read Plan
-	err := decode.Object(data, read.Header.members(
+	err := decode.Object(data, read.members(
 		decode.Optional("previous", &read.Previous), decode.Optional("pipeline", &read.Pipeline), decode.Optional("fwindow", &read.FWindow),
 		decode.Optional("context_frames", &read.ContextFrames), decode.Optional("steps", &read.Steps))...)
 	if err == nil {

@@ -29,10 +29,11 @@ func TestReplanSeesWhatCameSince(t *testing.T) {
 	first.Steps = append(first.Steps, NewStep("work", epoch))
 	push(t, p, StepSummary, "b")
 	push(t, p, StepSummary, "c")
-	second, err := first.Replan(p.Window(), actor, epoch.Add(time.Hour))
+	second, err := first.NewRevision(actor, epoch.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
+	second.See(p.Window())
 	if second.Previous != first.ObjectID || second.Pipeline != p.ID() || len(second.Steps) != 0 || second.ObjectID == first.ObjectID {
 		t.Errorf("second plan %+v", second)
 	}
