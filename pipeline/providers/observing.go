@@ -203,6 +203,10 @@ func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.
 		before = nil
 	}
 	added := oneLine(slices.Concat(made.Replace, made.Add))
+	if i := slices.IndexFunc(added, o.cfg.Foreign); i >= 0 { // nobody would count it, or take it away
+		return nil, fmt.Errorf("observe %d messages: observation %.60q: %w (it looks like one that is made anew in each run)",
+			len(old), added[i], pipeline.ErrInvalid)
+	}
 	if _, n, err := o.cfg.tokens(ctx, added); err != nil || n > w.notes() {
 		return nil, cmp.Or(err, fmt.Errorf("observe %d messages: observations take %d tokens: %w (want at most %d)",
 			len(old), n, pipeline.ErrInvalid, w.notes()))
