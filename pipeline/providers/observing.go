@@ -110,14 +110,6 @@ func (cfg *ObservingConfig) tokens(ctx context.Context, texts []string) (counts 
 	return counts, sum, err
 }
 
-func countTexts(ctx context.Context, c *agent.Counter, texts []string) ([]int, error) {
-	messages := make([]pipeline.Message, len(texts))
-	for i, text := range texts {
-		messages[i] = pipeline.Message{Role: pipeline.RoleSystem, Content: text}
-	}
-	return c.Count(ctx, messages)
-}
-
 // Observing turns the oldest messages of a conversation into observations when it has grown
 // too large, and removes these messages from the list of the state. System messages, the
 // newest user message and the newest messages stay; a tool call and its results stay or go
