@@ -335,7 +335,7 @@ func TestStoriesAsJSON(t *testing.T) {
 		t.Errorf("%s", first)
 	}
 	for doc, want := range map[string]string{
-		`[{"id":"a","Events":[]}]`:                  `items[0].Events: unknown key: invalid value`,
+		`[{"id":"a","Events":[]}]`:                  `items[0].Events: unknown key: invalid value (did you mean "events"?)`,
 		`[{"id":"a","id":"b"}]`:                     `items[0].id: given twice: invalid value`,
 		`[null]`:                                    `items[0]: null: invalid value (want an object)`,
 		`[{"id":"a","events":[]}]`:                  `items[0]: item "a": no events: invalid value`,
