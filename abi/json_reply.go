@@ -17,6 +17,7 @@ var (
 	turnMembers    = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
 	messageMembers = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
 	stateMembers   = []string{"run_id", "messages", "observations", "reflection", "data"}
+	distillMembers = []string{"replace", "add", "reflection"}
 	provideMembers = []string{"messages", "state"}
 	formatMembers  = []string{"format_type", "output"}
 )
@@ -41,6 +42,18 @@ func (r answerReader) reply(doc any, within *Bounds) {
 		one("items", func() { d.Items = r.items(within) })
 	case *CompactReply:
 		one("summary", func() { d.Summary = r.Text() })
+	case *DistillReply:
+		r.Object(distillMembers, func(i int) {
+			switch i {
+			case 0:
+				d.Replace = r.observations()
+			case 1:
+				d.Add = r.observations()
+			case 2:
+				text := r.Text()
+				d.Reflection = &text
+			}
+		})
 	case *ProvideReply:
 		r.Object(provideMembers, func(i int) {
 			switch i {
@@ -76,6 +89,13 @@ func (r answerReader) queries() []Query {
 		r.Fail(strictjson.Error(fmt.Sprintf("has %d queries (want 1 to %d)", n, MaxQueries)))
 	}
 	return strictjson.List(r.Reader, r.query)
+}
+
+func (r answerReader) observations() []string {
+	if n := r.Ahead(); n > MaxObservations {
+		r.Fail(strictjson.Error(fmt.Sprintf("has %d observations (want %d or fewer)", n, MaxObservations)))
+	}
+	return strictjson.List(r.Reader, func(o *string) { *o = r.Text() })
 }
 
 func (r answerReader) query(q *Query) {

@@ -29,7 +29,7 @@ const (
 	PartSummary    Part = "summary"
 )
 
-// The parts of a [ProvideRequest]. Messages are read whole or not at all, because a guest
+// The parts of a [ProvideRequest], three of which a [DistillRequest] has too. Messages are read whole or not at all, because a guest
 // that hands them back must hand back all of them. PartStateMessages are the messages of
 // the state, before the providers that ran earlier.
 const (
@@ -61,6 +61,7 @@ var Parts = []Part{
 var (
 	queryParts   = []Part{PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory}
 	compactParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary}
+	distillParts = []Part{PartMessages, PartObservations, PartReflection}
 	provideParts = []Part{PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData}
 	eventParts   = []Part{PartQueryText, PartError}
 )

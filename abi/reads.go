@@ -96,6 +96,8 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 		return r, nil
 	case CompactRequest:
 		return s.compact(r), nil
+	case DistillRequest:
+		return s.distill(r), nil
 	case ProvideRequest:
 		return s.provide(r), nil
 	case Event:
@@ -111,6 +113,8 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 	case *ItemsRequest:
 		return s.Request(op, *r)
 	case *CompactRequest:
+		return s.Request(op, *r)
+	case *DistillRequest:
 		return s.Request(op, *r)
 	case *ProvideRequest:
 		return s.Request(op, *r)
@@ -134,6 +138,8 @@ func (s PartSet) decoded(op Operation, request any) (any, error) {
 		return decodePart[ItemsRequest](s, op, doc)
 	case "CompactRequest":
 		return decodePart[CompactRequest](s, op, doc)
+	case "DistillRequest":
+		return decodePart[DistillRequest](s, op, doc)
 	case "ProvideRequest":
 		return decodePart[ProvideRequest](s, op, doc)
 	case "Event":
@@ -176,6 +182,19 @@ func (s PartSet) compact(r CompactRequest) CompactRequest {
 	r.Turns = turns
 	if !s.Has(PartSummary) {
 		r.Summary = ""
+	}
+	return r
+}
+
+func (s PartSet) distill(r DistillRequest) DistillRequest {
+	if !s.Has(PartMessages) {
+		r.Messages = []Message{}
+	}
+	if !s.Has(PartObservations) {
+		r.Observations = nil
+	}
+	if !s.Has(PartReflection) {
+		r.Reflection = ""
 	}
 	return r
 }

@@ -130,6 +130,9 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 				}
 			}
 		}
+		if err == nil && r.stored != nil {
+			err = (&Run{run: *r.stored}).read(ctx, frames.ObservedFrames(r.state.Observations))
+		}
 		return &Assembled{result, r.state}, err
 	}
 }

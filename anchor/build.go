@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
@@ -220,6 +222,10 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 	result, err := assembly.Build(ctx, p.query)
 	if err == nil && p.previous != nil {
 		err = p.compare(ctx, assembly.Tokenizer(), result)
+	}
+	if err == nil && p.config.Frames != nil {
+		run := &Run{run: agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}}
+		err = run.read(ctx, frames.ItemFrames(result.Window.Items))
 	}
 	if err == nil && p.remember {
 		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: p.query.Text})

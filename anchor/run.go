@@ -12,8 +12,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
-// Run is an agent run of a tenant in the store: the state that [App.Assemble] keeps, and
-// the frames that say what the agent did. It is safe for concurrent use.
+// Run is an agent run of a tenant in the store: the state that [App.Assemble] keeps, the
+// frames that say what the agent did, and what it is to do: its intent, its plan, and what its
+// window held at certain moments. It is safe for concurrent use.
 type Run struct {
 	run       agentstore.Run
 	tokenizer pipeline.Tokenizer
@@ -40,6 +41,9 @@ func (a *App) Run(ctx context.Context, tenant, id string) (*Run, error) {
 type PushOptions struct {
 	// By is who begins the run, noted in its document. Empty: "anchor-host".
 	By string
+	// Step is the number of the step of the plan that wrote the frame, from 1. 0: the step that
+	// is progressing, if it is the only one.
+	Step int
 	// Count counts the tokens of the frame. Otherwise they are its TokenEstimate, or a
 	// quarter of its characters.
 	Count bool
@@ -75,8 +79,14 @@ func (r *Run) Push(ctx context.Context, f frames.Frame, o PushOptions) (Pushed, 
 			return Pushed{}, err
 		}
 	}
+	if err := r.checkStep(ctx, o.Step); err != nil {
+		return Pushed{}, err
+	}
 	for try := 1; ; try++ {
 		pushed, err := r.push(ctx, f, &o)
+		if err == nil {
+			return pushed, r.wrote(ctx, o.Step, pushed.ID)
+		}
 		if !errors.Is(err, frames.ErrOrder) || try == pushes {
 			return pushed, err
 		}
@@ -132,7 +142,7 @@ func (r *Run) State(ctx context.Context) (*agent.State, error) {
 	return run.Load(ctx)
 }
 
-// Forget deletes the whole run, its state and its frames, and returns how many records it
+// Forget deletes the whole run with all that [Run] names, and returns how many records it
 // had.
 func (r *Run) Forget(ctx context.Context) (int, error) {
 	run := r.run

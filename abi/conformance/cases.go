@@ -28,7 +28,7 @@ var (
 	changes = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank}
 	adding  = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpMemory}
 	listed  = []abi.Operation{abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpEnrichQuery, abi.OpFormat}
-	lists   = append([]abi.Operation{abi.OpCompact, abi.OpProvide, abi.OpEstimateTokens, abi.OpCountTokens}, listed...)
+	lists   = append([]abi.Operation{abi.OpCompact, abi.OpDistill, abi.OpProvide, abi.OpEstimateTokens, abi.OpCountTokens}, listed...)
 )
 
 // Cases returns every case, in the order in which they are run: cases about the
@@ -101,6 +101,8 @@ func operationCases() []Case {
 			Remedy: "stop at top_k of the request", run: tryTopK},
 		one(caseQueries, abi.OpTransformQuery, "There are 1 to 32 queries, each with text.", "return the query itself when there is no variant"),
 		one(caseEnrich, abi.OpEnrichQuery, "The query does not become empty.", "return status 1 for no change"),
+		one(caseDistill, abi.OpDistill, "Observations answer the mode observe, a reflection answers reflect, and none of them is blank.",
+			"look at mode in the request; leave blank texts out, and return status 1 for no change"),
 		one(caseMessages, abi.OpProvide, "Messages have the role user, assistant, system or tool, and come from a provider that reads messages.", "use one of the four roles, and name messages in reads"),
 		one(caseState, abi.OpProvide, "A changed state names observations, reflection or data that the provider reads, and nothing else.", "leave run_id and messages out of state, and what reads does not name"),
 		one(caseEstimate, abi.OpEstimateTokens, "An estimate is 0 or more.", "return 0 when nothing is known"),

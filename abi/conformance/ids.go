@@ -32,6 +32,7 @@ const (
 	caseEnrich     = "enrich_query/text"
 	caseMessages   = "provide/roles"
 	caseState      = "provide/state"
+	caseDistill    = "distill/answer"
 	caseEstimate   = "estimate_tokens/count"
 	caseFormat     = "format/output"
 	caseCounts     = "count_tokens/one-per-text"

@@ -27,6 +27,7 @@ var documents = []struct {
 }{
 	{abi.ItemsRequest{}, true}, {abi.Changes{}, false}, {abi.InitRequest{}, true}, {abi.QueryRequest{}, true}, {abi.TransformReply{}, false},
 	{abi.ClassifyReply{}, false}, {abi.EnrichReply{}, false}, {abi.MemoryReply{}, false}, {abi.CompactRequest{}, true}, {abi.CompactReply{}, false},
+	{abi.DistillRequest{}, true}, {abi.DistillReply{}, false},
 	{abi.ProvideRequest{}, true}, {abi.ProvideReply{}, false}, {abi.EstimateReply{}, false}, {abi.FormatRequest{}, true}, {abi.FormatReply{}, false},
 	{abi.CountRequest{}, true}, {abi.CountReply{}, false}, {abi.Event{}, true}, {manifest.Manifest{}, false},
 }
@@ -42,6 +43,10 @@ var schemaRules = map[string]map[string]any{
 	"ClassifyReply.label":        {"minLength": 1},
 	"EstimateReply.tokens":       {"minimum": 0},
 	"ProviderBudget.phase":       {"enum": []string{"llm", "synthesize"}},
+	"DistillRequest.mode":        {"enum": []string{"observe", "reflect"}},
+	"DistillReply.replace":       {"maxItems": abi.MaxObservations},
+	"DistillReply.add":           {"maxItems": abi.MaxObservations},
+	"DistillReply.reflection":    {"minLength": 1},
 	"Event.type":                 {"enum": []string{"pipeline_start", "step_start", "step_end", "step_error", "pipeline_end"}},
 	"ItemsRequest.columns":       {"uniqueItems": true},
 	"Changes.keep":               {"uniqueItems": true},

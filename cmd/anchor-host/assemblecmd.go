@@ -33,7 +33,9 @@ func (a *app) assembleCommand() *cobra.Command {
 		Long: `Take the messages of an agent through the provider chain and print the list for
 the model: what is configured under agent and providers in anchor.yaml, by
 ascending priority. Built in are observation (10), compaction (20) and
-truncation (30). A provider that fails changes nothing and leaves one line on
+truncation (30), and where agent.observation.make says so, observing (7) and
+reflecting (8), which turn old messages into observations and old observations
+into a reflection. A provider that fails changes nothing and leaves one line on
 stderr.
 
 The input is a JSON list of messages, on stdin or in FILE, or an object:
@@ -52,7 +54,7 @@ ANCHOR_HOST_AGENT_TRUNCATION and ANCHOR_HOST_AGENT_FRAMES switch the built-in
 providers: true or false.
 
 With --run the state is kept in the store: the messages are the new ones since
-the last call and come after those of the state, what observation and
+the last call and come after those of the state, what observing, observation and
 compaction write back lasts, and frames of the run become observations. A state
 in the input takes the place of the stored one. Without --run the messages are
 the whole list; -o json prints the state for the next call beside them.`,

@@ -20,11 +20,15 @@ func (a *app) framesCommand() *cobra.Command {
 messages they come from. A run has a log, which keeps every frame, and a window
 over it, which forgets the oldest frames beyond its limits. Frames of the kinds
 intent_analysis and checkpoint are never forgotten. "assemble --run" offers the
-window to the model as observations.`,
+window to the model as observations.
+
+A run can also have a request (intent), a plan whose steps say which frames they
+read and wrote, and snapshots of what its window held.`,
 		Example: `  anchor-host frames push --run fix-42 --kind step_summary "auth module split in two"
   anchor-host frames window --run fix-42`,
 	})
-	cmd.AddCommand(a.framesPushCommand(), a.framesListCommand(), a.framesWindowCommand())
+	cmd.AddCommand(a.framesPushCommand(), a.framesListCommand(), a.framesWindowCommand(),
+		a.framesIntentCommand(), a.framesPlanCommand(), a.framesSnapshotCommand())
 	return cmd
 }
 
@@ -32,6 +36,7 @@ window to the model as observations.`,
 type frameFlags struct {
 	run, kind, data, summary, by string
 	tokens                       int64
+	step                         int
 	count                        bool
 	limits                       limitFlags
 }
@@ -95,6 +100,7 @@ quarter of its characters.`,
 	flags.BoolVar(&f.count, "count", false, "count the tokens of the frame")
 	flags.StringVar(&f.summary, "global-summary", "", "set the summary of the whole run")
 	flags.StringVar(&f.by, "by", "anchor-host", "who begins the run, noted in its document")
+	flags.IntVar(&f.step, "step", 0, "the step of the plan that wrote the frame (default: the one that is progressing)")
 	f.limits.add(cmd, "from now on keep the window")
 	cmd.MarkFlagsMutuallyExclusive("tokens", "count")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
@@ -114,7 +120,7 @@ quarter of its characters.`,
 			return err
 		}
 		pushed, err := run.Push(cmd.Context(), frame, anchor.PushOptions{
-			By: f.by, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
+			By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
 		})
 		if err != nil {
 			return err

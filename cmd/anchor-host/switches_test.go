@@ -31,7 +31,7 @@ func TestProvidersAreSwitchedByEnvironment(t *testing.T) {
 	}
 	all := ran()
 	for variable, tt := range map[string]struct{ path, provider string }{
-		"ANCHOR_HOST_AGENT_OBSERVATION": {"agent.observation", "observation"},
+		"ANCHOR_HOST_AGENT_OBSERVATION": {"agent.observation.enabled", "observation"},
 		"ANCHOR_HOST_AGENT_COMPACTION":  {"agent.compaction.enabled", "compaction"},
 		"ANCHOR_HOST_AGENT_TRUNCATION":  {"agent.truncation", "truncation"},
 		"ANCHOR_HOST_AGENT_ENFORCE":     {"agent.enforce", "enforcement"},

@@ -51,6 +51,10 @@ func told(t *testing.T, p *host.Plugin, op abi.Operation, o steps.Options) error
 	case abi.OpCompact:
 		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
 		_, err = must[pipeline.Compactor](t)(steps.Compactor(p, o)).Compact(ctx, turns, "<summary>")
+	case abi.OpDistill:
+		_, err = must[agent.Distiller](t)(steps.Distiller(p, o)).Observe(ctx, agent.Observing{
+			Messages: []pipeline.Message{{Role: "user", Content: "<message>"}}, Observations: []string{"<seen>"}, Reflection: "<reflection>",
+		})
 	case abi.OpProvide:
 		state := &agent.State{RunID: "<run>", Messages: []pipeline.Message{{Role: "user", Content: "<before>"}},
 			Observations: []string{"<seen>"}, Reflection: "<reflection>", Data: map[string]any{"d": "<data>"}}
@@ -110,6 +114,8 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpCompact, []string{}, nil, "text meta summary"},
 		{abi.OpCompact, []string{"content", "summary"}, nil, "text summary"},
 		{abi.OpCompact, []string{"content", "summary"}, []string{"summary"}, "summary"},
+		{abi.OpDistill, nil, nil, "message seen reflection"},
+		{abi.OpDistill, []string{"messages", "observations"}, []string{"observations", "reflection"}, "seen"},
 		{abi.OpProvide, nil, nil, "message before run seen reflection data"},
 		{abi.OpProvide, []string{"messages"}, nil, "message"},
 		{abi.OpProvide, []string{"messages", "state_messages", "data"}, nil, "message before data"},

@@ -133,7 +133,7 @@ func Budget(c *config.Config) agent.Budget {
 func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	a := &b.config.Agent
 	cfg = providers.Config{
-		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation)},
+		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation.Enabled)},
 		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation), BeginWithUser: a.Begin == "user"},
 		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
 		Logger: quietChain(b.generation.options.Logger),
@@ -142,6 +142,9 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 		return cfg, err
 	}
 	if cfg.Compaction, err = b.compaction(&a.Compaction); err != nil {
+		return cfg, err
+	}
+	if cfg.Observing, err = b.observing(&a.Observation); err != nil {
 		return cfg, err
 	}
 	for i := range b.config.Providers {
@@ -173,6 +176,36 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 		cfg.Compactor = failing{err}
 	}
 	return cfg, nil
+}
+
+// observing describes the providers that make observations. A distiller that is not ready
+// fails whenever something is to be distilled.
+func (b *builder) observing(o *config.Observation) (cfg providers.ObservingConfig, err error) {
+	cfg = providers.ObservingConfig{
+		Enabled: o.Made(), HighWater: o.HighWater, LowWater: o.LowWater,
+		ReflectHighWater: o.ReflectHighWater, ReflectLowWater: o.ReflectLowWater,
+		Foreign: frames.OwnsObservation, Timeout: time.Duration(o.Timeout),
+	}
+	if !cfg.Enabled {
+		return cfg, nil
+	}
+	if cfg.Observe, err = b.distiller(makePath, o.Make.Use); err != nil {
+		return cfg, err
+	}
+	cfg.Reflect, err = b.distiller(reflectPath, o.Reflect.Use)
+	return cfg, err
+}
+
+// distiller returns the distiller that a place names, nil for none.
+func (b *builder) distiller(path string, u *config.Use) (agent.Distiller, error) {
+	if u == nil {
+		return nil, nil
+	}
+	d, err := part(b, path, abi.OpDistill, *u, steps.Distiller)
+	if err != nil && !mistake(err) {
+		return failing{err}, nil
+	}
+	return d, err
 }
 
 // waiting is how much longer than its own bound a provider may take: its call

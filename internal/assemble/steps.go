@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
@@ -235,6 +236,14 @@ func (f failing) Items(context.Context, *pipeline.Query) ([]pipeline.Item, error
 func (f failing) Enrich(context.Context, string, []pipeline.Item) (string, error) {
 	return "", f.err
 }
+
+// Observe fails.
+func (f failing) Observe(context.Context, agent.Observing) (*agent.Observed, error) {
+	return nil, f.err
+}
+
+// Reflect fails.
+func (f failing) Reflect(context.Context, agent.Reflecting) (string, error) { return "", f.err }
 
 // Compact fails.
 func (f failing) Compact(context.Context, []pipeline.Turn, string) (string, error) {

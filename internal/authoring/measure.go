@@ -208,6 +208,8 @@ func (m *measurement) decode(answer []byte) (any, error) {
 		reply = &abi.MemoryReply{}
 	case "CompactReply":
 		reply = &abi.CompactReply{}
+	case "DistillReply":
+		reply = &abi.DistillReply{}
 	case "ProvideReply":
 		reply = &abi.ProvideReply{}
 	case "EstimateReply":
@@ -246,6 +248,11 @@ func texts(request, reply any) (added, replaced []string, err error) {
 		}
 	case *abi.CompactReply:
 		added = append(added, reply.Summary)
+	case *abi.DistillReply:
+		added = append(append(added, reply.Replace...), reply.Add...)
+		if reply.Reflection != nil {
+			added = append(added, *reply.Reflection)
+		}
 	case *abi.EnrichReply:
 		added = append(added, reply.QueryText)
 		if r, ok := request.(*abi.ItemsRequest); ok {

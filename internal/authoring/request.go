@@ -28,6 +28,10 @@ func Request(op abi.Operation, items int) any {
 		return &abi.QueryRequest{Query: query}
 	case abi.OpCompact:
 		return &abi.CompactRequest{Turns: w.turns(items), Summary: w.text(40)}
+	case abi.OpDistill:
+		return &abi.DistillRequest{
+			Mode: abi.DistillObserve, Messages: w.messages(items), Observations: []string{w.text(20)}, Reflection: w.text(20), MaxTokens: tokensLeft,
+		}
 	case abi.OpProvide, abi.OpEstimateTokens:
 		return &abi.ProvideRequest{
 			State: abi.AgentState{RunID: "run-1", Observations: []string{w.text(20)}}, Messages: w.messages(items),
@@ -78,6 +82,8 @@ func RequestSettings(request any) *json.RawMessage {
 		return &r.Settings
 	case *abi.CompactRequest:
 		return &r.Settings
+	case *abi.DistillRequest:
+		return &r.Settings
 	case *abi.ProvideRequest:
 		return &r.Settings
 	case *abi.FormatRequest:
@@ -90,7 +96,7 @@ func RequestSettings(request any) *json.RawMessage {
 	return new(json.RawMessage)
 }
 
-// RequestItems returns the number of items, turns, messages or texts of a request. For
+// RequestItems returns the number of items, turns, messages, observations or texts of a request. For
 // retrieve and memory it is the number of requested items.
 func RequestItems(request any) int {
 	switch r := request.(type) {
@@ -101,6 +107,11 @@ func RequestItems(request any) int {
 		return len(r.Items)
 	case *abi.CompactRequest:
 		return len(r.Turns)
+	case *abi.DistillRequest:
+		if r.Mode == abi.DistillReflect {
+			return len(r.Observations)
+		}
+		return len(r.Messages)
 	case *abi.ProvideRequest:
 		return len(r.Messages)
 	case *abi.FormatRequest:

@@ -43,6 +43,12 @@ var setters = map[string]func(*Config, string) error{
 	"budget.preset":   setPreset,
 	"tenant":          func(c *Config, s string) error { c.Tenant = s; return checkName(s) },
 	"conversation.id": setConversation,
+	"agent.observation.make": func(c *Config, s string) error {
+		return setChoice(&c.Agent.Observation.Make, s, Makes)
+	},
+	"agent.observation.reflect": func(c *Config, s string) error {
+		return setChoice(&c.Agent.Observation.Reflect, s, Reflects)
+	},
 }
 
 func overrides() (list []Override) {

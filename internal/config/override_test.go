@@ -17,6 +17,8 @@ func sample(t *testing.T, path string) string {
 		return "words"
 	case "model":
 		return "claude-sonnet-4-5"
+	case "agent.observation.make", "agent.observation.reflect":
+		return "builtin"
 	case "format":
 		return "openai"
 	}
@@ -93,16 +95,16 @@ func TestOverridesAreComplete(t *testing.T) {
 
 func TestOverrideErrors(t *testing.T) {
 	for path, want := range map[string]string{
-		"max_tokens":               `want a whole number, got the string "many"`,
-		"plugins.max_instances":    `want a whole number, got the string "many"`,
-		"agent.compaction.enabled": `want true or false, got the string "many"`,
-		"agent.observation":        `want true or false, got the string "many"`,
-		"facts.min_score":          `want a number, got the string "many"`,
-		"timeout":                  `want a time span such as "2s", got "many"`,
-		"plugins.memory":           `want a size such as "64MiB", got "many"`,
-		"log_level":                `unknown value "many" (want one of debug, info, warn, error)`,
-		"format":                   `unknown value "many" (want one of anthropic, openai, generic)`,
-		"budget.preset":            `unknown value "many" (want one of chat, rag, agent)`,
+		"max_tokens":                `want a whole number, got the string "many"`,
+		"plugins.max_instances":     `want a whole number, got the string "many"`,
+		"agent.compaction.enabled":  `want true or false, got the string "many"`,
+		"agent.observation.enabled": `want true or false, got the string "many"`,
+		"facts.min_score":           `want a number, got the string "many"`,
+		"timeout":                   `want a time span such as "2s", got "many"`,
+		"plugins.memory":            `want a size such as "64MiB", got "many"`,
+		"log_level":                 `unknown value "many" (want one of debug, info, warn, error)`,
+		"format":                    `unknown value "many" (want one of anthropic, openai, generic)`,
+		"budget.preset":             `unknown value "many" (want one of chat, rag, agent)`,
 	} {
 		l := Default()
 		i := slices.IndexFunc(Overrides, func(o Override) bool { return o.Path == path })

@@ -48,14 +48,20 @@ func (p *Plan) NewRevision(creator Actor, at time.Time) (*Plan, error) {
 	return next, nil
 }
 
-// Replan returns a revision that has seen the given window.
-func (p *Plan) Replan(w Window, creator Actor, at time.Time) (*Plan, error) {
-	next, err := p.NewRevision(creator, at)
-	if err != nil {
-		return nil, err
+// Current returns the place of the only step that is progressing, -1 if there is none or more
+// than one.
+func (p *Plan) Current() int {
+	at := -1
+	for i := range p.Steps {
+		if p.Steps[i].Status() != StepProgressing {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = i
 	}
-	next.See(w)
-	return next, nil
+	return at
 }
 
 // See records what was visible: the pipeline, the positions and the ids.
@@ -115,9 +121,3 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 	*p = read
 	return nil
 }
-
-// Seal sets the checksum, and the time of change to the given one; zero means now.
-func (p *Plan) Seal(at time.Time) error { return p.seal(p, at) }
-
-// Verify returns an error with [ErrChecksum] unless the plan is what was sealed.
-func (p *Plan) Verify() error { return p.verify(p) }

@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/compact"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/counttokens"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/distill"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/enrich"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/filter"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/format"
@@ -118,6 +119,26 @@ func init() {
 			return "", tell([]any{turns, previous})
 		}
 		return fmt.Sprintf("%s+%d turns", previous, len(turns)), nil
+	})
+	distill.Handle(func(r *distill.Request, s *stepSettings) (distill.Reply, error) {
+		switch {
+		case s.Mode == "none":
+			return distill.Reply{}, nil
+		case s.Mode == "tell":
+			return distill.Reply{}, tell(r)
+		case s.Mode == "wrong": // whatever is asked for
+			return distill.Reflection("wrong"), nil
+		case s.Mode == "blank":
+			return distill.Reply{Replace: []string{"a", " \n"}}, nil
+		case s.Mode == "both":
+			text := "b"
+			return distill.Reply{Add: []string{"a"}, Reflection: &text}, nil
+		case s.Mode == "many":
+			return distill.Reply{Add: make([]string, 257)}, nil
+		case r.Mode == distill.Reflect:
+			return distill.Reflection(fmt.Sprintf("%s+%d observations", r.Reflection, len(r.Observations))), nil
+		}
+		return distill.Add(fmt.Sprintf("%d messages after %d observations", len(r.Messages), len(r.Observations))), nil
 	})
 	provide.Handle(func(r *provide.Request, s *stepSettings) (provide.Reply, error) {
 		switch s.Mode {
