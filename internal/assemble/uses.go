@@ -67,6 +67,10 @@ func uses(c *config.Config) []use {
 		own := add(path, abi.Operation(s.Operation), &u)
 		own.step, own.stepName = s, s.Name
 		add(path+".retriever", abi.OpRetrieve, s.Retriever).stepName = s.Name
+		for j := range s.Retrievers {
+			u := s.Retrievers[j].Use()
+			add(fmt.Sprintf("%s.retrievers[%d]", path, j), abi.OpRetrieve, &u).stepName = s.Name
+		}
 		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 			u := s.Routes[label]
 			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u).stepName = s.Name
