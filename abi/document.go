@@ -143,6 +143,44 @@ type CompactReply struct {
 	Summary string `json:"summary"`
 }
 
+// The modes of a [DistillRequest].
+const (
+	// DistillObserve asks for observations of messages that are about to leave the list.
+	DistillObserve = "observe"
+	// DistillReflect asks for a reflection that stands for observations.
+	DistillReflect = "reflect"
+)
+
+// MaxObservations is the largest number of observations in a list of an answer to distill.
+const MaxObservations = 256
+
+// DistillRequest is the input document of distill.
+type DistillRequest struct {
+	// Mode is [DistillObserve] or [DistillReflect].
+	Mode string `json:"mode"`
+	// Messages are those to observe, oldest first. There are none in the mode reflect.
+	Messages []Message `json:"messages"`
+	// Observations are those so far. In the mode reflect they are those that the reflection
+	// is to stand for.
+	Observations []string `json:"observations,omitempty"`
+	// Reflection is the one so far, empty at first. The new one replaces it.
+	Reflection string `json:"reflection,omitempty"`
+	// MaxTokens is how many tokens the answer may have.
+	MaxTokens int             `json:"max_tokens"`
+	Settings  json.RawMessage `json:"settings,omitempty"`
+}
+
+// DistillReply is the answer to distill: observations in the mode observe, a reflection in
+// the mode reflect.
+type DistillReply struct {
+	// Replace are observations in the place of those so far. If it is nil, those stay.
+	Replace []string `json:"replace,omitzero"`
+	// Add are observations that follow them. Both lists have at most [MaxObservations].
+	Add []string `json:"add,omitzero"`
+	// Reflection is nil in the mode observe.
+	Reflection *string `json:"reflection,omitempty"`
+}
+
 // Message is one entry of the message list of an agent loop.
 type Message struct {
 	Role       string          `json:"role"`

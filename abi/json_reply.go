@@ -13,6 +13,7 @@ var (
 	turnMembers    = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
 	messageMembers = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
 	stateMembers   = []string{"run_id", "messages", "observations", "reflection", "data"}
+	distillMembers = []string{"replace", "add", "reflection"}
 	provideMembers = []string{"messages", "state"}
 	formatMembers  = []string{"format_type", "output"}
 )
@@ -34,6 +35,18 @@ func (r *jsonReader) reply(doc any, within *Bounds) {
 		one("items", func() { d.Items = r.items(within) })
 	case *CompactReply:
 		one("summary", func() { d.Summary = r.text() })
+	case *DistillReply:
+		r.object(distillMembers, func(i int) {
+			switch i {
+			case 0:
+				d.Replace = r.observations()
+			case 1:
+				d.Add = r.observations()
+			case 2:
+				text := r.text()
+				d.Reflection = &text
+			}
+		})
 	case *ProvideReply:
 		r.object(provideMembers, func(i int) {
 			switch i {
@@ -69,6 +82,13 @@ func (r *jsonReader) queries() []Query {
 		r.fail(replyError(fmt.Sprintf("has %d queries (want 1 to %d)", n, MaxQueries)))
 	}
 	return elements(r, r.query)
+}
+
+func (r *jsonReader) observations() []string {
+	if n := r.ahead(); n > MaxObservations {
+		r.fail(replyError(fmt.Sprintf("has %d observations (want %d or fewer)", n, MaxObservations)))
+	}
+	return elements(r, func(o *string) { *o = r.text() })
 }
 
 func (r *jsonReader) query(q *Query) {

@@ -15,6 +15,7 @@ const (
 	OpEnrichQuery    Operation = "enrich_query"
 	OpMemory         Operation = "memory"
 	OpCompact        Operation = "compact"
+	OpDistill        Operation = "distill"
 	OpProvide        Operation = "provide"
 	OpEstimateTokens Operation = "estimate_tokens"
 	OpFormat         Operation = "format"
@@ -90,6 +91,7 @@ var Operations = []OperationInfo{
 	{Op: OpMemory, Answer: true, Request: "ItemsRequest", Reply: "MemoryReply", Parts: queryParts,
 		Writes: addItems, DefaultWrites: addItems},
 	{Op: OpCompact, Answer: true, Request: "CompactRequest", Reply: "CompactReply", Parts: compactParts},
+	{Op: OpDistill, Answer: true, Request: "DistillRequest", Reply: "DistillReply", Parts: distillParts},
 	{Op: OpProvide, Answer: true, Request: "ProvideRequest", Reply: "ProvideReply", Parts: provideParts},
 	{Op: OpEstimateTokens, Answer: true, Request: "ProvideRequest", Reply: "EstimateReply", Parts: provideParts},
 	{Op: OpFormat, Answer: true, Request: "FormatRequest", Reply: "FormatReply", Reads: Columns},

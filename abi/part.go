@@ -31,7 +31,7 @@ const (
 	PartSummary    Part = "summary"
 )
 
-// The parts of a [ProvideRequest]. Messages are read whole or not at all, because a guest
+// The parts of a [ProvideRequest], three of which a [DistillRequest] has too. Messages are read whole or not at all, because a guest
 // that hands them back must hand back all of them. PartStateMessages are the messages of
 // the state, before the providers that ran earlier.
 const (
@@ -59,6 +59,7 @@ var Parts = []Part{
 var (
 	queryParts   = []Part{PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory}
 	compactParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary}
+	distillParts = []Part{PartMessages, PartObservations, PartReflection}
 	provideParts = []Part{PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData}
 	eventParts   = []Part{PartQueryText, PartError}
 )
@@ -193,6 +194,8 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 		return r, nil
 	case CompactRequest:
 		return s.compact(r), nil
+	case DistillRequest:
+		return s.distill(r), nil
 	case ProvideRequest:
 		return s.provide(r), nil
 	case Event:
@@ -208,6 +211,8 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 	case *ItemsRequest:
 		return s.Request(op, *r)
 	case *CompactRequest:
+		return s.Request(op, *r)
+	case *DistillRequest:
 		return s.Request(op, *r)
 	case *ProvideRequest:
 		return s.Request(op, *r)
@@ -231,6 +236,8 @@ func (s PartSet) decoded(op Operation, request any) (any, error) {
 		return decodePart[ItemsRequest](s, op, doc)
 	case "CompactRequest":
 		return decodePart[CompactRequest](s, op, doc)
+	case "DistillRequest":
+		return decodePart[DistillRequest](s, op, doc)
 	case "ProvideRequest":
 		return decodePart[ProvideRequest](s, op, doc)
 	case "Event":
@@ -273,6 +280,19 @@ func (s PartSet) compact(r CompactRequest) CompactRequest {
 	r.Turns = turns
 	if !s.Has(PartSummary) {
 		r.Summary = ""
+	}
+	return r
+}
+
+func (s PartSet) distill(r DistillRequest) DistillRequest {
+	if !s.Has(PartMessages) {
+		r.Messages = []Message{}
+	}
+	if !s.Has(PartObservations) {
+		r.Observations = nil
+	}
+	if !s.Has(PartReflection) {
+		r.Reflection = ""
 	}
 	return r
 }

@@ -98,6 +98,12 @@ var partRequests = []struct {
 			PartMetadata:   `{"turns":[{"role":"","content":"","metadata":{"k":1}}]}`,
 			PartSummary:    `{"turns":[{"role":"","content":""}],"summary":"s"}`,
 		}},
+	{OpDistill, DistillRequest{DistillObserve, []Message{{Role: "user", Content: "hi"}}, []string{"o"}, "f", 9, nil},
+		`{"mode":"observe","messages":[],"max_tokens":9}`, map[Part]string{
+			PartMessages:     `{"mode":"observe","messages":[{"role":"user","content":"hi"}],"max_tokens":9}`,
+			PartObservations: `{"mode":"observe","messages":[],"observations":["o"],"max_tokens":9}`,
+			PartReflection:   `{"mode":"observe","messages":[],"reflection":"f","max_tokens":9}`,
+		}},
 	{OpProvide, ProvideRequest{
 		State:    AgentState{"r", []Message{{Role: "user", Content: "before"}}, []string{"o"}, "f", Metadata{"k": 1}},
 		Messages: []Message{{Role: "user", Content: "hi", Name: "n", ToolCalls: json.RawMessage(`[]`), ToolCallID: "t"}},

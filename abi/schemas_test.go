@@ -21,6 +21,7 @@ var documents = []struct {
 }{
 	{ItemsRequest{}, true}, {Changes{}, false}, {InitRequest{}, true}, {QueryRequest{}, true}, {TransformReply{}, false},
 	{ClassifyReply{}, false}, {EnrichReply{}, false}, {MemoryReply{}, false}, {CompactRequest{}, true}, {CompactReply{}, false},
+	{DistillRequest{}, true}, {DistillReply{}, false},
 	{ProvideRequest{}, true}, {ProvideReply{}, false}, {EstimateReply{}, false}, {FormatRequest{}, true}, {FormatReply{}, false},
 	{CountRequest{}, true}, {CountReply{}, false}, {Event{}, true}, {Manifest{}, false},
 }
@@ -36,6 +37,10 @@ var schemaRules = map[string]map[string]any{
 	"ClassifyReply.label":        {"minLength": 1},
 	"EstimateReply.tokens":       {"minimum": 0},
 	"ProviderBudget.phase":       {"enum": []string{"llm", "synthesize"}},
+	"DistillRequest.mode":        {"enum": []string{"observe", "reflect"}},
+	"DistillReply.replace":       {"maxItems": MaxObservations},
+	"DistillReply.add":           {"maxItems": MaxObservations},
+	"DistillReply.reflection":    {"minLength": 1},
 	"Event.type":                 {"enum": []string{"pipeline_start", "step_start", "step_end", "step_error", "pipeline_end"}},
 	"ItemsRequest.columns":       {"uniqueItems": true},
 	"Changes.keep":               {"uniqueItems": true},

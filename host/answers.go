@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
@@ -208,6 +209,8 @@ func (o *Operation) checkReply(changed bool, texts int, reply any) error {
 		if r.Tokens < 0 {
 			return o.invalid("tokens %d (want 0 or more)", r.Tokens)
 		}
+	case *abi.DistillReply:
+		return o.checkDistilled(r)
 	case *abi.ProvideReply:
 		return o.checkProvided(r)
 	}
@@ -236,6 +239,25 @@ func (o *Operation) checkCounts(counts []int, texts int) error {
 	for i, n := range counts {
 		if n < 0 {
 			return o.invalid("counts[%d]: %d (want 0 or more)", i, n)
+		}
+	}
+	return nil
+}
+
+// checkDistilled refuses blank texts, and an answer that has both observations and a
+// reflection, or none of them.
+func (o *Operation) checkDistilled(r *abi.DistillReply) error {
+	if observed := r.Replace != nil || r.Add != nil; observed == (r.Reflection != nil) {
+		return o.invalid("want replace and add, or reflection (or status 1 for no change)")
+	}
+	if r.Reflection != nil && strings.TrimSpace(*r.Reflection) == "" {
+		return o.invalid("reflection is blank (want a text, or status 1 for no change)")
+	}
+	for i, list := range [][]string{r.Replace, r.Add} {
+		for j, text := range list {
+			if strings.TrimSpace(text) == "" {
+				return o.invalid("%s[%d]: blank (leave it out)", []string{"replace", "add"}[i], j)
+			}
 		}
 	}
 	return nil

@@ -34,6 +34,7 @@ const (
 	caseEnrich       = "enrich_query/text"
 	caseMessages     = "provide/roles"
 	caseState        = "provide/state"
+	caseDistill      = "distill/answer"
 	caseEstimate     = "estimate_tokens/count"
 	caseFormat       = "format/output"
 	caseCounts       = "count_tokens/one-per-text"
@@ -85,7 +86,7 @@ var (
 	changes = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank}
 	adding  = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpMemory}
 	listed  = []abi.Operation{abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpEnrichQuery, abi.OpFormat}
-	lists   = append([]abi.Operation{abi.OpCompact, abi.OpProvide, abi.OpEstimateTokens, abi.OpCountTokens}, listed...)
+	lists   = append([]abi.Operation{abi.OpCompact, abi.OpDistill, abi.OpProvide, abi.OpEstimateTokens, abi.OpCountTokens}, listed...)
 )
 
 // Cases returns every case, in the order in which they are run: cases about the
@@ -158,6 +159,8 @@ func operationCases() []Case {
 			Remedy: "stop at top_k of the request", run: tryTopK},
 		one(caseQueries, abi.OpTransformQuery, "There are 1 to 32 queries, each with text.", "return the query itself when there is no variant"),
 		one(caseEnrich, abi.OpEnrichQuery, "The query does not become empty.", "return status 1 for no change"),
+		one(caseDistill, abi.OpDistill, "Observations answer the mode observe, a reflection answers reflect, and none of them is blank.",
+			"look at mode in the request; leave blank texts out, and return status 1 for no change"),
 		one(caseMessages, abi.OpProvide, "Messages have the role user, assistant, system or tool.", "use one of the four roles"),
 		one(caseState, abi.OpProvide, "A changed state names observations, reflection or data, and nothing else.", "leave run_id and messages out of state"),
 		one(caseEstimate, abi.OpEstimateTokens, "An estimate is 0 or more.", "return 0 when nothing is known"),

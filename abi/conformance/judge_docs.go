@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -39,6 +40,9 @@ func (rep *reply) readDocument(ctx context.Context, d *Description, op *Operatio
 		})
 	case abi.OpCompact:
 		return decodeInto(rep, out, func(r *abi.CompactReply) *trouble { return utf8Trouble("summary", r.Summary) })
+	case abi.OpDistill:
+		mode := req.doc.(abi.DistillRequest).Mode
+		return decodeInto(rep, out, func(r *abi.DistillReply) *trouble { return judgeDistilled(mode, r) })
 	case abi.OpProvide:
 		return decodeInto(rep, out, func(r *abi.ProvideReply) *trouble { return judgeMessages(op, r) })
 	case abi.OpEstimateTokens:
@@ -82,6 +86,22 @@ func judgeQueries(r *abi.TransformReply) *trouble {
 	for i, q := range r.Queries {
 		if strings.TrimSpace(q.Text) == "" {
 			return troublef(caseQueries, "queries[%d] has no text", i)
+		}
+	}
+	return nil
+}
+
+func judgeDistilled(mode string, r *abi.DistillReply) *trouble {
+	observed, reflected := r.Replace != nil || r.Add != nil, r.Reflection != nil
+	if mode == abi.DistillObserve && (reflected || !observed) || mode == abi.DistillReflect && (observed || !reflected) {
+		return troublef(caseDistill, "in the mode %s the answer has replace or add: %t, reflection: %t", mode, observed, reflected)
+	}
+	if reflected && strings.TrimSpace(*r.Reflection) == "" {
+		return troublef(caseDistill, "reflection is blank")
+	}
+	for i, text := range slices.Concat(r.Replace, r.Add) {
+		if strings.TrimSpace(text) == "" {
+			return troublef(caseDistill, "observation %d is blank", i)
 		}
 	}
 	return nil

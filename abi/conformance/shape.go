@@ -61,6 +61,8 @@ func build(op *Operation, s shape, seed uint64, settings json.RawMessage) *reque
 		req.doc = abi.QueryRequest{Query: *q, Settings: settings}
 	case abi.OpCompact:
 		req.doc = abi.CompactRequest{Turns: s.turns(r), Summary: "They talked about a fox.", Settings: settings}
+	case abi.OpDistill:
+		req.doc = s.distill(r, settings)
 	case abi.OpProvide, abi.OpEstimateTokens:
 		req.doc = s.provide(r, settings)
 	case abi.OpFormat:
@@ -190,7 +192,7 @@ func (s shape) turns(r *rand.Rand) []abi.Turn {
 	return turns
 }
 
-func (s shape) provide(r *rand.Rand, settings json.RawMessage) abi.ProvideRequest {
+func (s shape) messages(r *rand.Rand) []abi.Message {
 	roles := []string{"user", "assistant", "user", "tool"}
 	msgs := make([]abi.Message, s.n)
 	for i := range msgs {
@@ -199,6 +201,27 @@ func (s shape) provide(r *rand.Rand, settings json.RawMessage) abi.ProvideReques
 			msgs[i].ToolCallID = fmt.Sprintf("call-%d", i)
 		}
 	}
+	return msgs
+}
+
+// distill asks for observations of n messages, every other time for a reflection that
+// stands for n observations.
+func (s shape) distill(r *rand.Rand, settings json.RawMessage) abi.DistillRequest {
+	req := abi.DistillRequest{Mode: abi.DistillObserve, Messages: s.messages(r), MaxTokens: s.room(), Settings: settings}
+	if s.variant%2 == 1 {
+		req.Mode, req.Messages = abi.DistillReflect, []abi.Message{}
+		for i := range s.n {
+			req.Observations = append(req.Observations, s.rowText(r, i))
+		}
+	}
+	if !s.bare {
+		req.Observations, req.Reflection = append(req.Observations, "they met a fox"), "look closer"
+	}
+	return req
+}
+
+func (s shape) provide(r *rand.Rand, settings json.RawMessage) abi.ProvideRequest {
+	msgs := s.messages(r)
 	req := abi.ProvideRequest{Messages: msgs, Settings: settings,
 		Budget: abi.ProviderBudget{MaxTokens: s.room(), MaxMessages: 50, Phase: "llm"}}
 	if s.variant%2 == 1 {

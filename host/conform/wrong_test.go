@@ -22,6 +22,7 @@ const fixtures = "../../testdata/wasm"
 // without a case is right.
 var wrong = map[string]string{
 	"good":                     "",
+	"blank-observation":        "distill/answer",
 	"buffer-of-1mb":            "input/large",
 	"divides-by-room":          "input/no-room",
 	"divides-by-rows":          "input/empty",
