@@ -5,17 +5,20 @@ import "fmt"
 // The members of the documents that guests answer with. The functions that read them refer
 // to a member by its index here.
 var (
-	changesMembers = []string{"keep", "edits", "scores", "items", "order"}
-	editMembers    = []string{"row", "content", "metadata", "priority"}
-	scoreMembers   = []string{"row", "score"}
-	itemMembers    = []string{"key", "content", "source", "score", "priority", "metadata", "created_at"}
-	queryMembers   = []string{"query_str", "embedding", "metadata", "chat_history"}
-	turnMembers    = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
-	messageMembers = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
-	stateMembers   = []string{"run_id", "messages", "observations", "reflection", "data"}
-	distillMembers = []string{"replace", "add", "reflection"}
-	provideMembers = []string{"messages", "state"}
-	formatMembers  = []string{"format_type", "output"}
+	changesMembers  = []string{"keep", "edits", "scores", "items", "order"}
+	editMembers     = []string{"row", "content", "metadata", "priority"}
+	scoreMembers    = []string{"row", "score"}
+	itemMembers     = []string{"key", "content", "source", "score", "priority", "metadata", "created_at"}
+	queryMembers    = []string{"query_str", "embedding", "metadata", "chat_history"}
+	turnMembers     = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
+	messageMembers  = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
+	stateMembers    = []string{"run_id", "messages", "observations", "reflection", "data"}
+	extractMembers  = []string{"add", "update", "remove"}
+	newFactMembers  = []string{"content", "memory_type", "tags", "relevance_score", "metadata"}
+	factEditMembers = []string{"id", "content", "tags"}
+	distillMembers  = []string{"replace", "add", "reflection"}
+	provideMembers  = []string{"messages", "state"}
+	formatMembers   = []string{"format_type", "output"}
 )
 
 // MaxQueries is the largest number of queries in an answer to transform_query.
@@ -45,6 +48,17 @@ func (r *jsonReader) reply(doc any, within *Bounds) {
 			case 2:
 				text := r.text()
 				d.Reflection = &text
+			}
+		})
+	case *ExtractReply:
+		r.object(extractMembers, func(i int) {
+			switch i {
+			case 0:
+				d.Add = facts(r, r.newFact)
+			case 1:
+				d.Update = facts(r, r.factEdit)
+			case 2:
+				d.Remove = facts(r, func(id *string) { *id = r.text() })
 			}
 		})
 	case *ProvideReply:
@@ -89,6 +103,44 @@ func (r *jsonReader) observations() []string {
 		r.fail(replyError(fmt.Sprintf("has %d observations (want %d or fewer)", n, MaxObservations)))
 	}
 	return elements(r, func(o *string) { *o = r.text() })
+}
+
+// facts reads a list of an answer to extract.
+func facts[T any](r *jsonReader, read func(*T)) []T {
+	if n := r.ahead(); n > MaxFacts {
+		r.fail(replyError(fmt.Sprintf("has %d facts in one list (want %d or fewer)", n, MaxFacts)))
+	}
+	return elements(r, read)
+}
+
+func (r *jsonReader) newFact(f *NewFact) {
+	r.object(newFactMembers, func(i int) {
+		switch i {
+		case 0:
+			f.Content = r.text()
+		case 1:
+			f.Type = r.text()
+		case 2:
+			f.Tags = elements(r, func(tag *string) { *tag = r.text() })
+		case 3:
+			f.Relevance = r.float()
+		case 4:
+			f.Metadata = r.metadata()
+		}
+	})
+}
+
+func (r *jsonReader) factEdit(f *FactEdit) {
+	r.object(factEditMembers, func(i int) {
+		switch i {
+		case 0:
+			f.ID = r.text()
+		case 1:
+			f.Content = r.text()
+		case 2:
+			f.Tags = elements(r, func(tag *string) { *tag = r.text() })
+		}
+	})
 }
 
 func (r *jsonReader) query(q *Query) {

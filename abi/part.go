@@ -20,7 +20,8 @@ const (
 	PartChatHistory    Part = "chat_history"
 )
 
-// The parts of a [CompactRequest]. All but the summary are members of its turns.
+// The parts of a [CompactRequest]. All but the summary are members of its turns. An
+// [ExtractRequest] has [PartFacts] instead of the summary.
 const (
 	PartRole       Part = "role"
 	PartContent    Part = "content"
@@ -29,6 +30,7 @@ const (
 	PartSequence   Part = "sequence"
 	PartMetadata   Part = "metadata"
 	PartSummary    Part = "summary"
+	PartFacts      Part = "facts"
 )
 
 // The parts of a [ProvideRequest], three of which a [DistillRequest] has too. Messages are read whole or not at all, because a guest
@@ -51,7 +53,7 @@ var Parts = []Part{
 	PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory,
 	PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary,
 	PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData,
-	PartError,
+	PartError, PartFacts,
 }
 
 // The parts of the requests that have some. They are literals so that no guest has to run
@@ -59,6 +61,7 @@ var Parts = []Part{
 var (
 	queryParts   = []Part{PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory}
 	compactParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary}
+	extractParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartFacts}
 	distillParts = []Part{PartMessages, PartObservations, PartReflection}
 	provideParts = []Part{PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData}
 	eventParts   = []Part{PartQueryText, PartError}
@@ -196,6 +199,12 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 		return s.compact(r), nil
 	case DistillRequest:
 		return s.distill(r), nil
+	case ExtractRequest:
+		r.Turns = s.turns(r.Turns)
+		if !s.Has(PartFacts) {
+			r.Facts = nil
+		}
+		return r, nil
 	case ProvideRequest:
 		return s.provide(r), nil
 	case Event:
@@ -211,6 +220,8 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 	case *ItemsRequest:
 		return s.Request(op, *r)
 	case *CompactRequest:
+		return s.Request(op, *r)
+	case *ExtractRequest:
 		return s.Request(op, *r)
 	case *DistillRequest:
 		return s.Request(op, *r)
@@ -236,6 +247,8 @@ func (s PartSet) decoded(op Operation, request any) (any, error) {
 		return decodePart[ItemsRequest](s, op, doc)
 	case "CompactRequest":
 		return decodePart[CompactRequest](s, op, doc)
+	case "ExtractRequest":
+		return decodePart[ExtractRequest](s, op, doc)
 	case "DistillRequest":
 		return decodePart[DistillRequest](s, op, doc)
 	case "ProvideRequest":
@@ -255,9 +268,18 @@ func decodePart[R any](s PartSet, op Operation, doc []byte) (any, error) {
 }
 
 func (s PartSet) compact(r CompactRequest) CompactRequest {
-	turns := make([]Turn, len(r.Turns))
+	r.Turns = s.turns(r.Turns)
+	if !s.Has(PartSummary) {
+		r.Summary = ""
+	}
+	return r
+}
+
+// turns returns what a guest receives of turns.
+func (s PartSet) turns(of []Turn) []Turn {
+	turns := make([]Turn, len(of))
 	for i := range turns {
-		from, to := &r.Turns[i], &turns[i]
+		from, to := &of[i], &turns[i]
 		if s.Has(PartRole) {
 			to.Role = from.Role
 		}
@@ -277,11 +299,7 @@ func (s PartSet) compact(r CompactRequest) CompactRequest {
 			to.Metadata = from.Metadata
 		}
 	}
-	r.Turns = turns
-	if !s.Has(PartSummary) {
-		r.Summary = ""
-	}
-	return r
+	return turns
 }
 
 func (s PartSet) distill(r DistillRequest) DistillRequest {

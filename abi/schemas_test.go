@@ -21,7 +21,7 @@ var documents = []struct {
 }{
 	{ItemsRequest{}, true}, {Changes{}, false}, {InitRequest{}, true}, {QueryRequest{}, true}, {TransformReply{}, false},
 	{ClassifyReply{}, false}, {EnrichReply{}, false}, {MemoryReply{}, false}, {CompactRequest{}, true}, {CompactReply{}, false},
-	{DistillRequest{}, true}, {DistillReply{}, false},
+	{DistillRequest{}, true}, {DistillReply{}, false}, {ExtractRequest{}, true}, {ExtractReply{}, false},
 	{ProvideRequest{}, true}, {ProvideReply{}, false}, {EstimateReply{}, false}, {FormatRequest{}, true}, {FormatReply{}, false},
 	{CountRequest{}, true}, {CountReply{}, false}, {Event{}, true}, {Manifest{}, false},
 }
@@ -38,6 +38,15 @@ var schemaRules = map[string]map[string]any{
 	"EstimateReply.tokens":       {"minimum": 0},
 	"ProviderBudget.phase":       {"enum": []string{"llm", "synthesize"}},
 	"DistillRequest.mode":        {"enum": []string{"observe", "reflect"}},
+	"ExtractReply.add":           {"maxItems": MaxFacts},
+	"ExtractReply.update":        {"maxItems": MaxFacts},
+	"ExtractReply.remove":        {"maxItems": MaxFacts, "uniqueItems": true},
+	"Fact.memory_type":           {"enum": FactTypes},
+	"Fact.relevance_score":       {"minimum": 0, "maximum": 1},
+	"NewFact.content":            {"minLength": 1},
+	"NewFact.memory_type":        {"enum": FactTypes},
+	"NewFact.relevance_score":    {"minimum": 0, "maximum": 1},
+	"FactEdit.content":           {"minLength": 1},
 	"DistillReply.replace":       {"maxItems": MaxObservations},
 	"DistillReply.add":           {"maxItems": MaxObservations},
 	"DistillReply.reflection":    {"minLength": 1},
@@ -59,7 +68,7 @@ var schemaRules = map[string]map[string]any{
 // those that are never left out.
 var schemaRequired = map[string][]string{
 	"Edit": {"row"}, "RowScore": {"row", "score"}, "NewItem": {"content"}, "TransformReply": {"queries"}, "ClassifyReply": {"label"},
-	"FormatReply": {"output"}, "CountReply": {"counts"}, "Manifest": {"abi", "name", "version", "operations"}, "Permission": {"kind", "reason"},
+	"NewFact": {"content"}, "FactEdit": {"id", "content"}, "FormatReply": {"output"}, "CountReply": {"counts"}, "Manifest": {"abi", "name", "version", "operations"}, "Permission": {"kind", "reason"},
 }
 
 // schemaOf makes the schema of one document.
@@ -222,7 +231,7 @@ func TestSchemas(t *testing.T) {
 // Every rule and every required member belongs to a member that exists.
 func TestSchemaRulesName(t *testing.T) {
 	have := map[string]bool{}
-	for _, doc := range []any{NewItem{}, Edit{}, RowScore{}, OperationSpec{}, StepDefaults{}, Permission{}, ProviderBudget{}} {
+	for _, doc := range []any{Fact{}, NewFact{}, FactEdit{}, NewItem{}, Edit{}, RowScore{}, OperationSpec{}, StepDefaults{}, Permission{}, ProviderBudget{}} {
 		addMembers(have, doc)
 	}
 	for _, d := range documents {

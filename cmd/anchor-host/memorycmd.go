@@ -27,7 +27,8 @@ anchor.yaml a build also gets the facts that matter to the query.`,
   anchor-host memory search "train"`,
 	})
 	cmd.AddCommand(a.memoryAddCommand(), a.memoryListCommand(), a.memorySearchCommand(),
-		a.memoryForgetCommand(), a.memoryExportCommand(), a.memoryImportCommand(), a.memoryCollectCommand())
+		a.memoryForgetCommand(), a.memoryExportCommand(), a.memoryImportCommand(), a.memoryCollectCommand(),
+		a.memoryPromoteCommand(), a.memoryConsolidateCommand())
 	return cmd
 }
 
@@ -39,9 +40,14 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
+	cmd.Flags().StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
 	settingFlag(cmd, "conversation", "")
+	f.addFacts(cmd)
+}
+
+// addFacts adds the flags that select facts.
+func (f *filterFlags) addFacts(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.user, "user", "", "facts of this user")
 	flags.StringVar(&f.session, "session", "", "facts of one session")
 	flags.StringVar(&f.kind, "type", "", "facts of this type: semantic, episodic, procedural, conversation")

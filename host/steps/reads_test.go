@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 // reading is allops with another list of what an operation reads.
@@ -51,6 +52,9 @@ func told(t *testing.T, p *host.Plugin, op abi.Operation, o steps.Options) error
 	case abi.OpCompact:
 		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
 		_, err = must[pipeline.Compactor](t)(steps.Compactor(p, o)).Compact(ctx, turns, "<summary>")
+	case abi.OpExtract:
+		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
+		_, err = must[memory.Extractor](t)(steps.Extractor(p, o)).Extract(ctx, turns, []memory.Entry{{ID: "f", Content: "<fact>"}})
 	case abi.OpProvide:
 		state := &agent.State{RunID: "<run>", Messages: []pipeline.Message{{Role: "user", Content: "<before>"}},
 			Observations: []string{"<seen>"}, Reflection: "<reflection>", Data: map[string]any{"d": "<data>"}}
@@ -70,7 +74,7 @@ func words(t *testing.T, err error) string {
 	}
 	var got []string
 	text := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(err.Error())
-	for _, w := range []string{"text", "meta", "history", "summary", "message", "before", "run", "seen", "reflection", "data", "error"} {
+	for _, w := range []string{"text", "meta", "history", "summary", "message", "before", "run", "seen", "reflection", "data", "error", "fact"} {
 		if strings.Contains(text, "<"+w+">") {
 			got = append(got, w)
 		}
@@ -104,6 +108,9 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpCompact, nil, nil, "text meta summary"},
 		{abi.OpCompact, []string{"content"}, nil, "text"},
 		{abi.OpCompact, []string{"content", "summary"}, []string{"summary"}, "summary"},
+		{abi.OpExtract, nil, nil, "text meta fact"},
+		{abi.OpExtract, []string{"content", "facts"}, nil, "text fact"},
+		{abi.OpExtract, []string{"content", "facts"}, []string{"facts"}, "fact"},
 		{abi.OpProvide, nil, nil, "message before run seen reflection data"},
 		{abi.OpProvide, []string{"messages"}, nil, "message"},
 		{abi.OpProvide, []string{"messages", "state_messages", "data"}, nil, "message before data"},

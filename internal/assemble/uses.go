@@ -28,15 +28,19 @@ type use struct {
 // job is what a configuration is used for.
 type job uint8
 
-// The jobs, and both of them.
+// The jobs, and all of them.
 const (
 	jobBuild job = 1 << iota
 	jobAgent
-	jobAny = jobBuild | jobAgent
+	jobFacts
+	jobAny = jobBuild | jobAgent | jobFacts
 )
 
 // compactPath is where the compaction provider names its plugin.
 const compactPath = "agent.compaction.compact"
+
+// extractPath is where the facts name the plugin that extracts them.
+const extractPath = "facts.extract"
 
 // uses lists every place that names a plugin, in the order of the format.
 func uses(c *config.Config) []use {
@@ -56,6 +60,10 @@ func uses(c *config.Config) []use {
 	}
 	if c.Conversation != nil {
 		add("conversation.compact", abi.OpCompact, c.Conversation.Compact)
+	}
+	if c.Facts != nil && c.Facts.Extract != nil {
+		u := c.Facts.Extract.Use()
+		add(extractPath, abi.OpExtract, &u).job = jobFacts
 	}
 	if c.Enricher != nil {
 		u := c.Enricher.Use()

@@ -208,6 +208,8 @@ func (m *measurement) decode(answer []byte) (any, error) {
 		reply = &abi.MemoryReply{}
 	case "CompactReply":
 		reply = &abi.CompactReply{}
+	case "ExtractReply":
+		reply = &abi.ExtractReply{}
 	case "ProvideReply":
 		reply = &abi.ProvideReply{}
 	case "EstimateReply":
@@ -246,6 +248,13 @@ func texts(request, reply any) (added, replaced []string, err error) {
 		}
 	case *abi.CompactReply:
 		added = append(added, reply.Summary)
+	case *abi.ExtractReply:
+		for _, f := range reply.Add {
+			added = append(added, f.Content)
+		}
+		for _, f := range reply.Update {
+			added = append(added, f.Content)
+		}
 	case *abi.EnrichReply:
 		added = append(added, reply.QueryText)
 		if r, ok := request.(*abi.ItemsRequest); ok {

@@ -29,6 +29,9 @@ func Request(op abi.Operation, items int) any {
 		return &abi.QueryRequest{Query: query}
 	case abi.OpCompact:
 		return &abi.CompactRequest{Turns: w.turns(items), Summary: w.text(40)}
+	case abi.OpExtract:
+		facts := []abi.Fact{{ID: "fact-1", Content: w.text(12), Type: "semantic", Relevance: 0.5}}
+		return &abi.ExtractRequest{Turns: w.turns(items), Facts: facts}
 	case abi.OpProvide, abi.OpEstimateTokens:
 		return &abi.ProvideRequest{
 			State: abi.AgentState{RunID: "run-1", Observations: []string{w.text(20)}}, Messages: w.messages(items),
@@ -79,6 +82,8 @@ func RequestSettings(request any) *json.RawMessage {
 		return &r.Settings
 	case *abi.CompactRequest:
 		return &r.Settings
+	case *abi.ExtractRequest:
+		return &r.Settings
 	case *abi.ProvideRequest:
 		return &r.Settings
 	case *abi.FormatRequest:
@@ -101,6 +106,8 @@ func RequestItems(request any) int {
 		}
 		return len(r.Items)
 	case *abi.CompactRequest:
+		return len(r.Turns)
+	case *abi.ExtractRequest:
 		return len(r.Turns)
 	case *abi.ProvideRequest:
 		return len(r.Messages)

@@ -20,7 +20,27 @@ type Facts struct {
 	Session  string   `key:"session" doc:"Only facts of one session."`
 	Type     string   `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
 	Tags     []string `key:"tags" doc:"Only facts that have all of these tags."`
+	Extract  *Extract `key:"extract" doc:"Takes facts from the turns of stored conversations, and puts facts in order."`
 }
+
+// Extract names the plugin that takes facts from turns.
+type Extract struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration (operation extract)."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these parts of the request."`
+	Every    *int           `key:"every" min:"0" doc:"When a build remembers its query and so many turns were added since the last time, facts are taken from them after the build. 0: only memory promote does. Default: 10."`
+	Known    *int           `key:"known" min:"0" max:"1000" doc:"How many facts of the same user and session the plugin sees beside the turns: those that matter most to them. Default: 20."`
+}
+
+// Use returns the plugin.
+func (e *Extract) Use() Use {
+	return Use{Plugin: e.Plugin, Instance: e.Instance, Settings: e.Settings, Timeout: e.Timeout, Reads: e.Reads}
+}
+
+// DefaultEvery is how many turns are added before facts are taken from them.
+const DefaultEvery = 10
 
 // Agent describes the provider chain of assemble: its budget, and the built-in
 // providers, each with a switch.

@@ -49,6 +49,9 @@ func (c *Config) Check() []Finding {
 		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
 	k.conversation()
+	if c.Facts != nil && c.Facts.Extract != nil {
+		k.use("facts.extract", c.Facts.Extract.Use())
+	}
 	k.frames()
 	k.enricher()
 	k.steps()

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+// withFront wraps the work of a command that needs what the configuration describes, and
+// closes it.
+func (a *app) withFront(f func(cmd *cobra.Command, args []string, front *anchor.App) error) func(*cobra.Command, []string) error {
+	return a.run(func(cmd *cobra.Command, args []string) (err error) {
+		if err := checkSelectors(cmd); err != nil {
+			return err
+		}
+		loaded, err := a.load(cmd)
+		if err != nil {
+			return err
+		}
+		progress := newProgress(a)
+		defer progress.stop()
+		front, err := anchor.Open(cmd.Context(), loaded, anchor.Options{
+			Logger: a.logger(&loaded.Config), OnCompile: progress.compiling, Lazy: true,
+		})
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if closed := front.Close(context.WithoutCancel(cmd.Context())); err == nil {
+				err = closed
+			}
+		}()
+		return f(cmd, args, front)
+	})
+}
+
+func (a *app) memoryPromoteCommand() *cobra.Command {
+	var conversation string
+	var o anchor.PromoteOptions
+	cmd := &cobra.Command{
+		Use:   "promote --conversation ID [flags]",
+		Short: "Take facts from the turns of a conversation",
+		Long: `Take facts from the turns of a conversation that were added since the last time,
+with the plugin that anchor.yaml names:
+
+  facts: {extract: {plugin: my-extractor, every: 10}}
+
+The plugin adds facts, and changes or removes facts that it was shown. With every a
+build that remembers its query does the same on its own when so many turns were
+added.`,
+		Example: `  anchor-host memory promote --conversation chat-7
+  anchor-host memory promote --conversation chat-7 --user ann -o json`,
+		Args: cobra.NoArgs,
+	}
+	hostFlags(cmd)
+	storeFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&conversation, "conversation", "", "the conversation")
+	settingFlag(cmd, "conversation", "")
+	flags.StringVar(&o.User, "user", "", "whom the facts belong to (default: facts.user)")
+	flags.StringVar(&o.Session, "session", "", "the session that the facts belong to (default: facts.session)")
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
+		if conversation == "" {
+			return usagef(cmd, "name the conversation (--conversation ID)")
+		}
+		p, err := front.Promote(cmd.Context(), conversation, o)
+		return a.printPromotion(cmd, *format, p, err)
+	})
+	return cmd
+}
+
+func (a *app) memoryConsolidateCommand() *cobra.Command {
+	var f filterFlags
+	cmd := &cobra.Command{
+		Use:   "consolidate [flags]",
+		Short: "Merge and remove facts with a plugin",
+		Long: `Put the facts that the flags select in order with the plugin that facts.extract of
+anchor.yaml names: it merges, shortens and removes them. Facts of different users or
+sessions are never shown to the plugin together.`,
+		Example: `  anchor-host memory consolidate --user ann`,
+		Args:    cobra.NoArgs,
+	}
+	hostFlags(cmd)
+	storeFlags(cmd)
+	f.addFacts(cmd)
+	format := formatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
+		filter, err := f.filter(cmd)
+		if err != nil {
+			return err
+		}
+		p, err := front.Consolidate(cmd.Context(), "", filter)
+		return a.printPromotion(cmd, *format, p, err)
+	})
+	return cmd
+}
+
+// printPromotion prints what became of facts, also of those before an error.
+func (a *app) printPromotion(cmd *cobra.Command, format string, p memory.Promotion, failed error) error {
+	if failed != nil && len(p.Added)+len(p.Updated)+p.Removed == 0 {
+		return failed
+	}
+	if p.Added == nil {
+		p.Added = []memory.Entry{}
+	}
+	if p.Updated == nil {
+		p.Updated = []memory.Entry{}
+	}
+	l := listing{header: []string{"CHANGE", "ID", "TYPE", "USER", "TEXT"}, data: p}
+	rows := func(change string, facts []memory.Entry) {
+		for i := range facts {
+			e := &facts[i]
+			l.rows = append(l.rows, []string{change, oneCell(e.ID), string(e.Type), dash(oneCell(e.UserID)), excerpt(e.Content)})
+		}
+	}
+	rows("added", p.Added)
+	rows("updated", p.Updated)
+	if p.Removed > 0 {
+		l.rows = append(l.rows, []string{"removed", "-", "-", "-", strconv.Itoa(p.Removed) + " facts"})
+	}
+	if err := a.print(cmd, format, l); err != nil {
+		return err
+	}
+	a.say("%s", promotionSummary(p))
+	return failed
+}
+
+func promotionSummary(p memory.Promotion) string {
+	return fmt.Sprintf("turns: %d; facts added: %d, updated: %d, removed: %d, known already: %d",
+		p.Turns, len(p.Added), len(p.Updated), p.Removed, p.Known)
+}
