@@ -84,6 +84,9 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 			cfg.Log = memory.NewLog(b.Store, b.Config.TenantName(), c.ID)
 		}
 		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
+		if c.Eviction == "importance" {
+			cfg.Window.ChooseTokens = importantWindows * cmp.Or(c.MaxTokens, memory.DefaultConversationTokens)
+		}
 		cfg.Window.BeginWithUser = c.Begin == "user"
 		cfg.Window.Compactor = r.compactor
 	}
@@ -103,7 +106,7 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 func statedTurns(stated []config.Turn) []pipeline.Turn {
 	turns := make([]pipeline.Turn, len(stated))
 	for i, t := range stated {
-		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
+		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt, Metadata: t.Metadata}
 	}
 	return turns
 }

@@ -113,7 +113,7 @@ func (p *Part) Use() Use {
 type Conversation struct {
 	ID            string   `key:"id" doc:"Name of a conversation in the store, whose newest turns fill the window."`
 	MaxTokens     int      `key:"max_tokens" min:"1" default:"4096" doc:"Older turns leave when the turns exceed this."`
-	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange" default:"fifo" doc:"Which turns leave: the oldest, questions with their answers, or whole exchanges with their tool calls."`
+	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange,importance" default:"fifo" doc:"Which turns leave: the oldest, questions with their answers, whole exchanges with their tool calls, or those whose metadata importance is lowest (0 to 1, 0.5 where there is none), the older first."`
 	Recency       string   `key:"recency" enum:"linear,exponential" doc:"How the scores of the turns rise to that of the newest, 1. Default: linear, and 0.5 for a single turn."`
 	RecencyLowest *float64 `key:"recency_lowest" min:"0" max:"1" doc:"The score of the oldest turn, for linear. Default: 0.5."`
 	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential; 0 is evenly. Default: 2."`
@@ -124,9 +124,10 @@ type Conversation struct {
 
 // Turn is one utterance.
 type Turn struct {
-	Role      string    `key:"role,required" enum:"user,assistant,system,tool"`
-	Content   string    `key:"content,required"`
-	CreatedAt time.Time `key:"created_at"`
+	Role      string         `key:"role,required" enum:"user,assistant,system,tool"`
+	Content   string         `key:"content,required"`
+	CreatedAt time.Time      `key:"created_at"`
+	Metadata  map[string]any `key:"metadata" doc:"What else is known of the turn, such as importance."`
 }
 
 // Enricher rewrites the query text: a template, or a plugin.

@@ -26,7 +26,8 @@
 //
 // Facts are forgotten in three ways: they expire, [Manager.Delete] and
 // [Manager.Forget] delete them, and a [Collector] takes those that have decayed
-// ([Ebbinghaus], [Linear]). [Manager.Touch] notes that facts were used.
+// ([Ebbinghaus], [Linear]). [Manager.Touch] notes that facts were used,
+// and [Manager.Edit] changes one.
 //
 // # The conversation
 //

@@ -213,7 +213,7 @@ func (l *Log) Load(ctx context.Context, w *SlidingWindow) error {
 	if d.Through > 0 && w.KeepsDigest() {
 		turns, err = l.Turns(ctx, d.Through, 0) // none of them has been condensed
 	} else {
-		turns, err = l.newest(ctx, d.Through, w.MaxTokens())
+		turns, err = l.newest(ctx, d.Through, w.readTokens())
 	}
 	if err != nil {
 		return fmt.Errorf("conversation: load: %w", err)
