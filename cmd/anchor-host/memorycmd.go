@@ -28,7 +28,7 @@ anchor.yaml a build also gets the facts that matter to the query.`,
 	})
 	cmd.AddCommand(a.memoryAddCommand(), a.memoryListCommand(), a.memorySearchCommand(),
 		a.memoryForgetCommand(), a.memoryExportCommand(), a.memoryImportCommand(), a.memoryCollectCommand(),
-		a.memoryUpdateCommand(), a.memoryPromoteCommand(), a.memoryConsolidateCommand())
+		a.memoryUpdateCommand(), a.memoryPromoteCommand(), a.memoryConsolidateCommand(), a.memoryGraphCommand())
 	return cmd
 }
 

@@ -102,7 +102,7 @@ func (a *app) useStore(open openFunc, f sessionFunc, cmd *cobra.Command, args []
 
 // selectors are the flags that say what a command works on. One that is given but
 // empty, as from a variable that is not set, would select everything.
-var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id"}
+var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id", "fact"}
 
 // checkSelectors refuses selectors that are given but empty.
 func checkSelectors(cmd *cobra.Command) error {

@@ -16,7 +16,7 @@ import (
 
 // checks are what a record of each kind must be to be read again.
 var checks = map[string]func(key store.Key, rec *store.Record) error{
-	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest, memory.KindPromoted: checkPromoted,
+	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest, memory.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
 }
 
@@ -37,8 +37,8 @@ func Check(key store.Key, rec *store.Record) error {
 	if check == nil {
 		return fmt.Errorf("%w: kind %.100q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
 	}
-	if stream := key.Kind != memory.KindFact; stream != (key.Stream != "") {
-		return fmt.Errorf("%w: %s with stream %.100q (facts have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+	if stream := key.Kind != memory.KindFact && key.Kind != memory.KindRelation; stream != (key.Stream != "") {
+		return fmt.Errorf("%w: %s with stream %.100q (facts and relations have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
 	}
 	if rec == nil {
 		return nil
@@ -96,6 +96,20 @@ func checkPromoted(_ store.Key, rec *store.Record) error {
 		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, memory.KindPromoted)
 	case p.Through < 0 || p.Through > store.MaxImportSeq:
 		return fmt.Errorf("through %d: %w (0 to %d)", p.Through, pipeline.ErrInvalid, int64(store.MaxImportSeq))
+	}
+	return nil
+}
+
+func checkRelation(_ store.Key, rec *store.Record) error {
+	var r memory.Relation
+	if err := decodeStrict(rec.Data, &r); err != nil {
+		return err
+	}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if want := memory.RelationID(&r); rec.ID != want {
+		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, want)
 	}
 	return nil
 }

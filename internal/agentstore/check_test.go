@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -19,6 +20,10 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x"}}`, ""},
 		{`{"kind":"turn","stream":"c","id":"#7","seq":7,"data":{"role":"user","content":"x","token_count":1}}`, ""},
 		{`{"kind":"digest","stream":"c","id":"digest","data":{"text":"x","count":1,"through":4,"kept":[2]}}`, ""},
+		{`{"kind":"relation","id":"` + memory.RelationID(&memory.Relation{Source: "a", Fact: "f"}) + `","data":{"source":"a","fact":"f"}}`, ""},
+		{`{"kind":"relation","id":"x","data":{"source":"a","fact":"f"}}`, "id"},
+		{`{"kind":"relation","data":{"source":"a"}}`, "relation"},
+		{`{"kind":"relation","stream":"s","data":{"source":"a","fact":"f"}}`, "stream"},
 		{`{"kind":"promoted","stream":"c","id":"promoted","data":{"through":4}}`, ""},
 		{`{"kind":"promoted","stream":"c","data":{"through":4}}`, "id"},
 		{`{"kind":"promoted","stream":"c","id":"promoted","data":{"through":-1}}`, "through"},
@@ -29,7 +34,7 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"fact","data":{}}`, "fact"},
 		{`{"kind":"fact","data":[]}`, "fact"},
 		{`{"kind":"fact","stream":"c","data":{"content":"x"}}`, "stream"},
-		{`{"kind":"facts","data":{"content":"x"}}`, "want one of digest, fact, frame, promoted, run, state, turn"},
+		{`{"kind":"facts","data":{"content":"x"}}`, "want one of digest, fact, frame, promoted, relation, run, state, turn"},
 		{`{"kind":"turn","data":{"role":"user","content":"x"}}`, "stream"},
 		{`{"kind":"turn","stream":"c","data":{"role":"king","content":"x"}}`, "role"},
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x","token_count":-1}}`, "token_count"},

@@ -97,9 +97,14 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 		})
 		cfg.Facts = facts
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
-		cfg.Filter = memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
+		cfg.Filter = factFilter(f)
 	}
 	return cfg
+}
+
+// factFilter selects the facts of a configuration.
+func factFilter(f *config.Facts) memory.Filter {
+	return memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
 }
 
 // statedTurns are the turns that the configuration states.

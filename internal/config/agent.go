@@ -14,13 +14,20 @@ type Store struct {
 
 // Facts says which facts of the store a build is offered.
 type Facts struct {
-	MaxItems int      `key:"max_items" min:"1" default:"5" doc:"The most facts: those that matter most to the query."`
-	MinScore float64  `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts that matter less."`
-	User     string   `key:"user" doc:"Only facts of this user."`
-	Session  string   `key:"session" doc:"Only facts of one session."`
-	Type     string   `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
-	Tags     []string `key:"tags" doc:"Only facts that have all of these tags."`
-	Extract  *Extract `key:"extract" doc:"Takes facts from the turns of stored conversations, and puts facts in order."`
+	MaxItems int        `key:"max_items" min:"1" default:"5" doc:"The most facts: those that matter most to the query."`
+	MinScore float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts that matter less."`
+	User     string     `key:"user" doc:"Only facts of this user."`
+	Session  string     `key:"session" doc:"Only facts of one session."`
+	Type     string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
+	Tags     []string   `key:"tags" doc:"Only facts that have all of these tags."`
+	Graph    *FactGraph `key:"graph" doc:"Also offers facts about the entities that the query mentions, and about those around them (see memory graph). {} takes the defaults."`
+	Extract  *Extract   `key:"extract" doc:"Takes facts from the turns of stored conversations, and puts facts in order."`
+}
+
+// FactGraph says which facts a graph leads to.
+type FactGraph struct {
+	MaxDepth *int `key:"max_depth" min:"0" max:"10" doc:"How many relations to follow from an entity of the query; 0 stays with its own facts. Default: 2."`
+	MaxItems int  `key:"max_items" min:"1" default:"5" doc:"The most facts, besides those of facts."`
 }
 
 // Extract names the plugin that takes facts from turns.
