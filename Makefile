@@ -123,6 +123,13 @@ race: ## run the tests of the concurrent packages under the race detector
 house: ## size, exports, doc comments and file cycles of each package (HOUSE='-only ^host' narrows it, HOUSE='-o json')
 	@$(GO) -C tools run ./house $(HOUSE)
 
+# OLD is a binary of another version; COMPARE='-n 500' sets the number of cases. Both run the
+# plugins of this checkout.
+.PHONY: compare
+compare: build/anchor-host plugins ## run random builds and agent calls through OLD (a binary) and this version, and compare the answers
+	@test -n "$(OLD)" || { echo "make compare: name the other binary: make compare OLD=/path/to/anchor-host"; exit 2; }
+	$(GO) -C tools run ./compare -old $(abspath $(OLD)) -new $(abspath build/anchor-host) -plugins $(abspath build/plugins) $(COMPARE)
+
 # The version of wazero before the one in go.mod, and the build tag for what it lacks, which
 # may be empty; see host/internal/wazerox/flags_old.go.
 WAZERO_BEFORE := v1.11.0

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -57,21 +58,9 @@ the whole list; -o json prints the state for the next call beside them.`,
   anchor-host assemble --run fix-42 --phase synthesize -o json < /dev/null`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	hostFlags(cmd)
-	storeFlags(cmd)
-	flags := cmd.Flags()
-	flags.Int("max-tokens", 0, "the most tokens of the messages")
-	settingFlag(cmd, "max-tokens", "agent.max_tokens")
-	flags.Int("max-messages", 0, "the most messages")
-	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
-	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
-	flags.String("timeout", "", "bound of the whole run, such as 10s")
-	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
-	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
-	flags.BoolVar(&f.explain, "explain", false, "say on stderr what each provider did")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider failed or the budget is exceeded")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
-		if err := checkFormat(cmd, f.output, "messages", "json"); err != nil {
+	f.register(cmd)
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if err := cli.CheckFormat(cmd, f.output, "messages", "json"); err != nil {
 			return err
 		}
 		if err := checkSelectors(cmd); err != nil {
@@ -86,9 +75,26 @@ the whole list; -o json prints the state for the next call beside them.`,
 	return cmd
 }
 
+// register adds the flags to the command.
+func (f *assembleFlags) register(cmd *cobra.Command) {
+	cli.HostFlags(cmd)
+	storeFlags(cmd)
+	flags := cmd.Flags()
+	flags.Int("max-tokens", 0, "the most tokens of the messages")
+	cli.SettingFlag(cmd, "max-tokens", "agent.max_tokens")
+	flags.Int("max-messages", 0, "the most messages")
+	flags.String("phase", "", "what the messages are for: llm (a call of the loop) or synthesize (the final answer)")
+	flags.String("tokenizer", "", "words, cl100k_base, o200k_base, p50k_base or r50k_base")
+	flags.String("timeout", "", "bound of the whole run, such as 10s")
+	flags.StringVar(&f.run, "run", "", "keep the state of this agent run in the store")
+	flags.StringVarP(&f.output, "output", "o", "messages", "output: messages (the list) or json (with state and diagnostics)")
+	flags.BoolVar(&f.explain, "explain", false, "say on stderr what each provider did")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 8 when a provider failed or the budget is exceeded")
+}
+
 // assemble reads, runs and prints.
 func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error {
-	loaded, err := a.load(cmd)
+	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
 	}
@@ -105,13 +111,13 @@ func (a *app) assemble(cmd *cobra.Command, f *assembleFlags, path string) error 
 	if err := a.printAssembly(f, result); err != nil {
 		return err
 	}
-	a.say("%s", chainSummary(result.Diagnostics))
+	a.Say("%s", chainSummary(result.Diagnostics))
 	return degradedChain(f.strict, result.Diagnostics)
 }
 
 // messages reads the input. Nothing at all is no new messages of a stored run.
 func (a *app) messages(path string, stored bool) (*request.Messages, error) {
-	r, name, err := a.open(path)
+	r, name, err := a.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read messages: %w", err)
 	}
@@ -144,18 +150,18 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 
 // runChain runs the provider chain, and says on stderr which providers were left out.
 func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pipeline.Message, o anchor.AssembleOptions) (*anchor.Assembled, error) {
-	progress := newProgress(a)
-	defer progress.stop()
-	progress.start("running the providers")
+	progress := cli.NewProgress(a.App)
+	defer progress.Stop()
+	progress.Start("running the providers")
 	front, err := anchor.Open(ctx, loaded, anchor.Options{
-		Logger: a.logger(&loaded.Config), OnCompile: progress.compiling, Lazy: true,
+		Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling, Lazy: true,
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // everything that was saved is on disk
-	result, err := within(ctx, &loaded.Config, func(ctx context.Context) (*anchor.Assembled, error) { return front.Assemble(ctx, messages, o) })
-	progress.stop()
+	result, err := cli.Within(ctx, &loaded.Config, func(ctx context.Context) (*anchor.Assembled, error) { return front.Assemble(ctx, messages, o) })
+	progress.Stop()
 	if result != nil {
 		a.reportChain(result.Diagnostics)
 	}
@@ -167,17 +173,17 @@ func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pi
 func (a *app) reportChain(d *agent.Diagnostics) {
 	for _, p := range d.Providers {
 		if p.Outcome == agent.ProviderFailed {
-			a.say("provider %q: %s (left out)", p.Name, oneCell(p.Message))
+			a.Say("provider %q: %s (left out)", p.Name, cli.OneCell(p.Message))
 		}
 		if len(p.CutResults) > 0 {
-			a.say("warning: provider %q cut the results of tool calls that do not fit: %s", p.Name, oneCell(strings.Join(p.CutResults, ", ")))
+			a.Say("warning: provider %q cut the results of tool calls that do not fit: %s", p.Name, cli.OneCell(strings.Join(p.CutResults, ", ")))
 		}
 	}
 	for _, w := range d.Warnings {
-		a.say("warning: %s", oneCell(w))
+		a.Say("warning: %s", cli.OneCell(w))
 	}
 	if over := overBudget(d); over != "" {
-		a.say("warning: %s", over)
+		a.Say("warning: %s", over)
 	}
 }
 
@@ -203,9 +209,9 @@ func degradedChain(strict bool, d *agent.Diagnostics) error {
 	switch {
 	case !strict:
 	case failed > 0:
-		return fmt.Errorf("%w: %d of the providers left out (--strict)", errDegraded, failed)
+		return fmt.Errorf("%w: %d of the providers left out (--strict)", cli.ErrDegraded, failed)
 	case overBudget(d) != "":
-		return fmt.Errorf("%w: the budget is exceeded (--strict)", errDegraded)
+		return fmt.Errorf("%w: the budget is exceeded (--strict)", cli.ErrDegraded)
 	}
 	return nil
 }
@@ -225,17 +231,17 @@ func (a *app) printAssembly(f *assembleFlags, result *anchor.Assembled) error {
 		}{messages, result.State, result.Diagnostics}
 	}
 	var b bytes.Buffer
-	if err := writeJSON(&b, doc); err != nil {
+	if err := cli.WriteJSON(&b, doc); err != nil {
 		return err
 	}
 	if f.explain {
 		var e bytes.Buffer
 		explainChain(&e, result.Diagnostics)
-		if _, err := a.err.Write(e.Bytes()); err != nil {
+		if _, err := a.Err.Write(e.Bytes()); err != nil {
 			return fmt.Errorf("write explanation: %w", err)
 		}
 	}
-	return a.emit(&b)
+	return a.Emit(&b)
 }
 
 // explainChain writes what each provider did as a table.
@@ -245,20 +251,20 @@ func explainChain(b *bytes.Buffer, d *agent.Diagnostics) {
 		p := &d.Providers[i]
 		note := string(p.Outcome)
 		if p.Outcome == agent.ProviderFailed {
-			note += ": " + oneCell(cmp.Or(p.Reason, p.Message))
+			note += ": " + cli.OneCell(cmp.Or(p.Reason, p.Message))
 		}
 		if p.EstimatedTokens != nil {
 			note += fmt.Sprintf(", estimated %d tokens", *p.EstimatedTokens)
 		}
 		rows = append(rows, []string{
-			oneCell(p.Name), strconv.Itoa(p.Priority), arrow(p.Before.Messages, p.After.Messages),
-			tokenArrow(p.Before, p.After), ms(p.TimeMS), fuel(p.Fuel), note,
+			cli.OneCell(p.Name), strconv.Itoa(p.Priority), arrow(p.Before.Messages, p.After.Messages),
+			tokenArrow(p.Before, p.After), cli.Millis(p.TimeMS), cli.Fuel(p.Fuel), note,
 		})
 	}
 	rows = append(rows, []string{
-		"all", "", arrow(d.Before.Messages, d.After.Messages), tokenArrow(d.Before, d.After), ms(d.TimeMS), "", "",
+		"all", "", arrow(d.Before.Messages, d.After.Messages), tokenArrow(d.Before, d.After), cli.Millis(d.TimeMS), "", "",
 	})
-	table(b, []string{"PROVIDER", "PRIORITY", "MESSAGES", "TOKENS", "TIME", "FUEL", "OUTCOME"}, rows)
+	cli.Table(b, []string{"PROVIDER", "PRIORITY", "MESSAGES", "TOKENS", "TIME", "FUEL", "OUTCOME"}, rows)
 }
 
 // arrow shows a number before and after, once if it has not changed.

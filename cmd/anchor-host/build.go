@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/plain"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -56,7 +58,7 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
     anchor-host build --request -`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	hostFlags(cmd)
+	cli.HostFlags(cmd)
 	windowFlags(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
@@ -74,7 +76,7 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 	cmd.MarkFlagsMutuallyExclusive("request", "query-file")
 	cmd.MarkFlagsMutuallyExclusive("request", "conversation")
 	cmd.MarkFlagsMutuallyExclusive("request", "remember")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
 		if f.request != "" {
 			return a.buildRequest(cmd, &f, args)
 		}
@@ -85,10 +87,10 @@ uses the plugins of --plugins and, with --config, the instances of that file.`,
 
 // buildQuery builds for a query, as the configuration says.
 func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error {
-	if err := checkFormat(cmd, f.output, "text", "json"); err != nil {
+	if err := cli.CheckFormat(cmd, f.output, "text", "json"); err != nil {
 		return err
 	}
-	loaded, err := a.load(cmd)
+	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
 	}
@@ -105,11 +107,11 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 		return err
 	}
 	if f.remember && (c.Conversation == nil || c.Conversation.ID == "") {
-		return usagef(cmd, "--remember needs a conversation (name one with --conversation)")
+		return cli.Usagef(cmd, "--remember needs a conversation (name one with --conversation)")
 	}
 	run := &buildRun{app: a, config: loaded, timed: c, strict: f.strict}
 	run.options = anchor.BuildOptions{Pipeline: f.pipeline, Items: items, Explain: f.explain, Remember: f.remember}
-	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
+	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return err
 	}
 	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
@@ -122,11 +124,11 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 		return err
 	}
 	for _, w := range result.Diagnostics.Warnings {
-		a.say("warning: %s", w)
+		a.Say("warning: %s", w)
 	}
-	a.say("%s", summary(result))
+	a.Say("%s", summary(result))
 	if c := result.Diagnostics.Cache; c != nil {
-		a.say("%s", cacheLine(c))
+		a.Say("%s", explaincmd.CacheLine(c))
 	}
 	return run.degraded(result)
 }
@@ -135,20 +137,20 @@ func (a *app) buildQuery(cmd *cobra.Command, f *buildFlags, args []string) error
 func (a *app) query(cmd *cobra.Command, f *buildFlags, args []string) (string, error) {
 	switch {
 	case len(args) == 1 && f.queryFile != "":
-		return "", usagef(cmd, "a query and --query-file exclude each other")
+		return "", cli.Usagef(cmd, "a query and --query-file exclude each other")
 	case len(args) == 1 && args[0] != "-":
 		return args[0], nil
 	case len(args) == 0 && f.queryFile == "":
-		return "", usagef(cmd, `no query (give one as argument, with --query-file, or "-" for stdin)`)
+		return "", cli.Usagef(cmd, `no query (give one as argument, with --query-file, or "-" for stdin)`)
 	}
 	path := f.queryFile
 	if path == "" {
 		path = "-"
 	}
 	if path == "-" && f.items == "-" {
-		return "", usagef(cmd, "query and items cannot both come from stdin")
+		return "", cli.Usagef(cmd, "query and items cannot both come from stdin")
 	}
-	r, name, err := a.open(path)
+	r, name, err := a.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("read query: %w", err)
 	}
@@ -170,7 +172,7 @@ func (a *app) items(path string) ([]pipeline.Item, error) {
 	if path == "" {
 		return nil, nil
 	}
-	r, name, err := a.open(path)
+	r, name, err := a.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read items: %w", err)
 	}
@@ -195,23 +197,23 @@ type buildRun struct {
 
 // do loads the plugins, builds, and says on stderr which steps were skipped.
 func (r *buildRun) do(ctx context.Context, build func(context.Context, *anchor.App) (*pipeline.Result, error)) (*pipeline.Result, error) {
-	progress := newProgress(r.app)
-	progress.off = r.silent
-	defer progress.stop()
-	progress.start("starting the plugins")
+	progress := cli.NewProgress(r.app.App)
+	progress.Off = r.silent
+	defer progress.Stop()
+	progress.Start("starting the plugins")
 	r.options.Callbacks = []pipeline.Callback{{OnPipelineStart: func(context.Context, *pipeline.Query) error {
-		progress.start("building the window")
+		progress.Start("building the window")
 		return nil
 	}}}
 	front, err := anchor.Open(ctx, r.config, anchor.Options{
-		Logger: r.app.logger(&r.config.Config), OnCompile: progress.compiling, Lazy: true,
+		Logger: r.app.Logger(&r.config.Config), OnCompile: progress.Compiling, Lazy: true,
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // what was remembered is on disk
-	result, err := within(ctx, r.timed, func(ctx context.Context) (*pipeline.Result, error) { return build(ctx, front) })
-	progress.stop()
+	result, err := cli.Within(ctx, r.timed, func(ctx context.Context) (*pipeline.Result, error) { return build(ctx, front) })
+	progress.Stop()
 	r.reportSkipped(result, err)
 	r.plugins, r.loadTime = front.Plugins()
 	return result, err
@@ -225,7 +227,7 @@ func (r *buildRun) reportSkipped(result *pipeline.Result, err error) {
 	}
 	for _, f := range d.StepFailures {
 		if f.Step != d.FailedStep {
-			r.app.say("step %q: %s (skipped)", f.Step, f.Message)
+			r.app.Say("step %q: %s (skipped)", f.Step, f.Message)
 		}
 	}
 }
@@ -245,7 +247,7 @@ func diagnosticsOf(result *pipeline.Result, err error) *pipeline.Diagnostics {
 // degraded is the error of a build that skipped steps under --strict.
 func (r *buildRun) degraded(result *pipeline.Result) error {
 	if n := len(result.Diagnostics.SkippedSteps); r.strict && n > 0 {
-		return fmt.Errorf("%w: %d of the steps skipped (--strict)", errDegraded, n)
+		return fmt.Errorf("%w: %d of the steps skipped (--strict)", cli.ErrDegraded, n)
 	}
 	return nil
 }
@@ -258,13 +260,13 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 	case f.output == "json" && f.explain:
 		doc := struct {
 			*pipeline.Result
-			Explain explanation `json:"explain"`
-		}{result, explanationOf(run, result)}
-		if err := writeJSON(&b, doc); err != nil {
+			Explain *explaincmd.Explanation `json:"explain"`
+		}{result, explaincmd.NewExplanation(result, run.plugins, run.loadTime)}
+		if err := cli.WriteJSON(&b, doc); err != nil {
 			return err
 		}
 	case f.output == "json":
-		if err := writeJSON(&b, result); err != nil {
+		if err := cli.WriteJSON(&b, result); err != nil {
 			return err
 		}
 	default:
@@ -273,18 +275,18 @@ func (a *app) printResult(f *buildFlags, run *buildRun, result *pipeline.Result)
 		}
 		if f.explain {
 			var e bytes.Buffer
-			writeExplanation(&e, explanationOf(run, result))
+			explaincmd.NewExplanation(result, run.plugins, run.loadTime).Write(&e)
 			b.WriteString(plain.Text(e.String()))
 		}
 	}
-	return a.emit(&b)
+	return a.Emit(&b)
 }
 
 // writeWindow writes a formatted window: text as it is, anything else as JSON.
 func writeWindow(b *bytes.Buffer, output any) error {
 	text, ok := output.(string)
 	if !ok {
-		return writeJSON(b, output)
+		return cli.WriteJSON(b, output)
 	}
 	b.WriteString(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
 func (a *app) configCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "config",
 		Short: "Check, show and describe the configuration",
 		Long: `Check, show and describe anchor.yaml. Every key is described by
@@ -34,15 +35,15 @@ file, line and column. No plugin is run.`,
 		Example: `  anchor-host config validate --config anchor.yaml`,
 		Args:    cobra.NoArgs,
 	}
-	hostFlags(cmd)
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
-		loaded, err := a.load(cmd)
+	cli.HostFlags(cmd)
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		loaded, err := a.Load(cmd)
 		if err != nil {
 			return err
 		}
 		warnings, err := assemble.Validate(loaded, loaded.PluginDir())
 		for _, w := range warnings {
-			a.say("%s", w)
+			a.Say("%s", w)
 		}
 		if err != nil {
 			return err
@@ -53,7 +54,7 @@ file, line and column. No plugin is run.`,
 		}
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "%s: ok (%d instances, %d steps)\n", name, len(loaded.Instances), len(loaded.Steps))
-		return a.emitText(&b)
+		return a.EmitText(&b)
 	})
 	return cmd
 }
@@ -68,17 +69,17 @@ environment variable, file and line, or the default. Secrets are not printed.`,
 		Example: `  ANCHOR_HOST_MAX_TOKENS=4000 anchor-host config show --origin`,
 		Args:    cobra.NoArgs,
 	}
-	hostFlags(cmd)
+	cli.HostFlags(cmd)
 	windowFlags(cmd)
 	storeFlags(cmd)
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	origin := cmd.Flags().Bool("origin", false, "print where each setting comes from")
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
-		loaded, err := a.load(cmd)
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		loaded, err := a.Load(cmd)
 		if err != nil {
 			return err
 		}
-		return a.print(cmd, *format, settingsListing(loaded.Settings(), *origin))
+		return a.Print(cmd, *format, settingsListing(loaded.Settings(), *origin))
 	})
 	return cmd
 }
@@ -98,21 +99,21 @@ func windowFlags(cmd *cobra.Command) {
 	cmd.Flags().String("timeout", "", "bound of the whole build, such as 10s")
 }
 
-func settingsListing(settings []config.Setting, origin bool) listing {
-	l := listing{header: []string{"SETTING", "VALUE"}}
+func settingsListing(settings []config.Setting, origin bool) cli.Listing {
+	l := cli.Listing{Header: []string{"SETTING", "VALUE"}}
 	if origin {
-		l.header = append(l.header, "ORIGIN")
+		l.Header = append(l.Header, "ORIGIN")
 	}
 	for i, s := range settings {
-		row := []string{s.Path, oneCell(s.Text)}
+		row := []string{s.Path, cli.OneCell(s.Text)}
 		if origin {
 			row = append(row, s.Origin)
 		} else {
 			settings[i].Origin = ""
 		}
-		l.rows = append(l.rows, row)
+		l.Rows = append(l.Rows, row)
 	}
-	l.data = settings
+	l.Data = settings
 	return l
 }
 
@@ -124,12 +125,12 @@ func (a *app) configSchemaCommand() *cobra.Command {
 check YAML.`,
 		Example: `  anchor-host config schema > anchor.schema.json`,
 		Args:    cobra.NoArgs,
-		RunE: a.run(func(*cobra.Command, []string) error {
+		RunE: a.Run(func(*cobra.Command, []string) error {
 			var b bytes.Buffer
-			if err := writeJSON(&b, config.Schema()); err != nil {
+			if err := cli.WriteJSON(&b, config.Schema()); err != nil {
 				return err
 			}
-			return a.emit(&b)
+			return a.Emit(&b)
 		}),
 	}
 }

@@ -10,7 +10,26 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
+
+// doctorLine is what "doctor -o json" says about one check.
+type doctorLine struct{ Check, Status, Detail string }
+
+// doctor returns what "doctor" says about each check, and its exit code and stderr.
+func doctor(t *testing.T, args ...string) (lines map[string]doctorLine, code int, stderr string) {
+	t.Helper()
+	code, stdout, stderr := run(t, "", append([]string{"doctor", "-o", "json", "--cache-dir", "off"}, args...)...)
+	var list []doctorLine
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout, stderr)
+	}
+	lines = map[string]doctorLine{}
+	for _, l := range list {
+		lines[l.Check] = l
+	}
+	return lines, code, stderr
+}
 
 func TestDoctor(t *testing.T) {
 	fixtures, err := filepath.Abs(fixtureDir)
@@ -19,29 +38,21 @@ func TestDoctor(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	t.Setenv("ANCHOR_HOST_MAX_TOKEN", "5")
-	code, stdout, stderr := run(t, "", "doctor", "-o", "json", "--plugins", fixtures, "--cache-dir", "cache")
-	var findings []finding
-	if err := json.Unmarshal([]byte(stdout), &findings); err != nil {
-		t.Fatalf("%v\n%s", err, stdout)
-	}
-	status := map[string]finding{}
-	for _, f := range findings {
-		status[f.Check] = f
-	}
-	for check, want := range map[string]finding{
-		"features":      {Status: statusOK, Detail: "uses "},
-		"state":         {Status: statusOK, Detail: "reset by comparing "},
-		"cache":         {Status: statusOK, Detail: "cache can be written"},
-		"configuration": {Status: statusOK, Detail: "no file, defaults only"},
-		"environment":   {Status: statusWarning, Detail: "ANCHOR_HOST_MAX_TOKEN is no setting (did you mean ANCHOR_HOST_MAX_TOKENS?)"},
-		"plugin empty":  {Status: statusProblem, Detail: `plugin "empty": not a WebAssembly module: the file is empty`},
+	status, code, stderr := doctor(t, "--plugins", fixtures, "--cache-dir", "cache")
+	for check, want := range map[string]doctorLine{
+		"features":      {Status: "ok", Detail: "uses "},
+		"state":         {Status: "ok", Detail: "reset by comparing "},
+		"cache":         {Status: "ok", Detail: "cache can be written"},
+		"configuration": {Status: "ok", Detail: "no file, defaults only"},
+		"environment":   {Status: "warning", Detail: "ANCHOR_HOST_MAX_TOKEN is no setting (did you mean ANCHOR_HOST_MAX_TOKENS?)"},
+		"plugin empty":  {Status: "problem", Detail: `plugin "empty": not a WebAssembly module: the file is empty`},
 	} {
 		got := status[check]
 		if got.Status != want.Status || !strings.HasPrefix(got.Detail, want.Detail) {
 			t.Errorf("%s: got %+v, want %+v", check, got, want)
 		}
 	}
-	if status["plugin keep-first"].Status != statusOK {
+	if status["plugin keep-first"].Status != "ok" {
 		t.Errorf("keep-first: %+v", status["plugin keep-first"])
 	}
 	if code != codeFailure || !strings.HasPrefix(stderr, "anchor-host: doctor found ") {
@@ -71,7 +82,7 @@ func TestDoctorInHealth(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	code, stdout, _ := run(t, "", "version", "-o", "json")
-	var v versionInfo
+	var v cli.BuildInfo
 	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != codeOK || v.ABI != abi.Version || v.Go == "" {
 		t.Errorf("code %d, %v, %+v", code, err, v)
 	}
@@ -97,14 +108,9 @@ func TestDoctorOfACacheOfOthers(t *testing.T) {
 	if err := errors.Join(os.Mkdir("cache", 0o700), os.Chmod("cache", 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	_, stdout, _ := run(t, "", "doctor", "-o", "json", "--cache-dir", "cache")
-	var findings []finding
-	if err := json.Unmarshal([]byte(stdout), &findings); err != nil {
-		t.Fatalf("%v\n%s", err, stdout)
-	}
-	for _, f := range findings {
-		if f.Check == "cache" && (f.Status != statusWarning || !strings.Contains(f.Detail, "cache can be written by others: its mode is 0777 (chmod go-w it, or use another folder): plugins are compiled anew")) {
-			t.Errorf("%+v", f)
-		}
+	lines, _, _ := doctor(t, "--cache-dir", "cache")
+	const want = "cache can be written by others: its mode is 0777 (chmod go-w it, or use another folder): plugins are compiled anew"
+	if f := lines["cache"]; f.Status != "warning" || !strings.Contains(f.Detail, want) {
+		t.Errorf("%+v", f)
 	}
 }

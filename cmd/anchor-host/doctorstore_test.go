@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +10,12 @@ import (
 func TestDoctorLooksAtTheStore(t *testing.T) {
 	storeFolder(t, map[string]string{"broken.db": strings.Repeat("not a database ", 100), "empty.db": ""})
 	path := os.Getenv("ANCHOR_HOST_STORE_PATH")
-	look := func(path string) finding { return storeFinding(context.Background(), path) }
-	if got := look(path); got.Status != statusOK || got.Detail != path+" is not there yet: what is first remembered makes it" {
+	look := func(path string) doctorLine {
+		t.Helper()
+		lines, _, _ := doctor(t, "--store", path)
+		return lines["store"]
+	}
+	if got := look(path); got.Status != "ok" || got.Detail != path+" is not there yet: what is first remembered makes it" {
 		t.Errorf("%+v", got)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) > 0 {
@@ -20,10 +23,10 @@ func TestDoctorLooksAtTheStore(t *testing.T) {
 	}
 	must(t, "", "memory", "add", "Ann is in Oslo")
 	for file, want := range map[string][2]string{
-		path:        {statusOK, path + ", schema 1, "},
-		"empty.db":  {statusOK, "empty.db is empty: what is first remembered makes it a store"},
-		"broken.db": {statusProblem, "open store broken.db: "},
-		".":         {statusProblem, "open store .: "},
+		path:        {"ok", path + ", schema 1, "},
+		"empty.db":  {"ok", "empty.db is empty: what is first remembered makes it a store"},
+		"broken.db": {"problem", "open store broken.db: "},
+		".":         {"problem", "open store .: "},
 	} {
 		if got := look(file); got.Check != "store" || got.Status != want[0] || !strings.HasPrefix(got.Detail, want[1]) {
 			t.Errorf("%s: %+v, want %v", file, got, want)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/eval"
 )
@@ -70,10 +71,10 @@ better or worse.`,
     --corpus corpus.jsonl --queries queries.jsonl --qrels qrels.tsv -o json`,
 		Args: cobra.NoArgs,
 	}
-	hostFlags(cmd)
+	cli.HostFlags(cmd)
 	windowFlags(cmd)
 	f.register(cmd)
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.eval(cmd, &f) })
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error { return a.eval(cmd, &f) })
 	return cmd
 }
 
@@ -105,23 +106,23 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 
 // check refuses values that no evaluation can have, and returns the metrics.
 func (f *evalFlags) check(cmd *cobra.Command) ([]eval.Metric, error) {
-	if err := checkFormat(cmd, f.output, "table", "json"); err != nil {
+	if err := cli.CheckFormat(cmd, f.output, "table", "json"); err != nil {
 		return nil, err
 	}
 	if f.ties != "id" && f.ties != "list" {
-		return nil, usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
+		return nil, cli.Usagef(cmd, "flag --ties: want id or list, got %q", f.ties)
 	}
 	for _, n := range []struct {
 		flag  string
 		value int
 	}{{"limit", f.limit}, {"jobs", f.jobs}, {"worst", f.worst}} {
 		if n.value < 0 {
-			return nil, usagef(cmd, "flag --%s: want a whole number, 0 or more, got %d", n.flag, n.value)
+			return nil, cli.Usagef(cmd, "flag --%s: want a whole number, 0 or more, got %d", n.flag, n.value)
 		}
 	}
 	metrics, err := eval.Metrics(f.kinds, f.depths)
 	if err != nil {
-		return nil, usageError(cmd, err)
+		return nil, cli.UsageError(cmd, err)
 	}
 	return metrics, nil
 }
@@ -140,7 +141,7 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := a.load(cmd)
+	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
 	}
@@ -169,20 +170,20 @@ func (a *app) eval(cmd *cobra.Command, f *evalFlags) error {
 
 // loadOther reads the configuration to compare with, under the same flags.
 func (a *app) loadOther(cmd *cobra.Command, path string) (*config.Loaded, error) {
-	loaded, err := a.loadFile(path)
+	loaded, err := a.LoadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("compare: %w (give --compare the file of another configuration)", err)
 	} else if err != nil {
 		return nil, err
 	}
-	return loaded, a.override(cmd, loaded)
+	return loaded, a.Override(cmd, loaded)
 }
 
 // finish prints the report and says what weakens it.
 func (e *evaluation) finish(r *eval.Report) error {
 	var b bytes.Buffer
 	if e.flags.output == "json" {
-		if err := writeJSON(&b, r); err != nil {
+		if err := cli.WriteJSON(&b, r); err != nil {
 			return err
 		}
 	} else {
@@ -193,24 +194,24 @@ func (e *evaluation) finish(r *eval.Report) error {
 			return err
 		}
 	}
-	if err := e.app.emitText(&b); err != nil {
+	if err := e.app.EmitText(&b); err != nil {
 		return err
 	}
 	skipped := 0
 	for _, one := range reportsOf(r) {
 		for _, w := range one.Warnings {
-			e.app.say("warning: %s: %s", one.Config, w)
+			e.app.Say("warning: %s: %s", one.Config, w)
 		}
 		for _, s := range one.Stages {
 			skipped += s.Skipped
 		}
-		e.app.say("%s: %d builds, %.1f ms each (median), %.1f ms at the 95th percentile", one.Config, one.Evaluated, one.Times.P50, one.Times.P95)
+		e.app.Say("%s: %d builds, %.1f ms each (median), %.1f ms at the 95th percentile", one.Config, one.Evaluated, one.Times.P50, one.Times.P95)
 	}
 	if e.flags.html != "" {
-		e.app.say("wrote %s", e.flags.html)
+		e.app.Say("wrote %s", e.flags.html)
 	}
 	if e.flags.alert && skipped > 0 {
-		return fmt.Errorf("%w: steps skipped %d times (--strict)", errDegraded, skipped)
+		return fmt.Errorf("%w: steps skipped %d times (--strict)", cli.ErrDegraded, skipped)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/eval"
 )
 
@@ -12,11 +13,11 @@ import (
 func writeEvaluation(b *bytes.Buffer, r *eval.Report, worst int) {
 	fmt.Fprintf(b, "%d of %d queries, %d relevant documents, %d documents in the corpus\n",
 		r.Evaluated, r.Read, r.Relevant, r.Documents)
-	table(b, nil, leftOut(r))
+	cli.Table(b, nil, leftOut(r))
 	for _, one := range reportsOf(r) {
 		title := ""
 		if r.Compare != nil {
-			title = " of " + oneCell(one.Config)
+			title = " of " + cli.OneCell(one.Config)
 		}
 		fmt.Fprintf(b, "\n-- loss waterfall%s --\n", title)
 		writeWaterfall(b, one)
@@ -60,7 +61,7 @@ func stageName(s eval.StageReport) string {
 	if s.Kind == "window" {
 		return "budget cut"
 	}
-	return oneCell(s.Name)
+	return cli.OneCell(s.Name)
 }
 
 func figure(v float64) string { return fmt.Sprintf("%.4f", v) }
@@ -91,7 +92,7 @@ func writeWaterfall(b *bytes.Buffer, r *eval.Report) {
 		}
 		rows = append(rows, row)
 	}
-	table(b, header, rows)
+	cli.Table(b, header, rows)
 }
 
 // writeMetrics writes every metric, a row each, and what the budget cut changed.
@@ -108,15 +109,15 @@ func writeMetrics(b *bytes.Buffer, r *eval.Report) {
 		}
 		rows = append(rows, append(row, signedFigure(r.Stages[len(r.Stages)-1].Changes[m])))
 	}
-	table(b, append(header, "CHANGE BY THE CUT"), rows)
+	cli.Table(b, append(header, "CHANGE BY THE CUT"), rows)
 }
 
 func writeFates(b *bytes.Buffer, r *eval.Report) {
 	var rows [][]string
 	for _, f := range r.Fates {
-		rows = append(rows, []string{oneCell(f.String()), strconv.Itoa(f.Count), fmt.Sprintf("%.1f %%", 100*f.Share)})
+		rows = append(rows, []string{cli.OneCell(f.String()), strconv.Itoa(f.Count), fmt.Sprintf("%.1f %%", 100*f.Share)})
 	}
-	table(b, []string{"FATE", "DOCUMENTS", "SHARE"}, rows)
+	cli.Table(b, []string{"FATE", "DOCUMENTS", "SHARE"}, rows)
 }
 
 // writeWorst writes the queries that came out worst, a row per relevant document.
@@ -124,14 +125,14 @@ func writeWorst(b *bytes.Buffer, r *eval.Report, list []eval.QueryReport) {
 	metric := r.Waterfall[1]
 	var rows [][]string
 	for _, q := range list {
-		head := []string{oneCell(q.ID), figure(q.Metrics[metric]), excerpt(q.Text)}
+		head := []string{cli.OneCell(q.ID), figure(q.Metrics[metric]), cli.Excerpt(q.Text)}
 		for i := range q.Relevant {
 			d := &q.Relevant[i]
-			rows = append(rows, append(head, oneCell(d.Document), oneCell(d.String())))
+			rows = append(rows, append(head, cli.OneCell(d.Document), cli.OneCell(d.String())))
 			head = []string{"", "", ""}
 		}
 	}
-	table(b, []string{"QUERY", metric, "TEXT", "DOCUMENT", "WHERE IT ENDED"}, rows)
+	cli.Table(b, []string{"QUERY", metric, "TEXT", "DOCUMENT", "WHERE IT ENDED"}, rows)
 }
 
 func writeDifferences(b *bytes.Buffer, list []eval.Difference) {
@@ -143,5 +144,5 @@ func writeDifferences(b *bytes.Buffer, list []eval.Difference) {
 			strconv.Itoa(d.Better), strconv.Itoa(d.Worse), strconv.Itoa(d.Equal),
 		})
 	}
-	table(b, []string{"METRIC", "FIRST", "SECOND", "DIFFERENCE", "95 % INTERVAL", "P", "BETTER", "WORSE", "EQUAL"}, rows)
+	cli.Table(b, []string{"METRIC", "FIRST", "SECOND", "DIFFERENCE", "95 % INTERVAL", "P", "BETTER", "WORSE", "EQUAL"}, rows)
 }

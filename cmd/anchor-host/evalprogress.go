@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
 // progressEvery is how often a line says how far an evaluation is, where there is
@@ -21,15 +23,15 @@ type evalProgress struct {
 }
 
 func newEvalProgress(a *app, what string) *evalProgress {
-	return &evalProgress{app: a, what: oneCell(what), now: time.Now, next: time.Now().Add(progressEvery)}
+	return &evalProgress{app: a, what: cli.OneCell(what), now: time.Now, next: time.Now().Add(progressEvery)}
 }
 
 // step is told after each build.
 func (p *evalProgress) step(done, total int) {
-	if p.app.err.terminal() {
+	if p.app.Err.Terminal() {
 		if p.bar == nil {
 			p.bar = progressbar.NewOptions(total,
-				progressbar.OptionSetWriter(p.app.err), progressbar.OptionSetDescription("anchor-host: "+p.what),
+				progressbar.OptionSetWriter(p.app.Err), progressbar.OptionSetDescription("anchor-host: "+p.what),
 				progressbar.OptionShowCount(), progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond),
 				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
 		}
@@ -38,7 +40,7 @@ func (p *evalProgress) step(done, total int) {
 	}
 	if now := p.now(); !now.Before(p.next) && done < total {
 		p.next = now.Add(progressEvery)
-		p.app.say("%s: %d of %d queries …", p.what, done, total)
+		p.app.Say("%s: %d of %d queries …", p.what, done, total)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/eval"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -62,7 +63,7 @@ func (e *evaluation) read() error {
 
 // readFile reads a file of the collection, or stdin.
 func readFile[T any](a *app, path, what string, read func(name string, r io.Reader) (T, error)) (T, error) {
-	r, name, err := a.open(path)
+	r, name, err := a.Open(path)
 	if err != nil {
 		var none T
 		return none, fmt.Errorf("read %s: %w", what, err)
@@ -116,10 +117,10 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 	if err := e.mount(c); err != nil {
 		return nil, err
 	}
-	wait := newProgress(e.app)
-	defer wait.stop()
-	wait.start("starting the plugins")
-	app, err := anchor.Open(ctx, c, anchor.Options{Logger: e.app.logger(&c.Config), OnCompile: wait.compiling, Lazy: true})
+	wait := cli.NewProgress(e.app.App)
+	defer wait.Stop()
+	wait.Start("starting the plugins")
+	app, err := anchor.Open(ctx, c, anchor.Options{Logger: e.app.Logger(&c.Config), OnCompile: wait.Compiling, Lazy: true})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (e *evaluation) run(ctx context.Context, c *config.Loaded) (_ *eval.Run, er
 	if err := app.Prepare(ctx, ""); err != nil {
 		return nil, err
 	}
-	wait.stop()
+	wait.Stop()
 	options := e.options
 	options.Ranker.Prefixes = c.PluginNames()
 	bar := newEvalProgress(e.app, configName(c))
@@ -147,7 +148,7 @@ type evalBuilder struct {
 
 // Build implements [eval.Builder].
 func (b *evalBuilder) Build(ctx context.Context, q pipeline.Query) (*pipeline.Result, error) {
-	return within(ctx, b.config, func(ctx context.Context) (*pipeline.Result, error) { return b.app.Build(ctx, q, b.options) })
+	return cli.Within(ctx, b.config, func(ctx context.Context) (*pipeline.Result, error) { return b.app.Build(ctx, q, b.options) })
 }
 
 // splitMount returns the instance of a value of --mount, and where its guest finds the

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -46,7 +47,7 @@ func TestBuildPrevious(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != codeOK || stderr != "" {
 			t.Fatalf("code %d, %v, %s", code, err, stderr)
 		}
-		if got.Diagnostics.Cache == nil || cacheLine(got.Diagnostics.Cache) != tt.line {
+		if got.Diagnostics.Cache == nil || explaincmd.CacheLine(got.Diagnostics.Cache) != tt.line {
 			t.Errorf("%s, %q: got %+v, want %s", tt.previous, tt.steps, got.Diagnostics.Cache, tt.line)
 		}
 		if got.Diagnostics.Items != nil {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
 func (a *app) framesCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "frames",
 		Short: "Keep what an agent did as frames",
 		Long: `Keep what an agent did and found as frames: small summaries that outlive the
@@ -45,12 +46,12 @@ type limitFlags struct{ frames, tokens int64 }
 func (l *limitFlags) add(cmd *cobra.Command, what string) {
 	cmd.Flags().Int64Var(&l.frames, "max-frames", 0, what+" to this many frames")
 	cmd.Flags().Int64Var(&l.tokens, "max-tokens", 0, what+" to this many tokens")
-	settingFlag(cmd, "max-tokens", "")
+	cli.SettingFlag(cmd, "max-tokens", "")
 }
 
 func (l *limitFlags) limits(cmd *cobra.Command) (frames.Limits, error) {
 	if l.frames < 0 || l.frames > math.MaxUint32 || l.tokens < 0 {
-		return frames.Limits{}, usagef(cmd, "flags --max-frames and --max-tokens: want 0 or more, got %d and %d", l.frames, l.tokens)
+		return frames.Limits{}, cli.Usagef(cmd, "flags --max-frames and --max-tokens: want 0 or more, got %d and %d", l.frames, l.tokens)
 	}
 	return frames.Limits{MaxFrames: uint32(l.frames), MaxTokens: uint64(l.tokens)}, nil
 }
@@ -86,9 +87,9 @@ limit. A frame counts as many tokens as --tokens says or --count finds, else a
 quarter of its characters.`,
 		Example: `  anchor-host frames push --run fix-42 --kind intent_analysis "make the login faster"
   anchor-host frames push --run fix-42 --kind tool_call --data '{"exit": 0}' --max-frames 50 "tests pass"`,
-		Args: exactly("SUMMARY"),
+		Args: cli.Exactly("SUMMARY"),
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.run, "run", "", "the agent run (required)")
@@ -100,7 +101,7 @@ quarter of its characters.`,
 	flags.StringVar(&f.by, "by", "anchor-host", "who begins the run, noted in its document")
 	f.limits.add(cmd, "from now on keep the window")
 	cmd.MarkFlagsMutuallyExclusive("tokens", "count")
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
 	_ = cmd.MarkFlagRequired("kind")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
@@ -122,10 +123,10 @@ quarter of its characters.`,
 			Frames int    `json:"frames_in_window"`
 			Tokens uint64 `json:"total_token_estimate"`
 		}{f.run, id, p.Len(), p.TotalTokenEstimate()}
-		return a.print(cmd, *format, listing{
-			header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
-			rows:   [][]string{{oneCell(f.run), strconv.FormatUint(id, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
-			data:   doc,
+		return a.Print(cmd, *format, cli.Listing{
+			Header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
+			Rows:   [][]string{{cli.OneCell(f.run), strconv.FormatUint(id, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
+			Data:   doc,
 		})
 	})
 	return cmd
@@ -134,10 +135,10 @@ quarter of its characters.`,
 // frame makes the frame of a command line.
 func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config.Loaded) (frame frames.Frame, err error) {
 	if frame.Kind, err = frames.ParseKind(f.kind); err != nil {
-		return frame, usagef(cmd, "flag --kind: %w", err)
+		return frame, cli.Usagef(cmd, "flag --kind: %w", err)
 	}
 	if summary == "-" && f.data == "-" {
-		return frame, usagef(cmd, "summary and data cannot both come from stdin")
+		return frame, cli.Usagef(cmd, "summary and data cannot both come from stdin")
 	}
 	if frame.Summary, err = a.text(summary, "summary"); err != nil {
 		return frame, err
@@ -148,7 +149,7 @@ func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config
 	}
 	if data != "" {
 		if !json.Valid([]byte(data)) {
-			return frame, usagef(cmd, "flag --data: want a JSON value, got %s", excerpt(data))
+			return frame, cli.Usagef(cmd, "flag --data: want a JSON value, got %s", cli.Excerpt(data))
 		}
 		frame.Data = json.RawMessage(data)
 	}
@@ -161,7 +162,7 @@ func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config
 		return frame, frame.CountTokens(cmd.Context(), t)
 	case cmd.Flags().Changed("tokens"):
 		if f.tokens < 0 {
-			return frame, usagef(cmd, "flag --tokens: want 0 or more, got %d", f.tokens)
+			return frame, cli.Usagef(cmd, "flag --tokens: want 0 or more, got %d", f.tokens)
 		}
 		frame.TokenEstimate = frames.Tokens(uint64(f.tokens))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -26,22 +27,22 @@ that have frames.`,
   anchor-host frames list --run fix-42 --from 100 --limit 20 -o json`,
 		Args: cobra.NoArgs,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&run, "run", "", "list the frames of this run (default: list the runs)")
 	cmd.Flags().Int64Var(&after, "from", 0, "begin with the frame of this number (default: with the oldest)")
 	cmd.Flags().Int64Var(&limit, "limit", 0, "list at most this many frames; 0 for all")
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {
 		if after < 0 || limit < 0 || limit > math.MaxInt32 {
-			return usagef(cmd, "flags --from and --limit: want 0 or more, got %d and %d", after, limit)
+			return cli.Usagef(cmd, "flags --from and --limit: want 0 or more, got %d and %d", after, limit)
 		}
 		if run == "" {
 			l, err := s.streams(cmd.Context(), agentstore.KindFrame, "RUN", "FRAMES")
 			if err != nil {
 				return err
 			}
-			return a.print(cmd, *format, l)
+			return a.Print(cmd, *format, l)
 		}
 		records, err := agentstore.NewFrameLog(s.store, s.tenant, run).Read(cmd.Context(), uint64(after), int(limit))
 		if err != nil {
@@ -51,22 +52,22 @@ that have frames.`,
 		for i := range records {
 			list[i] = records[i].Frame
 		}
-		return a.print(cmd, *format, frameListing(list, list))
+		return a.Print(cmd, *format, frameListing(list, list))
 	})
 	return cmd
 }
 
 // frameListing shows frames, and data to programs.
-func frameListing(list []frames.Frame, data any) listing {
-	l := listing{header: []string{"FRAME", "KIND", "TOKENS", "CREATED", "SUMMARY"}, data: data}
+func frameListing(list []frames.Frame, data any) cli.Listing {
+	l := cli.Listing{Header: []string{"FRAME", "KIND", "TOKENS", "CREATED", "SUMMARY"}, Data: data}
 	for i := range list {
 		f := &list[i]
 		tokens := "-"
 		if n, ok := f.TokenEstimate.Get(); ok {
 			tokens = strconv.FormatUint(n, 10)
 		}
-		l.rows = append(l.rows, []string{
-			strconv.FormatUint(f.ID, 10), oneCell(f.Kind.String()), tokens, moment(f.CreatedAt), excerpt(f.Summary),
+		l.Rows = append(l.Rows, []string{
+			strconv.FormatUint(f.ID, 10), cli.OneCell(f.Kind.String()), tokens, moment(f.CreatedAt), cli.Excerpt(f.Summary),
 		})
 	}
 	return l
@@ -96,11 +97,11 @@ only what they leave is shown: the protected frames and the newest others. With
   anchor-host frames window --run fix-42 --max-tokens 2000 -o json`,
 		Args: cobra.NoArgs,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&run, "run", "", "the agent run (required)")
 	limits.add(cmd, "narrow the view")
-	format := formatFlag(cmd, "table", "json", "yaml", "document")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml", "document")
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {
 		narrow, err := limits.limits(cmd)
@@ -115,17 +116,17 @@ only what they leave is shown: the protected frames and the newest others. With
 			return fmt.Errorf("run %q of tenant %q: no frames: %w (push one with: anchor-host frames push)", run, s.tenant, store.ErrNotFound)
 		case *format == "document":
 			var b bytes.Buffer
-			if err := writeJSON(&b, p.Document()); err != nil {
+			if err := cli.WriteJSON(&b, p.Document()); err != nil {
 				return err
 			}
-			return a.emit(&b)
+			return a.Emit(&b)
 		}
 		w := p.View(narrow)
 		list := w.Frames
 		if list == nil {
 			list = []frames.Frame{}
 		}
-		return a.print(cmd, *format, frameListing(list, windowDocument{
+		return a.Print(cmd, *format, frameListing(list, windowDocument{
 			Run: run, Pipeline: w.Pipeline, Positions: w.Positions, Limits: p.Limits(),
 			Tokens: w.TotalTokenEstimate(), GlobalSummary: p.GlobalSummary(), Frames: list,
 		}))

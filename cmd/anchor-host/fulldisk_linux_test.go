@@ -63,10 +63,12 @@ func TestForgetOnAFullDisk(t *testing.T) {
 	if got := must(t, "", "memory", "list", "-o", "json"); !strings.Contains(got, `"f7"`) {
 		t.Errorf("list: %.200s", got)
 	}
-	if f := storeFinding(t.Context(), filepath.Join(dir, "store.db")); f.Status != statusProblem || !strings.Contains(f.Detail, "the disk is full") {
+	lines, _, _ := doctor(t)
+	if f := lines["store"]; f.Status != "problem" || !strings.Contains(f.Detail, "the disk is full") {
 		t.Errorf("doctor: %+v", f)
 	}
-	if f := diskFinding("store disk", filepath.Join(dir, "new", "store.db")); f.Status != statusWarning || !strings.Contains(f.Detail, "0 MiB are free at "+dir) {
+	lines, _, _ = doctor(t, "--store", filepath.Join(dir, "new", "store.db"))
+	if f := lines["store disk"]; f.Status != "warning" || !strings.Contains(f.Detail, "0 MiB are free at "+dir) {
 		t.Errorf("doctor: %+v", f)
 	}
 	if got := must(t, "", "memory", "forget", "f3"); got != "forgotten: 1\n" {
@@ -87,7 +89,7 @@ func TestForgetOnAFullDisk(t *testing.T) {
 	if got := must(t, "", "memory", "export"); strings.Contains(got, "fact 3") || !strings.Contains(got, "a turn") {
 		t.Errorf("export: %.300s", got)
 	}
-	if f := storeFinding(t.Context(), filepath.Join(dir, "store.db")); f.Status == statusProblem {
-		t.Errorf("%+v", f)
+	if lines, _, _ = doctor(t); lines["store"].Status == "problem" {
+		t.Errorf("%+v", lines["store"])
 	}
 }

@@ -194,13 +194,13 @@ func TestDataOnATerminal(t *testing.T) {
 	}
 	defer tty.Close()
 	a := newApp(t.Context(), strings.NewReader(""), tty, tty)
-	w, ok := a.out.(*plain.Writer)
+	w, ok := a.Out.(*plain.Writer)
 	if !ok {
-		t.Fatalf("a character device is written by %T", a.out)
+		t.Fatalf("a character device is written by %T", a.Out)
 	}
 	var b bytes.Buffer
 	w.To = &b
-	if err := a.emit(bytes.NewBufferString("text\x1b[2J\n")); err != nil || b.String() != `text\u001b[2J`+"\n" {
+	if err := a.Emit(bytes.NewBufferString("text\x1b[2J\n")); err != nil || b.String() != `text\u001b[2J`+"\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }

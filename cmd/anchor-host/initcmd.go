@@ -30,7 +30,7 @@ the current one when none is named. Files that are there are kept: without
 		Args: cobra.MaximumNArgs(1),
 	}
 	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
-	cmd.RunE = a.run(func(_ *cobra.Command, args []string) error {
+	cmd.RunE = a.Run(func(_ *cobra.Command, args []string) error {
 		folder := "."
 		if len(args) == 1 {
 			folder = args[0]
@@ -66,6 +66,6 @@ func (a *app) initialize(folder string, force bool) error {
 		}
 		fmt.Fprintf(&b, "%s\n", f.path)
 	}
-	a.say(`written; try: anchor-host build --config %s "hello"`, files[0].path)
-	return a.emit(&b)
+	a.Say(`written; try: anchor-host build --config %s "hello"`, files[0].path)
+	return a.Emit(&b)
 }

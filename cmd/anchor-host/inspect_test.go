@@ -2,30 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/abi"
-	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/host/spec"
 )
-
-// Each limit that can be configured is shown, with what the instance states.
-func TestInspectShowsEachLimit(t *testing.T) {
-	fields := reflect.TypeFor[config.Limits]()
-	if n := len(limitLines(abi.LimitRequest{}, nil)); n != fields.NumField() {
-		t.Errorf("%d limits are shown, %d can be configured", n, fields.NumField())
-	}
-	for i := range fields.NumField() {
-		var instance config.Instance
-		reflect.ValueOf(&instance.Limits).Elem().Field(i).SetInt(7)
-		for _, line := range limitLines(abi.LimitRequest{}, &instance) {
-			if own := line.Limit == fields.Field(i).Tag.Get("key"); own != (line.Set != "") || line.Default == "" {
-				t.Errorf("%s is stated, the report says %+v", fields.Field(i).Name, line)
-			}
-		}
-	}
-}
 
 // What a module is made of, and what its author could do better.
 func TestPluginInspectAnatomy(t *testing.T) {
@@ -43,7 +24,10 @@ func TestPluginInspectAnatomy(t *testing.T) {
 		}
 	}
 	code, stdout, stderr = run(t, "", "plugin", "inspect", "http-ungranted", "--plugins", fixtureDir, "-o", "json")
-	var report inspection
+	var report struct {
+		Anatomy spec.Anatomy
+		Advice  []string
+	}
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != codeOK {
 		t.Fatalf("code %d, %v, %s", code, err, stderr)
 	}

@@ -46,15 +46,7 @@ func doMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr 
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
-	root.SetErr(a.err)
+	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return codeOK
-	}
-	if !a.started {
-		err = usageError(cmd, err)
-	}
-	code := exitCode(ctx, err)
-	a.report(code, err)
-	return code
+	return a.Finish(ctx, cmd, err)
 }

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
 // run runs a command line with an empty environment of settings.
@@ -216,18 +217,15 @@ steps: [{name: "8", builtin: sort, settings: {by: score}, priority: 3}]
 
 // Every command explains itself, with an example.
 func TestHelp(t *testing.T) {
-	a := newApp(t.Context(), nil, nil, nil)
-	for _, cmd := range slices.Concat(a.rootCommand().Commands(), a.pluginCommand().Commands(),
-		a.memoryCommand().Commands(), a.framesCommand().Commands()) {
-		if cmd.Name() == "completion" || cmd.Name() == "help" {
-			continue
-		}
+	for todo := newApp(t.Context(), nil, nil, nil).rootCommand().Commands(); len(todo) > 0; todo = todo[1:] {
+		cmd := todo[0]
 		if cmd.Long == "" || cmd.Example == "" {
-			t.Errorf("%s: no long help or no example", cmd.Name())
+			t.Errorf("%s: no long help or no example", cmd.CommandPath())
 		}
+		todo = append(todo, cmd.Commands()...)
 	}
 	code, stdout, _ := run(t, "", "--help")
-	if code != codeOK || !strings.Contains(stdout, exitHelp) {
+	if code != codeOK || !strings.Contains(stdout, cli.ExitHelp) {
 		t.Errorf("root help (%d) lacks the exit codes:\n%s", code, stdout)
 	}
 	for _, args := range [][]string{{"build", "--help"}, {"config"}, {"plugin"}, {"completion", "bash"}} {

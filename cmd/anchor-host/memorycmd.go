@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 func (a *app) memoryCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "memory",
 		Short: "Keep facts and conversations",
 		Long: `Keep facts and the turns of conversations in the store, by tenant. Commands work
@@ -41,7 +42,7 @@ type filterFlags struct {
 
 func (f *filterFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
-	settingFlag(cmd, "conversation", "")
+	cli.SettingFlag(cmd, "conversation", "")
 	f.addFacts(cmd)
 }
 
@@ -60,12 +61,12 @@ var factFlags = []string{"user", "session", "type", "tag", "relevance", "expires
 // filter returns what the flags select.
 func (f *filterFlags) filter(cmd *cobra.Command) (memory.Filter, error) {
 	if f.kind != "" && !memory.Type(f.kind).Valid() {
-		return memory.Filter{}, usagef(cmd, "flag --type: want one of semantic, episodic, procedural, conversation, got %q", f.kind)
+		return memory.Filter{}, cli.Usagef(cmd, "flag --type: want one of semantic, episodic, procedural, conversation, got %q", f.kind)
 	}
 	if f.conversation != "" {
 		for _, name := range factFlags {
 			if cmd.Flags().Changed(name) {
-				return memory.Filter{}, usagef(cmd, "--%s and --conversation exclude each other (turns have none)", name)
+				return memory.Filter{}, cli.Usagef(cmd, "--%s and --conversation exclude each other (turns have none)", name)
 			}
 		}
 	}
@@ -78,7 +79,7 @@ func (s *session) manager() (*memory.Manager, error) {
 	facts, told := memory.NewStoreFacts(s.store, s.tenant), map[string]bool{}
 	facts.SkipDamaged(func(id string, err error) {
 		if !told[id] {
-			s.app.say("warning: fact %.100q is damaged and left out: %v", id, err)
+			s.app.Say("warning: fact %.100q is damaged and left out: %v", id, err)
 		}
 		told[id] = true
 	})
@@ -111,9 +112,9 @@ begins with its first turn. The metadata importance of a turn, 0 to 1, is what
 "conversation: {eviction: importance}" of anchor.yaml goes by.`,
 		Example: `  anchor-host memory add --user ann --tag travel --expires 720h "Ann is in Oslo"
   anchor-host memory add --conversation chat-7 --role assistant "At nine."`,
-		Args: exactly("TEXT"),
+		Args: cli.Exactly("TEXT"),
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -122,7 +123,7 @@ begins with its first turn. The metadata importance of a turn, 0 to 1, is what
 	flags.StringVar(&f.expires, "expires", "", "forget the fact after this time, such as 720h, or at a time such as 2030-01-02T15:04:05Z")
 	flags.Float64Var(&f.relevance, "relevance", memory.DefaultRelevance, "how important the fact is, 0 to 1")
 	metadataFlag(cmd, &f.metadata)
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
@@ -133,50 +134,50 @@ begins with its first turn. The metadata importance of a turn, 0 to 1, is what
 			return err
 		}
 		if strings.TrimSpace(text) == "" {
-			return usagef(cmd, "the text is empty")
+			return cli.Usagef(cmd, "the text is empty")
 		}
-		var l listing
+		var l cli.Listing
 		if f.conversation != "" {
 			l, err = s.addTurn(cmd, &f, text)
 		} else {
 			if cmd.Flags().Changed("role") {
-				return usagef(cmd, "--role needs --conversation (a fact has no role)")
+				return cli.Usagef(cmd, "--role needs --conversation (a fact has no role)")
 			}
 			l, err = a.addFact(cmd, s, &f, filter, text)
 		}
 		if err != nil {
 			return err
 		}
-		return a.print(cmd, *format, l)
+		return a.Print(cmd, *format, l)
 	})
 	return cmd
 }
 
-func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory.Filter, text string) (listing, error) {
+func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory.Filter, text string) (cli.Listing, error) {
 	expires, err := expiry(f.expires, time.Now())
 	if err != nil {
-		return listing{}, usagef(cmd, "flag --expires: %w", err)
+		return cli.Listing{}, cli.Usagef(cmd, "flag --expires: %w", err)
 	}
 	if !(f.relevance >= 0 && f.relevance <= 1) {
-		return listing{}, usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
+		return cli.Listing{}, cli.Usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
 	}
 	more, err := metadata(cmd, f.metadata)
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	m, err := s.manager()
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	e, added, err := m.Add(cmd.Context(), memory.Entry{
 		ID: f.id, Content: text, Relevance: f.relevance, Type: filter.Type, Tags: filter.Tags,
 		UserID: filter.UserID, SessionID: filter.SessionID, ExpiresAt: expires, Metadata: more,
 	})
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	if !added {
-		a.say("the fact is there already")
+		a.Say("the fact is there already")
 	}
 	return factListing([]memory.Entry{e}, e), nil
 }
@@ -198,48 +199,48 @@ func expiry(s string, now time.Time) (time.Time, error) {
 
 // addTurn appends a turn, counted, so that a build reads no more turns than its
 // window takes.
-func (s *session) addTurn(cmd *cobra.Command, f *addFlags, text string) (listing, error) {
+func (s *session) addTurn(cmd *cobra.Command, f *addFlags, text string) (cli.Listing, error) {
 	t := pipeline.Turn{Role: pipeline.Role(f.role), Content: text, CreatedAt: time.Now().UTC()}
 	if !t.Role.Valid() {
-		return listing{}, usagef(cmd, "flag --role: want one of user, assistant, system, tool, got %q", f.role)
+		return cli.Listing{}, cli.Usagef(cmd, "flag --role: want one of user, assistant, system, tool, got %q", f.role)
 	}
 	var err error
 	if t.Metadata, err = metadata(cmd, f.metadata); err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	tokenizer, err := tokenizerOf(&s.config.Config)
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	counts, err := tokenizer.Count(cmd.Context(), text)
 	if err != nil {
-		return listing{}, fmt.Errorf("count tokens: %w", err)
+		return cli.Listing{}, fmt.Errorf("count tokens: %w", err)
 	}
 	t.TokenCount = counts[0]
 	if t.Sequence, err = s.log(f.conversation).AppendTurn(cmd.Context(), t); err != nil {
-		return listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
+		return cli.Listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
 	}
 	return turnListing([]pipeline.Turn{t}, t), nil
 }
 
-func factListing(facts []memory.Entry, data any) listing {
-	l := listing{header: []string{"ID", "TYPE", "USER", "TAGS", "CREATED", "EXPIRES", "TEXT"}, data: data}
+func factListing(facts []memory.Entry, data any) cli.Listing {
+	l := cli.Listing{Header: []string{"ID", "TYPE", "USER", "TAGS", "CREATED", "EXPIRES", "TEXT"}, Data: data}
 	for i := range facts {
 		e := &facts[i]
-		l.rows = append(l.rows, []string{
-			oneCell(e.ID), string(e.Type), dash(oneCell(e.UserID)), dash(oneCell(strings.Join(e.Tags, ", "))),
-			moment(e.CreatedAt), moment(e.ExpiresAt), excerpt(e.Content),
+		l.Rows = append(l.Rows, []string{
+			cli.OneCell(e.ID), string(e.Type), cli.Dash(cli.OneCell(e.UserID)), cli.Dash(cli.OneCell(strings.Join(e.Tags, ", "))),
+			moment(e.CreatedAt), moment(e.ExpiresAt), cli.Excerpt(e.Content),
 		})
 	}
 	return l
 }
 
-func turnListing(turns []pipeline.Turn, data any) listing {
-	l := listing{header: []string{"TURN", "ROLE", "TOKENS", "CREATED", "TEXT"}, data: data}
+func turnListing(turns []pipeline.Turn, data any) cli.Listing {
+	l := cli.Listing{Header: []string{"TURN", "ROLE", "TOKENS", "CREATED", "TEXT"}, Data: data}
 	for i := range turns {
 		t := &turns[i]
-		l.rows = append(l.rows, []string{
-			strconv.FormatInt(t.Sequence, 10), string(t.Role), strconv.Itoa(t.TokenCount), moment(t.CreatedAt), excerpt(t.Content),
+		l.Rows = append(l.Rows, []string{
+			strconv.FormatInt(t.Sequence, 10), string(t.Role), strconv.Itoa(t.TokenCount), moment(t.CreatedAt), cli.Excerpt(t.Content),
 		})
 	}
 	return l
@@ -262,13 +263,13 @@ code stays 0. "doctor" finds it too, and "memory forget" deletes it.`,
   anchor-host memory list --conversations`,
 		Args: cobra.NoArgs,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
 	cmd.Flags().BoolVar(&f.expired, "expired", false, "also facts that have expired")
 	cmd.Flags().BoolVar(&conversations, "conversations", false, "list the conversations")
 	cmd.MarkFlagsMutuallyExclusive("conversation", "conversations")
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
@@ -278,29 +279,29 @@ code stays 0. "doctor" finds it too, and "memory forget" deletes it.`,
 		if err != nil {
 			return err
 		}
-		return a.print(cmd, *format, l)
+		return a.Print(cmd, *format, l)
 	})
 	return cmd
 }
 
-func (s *session) list(ctx context.Context, f *filterFlags, filter memory.Filter, conversations bool) (listing, error) {
+func (s *session) list(ctx context.Context, f *filterFlags, filter memory.Filter, conversations bool) (cli.Listing, error) {
 	switch {
 	case conversations:
 		return s.streams(ctx, memory.KindTurn, "CONVERSATION", "TURNS")
 	case f.conversation != "":
 		turns, err := s.log(f.conversation).Turns(ctx, 0, 0)
 		if err != nil {
-			return listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
+			return cli.Listing{}, fmt.Errorf("conversation %q: %w", f.conversation, err)
 		}
 		return turnListing(turns, turns), nil
 	}
 	m, err := s.manager()
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	facts, err := m.List(ctx, filter)
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	return factListing(facts, facts), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -32,13 +33,13 @@ out, with a line on stderr.`,
   anchor-host memory export --tenant acme --file acme.jsonl`,
 		Args: cobra.NoArgs,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "write to this file, which must not be there")
 	cmd.Flags().BoolVar(&skip, "skip-damaged", false, "leave out records that are damaged, and name them")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) (err error) {
 		if file == "" {
-			w := bufio.NewWriter(a.out)
+			w := bufio.NewWriter(a.Out)
 			if err := s.export(cmd.Context(), w, skip); err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ func (s *session) export(ctx context.Context, w io.Writer, skip bool) error {
 		return store.Export(ctx, s.store, w, s.tenant)
 	}
 	return store.ExportReadable(ctx, s.store, w, s.tenant, func(key store.Key, damaged *store.CorruptError) {
-		s.app.say("warning: %s: left out: %v", key, damaged)
+		s.app.Say("warning: %s: left out: %v", key, damaged)
 	})
 }
 
@@ -95,12 +96,12 @@ is an error. Lines are stored in batches: an error names the
 line it is about and says how many records are stored.`,
 		Example: `  anchor-host memory import memory.jsonl
   anchor-host memory export --tenant acme | anchor-host memory import --tenant test -`,
-		Args: exactly("FILE"),
+		Args: cli.Exactly("FILE"),
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
-		r, name, err := a.open(args[0])
+		r, name, err := a.Open(args[0])
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
@@ -111,7 +112,7 @@ line it is about and says how many records are stored.`,
 		}
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "imported: %d\n", n)
-		return a.emit(&b)
+		return a.Emit(&b)
 	})
 	return cmd
 }

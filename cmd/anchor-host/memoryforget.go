@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -38,7 +39,7 @@ Ids that are not there are an error, after the others have been deleted.`,
   anchor-host memory forget --conversation chat-7 --all
   anchor-host memory forget --run fix-42`,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
@@ -52,9 +53,9 @@ Ids that are not there are an error, after the others have been deleted.`,
 		case err != nil:
 			return err
 		case all == (len(ids) > 0):
-			return usagef(cmd, "want ids, or --all")
+			return cli.Usagef(cmd, "want ids, or --all")
 		case !all && (f.user != "" || f.session != "" || f.kind != "" || len(f.tags) > 0):
-			return usagef(cmd, "flags that select facts need --all")
+			return cli.Usagef(cmd, "flags that select facts need --all")
 		}
 		filter.Expired = true
 		n, err := s.forget(cmd, f.conversation, ids, all, filter)
@@ -71,11 +72,11 @@ Ids that are not there are an error, after the others have been deleted.`,
 func (a *app) forgetRun(cmd *cobra.Command, s *session, run string, ids []string) error {
 	for _, name := range append([]string{"conversation"}, factFlags...) {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			return usagef(cmd, "--%s and --run exclude each other (a run is deleted whole)", name)
+			return cli.Usagef(cmd, "--%s and --run exclude each other (a run is deleted whole)", name)
 		}
 	}
 	if len(ids) > 0 {
-		return usagef(cmd, "ids and --run exclude each other (a run is deleted whole)")
+		return cli.Usagef(cmd, "ids and --run exclude each other (a run is deleted whole)")
 	}
 	n, err := s.run(run).Delete(cmd.Context())
 	if err == nil && n == 0 {
@@ -95,9 +96,9 @@ func (a *app) emptyLog(ctx context.Context, s *session) {
 		return
 	}
 	if err := c.Checkpoint(ctx); errors.Is(err, store.ErrBusy) {
-		a.say("the log of the store keeps what was deleted until other processes that read it are done")
+		a.Say("the log of the store keeps what was deleted until other processes that read it are done")
 	} else if err != nil {
-		a.say("warning: %v", err)
+		a.Say("warning: %v", err)
 	}
 }
 
@@ -105,7 +106,7 @@ func (a *app) emptyLog(ctx context.Context, s *session) {
 func (a *app) forgotten(n int) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "forgotten: %d\n", n)
-	return a.emit(&b)
+	return a.Emit(&b)
 }
 
 func (s *session) forget(cmd *cobra.Command, conversation string, ids []string, all bool, filter memory.Filter) (n int, err error) {
@@ -154,7 +155,7 @@ func turnIDs(cmd *cobra.Command, numbers []string) ([]string, error) {
 	for i, s := range numbers {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < 1 {
-			return nil, usagef(cmd, "want the number of a turn, got %q", s)
+			return nil, cli.Usagef(cmd, "want the number of a turn, got %q", s)
 		}
 		ids[i] = store.AutoID(n)
 	}
@@ -183,14 +184,14 @@ fact was used. Turns are never collected.`,
   anchor-host memory gc --threshold 0.1 --half-life 720h`,
 		Args: cobra.NoArgs,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&f.threshold, "threshold", 0, "also delete facts whose retention is below this, 0 to 1")
 	flags.StringVar(&f.decay, "decay", "linear", "how facts fade: linear or ebbinghaus")
 	flags.DurationVar(&f.halfLife, "half-life", memory.DefaultHalfLife, "half-life of the linear decay")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, say what would be deleted")
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, _ []string, s *session) error {
 		c, err := f.collector(cmd)
 		if err != nil {
@@ -203,17 +204,17 @@ fact was used. Turns are never collected.`,
 		if !f.dryRun {
 			a.emptyLog(cmd.Context(), s)
 		}
-		return a.print(cmd, *format, l)
+		return a.Print(cmd, *format, l)
 	})
 	return cmd
 }
 
 func (f *collectFlags) collector(cmd *cobra.Command) (c memory.Collector, err error) {
 	if !(f.threshold >= 0 && f.threshold <= 1) || math.IsNaN(f.threshold) {
-		return c, usagef(cmd, "flag --threshold: want 0 to 1, got %v", f.threshold)
+		return c, cli.Usagef(cmd, "flag --threshold: want 0 to 1, got %v", f.threshold)
 	}
 	if f.halfLife <= 0 {
-		return c, usagef(cmd, "flag --half-life: want more than 0, got %v", f.halfLife)
+		return c, cli.Usagef(cmd, "flag --half-life: want more than 0, got %v", f.halfLife)
 	}
 	var decay memory.Decay
 	switch f.decay {
@@ -222,7 +223,7 @@ func (f *collectFlags) collector(cmd *cobra.Command) (c memory.Collector, err er
 	case "ebbinghaus":
 		decay = memory.DefaultEbbinghaus
 	default:
-		return c, usagef(cmd, "flag --decay: want one of linear, ebbinghaus, got %q", f.decay)
+		return c, cli.Usagef(cmd, "flag --decay: want one of linear, ebbinghaus, got %q", f.decay)
 	}
 	if f.threshold > 0 {
 		c.Decay, c.Threshold = decay, f.threshold
@@ -236,10 +237,10 @@ type collected struct {
 	Fact memory.Entry `json:"fact"`
 }
 
-func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) (listing, error) {
+func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) (cli.Listing, error) {
 	m, err := s.manager()
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	taken := []collected{}
 	take := func(why string, entries []memory.Entry) {
@@ -251,7 +252,7 @@ func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) 
 	c.OnDecayed = func(_ context.Context, entries []memory.Entry, _ float64) { take("faded", entries) }
 	result, err := m.Collect(ctx, c, dryRun)
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	doc := struct {
 		memory.Collection
@@ -261,10 +262,10 @@ func (s *session) collect(ctx context.Context, c memory.Collector, dryRun bool) 
 	if dryRun {
 		verb = "would be deleted"
 	}
-	l := listing{header: []string{"FACT", "WHY", "TEXT"}, data: doc}
+	l := cli.Listing{Header: []string{"FACT", "WHY", "TEXT"}, Data: doc}
 	for i := range taken {
-		l.rows = append(l.rows, []string{oneCell(taken[i].Fact.ID), taken[i].Why + ", " + verb, excerpt(taken[i].Fact.Content)})
+		l.Rows = append(l.Rows, []string{cli.OneCell(taken[i].Fact.ID), taken[i].Why + ", " + verb, cli.Excerpt(taken[i].Fact.Content)})
 	}
-	l.rows = append(l.rows, []string{"-", fmt.Sprintf("%d remain", result.Remaining), ""})
+	l.Rows = append(l.Rows, []string{"-", fmt.Sprintf("%d remain", result.Remaining), ""})
 	return l, nil
 }

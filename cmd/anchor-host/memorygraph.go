@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 func (a *app) memoryGraphCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := cli.Group(&cobra.Command{
 		Use:   "graph",
 		Short: "Link entities to each other and to facts",
 		Long: `Keep a graph of entities, such as people and projects, in the store: what they have
@@ -35,10 +36,10 @@ func relationOf(cmd *cobra.Command, args []string, fact string) (memory.Relation
 	case fact == "" && len(args) == 3:
 		r = memory.Relation{Source: args[0], Relation: args[1], Target: args[2]}
 	default:
-		return r, usagef(cmd, "want SOURCE RELATION TARGET, or ENTITY and --fact")
+		return r, cli.Usagef(cmd, "want SOURCE RELATION TARGET, or ENTITY and --fact")
 	}
 	if err := r.Validate(); err != nil {
-		return r, usagef(cmd, "%w", err)
+		return r, cli.Usagef(cmd, "%w", err)
 	}
 	return r, nil
 }
@@ -48,10 +49,12 @@ func (a *app) graphAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add [flags] SOURCE RELATION TARGET | ENTITY --fact ID",
 		Short: "Add a relation, or link an entity to a fact",
+		Long: `Add a relation between two entities, or with --fact link an entity to a fact that there
+is. Entities exist as long as they have a relation or a fact. What is there already stays.`,
 		Example: `  anchor-host memory graph add Ann "works on" Apollo
   anchor-host memory graph add Ann --fact 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11`,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&fact, "fact", "", "id of a fact about the entity")
 	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
@@ -80,13 +83,15 @@ func (a *app) graphAddCommand() *cobra.Command {
 func (a *app) graphListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list [flags]",
-		Short:   "List all relations",
+		Short: "List all relations",
+		Long: `List the relations and links to facts of the tenant, in the order in which they were
+added.`,
 		Example: `  anchor-host memory graph list -o json`,
 		Args:    cobra.NoArgs,
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
 		g, err := front.Graph(cmd.Context(), "")
 		if err != nil {
@@ -96,11 +101,11 @@ func (a *app) graphListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		l := listing{header: []string{"SOURCE", "RELATION", "TARGET", "FACT"}, data: relations}
+		l := cli.Listing{Header: []string{"SOURCE", "RELATION", "TARGET", "FACT"}, Data: relations}
 		for _, r := range relations {
-			l.rows = append(l.rows, []string{oneCell(r.Source), dash(oneCell(r.Relation)), dash(oneCell(r.Target)), dash(oneCell(r.Fact))})
+			l.Rows = append(l.Rows, []string{cli.OneCell(r.Source), cli.Dash(cli.OneCell(r.Relation)), cli.Dash(cli.OneCell(r.Target)), cli.Dash(cli.OneCell(r.Fact))})
 		}
-		return a.print(cmd, *format, l)
+		return a.Print(cmd, *format, l)
 	})
 	return cmd
 }
@@ -122,28 +127,28 @@ mentions.`,
 		Example: `  anchor-host memory graph query --depth 1 Ann Apollo`,
 		Args:    cobra.MinimumNArgs(1),
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().IntVar(&depth, "depth", memory.DefaultGraphDepth, "how many relations to follow")
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
 		if depth < 0 {
-			return usagef(cmd, "flag --depth: want 0 or more, got %d", depth)
+			return cli.Usagef(cmd, "flag --depth: want 0 or more, got %d", depth)
 		}
 		reached, err := queryGraph(cmd, front, depth, args)
 		if err != nil {
 			return err
 		}
-		l := listing{header: []string{"ENTITY", "FACT", "TEXT"}, data: reached}
+		l := cli.Listing{Header: []string{"ENTITY", "FACT", "TEXT"}, Data: reached}
 		for _, r := range reached {
 			if len(r.Facts) == 0 {
-				l.rows = append(l.rows, []string{oneCell(r.Entity), "-", "-"})
+				l.Rows = append(l.Rows, []string{cli.OneCell(r.Entity), "-", "-"})
 			}
 			for _, e := range r.Facts {
-				l.rows = append(l.rows, []string{oneCell(r.Entity), oneCell(e.ID), excerpt(e.Content)})
+				l.Rows = append(l.Rows, []string{cli.OneCell(r.Entity), cli.OneCell(e.ID), cli.Excerpt(e.Content)})
 			}
 		}
-		return a.print(cmd, *format, l)
+		return a.Print(cmd, *format, l)
 	})
 	return cmd
 }
@@ -189,12 +194,14 @@ func (a *app) graphRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove [flags] SOURCE RELATION TARGET | ENTITY | [ENTITY] --fact ID",
 		Short: "Remove a relation, an entity with all its relations, or links to a fact",
+		Long: `Remove one relation, or all relations and links of an entity, or with --fact the links
+to a fact. The facts themselves stay; "memory forget" deletes them.`,
 		Example: `  anchor-host memory graph remove Ann "works on" Apollo
   anchor-host memory graph remove Apollo
   anchor-host memory graph remove --fact f1`,
 		Args: cobra.MaximumNArgs(3),
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&fact, "fact", "", "only the link to this fact; without an entity, all links to it")
 	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
@@ -221,7 +228,7 @@ func (a *app) graphRemoveCommand() *cobra.Command {
 		case n == 0:
 			return fmt.Errorf("nothing to remove: %w (memory graph list shows all relations)", memory.ErrNotFound)
 		}
-		a.say("removed: %d", n)
+		a.Say("removed: %d", n)
 		return nil
 	})
 	return cmd

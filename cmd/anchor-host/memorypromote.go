@@ -8,24 +8,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 // withFront wraps the work of a command that needs what the configuration describes, and
 // closes it.
 func (a *app) withFront(f func(cmd *cobra.Command, args []string, front *anchor.App) error) func(*cobra.Command, []string) error {
-	return a.run(func(cmd *cobra.Command, args []string) (err error) {
+	return a.Run(func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkSelectors(cmd); err != nil {
 			return err
 		}
-		loaded, err := a.load(cmd)
+		loaded, err := a.Load(cmd)
 		if err != nil {
 			return err
 		}
-		progress := newProgress(a)
-		defer progress.stop()
+		progress := cli.NewProgress(a.App)
+		defer progress.Stop()
 		front, err := anchor.Open(cmd.Context(), loaded, anchor.Options{
-			Logger: a.logger(&loaded.Config), OnCompile: progress.compiling, Lazy: true,
+			Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling, Lazy: true,
 		})
 		if err != nil {
 			return err
@@ -57,17 +58,17 @@ added.`,
   anchor-host memory promote --conversation chat-7 --user ann -o json`,
 		Args: cobra.NoArgs,
 	}
-	hostFlags(cmd)
+	cli.HostFlags(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&conversation, "conversation", "", "the conversation")
-	settingFlag(cmd, "conversation", "")
+	cli.SettingFlag(cmd, "conversation", "")
 	flags.StringVar(&o.User, "user", "", "whom the facts belong to (default: facts.user)")
 	flags.StringVar(&o.Session, "session", "", "the session that the facts belong to (default: facts.session)")
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
 		if conversation == "" {
-			return usagef(cmd, "name the conversation (--conversation ID)")
+			return cli.Usagef(cmd, "name the conversation (--conversation ID)")
 		}
 		p, err := front.Promote(cmd.Context(), conversation, o)
 		return a.printPromotion(cmd, *format, p, err)
@@ -86,10 +87,10 @@ sessions are never shown to the plugin together.`,
 		Example: `  anchor-host memory consolidate --user ann`,
 		Args:    cobra.NoArgs,
 	}
-	hostFlags(cmd)
+	cli.HostFlags(cmd)
 	storeFlags(cmd)
 	f.addFacts(cmd)
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
@@ -112,22 +113,22 @@ func (a *app) printPromotion(cmd *cobra.Command, format string, p memory.Promoti
 	if p.Updated == nil {
 		p.Updated = []memory.Entry{}
 	}
-	l := listing{header: []string{"CHANGE", "ID", "TYPE", "USER", "TEXT"}, data: p}
+	l := cli.Listing{Header: []string{"CHANGE", "ID", "TYPE", "USER", "TEXT"}, Data: p}
 	rows := func(change string, facts []memory.Entry) {
 		for i := range facts {
 			e := &facts[i]
-			l.rows = append(l.rows, []string{change, oneCell(e.ID), string(e.Type), dash(oneCell(e.UserID)), excerpt(e.Content)})
+			l.Rows = append(l.Rows, []string{change, cli.OneCell(e.ID), string(e.Type), cli.Dash(cli.OneCell(e.UserID)), cli.Excerpt(e.Content)})
 		}
 	}
 	rows("added", p.Added)
 	rows("updated", p.Updated)
 	if p.Removed > 0 {
-		l.rows = append(l.rows, []string{"removed", "-", "-", "-", strconv.Itoa(p.Removed) + " facts"})
+		l.Rows = append(l.Rows, []string{"removed", "-", "-", "-", strconv.Itoa(p.Removed) + " facts"})
 	}
-	if err := a.print(cmd, format, l); err != nil {
+	if err := a.Print(cmd, format, l); err != nil {
 		return err
 	}
-	a.say("%s", promotionSummary(p))
+	a.Say("%s", promotionSummary(p))
 	return failed
 }
 

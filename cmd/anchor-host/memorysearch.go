@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
@@ -31,25 +32,25 @@ With --conversation find the turns that contain the text.`,
 		Example: `  anchor-host memory search --user ann "which train?"
   anchor-host memory search --contains --top-k 20 -o json oslo
   anchor-host memory search --conversation chat-7 train`,
-		Args: exactly("QUERY"),
+		Args: cli.Exactly("QUERY"),
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.topK, "top-k", memory.DefaultTopK, "the most facts")
 	flags.BoolVar(&f.contains, "contains", false, "only facts that contain the text")
 	flags.BoolVar(&f.touch, "touch", false, "note that the facts were used, so that they decay more slowly")
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, args []string, s *session) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
 			return err
 		}
 		if f.topK < 1 {
-			return usagef(cmd, "flag --top-k: want 1 or more, got %d", f.topK)
+			return cli.Usagef(cmd, "flag --top-k: want 1 or more, got %d", f.topK)
 		}
-		var l listing
+		var l cli.Listing
 		if f.conversation != "" {
 			l, err = s.searchTurns(cmd.Context(), f.conversation, args[0])
 		} else {
@@ -58,7 +59,7 @@ With --conversation find the turns that contain the text.`,
 		if err != nil {
 			return err
 		}
-		return a.print(cmd, *format, l)
+		return a.Print(cmd, *format, l)
 	})
 	return cmd
 }
@@ -70,14 +71,14 @@ type foundFact struct {
 	Fact  memory.Entry `json:"fact"`
 }
 
-func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory.Filter, query string) (listing, error) {
+func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory.Filter, query string) (cli.Listing, error) {
 	m, err := s.manager()
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	found, err := find(ctx, m, f, filter, query)
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
 	facts, ids := make([]memory.Entry, len(found)), make([]string, len(found))
 	for i := range found {
@@ -85,17 +86,17 @@ func (s *session) searchFacts(ctx context.Context, f *searchFlags, filter memory
 	}
 	if f.touch {
 		if err := m.Touch(ctx, ids...); err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 	}
 	l := factListing(facts, found)
-	l.header = append([]string{"SCORE"}, l.header...)
-	for i := range l.rows {
+	l.Header = append([]string{"SCORE"}, l.Header...)
+	for i := range l.Rows {
 		score := "-"
 		if found[i].Score != nil {
 			score = fmt.Sprintf("%.3f", *found[i].Score)
 		}
-		l.rows[i] = append([]string{score}, l.rows[i]...)
+		l.Rows[i] = append([]string{score}, l.Rows[i]...)
 	}
 	return l, nil
 }
@@ -119,13 +120,13 @@ func find(ctx context.Context, m *memory.Manager, f *searchFlags, filter memory.
 // turnPage is how many turns are read at a time.
 const turnPage = 1000
 
-func (s *session) searchTurns(ctx context.Context, conversation, text string) (listing, error) {
+func (s *session) searchTurns(ctx context.Context, conversation, text string) (cli.Listing, error) {
 	log, found := s.log(conversation), []pipeline.Turn{}
 	text = strings.ToLower(text)
 	for after := int64(0); ; {
 		turns, err := log.Turns(ctx, after, turnPage)
 		if err != nil {
-			return listing{}, fmt.Errorf("conversation %q: %w", conversation, err)
+			return cli.Listing{}, fmt.Errorf("conversation %q: %w", conversation, err)
 		}
 		for i := range turns {
 			if strings.Contains(strings.ToLower(turns[i].Content), text) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
@@ -23,7 +24,7 @@ func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, usagef(cmd, "flag --metadata: want KEY=VALUE, got %q", pair)
+			return nil, cli.Usagef(cmd, "flag --metadata: want KEY=VALUE, got %q", pair)
 		}
 		if !json.Valid([]byte(value)) {
 			text, err := json.Marshal(value)
@@ -39,7 +40,7 @@ func metadata(cmd *cobra.Command, pairs []string) (map[string]any, error) {
 		// An entry knows which values metadata can have.
 		var e memory.Entry
 		if err := json.Unmarshal([]byte(`{"content":"","metadata":{`+string(name)+`:`+value+`}}`), &e); err != nil {
-			return nil, usagef(cmd, "flag --metadata: %q: %w", pair, err)
+			return nil, cli.Usagef(cmd, "flag --metadata: %q: %w", pair, err)
 		}
 		if out == nil {
 			out = map[string]any{}
@@ -68,7 +69,7 @@ is added to the metadata that is there, and KEY=null sets a value to null.`,
   anchor-host memory update f1 --tag travel --relevance 0.9 --expires 720h`,
 		Args: cobra.RangeArgs(1, 2),
 	}
-	configFlag(cmd)
+	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.kind, "type", "", "type of the fact: semantic, episodic, procedural, conversation")
@@ -76,7 +77,7 @@ is added to the metadata that is there, and KEY=null sets a value to null.`,
 	flags.StringVar(&f.expires, "expires", "", "forget the fact after this time, such as 720h, or at a time such as 2030-01-02T15:04:05Z, or never")
 	flags.Float64Var(&f.relevance, "relevance", 0, "how important the fact is, 0 to 1")
 	metadataFlag(cmd, &f.metadata)
-	format := formatFlag(cmd, "table", "json", "yaml")
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
 		edit, err := a.edit(cmd, &f, args)
 		if err != nil {
@@ -90,7 +91,7 @@ is added to the metadata that is there, and KEY=null sets a value to null.`,
 		if err != nil {
 			return err
 		}
-		return a.print(cmd, *format, factListing([]memory.Entry{e}, e))
+		return a.Print(cmd, *format, factListing([]memory.Entry{e}, e))
 	})
 	return cmd
 }
@@ -104,21 +105,21 @@ func (a *app) edit(cmd *cobra.Command, f *updateFlags, args []string) (func(*mem
 			return nil, err
 		}
 		if strings.TrimSpace(text) == "" {
-			return nil, usagef(cmd, "the text is empty")
+			return nil, cli.Usagef(cmd, "the text is empty")
 		}
 	} else if !changed("type") && !changed("tag") && !changed("expires") && !changed("relevance") && !changed("metadata") {
-		return nil, usagef(cmd, "nothing to change (give a text, or a flag such as --tag)")
+		return nil, cli.Usagef(cmd, "nothing to change (give a text, or a flag such as --tag)")
 	}
 	if changed("type") && !memory.Type(f.kind).Valid() {
-		return nil, usagef(cmd, "flag --type: want one of semantic, episodic, procedural, conversation, got %q", f.kind)
+		return nil, cli.Usagef(cmd, "flag --type: want one of semantic, episodic, procedural, conversation, got %q", f.kind)
 	}
 	if changed("relevance") && !(f.relevance >= 0 && f.relevance <= 1) {
-		return nil, usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
+		return nil, cli.Usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
 	}
 	expires := time.Time{}
 	if f.expires != "never" {
 		if expires, err = expiry(f.expires, time.Now()); err != nil {
-			return nil, usagef(cmd, "flag --expires: %w, or never", err)
+			return nil, cli.Usagef(cmd, "flag --expires: %w, or never", err)
 		}
 	}
 	more, err := metadata(cmd, f.metadata)

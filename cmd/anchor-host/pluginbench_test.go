@@ -74,7 +74,7 @@ func TestPluginBenchInput(t *testing.T) {
 func TestPluginBenchErrors(t *testing.T) {
 	dir := write(t, map[string]string{"no-card.json": "{}", "other.json": `{"operation": "rerank"}`, "request.json": `{"items": 7}`})
 	file := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(file("endless.json"), make([]byte, maxCaseFile+1), 0o644); err != nil {
+	if err := os.WriteFile(file("endless.json"), make([]byte, 16<<20+1), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

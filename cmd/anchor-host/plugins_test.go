@@ -145,8 +145,11 @@ steps:
 	var doc struct {
 		Window  struct{ Items []any }
 		Explain struct {
-			Items []verdict
-			Steps []stepLine
+			Items []any
+			Steps []struct {
+				Name, Plugin string
+				Fuel         int64
+			}
 		}
 	}
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != codeOK {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/abi/conformance"
 )
 
 const (
@@ -38,9 +40,15 @@ FAIL input/empty (filter, lane json)
 	}
 }
 
+// testedPluginDocument is what "plugin test -o json" says about a plugin.
+type testedPluginDocument struct {
+	Plugin string
+	Report *conformance.Report
+}
+
 func TestPluginTestAsJSON(t *testing.T) {
 	code, stdout, _ := run(t, "", "plugin", "test", wrongPlugin, "--short", "--cache-dir", "off", "-o", "json", "--lane", "json", "--op", "filter", "--seed", "7")
-	var doc testedPlugin
+	var doc testedPluginDocument
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
@@ -70,30 +78,16 @@ func TestPluginTestOfSeveralPlugins(t *testing.T) {
 		}
 	}
 	code, stdout, _ = run(t, "", "plugin", "test", goodPlugin, goodPlugin, "--short", "--cache-dir", "off", "-o", "json")
-	var doc struct{ Plugins []testedPlugin }
+	var doc struct{ Plugins []testedPluginDocument }
 	if err := json.Unmarshal([]byte(stdout), &doc); err != nil || code != codeOK || len(doc.Plugins) != 2 || doc.Plugins[1].Report == nil {
 		t.Errorf("code %d, error %v\n%s", code, err, stdout)
 	}
 }
 
-// The author's own cases stand beside plugin.yaml, whether the module does or
-// is in the folder build.
 func TestPluginTestRunsOwnCases(t *testing.T) {
-	files := map[string]string{
-		"plugin.yaml":      "{}",
-		"[1]/plugin.yaml":  "{}",
-		"[1]/tests/a.json": `{"name": "stays", "items": ["a"], "expect": {"keep": [0]}}`,
+	dir := write(t, map[string]string{
 		"tests/cases.json": `[{"name": "stays", "items": ["a"], "expect": {"keep": [0]}}, {"name": "goes", "items": ["a"], "expect": {"keep": []}}]`,
-	}
-	dir := write(t, files)
-	own, err := ownCases(filepath.Join(dir, "build", "plugin.wasm"), "")
-	if err != nil || len(own.cases) != 2 {
-		t.Errorf("%d cases, error %v", len(own.cases), err)
-	}
-	own, err = ownCases(filepath.Join(dir, "[1]", "plugin.wasm"), "")
-	if err != nil || len(own.cases) != 1 {
-		t.Errorf("%d cases in a folder whose name is a pattern, error %v", len(own.cases), err)
-	}
+	})
 	code, stdout, _ := run(t, "", "plugin", "test", goodPlugin, "--short", "--cache-dir", "off", "--cases", filepath.Join(dir, "tests"))
 	if code != codeFailure || !strings.Contains(stdout, "FAIL own/goes (filter, lane json)") || strings.Contains(stdout, "FAIL own/stays") {
 		t.Errorf("code %d\n%s", code, stdout)

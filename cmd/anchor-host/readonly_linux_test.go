@@ -44,7 +44,8 @@ func TestReadingWhatCannotBeWritten(t *testing.T) {
 	if code, _, stderr := run(t, "", "memory", "add", "another"); code == codeOK || !strings.Contains(stderr, "make the file and its directory writable") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
-	if f := storeFinding(t.Context(), "store.db"); f.Status != statusWarning || !strings.Contains(f.Detail, "can only be read: ") {
+	lines, _, _ := doctor(t, "--store", "store.db")
+	if f := lines["store"]; f.Status != "warning" || !strings.Contains(f.Detail, "can only be read: ") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
@@ -25,31 +27,31 @@ import (
 // error document.
 func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) error {
 	if len(args) > 0 {
-		return usagef(cmd, "a query and --request exclude each other (the request states the query)")
+		return cli.Usagef(cmd, "a query and --request exclude each other (the request states the query)")
 	}
 	if err := refuseFlags(cmd); err != nil {
 		return err
 	}
 	if cmd.Flags().Changed("output") && f.output != "json" {
-		return usagef(cmd, "--request prints JSON only")
+		return cli.Usagef(cmd, "--request prints JSON only")
 	}
 	result, run, err := a.runRequest(cmd, f)
 	if err != nil {
 		var b bytes.Buffer
 		doc := errorDocument(err)
-		if printErr := writeJSON(&b, doc); printErr != nil {
+		if printErr := cli.WriteJSON(&b, doc); printErr != nil {
 			return printErr
 		}
-		if printErr := a.emit(&b); printErr != nil {
+		if printErr := a.Emit(&b); printErr != nil {
 			return printErr
 		}
 		return &lineError{doc.Error.Message, err}
 	}
 	var b bytes.Buffer
-	if err := writeJSON(&b, result); err != nil {
+	if err := cli.WriteJSON(&b, result); err != nil {
 		return err
 	}
-	if err := a.emit(&b); err != nil {
+	if err := a.Emit(&b); err != nil {
 		return err
 	}
 	return run.degraded(result)
@@ -59,7 +61,7 @@ func (a *app) buildRequest(cmd *cobra.Command, f *buildFlags, args []string) err
 func refuseFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if why := request.RefusedFlag(f.Name); err == nil && why != "" {
-			err = usagef(cmd, "--%s and --request exclude each other (%s)", f.Name, why)
+			err = cli.Usagef(cmd, "--%s and --request exclude each other (%s)", f.Name, why)
 		}
 	})
 	return err
@@ -70,7 +72,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 	if err != nil {
 		return nil, nil, err
 	}
-	r, name, err := a.open(f.request)
+	r, name, err := a.Open(f.request)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +83,7 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	run := &buildRun{app: a, config: base, timed: &base.Config, strict: f.strict, silent: true}
-	if run.options.Previous, err = a.readPrevious(f.previous); err != nil {
+	if run.options.Previous, err = explaincmd.ReadPrevious(a.App, f.previous); err != nil {
 		return nil, nil, err
 	}
 	result, err := run.do(cmd.Context(), func(ctx context.Context, app *anchor.App) (*pipeline.Result, error) {
@@ -95,10 +97,10 @@ func (a *app) runRequest(cmd *cobra.Command, f *buildFlags) (*pipeline.Result, *
 // it is named.
 func (a *app) requestBase(cmd *cobra.Command) (*config.Loaded, error) {
 	if cmd.Flags().Changed("config") {
-		return a.load(cmd)
+		return a.Load(cmd)
 	}
 	base := config.Default()
-	return base, a.override(cmd, base)
+	return base, a.Override(cmd, base)
 }
 
 // errorReport is the error document of a failed request.
@@ -136,14 +138,14 @@ func problemsOf(err error) []string {
 	}
 	lines := make([]string, len(problems))
 	for i, p := range problems {
-		lines[i] = oneCell(p.Error())
+		lines[i] = cli.OneCell(p.Error())
 	}
 	return lines
 }
 
 // errorDocument describes an error as a document.
 func errorDocument(err error) errorReport {
-	doc := errorReport{Error: errorDetail{Message: oneCell(err.Error()), Reason: reasonOf(err)}, Diagnostics: diagnosticsOf(nil, err)}
+	doc := errorReport{Error: errorDetail{Message: cli.OneCell(err.Error()), Reason: reasonOf(err)}, Diagnostics: diagnosticsOf(nil, err)}
 	if problems := problemsOf(err); len(problems) > 1 {
 		doc.Error.Message, doc.Error.Problems = strings.Join(problems, "; "), problems
 	}

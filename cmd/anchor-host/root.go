@@ -1,13 +1,24 @@
 package main
 
 import (
-	"fmt"
-	"strings"
+	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/doctorcmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/explaincmd"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/plugincmd"
 )
+
+// app has the commands of this package as methods. What a run of the program keeps is in
+// the [cli.App], which the packages of other commands share.
+type app struct{ *cli.App }
+
+func newApp(ctx context.Context, in io.Reader, out, err io.Writer) *app {
+	return &app{cli.New(ctx, in, out, err)}
+}
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -22,7 +33,7 @@ are shown as escapes such as \u001b, those in data on a terminal alone. A value 
 from the environment (ANCHOR_HOST_*), else from anchor.yaml, else from the
 default; "anchor-host config show --origin" tells which.
 
-` + exitHelp,
+` + cli.ExitHelp,
 		Example: `  anchor-host init
   anchor-host build "how do I cancel a request?"`,
 		SilenceErrors: true,
@@ -30,55 +41,9 @@ default; "anchor-host config show --origin" tells which.
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
-		a.initCommand(), a.buildCommand(), a.explainCommand(), a.evalCommand(), a.assembleCommand(), a.pluginCommand(), a.configCommand(),
-		a.memoryCommand(), a.framesCommand(), a.doctorCommand(), a.versionCommand(),
+		a.initCommand(), a.buildCommand(), explaincmd.Command(a.App), a.evalCommand(), a.assembleCommand(), plugincmd.Command(a.App), a.configCommand(),
+		a.memoryCommand(), a.framesCommand(), doctorcmd.Command(a.App), a.versionCommand(),
 	)
-	group(root)
+	cli.Group(root)
 	return root
-}
-
-// group makes a command that only has sub-commands print its help, and refuse
-// what is none of them.
-func group(cmd *cobra.Command) *cobra.Command {
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		var names []string
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				names = append(names, sub.Name())
-			}
-		}
-		return fmt.Errorf("unknown command %q%s", args[0], strict.Hint(args[0], names))
-	}
-	return cmd
-}
-
-// exactly takes one argument for each of the names, which are those of the usage
-// line.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch n, want := len(args), strings.Join(names, " "); {
-		case n < len(names):
-			return fmt.Errorf("no %s (want %s)", names[n], want)
-		case n > len(names):
-			return fmt.Errorf("unexpected argument %q (want %s)", args[len(names)], want)
-		}
-		return nil
-	}
-}
-
-// configFlag adds --config.
-func configFlag(cmd *cobra.Command) {
-	cmd.Flags().StringP("config", "c", "", "configuration file (default: anchor.yaml, if there is one)")
-}
-
-// hostFlags add the flags of every command that opens plugins.
-func hostFlags(cmd *cobra.Command) {
-	configFlag(cmd)
-	cmd.Flags().String("plugins", "", "plugin folder")
-	cmd.Flags().String("cache-dir", "", "folder of compiled plugins, or off")
-	cmd.Flags().String("log-level", "", "least level of log lines: debug, info, warn, error")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -22,18 +23,8 @@ import (
 
 // storeFlags add the flags of every command that opens the store.
 func storeFlags(cmd *cobra.Command) {
-	storeFileFlag(cmd)
+	cli.StoreFileFlag(cmd)
 	cmd.Flags().String("tenant", "", "whose memory it is")
-}
-
-func storeFileFlag(cmd *cobra.Command) {
-	cmd.Flags().String("store", "", "file of the store (default: in the data folder of the user)")
-}
-
-// settingFlag makes a flag set the value at a path, where the flag of that name
-// sets another one elsewhere.
-func settingFlag(cmd *cobra.Command, flag, path string) {
-	_ = cmd.Flags().SetAnnotation(flag, settingOf, []string{path}) // fails only for an unknown flag
 }
 
 // sessionFunc is the work of a command that needs the store.
@@ -53,7 +44,7 @@ func (a *app) withStoreToRead(f sessionFunc) func(*cobra.Command, []string) erro
 // withStoreToDelete does the same for a command that makes room: on a full disk it goes on
 // with what the store holds ready for that.
 func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) error {
-	return a.run(func(cmd *cobra.Command, args []string) error {
+	return a.Run(func(cmd *cobra.Command, args []string) error {
 		err := a.useStore(agentstore.Open, f, cmd, args)
 		if !errors.Is(err, store.ErrFull) {
 			return err
@@ -73,7 +64,7 @@ var errNoReserve = errors.New("no reserve")
 type openFunc func(ctx context.Context, path, synchronous string) (*sqlite.Store, error)
 
 func (a *app) withStoreOf(open openFunc, f sessionFunc) func(*cobra.Command, []string) error {
-	return a.run(func(cmd *cobra.Command, args []string) error { return a.useStore(open, f, cmd, args) })
+	return a.Run(func(cmd *cobra.Command, args []string) error { return a.useStore(open, f, cmd, args) })
 }
 
 // useStore opens the store for a command, and closes it.
@@ -81,7 +72,7 @@ func (a *app) useStore(open openFunc, f sessionFunc, cmd *cobra.Command, args []
 	if err := checkSelectors(cmd); err != nil {
 		return err
 	}
-	loaded, err := a.load(cmd)
+	loaded, err := a.Load(cmd)
 	if err != nil {
 		return err
 	}
@@ -117,7 +108,7 @@ func checkSelectors(cmd *cobra.Command) error {
 			empty = len(values) == 0 || slices.ContainsFunc(values, func(s string) bool { return strings.TrimSpace(s) == "" })
 		}
 		if empty {
-			return usagef(cmd, "flag --%s: the value is empty (leave the flag out, or give it a value)", name)
+			return cli.Usagef(cmd, "flag --%s: the value is empty (leave the flag out, or give it a value)", name)
 		}
 	}
 	return nil
@@ -155,7 +146,7 @@ func (a *app) text(value, what string) (string, error) {
 	if value != "-" {
 		return value, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(a.in, maxText+1))
+	data, err := io.ReadAll(io.LimitReader(a.In, maxText+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", what, err)
 	}
@@ -185,22 +176,22 @@ type stream struct {
 }
 
 // streams lists the streams of one kind.
-func (s *session) streams(ctx context.Context, kind, name, count string) (listing, error) {
+func (s *session) streams(ctx context.Context, kind, name, count string) (cli.Listing, error) {
 	keys, err := s.store.Keys(ctx, s.tenant, kind)
 	if err != nil {
-		return listing{}, err
+		return cli.Listing{}, err
 	}
-	l, list := listing{header: []string{name, count, "NEWEST"}}, []stream{}
+	l, list := cli.Listing{Header: []string{name, count, "NEWEST"}}, []stream{}
 	for _, key := range keys {
 		last, err := s.store.Last(ctx, key, 1)
 		if err != nil {
-			return listing{}, err
+			return cli.Listing{}, err
 		}
 		for _, rec := range last {
 			list = append(list, stream{key.Stream, rec.Seq, rec.Time})
-			l.rows = append(l.rows, []string{oneCell(key.Stream), strconv.FormatInt(rec.Seq, 10), moment(rec.Time)})
+			l.Rows = append(l.Rows, []string{cli.OneCell(key.Stream), strconv.FormatInt(rec.Seq, 10), moment(rec.Time)})
 		}
 	}
-	l.data = list
+	l.Data = list
 	return l, nil
 }

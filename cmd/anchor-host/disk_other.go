@@ -1,8 +1,0 @@
-//go:build !(linux || darwin || freebsd)
-
-package main
-
-import "errors"
-
-// freeBytes says that this system is not asked.
-func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,93 @@
+// Package cli is what all commands share: the state of a run, how input is read and output
+// is written, messages and progress on stderr, flags that several commands have, and exit
+// codes. It knows no command.
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/viper"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/plain"
+)
+
+// App is one run of the program. There is one for each command line; every command gets it.
+type App struct {
+	// In is stdin. A read ends with [context.Canceled] when the user interrupts.
+	In io.Reader
+	// Out is stdout, where data go. On a terminal control characters become escapes.
+	Out io.Writer
+	// Err is stderr, where messages go.
+	Err *Messages
+	// settings resolve flags, then the environment.
+	settings *viper.Viper
+	// interrupted is closed when the user interrupts.
+	interrupted <-chan struct{}
+	// started is set once the command line is understood.
+	started bool
+}
+
+// New begins a run of the program. ctx ends when the user interrupts.
+func New(ctx context.Context, in io.Reader, out, err io.Writer) *App {
+	a := &App{Out: out, Err: newMessages(err), settings: viper.New(), interrupted: ctx.Done()}
+	if isTerminal(out) { // data keep their bytes elsewhere
+		a.Out = &plain.Writer{To: out}
+	}
+	a.In = &input{r: in, interrupted: a.interrupted}
+	a.settings.SetEnvPrefix(strings.TrimSuffix(config.EnvPrefix, "_"))
+	a.settings.SetEnvKeyReplacer(strings.NewReplacer(".", "_", "-", "_"))
+	for _, o := range config.Overrides {
+		_ = a.settings.BindEnv(o.Path) // fails only without a key
+	}
+	_ = a.settings.BindEnv("config")
+	return a
+}
+
+// Run wraps the work of a command. Errors of f are errors of the work: the command line
+// was right.
+func (a *App) Run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		return f(cmd, args)
+	}
+}
+
+// Say prints one message line, whatever the arguments hold.
+func (a *App) Say(format string, args ...any) {
+	fmt.Fprintln(a.Err, "anchor-host: "+plain.Line(fmt.Sprintf(format, args...)))
+}
+
+// Emit writes the data of a command in one piece, so that an interrupted
+// command has printed all or nothing.
+func (a *App) Emit(b *bytes.Buffer) error {
+	if _, err := a.Out.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// EmitText is [App.Emit] for text about data, in which nothing acts on a terminal, wherever it
+// goes. JSON keeps its meaning.
+func (a *App) EmitText(b *bytes.Buffer) error {
+	return a.Emit(bytes.NewBufferString(plain.Text(b.String())))
+}
+
+// Open opens a file, or stdin for "-", and returns its name for messages. Waiting ends
+// with [context.Canceled] when the user interrupts.
+func (a *App) Open(path string) (io.ReadCloser, string, error) {
+	if path == "-" {
+		return io.NopCloser(a.In), "stdin", nil
+	}
+	f, err := await(a.interrupted, func() (*os.File, error) { return os.Open(path) })
+	if err != nil {
+		return nil, path, err
+	}
+	return &inputFile{input{r: f, interrupted: a.interrupted}, f}, path, nil
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// The exit codes. The comment of package main and the help of the root command list them.
+const (
+	CodeOK          = 0   // all was done
+	CodeFailure     = 1   // any error that has no code of its own
+	CodeUsage       = 2   // a mistake on the command line
+	CodeInvalid     = 3   // a mistake in a configuration, request or plugin
+	CodeRefused     = 5   // a plugin lacks a permission
+	CodeNotFound    = 6   // a file, plugin or record is not there
+	CodeLimit       = 7   // the time or another bound is exceeded
+	CodeDegraded    = 8   // under --strict: a step was skipped
+	CodeInterrupted = 130 // the user interrupted
+)
+
+// ExitHelp is the table in the help of the root command.
+const ExitHelp = `Exit codes:
+  0    ok
+  1    failure
+  2    wrong usage of the command line
+  3    invalid configuration, request, manifest or ABI
+  5    permission refused
+  6    not found
+  7    deadline or limit exceeded
+  8    degraded: --strict was given and a step was skipped
+  130  interrupted`
+
+// reasonCodes are the exit codes of the typed reasons; all others are
+// CodeFailure.
+var reasonCodes = map[abi.Reason]int{
+	abi.ReasonTimeout:        CodeLimit,
+	abi.ReasonFuel:           CodeLimit,
+	abi.ReasonMemory:         CodeLimit,
+	abi.ReasonOutputTooLarge: CodeLimit,
+	abi.ReasonInputTooLarge:  CodeLimit,
+	abi.ReasonBusy:           CodeLimit,
+	abi.ReasonRested:         CodeLimit,
+	abi.ReasonDenied:         CodeRefused,
+	abi.ReasonCancelled:      CodeInterrupted,
+}
+
+// causeCodes are the exit codes of errors that callers decide on, in the order
+// in which they are tried.
+var causeCodes = []struct {
+	cause error
+	code  int
+}{
+	{ErrDegraded, CodeDegraded},
+	{errUsage, CodeUsage},
+	{context.DeadlineExceeded, CodeLimit},
+	{fs.ErrNotExist, CodeNotFound},
+	{store.ErrNotFound, CodeNotFound},
+	{memory.ErrNotFound, CodeNotFound},
+	{store.ErrBusy, CodeLimit},
+	{store.ErrInvalid, CodeInvalid},
+	{store.ErrVersion, CodeInvalid},
+	{config.ErrInvalid, CodeInvalid},
+	{host.ErrNoOperation, CodeInvalid},
+	{host.ErrNotWasm, CodeInvalid},
+	{spec.ErrABIVersion, CodeInvalid},
+	{spec.ErrManifest, CodeInvalid},
+	{host.ErrNoExport, CodeInvalid},
+	{host.ErrImport, CodeInvalid},
+	{host.ErrSignature, CodeInvalid},
+	{host.ErrConfig, CodeInvalid},
+	{spec.ErrDuplicate, CodeInvalid},
+	{host.ErrTooLarge, CodeLimit},
+	{host.ErrAddressSpace, CodeLimit},
+	{pipeline.ErrInvalid, CodeInvalid},
+	{pipeline.ErrBudget, CodeInvalid},
+}
+
+var (
+	// ErrDegraded ends a build whose steps were not all run under --strict.
+	ErrDegraded = errors.New("degraded")
+	// errUsage marks a mistake on the command line.
+	errUsage = errors.New("usage")
+)
+
+// exitCode is the one place where errors become exit codes. ctx is the context
+// that an interruption ends.
+func exitCode(ctx context.Context, err error) int {
+	if err == nil {
+		return CodeOK
+	}
+	if ctx.Err() != nil {
+		return CodeInterrupted
+	}
+	var reasoner pipeline.Reasoner
+	if errors.As(err, &reasoner) {
+		if code, ok := reasonCodes[abi.Reason(reasoner.Reason())]; ok {
+			return code
+		}
+	}
+	var problems strict.Problems
+	if errors.As(err, &problems) {
+		return CodeInvalid
+	}
+	for _, c := range causeCodes {
+		if errors.Is(err, c.cause) {
+			return c.code
+		}
+	}
+	return CodeFailure
+}
+
+// commandError is a mistake on the command line, with the command whose help explains it.
+type commandError struct {
+	command string
+	err     error
+}
+
+func (e *commandError) Error() string {
+	message := strings.Join(strings.Fields(e.err.Error()), " ")
+	return fmt.Sprintf("%s (see: %s --help)", message, e.command)
+}
+
+func (e *commandError) Unwrap() []error { return []error{errUsage, e.err} }
+
+// UsageError marks err as a mistake on the command line of cmd.
+func UsageError(cmd *cobra.Command, err error) error {
+	return &commandError{cmd.CommandPath(), err}
+}
+
+// Usagef returns a mistake on the command line of cmd, worded as by [fmt.Errorf].
+func Usagef(cmd *cobra.Command, format string, args ...any) error {
+	return UsageError(cmd, fmt.Errorf(format, args...))
+}
+
+// silentError was reported already. Only its exit code counts.
+type silentError struct{ error }
+
+func (e silentError) Unwrap() error { return e.error }
+
+// Silent marks an error as reported already: it ends the program with its exit code and
+// prints nothing.
+func Silent(err error) error { return silentError{err} }

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+// Load reads the configuration of a command: the file, then the environment, then the
+// flags. Without --config it reads the file of the current folder if there is one.
+func (a *App) Load(cmd *cobra.Command) (*config.Loaded, error) {
+	path := a.configPath(cmd)
+	loaded := config.Default()
+	if path != "" {
+		var err error
+		if loaded, err = a.LoadFile(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w (write one with: anchor-host init)", err)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return loaded, a.Override(cmd, loaded)
+}
+
+// LoadFile reads a configuration file, which may be a named pipe.
+func (a *App) LoadFile(path string) (*config.Loaded, error) {
+	return await(a.interrupted, func() (*config.Loaded, error) { return config.Load(path) })
+}
+
+// configPath returns the configuration file in use, or "".
+func (a *App) configPath(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup("config"); f != nil {
+		_ = a.settings.BindPFlag("config", f) // fails only for a nil flag
+	}
+	if path := a.settings.GetString("config"); path != "" {
+		return path
+	}
+	if _, err := os.Stat(config.DefaultFile); err == nil {
+		return config.DefaultFile
+	}
+	return ""
+}
+
+// Override applies the environment and the flags of a command to a configuration. An empty
+// variable counts as not set.
+func (a *App) Override(cmd *cobra.Command, loaded *config.Loaded) error {
+	for _, o := range config.Overrides {
+		flag := flagOf(cmd, o)
+		if flag != nil {
+			_ = a.settings.BindPFlag(o.Path, flag) // fails only for a nil flag
+		}
+		switch {
+		case flag != nil && flag.Changed:
+			if err := loaded.Override(o, a.settings.GetString(o.Path), "flag --"+o.Flag); err != nil {
+				return Usagef(cmd, "flag --%s: %w", o.Flag, err)
+			}
+		case os.Getenv(o.Env()) != "":
+			if err := loaded.Override(o, a.settings.GetString(o.Path), "environment "+o.Env()); err != nil {
+				return fmt.Errorf("%w: environment %s: %w", config.ErrInvalid, o.Env(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// flagOf returns the flag of a command that sets a value, or nil.
+func flagOf(cmd *cobra.Command, o config.Override) *pflag.Flag {
+	flag := cmd.Flags().Lookup(o.Flag)
+	if flag == nil {
+		return nil
+	}
+	path := config.FlagPath(o.Flag)
+	if own := flag.Annotations[settingOf]; len(own) > 0 {
+		path = own[0]
+	}
+	if path != o.Path {
+		return nil
+	}
+	return flag
+}
+
+// Logger returns a logger that writes lines of the configured level to stderr.
+func (a *App) Logger(c *config.Config) *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: LogLevel(c), ReplaceAttr: dropTime}))
+}
+
+// LogLevel returns the configured level of log lines, warnings by default.
+func LogLevel(c *config.Config) slog.Level {
+	level := slog.LevelWarn
+	if c.LogLevel != "" {
+		_ = level.UnmarshalText([]byte(c.LogLevel)) // checked with the configuration
+	}
+	return level
+}
+
+// dropTime leaves the time out of log lines: a command's life is short.
+func dropTime(groups []string, attr slog.Attr) slog.Attr {
+	if len(groups) == 0 && attr.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return attr
+}

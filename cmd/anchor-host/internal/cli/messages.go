@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
+)
+
+// Messages is stderr, which several write to: this command, its log, and toolchains.
+// Control characters become escapes, so that no message acts on a terminal. It is safe
+// for concurrent use.
+type Messages struct {
+	mu    sync.Mutex
+	raw   io.Writer
+	plain plain.Writer
+}
+
+func newMessages(w io.Writer) *Messages { return &Messages{raw: w, plain: plain.Writer{To: w}} }
+
+// Write implements io.Writer.
+func (m *Messages) Write(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.plain.Write(b)
+}
+
+// Terminal says whether stderr is a terminal.
+func (m *Messages) Terminal() bool { return isTerminal(m.raw) }
+
+// drawing writes to a terminal as it is, for what moves the cursor on purpose.
+type drawing struct{ *Messages }
+
+// Write implements io.Writer.
+func (d drawing) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.raw.Write(b)
+}
+
+// isTerminal says whether what is written goes to a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

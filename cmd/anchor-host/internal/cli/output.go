@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
+)
+
+// FormatFlag adds -o with the given choices. The first is the default.
+func FormatFlag(cmd *cobra.Command, choices ...string) *string {
+	return cmd.Flags().StringP("output", "o", choices[0], "output format: "+strings.Join(choices, ", "))
+}
+
+// CheckFormat refuses a value of -o that is not among the choices.
+func CheckFormat(cmd *cobra.Command, format string, choices ...string) error {
+	for _, c := range choices {
+		if format == c {
+			return nil
+		}
+	}
+	return Usagef(cmd, "flag --output: want one of %s, got %q", strings.Join(choices, ", "), format)
+}
+
+// Listing is data that can be shown as a table.
+type Listing struct {
+	// Header are the names of the columns of the table, nil for none.
+	Header []string
+	// Rows are the cells of the table.
+	Rows [][]string
+	// Data is what -o json and -o yaml show.
+	Data any
+}
+
+// Print writes a listing as "table", "json" or "yaml".
+func (a *App) Print(cmd *cobra.Command, format string, l Listing) error {
+	var b bytes.Buffer
+	switch format {
+	case "table":
+		Table(&b, l.Header, l.Rows)
+	case "json":
+		if err := WriteJSON(&b, l.Data); err != nil {
+			return err
+		}
+	case "yaml":
+		if err := writeYAML(&b, l.Data); err != nil {
+			return err
+		}
+	default:
+		return CheckFormat(cmd, format, "table", "json", "yaml")
+	}
+	return a.Emit(&b)
+}
+
+// Table writes rows in columns, under a header if there is one. A cell is one line of plain text, whatever it holds.
+func Table(b *bytes.Buffer, header []string, rows [][]string) {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	if header != nil {
+		fmt.Fprintln(w, strings.Join(header, "\t"))
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = strings.ReplaceAll(plain.Line(cell), "\t", " ")
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	w.Flush()
+	for line := range strings.Lines(text.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// WriteJSON writes indented JSON with a newline, text as it is.
+func WriteJSON(b *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+// writeYAML writes v with the keys of its JSON form, in the same order.
+func writeYAML(b *bytes.Buffer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	var doc yaml.Node // JSON is YAML, and a node keeps the order of keys
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	plainStyle(&doc)
+	enc := yaml.NewEncoder(b)
+	enc.SetIndent(2)
+	if err := enc.Encode(&doc); err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	return enc.Close()
+}
+
+// plainStyle drops the braces and quotes of JSON; the encoder quotes where it
+// must.
+func plainStyle(n *yaml.Node) {
+	n.Style = 0
+	for _, c := range n.Content {
+		plainStyle(c)
+	}
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/anchor-host/anchor-host/internal/plain"
+)
+
+// progressDelay is how long something may take before a line says so.
+const progressDelay = time.Second
+
+// Progress says on stderr what takes longer than a second: with a spinner on a terminal,
+// with one line elsewhere. It is safe for concurrent use.
+type Progress struct {
+	app   *App
+	delay time.Duration
+	// Off keeps it from saying anything. It is set before the first use.
+	Off bool
+
+	mu      sync.Mutex
+	what    string
+	timer   *time.Timer
+	spinner *progressbar.ProgressBar
+	ended   chan struct{}
+}
+
+// NewProgress returns a progress that has nothing to say yet.
+func NewProgress(a *App) *Progress {
+	return &Progress{app: a, delay: progressDelay}
+}
+
+// Start names what happens from now on. Nothing is said if [Progress.Stop] comes soon.
+func (p *Progress) Start(what string) {
+	p.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Off {
+		return
+	}
+	p.what = what
+	p.timer = time.AfterFunc(p.delay, func() { p.show(what) })
+}
+
+// Compiling is called when the compilation of a module begins and when it is done.
+func (p *Progress) Compiling(plugin string, done bool, _ time.Duration) {
+	if done {
+		p.Start("starting the plugins")
+		return
+	}
+	p.Start(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
+}
+
+// show says what takes so long, unless it has ended meanwhile.
+func (p *Progress) show(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.what != what || p.ended != nil {
+		return
+	}
+	if !p.app.Err.Terminal() {
+		p.app.Say("%s …", what)
+		return
+	}
+	p.spinner = progressbar.NewOptions(-1,
+		progressbar.OptionSetWriter(drawing{p.app.Err}), progressbar.OptionSetDescription("anchor-host: "+plain.Line(what)),
+		progressbar.OptionSpinnerType(14), progressbar.OptionClearOnFinish(), progressbar.OptionSetElapsedTime(true))
+	p.ended = make(chan struct{})
+	go spin(p.spinner, p.ended)
+}
+
+// spin turns the spinner until ended is closed.
+func spin(bar *progressbar.ProgressBar, ended <-chan struct{}) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			_ = bar.Add(1) // a lost frame is no matter
+		}
+	}
+}
+
+// Stop ends what [Progress.Start] began, and clears the spinner.
+func (p *Progress) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.what = ""
+	if p.ended != nil {
+		close(p.ended)
+		_ = p.spinner.Finish() // clears the line
+		p.ended, p.spinner = nil, nil
+	}
+}

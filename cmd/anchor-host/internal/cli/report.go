@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// Finish reports the error with which a command line ended, and returns the exit code.
+// cmd is the command that was found, ctx the context that an interruption ends.
+func (a *App) Finish(ctx context.Context, cmd *cobra.Command, err error) int {
+	if err == nil {
+		return CodeOK
+	}
+	if !a.started {
+		err = UsageError(cmd, err)
+	}
+	code := exitCode(ctx, err)
+	a.report(code, err)
+	return code
+}
+
+// report prints an error on stderr: a line for each mistake that it holds, each with the
+// program's name. A line break within one is shown as an escape, so that nothing that an
+// error repeats looks like a line of its own.
+func (a *App) report(code int, err error) {
+	var reported silentError
+	if errors.As(err, &reported) {
+		return
+	}
+	if code == CodeInterrupted {
+		a.Say("interrupted")
+		return
+	}
+	for _, line := range mistakes(err) {
+		a.Say("%s", line)
+	}
+}
+
+// mistakes are the texts of the mistakes that an error joins.
+func mistakes(err error) []string {
+	text := err.Error()
+	var problems strict.Problems
+	if errors.As(err, &problems) && len(problems) > 0 {
+		if before, ok := strings.CutSuffix(text, problems.Error()); ok {
+			lines := make([]string, len(problems))
+			for i, p := range problems {
+				lines[i] = p.Error()
+			}
+			lines[0] = before + lines[0]
+			return lines
+		}
+	}
+	joined, ok := err.(interface{ Unwrap() []error }) // the parts of this error, not of one that it wraps
+	if !ok || errors.Join(joined.Unwrap()...).Error() != text {
+		return []string{text}
+	}
+	var lines []string
+	for _, part := range joined.Unwrap() {
+		lines = append(lines, mistakes(part)...)
+	}
+	return lines
+}

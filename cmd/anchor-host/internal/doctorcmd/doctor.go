@@ -1,0 +1,255 @@
+// Package doctorcmd is "anchor-host doctor": what it checks of the machine, the
+// configuration, the store and the plugins.
+package doctorcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+// Command returns "doctor".
+func Command(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the machine and the set-up",
+		Long: `Check versions, the engine, what is used of wazero without its promise, how the
+state of plugins is reset, the folder of compiled plugins, the configuration and
+the folders that it grants, the environment, the store with every record in it,
+the room on its disk and on that of the compiled plugins, what the system bounds
+(memory of the control group, addresses, open files) and every plugin of the
+plugin folder. The exit code is 1 when something is a problem.`,
+		Example: `  anchor-host doctor
+  anchor-host doctor -o json`,
+		Args: cobra.NoArgs,
+	}
+	cli.HostFlags(cmd)
+	cli.StoreFileFlag(cmd)
+	format := cli.FormatFlag(cmd, "table", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, _ []string) error {
+		findings := examine(a, cmd)
+		l := cli.Listing{Header: []string{"CHECK", "STATUS", "DETAIL"}, Data: findings}
+		problems := 0
+		for _, f := range findings {
+			l.Rows = append(l.Rows, []string{f.Check, f.Status, cli.OneCell(f.Detail)})
+			if f.Status == statusProblem {
+				problems++
+			}
+		}
+		if err := a.Print(cmd, *format, l); err != nil {
+			return err
+		}
+		if problems > 0 {
+			return fmt.Errorf("doctor found problems: %d", problems)
+		}
+		return nil
+	})
+	return cmd
+}
+
+// examine makes all checks, in the order in which they are shown.
+func examine(a *cli.App, cmd *cobra.Command) []finding {
+	v := cli.ReadBuildInfo()
+	findings := []finding{
+		{"version", statusOK, fmt.Sprintf("anchor-host %s, ABI %d, %s, wazero %s", v.Version, v.ABI, v.Go, v.Wazero)},
+		engineFinding(),
+	}
+	findings = append(findings, hostFindings(cmd.Context())...)
+	loaded, err := a.Load(cmd)
+	if err != nil {
+		findings = append(findings, finding{"configuration", statusProblem, err.Error()})
+		if loaded = config.Default(); a.Override(cmd, loaded) != nil { // flags count all the same
+			loaded = config.Default()
+		}
+	} else {
+		detail := loaded.File
+		if detail == "" {
+			detail = "no file, defaults only"
+		}
+		findings = append(findings, finding{"configuration", statusOK, detail})
+	}
+	findings = append(findings, environmentFindings(os.Environ())...)
+	findings = append(findings, cacheFinding(loaded), storeFinding(cmd.Context(), loaded.StorePath()), dataFinding())
+	findings = append(findings, grantFindings(loaded)...)
+	cache, _ := cachePath(loaded) // cacheFinding reports the error
+	findings = append(findings, diskFinding("store disk", storePath(loaded)), diskFinding("cache disk", cache),
+		addressFinding(), filesFinding())
+	return append(findings, pluginFindings(loaded.PluginDir())...)
+}
+
+// grantFindings report what is wrong with the grants of the instances, and with the
+// folders they name.
+func grantFindings(loaded *config.Loaded) []finding {
+	var findings []finding
+	for _, name := range slices.Sorted(maps.Keys(loaded.Instances)) {
+		for _, err := range assemble.CheckGrants(loaded.Instances[name].Grants, loaded.Path) {
+			findings = append(findings, finding{"instance " + name, statusProblem, err.Error()})
+		}
+	}
+	return findings
+}
+
+// compilerPlatforms are those for which wazero compiles.
+var compilerPlatforms = []string{
+	"linux/amd64", "darwin/amd64", "freebsd/amd64", "netbsd/amd64", "dragonfly/amd64", "windows/amd64",
+	"linux/arm64", "darwin/arm64", "freebsd/arm64", "netbsd/arm64", "windows/arm64",
+}
+
+// engineFinding says whether plugins are compiled to machine code here.
+func engineFinding() finding {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	if slices.Contains(compilerPlatforms, platform) {
+		return finding{"engine", statusOK, "compiler on " + platform}
+	}
+	return finding{"engine", statusWarning, "interpreter on " + platform + ": plugins run many times slower"}
+}
+
+// hostFindings say what a host of this machine is like.
+func hostFindings(ctx context.Context) (findings []finding) {
+	h, err := host.New(host.Config{CacheDir: host.CacheOff})
+	if err != nil {
+		return []finding{{"features", statusProblem, err.Error()}}
+	}
+	defer h.Close(ctx)
+	return []finding{featureFinding(h), stateFinding(ctx, h), memoryFinding(h.Stats().MaxMemory)}
+}
+
+// stateFinding says how the state of plugins is put back between calls.
+func stateFinding(ctx context.Context, h *host.Host) finding {
+	line, quick, err := h.Strategy(ctx)
+	switch {
+	case err != nil:
+		return finding{"state", statusProblem, err.Error()}
+	case !quick:
+		return finding{"state", statusWarning, line}
+	}
+	return finding{"state", statusOK, line}
+}
+
+// featureFinding says what the host takes from wazero without a promise of wazero's, and
+// what it does without.
+func featureFinding(h *host.Host) finding {
+	f := finding{Check: "features", Status: statusOK}
+	var on, off []string
+	for _, is := range h.Features() {
+		if is.On {
+			on = append(on, is.Name)
+			continue
+		}
+		off = append(off, fmt.Sprintf("%s is off, %s: %s", is.Name, is.Why, is.Without))
+		if is.Unexpected {
+			f.Status = statusWarning
+		}
+	}
+	uses := "uses none"
+	if len(on) > 0 {
+		uses = "uses " + strings.Join(on, ", ")
+	}
+	f.Detail = strings.Join(append([]string{uses}, off...), "; ")
+	return f
+}
+
+// environmentFindings report variables that look like settings and are none.
+func environmentFindings(environ []string) []finding {
+	known := []string{config.EnvPrefix + "CONFIG"}
+	for _, o := range config.Overrides {
+		known = append(known, o.Env())
+	}
+	var findings []finding
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, config.EnvPrefix) && !slices.Contains(known, name) {
+			findings = append(findings, finding{"environment", statusWarning, name + " is no setting" + hint(name, known)})
+		}
+	}
+	if findings == nil {
+		findings = []finding{{"environment", statusOK, "no unknown variable " + config.EnvPrefix + "*"}}
+	}
+	return findings
+}
+
+// hint names the known variable that was probably meant.
+func hint(name string, known []string) string {
+	lower := make([]string, len(known))
+	for i, k := range known {
+		lower[i] = strings.ToLower(k)
+	}
+	if near := abi.Nearest(name, lower); near != "" {
+		return fmt.Sprintf(" (did you mean %s?)", strings.ToUpper(near))
+	}
+	return ""
+}
+
+// cacheFinding says whether compiled plugins are kept, and tries to write there.
+func cacheFinding(loaded *config.Loaded) finding {
+	dir, err := cachePath(loaded)
+	switch {
+	case err != nil:
+		return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (set cache_dir)", err)}
+	case dir == "":
+		return finding{"cache", statusWarning, "off: plugins are compiled anew by every command"}
+	}
+	if err := cacheTrouble(dir); err != nil {
+		return finding{"cache", statusWarning, fmt.Sprintf("%v: plugins are compiled anew by every command (or set cache_dir to another folder)", err)}
+	}
+	if err := folderWritable(dir); err != nil {
+		return finding{"cache", statusProblem, fmt.Sprintf("%v (set cache_dir to a folder that can be written and has room)", err)}
+	}
+	return finding{"cache", statusOK, dir + " can be written"}
+}
+
+// cacheTrouble says why a host does not use a cache folder.
+func cacheTrouble(dir string) error {
+	h, err := host.New(host.Config{CacheDir: dir})
+	if err != nil {
+		return err
+	}
+	_, err = h.CacheDir()
+	return errors.Join(err, h.Close(context.Background()))
+}
+
+// dataFinding reports the folder of test data, which only tests need.
+func dataFinding() finding {
+	dir := os.Getenv("ANCHOR_DATA_DIR")
+	if dir == "" {
+		return finding{"test data", statusOK, "ANCHOR_DATA_DIR is not set; only tests need it"}
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return finding{"test data", statusWarning, "ANCHOR_DATA_DIR=" + dir + " is no folder"}
+	}
+	return finding{"test data", statusOK, dir}
+}
+
+// pluginFindings says of each plugin of the plugin folder whether it can be used.
+func pluginFindings(dir string) []finding {
+	entries, err := spec.ReadDir(dir)
+	if err != nil {
+		return []finding{{"plugins", statusWarning, err.Error()}}
+	}
+	findings := []finding{{"plugins", statusOK, fmt.Sprintf("%d in %s", len(entries), dir)}}
+	for _, e := range entries {
+		f := finding{"plugin " + e.Name, statusOK, e.Path}
+		switch {
+		case e.Err != nil:
+			f.Status, f.Detail = statusProblem, e.Err.Error()
+		case len(e.Spec.Warnings) > 0:
+			f.Status, f.Detail = statusWarning, strings.Join(e.Spec.Warnings, "; ")
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}

@@ -1,0 +1,123 @@
+package doctorcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/anchor-host/anchor-host/pipeline/store"
+	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
+)
+
+// storeFinding looks at the store without making or changing anything.
+func storeFinding(ctx context.Context, path string) finding {
+	if path == "" {
+		var err error
+		if path, err = sqlite.DefaultPath(); err != nil {
+			return finding{"store", statusWarning, err.Error()}
+		}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if target, err := os.Readlink(path); err == nil {
+			return finding{"store", statusProblem, fmt.Sprintf("%s: a symbolic link to %s, which is not there (make that file, or name another one)", path, target)}
+		}
+		return finding{"store", statusOK, path + " is not there yet: what is first remembered makes it"}
+	case err == nil && info.Size() == 0 && info.Mode().IsRegular():
+		return finding{"store", statusOK, path + " is empty: what is first remembered makes it a store"}
+	}
+	schema, err := schemaOf(ctx, path)
+	if err != nil {
+		return finding{"store", statusProblem, err.Error()}
+	}
+	detail := fmt.Sprintf("%s, schema %d, %d KiB", path, schema, (info.Size()+1023)>>10)
+	if err := checkStore(ctx, path); err != nil {
+		return finding{"store", statusProblem, fmt.Sprintf("%s: %v%s", detail, err, storeRemedy(err))}
+	}
+	if err := writable(path); errors.Is(err, syscall.ENOSPC) {
+		return finding{"store", statusProblem, fmt.Sprintf("%s: the disk is full: %v (make room: anchor-host memory forget works nevertheless)", detail, err)}
+	} else if err != nil {
+		return finding{"store", statusWarning, fmt.Sprintf("%s: can only be read: %v (make the file and its folder writable)", detail, err)}
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return finding{"store", statusWarning, fmt.Sprintf("%s: others may read it (mode %o; chmod 600)", detail, info.Mode().Perm())}
+	}
+	return finding{"store", statusOK, detail + ", can be written"}
+}
+
+// checkStore reads all of a store.
+func checkStore(ctx context.Context, path string) (err error) {
+	s, err := sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := s.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return s.Check(ctx)
+}
+
+// storeRemedy says how to delete a damaged record.
+func storeRemedy(err error) string {
+	var damaged *store.CorruptError
+	switch {
+	case !errors.As(err, &damaged):
+		return ""
+	case store.IsAutoID(damaged.ID):
+		return " (a turn: anchor-host memory forget --conversation ID " + strings.TrimPrefix(damaged.ID, "#") + ")"
+	}
+	return fmt.Sprintf(" (a fact: anchor-host memory forget %.100q; a frame or state: anchor-host memory forget --run ID)", damaged.ID)
+}
+
+// schemaOf opens a store for reading.
+func schemaOf(ctx context.Context, path string) (schema int, err error) {
+	s, err := sqlite.Open(ctx, path, sqlite.Options{ReadOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if closed := s.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return s.Schema(ctx)
+}
+
+// tried is what is written to find out whether there is room: what a small change of the
+// store takes, in bytes.
+const tried = 64 << 10
+
+// writable tries what a store needs: the file, and files beside it with some room.
+func writable(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return folderWritable(filepath.Dir(path))
+}
+
+// folderWritable writes a file of a few pages and removes it.
+func folderWritable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, tried))
+	if err == nil {
+		err = f.Sync() // some file systems say only now that there is no room
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

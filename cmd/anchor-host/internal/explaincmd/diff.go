@@ -1,0 +1,355 @@
+package explaincmd
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+)
+
+// buildDiff is the difference of two builds.
+type buildDiff struct {
+	A      string              `json:"a"`
+	B      string              `json:"b"`
+	Items  explain.Change[int] `json:"items_in_window"`
+	Tokens explain.Change[int] `json:"tokens"`
+	Room   explain.Change[int] `json:"max_tokens"`
+	Came   tally               `json:"came"`
+	Went   tally               `json:"went"`
+	Differ []itemDiff          `json:"items"`
+	Same   int                 `json:"items_unchanged"`
+	Notes  []string            `json:"notes,omitempty"`
+}
+
+// tally sums items up.
+type tally struct {
+	Items  int `json:"items"`
+	Tokens int `json:"tokens"`
+}
+
+func (t *tally) add(v *itemView) { t.Items, t.Tokens = t.Items+1, t.Tokens+v.tokens }
+
+// itemDiff is how one item differs.
+type itemDiff struct {
+	ID     string          `json:"id"`
+	Source pipeline.Source `json:"source"`
+	// Changes are some of came, went, moved, rescored, prioritised, recounted and
+	// rewritten.
+	Changes []string `json:"changes"`
+	// Place is that in the window, from 1; 0 is outside.
+	Place    *explain.Change[int]     `json:"place,omitempty"`
+	Score    *explain.Change[float64] `json:"score,omitempty"`
+	Priority *explain.Change[int]     `json:"priority,omitempty"`
+	Tokens   *explain.Change[int]     `json:"tokens,omitempty"`
+	Text     *explain.Change[string]  `json:"text,omitempty"` // where it begins to differ
+	// Why is what the stories say, each with "A: " or "B: " before it.
+	Why []string `json:"why,omitempty"`
+}
+
+// itemView is an item of one build, in its window or not.
+type itemView struct {
+	id       string
+	source   pipeline.Source
+	place    int // in the window from 1, 0 outside
+	rank     int // in the window among the items that are in both
+	score    float64
+	priority int
+	tokens   int
+	text     string
+	fate     string // what is known without a story
+	story    *explain.ItemTrace
+}
+
+// itemName tells the items of two builds apart: repeated ids are numbered.
+type itemName struct {
+	id     string
+	source pipeline.Source
+	number int
+}
+
+// views lists the items of a build: the window, what was left out, and what stories
+// alone know of.
+func (d *builtDoc) views() (list []*itemView, byName map[itemName]*itemView) {
+	var others []*explain.ItemTrace // dropped or undecided
+	inWindow, left := map[int]*explain.ItemTrace{}, map[itemName][]*explain.ItemTrace{}
+	for i := range d.stories {
+		switch s := &d.stories[i]; s.Outcome {
+		case explain.InWindow:
+			inWindow[s.Last().Place.To] = s
+		case explain.OutOfWindow:
+			name := itemName{id: s.ID, source: s.Source}
+			left[name] = append(left[name], s)
+		default:
+			others = append(others, s)
+		}
+	}
+	for i := range d.window.Items {
+		v := viewOf(&d.window.Items[i])
+		v.place, v.story, v.fate = i+1, inWindow[i+1], "in the window"
+		list = append(list, v)
+	}
+	for i := range d.overflow {
+		o := &d.overflow[i]
+		v := viewOf(&o.Item)
+		v.fate = fmt.Sprintf("left out (%s): %d tokens, %d left", o.Reason, o.TokenCount, o.Available)
+		name := itemName{id: o.ID, source: o.Source}
+		if told := left[name]; len(told) > 0 {
+			v.story, left[name] = told[0], told[1:]
+		}
+		list = append(list, v)
+	}
+	for _, s := range others {
+		list = append(list, &itemView{
+			id: s.ID, source: s.Source, score: s.Score, priority: s.Priority, tokens: s.Tokens, text: s.Excerpt, story: s,
+		})
+	}
+	return list, named(list)
+}
+
+// named numbers the items whose ids repeat.
+func named(list []*itemView) map[itemName]*itemView {
+	byName := make(map[itemName]*itemView, len(list))
+	numbers := map[itemName]int{}
+	for _, v := range list {
+		name := itemName{id: v.id, source: v.source}
+		name.number = numbers[name]
+		numbers[itemName{id: v.id, source: v.source}]++
+		byName[name] = v
+	}
+	return byName
+}
+
+func viewOf(it *pipeline.Item) *itemView {
+	return &itemView{id: it.ID, source: it.Source, score: it.Score, priority: it.Priority, tokens: it.TokenCount, text: it.Content}
+}
+
+// diffBuilds compares two builds item by item. What is outside both windows does not
+// count as a difference.
+func diffBuilds(a, b *builtDoc) buildDiff {
+	d := buildDiff{
+		A: a.name, B: b.name, Differ: []itemDiff{},
+		Items:  explain.Change[int]{From: len(a.window.Items), To: len(b.window.Items)},
+		Tokens: explain.Change[int]{From: a.window.UsedTokens, To: b.window.UsedTokens},
+		Room:   explain.Change[int]{From: a.window.MaxTokens, To: b.window.MaxTokens},
+	}
+	for _, side := range []*builtDoc{a, b} {
+		if side.stories == nil {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s has no stories (build it with --explain to learn why)", side.name))
+		}
+	}
+	inA, _, pairs := pair(a, b)
+	for _, p := range pairs { // in the order of B's window
+		d.compare(p.a, p.b, a.stories != nil)
+	}
+	for _, v := range inA { // what B knows nothing of
+		if v.place > 0 {
+			d.Went.add(v)
+			d.Differ = append(d.Differ, absent(v, b.stories != nil))
+		}
+	}
+	return d
+}
+
+// viewPair is one item in two builds; a is nil for one that only B has.
+type viewPair struct{ a, b *itemView }
+
+// pair matches the items. inA are those that only A has.
+func pair(a, b *builtDoc) (inA, inB []*itemView, pairs []viewPair) {
+	listA, namesA := a.views()
+	inB, namesB := b.views()
+	other := map[*itemView]*itemView{}
+	for name, v := range namesB {
+		if w := namesA[name]; w != nil {
+			other[v], other[w] = w, v
+		}
+	}
+	for _, list := range [][]*itemView{listA, inB} {
+		rank := 0
+		for _, v := range list {
+			if w := other[v]; v.place > 0 && w != nil && w.place > 0 {
+				rank++
+				v.rank = rank
+			}
+		}
+	}
+	for _, v := range inB {
+		pairs = append(pairs, viewPair{other[v], v})
+	}
+	for _, v := range listA {
+		if other[v] == nil {
+			inA = append(inA, v)
+		}
+	}
+	return inA, inB, pairs
+}
+
+// compare enters how an item of B differs from the same one of A.
+func (d *buildDiff) compare(a, b *itemView, storiesA bool) {
+	if a == nil {
+		if b.place > 0 {
+			d.Came.add(b)
+			d.Differ = append(d.Differ, appeared(b, storiesA))
+		}
+		return
+	}
+	if a.place == 0 && b.place == 0 {
+		return
+	}
+	out := itemDiff{ID: b.id, Source: b.source}
+	switch {
+	case a.place == 0:
+		d.Came.add(b)
+		out.Changes = append(out.Changes, "came")
+	case b.place == 0:
+		d.Went.add(a)
+		out.Changes = append(out.Changes, "went")
+	case a.rank != b.rank:
+		out.Changes = append(out.Changes, "moved")
+	}
+	out.values(a, b)
+	if out.Changes == nil {
+		d.Same++
+		return
+	}
+	if a.place != b.place {
+		out.Place = &explain.Change[int]{From: a.place, To: b.place}
+	}
+	out.Why = why(a, b)
+	d.Differ = append(d.Differ, out)
+}
+
+// values enters the values that differ.
+func (out *itemDiff) values(a, b *itemView) {
+	if a.score != b.score {
+		out.Changes = append(out.Changes, "rescored")
+		out.Score = &explain.Change[float64]{From: a.score, To: b.score}
+	}
+	if a.priority != b.priority {
+		out.Changes = append(out.Changes, "prioritised")
+		out.Priority = &explain.Change[int]{From: a.priority, To: b.priority}
+	}
+	if a.tokens != b.tokens && a.tokens > 0 && b.tokens > 0 { // 0: dropped before it was counted
+		out.Changes = append(out.Changes, "recounted")
+		out.Tokens = &explain.Change[int]{From: a.tokens, To: b.tokens}
+	}
+	textA, textB := a.text, b.text
+	if a.place == 0 || b.place == 0 { // stories know the beginning of a text only
+		textA, textB = beginning(textA), beginning(textB)
+	}
+	if textA != textB {
+		out.Changes = append(out.Changes, "rewritten")
+		at := firstDifference(textA, textB)
+		out.Text = &explain.Change[string]{From: cli.Excerpt(textA[at:]), To: cli.Excerpt(textB[at:])}
+	}
+}
+
+// appeared describes an item that A knows nothing of, absent one that B does.
+func appeared(v *itemView, told bool) itemDiff {
+	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"came"}, Place: &explain.Change[int]{To: v.place}}
+	return out.onlyIn(v, "B", "A", told)
+}
+
+func absent(v *itemView, told bool) itemDiff {
+	out := itemDiff{ID: v.id, Source: v.source, Changes: []string{"went"}, Place: &explain.Change[int]{From: v.place}}
+	return out.onlyIn(v, "A", "B", told)
+}
+
+func (out itemDiff) onlyIn(v *itemView, here, there string, told bool) itemDiff {
+	if told {
+		out.Why = append(out.Why, there+": nothing brought it")
+	}
+	for _, s := range v.sentences() {
+		out.Why = append(out.Why, here+": "+s)
+	}
+	return out
+}
+
+// sentences is the story of an item, without one what is known.
+func (v *itemView) sentences() (list []string) {
+	if v.story == nil {
+		return nil
+	}
+	for i := range v.story.Events {
+		list = append(list, sentence(&v.story.Events[i]))
+	}
+	return list
+}
+
+// why lists what only one of the stories tells.
+func why(a, b *itemView) (list []string) {
+	sentencesA, sentencesB := a.sentences(), b.sentences()
+	only := func(name string, v *itemView, mine, others []string) {
+		if mine == nil && v.fate != "" && v.place == 0 {
+			list = append(list, name+": "+v.fate)
+		}
+		for _, s := range mine {
+			if !slices.Contains(others, s) {
+				list = append(list, name+": "+s)
+			}
+		}
+	}
+	only("A", a, sentencesA, sentencesB)
+	only("B", b, sentencesB, sentencesA)
+	return list
+}
+
+// beginning returns as much of a text as a story keeps.
+func beginning(text string) string {
+	runes := []rune(text)
+	return string(runes[:min(len(runes), explain.ExcerptLength)])
+}
+
+// firstDifference returns where two texts begin to differ, on a character of both.
+func firstDifference(a, b string) int {
+	at := 0
+	for i, r := range a {
+		if !strings.HasPrefix(b[min(i, len(b)):], string(r)) || i >= len(b) {
+			return i
+		}
+		at = i + len(string(r))
+	}
+	return min(at, len(a), len(b))
+}
+
+// writeDiff writes a difference: the sums as a table, then each item with its reasons.
+func writeDiff(b *bytes.Buffer, d *buildDiff) {
+	fmt.Fprintf(b, "A: %s\nB: %s\n\n", cli.OneCell(d.A), cli.OneCell(d.B))
+	for _, n := range d.Notes {
+		b.WriteString("note: " + cli.OneCell(n) + "\n\n")
+	}
+	row := func(name string, c explain.Change[int]) []string {
+		return []string{name, fmt.Sprint(c.From), fmt.Sprint(c.To), fmt.Sprintf("%+d", c.To-c.From)}
+	}
+	cli.Table(b, []string{"WINDOW", "A", "B", "CHANGE"}, [][]string{row("items", d.Items), row("tokens", d.Tokens), row("room", d.Room)})
+	fmt.Fprintf(b, "\ncame: %d (%d tokens); went: %d (%d tokens); unchanged: %d\n",
+		d.Came.Items, d.Came.Tokens, d.Went.Items, d.Went.Tokens, d.Same)
+	for i := range d.Differ {
+		it := &d.Differ[i]
+		b.WriteString("\n" + strings.Join(it.Changes, ", ") + "  " + cli.OneCell(it.ID) + "  " + string(it.Source))
+		for _, change := range changesOf(&explain.Event{Score: it.Score, Priority: it.Priority, Tokens: it.Tokens}) {
+			b.WriteString(", " + change)
+		}
+		if it.Place != nil {
+			fmt.Fprintf(b, ", place in the window %s → %s", placeWord(it.Place.From), placeWord(it.Place.To))
+		}
+		b.WriteByte('\n')
+		if it.Text != nil {
+			fmt.Fprintf(b, "    text: %q → %q\n", it.Text.From, it.Text.To)
+		}
+		for _, w := range it.Why {
+			b.WriteString("    " + w + "\n")
+		}
+	}
+}
+
+// placeWord shows a place in the window, or that there is none.
+func placeWord(place int) string {
+	if place == 0 {
+		return "none"
+	}
+	return fmt.Sprint(place)
+}

@@ -1,0 +1,233 @@
+package explaincmd
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/anchor"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/explain"
+)
+
+// Explanation says why each item is in the window or not.
+type Explanation struct {
+	// Items are all items, those of the window first.
+	Items []verdict `json:"items"`
+	// Steps are those that ran, in their order, then those that were skipped.
+	Steps []stepLine `json:"steps"`
+	// Times say where the time went.
+	Times []stageTime `json:"times"`
+	diag  *pipeline.Diagnostics
+}
+
+// verdict is the fate of one item.
+type verdict struct {
+	ID       string          `json:"id"`
+	In       bool            `json:"in"`
+	Source   pipeline.Source `json:"source"`
+	Priority int             `json:"priority"`
+	Score    float64         `json:"score"`
+	Tokens   int             `json:"tokens"`
+	// BroughtBy is the step the item came from, or "system prompts" or "memory".
+	BroughtBy string `json:"brought_by"`
+	Why       string `json:"why"`
+	// Lacked is how many tokens more the item would have needed.
+	Lacked int `json:"lacked_tokens,omitempty"`
+	// DisplacedBy names the items that used the room, at most some of them.
+	DisplacedBy []string `json:"displaced_by,omitempty"`
+	Excerpt     string   `json:"excerpt"`
+}
+
+type stepLine struct {
+	Name       string  `json:"name"`
+	ItemsAfter int     `json:"items_after"`
+	TimeMS     float64 `json:"time_ms"`
+	Plugin     string  `json:"plugin,omitempty"`
+	Fuel       int64   `json:"fuel,omitempty"`
+	Skipped    string  `json:"skipped,omitempty"`
+}
+
+// row are the cells of a step.
+func (s *stepLine) row() []string {
+	plugin := cmp.Or(s.Plugin, "-")
+	if s.Skipped != "" {
+		return []string{s.Name, "-", "-", plugin, cli.Fuel(s.Fuel), "skipped: " + s.Skipped}
+	}
+	return []string{s.Name, strconv.Itoa(s.ItemsAfter), cli.Millis(s.TimeMS), plugin, cli.Fuel(s.Fuel), "ok"}
+}
+
+type stageTime struct {
+	Stage  string  `json:"stage"`
+	TimeMS float64 `json:"time_ms"`
+}
+
+// NewExplanation works out what became of every item of a build that was explained: first
+// the window, then what was left out, then what steps took away, in the order of the steps.
+// plugins are those that were loaded for the build, within loadTime.
+func NewExplanation(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) *Explanation {
+	e := &Explanation{diag: result.Diagnostics}
+	stories := slices.Clone(result.Diagnostics.Items.All())
+	steps := map[string]int{}
+	for i, s := range result.Diagnostics.Steps {
+		steps[s.Name] = i
+	}
+	slices.SortStableFunc(stories, func(a, b explain.ItemTrace) int {
+		return cmp.Or(cmp.Compare(fates[a.Outcome], fates[b.Outcome]), placeOf(&a, steps)-placeOf(&b, steps))
+	})
+	for i := range stories {
+		e.Items = append(e.Items, verdictOf(&stories[i]))
+	}
+	for _, s := range result.Diagnostics.Steps {
+		e.Steps = append(e.Steps, stepLine{Name: s.Name, ItemsAfter: s.ItemsAfter, TimeMS: s.TimeMS, Plugin: s.Plugin, Fuel: s.Fuel})
+	}
+	for _, f := range result.Diagnostics.StepFailures {
+		e.Steps = append(e.Steps, stepLine{Name: f.Step, Plugin: f.Plugin, Fuel: f.Fuel, Skipped: f.Message})
+	}
+	e.Times = times(result, plugins, loadTime)
+	return e
+}
+
+// times says where the time went.
+func times(result *pipeline.Result, plugins []anchor.Plugin, loadTime time.Duration) []stageTime {
+	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+	list := []stageTime{{"load plugins", millis(loadTime)}}
+	for _, l := range plugins {
+		list = append(list, stageTime{"- " + l.Name, millis(l.LoadTime)})
+	}
+	t := result.Diagnostics.TimesMS
+	rest := result.BuildTimeMS - t.Memory - t.Enrich - t.Steps - t.Count - t.Fill - t.Format
+	return append(list,
+		stageTime{"build", result.BuildTimeMS},
+		stageTime{"- system prompts and the rest", max(0, rest)},
+		stageTime{"- memory", t.Memory},
+		stageTime{"- enrich", t.Enrich},
+		stageTime{"- steps", t.Steps},
+		stageTime{"- count tokens", t.Count},
+		stageTime{"- fill window", t.Fill},
+		stageTime{"- format", t.Format},
+	)
+}
+
+// fates are the fates in the order in which they are shown.
+var fates = map[explain.Outcome]int{explain.InWindow: 0, explain.OutOfWindow: 1, explain.DroppedByStep: 2, explain.Undecided: 3}
+
+// placeOf orders the stories of one fate: by the place in the window or in the list, or
+// by the step that took the item away.
+func placeOf(s *explain.ItemTrace, steps map[string]int) int {
+	last := s.Last()
+	switch {
+	case s.Outcome == explain.DroppedByStep:
+		return steps[last.Step]
+	case last.Place == nil:
+		return 0
+	case s.Outcome == explain.InWindow:
+		return last.Place.To
+	}
+	return last.Place.From
+}
+
+// verdictOf says in one line what a story tells.
+func verdictOf(s *explain.ItemTrace) verdict {
+	v := verdict{
+		ID: s.ID, In: s.Outcome == explain.InWindow, Source: s.Source, Priority: s.Priority, Score: s.Score, Tokens: s.Tokens,
+		BroughtBy: broughtBy(s.AddedBy()), Why: reason(s), Excerpt: cli.Excerpt(s.Excerpt),
+	}
+	if b := s.Last().Budget; b != nil {
+		v.Lacked, v.DisplacedBy = b.Lacked, b.DisplacedBy
+	}
+	return v
+}
+
+// Write writes the explanation as tables, each under a heading. The text may hold control
+// characters.
+func (e *Explanation) Write(b *bytes.Buffer) {
+	b.WriteString("\n-- items --\n")
+	rows := make([][]string, len(e.Items))
+	for i, v := range e.Items {
+		mark, why := "out", v.Why
+		if v.In {
+			mark = "in"
+		}
+		if v.Lacked > 0 {
+			why += fmt.Sprintf(", %d tokens short", v.Lacked)
+		}
+		if len(v.DisplacedBy) > 0 {
+			why += ", displaced by " + cli.OneCell(strings.Join(v.DisplacedBy, ", "))
+		}
+		rows[i] = []string{
+			mark, cli.OneCell(v.ID), string(v.Source), strconv.Itoa(v.Priority), fmt.Sprintf("%.3f", v.Score),
+			strconv.Itoa(v.Tokens), v.BroughtBy, why, v.Excerpt,
+		}
+	}
+	cli.Table(b, []string{"WINDOW", "ITEM", "SOURCE", "PRIORITY", "SCORE", "TOKENS", "FROM", "WHY", "TEXT"}, rows)
+	if rows = changeRows(e.diag.Items.All()); len(rows) > 0 {
+		b.WriteString("\n-- changes by steps --\n")
+		cli.Table(b, []string{"ITEM", "CHANGE"}, rows)
+	}
+	b.WriteString("\n-- steps --\n")
+	rows = rows[:0]
+	for i := range e.Steps {
+		rows = append(rows, e.Steps[i].row())
+	}
+	cli.Table(b, []string{"STEP", "ITEMS AFTER", "TIME", "PLUGIN", "FUEL", "OUTCOME"}, rows)
+	b.WriteString("\n-- diagnostics --\n")
+	cli.Table(b, nil, diagnosticRows(e.diag))
+	b.WriteString("\n-- where the time went --\n")
+	rows = rows[:0]
+	for _, t := range e.Times {
+		rows = append(rows, []string{t.Stage, cli.Millis(t.TimeMS)})
+	}
+	cli.Table(b, []string{"STAGE", "TIME"}, rows)
+}
+
+// changeRows lists what steps changed of items that they neither brought nor took away.
+func changeRows(stories []explain.ItemTrace) (rows [][]string) {
+	const ends = explain.Added | explain.Dropped | explain.Admitted | explain.LeftOut
+	for i := range stories {
+		for j := range stories[i].Events {
+			if e := &stories[i].Events[j]; e.Actions&ends == 0 {
+				rows = append(rows, []string{cli.OneCell(stories[i].ID), sentence(e)})
+			}
+		}
+	}
+	return rows
+}
+
+// diagnosticRows lists the figures of a build.
+func diagnosticRows(d *pipeline.Diagnostics) [][]string {
+	rows := [][]string{
+		{"items considered", strconv.Itoa(d.TotalItemsConsidered)},
+		{"items in the window", strconv.Itoa(d.ItemsIncluded)},
+		{"items left out", strconv.Itoa(d.ItemsOverflow)},
+		{"window used", fmt.Sprintf("%.2f %%", 100*d.TokenUtilization)},
+	}
+	if d.MemoryItems != nil {
+		rows = append(rows, []string{"memory items", strconv.Itoa(*d.MemoryItems)})
+	}
+	for _, s := range pipeline.Sources {
+		if n, ok := d.TokenUsageBySource[s]; ok {
+			rows = append(rows, []string{"tokens of " + string(s), strconv.Itoa(n)})
+		}
+	}
+	if d.SharedPoolUsage != nil {
+		rows = append(rows, []string{"tokens of the shared pool", strconv.Itoa(*d.SharedPoolUsage)})
+	}
+	for _, s := range pipeline.Sources {
+		if n, ok := d.BudgetOverflowBySource[s]; ok {
+			rows = append(rows, []string{"over the budget of " + string(s), strconv.Itoa(n)})
+		}
+	}
+	if d.QueryEnriched {
+		rows = append(rows, []string{"query enriched", "yes"})
+	}
+	for _, w := range d.Warnings {
+		rows = append(rows, []string{"warning", w})
+	}
+	return rows
+}

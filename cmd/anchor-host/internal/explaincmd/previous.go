@@ -1,0 +1,67 @@
+package explaincmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/request"
+	"github.com/anchor-host/anchor-host/pipeline/promptcache"
+)
+
+// ReadPrevious reads the build before: its result, or its formatted output as it was
+// printed. It returns nil for no path.
+func ReadPrevious(a *cli.App, path string) (*promptcache.Snapshot, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if path == "-" {
+		return nil, fmt.Errorf("%w: --previous wants a file (stdin is for the query and the request)", config.ErrInvalid)
+	}
+	r, name, err := a.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read previous build: %w", err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, 4*request.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read previous build %s: %w", name, err)
+	}
+	if len(data) > 4*request.MaxBytes {
+		return nil, fmt.Errorf("%w: %s: larger than %d MiB", config.ErrInvalid, name, 4*request.MaxBytes>>20)
+	}
+	var keys map[string]json.RawMessage
+	switch isDocument := json.Unmarshal(data, &keys) == nil; {
+	case isDocument && keys["formatted_output"] != nil:
+		d, err := decodeBuilt(name, data)
+		if err != nil {
+			return nil, err
+		}
+		return promptcache.NewSnapshot(d.output, d.window.Items)
+	case isDocument && keys["error"] != nil:
+		return nil, fmt.Errorf("%w: %s: that build failed and has no output", config.ErrInvalid, name)
+	case isDocument:
+		return promptcache.NewSnapshot(json.RawMessage(data), nil)
+	}
+	return promptcache.NewSnapshot(string(bytes.TrimSuffix(data, []byte("\n"))), nil) // as writeWindow ends it
+}
+
+// CacheLine says in one line what a prompt cache will find.
+func CacheLine(c *promptcache.Report) string {
+	s := fmt.Sprintf("cache: the first %d of the previous build's %d tokens are the same", c.CommonTokens, c.PreviousTokens)
+	b := c.BrokenBy
+	if b == nil {
+		return s
+	}
+	s += fmt.Sprintf("; block %d differs", b.Block)
+	if b.Item != "" {
+		s += fmt.Sprintf(": item %s %s", cli.OneCell(b.Item), b.How)
+	}
+	if b.Origin != nil {
+		s += " by " + actor(*b.Origin)
+	}
+	return s
+}

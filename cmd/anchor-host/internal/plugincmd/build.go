@@ -1,0 +1,84 @@
+package plugincmd
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+)
+
+func buildCommand(a *cli.App) *cobra.Command {
+	var o authoring.BuildOptions
+	cmd := &cobra.Command{
+		Use:   "build [flags] [FOLDER]",
+		Short: "Build a plugin project into one .wasm",
+		Long: `Build the project in FOLDER, which is the current one when none is named, with
+the toolchain of its language, put its plugin.yaml into the module and check the
+result as loading would. The module is all that has to be shipped.
+
+The language is that of the source: go.mod or main.go (Go), Cargo.toml (Rust),
+plugin.c, plugin.zig, plugin.ts (AssemblyScript), plugin.js, plugin.wat. A line
+"# language: tinygo" in plugin.yaml, or --lang, chooses another.`,
+		Example: `  anchor-host plugin build keep-best
+  anchor-host plugin build -v --lang tinygo -o plugins/keep-best.wasm keep-best`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.Output, "output", "o", "", "the module to write, or a folder for it (default: build/<name>.wasm in the project)")
+	flags.StringVar(&o.Language, "lang", "", "language: "+strings.Join(authoring.Languages(), ", "))
+	flags.BoolVar(&o.KeepManifest, "keep-manifest-file", false, "also write plugin.yaml beside the module")
+	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "show the commands and what they say")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			o.Dir = args[0]
+		}
+		if o.Language != "" {
+			if _, err := authoring.Lookup(o.Language); err != nil {
+				return cli.Usagef(cmd, "flag --lang: %w", err)
+			}
+		}
+		return buildPlugin(a, cmd, o)
+	})
+	return cmd
+}
+
+func buildPlugin(a *cli.App, cmd *cobra.Command, o authoring.BuildOptions) error {
+	progress := cli.NewProgress(a)
+	defer progress.Stop()
+	progress.Off = o.Verbose
+	o.Messages = a.Err
+	o.Commands = func(c authoring.Command) {
+		if o.Verbose {
+			fmt.Fprintf(a.Err, "+ %s\n", c)
+		}
+		progress.Start("running " + c.Name())
+	}
+	built, err := authoring.Build(cmd.Context(), o)
+	progress.Stop()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	spec := built.Spec
+	cli.Table(&b, nil, [][]string{
+		{"plugin", spec.Name + " " + spec.Manifest.Version + ", in " + built.Title},
+		{"file", built.Path},
+		{"size", sizeText(spec.Size)},
+		{"time", built.Time.Round(10 * time.Millisecond).String()},
+		{"digest", spec.Digest},
+	})
+	warnings := spec.Warnings
+	if file := filepath.Base(built.Path); file != spec.Name+".wasm" && file != "plugin.wasm" {
+		warnings = append(warnings, fmt.Sprintf("a plugin folder wants the file to be %s.wasm, or plugin.wasm in a folder %s", spec.Name, spec.Name))
+	}
+	for _, w := range warnings {
+		a.Say("warning: %s", cli.OneCell(w))
+	}
+	return a.EmitText(&b)
+}

@@ -1,0 +1,306 @@
+package plugincmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+// callFlags are the flags of "plugin call".
+type callFlags struct {
+	input, inputFile     string
+	set, link            []string
+	allowHost, allowPath []string
+	allowMethod          []string
+	allowPrivate, wasi   bool
+	timeout, memory      string
+	pathQuota            string
+	fuel                 int64
+	repeat               int
+}
+
+func callCommand(a *cli.App) *cobra.Command {
+	var f callFlags
+	cmd := &cobra.Command{
+		Use:   "call [flags] FILE|FOLDER FUNCTION",
+		Short: "Call one function of a module",
+		Long: `Call one exported function of an Extism or ABI 1 module, or of the one in a
+folder, with the input given, and write its output to stdout as it is. The error
+of the guest, its log and the stack of a trap go to stderr. Nothing is permitted
+that a flag does not allow.
+
+With --repeat the same instance is called again and again, keeps its state, and
+each output is followed by a line break.`,
+		Example: `  anchor-host plugin call count_vowels.wasm count_vowels --input "hello"
+  anchor-host plugin call fetch.wasm get --allow-host api.example.com --set key=1
+  anchor-host plugin call fetch.wasm get --allow-host http://localhost:8080 --allow-method GET
+  anchor-host plugin call tool.wasm run --wasi --allow-path ro:./docs:/docs
+  anchor-host plugin call main.wasm run --link lib=lib.wasm`,
+		Args: cli.Exactly("FILE|FOLDER", "FUNCTION"),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.input, "input", "", "input as text")
+	flags.StringVar(&f.inputFile, "input-file", "", "read the input from a file (- for stdin)")
+	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE the module reads with config_get (repeatable)")
+	httpFlags(flags, &f)
+	flags.StringArrayVar(&f.allowPath, "allow-path", nil, "show a folder: [ro:]HOST:GUEST (repeatable)")
+	flags.StringVar(&f.pathQuota, "path-quota", "", "the most bytes a folder may hold for the module to write there (default "+sizeText(host.DefaultFolderQuota)+")")
+	flags.BoolVar(&f.wasi, "wasi", false, "offer the WASI functions")
+	flags.StringArrayVar(&f.link, "link", nil, "NAME=FILE.wasm the module imports from (repeatable)")
+	flags.StringVar(&f.timeout, "timeout", "", "bound of one call, such as 2s")
+	flags.Int64Var(&f.fuel, "fuel", 0, fuelHelp)
+	flags.StringVar(&f.memory, "memory-max", "", "the most linear memory, such as 64MiB")
+	flags.IntVar(&f.repeat, "repeat", 1, "how often to call")
+	flags.String("log-level", "", "least level of log lines: debug, info, warn, error")
+	flags.String("cache-dir", "", "folder of compiled plugins, or off")
+	cmd.MarkFlagsMutuallyExclusive("input", "input-file")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error { return call(a, cmd, &f, args[0], args[1]) })
+	return cmd
+}
+
+// httpFlags are the flags that allow HTTP.
+func httpFlags(flags *pflag.FlagSet, f *callFlags) {
+	flags.StringArrayVar(&f.allowHost, "allow-host", nil, "allow HTTP requests to a server: HOST for https, HOST:PORT, *.example.com, http://HOST:PORT, PORT may be * (repeatable)")
+	flags.StringSliceVar(&f.allowMethod, "allow-method", nil, "allow these HTTP methods only (default "+strings.Join(commonMethods, ",")+")")
+	flags.BoolVar(&f.allowPrivate, "allow-private", false, "allow private addresses too (implied by --allow-host with one)")
+}
+
+// commonMethods are those that --allow-host allows, as Extism does.
+var commonMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
+
+func call(a *cli.App, cmd *cobra.Command, f *callFlags, file, function string) error {
+	pc, err := f.pluginConfig(cmd)
+	if err != nil {
+		return err
+	}
+	base := config.Default()
+	if err := a.Override(cmd, base); err != nil {
+		return err
+	}
+	input, err := callInput(a, f, file, function)
+	if err != nil {
+		return err
+	}
+	if file, err = moduleFile(file); err != nil {
+		return err
+	}
+	spec, err := spec.Reader{CacheDir: base.CachePath()}.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if pc.Links, err = f.links(cmd); err != nil {
+		return err
+	}
+	if !slices.Contains(spec.Functions, function) {
+		hint := cmp.Or(strict.Hint(function, spec.Functions), " (it exports none that can be called)")
+		return fmt.Errorf("%s: function %q: %w%s", file, function, host.ErrNoExport, hint)
+	}
+	ctx := cmd.Context()
+	progress := cli.NewProgress(a)
+	defer progress.Stop()
+	h, err := host.New(host.Config{
+		Logger: slog.New(levelOnly{cli.LogLevel(&base.Config)}), CacheDir: base.CachePath(), ImageCache: host.DefaultImageCache, OnCompile: progress.Compiling,
+		Memory:        max(host.DefaultHostMemory, 4*pc.Limits.Memory), // its own limit is what bounds a plugin that is alone
+		DefaultLimits: neverRested,
+	})
+	if err != nil {
+		return err
+	}
+	defer h.Close(context.WithoutCancel(ctx))
+	plugin, err := h.Load(ctx, spec, pc)
+	if err != nil {
+		return callError(a, err)
+	}
+	progress.Start(fmt.Sprintf("running %s", function))
+	return repeat(ctx, a, f, plugin, function, input)
+}
+
+// fuelHelp is the help of --fuel.
+var fuelHelp = fmt.Sprintf("units of fuel that one call may use; each instruction costs some (default: %d)", int64(host.DefaultFuel))
+
+// neverRested has authors see each failure of their plugin.
+var neverRested = host.Limits{RestAfter: host.Unlimited}
+
+// repeat calls the function as often as asked and writes each output.
+func repeat(ctx context.Context, a *cli.App, f *callFlags, plugin *host.Plugin, function string, input []byte) error {
+	times := make([]time.Duration, 0, max(0, f.repeat))
+	for range f.repeat {
+		start := time.Now()
+		result, err := plugin.Call(ctx, function, input)
+		if err != nil {
+			return callError(a, err)
+		}
+		guestLog(a, result.Log)
+		times = append(times, time.Since(start))
+		b := bytes.NewBuffer(result.Output)
+		if f.repeat > 1 {
+			b.WriteByte('\n')
+		}
+		if err := a.Emit(b); err != nil {
+			return err
+		}
+	}
+	if len(times) > 1 {
+		slices.Sort(times)
+		a.Say("%d calls: fastest %v, median %v, slowest %v", len(times), times[0], times[len(times)/2], times[len(times)-1])
+	}
+	return nil
+}
+
+// levelOnly says which log levels are wanted and drops the records: what a
+// guest logs is part of the result of a call.
+type levelOnly struct{ level slog.Level }
+
+func (l levelOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
+func (l levelOnly) Handle(context.Context, slog.Record) error        { return nil }
+func (l levelOnly) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l levelOnly) WithGroup(string) slog.Handler                    { return l }
+
+// callInput reads the input, and no more than one call takes.
+func callInput(a *cli.App, f *callFlags, file, function string) ([]byte, error) {
+	if f.inputFile == "" {
+		return []byte(f.input), nil
+	}
+	r, name, err := a.Open(f.inputFile)
+	if err != nil {
+		return nil, fmt.Errorf("flag --input-file: %w", err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, host.DefaultInput+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read input: %w", err)
+	case len(data) > host.DefaultInput:
+		return nil, &host.PluginError{
+			Plugin: file, Operation: abi.Operation(function), Code: abi.ReasonInputTooLarge,
+			Err: fmt.Errorf("%s: more than %s", name, sizeText(host.DefaultInput)), Remedy: "send less in one call",
+		}
+	}
+	return data, nil
+}
+
+// pluginConfig turns the flags into what the host takes.
+func (f *callFlags) pluginConfig(cmd *cobra.Command) (host.PluginConfig, error) {
+	pc := host.PluginConfig{WASI: f.wasi, State: host.StateKeep, Config: map[string]string{}}
+	var timeout config.Duration
+	var memory config.Size
+	if f.timeout != "" {
+		if err := timeout.UnmarshalText([]byte(f.timeout)); err != nil {
+			return pc, cli.Usagef(cmd, "flag --timeout: %w", err)
+		}
+	}
+	if f.memory != "" {
+		if err := memory.UnmarshalText([]byte(f.memory)); err != nil {
+			return pc, cli.Usagef(cmd, "flag --memory-max: %w", err)
+		}
+	}
+	if f.fuel < 0 || f.repeat < 1 {
+		return pc, cli.Usagef(cmd, "--fuel must be 0 or more, --repeat 1 or more")
+	}
+	pc.Limits = host.Limits{Timeout: time.Duration(timeout), Memory: int64(memory), Fuel: f.fuel}
+	for _, pair := range f.set {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return pc, cli.Usagef(cmd, "flag --set: want KEY=VALUE, got %q", pair)
+		}
+		pc.Config[key] = value
+	}
+	var err error
+	if pc.Grants.Files, err = f.mounts(cmd); err != nil {
+		return pc, err
+	}
+	if len(f.allowHost) == 0 && len(f.allowMethod) > 0 {
+		return pc, cli.Usagef(cmd, "--allow-method has no meaning without --allow-host")
+	}
+	if len(f.allowHost) > 0 {
+		pc.Grants.HTTP = f.httpGrant()
+	}
+	return pc, nil
+}
+
+// mounts are the folders that the module sees.
+func (f *callFlags) mounts(cmd *cobra.Command) ([]host.FileGrant, error) {
+	var quota config.Size
+	if f.pathQuota != "" {
+		if err := quota.UnmarshalText([]byte(f.pathQuota)); err != nil {
+			return nil, cli.Usagef(cmd, "flag --path-quota: %w", err)
+		}
+	}
+	var out []host.FileGrant
+	for _, spec := range f.allowPath {
+		mount, ok := parseMount(spec)
+		if !ok {
+			return nil, cli.Usagef(cmd, "flag --allow-path: want [ro:]HOST:GUEST, got %q", spec)
+		}
+		mount.Quota = int64(quota)
+		out = append(out, mount)
+	}
+	return out, nil
+}
+
+func (f *callFlags) httpGrant() *host.HTTPGrant {
+	methods := f.allowMethod
+	if len(methods) == 0 {
+		methods = commonMethods
+	}
+	return &host.HTTPGrant{
+		Hosts: f.allowHost, Methods: methods, Private: f.allowPrivate || slices.ContainsFunc(f.allowHost, isPrivate),
+	}
+}
+
+// links reads the modules that the module imports from.
+func (f *callFlags) links(cmd *cobra.Command) ([]host.Link, error) {
+	var out []host.Link
+	for _, pair := range f.link {
+		name, file, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || file == "" {
+			return nil, cli.Usagef(cmd, "flag --link: want NAME=FILE.wasm, got %q", pair)
+		}
+		spec, err := spec.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("link %q: %w", name, err)
+		}
+		out = append(out, host.Link{Name: name, Spec: spec})
+	}
+	return out, nil
+}
+
+// parseMount reads [ro:]HOST:GUEST. The guest path has no colon; the host path
+// may.
+func parseMount(spec string) (host.FileGrant, bool) {
+	g := host.FileGrant{Mode: host.ModeRW}
+	if rest, ok := strings.CutPrefix(spec, "ro:"); ok {
+		g.Mode, spec = host.ModeRO, rest
+	}
+	i := strings.LastIndexByte(spec, ':')
+	if i < 1 || i == len(spec)-1 {
+		return g, false
+	}
+	g.Host, g.Guest = spec[:i], spec[i+1:]
+	return g, true
+}
+
+// isPrivate says whether a server is named that can only be a private one.
+func isPrivate(pattern string) bool {
+	p, err := abi.ParseHostPattern(pattern)
+	if err != nil || !p.Addr.IsValid() {
+		return err == nil && p.Name == "localhost"
+	}
+	return p.Addr.IsPrivate() || p.Addr.IsLoopback() || p.Addr.IsLinkLocalUnicast()
+}

@@ -1,0 +1,60 @@
+package plugincmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// flagWords puts the flags of "plugin call" in the place of the settings that
+// errors name. Settings without a flag stay as they are; the longer of two that
+// begin alike comes first.
+var flagWords = strings.NewReplacer(
+	"grants.http.private", "--allow-private",
+	"grants.http.methods", "--allow-method",
+	"grants.http.hosts", "--allow-host",
+	"grants.http", "--allow-host",
+	"limits.timeout", "--timeout",
+	"limits.memory", "--memory-max",
+	"limits.fuel", "--fuel",
+	": its author can reproduce it with plugin call", "",
+)
+
+// callError words an error of a call for its command line.
+func callError(a *cli.App, err error) error {
+	var failed *host.PluginError
+	if !errors.As(err, &failed) {
+		return flagError{err}
+	}
+	failed.Remedy = flagWords.Replace(failed.Remedy)
+	return withLog(a, err)
+}
+
+// withLog writes what the guest wrote before it failed, and where it trapped.
+func withLog(a *cli.App, err error) error {
+	var failed *host.PluginError
+	if errors.As(err, &failed) {
+		guestLog(a, failed.Log)
+		if failed.Stack != "" && (failed.Code == abi.ReasonTrap || failed.Code == abi.ReasonInitFailed) {
+			guestLog(a, "guest stack:\n"+failed.Stack)
+		}
+	}
+	return err
+}
+
+// flagError is an error of loading, which is about what flags state.
+type flagError struct{ err error }
+
+func (e flagError) Error() string { return flagWords.Replace(e.err.Error()) }
+func (e flagError) Unwrap() error { return e.err }
+
+// guestLog writes what a guest wrote to stderr, stdout and its log.
+func guestLog(a *cli.App, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintln(a.Err, cli.OneCell(line))
+	}
+}

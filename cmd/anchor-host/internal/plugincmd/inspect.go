@@ -1,0 +1,381 @@
+package plugincmd
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/assemble"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
+)
+
+func inspectCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect [flags] PLUGIN",
+		Short: "Show everything that is known of a plugin",
+		Long: `Show everything that is known of a plugin without running it: operations, lanes,
+what it reads and writes, the permissions it asks for with its reasons, limits,
+imports, exports, what the module is made of, warnings, and advice for its
+author. Portable are modules that any Extism host can run. PLUGIN is a plugin of
+the plugin folder, an instance of the configuration (then the grants are shown
+too), a .wasm file, or the path of a folder that holds one.`,
+		Example: `  anchor-host plugin inspect bm25-retriever
+  anchor-host plugin inspect ./my-plugin
+  anchor-host plugin inspect ./plugin.wasm -o json`,
+		Args: cli.Exactly("PLUGIN"),
+	}
+	cli.HostFlags(cmd)
+	format := cli.FormatFlag(cmd, "text", "json", "yaml")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		if err := cli.CheckFormat(cmd, *format, "text", "json", "yaml"); err != nil {
+			return err
+		}
+		loaded, err := a.Load(cmd)
+		if err != nil {
+			return err
+		}
+		spec, instance, err := findPlugin(loaded, args[0])
+		if err != nil {
+			return err
+		}
+		report, err := inspect(spec, instance)
+		if err != nil {
+			return err
+		}
+		if *format != "text" {
+			return a.Print(cmd, *format, cli.Listing{Data: report})
+		}
+		var b bytes.Buffer
+		report.write(&b)
+		return a.EmitText(&b)
+	})
+	return cmd
+}
+
+// findPlugin finds what the user named: a path, an instance, or a plugin of
+// the folder. instance is nil unless it is one.
+func findPlugin(loaded *config.Loaded, name string) (*spec.Spec, *config.Instance, error) {
+	reader := spec.Reader{CacheDir: loaded.CachePath()}
+	var found *config.Instance
+	plugin := name
+	if i, ok := loaded.Instances[name]; ok {
+		found, plugin = &i, i.Plugin
+	} else if isPath(name) {
+		file, err := moduleFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		spec, err := reader.ReadFile(file)
+		return spec, nil, err
+	}
+	entries, others, err := reader.ReadNamed(loaded.PluginDir(), plugin)
+	if len(entries) > 0 { // two of one name have the same error
+		return entries[0].Spec, found, entries[0].Err
+	}
+	hint := strict.Hint(plugin, others)
+	if _, here := os.Stat(plugin); here == nil && found == nil {
+		hint = fmt.Sprintf(" (what is in this folder has a path: ./%s)", plugin)
+	} else if err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, fmt.Errorf("plugin %q in %s: %w%s", plugin, loaded.PluginDir(), fs.ErrNotExist, cmp.Or(hint, elsewhere))
+}
+
+// elsewhere is what remains to be said where no plugin is.
+const elsewhere = " (build or copy it there, or give the path of a module, such as ./plugin.wasm)"
+
+// isPath tells the path of a file or folder from the name of a plugin.
+func isPath(name string) bool {
+	return strings.HasSuffix(name, ".wasm") || name == "." || name == ".." || strings.ContainsRune(filepath.ToSlash(name), '/')
+}
+
+// inspection is what "plugin inspect" shows.
+type inspection struct {
+	Name        string `json:"name"`
+	Version     string `json:"version,omitempty"`
+	Description string `json:"description,omitempty"`
+	License     string `json:"license,omitempty"`
+	Homepage    string `json:"homepage,omitempty"`
+	Digest      string `json:"digest"`
+	// Pin is the digest to state in a configuration.
+	Pin          string `json:"pin"`
+	Size         int64  `json:"size"`
+	ABI          int    `json:"abi"`
+	Foreign      bool   `json:"foreign"`
+	ManifestFrom string `json:"manifest_from,omitempty"`
+	Portable     bool   `json:"portable"`
+	WASI         bool   `json:"wasi"`
+	MemoryPages  uint64 `json:"memory_pages"`
+	// Anatomy is what the module is made of.
+	Anatomy spec.Anatomy `json:"anatomy"`
+	// Load is what loading it takes, with the engine stated for the instance.
+	Load loadReport `json:"load"`
+	// State is what happens to instances between calls, Uncaptured why they
+	// cannot be reset.
+	State       host.State        `json:"state"`
+	Uncaptured  string            `json:"uncaptured,omitempty"`
+	Operations  []operationReport `json:"operations,omitempty"`
+	Permissions []permissionLine  `json:"permissions,omitempty"`
+	Limits      []limitLine       `json:"limits"`
+	Imports     []string          `json:"imports"`
+	Functions   []string          `json:"functions"`
+	// Warnings are for everybody, Advice is for the plugin's author.
+	Warnings []string `json:"warnings,omitempty"`
+	Advice   []string `json:"advice,omitempty"`
+}
+
+// loadReport is an estimate with what is allowed.
+type loadReport struct {
+	Engine     host.Engine `json:"engine"`
+	Memory     int64       `json:"memory_bytes"`
+	MaxMemory  int64       `json:"max_memory_bytes"`
+	MemoryFor  string      `json:"memory_for"`
+	Millis     int64       `json:"milliseconds"`
+	MaxMillis  int64       `json:"max_milliseconds"`
+	TimeFor    string      `json:"time_for"`
+	NearLimits bool        `json:"near_limits"`
+}
+
+type operationReport struct {
+	Operation   abi.Operation    `json:"operation"`
+	Lanes       []host.Lane      `json:"lanes"`
+	Reads       string           `json:"reads"`
+	Whole       string           `json:"reads_all_of,omitempty"`
+	Writes      string           `json:"writes"`
+	MaxPriority int              `json:"max_priority,omitempty"`
+	Defaults    abi.StepDefaults `json:"defaults,omitzero"`
+}
+
+// readsText names what the guest receives: columns, parts of the request, and "all of the"
+// query or request of which the manifest names no part.
+func (o *operationReport) readsText() string {
+	if o.Whole == "" {
+		return cli.Dash(o.Reads)
+	}
+	if o.Reads == "" {
+		return "all of the " + o.Whole
+	}
+	return o.Reads + " and all of the " + o.Whole
+}
+
+type permissionLine struct {
+	abi.Permission
+	// Granted is "yes", "no", or "" when no instance was asked about.
+	Granted string `json:"granted,omitempty"`
+}
+
+type limitLine struct {
+	Limit   string `json:"limit"`
+	Default string `json:"default"`
+	Asked   string `json:"asked,omitempty"`
+	Set     string `json:"set,omitempty"`
+}
+
+func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err error) {
+	r = inspection{
+		Name: spec.Name, Digest: spec.Digest, Pin: spec.Pin(), Size: spec.Size, ABI: spec.ABI, Foreign: spec.Foreign,
+		ManifestFrom: spec.ManifestFrom, Portable: spec.Portable, WASI: spec.WASI, MemoryPages: spec.MemoryPages,
+		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
+	}
+	r.State, r.Uncaptured = host.StateOf(spec, stateOf(instance)), spec.Uncaptured
+	var asked abi.LimitRequest
+	if m := spec.Manifest; m != nil {
+		r.Version, r.Description, r.License, r.Homepage = m.Version, m.Description, m.License, m.Homepage
+		asked = m.Limits
+		for _, p := range m.Permissions {
+			r.Permissions = append(r.Permissions, permissionLine{p, granted(p, instance)})
+		}
+	}
+	for _, o := range spec.Operations {
+		r.Operations = append(r.Operations, operationReport{
+			o.Operation, o.Lanes, strings.Join(append(o.Reads.Names(), o.Parts.Names()...), ","), o.Unnamed(), o.Writes.String(), o.MaxPriority, o.Defaults,
+		})
+	}
+	r.Limits = limitLines(asked, instance)
+	r.Load = loadOf(spec, instance)
+	if r.Anatomy, err = spec.Anatomy(); err != nil {
+		return r, err
+	}
+	r.Advice, err = spec.Advice()
+	return r, err
+}
+
+// loadOf is what loading takes, with what the instance states.
+func loadOf(spec *spec.Spec, instance *config.Instance) loadReport {
+	engine, set := host.EngineCompiler, config.Limits{}
+	if instance != nil {
+		engine, set = cmp.Or(instance.Engine, engine), instance.Limits
+	}
+	e := spec.LoadEstimate(engine == host.EngineInterpreter)
+	e.MaxMemory, e.MaxTime = cmp.Or(int64(set.LoadMemory), e.MaxMemory), cmp.Or(time.Duration(set.LoadTime), e.MaxTime)
+	return loadReport{engine, e.Memory, e.MaxMemory, e.MemoryFor, e.Time.Milliseconds(), e.MaxTime.Milliseconds(), e.TimeFor, e.Near()}
+}
+
+// text is the estimate in a line.
+func (l *loadReport) text() string {
+	near := ""
+	if l.NearLimits {
+		near = "; near or above what is allowed"
+	}
+	return fmt.Sprintf("about %d MiB of %d MiB of memory, %.1f s of %.1f s of a processor (%s)%s", l.Memory>>20, l.MaxMemory>>20,
+		float64(l.Millis)/1000, float64(l.MaxMillis)/1000, l.Engine, near)
+}
+
+// stateOf is the state stated for an instance.
+func stateOf(instance *config.Instance) host.State {
+	if instance == nil {
+		return host.StateAuto
+	}
+	return instance.State
+}
+
+// stated is the text of a limit that an instance states, "" if it states none.
+func stated[T interface {
+	comparable
+	fmt.Stringer
+}](limit T) string {
+	var none T
+	if limit == none {
+		return ""
+	}
+	return limit.String()
+}
+
+// granted says whether an instance is granted what its plugin asks for.
+func granted(p abi.Permission, instance *config.Instance) string {
+	switch {
+	case instance == nil:
+		return ""
+	case assemble.Granted(p, instance.Grants):
+		return "yes"
+	}
+	return "no"
+}
+
+// limitLines shows every limit: its default, what the plugin asks for, and what the instance
+// states.
+func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
+	var set config.Limits
+	if instance != nil {
+		set = instance.Limits
+	}
+	return []limitLine{
+		{"timeout", host.DefaultTimeout.String(), asked.Timeout, stated(set.Timeout)},
+		{"init_timeout", host.DefaultInitTimeout.String(), asked.InitTimeout, stated(set.InitTimeout)},
+		{"queue_timeout", host.DefaultQueueTimeout.String(), "", stated(set.QueueTimeout)},
+		{"idle_timeout", host.DefaultIdleTimeout.String(), "", stated(set.IdleTimeout)},
+		{"fuel", fmt.Sprint(int64(host.DefaultFuel)), "", stated(set.Fuel)},
+		{"memory", sizeText(host.DefaultMemory), asked.Memory, stated(set.Memory)},
+		{"input", sizeText(host.DefaultInput), "", stated(set.Input)},
+		{"output", sizeText(host.DefaultOutput), asked.Output, stated(set.Output)},
+		{"log_bytes", sizeText(host.DefaultLogBytes), "", stated(set.LogBytes)},
+		{"http_body", sizeText(host.DefaultHTTPBody), "", stated(set.HTTPBody)},
+		{"items", fmt.Sprint(host.DefaultItems), "", stated(set.Items)},
+		{"tokens", fmt.Sprint(host.DefaultTokens), "", stated(set.Tokens)},
+		{"instances", "one per processor", "", stated(set.Instances)},
+		{"min_instances", "none", "", stated(set.MinInstances)},
+		{"rest_after", fmt.Sprint(host.DefaultRestAfter), "", stated(set.RestAfter)},
+		{"rest_most", host.DefaultRestMost.String(), "", stated(set.RestMost)},
+		{"load_memory", "by its code", "", stated(set.LoadMemory)},
+		{"load_time", "by its code", "", stated(set.LoadTime)},
+	}
+}
+
+func (r *inspection) write(b *bytes.Buffer) {
+	yesNo := map[bool]string{true: "yes", false: "no"}
+	rows := [][]string{
+		{"name", r.Name}, {"version", cli.Dash(r.Version)}, {"description", cli.Dash(r.Description)},
+		{"license", cli.Dash(r.License)}, {"homepage", cli.Dash(r.Homepage)}, {"digest", r.Digest}, {"pin", r.Pin}, {"size", sizeText(r.Size)},
+		{"abi", fmt.Sprint(r.ABI)}, {"manifest", cli.Dash(r.ManifestFrom)}, {"portable", yesNo[r.Portable]},
+		{"wasi", yesNo[r.WASI]}, {"memory", memoryText(&r.Anatomy)},
+		{"module", fmt.Sprintf("%d functions, %s of code, %s of data", r.Anatomy.Functions, sizeText(r.Anatomy.Code), sizeText(r.Anatomy.Data))},
+		{"load", r.Load.text()},
+		{"sections", sectionText(r.Anatomy.Sections)}, {"state", string(r.State)},
+	}
+	if r.Uncaptured != "" {
+		rows[len(rows)-1][1] += " (it cannot be reset: " + r.Uncaptured + ")"
+	}
+	if r.Foreign {
+		rows[8][1] = "none (a foreign module: its functions can be called, it has no operations)"
+	}
+	cli.Table(b, nil, rows)
+	section(b, "operations", len(r.Operations))
+	for _, o := range r.Operations {
+		fmt.Fprintf(b, "  %s: lanes %s; reads %s; writes %s\n", o.Operation, laneNames(o.Lanes, ", "), o.readsText(), cli.Dash(o.Writes))
+	}
+	section(b, "permissions asked for", len(r.Permissions))
+	for _, p := range r.Permissions {
+		fmt.Fprintf(b, "  %s\n", cli.OneCell(p.text()))
+	}
+	b.WriteString("limits\n")
+	rows = rows[:0]
+	for _, l := range r.Limits {
+		rows = append(rows, []string{"  " + l.Limit, l.Default, cli.Dash(l.Asked), cli.Dash(l.Set)})
+	}
+	cli.Table(b, []string{"  LIMIT", "DEFAULT", "ASKED", "SET"}, rows)
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"imports", r.Imports}, {"functions", r.Functions}, {"warnings", r.Warnings}, {"advice", r.Advice}} {
+		section(b, list.title, len(list.lines))
+		for _, line := range list.lines {
+			fmt.Fprintf(b, "  %s\n", cli.OneCell(line))
+		}
+	}
+}
+
+func memoryText(a *spec.Anatomy) string {
+	if a.Memory == 0 && a.MaxMemory == 0 {
+		return "none of its own at the start"
+	}
+	most := "no maximum"
+	if a.MaxMemory > 0 {
+		most = "at most " + sizeText(a.MaxMemory)
+	}
+	return fmt.Sprintf("%s at the start, %s", sizeText(a.Memory), most)
+}
+
+// sectionText lists the custom sections with their sizes.
+func sectionText(sections []spec.CustomSection) string {
+	parts := make([]string, len(sections))
+	for i, s := range sections {
+		parts[i] = fmt.Sprintf("%s (%s)", s.Name, sizeText(s.Size))
+	}
+	return cli.Dash(strings.Join(parts, ", "))
+}
+
+func section(b *bytes.Buffer, title string, n int) {
+	if n == 0 {
+		fmt.Fprintf(b, "%s: none\n", title)
+		return
+	}
+	fmt.Fprintf(b, "%s\n", title)
+}
+
+// text says what is asked for, why, and whether it is granted.
+func (p *permissionLine) text() string {
+	parts := []string{p.Kind}
+	for _, s := range []string{p.Mode, p.Guest, strings.Join(p.Hosts, ","), strings.Join(p.Methods, ","), p.Quota, p.Service} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	s := fmt.Sprintf("%s: %s", strings.Join(parts, " "), p.Reason)
+	if p.Granted != "" {
+		s += fmt.Sprintf(" (granted: %s)", p.Granted)
+	}
+	return s
+}

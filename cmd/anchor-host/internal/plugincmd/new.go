@@ -1,0 +1,67 @@
+package plugincmd
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+)
+
+func newCommand(a *cli.App) *cobra.Command {
+	p := authoring.Project{Version: cli.ReadBuildInfo().Version}
+	cmd := &cobra.Command{
+		Use:   "new [flags] NAME",
+		Short: "Write a plugin project that builds as it is",
+		Long: `Write a project with the source of a plugin, its plugin.yaml, a README and a
+copy of the helper library, so that nothing unpublished has to be fetched. The
+project builds and passes "plugin test" unchanged. A folder that is not empty is
+left alone.
+
+` + kindsHelp(),
+		Example: `  anchor-host plugin new keep-best --lang go --kind filter
+  anchor-host plugin new by-words --lang rust --kind rerank --dir plugins/by-words`,
+		Args: cli.Exactly("NAME"),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&p.Language, "lang", "go", "language: "+strings.Join(authoring.Languages(), ", "))
+	flags.StringVar(&p.Kind, "kind", "filter", "operation the plugin serves")
+	flags.StringVar(&p.Dir, "dir", "", "folder to write (default: NAME)")
+	cmd.RunE = a.Run(func(cmd *cobra.Command, args []string) error {
+		p.Name = args[0]
+		dir, err := authoring.New(p)
+		for _, mistake := range []error{authoring.ErrName, authoring.ErrLanguage, authoring.ErrKind} {
+			if errors.Is(err, mistake) {
+				return cli.UsageError(cmd, err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		a.Say("written to %s; next:", dir)
+		a.Say("  %s", authoring.Command{Args: []string{"cd", dir}})
+		a.Say("  anchor-host plugin build")
+		a.Say("  anchor-host plugin test %s", filepath.Join("build", p.Name+".wasm"))
+		_, err = fmt.Fprintln(a.Out, dir)
+		return err
+	})
+	return cmd
+}
+
+// kindsHelp lists the kinds of each language.
+func kindsHelp() string {
+	var b strings.Builder
+	b.WriteString("Kinds:\n")
+	for _, language := range authoring.Languages() {
+		kinds, err := authoring.Kinds(language)
+		if err != nil {
+			continue // the language has no templates
+		}
+		fmt.Fprintf(&b, "  %-7s %s\n", language, strings.Join(kinds, ", "))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,27 @@
+// Package plugincmd is "anchor-host plugin" with its sub-commands: new, build, list, inspect,
+// call, test, bench and schema.
+package plugincmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
+)
+
+// Command returns "plugin" with its sub-commands.
+func Command(a *cli.App) *cobra.Command {
+	cmd := cli.Group(&cobra.Command{
+		Use:   "plugin",
+		Short: "Write, build, test, list, inspect and call plugins",
+		Long: `Write, build, test, list, inspect and call plugins. A plugin is a folder with
+plugin.wasm, or a file <name>.wasm, in the plugin folder.`,
+		Example: `  anchor-host plugin build keep-best
+  anchor-host plugin list
+  anchor-host plugin inspect bm25-retriever`,
+	})
+	cmd.AddCommand(
+		newCommand(a), buildCommand(a),
+		listCommand(a), inspectCommand(a), callCommand(a), testCommand(a), benchCommand(a), schemaCommand(a),
+	)
+	return cmd
+}

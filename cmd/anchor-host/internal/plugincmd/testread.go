@@ -1,0 +1,192 @@
+package plugincmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/authoring"
+	"github.com/anchor-host/anchor-host/internal/config"
+)
+
+const (
+	casesFolder  = "tests"
+	settingsFile = "settings.json"
+	// maxCaseFile bounds a file of cases; written by hand they have a few
+	// kilobytes.
+	maxCaseFile = 16 << 20
+)
+
+// moduleFile is the module of a folder: plugin.wasm, or the only *.wasm in it
+// or in the folders where builds leave theirs.
+func moduleFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return path, nil // reading the file says what is wrong with it
+	}
+	if file := filepath.Join(path, "plugin.wasm"); isFile(file) {
+		return file, nil
+	}
+	for _, sub := range []string{"", "build", "dist"} {
+		dir := filepath.Join(path, sub)
+		found, err := fs.Glob(os.DirFS(dir), "*.wasm")
+		if err == nil && len(found) == 1 {
+			return filepath.Join(dir, found[0]), nil
+		} else if len(found) > 1 {
+			return "", fmt.Errorf("%s: %d modules: %w (name one)", dir, len(found), spec.ErrDuplicate)
+		}
+	}
+	return "", fmt.Errorf("%s: no *.wasm: %w (build the plugin first; of a folder of plugins name one)", path, fs.ErrNotExist)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// languageOf is the language that the folder of a module names, or "".
+func languageOf(path string) string {
+	dir := filepath.Base(filepath.Dir(path))
+	if slices.Contains(authoring.Languages(), dir) {
+		return dir
+	}
+	return ""
+}
+
+// ownTests are the cases and settings of a plugin's author.
+type ownTests struct {
+	cases    []conformance.OwnCase
+	settings map[abi.Operation]map[string]any
+}
+
+// ownCases reads the folder of cases: the one named, or tests beside the module
+// or the plugin.yaml above it.
+func ownCases(module, folder string) (own ownTests, err error) {
+	if folder == "" {
+		dir := filepath.Dir(module)
+		for _, d := range []string{dir, filepath.Dir(dir)} {
+			if isFile(filepath.Join(d, "plugin.yaml")) {
+				folder = filepath.Join(d, casesFolder)
+				break
+			}
+		}
+	} else if _, err := os.Stat(folder); err != nil {
+		return own, fmt.Errorf("flag --cases: %w", err)
+	}
+	names, err := fs.Glob(os.DirFS(folder), "*.json")
+	if err != nil || folder == "" {
+		return own, err
+	}
+	for _, name := range names {
+		file := filepath.Join(folder, name)
+		if !isFile(file) { // nobody named it: a pipe would be waited for
+			return own, fmt.Errorf("%s: not a regular file (a folder of cases holds files only)", file)
+		}
+		b, err := readCaseFile(file)
+		if err != nil {
+			return own, err
+		}
+		if filepath.Base(file) == settingsFile {
+			own.settings, err = parseSettings(file, b)
+		} else {
+			var cases []conformance.OwnCase
+			cases, err = conformance.ParseOwnCases(file, b)
+			own.cases = append(own.cases, cases...)
+		}
+		if err != nil {
+			return own, fmt.Errorf("%w: %w", config.ErrInvalid, err)
+		}
+	}
+	return own, nil
+}
+
+func readCaseFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxCaseFile+1))
+	if err == nil && len(b) > maxCaseFile {
+		err = fmt.Errorf("%s: %w (at most %s)", file, host.ErrTooLarge, sizeText(maxCaseFile))
+	}
+	return b, err
+}
+
+// parseSettings reads settings by operation.
+func parseSettings(name string, b []byte) (map[abi.Operation]map[string]any, error) {
+	var out map[abi.Operation]map[string]any
+	if err := json.Unmarshal(b, &out); err != nil {
+		return nil, fmt.Errorf("%s: settings: %w (want an object by operation, such as {\"filter\": {…}})", name, err)
+	}
+	for op := range out {
+		if !op.Valid() {
+			return nil, fmt.Errorf("%s: settings: %q is no operation (want an object by operation, such as {\"filter\": {…}})", name, op)
+		}
+	}
+	return out, nil
+}
+
+// set puts [OPERATION.]KEY=VALUE where the schemas name it.
+func set(out map[abi.Operation]map[string]any, spec *spec.Spec, pair string) error {
+	key, text, ok := strings.Cut(pair, "=")
+	if !ok || key == "" {
+		return fmt.Errorf("want [OPERATION.]KEY=VALUE, got %q", pair)
+	}
+	var value any
+	if json.Unmarshal([]byte(text), &value) != nil {
+		value = text
+	}
+	var ops []abi.Operation
+	if op, rest, found := strings.Cut(key, "."); found && abi.Operation(op).Valid() {
+		ops, key = []abi.Operation{abi.Operation(op)}, rest
+	} else {
+		ops = namedBy(spec, key)
+	}
+	if len(ops) == 0 {
+		return fmt.Errorf("plugin %q has no setting %q", spec.Name, key)
+	}
+	for _, op := range ops {
+		if out[op] == nil {
+			out[op] = map[string]any{}
+		}
+		out[op][key] = value
+	}
+	return nil
+}
+
+// namedBy lists the operations, init among them, whose schemas name a setting.
+func namedBy(spec *spec.Spec, key string) (ops []abi.Operation) {
+	if spec.Manifest == nil {
+		return nil
+	}
+	if names(spec.Manifest.Settings, key) {
+		ops = append(ops, abi.OpInit)
+	}
+	for _, o := range spec.Operations {
+		if names(spec.Manifest.Operations[o.Operation].Settings, key) {
+			ops = append(ops, o.Operation)
+		}
+	}
+	return ops
+}
+
+func names(schema json.RawMessage, key string) bool {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil { // there is no schema
+		return false
+	}
+	_, ok := s.Properties[key]
+	return ok
+}

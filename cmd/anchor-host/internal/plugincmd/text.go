@@ -1,0 +1,35 @@
+package plugincmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/host"
+)
+
+// shortDigest returns enough of a digest to tell modules apart.
+func shortDigest(d string) string {
+	_, hex, _ := strings.Cut(d, ":")
+	return hex[:min(12, len(hex))]
+}
+
+// sizeText returns a size for reading: exact where that is short.
+func sizeText(n int64) string {
+	if exact := abi.FormatSize(n); len(exact) <= len("999MiB") {
+		return exact
+	}
+	if n < 1<<20 {
+		return fmt.Sprintf("%.1fKiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1fMiB", float64(n)/(1<<20))
+}
+
+// laneNames lists lanes.
+func laneNames(lanes []host.Lane, separator string) string {
+	names := make([]string, len(lanes))
+	for i, lane := range lanes {
+		names[i] = string(lane)
+	}
+	return strings.Join(names, separator)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// answer is what a binary made of a case.
+type answer struct {
+	code     int
+	out, err string
+}
+
+// run gives the case to a binary, in an empty folder and without an environment.
+func (c *randomCase) run(ctx context.Context, binary, plugins string) answer {
+	dir, err := os.MkdirTemp("", "compare-")
+	if err != nil {
+		return answer{code: -1, err: err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	for _, f := range c.files {
+		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o600); err != nil {
+			return answer{code: -1, err: err.Error()}
+		}
+	}
+	args := slices.Clone(c.args)
+	if plugins != "" {
+		if plugins, err = filepath.Abs(plugins); err != nil {
+			return answer{code: -1, err: err.Error()}
+		}
+		args = append(args, "--plugins", plugins)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if binary, err = filepath.Abs(binary); err != nil {
+		return answer{code: -1, err: err.Error()}
+	}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = dir
+	// Machine code is kept between cases, with the key of its files in the home folder. What a
+	// case stores is not.
+	home := filepath.Join(os.TempDir(), "compare-"+filepath.Base(binary))
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return answer{code: -1, err: err.Error()}
+	}
+	cmd.Env = []string{"HOME=" + home, "XDG_DATA_HOME=" + dir}
+	var out, diag bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &diag
+	err = cmd.Run()
+	a := answer{out: out.String(), err: strings.ReplaceAll(diag.String(), dir, "DIR")}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		a.code = exit.ExitCode()
+	} else if err != nil {
+		a.code, a.err = -1, err.Error()
+	}
+	return a
+}
+
+// measured are members that differ from run to run.
+var measured = regexp.MustCompile(`(_ms|_ns|_us|duration|fuel|elapsed|created_at|_time|timings?|started|waited)$`)
+
+// difference says in one line where two answers differ, without the values, so that equal
+// differences of many cases are counted together. It is empty where they agree.
+func difference(a, b answer) string {
+	if a.code != b.code {
+		return fmt.Sprintf("exit %d, then %d: %s", a.code, b.code, short(a.err+" | "+b.err))
+	}
+	if a.out == b.out {
+		return ""
+	}
+	var x, y any
+	if json.Unmarshal([]byte(a.out), &x) != nil || json.Unmarshal([]byte(b.out), &y) != nil {
+		return "stdout"
+	}
+	return first("", x, y)
+}
+
+// first names the first member in which two documents differ.
+func first(path string, x, y any) string {
+	switch x := x.(type) {
+	case map[string]any:
+		y, ok := y.(map[string]any)
+		if !ok {
+			return path
+		}
+		return firstMember(path, x, y)
+	case []any:
+		y, ok := y.([]any)
+		if !ok || len(x) != len(y) {
+			return path + " (length)"
+		}
+		for i := range x {
+			if d := first(path+"[]", x[i], y[i]); d != "" {
+				return d
+			}
+		}
+		return ""
+	}
+	if !reflect.DeepEqual(x, y) {
+		if strings.HasSuffix(path, ".message") || strings.Contains(path, "problems") {
+			return fmt.Sprintf("%s: %v | %v", path, short(fmt.Sprint(x)), short(fmt.Sprint(y)))
+		}
+		return path
+	}
+	return ""
+}
+
+func firstMember(path string, x, y map[string]any) string {
+	names := map[string]bool{}
+	for k := range x {
+		names[k] = true
+	}
+	for k := range y {
+		names[k] = true
+	}
+	all := make([]string, 0, len(names))
+	for k := range names {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	for _, k := range all {
+		if measured.MatchString(k) {
+			continue
+		}
+		v, inX := x[k]
+		w, inY := y[k]
+		if inX != inY {
+			return path + "." + k + " (absent in one)"
+		}
+		if d := first(path+"."+k, v, w); d != "" {
+			return d
+		}
+	}
+	return ""
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// short makes texts of many cases comparable: one line, no numbers, not too long.
+func short(text string) string {
+	text = digits.ReplaceAllString(strings.Join(strings.Fields(text), " "), "N")
+	if len(text) > 240 {
+		text = text[:240] + "…"
+	}
+	return text
+}
