@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
-	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline/store"
@@ -55,6 +54,14 @@ type Options struct {
 	// Store keeps conversations, facts and agent runs; [App.Close] leaves it open. nil: the
 	// file that the configuration names, which is opened when it is first needed.
 	Store store.Store
+	// Access says what is done with the file of the store. It means nothing for Store.
+	Access Access
+	// OnDamaged is called for each fact that is damaged and left out. It may be called from
+	// several goroutines, and again for the same fact. nil: a line is logged.
+	OnDamaged func(tenant, fact string, err error)
+	// Mounts are folders that instances read, in the place of what the configuration mounts
+	// there.
+	Mounts []Mount
 	// KV keeps what plugins store, so that it outlives [App.Reload] and the App. nil: each
 	// load begins with nothing, in memory.
 	KV host.KVStore
@@ -100,6 +107,9 @@ func Open(ctx context.Context, loaded *config.Loaded, o Options) (*App, error) {
 		a.options.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := a.override(loaded); err != nil {
+		return nil, err
+	}
+	if err := a.mount(loaded); err != nil {
 		return nil, err
 	}
 	g, err := a.newGeneration(ctx, loaded)
@@ -211,7 +221,7 @@ func (a *App) openStore(ctx context.Context, loaded *config.Loaded) (store.Store
 	if a.store != nil {
 		return a.store, nil
 	}
-	s, err := agentstore.Open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
+	s, err := a.options.Access.open(ctx, loaded.StorePath(), loaded.Store.Synchronous)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -56,18 +55,17 @@ func (a *App) Assemble(ctx context.Context, messages []pipeline.Message, o Assem
 	if err := r.apply(&o); err != nil {
 		return nil, err
 	}
-	ctx = host.WithTenant(ctx, r.config.TenantName())
-	if r.config.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.config.Timeout))
-		defer cancel()
-	}
-	if o.Run != "" {
+	return within(ctx, &r.config, func(ctx context.Context) (*Assembled, error) { return a.carryOutRun(ctx, g, r, o.Run) })
+}
+
+// carryOutRun assembles, for a run of the store unless run is empty.
+func (a *App) carryOutRun(ctx context.Context, g *generation, r *agentRun, run string) (_ *Assembled, err error) {
+	if run != "" {
 		s, err := a.openStore(ctx, g.loaded)
 		if err != nil {
 			return nil, err
 		}
-		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: o.Run}
+		r.stored = &agentstore.Run{Store: s, Tenant: r.config.TenantName(), ID: run}
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
@@ -129,6 +127,9 @@ func (r *agentRun) assemble(ctx context.Context) (*Assembled, error) {
 					continue
 				}
 			}
+		}
+		if err == nil && r.stored != nil {
+			err = (&Run{run: *r.stored}).read(ctx, frames.ObservedFrames(r.state.Observations))
 		}
 		return &Assembled{result, r.state}, err
 	}

@@ -3,16 +3,19 @@ package anchor
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/request"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/promptcache"
 )
 
@@ -108,9 +111,11 @@ func (a *App) Build(ctx context.Context, q pipeline.Query, o BuildOptions) (*pip
 }
 
 // BuildRequest builds what a JSON document says, the input of "anchor-host build
-// --request". The document is complete in itself: of the configuration it uses the
-// instances and the plugin folder. name stands for the document in errors. Options for
-// what a document states are refused.
+// --request". What the document does not state has its default. Of the configuration it
+// uses the plugin folder, the instances, the tenant, the timeout and the calibration; a
+// document that names a pipeline of the configuration begins with all that this pipeline
+// says, its conversation and facts in the store included. name stands for the document in
+// errors. Options for what a document states are refused.
 func (a *App) BuildRequest(ctx context.Context, name string, document io.Reader, o BuildOptions) (*pipeline.Result, error) {
 	if err := refuse(&o); err != nil {
 		return nil, err
@@ -156,12 +161,27 @@ func (a *App) build(ctx context.Context, p *plan, o *BuildOptions) (*pipeline.Re
 	if err := p.apply(o); err != nil {
 		return nil, err
 	}
-	ctx = host.WithTenant(ctx, p.config.TenantName())
-	if p.config.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(p.config.Timeout))
-		defer cancel()
+	return within(ctx, &p.config, func(ctx context.Context) (*pipeline.Result, error) { return a.carryOut(ctx, p) })
+}
+
+// within runs work for the tenant of a configuration, within its timeout, 0 for none. The
+// error of work that took too long says how to give it more time.
+func within[T any](ctx context.Context, c *config.Config, work func(context.Context) (T, error)) (T, error) {
+	ctx = host.WithTenant(ctx, c.TenantName())
+	if c.Timeout <= 0 {
+		return work(ctx)
 	}
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(c.Timeout))
+	defer cancel()
+	done, err := work(bounded)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && bounded.Err() != nil {
+		err = fmt.Errorf("%w (all of it may take %v: raise timeout)", err, c.Timeout)
+	}
+	return done, err
+}
+
+// carryOut builds what a plan says.
+func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	if assemble.UsesStore(&p.config) {
 		var err error
 		if p.build.Store, err = a.openStore(ctx, p.generation.loaded); err != nil {
@@ -196,6 +216,10 @@ func (p *plan) run(ctx context.Context, assembly *assemble.Assembly) (*pipeline.
 	result, err := assembly.Build(ctx, p.query)
 	if err == nil && p.previous != nil {
 		err = p.compare(ctx, assembly.Tokenizer(), result)
+	}
+	if err == nil && p.config.Frames != nil {
+		run := &Run{run: agentstore.Run{Store: p.build.Store, Tenant: p.config.TenantName(), ID: p.config.Frames.Run}}
+		err = run.read(ctx, frames.ItemFrames(result.Window.Items))
 	}
 	if err == nil && p.remember {
 		err = assembly.Remember(ctx, pipeline.Turn{Role: pipeline.RoleUser, Content: p.query.Text})

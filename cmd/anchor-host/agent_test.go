@@ -71,7 +71,8 @@ func TestDemoAgent(t *testing.T) {
 	flags := agentFlags(t)
 	var table strings.Builder
 	err := agentdemo.Run(t.Context(), &table, agentdemo.Options{
-		Config: "../../testdata/demo/agent.yaml", Broken: "../../testdata/demo/agent-broken.yaml", Flags: flags,
+		Config: "../../testdata/demo/agent.yaml", Broken: "../../testdata/demo/agent-broken.yaml",
+		Observing: "../../testdata/demo/agent-observing.yaml", Flags: flags,
 		Command: func(ctx context.Context, stdin string, args ...string) (int, string, string) {
 			return runContext(ctx, stdin, args...)
 		},

@@ -33,7 +33,9 @@ func (a *app) assembleCommand() *cobra.Command {
 		Long: `Take the messages of an agent through the provider chain and print the list for
 the model: what is configured under agent and providers in anchor.yaml, by
 ascending priority. Built in are observation (10), compaction (20) and
-truncation (30). A provider that fails changes nothing and leaves one line on
+truncation (30), and where agent.observation.make says so, observing (7) and
+reflecting (8), which turn old messages into observations and old observations
+into a reflection. A provider that fails changes nothing and leaves one line on
 stderr.
 
 The input is a JSON list of messages, on stdin or in FILE, or an object:
@@ -49,7 +51,7 @@ tools and their results stay or go together; a result that does not fit is cut.
 A flag counts before the input, the input before anchor.yaml.
 
 With --run the state is kept in the store: the messages are the new ones since
-the last call and come after those of the state, what observation and
+the last call and come after those of the state, what observing, observation and
 compaction write back lasts, and frames of the run become observations. A state
 in the input takes the place of the stored one. Without --run the messages are
 the whole list; -o json prints the state for the next call beside them.`,
@@ -152,7 +154,7 @@ func assembleOptions(cmd *cobra.Command, in *request.Messages) anchor.AssembleOp
 func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pipeline.Message, o anchor.AssembleOptions) (*anchor.Assembled, error) {
 	progress := cli.NewProgress(a.App)
 	defer progress.Stop()
-	progress.Start("running the providers")
+	progress.Start("preparing the messages")
 	front, err := anchor.Open(ctx, loaded, anchor.Options{
 		Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling, Lazy: true,
 	})
@@ -160,7 +162,7 @@ func (a *app) runChain(ctx context.Context, loaded *config.Loaded, messages []pi
 		return nil, err
 	}
 	defer front.Close(context.WithoutCancel(ctx)) // everything that was saved is on disk
-	result, err := cli.Within(ctx, &loaded.Config, func(ctx context.Context) (*anchor.Assembled, error) { return front.Assemble(ctx, messages, o) })
+	result, err := front.Assemble(ctx, messages, o)
 	progress.Stop()
 	if result != nil {
 		a.reportChain(result.Diagnostics)

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
-	"github.com/anchor-host/anchor-host/internal/agentstore"
-	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
 )
 
@@ -24,11 +20,15 @@ func (a *app) framesCommand() *cobra.Command {
 messages they come from. A run has a log, which keeps every frame, and a window
 over it, which forgets the oldest frames beyond its limits. Frames of the kinds
 intent_analysis and checkpoint are never forgotten. "assemble --run" offers the
-window to the model as observations.`,
+window to the model as observations.
+
+A run can also have a request (intent), a plan whose steps say which frames they
+read and wrote, and snapshots of what its window held.`,
 		Example: `  anchor-host frames push --run fix-42 --kind step_summary "auth module split in two"
   anchor-host frames window --run fix-42`,
 	})
-	cmd.AddCommand(a.framesPushCommand(), a.framesListCommand(), a.framesWindowCommand())
+	cmd.AddCommand(a.framesPushCommand(), a.framesListCommand(), a.framesWindowCommand(),
+		a.framesIntentCommand(), a.framesPlanCommand(), a.framesSnapshotCommand())
 	return cmd
 }
 
@@ -36,6 +36,7 @@ window to the model as observations.`,
 type frameFlags struct {
 	run, kind, data, summary, by string
 	tokens                       int64
+	step                         int
 	count                        bool
 	limits                       limitFlags
 }
@@ -99,13 +100,14 @@ quarter of its characters.`,
 	flags.BoolVar(&f.count, "count", false, "count the tokens of the frame")
 	flags.StringVar(&f.summary, "global-summary", "", "set the summary of the whole run")
 	flags.StringVar(&f.by, "by", "anchor-host", "who begins the run, noted in its document")
+	flags.IntVar(&f.step, "step", 0, "the step of the plan that wrote the frame (default: the one that is progressing)")
 	f.limits.add(cmd, "from now on keep the window")
 	cmd.MarkFlagsMutuallyExclusive("tokens", "count")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	_ = cmd.MarkFlagRequired("run") // fails only for an unknown flag
 	_ = cmd.MarkFlagRequired("kind")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
-		frame, err := a.frame(cmd, &f, args[0], s.config)
+		frame, err := a.frame(cmd, &f, args[0])
 		if err != nil {
 			return err
 		}
@@ -113,7 +115,13 @@ quarter of its characters.`,
 		if err != nil {
 			return err
 		}
-		id, p, err := pushFrame(cmd.Context(), s.run(f.run), frame, &f, f.limits.change(cmd, limits))
+		run, err := s.front.Run(cmd.Context(), "", f.run)
+		if err != nil {
+			return err
+		}
+		pushed, err := run.Push(cmd.Context(), frame, anchor.PushOptions{
+			By: f.by, Step: f.step, Count: f.count, Limits: f.limits.change(cmd, limits), GlobalSummary: f.summary,
+		})
 		if err != nil {
 			return err
 		}
@@ -122,10 +130,10 @@ quarter of its characters.`,
 			ID     uint64 `json:"frame_id"`
 			Frames int    `json:"frames_in_window"`
 			Tokens uint64 `json:"total_token_estimate"`
-		}{f.run, id, p.Len(), p.TotalTokenEstimate()}
+		}{f.run, pushed.ID, pushed.Frames, pushed.Tokens}
 		return a.Print(cmd, *format, cli.Listing{
 			Header: []string{"RUN", "FRAME", "FRAMES IN WINDOW", "TOKENS"},
-			Rows:   [][]string{{cli.OneCell(f.run), strconv.FormatUint(id, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
+			Rows:   [][]string{{cli.OneCell(f.run), strconv.FormatUint(doc.ID, 10), strconv.Itoa(doc.Frames), strconv.FormatUint(doc.Tokens, 10)}},
 			Data:   doc,
 		})
 	})
@@ -133,7 +141,7 @@ quarter of its characters.`,
 }
 
 // frame makes the frame of a command line.
-func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config.Loaded) (frame frames.Frame, err error) {
+func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string) (frame frames.Frame, err error) {
 	if frame.Kind, err = frames.ParseKind(f.kind); err != nil {
 		return frame, cli.Usagef(cmd, "flag --kind: %w", err)
 	}
@@ -153,46 +161,11 @@ func (a *app) frame(cmd *cobra.Command, f *frameFlags, summary string, c *config
 		}
 		frame.Data = json.RawMessage(data)
 	}
-	switch {
-	case f.count:
-		t, err := tokenizerOf(&c.Config)
-		if err != nil {
-			return frame, err
-		}
-		return frame, frame.CountTokens(cmd.Context(), t)
-	case cmd.Flags().Changed("tokens"):
+	if cmd.Flags().Changed("tokens") {
 		if f.tokens < 0 {
 			return frame, cli.Usagef(cmd, "flag --tokens: want 0 or more, got %d", f.tokens)
 		}
 		frame.TokenEstimate = frames.Tokens(uint64(f.tokens))
 	}
 	return frame, nil
-}
-
-// pushes is how often a push is tried while other processes push to the same run.
-const pushes = 10
-
-func pushFrame(ctx context.Context, run *agentstore.Run, frame frames.Frame, f *frameFlags, change func(frames.Limits) frames.Limits) (uint64, *frames.Pipeline, error) {
-	for try := 1; ; try++ {
-		p, err := run.OpenFrames(ctx, frames.Actor{Kind: frames.Agent, ID: f.by}, frames.Limits{})
-		if err != nil {
-			return 0, nil, err
-		}
-		before := p.Limits()
-		p.SetLimits(change(before))
-		id, err := p.Push(ctx, frame)
-		if errors.Is(err, frames.ErrOrder) && try < pushes {
-			continue
-		}
-		if err != nil {
-			return 0, nil, fmt.Errorf("run %q: %w", run.ID, err)
-		}
-		if f.summary != "" {
-			p.SetGlobalSummary(f.summary)
-		}
-		if f.summary != "" || p.Limits() != before {
-			err = run.SaveLimits(ctx, p)
-		}
-		return id, p, err
-	}
 }

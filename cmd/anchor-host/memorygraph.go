@@ -57,13 +57,13 @@ is. Entities exist as long as they have a relation or a fact. What is there alre
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&fact, "fact", "", "id of a fact about the entity")
-	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
 		r, err := relationOf(cmd, args, fact)
 		if err != nil {
 			return err
 		}
 		if fact != "" {
-			facts, err := front.Facts(cmd.Context(), "")
+			facts, err := s.front.Facts(cmd.Context(), "")
 			if err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ is. Entities exist as long as they have a relation or a fact. What is there alre
 				return err
 			}
 		}
-		g, err := front.Graph(cmd.Context(), "")
+		g, err := s.front.Graph(cmd.Context(), "")
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ is. Entities exist as long as they have a relation or a fact. What is there alre
 
 func (a *app) graphListCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list [flags]",
+		Use:   "list [flags]",
 		Short: "List all relations",
 		Long: `List the relations and links to facts of the tenant, in the order in which they were
 added.`,
@@ -92,8 +92,8 @@ added.`,
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
-		g, err := front.Graph(cmd.Context(), "")
+	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, _ []string, s *session) error {
+		g, err := s.front.Graph(cmd.Context(), "")
 		if err != nil {
 			return err
 		}
@@ -131,11 +131,11 @@ mentions.`,
 	storeFlags(cmd)
 	cmd.Flags().IntVar(&depth, "depth", memory.DefaultGraphDepth, "how many relations to follow")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
+	cmd.RunE = a.withStoreToRead(func(cmd *cobra.Command, args []string, s *session) error {
 		if depth < 0 {
 			return cli.Usagef(cmd, "flag --depth: want 0 or more, got %d", depth)
 		}
-		reached, err := queryGraph(cmd, front, depth, args)
+		reached, err := queryGraph(cmd, s.front, depth, args)
 		if err != nil {
 			return err
 		}
@@ -204,8 +204,8 @@ to a fact. The facts themselves stay; "memory forget" deletes them.`,
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	cmd.Flags().StringVar(&fact, "fact", "", "only the link to this fact; without an entity, all links to it")
-	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
-		g, err := front.Graph(cmd.Context(), "")
+	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, args []string, s *session) error {
+		g, err := s.front.Graph(cmd.Context(), "")
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 
@@ -11,34 +10,6 @@ import (
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
-
-// withFront wraps the work of a command that needs what the configuration describes, and
-// closes it.
-func (a *app) withFront(f func(cmd *cobra.Command, args []string, front *anchor.App) error) func(*cobra.Command, []string) error {
-	return a.Run(func(cmd *cobra.Command, args []string) (err error) {
-		if err := checkSelectors(cmd); err != nil {
-			return err
-		}
-		loaded, err := a.Load(cmd)
-		if err != nil {
-			return err
-		}
-		progress := cli.NewProgress(a.App)
-		defer progress.Stop()
-		front, err := anchor.Open(cmd.Context(), loaded, anchor.Options{
-			Logger: a.Logger(&loaded.Config), OnCompile: progress.Compiling, Lazy: true,
-		})
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if closed := front.Close(context.WithoutCancel(cmd.Context())); err == nil {
-				err = closed
-			}
-		}()
-		return f(cmd, args, front)
-	})
-}
 
 func (a *app) memoryPromoteCommand() *cobra.Command {
 	var conversation string
@@ -66,11 +37,11 @@ added.`,
 	flags.StringVar(&o.User, "user", "", "whom the facts belong to (default: facts.user)")
 	flags.StringVar(&o.Session, "session", "", "the session that the facts belong to (default: facts.session)")
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
 		if conversation == "" {
 			return cli.Usagef(cmd, "name the conversation (--conversation ID)")
 		}
-		p, err := front.Promote(cmd.Context(), conversation, o)
+		p, err := s.front.Promote(cmd.Context(), conversation, o)
 		return a.printPromotion(cmd, *format, p, err)
 	})
 	return cmd
@@ -91,12 +62,12 @@ sessions are never shown to the plugin together.`,
 	storeFlags(cmd)
 	f.addFacts(cmd)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withFront(func(cmd *cobra.Command, _ []string, front *anchor.App) error {
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, _ []string, s *session) error {
 		filter, err := f.filter(cmd)
 		if err != nil {
 			return err
 		}
-		p, err := front.Consolidate(cmd.Context(), "", filter)
+		p, err := s.front.Consolidate(cmd.Context(), "", filter)
 		return a.printPromotion(cmd, *format, p, err)
 	})
 	return cmd

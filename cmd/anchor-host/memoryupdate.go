@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/anchor"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
@@ -78,12 +77,12 @@ is added to the metadata that is there, and KEY=null sets a value to null.`,
 	flags.Float64Var(&f.relevance, "relevance", 0, "how important the fact is, 0 to 1")
 	metadataFlag(cmd, &f.metadata)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
-	cmd.RunE = a.withFront(func(cmd *cobra.Command, args []string, front *anchor.App) error {
+	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
 		edit, err := a.edit(cmd, &f, args)
 		if err != nil {
 			return err
 		}
-		m, err := front.Facts(cmd.Context(), "")
+		m, err := s.front.Facts(cmd.Context(), "")
 		if err != nil {
 			return err
 		}

@@ -241,6 +241,32 @@ func checkForgetting(t *testing.T, p *host.Plugin) {
 	}
 }
 
+func TestDistiller(t *testing.T) {
+	p := loadAllops(t, host.PluginConfig{})
+	distill := func(mode string) agent.Distiller {
+		return must[agent.Distiller](t)(steps.Distiller(p, steps.Options{Settings: map[string]any{"mode": mode}}))
+	}
+	observing := agent.Observing{Messages: []pipeline.Message{{Role: pipeline.RoleUser, Content: "x"}}, Observations: []string{"a", "b"}}
+	seen, err := distill("").Observe(t.Context(), observing)
+	if err != nil || len(seen.Add) != 1 || seen.Add[0] != "1 messages after 2 observations" || seen.Replace != nil {
+		t.Errorf("observations %+v, error %v", seen, err)
+	}
+	text, err := distill("").Reflect(t.Context(), agent.Reflecting{Observations: []string{"a"}, Reflection: "before"})
+	if err != nil || text != "before+1 observations" {
+		t.Errorf("reflection %q, error %v", text, err)
+	}
+	seen, err = distill("none").Observe(t.Context(), observing)
+	if err != nil || seen != nil {
+		t.Errorf("no change: %+v, error %v", seen, err)
+	}
+	if text, err = distill("none").Reflect(t.Context(), agent.Reflecting{Reflection: "before"}); err != nil || text != "" {
+		t.Errorf("no change: %q, error %v", text, err)
+	}
+	if _, err = distill("wrong").Observe(t.Context(), observing); err == nil || !strings.Contains(err.Error(), "a reflection in the mode observe") {
+		t.Errorf("the wrong answer: %v", err)
+	}
+}
+
 func TestExtractor(t *testing.T) {
 	p := loadAllops(t, host.PluginConfig{})
 	extract := func(mode string, o steps.Options) memory.Extractor {

@@ -79,6 +79,60 @@ func (c *contextProvider) Apply(ctx context.Context, s *agent.State, msgs []pipe
 	return pipelineMessages(reply.Messages, msgs), nil
 }
 
+// Distiller returns the operation distill as an agent.Distiller.
+func Distiller(p *host.Plugin, o Options) (agent.Distiller, error) {
+	op, err := prepare(p, abi.OpDistill, o)
+	if err != nil {
+		return nil, err
+	}
+	return distiller{op}, nil
+}
+
+type distiller struct{ o *operation }
+
+// Observe asks for observations. An answer of the other mode is refused.
+func (d distiller) Observe(ctx context.Context, r agent.Observing) (*agent.Observed, error) {
+	request := abi.DistillRequest{
+		Mode: abi.DistillObserve, Observations: r.Observations, Reflection: r.Reflection, MaxTokens: r.MaxTokens, Settings: d.o.Settings(),
+	}
+	if d.o.Parts().Has(abi.PartMessages) {
+		request.Messages = abiMessages(r.Messages)
+	}
+	reply, err := d.ask(ctx, request)
+	if err != nil || reply == nil {
+		return nil, err
+	}
+	if reply.Reflection != nil {
+		return nil, d.o.refuse("a reflection in the mode observe (want replace or add)")
+	}
+	return &agent.Observed{Replace: reply.Replace, Add: reply.Add}, nil
+}
+
+// Reflect asks for a reflection. An answer of the other mode is refused.
+func (d distiller) Reflect(ctx context.Context, r agent.Reflecting) (string, error) {
+	reply, err := d.ask(ctx, abi.DistillRequest{
+		Mode: abi.DistillReflect, Messages: []abi.Message{}, Observations: r.Observations, Reflection: r.Reflection,
+		MaxTokens: r.MaxTokens, Settings: d.o.Settings(),
+	})
+	if err != nil || reply == nil {
+		return "", err
+	}
+	if reply.Reflection == nil {
+		return "", d.o.refuse("no reflection in the mode reflect")
+	}
+	return *reply.Reflection, nil
+}
+
+// ask returns nil for no change.
+func (d distiller) ask(ctx context.Context, request abi.DistillRequest) (*abi.DistillReply, error) {
+	reply := new(abi.DistillReply)
+	changed, err := d.o.Ask(ctx, request, reply)
+	if err != nil || !changed {
+		return nil, err
+	}
+	return reply, nil
+}
+
 // shownMessage tells messages apart as a guest sees them.
 type shownMessage struct{ role, content, name, calls, callID string }
 

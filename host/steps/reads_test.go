@@ -52,6 +52,10 @@ func told(t *testing.T, p *host.Plugin, op abi.Operation, o steps.Options) error
 	case abi.OpCompact:
 		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
 		_, err = must[pipeline.Compactor](t)(steps.Compactor(p, o)).Compact(ctx, turns, "<summary>")
+	case abi.OpDistill:
+		_, err = must[agent.Distiller](t)(steps.Distiller(p, o)).Observe(ctx, agent.Observing{
+			Messages: []pipeline.Message{{Role: "user", Content: "<message>"}}, Observations: []string{"<seen>"}, Reflection: "<reflection>",
+		})
 	case abi.OpExtract:
 		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
 		_, err = must[memory.Extractor](t)(steps.Extractor(p, o)).Extract(ctx, turns, []memory.Entry{{ID: "f", Content: "<fact>"}})
@@ -108,6 +112,8 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpCompact, nil, nil, "text meta summary"},
 		{abi.OpCompact, []string{"content"}, nil, "text"},
 		{abi.OpCompact, []string{"content", "summary"}, []string{"summary"}, "summary"},
+		{abi.OpDistill, nil, nil, "message seen reflection"},
+		{abi.OpDistill, []string{"messages", "observations"}, []string{"observations", "reflection"}, "seen"},
 		{abi.OpExtract, nil, nil, "text meta fact"},
 		{abi.OpExtract, []string{"content", "facts"}, nil, "text fact"},
 		{abi.OpExtract, []string{"content", "facts"}, []string{"facts"}, "fact"},

@@ -94,7 +94,12 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 			t.Errorf("want %q, got %v", want, d.failed)
 		}
 	}
-	d := &demo{}
+	d := &demo{counter: counter}
+	d.checkObserved(t.Context(), 1, &assembled{Messages: []pipeline.Message{{Role: pipeline.RoleTool, ToolCallID: "a"}}})
+	if len(d.failed) != 2 {
+		t.Errorf("a list over its budget, with a result without its call: %v", d.failed)
+	}
+	d = &demo{}
 	d.compare(1, &assembled{Messages: text("x")}, &assembled{Messages: text("y"), State: agent.State{Reflection: "r"}})
 	if len(d.failed) != 3 {
 		t.Errorf("two runs that differ: %v", d.failed)

@@ -21,8 +21,9 @@ type Command func(ctx context.Context, stdin string, args ...string) (code int, 
 
 // Options describe a run of the demo.
 type Options struct {
-	// Config is the configuration, Broken the same with a provider that fails.
-	Config, Broken string
+	// Config is the configuration, Broken the same with a provider that fails. Observing makes
+	// observations of old messages.
+	Config, Broken, Observing string
 	// Flags are added to every command: plugin folder, cache and store.
 	Flags   []string
 	Command Command
@@ -55,8 +56,12 @@ func Run(ctx context.Context, w io.Writer, o Options) error {
 	}
 	d := &demo{Options: o, counter: counter, table: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), seen: map[string]int{}}
 	fmt.Fprintln(d.table, "TURN\tMESSAGES\tTOKENS BEFORE\tAFTER\tBUDGET\tCHANGED BY")
+	var observed strings.Builder
 	err = d.all(ctx)
 	d.table.Flush()
+	if err == nil {
+		err = d.observe(ctx, &observed)
+	}
 	if err != nil {
 		return err
 	}
@@ -70,7 +75,8 @@ func Run(ctx context.Context, w io.Writer, o Options) error {
 		"The budget held at every call, no tool call was parted from its results, write-backs lasted, truncation did not,\n"+
 		"and a provider that failed at every call changed nothing.\n",
 		Turns+1, d.seen[providers.ObservationName], d.seen[providers.CompactionName], d.seen[providers.TruncationName])
-	return nil
+	_, err = io.WriteString(w, observed.String())
+	return err
 }
 
 func (d *demo) all(ctx context.Context) error {
@@ -91,6 +97,8 @@ func (d *demo) all(ctx context.Context) error {
 const (
 	runWhole  = "demo"
 	runBroken = "demo-broken"
+	// runObserving makes observations.
+	runObserving = "demo-observing"
 )
 
 // writeNotes pushes the same frames to both runs.

@@ -18,6 +18,7 @@ import (
 var checks = map[string]func(key store.Key, rec *store.Record) error{
 	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest, memory.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
+	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot,
 }
 
 // Kinds lists the kinds of records that there are, sorted.

@@ -1,12 +1,15 @@
 package agentstore_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
@@ -15,6 +18,15 @@ import (
 func TestCheck(t *testing.T) {
 	const uuid, at = `"0199a7c2-7d1e-7b52-9f5e-2b0c3f6a1d11"`, `"2030-01-02T15:04:05Z"`
 	frame := `{"frame_id":%d,"kind":"checkpoint","summary":"s","created_at":` + at + `}`
+	by := frames.Actor{Kind: frames.Human, ID: "ada"}
+	intent, err := frames.NewIntent(by, "p", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := frames.NewPlan(by, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ line, want string }{
 		{`{"kind":"fact","data":{"content":"x"}}`, ""},
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x"}}`, ""},
@@ -34,7 +46,7 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"fact","data":{}}`, "fact"},
 		{`{"kind":"fact","data":[]}`, "fact"},
 		{`{"kind":"fact","stream":"c","data":{"content":"x"}}`, "stream"},
-		{`{"kind":"facts","data":{"content":"x"}}`, "want one of digest, fact, frame, promoted, relation, run, state, turn"},
+		{`{"kind":"facts","data":{"content":"x"}}`, "want one of digest, fact, frame, intent, plan, promoted, relation, run, snapshot, state, turn"},
 		{`{"kind":"turn","data":{"role":"user","content":"x"}}`, "stream"},
 		{`{"kind":"turn","stream":"c","data":{"role":"king","content":"x"}}`, "role"},
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x","token_count":-1}}`, "token_count"},
@@ -53,6 +65,14 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"frame","stream":"r","id":"x","data":` + fmt.Sprintf(frame, 3) + `}`, "id"},
 		{`{"kind":"frame","stream":"r","id":"3","seq":3,"data":` + fmt.Sprintf(frame, 3) + `}`, "seq 3"},
 		{`{"kind":"frame","stream":"r","id":"3","data":` + fmt.Sprintf(frame, 3) + `}`, "seq 0"},
+		{`{"kind":"intent","stream":"r","id":"other","data":` + toJSON(t, intent) + `}`, "want \"" + intent.ObjectID.String()},
+		{`{"kind":"intent","stream":"r","id":"` + intent.ObjectID.String() + `","data":` + toJSON(t, intent) + `}`, ""},
+		{`{"kind":"plan","stream":"r","id":"other","data":` + toJSON(t, plan) + `}`, "want \"" + plan.ObjectID.String()},
+		{`{"kind":"plan","stream":"r","id":"` + plan.ObjectID.String() + `","data":` + toJSON(t, plan) + `}`, ""},
+		{`{"kind":"plan","stream":"r","id":"x","data":{"steps":7}}`, "plan"},
+		{`{"kind":"snapshot","stream":"r","data":` + toJSON(t, frames.TakeSnapshot(nil, "l", time.Time{})) + `}`, ""},
+		{`{"kind":"snapshot","stream":"r","id":"x","data":` + toJSON(t, frames.TakeSnapshot(nil, "l", time.Time{})) + `}`, "want # and its number"},
+		{`{"kind":"snapshot","stream":"r","data":{"label":"l"}}`, "missing"},
 		{`{"kind":"run","stream":"r","id":"pipeline","data":{"object_id":` + uuid + `}}`, "run"},
 	} {
 		_, err := store.ImportChecked(t.Context(), store.NewMemory(), strings.NewReader("\n"+tt.line), "t", agentstore.Check)
@@ -63,4 +83,13 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.line, err, tt.want)
 		}
 	}
+}
+
+func toJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

@@ -1,5 +1,5 @@
-// Package agentstore keeps agent runs in a store: the frames of a run, and the
-// state that its provider chain works on.
+// Package agentstore keeps agent runs in a store: the frames of a run, the state that
+// its provider chain works on, and its intents, plans and snapshots.
 //
 //	s, err := agentstore.Open(ctx, "", "full")
 //	if err != nil {

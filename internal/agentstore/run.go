@@ -102,12 +102,12 @@ func (r *Run) settle(ctx context.Context, key store.Key, id string) error {
 	return nil
 }
 
-// Delete deletes the whole run, its state and its frames, and returns how many
+// Delete deletes the whole run, its state, frames, intents, plans and snapshots, and returns how many
 // records it had.
 func (r *Run) Delete(ctx context.Context) (int, error) {
 	total := 0
 	// Without its document a run has no frames, so that goes first.
-	for _, kind := range []string{KindRun, KindFrame, KindState} {
+	for _, kind := range []string{KindRun, KindFrame, KindState, KindIntent, KindPlan, KindSnapshot} {
 		n, err := r.Store.Clear(ctx, r.key(kind))
 		total += n
 		if err != nil {

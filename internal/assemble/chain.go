@@ -36,12 +36,10 @@ type ChainRecipe struct {
 func (g *Generation) ChainRecipe(ctx context.Context, c *config.Config) (*ChainRecipe, error) {
 	b := &builder{generation: g, plugins: &plugins{config: c}}
 	start := time.Now()
-	for _, stage := range []func(context.Context) error{
+	if err := b.run(ctx,
 		b.setTokenizer, func(ctx context.Context) error { return b.loadFor(ctx, jobAgent) }, b.setPluginTokenizer,
-	} {
-		if err := stage(ctx); err != nil {
-			return nil, err
-		}
+	); err != nil {
+		return nil, err
 	}
 	cfg, err := b.chainConfig()
 	if err != nil {
@@ -98,7 +96,7 @@ func Budget(c *config.Config) agent.Budget {
 func (b *builder) chainConfig() (cfg providers.Config, err error) {
 	a := &b.config.Agent
 	cfg = providers.Config{
-		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation)},
+		Observation: providers.ObservationConfig{Disabled: !config.On(a.Observation.Enabled)},
 		Truncation:  providers.TruncationConfig{Disabled: !config.On(a.Truncation), BeginWithUser: a.Begin == "user"},
 		Enforce:     a.Enforced(), Plan: a.Plan, Timeout: time.Duration(a.Timeout),
 		Logger: quietChain(b.generation.options.Logger),
@@ -107,6 +105,9 @@ func (b *builder) chainConfig() (cfg providers.Config, err error) {
 		return cfg, err
 	}
 	if cfg.Compaction, err = b.compaction(&a.Compaction); err != nil {
+		return cfg, err
+	}
+	if cfg.Observing, err = b.observing(&a.Observation); err != nil {
 		return cfg, err
 	}
 	for i := range b.config.Providers {
@@ -138,6 +139,36 @@ func (b *builder) compaction(c *config.Compaction) (cfg providers.CompactionConf
 		cfg.Compactor = failing{err}
 	}
 	return cfg, nil
+}
+
+// observing describes the providers that make observations. A distiller that is not ready
+// fails whenever something is to be distilled.
+func (b *builder) observing(o *config.Observation) (cfg providers.ObservingConfig, err error) {
+	cfg = providers.ObservingConfig{
+		Enabled: o.Made(), HighWater: o.HighWater, LowWater: o.LowWater,
+		ReflectHighWater: o.ReflectHighWater, ReflectLowWater: o.ReflectLowWater,
+		Foreign: frames.OwnsObservation, Timeout: time.Duration(o.Timeout),
+	}
+	if !cfg.Enabled {
+		return cfg, nil
+	}
+	if cfg.Observe, err = b.distiller(makePath, o.Make.Use); err != nil {
+		return cfg, err
+	}
+	cfg.Reflect, err = b.distiller(reflectPath, o.Reflect.Use)
+	return cfg, err
+}
+
+// distiller returns the distiller that a place names, nil for none.
+func (b *builder) distiller(path string, u *config.Use) (agent.Distiller, error) {
+	if u == nil {
+		return nil, nil
+	}
+	d, err := part(b, path, abi.OpDistill, *u, steps.Distiller)
+	if err != nil && !mistake(err) {
+		return failing{err}, nil
+	}
+	return d, err
 }
 
 // waiting is how much longer than its own bound a provider may take: its call

@@ -33,10 +33,6 @@ func (g *Generation) Promoter(ctx context.Context, c *config.Config, s store.Sto
 	if err != nil {
 		return nil, err
 	}
-	facts := memory.NewStoreFacts(s, c.TenantName())
-	facts.SkipDamaged(func(id string, err error) { // one must not keep the others away
-		g.options.Logger.Warn("fact is damaged and left out", "id", id, "error", err)
-	})
 	known := memory.DefaultKnownFacts
 	if k := f.Extract.Known; k != nil {
 		if known = *k; known == 0 {
@@ -44,7 +40,7 @@ func (g *Generation) Promoter(ctx context.Context, c *config.Config, s store.Sto
 		}
 	}
 	return memory.New(memory.Config{
-		Facts: facts, Filter: memory.Filter{UserID: f.User, SessionID: f.Session}, KnownFacts: known,
+		Facts: g.Facts(s, c.TenantName()), Filter: memory.Filter{UserID: f.User, SessionID: f.Session}, KnownFacts: known,
 		Extractor: countedExtractor{extractor, g.tokenizer, b.out.Tokenizer}, Tokenizer: b.out.Tokenizer, Logger: g.options.Logger,
 	})
 }

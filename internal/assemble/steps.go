@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
@@ -230,7 +231,7 @@ func (p *plugins) retriever(path string, s *config.Step, u config.Use, topK int)
 	return r, nil
 }
 
-// failing stands for a step, retriever, compactor, memory or enricher whose plugin is not ready: it fails as
+// failing stands for a step, retriever, compactor, distiller, memory or enricher whose plugin is not ready: it fails as
 // a call of the plugin would.
 type failing struct{ err error }
 
@@ -262,6 +263,14 @@ func (f failing) Items(context.Context, *pipeline.Query) ([]pipeline.Item, error
 func (f failing) Enrich(context.Context, string, []pipeline.Item) (string, error) {
 	return "", f.err
 }
+
+// Observe fails.
+func (f failing) Observe(context.Context, agent.Observing) (*agent.Observed, error) {
+	return nil, f.err
+}
+
+// Reflect fails.
+func (f failing) Reflect(context.Context, agent.Reflecting) (string, error) { return "", f.err }
 
 // Compact fails.
 func (f failing) Compact(context.Context, []pipeline.Turn, string) (string, error) {

@@ -36,8 +36,12 @@ const (
 	jobAny = jobBuild | jobAgent | jobFacts
 )
 
-// compactPath is where the compaction provider names its plugin.
-const compactPath = "agent.compaction.compact"
+// The places where the built-in providers name their plugins.
+const (
+	compactPath = "agent.compaction.compact"
+	makePath    = "agent.observation.make"
+	reflectPath = "agent.observation.reflect"
+)
 
 // extractPath is where the facts name the plugin that extracts them.
 const extractPath = "facts.extract"
@@ -89,6 +93,10 @@ func uses(c *config.Config) []use {
 	}
 	if config.On(c.Agent.Compaction.Enabled) {
 		add(compactPath, abi.OpCompact, c.Agent.Compaction.Compact).job = jobAgent
+	}
+	if c.Agent.Observation.Made() {
+		add(makePath, abi.OpDistill, c.Agent.Observation.Make.Use).job = jobAgent
+		add(reflectPath, abi.OpDistill, c.Agent.Observation.Reflect.Use).job = jobAgent
 	}
 	for i := range c.Providers {
 		u := c.Providers[i].Use()

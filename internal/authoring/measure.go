@@ -208,6 +208,8 @@ func (m *measurement) decode(answer []byte) (any, error) {
 		reply = &abi.MemoryReply{}
 	case "CompactReply":
 		reply = &abi.CompactReply{}
+	case "DistillReply":
+		reply = &abi.DistillReply{}
 	case "ExtractReply":
 		reply = &abi.ExtractReply{}
 	case "ProvideReply":
@@ -248,6 +250,11 @@ func texts(request, reply any) (added, replaced []string, err error) {
 		}
 	case *abi.CompactReply:
 		added = append(added, reply.Summary)
+	case *abi.DistillReply:
+		added = append(append(added, reply.Replace...), reply.Add...)
+		if reply.Reflection != nil {
+			added = append(added, *reply.Reflection)
+		}
 	case *abi.ExtractReply:
 		for _, f := range reply.Add {
 			added = append(added, f.Content)

@@ -29,6 +29,10 @@ func Request(op abi.Operation, items int) any {
 		return &abi.QueryRequest{Query: query}
 	case abi.OpCompact:
 		return &abi.CompactRequest{Turns: w.turns(items), Summary: w.text(40)}
+	case abi.OpDistill:
+		return &abi.DistillRequest{
+			Mode: abi.DistillObserve, Messages: w.messages(items), Observations: []string{w.text(20)}, Reflection: w.text(20), MaxTokens: tokensLeft,
+		}
 	case abi.OpExtract:
 		facts := []abi.Fact{{ID: "fact-1", Content: w.text(12), Type: "semantic", Relevance: 0.5}}
 		return &abi.ExtractRequest{Turns: w.turns(items), Facts: facts}
@@ -82,6 +86,8 @@ func RequestSettings(request any) *json.RawMessage {
 		return &r.Settings
 	case *abi.CompactRequest:
 		return &r.Settings
+	case *abi.DistillRequest:
+		return &r.Settings
 	case *abi.ExtractRequest:
 		return &r.Settings
 	case *abi.ProvideRequest:
@@ -96,7 +102,7 @@ func RequestSettings(request any) *json.RawMessage {
 	return new(json.RawMessage)
 }
 
-// RequestItems is the number of items, turns, messages or texts of a request; for
+// RequestItems is the number of items, turns, messages, observations or texts of a request; for
 // retrieve and memory of those that are asked for.
 func RequestItems(request any) int {
 	switch r := request.(type) {
@@ -107,6 +113,11 @@ func RequestItems(request any) int {
 		return len(r.Items)
 	case *abi.CompactRequest:
 		return len(r.Turns)
+	case *abi.DistillRequest:
+		if r.Mode == abi.DistillReflect {
+			return len(r.Observations)
+		}
+		return len(r.Messages)
 	case *abi.ExtractRequest:
 		return len(r.Turns)
 	case *abi.ProvideRequest:

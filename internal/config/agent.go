@@ -52,17 +52,17 @@ const DefaultEvery = 10
 // Agent describes the provider chain of assemble: its budget, and the built-in
 // providers, each with a switch.
 type Agent struct {
-	MaxTokens   int        `key:"max_tokens" min:"1" doc:"The most tokens of the messages for the model. Default: max_tokens of the window."`
-	MaxMessages int        `key:"max_messages" min:"1" doc:"The most messages. Default: no bound."`
-	Phase       string     `key:"phase" enum:"llm,synthesize" default:"llm" doc:"What the messages are for: a model call of the loop, or the final answer."`
-	Frames      Offer      `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or how many."`
-	Observation *bool      `key:"observation" default:"true" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10)."`
-	Compaction  Compaction `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
-	Truncation  *bool      `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
-	Enforce     *bool      `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
-	Begin       string     `key:"begin" enum:"any,user" default:"any" doc:"Whose message may come first in a list that was truncated or compacted: user leaves out those before the first one of the user, instructions excepted, for APIs that refuse others."`
-	Plan        bool       `key:"plan" default:"false" doc:"Asks providers for estimates first, and keeps room for what later ones add."`
-	Timeout     Duration   `key:"timeout" default:"10s" doc:"Bound of one provider that states none."`
+	MaxTokens   int         `key:"max_tokens" min:"1" doc:"The most tokens of the messages for the model. Default: max_tokens of the window."`
+	MaxMessages int         `key:"max_messages" min:"1" doc:"The most messages. Default: no bound."`
+	Phase       string      `key:"phase" enum:"llm,synthesize" default:"llm" doc:"What the messages are for: a model call of the loop, or the final answer."`
+	Frames      Offer       `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or how many."`
+	Observation Observation `key:"observation" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10): true, false, or a map that also says how they are made."`
+	Compaction  Compaction  `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
+	Truncation  *bool       `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
+	Enforce     *bool       `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
+	Begin       string      `key:"begin" enum:"any,user" default:"any" doc:"Whose message may come first in a list that was truncated or compacted: user leaves out those before the first one of the user, instructions excepted, for APIs that refuse others."`
+	Plan        bool        `key:"plan" default:"false" doc:"Asks providers for estimates first, and keeps room for what later ones add."`
+	Timeout     Duration    `key:"timeout" default:"10s" doc:"Bound of one provider that states none."`
 }
 
 // Offer says which frames of a run an agent is offered. In a file it may be true or
@@ -79,6 +79,11 @@ type offer Offer
 // UnmarshalNode decodes either shape. A switch alone becomes the map that it stands for,
 // so that its place in the file is found under the path of the value.
 func (o *Offer) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	switchOrMap(d, n, path, (*offer)(o))
+}
+
+// switchOrMap decodes a map, or a bool that stands for its key enabled.
+func switchOrMap(d *strict.Decoder, n *strict.Node, path string, to any) {
 	if n.Kind == strict.Bool {
 		value := *n
 		*n = strict.Node{Kind: strict.Map, Pos: n.Pos, Entries: []strict.Entry{{Key: "enabled", Pos: n.Pos, Value: &value}}}
@@ -87,7 +92,7 @@ func (o *Offer) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
 		d.Fail(n, path, "want true, false or a map")
 		return
 	}
-	d.Into(n, (*offer)(o), path)
+	d.Into(n, to, path)
 }
 
 // JSONSchema states either shape.
@@ -106,6 +111,44 @@ type RunFrames struct {
 	Data      bool   `key:"data" default:"false" doc:"Offers the data of the frames below their summaries."`
 }
 
+// Observation describes the built-in observation provider, and those that make observations
+// and reflections. In a file it may be true or false, which stands for its switch alone.
+type Observation struct {
+	Enabled          *bool    `key:"enabled" default:"true"`
+	Make             Choice   `key:"make" default:"off" doc:"Turns old messages into observations (priority 7): off, builtin for one line per message, or a plugin (operation distill)."`
+	HighWater        int      `key:"high_water" min:"1" doc:"The tokens of the conversation above which its oldest messages become observations. Default: half of the budget."`
+	LowWater         int      `key:"low_water" min:"1" doc:"The tokens of the conversation that then stay. Default: half of high_water."`
+	Reflect          Choice   `key:"reflect" default:"builtin" doc:"Turns old observations into a reflection (priority 8): builtin for a list of them, or a plugin (operation distill)."`
+	ReflectHighWater int      `key:"reflect_high_water" min:"1" doc:"The tokens of the observations above which the oldest become a reflection. Default: half of high_water."`
+	ReflectLowWater  int      `key:"reflect_low_water" min:"1" doc:"The tokens of observations that then stay. Default: half of reflect_high_water."`
+	Timeout          Duration `key:"timeout" doc:"Bound of each of the two. Default: that of the chain, or 1m with a plugin."`
+}
+
+// Makes are the names that make may have, Reflects those of reflect.
+var (
+	Makes    = []string{"off", "builtin"}
+	Reflects = []string{"builtin"}
+)
+
+// Made says whether observations are made.
+func (o *Observation) Made() bool { return o.Make.Use != nil || o.Make.Name == "builtin" }
+
+// observation is an Observation without methods.
+type observation Observation
+
+// UnmarshalNode decodes either shape; see [Offer.UnmarshalNode].
+func (o *Observation) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	switchOrMap(d, n, path, (*observation)(o))
+}
+
+// JSONSchema states either shape.
+func (o *Observation) JSONSchema() map[string]any {
+	return map[string]any{"oneOf": []any{
+		map[string]any{"type": "boolean"},
+		strict.Schema(reflect.TypeFor[observation]()),
+	}}
+}
+
 // Compaction describes the built-in compaction provider.
 type Compaction struct {
 	Enabled         *bool    `key:"enabled" default:"true"`
@@ -122,7 +165,7 @@ type Provider struct {
 	Name     string         `key:"name" doc:"Shown in diagnostics; unique. Default: the name of the instance or plugin."`
 	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
 	Instance string         `key:"instance" doc:"Name of an entry of instances."`
-	Priority int            `key:"priority,required" min:"1" doc:"Lower runs earlier; the built-in ones are at 5, 10, 20 and 30."`
+	Priority int            `key:"priority,required" min:"1" doc:"Lower runs earlier; the built-in ones are at 5, 7, 8, 10, 20 and 30."`
 	Settings map[string]any `key:"settings" doc:"Settings of this use."`
 	Timeout  Duration       `key:"timeout" doc:"Bound of one call. One that fails changes nothing, and the next one runs."`
 	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request."`

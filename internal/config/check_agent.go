@@ -61,7 +61,27 @@ func (k *checker) frames() {
 	}
 }
 
+// observation checks how observations are made.
+func (k *checker) observation() {
+	const path = "agent.observation"
+	o := &k.config.Agent.Observation
+	k.choice(path+".make", o.Make, Makes)
+	k.choice(path+".reflect", o.Reflect, Reflects)
+	if !On(o.Enabled) && o.Made() {
+		k.find(path+".make", "observations are made, but nothing puts them into the messages (set %s.enabled to true)", path)
+	}
+	for _, bound := range []struct {
+		high, low string
+		h, l      int
+	}{{"high_water", "low_water", o.HighWater, o.LowWater}, {"reflect_high_water", "reflect_low_water", o.ReflectHighWater, o.ReflectLowWater}} {
+		if bound.h > 0 && bound.l >= bound.h {
+			k.find(path+"."+bound.low, "want less than %s %d, got %d", bound.high, bound.h, bound.l)
+		}
+	}
+}
+
 func (k *checker) agent() {
+	k.observation()
 	c := &k.config.Agent.Compaction
 	if c.Compact != nil {
 		k.use("agent.compaction.compact", *c.Compact)
@@ -78,7 +98,7 @@ func (k *checker) agent() {
 
 // builtinProviders are names that providers of the configuration cannot have.
 var builtinProviders = []string{
-	frames.DefaultProviderName, providers.ObservationName, providers.CompactionName,
+	frames.DefaultProviderName, providers.ObservingName, providers.ReflectingName, providers.ObservationName, providers.CompactionName,
 	providers.TruncationName, providers.EnforcementName,
 }
 

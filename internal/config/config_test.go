@@ -124,6 +124,12 @@ func TestMistakes(t *testing.T) {
 		{"number for offered frames", "agent: {frames: 3}", `a.yaml:1:17: agent.frames: want true, false or a map`},
 		{"unknown key of offered frames", "agent: {frames: {max: 3}}", `a.yaml:1:18: agent.frames.max: unknown key (want one of enabled, max_frames, max_tokens)`},
 		{"bound of offered frames", "agent: {frames: {max_frames: 0}}", `a.yaml:1:30: agent.frames.max_frames: want 1 to 4294967295, got 0`},
+		{"number for observation", "agent: {observation: 3}", `a.yaml:1:22: agent.observation: want true, false or a map`},
+		{"maker of observations", "agent: {observation: {make: on}}", `a.yaml:1:29: agent.observation.make: unknown value "on" (want one of off, builtin)`},
+		{"plugin that makes observations", "agent: {observation: {make: {instance: d}}}", `a.yaml:1:40: agent.observation.make.instance: no instance "d"`},
+		{"observations that nothing places", "agent: {observation: {enabled: false, make: builtin}}",
+			`a.yaml:1:45: agent.observation.make: observations are made, but nothing puts them into the messages (set agent.observation.enabled to true)`},
+		{"low water", "agent: {observation: {make: builtin, high_water: 5, low_water: 5}}", `a.yaml:1:64: agent.observation.low_water: want less than high_water 5, got 5`},
 		{"lowest of what is not linear", "conversation: {recency: exponential, recency_lowest: 0.1}",
 			`a.yaml:1:54: conversation.recency_lowest: recency_lowest needs recency: linear`},
 		{"rate of what is not exponential", "conversation: {recency_rate: 1}",
@@ -213,7 +219,7 @@ func TestSettings(t *testing.T) {
 		{"facts.tags", []string{"a", "b"}, "a, b", "a.yaml:39"},
 		{"agent.frames.enabled", false, "false", "a.yaml:44"},
 		{"agent.frames.max_frames", int64(50), "50", "default"},
-		{"agent.observation", true, "true", "a.yaml:45"},
+		{"agent.observation.enabled", true, "true", "a.yaml:45"},
 		{"agent.compaction.enabled", true, "true", "default"},
 		{"agent.compaction.keep_tokens", int64(300), "300", "a.yaml:46"},
 		{"agent.truncation", false, "false", "a.yaml:47"},
@@ -236,7 +242,7 @@ func TestSwitches(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &l.Agent
-	if On(a.Frames.Enabled) || !On(a.Observation) || !On(a.Compaction.Enabled) || On(a.Truncation) || a.Enforced() {
+	if On(a.Frames.Enabled) || !On(a.Observation.Enabled) || !On(a.Compaction.Enabled) || On(a.Truncation) || a.Enforced() {
 		t.Errorf("switches of %+v", a)
 	}
 	a.Truncation, a.Enforce = nil, nil

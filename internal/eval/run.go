@@ -25,8 +25,8 @@ type Builder interface {
 type Options struct {
 	// Metrics are what is measured; nil is [DefaultKinds] at [DefaultDepths].
 	Metrics []Metric
-	// Depth is that of the nDCG of the waterfall, which is measured in any case;
-	// 0 is 10.
+	// Depth is that of the nDCG of the waterfall, which is measured in any case; see
+	// [Depth]. 0 is [DefaultDepth].
 	Depth  int
 	Ranker Ranker
 	// Concurrency is the most builds at the same time; 0 is one per processor.
@@ -37,6 +37,15 @@ type Options struct {
 
 // DefaultDepth is the depth of the waterfall's nDCG.
 const DefaultDepth = 10
+
+// Depth returns the depth of the waterfall for the depths of the metrics: [DefaultDepth]
+// if it is one of them, else the greatest. There is at least one.
+func Depth(depths []int) int {
+	if slices.Contains(depths, DefaultDepth) {
+		return DefaultDepth
+	}
+	return slices.Max(depths)
+}
 
 // waterfallMetrics are the metrics of the waterfall: what a stage still holds,
 // how well it is ordered, and how soon something relevant comes.
@@ -111,7 +120,7 @@ func Evaluate(ctx context.Context, b Builder, set *Set, o Options) (*Run, error)
 		return nil, err
 	}
 	if w.known == 0 && w.run.Unknown > 0 {
-		return nil, fmt.Errorf("%w, for instance %q (say where the id is with --id-metadata or --id-cut, and see that the configuration indexes this corpus)", ErrMapping, w.run.UnknownExample)
+		return nil, fmt.Errorf("%w, for instance %q (say where the id is, by id metadata or id cut, and see that the configuration indexes this corpus)", ErrMapping, w.run.UnknownExample)
 	}
 	return w.run, w.run.sameStages()
 }

@@ -1,7 +1,7 @@
 // Package frames keeps what an agent did and found as frames: small summaries that
 // outlive the conversation they come from.
 //
-//	p, err := frames.FromIntent(ctx, intent, frames.Actor{Kind: frames.Agent, ID: "planner"},
+//	p, err := frames.New(ctx, frames.Actor{Kind: frames.Agent, ID: "planner"},
 //		frames.Config{Limits: frames.Limits{MaxFrames: 50}})
 //	if err != nil {
 //		return err
@@ -20,7 +20,8 @@
 //
 // [Document], [Plan] and [Intent] are the stored forms. Their JSON is that of
 // git-internal 0.6.0. Links point one way: an intent names its plan, a plan its
-// pipeline, a step the frames it consumed and produced. Frames point to nothing.
+// pipeline, a step the frames it consumed and produced. Frames point to nothing. A
+// [Snapshot] is what the window held at one moment of a run.
 //
 // # Into a context
 //

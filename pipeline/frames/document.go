@@ -3,7 +3,6 @@ package frames
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 )
@@ -78,10 +77,3 @@ func (d *Document) clean() error {
 	}
 	return nil
 }
-
-// Seal sets the checksum, and the time of change to the given one; zero means now.
-func (d *Document) Seal(at time.Time) error { return d.seal(d, at) }
-
-// Verify returns an error with [ErrChecksum] unless the document is what was sealed.
-// Only seals of this package can be verified.
-func (d *Document) Verify() error { return d.verify(d) }

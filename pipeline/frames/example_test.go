@@ -52,15 +52,15 @@ func ExamplePipeline() {
 // From a request to a plan, and to the plan that replaces it.
 func ExamplePlan() {
 	in := must(frames.NewIntent(frames.Actor{Kind: frames.Human, ID: "ada"}, "Add pagination", noon))
-	in.Content = "limit and offset for GET /users"
-	p := must(frames.FromIntent(ctx, in, actor, frames.Config{}))
+	p := must(frames.New(ctx, actor, frames.Config{}))
+	must(p.Push(ctx, must(in.Analyze("limit and offset for GET /users", noon))))
 
 	plan := must(frames.NewPlan(actor, noon))
 	plan.See(p.Window())
 	step := frames.NewStep("read the handler", noon)
-	step.IFrames = []uint64{0}
-	step.OFrames = append(step.OFrames, must(p.Push(ctx, frames.Frame{Kind: frames.ErrorRecovery, Summary: "there is no handler"})))
-	if err := step.SetStatus(frames.StepFailed, "no handler", noon); err != nil {
+	step.Consume(0)
+	step.Produce(must(p.Push(ctx, frames.Frame{Kind: frames.ErrorRecovery, Summary: "there is no handler"})))
+	if err := step.Advance(frames.StepFailed, "no handler", noon); err != nil {
 		log.Fatal(err)
 	}
 	plan.Steps = append(plan.Steps, step)

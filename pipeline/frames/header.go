@@ -1,11 +1,7 @@
 package frames
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -13,9 +9,6 @@ import (
 
 	"github.com/anchor-host/anchor-host/pipeline"
 )
-
-// ErrChecksum marks a sealed document that is not what was sealed.
-var ErrChecksum = errors.New("checksum does not match")
 
 // ObjectType says what a document holds.
 type ObjectType string
@@ -26,27 +19,6 @@ const (
 	TypePlan     ObjectType = "plan"
 	TypeIntent   ObjectType = "intent"
 )
-
-// Number returns the number that the seed gives the type, 0 for another one.
-func (t ObjectType) Number() int {
-	switch t {
-	case TypePipeline:
-		return 18
-	case TypePlan:
-		return 12
-	case TypeIntent:
-		return 16
-	}
-	return 0
-}
-
-// Name returns the name of the type in a loose object, for a pipeline "pipeline".
-func (t ObjectType) Name() string {
-	if t == TypePipeline {
-		return "pipeline"
-	}
-	return string(t)
-}
 
 // UnmarshalText reads a type; the name of a loose object will do.
 func (t *ObjectType) UnmarshalText(text []byte) error {
@@ -135,12 +107,13 @@ type Header struct {
 	HeaderVersion uint32            `json:"header_version"` // 1 or more
 	SchemaVersion uint32            `json:"schema_version"` // 1 or more
 	CreatedAt     time.Time         `json:"created_at"`
-	UpdatedAt     time.Time         `json:"updated_at"` // set by sealing
+	UpdatedAt     time.Time         `json:"updated_at"`
 	CreatedBy     Actor             `json:"created_by"`
 	Visibility    Visibility        `json:"visibility"`
 	Tags          map[string]string `json:"tags"`
 	ExternalIDs   map[string]string `json:"external_ids"`
-	// Checksum is set by sealing: lower-case hex digits, empty when not sealed.
+	// Checksum is what the program that wrote the document found. It is empty in documents
+	// of this package, and after a change.
 	Checksum Checksum `json:"checksum"`
 }
 
@@ -226,54 +199,4 @@ func cloneHeader(h Header) Header {
 	h.Tags = maps.Clone(h.Tags)
 	h.ExternalIDs = maps.Clone(h.ExternalIDs)
 	return h
-}
-
-// seal sets the time of change and the checksum of the document that h belongs to.
-func (h *Header) seal(document any, at time.Time) error {
-	before := *h
-	h.UpdatedAt, h.Checksum = orNow(at), ""
-	sum, err := digest(document)
-	if err != nil {
-		*h = before
-		return fmt.Errorf("seal: %w", err)
-	}
-	h.Checksum = sum
-	return nil
-}
-
-// verify compares the checksum of the document that h belongs to.
-func (h *Header) verify(document any) error {
-	sealed := h.Checksum
-	if sealed == "" {
-		return fmt.Errorf("verify: %w (the document is not sealed)", ErrChecksum)
-	}
-	h.Checksum = ""
-	sum, err := digest(document)
-	h.Checksum = sealed
-	switch {
-	case err != nil:
-		return fmt.Errorf("verify: %w", err)
-	case sum != sealed:
-		return fmt.Errorf("verify: %w", ErrChecksum)
-	}
-	return nil
-}
-
-// digest is the SHA-256 of the JSON form with sorted keys and without white space.
-func digest(document any) (Checksum, error) {
-	data, err := json.Marshal(document)
-	if err != nil {
-		return "", err
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var sorted any
-	if err := dec.Decode(&sorted); err != nil {
-		return "", err
-	}
-	if data, err = json.Marshal(sorted); err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(data)
-	return Checksum(hex.EncodeToString(sum[:])), nil
 }

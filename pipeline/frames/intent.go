@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // Intent is a request and how it is understood. It is a value to be stored; it is
@@ -42,13 +45,39 @@ func (in *Intent) Status() IntentStatus { return in.statuses.last(IntentDraft) }
 // Statuses returns a copy of the history, oldest first.
 func (in *Intent) Statuses() []StatusEntry[IntentStatus] { return slices.Clone(in.statuses.entries) }
 
-// SetStatus appends a status; none is ever removed. The reason may be empty, a zero
-// time means now.
+// SetStatus appends a status, whatever the one before; none is ever removed. The reason may be
+// empty, a zero time means now. It is for intents that others have written; see
+// [Intent.Advance].
 func (in *Intent) SetStatus(status IntentStatus, reason string, at time.Time) error {
 	if err := in.statuses.add(status, reason, at, intentStatuses); err != nil {
 		return fmt.Errorf("intent: %w", err)
 	}
 	return nil
+}
+
+// Advance appends a status that may follow the current one, as [IntentStatus] says. Others are
+// refused with [ErrLifecycle].
+func (in *Intent) Advance(status IntentStatus, reason string, at time.Time) error {
+	if err := follows(in.Status(), status, intentLifecycle); err != nil {
+		return fmt.Errorf("intent: %w", err)
+	}
+	return in.SetStatus(status, reason, at)
+}
+
+// Analyze sets the content, which makes a draft active, and returns the frame with which the
+// run's pipeline begins. Content that is there is replaced. An intent that has ended is
+// refused with [ErrLifecycle].
+func (in *Intent) Analyze(content string, at time.Time) (Frame, error) {
+	if strings.TrimSpace(content) == "" {
+		return Frame{}, fmt.Errorf("intent: content is empty: %w (say how the prompt is understood)", pipeline.ErrInvalid)
+	}
+	if in.Status() != IntentActive {
+		if err := in.Advance(IntentActive, "", at); err != nil {
+			return Frame{}, err
+		}
+	}
+	in.Content = content
+	return Frame{Kind: IntentAnalysis, Summary: content, CreatedAt: orNow(at)}, nil
 }
 
 // MarshalJSON writes the intent with the header's keys beside its own. What is
@@ -86,9 +115,3 @@ func (in *Intent) UnmarshalJSON(data []byte) error {
 	*in = read
 	return nil
 }
-
-// Seal sets the checksum, and the time of change to the given one; zero means now.
-func (in *Intent) Seal(at time.Time) error { return in.seal(in, at) }
-
-// Verify returns an error with [ErrChecksum] unless the intent is what was sealed.
-func (in *Intent) Verify() error { return in.verify(in) }

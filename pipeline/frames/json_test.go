@@ -203,45 +203,6 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-func TestSeal(t *testing.T) {
-	var d Document
-	if err := json.Unmarshal([]byte(readSeedFile(t, "seed_pipeline.json")), &d); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Verify(); !errors.Is(err, ErrChecksum) {
-		t.Errorf("a document that is not sealed: %v", err)
-	}
-	at := epoch.Add(time.Hour)
-	if err := d.Seal(at); err != nil {
-		t.Fatal(err)
-	}
-	var read Document
-	if err := json.Unmarshal([]byte(toJSON(t, d)), &read); err != nil {
-		t.Fatal(err)
-	}
-	if err := read.Verify(); err != nil || len(read.Checksum) != 64 || !read.UpdatedAt.Equal(at) {
-		t.Errorf("verify: %v; checksum %q, updated at %v", err, read.Checksum, read.UpdatedAt)
-	}
-	first := read.Checksum
-	if err := read.Seal(at); err != nil || read.Checksum != first {
-		t.Errorf("sealing twice gives %s, then %s, %v", first, read.Checksum, err)
-	}
-	read.Frames[0].Summary += "!"
-	if err := read.Verify(); !errors.Is(err, ErrChecksum) || read.Checksum != first {
-		t.Errorf("a changed document: %v", err)
-	}
-	p, err := Restore(t.Context(), d, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if sealed := p.Document(); sealed.Verify() != nil {
-		t.Error("restoring breaks the seal")
-	}
-	if push(t, p, ToolCall, "t"); p.Header().Checksum != "" {
-		t.Error("the checksum of a changed pipeline is kept")
-	}
-}
-
 func TestUUID(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 500_000, time.UTC)
 	id, later := NewUUID(at), NewUUID(at.Add(time.Microsecond))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -95,6 +97,25 @@ func (m *FrameMemory) Items(ctx context.Context, _ *pipeline.Query) ([]pipeline.
 	return items, nil
 }
 
+// ItemFrames returns the ids of the frames that such items stand for. Steps may have made other
+// items look like them, so there may be ids that no frame has.
+func ItemFrames(items []pipeline.Item) (ids []uint64) {
+	for i := range items {
+		it := &items[i]
+		text, ok := strings.CutPrefix(it.ID, itemPrefix)
+		if !ok || it.Source != pipeline.SourceMemory {
+			continue
+		}
+		if id, err := strconv.ParseUint(text, 10, 63); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// itemPrefix begins the id of the item of a frame.
+const itemPrefix = "frame-"
+
 func (m *FrameMemory) item(pipelineID UUID, f *Frame, score float64) pipeline.Item {
 	protected := f.Kind.Protected()
 	priority := m.cfg.Priority
@@ -102,7 +123,7 @@ func (m *FrameMemory) item(pipelineID UUID, f *Frame, score float64) pipeline.It
 		score, priority = 1, priority+1
 	}
 	return pipeline.Item{
-		ID:       fmt.Sprintf("frame-%d", f.ID),
+		ID:       itemPrefix + strconv.FormatUint(f.ID, 10),
 		Content:  fmt.Sprintf("[%s] %s", label(f.Kind), m.text(f)),
 		Source:   pipeline.SourceMemory,
 		Score:    score,

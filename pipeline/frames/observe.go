@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -22,6 +23,22 @@ const summaryPrefix = "[frames summary] "
 // ownObservation finds the observations that an earlier run made of frames. It matches
 // all that they begin with, because observations of others may begin with "[frame ", too.
 var ownObservation = regexp.MustCompile(`^\[(frame (0|[1-9][0-9]{0,18}) [^\]]+|frames summary)\] `)
+
+// OwnsObservation reports whether a [FrameMemory] makes such an observation: it replaces all
+// of them in each run.
+func OwnsObservation(text string) bool { return ownObservation.MatchString(text) }
+
+// ObservedFrames returns the ids of the frames that such observations stand for.
+func ObservedFrames(observations []string) (ids []uint64) {
+	for _, text := range observations {
+		if m := ownObservation.FindStringSubmatch(text); m != nil && m[2] != "" {
+			if id, err := strconv.ParseUint(m[2], 10, 63); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
 
 // Name returns the name in a provider chain.
 func (m *FrameMemory) Name() string { return m.cfg.Name }
@@ -53,7 +70,7 @@ func (m *FrameMemory) Apply(ctx context.Context, s *agent.State, _ []pipeline.Me
 	if err != nil {
 		return nil, err
 	}
-	texts := slices.DeleteFunc(slices.Clone(s.Observations), ownObservation.MatchString)
+	texts := slices.DeleteFunc(slices.Clone(s.Observations), OwnsObservation)
 	for i := range list {
 		texts = append(texts, list[i].text)
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // Config describes a pipeline. The zero value works.
@@ -57,22 +55,6 @@ func New(ctx context.Context, creator Actor, cfg Config) (*Pipeline, error) {
 	}
 	if p.next != 0 {
 		return nil, fmt.Errorf("pipeline: log has frames: %w (restore its document)", ErrOrder)
-	}
-	return p, nil
-}
-
-// FromIntent returns a new pipeline whose first frame is the intent's analyzed
-// content. The pipeline does not point back to the intent.
-func FromIntent(ctx context.Context, in *Intent, creator Actor, cfg Config) (*Pipeline, error) {
-	if in.Content == "" {
-		return nil, fmt.Errorf("pipeline: content of intent is empty: %w (analyze the prompt first)", pipeline.ErrInvalid)
-	}
-	p, err := New(ctx, creator, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.Push(ctx, Frame{Kind: IntentAnalysis, Summary: in.Content}); err != nil {
-		return nil, err
 	}
 	return p, nil
 }

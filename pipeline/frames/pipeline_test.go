@@ -239,17 +239,20 @@ func TestIDsRunOut(t *testing.T) {
 	}
 }
 
-func TestFromIntent(t *testing.T) {
+func TestAnalysisBeginsAPipeline(t *testing.T) {
 	in, err := NewIntent(Actor{Kind: Human, ID: "ada"}, "Add pagination", epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FromIntent(t.Context(), in, actor, Config{}); !errors.Is(err, pipeline.ErrInvalid) {
-		t.Errorf("an intent that is not analyzed: %v", err)
+	if _, err := in.Analyze(" ", epoch); !errors.Is(err, pipeline.ErrInvalid) || in.Status() != IntentDraft {
+		t.Errorf("no content: %v, status %s", err, in.Status())
 	}
-	in.Content = "limit and offset for GET /users"
-	p, err := FromIntent(t.Context(), in, actor, Config{Limits: Limits{MaxFrames: 1}})
-	if err != nil {
+	frame, err := in.Analyze("limit and offset for GET /users", epoch)
+	if err != nil || in.Status() != IntentActive {
+		t.Fatalf("status %s, %v", in.Status(), err)
+	}
+	p := newPipeline(t, Config{Limits: Limits{MaxFrames: 1}})
+	if _, err := p.Push(t.Context(), frame); err != nil {
 		t.Fatal(err)
 	}
 	push(t, p, StepSummary, "s")
@@ -320,7 +323,7 @@ func TestSummaryAndHeader(t *testing.T) {
 		t.Error("global summary is lost")
 	}
 	h := p.Header()
-	if h.ObjectID != p.ID() || h.ObjectType != TypePipeline || h.ObjectType.Number() != 18 || h.ObjectType.Name() != "pipeline" ||
+	if h.ObjectID != p.ID() || h.ObjectType != TypePipeline ||
 		h.HeaderVersion != 1 || h.SchemaVersion != 1 || h.Visibility != Private || h.Checksum != "" {
 		t.Errorf("header %+v", h)
 	}

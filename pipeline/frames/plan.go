@@ -56,6 +56,22 @@ func (p *Plan) Replan(w Window, creator Actor, at time.Time) (*Plan, error) {
 	return next, nil
 }
 
+// Current returns the place of the only step that is progressing, -1 if there is none or more
+// than one.
+func (p *Plan) Current() int {
+	at := -1
+	for i := range p.Steps {
+		if p.Steps[i].Status() != StepProgressing {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = i
+	}
+	return at
+}
+
 // See records what was visible: the pipeline, the positions and the ids.
 func (p *Plan) See(w Window) {
 	positions := w.Positions
@@ -114,9 +130,3 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 	*p = read
 	return nil
 }
-
-// Seal sets the checksum, and the time of change to the given one; zero means now.
-func (p *Plan) Seal(at time.Time) error { return p.seal(p, at) }
-
-// Verify returns an error with [ErrChecksum] unless the plan is what was sealed.
-func (p *Plan) Verify() error { return p.verify(p) }

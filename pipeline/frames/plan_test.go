@@ -163,21 +163,6 @@ func TestPositionsJSON(t *testing.T) {
 	}
 }
 
-func TestPlansAndIntentsAreSealed(t *testing.T) {
-	plan := newPlan(t)
-	in, err := NewIntent(actor, "p", epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(plan.Seal(epoch), in.Seal(epoch), plan.Verify(), in.Verify()); err != nil {
-		t.Fatal(err)
-	}
-	plan.Previous, in.Content = NewUUID(epoch), "c"
-	if !errors.Is(plan.Verify(), ErrChecksum) || !errors.Is(in.Verify(), ErrChecksum) {
-		t.Error("a change was not noticed")
-	}
-}
-
 func TestPlansAndIntentsNeedACreator(t *testing.T) {
 	if _, err := NewPlan(Actor{}, epoch); !errors.Is(err, pipeline.ErrInvalid) {
 		t.Errorf("plan: %v", err)

@@ -9,8 +9,9 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// StepStatus is how far a plan step is. Usual is pending, progressing, completed;
-// pending and progressing may also lead to failed and skipped. Nothing enforces it.
+// StepStatus is how far a plan step is. Pending leads to progressing, and that to completed;
+// both also lead to failed and skipped, which end a step as completed does. PlanStep.Advance
+// enforces it.
 type StepStatus string
 
 // The statuses of a step.
@@ -22,8 +23,8 @@ const (
 	StepSkipped     StepStatus = "skipped"
 )
 
-// IntentStatus is how far an intent is. Usual is draft, active, completed; draft and
-// active may also lead to cancelled. Nothing enforces it.
+// IntentStatus is how far an intent is. Draft leads to active, and that to completed; both
+// also lead to cancelled, which ends an intent as completed does. Intent.Advance enforces it.
 type IntentStatus string
 
 // The statuses of an intent.
@@ -37,6 +38,28 @@ const (
 var (
 	stepStatuses   = []StepStatus{StepPending, StepProgressing, StepCompleted, StepFailed, StepSkipped}
 	intentStatuses = []IntentStatus{IntentDraft, IntentActive, IntentCompleted, IntentCancelled}
+)
+
+// ErrLifecycle marks a status that cannot follow the one that is there. It wraps
+// [pipeline.ErrInvalid].
+var ErrLifecycle error = lifecycleError{}
+
+type lifecycleError struct{}
+
+func (lifecycleError) Error() string { return "wrong order of statuses" }
+
+func (lifecycleError) Unwrap() error { return pipeline.ErrInvalid }
+
+// stepLifecycle and intentLifecycle are the statuses that may follow each.
+var (
+	stepLifecycle = map[StepStatus][]StepStatus{
+		StepPending:     {StepProgressing, StepFailed, StepSkipped},
+		StepProgressing: {StepCompleted, StepFailed, StepSkipped},
+	}
+	intentLifecycle = map[IntentStatus][]IntentStatus{
+		IntentDraft:  {IntentActive, IntentCancelled},
+		IntentActive: {IntentCompleted, IntentCancelled},
+	}
 )
 
 // StatusEntry is one change of status.
@@ -55,6 +78,18 @@ func (h *history[S]) add(status S, reason string, at time.Time, known []S) error
 	}
 	h.entries = append(h.entries, StatusEntry[S]{Status: status, ChangedAt: orNow(at), Reason: reason})
 	return nil
+}
+
+// follows refuses a status that cannot follow the current one.
+func follows[S StepStatus | IntentStatus](now, next S, lifecycle map[S][]S) error {
+	may := lifecycle[now]
+	switch {
+	case slices.Contains(may, next):
+		return nil
+	case len(may) == 0:
+		return fmt.Errorf("%.100q after %q: %w (%s is final)", next, now, ErrLifecycle, now)
+	}
+	return fmt.Errorf("%.100q after %q: %w (want one of %v)", next, now, ErrLifecycle, may)
 }
 
 func (h *history[S]) last(first S) S {

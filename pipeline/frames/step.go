@@ -17,7 +17,7 @@ type PlanStep struct {
 	Outputs     json.RawMessage
 	Checks      json.RawMessage
 	// IFrames are the ids of the frames that the step consumed, OFrames of those
-	// it produced. They are not checked.
+	// it produced. Whether such frames exist is not checked.
 	IFrames, OFrames []uint64
 	// Task is the task that the step was handed to, if it was.
 	Task UUID
@@ -38,13 +38,36 @@ func (s *PlanStep) Status() StepStatus { return s.statuses.last(StepPending) }
 // Statuses returns a copy of the history, oldest first.
 func (s *PlanStep) Statuses() []StatusEntry[StepStatus] { return slices.Clone(s.statuses.entries) }
 
-// SetStatus appends a status; none is ever removed. The reason may be empty, a zero
-// time means now.
+// SetStatus appends a status, whatever the one before; none is ever removed. The reason may be
+// empty, a zero time means now. It is for plans that others have written; see
+// [PlanStep.Advance].
 func (s *PlanStep) SetStatus(status StepStatus, reason string, at time.Time) error {
 	if err := s.statuses.add(status, reason, at, stepStatuses); err != nil {
 		return fmt.Errorf("step %.40q: %w", s.Description, err)
 	}
 	return nil
+}
+
+// Advance appends a status that may follow the current one, as [StepStatus] says. Others are
+// refused with [ErrLifecycle].
+func (s *PlanStep) Advance(status StepStatus, reason string, at time.Time) error {
+	if err := follows(s.Status(), status, stepLifecycle); err != nil {
+		return fmt.Errorf("step %.40q: %w", s.Description, err)
+	}
+	return s.SetStatus(status, reason, at)
+}
+
+// Consume notes frames that the step has read, Produce those that it has written. The lists
+// stay sorted, and name each frame once.
+func (s *PlanStep) Consume(ids ...uint64) { s.IFrames = union(s.IFrames, ids) }
+
+// Produce notes frames that the step has written; see [PlanStep.Consume].
+func (s *PlanStep) Produce(ids ...uint64) { s.OFrames = union(s.OFrames, ids) }
+
+func union(a, b []uint64) []uint64 {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // MarshalJSON leaves out what is absent.

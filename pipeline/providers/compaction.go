@@ -89,14 +89,6 @@ func NewCompaction(cfg CompactionConfig) (*Compaction, error) {
 	return &Compaction{cfg: cfg}, nil
 }
 
-// bounded returns the provider with its timeout, if it has one of its own.
-func (c *Compaction) bounded() agent.Provider {
-	if c.cfg.Timeout == 0 {
-		return c
-	}
-	return agent.LimitProvider(c, c.cfg.Timeout)
-}
-
 // Name returns CompactionName.
 func (c *Compaction) Name() string { return CompactionName }
 

@@ -12,6 +12,8 @@
 //
 // # The built-in providers
 //
+// [Observing] (7) turns old messages into observations, and [Reflecting] (8) old
+// observations into a reflection; both are off unless they are asked for.
 // [Observation] (10) puts the observations and the reflection of the state before the
 // conversation. [Compaction] (20) puts a summary in the place of old messages, unless
 // there are observations: the two stand for the same messages. [Truncation] (30) leaves
@@ -20,7 +22,7 @@
 //
 // # What lasts
 //
-// The list that a chain returns is for one model call. Observation and compaction also
+// The list that a chain returns is for one model call. Observing, observation and compaction also
 // write their change to the Messages of the state, so that the next call begins with it;
 // truncation never does, so that what it leaves out is not lost. What other providers
 // put into the list is not written back with it: a provider that adds the same message

@@ -11,19 +11,25 @@ import (
 
 // The names and priorities of the built-in providers.
 const (
+	ObservingName   = "observing"
+	ReflectingName  = "reflecting"
 	ObservationName = "observation"
 	CompactionName  = "compaction"
 	TruncationName  = "truncation"
 	EnforcementName = "enforcement"
 
+	ObservingPriority   = 7
+	ReflectingPriority  = 8
 	ObservationPriority = 10
 	CompactionPriority  = 20
 	TruncationPriority  = 30
 )
 
 // Config describes a chain with the built-in providers. The zero value works: all
-// three, without limits of their own, counted in [pipeline.DefaultEncoding].
+// but those that make observations, without limits of their own, counted in
+// [pipeline.DefaultEncoding].
 type Config struct {
+	Observing   ObservingConfig
 	Observation ObservationConfig
 	Compaction  CompactionConfig
 	Truncation  TruncationConfig
@@ -76,6 +82,11 @@ func New(cfg Config) (*agent.Chain, error) {
 
 // builtin returns the built-in providers that are switched on.
 func (cfg *Config) builtin() (list []agent.Provider, err error) {
+	if cfg.Observing.Enabled {
+		if list, err = cfg.observers(); err != nil {
+			return nil, err
+		}
+	}
 	if c := cfg.Observation; !c.Disabled {
 		c.Counter = cfg.Counter
 		p, err := NewObservation(c)
@@ -93,7 +104,7 @@ func (cfg *Config) builtin() (list []agent.Provider, err error) {
 		if t := cfg.Truncation; !t.Disabled || cfg.Enforce {
 			p.room, p.beginWithUser = size{t.MaxTokens, t.MaxMessages}, t.BeginWithUser
 		}
-		list = append(list, p.bounded())
+		list = append(list, limited(p, p.cfg.Timeout))
 	}
 	if c := cfg.Truncation; !c.Disabled {
 		c.Counter = cfg.Counter
@@ -104,6 +115,36 @@ func (cfg *Config) builtin() (list []agent.Provider, err error) {
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// observers returns the providers that make observations and reflections.
+func (cfg *Config) observers() ([]agent.Provider, error) {
+	if cfg.Observation.Disabled {
+		return nil, fmt.Errorf("%s: the provider %s is disabled: %w (enable it: it puts the observations into the messages)",
+			ObservingName, ObservationName, pipeline.ErrInvalid)
+	}
+	c := cfg.Observing
+	c.Counter = cfg.Counter
+	observing, err := NewObserving(c)
+	if err != nil {
+		return nil, err
+	}
+	if t := cfg.Truncation; !t.Disabled || cfg.Enforce {
+		observing.beginWithUser = t.BeginWithUser
+	}
+	reflecting, err := NewReflecting(c)
+	if err != nil {
+		return nil, err
+	}
+	return []agent.Provider{limited(observing, observing.cfg.Timeout), limited(reflecting, reflecting.cfg.Timeout)}, nil
+}
+
+// limited returns a provider with its timeout, if it has one of its own.
+func limited(p agent.Provider, timeout time.Duration) agent.Provider {
+	if timeout == 0 {
+		return p
+	}
+	return agent.LimitProvider(p, timeout)
 }
 
 // checkBounds refuses what is below 0.

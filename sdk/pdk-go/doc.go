@@ -38,6 +38,7 @@
 //	enrich       anchor_enrich_query
 //	memory       anchor_memory
 //	compact      anchor_compact
+//	distill      anchor_distill
 //	extract      anchor_extract
 //	provide      anchor_provide, anchor_estimate_tokens
 //	format       anchor_format

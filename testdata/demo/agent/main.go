@@ -21,22 +21,23 @@ func main() {
 	command := flag.String("command", "build/anchor-host", "the binary")
 	config := flag.String("config", "testdata/demo/agent.yaml", "configuration")
 	broken := flag.String("broken", "testdata/demo/agent-broken.yaml", "the same with a provider that fails")
+	observing := flag.String("observing", "testdata/demo/agent-observing.yaml", "the same with observations that are made")
 	plugins := flag.String("plugins", "build/plugins", "plugin folder")
 	flag.Parse()
-	if err := run(*command, *config, *broken, *plugins); err != nil {
+	if err := run(*command, *config, *broken, *observing, *plugins); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(command, config, broken, plugins string) error {
+func run(command, config, broken, observing, plugins string) error {
 	dir, err := os.MkdirTemp("", "anchor-host-demo-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	return agentdemo.Run(context.Background(), os.Stdout, agentdemo.Options{
-		Config: config, Broken: broken, Command: execute(command),
+		Config: config, Broken: broken, Observing: observing, Command: execute(command),
 		Flags: []string{"--plugins", plugins, "--store", filepath.Join(dir, "store.db")},
 	})
 }

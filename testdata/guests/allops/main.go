@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/classify"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/compact"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/counttokens"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/distill"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/enrich"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/extract"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/filter"
@@ -116,6 +117,21 @@ func init() {
 			return "", tell([]any{turns, previous})
 		}
 		return fmt.Sprintf("%s+%d turns", previous, len(turns)), nil
+	})
+	distill.Handle(func(r *distill.Request, s *stepSettings) (distill.Reply, error) {
+		switch {
+		case s.Mode == "none":
+			return distill.Reply{}, nil
+		case s.Mode == "tell":
+			return distill.Reply{}, tell(r)
+		case s.Mode == "wrong": // whatever is asked for
+			return distill.Reflection("wrong"), nil
+		case s.Mode == "long":
+			return distill.Add(strings.Repeat("long ", 2000)), nil
+		case r.Mode == distill.Reflect:
+			return distill.Reflection(fmt.Sprintf("%s+%d observations", r.Reflection, len(r.Observations))), nil
+		}
+		return distill.Add(fmt.Sprintf("%d messages after %d observations", len(r.Messages), len(r.Observations))), nil
 	})
 	extract.Handle(func(r *extract.Request, s *stepSettings) (extract.Reply, error) {
 		switch {

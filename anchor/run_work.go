@@ -1,0 +1,363 @@
+package anchor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// The labels of snapshots that are taken by themselves.
+const (
+	// SnapshotStart is what the window held when the intent became active.
+	SnapshotStart = "start"
+	// SnapshotStep is what the window held when a step began to progress.
+	SnapshotStep = "step"
+)
+
+// creator is who makes a document of a run.
+func creator(by string) frames.Actor {
+	return frames.Actor{Kind: frames.Agent, ID: cmp.Or(by, "anchor-host")}
+}
+
+// Intent returns the newest intent of the run, nil if it has none.
+func (r *Run) Intent(ctx context.Context) (*frames.Intent, error) {
+	run := r.run
+	list, err := run.Intents(ctx)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[len(list)-1], nil
+}
+
+// Ask gives the run a request: a new intent, which is a draft until [Run.Analyze]. by is who
+// asks; empty is "anchor-host". An intent before it must have ended, and becomes its parent.
+func (r *Run) Ask(ctx context.Context, prompt, by string) (*frames.Intent, error) {
+	if strings.TrimSpace(prompt) == "" {
+		return nil, fmt.Errorf("%w: run %q: the prompt is empty", ErrInvalid, r.run.ID)
+	}
+	run := r.run
+	return run.ChangeIntent(ctx, func(before *frames.Intent) (*frames.Intent, error) {
+		in, err := frames.NewIntent(creator(by), prompt, time.Time{})
+		if err != nil || before == nil {
+			return in, err
+		}
+		if s := before.Status(); s == frames.IntentDraft || s == frames.IntentActive {
+			return nil, fmt.Errorf("intent: %w (the one before is %s: complete or cancel it first)", frames.ErrLifecycle, s)
+		}
+		in.Parent = before.ObjectID
+		return in, nil
+	})
+}
+
+// Analyze says how the prompt of the newest intent is understood, which makes it active. The
+// content becomes a frame of the kind intent_analysis, and a snapshot with the label
+// [SnapshotStart] is taken. Another content replaces the one before, and becomes a frame too.
+func (r *Run) Analyze(ctx context.Context, content, by string) (*frames.Intent, error) {
+	run := r.run
+	var frame frames.Frame
+	in, err := run.ChangeIntent(ctx, func(in *frames.Intent) (*frames.Intent, error) {
+		if in == nil {
+			return nil, errNoIntent
+		}
+		var err error
+		frame, err = in.Analyze(content, time.Time{})
+		return in, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Push(ctx, frame, PushOptions{By: by}); err != nil {
+		return in, err
+	}
+	_, err = r.TakeSnapshot(ctx, SnapshotStart)
+	return in, err
+}
+
+var errNoIntent = fmt.Errorf("intent: %w (give the run one first)", store.ErrNotFound)
+
+// EndIntent completes or cancels the newest intent. reason and commit, which names what
+// fulfilled it, may be empty.
+func (r *Run) EndIntent(ctx context.Context, status frames.IntentStatus, reason, commit string) (*frames.Intent, error) {
+	run := r.run
+	return run.ChangeIntent(ctx, func(in *frames.Intent) (*frames.Intent, error) {
+		if in == nil {
+			return nil, errNoIntent
+		}
+		if status != frames.IntentCompleted && status != frames.IntentCancelled {
+			return nil, fmt.Errorf("intent: %w: %q does not end it (want %s or %s)", frames.ErrLifecycle, status, frames.IntentCompleted, frames.IntentCancelled)
+		}
+		if commit != "" {
+			in.Commit = commit
+		}
+		return in, in.Advance(status, reason, time.Time{})
+	})
+}
+
+// Plans returns the plans of the run, oldest first. Each but the first replaces the one before.
+func (r *Run) Plans(ctx context.Context) ([]frames.Plan, error) {
+	run := r.run
+	return run.Plans(ctx)
+}
+
+// Plan gives the run a plan, or with replan another one that replaces it. The plan names the
+// frames that the window holds, and the newest intent, if there is one, names the plan: it must
+// be active. by is who plans; empty is "anchor-host".
+func (r *Run) Plan(ctx context.Context, steps []string, by string, replan bool) (*frames.Plan, error) {
+	if err := checkSteps(steps); err != nil {
+		return nil, fmt.Errorf("%w: run %q: %w", ErrInvalid, r.run.ID, err)
+	}
+	run := r.run
+	in, err := r.Intent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in != nil && in.Status() != frames.IntentActive {
+		return nil, fmt.Errorf("run %q: plan: %w (its intent is %s, want %s)", run.ID, frames.ErrLifecycle, in.Status(), frames.IntentActive)
+	}
+	seen, err := r.Window(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := run.ChangePlan(ctx, func(before *frames.Plan) (*frames.Plan, error) {
+		return newPlan(before, steps, by, replan, seen)
+	})
+	if err != nil || in == nil {
+		return plan, err
+	}
+	_, err = run.ChangeIntent(ctx, func(now *frames.Intent) (*frames.Intent, error) {
+		if now == nil || now.ObjectID != in.ObjectID {
+			return nil, nil
+		}
+		now.Plan = plan.ObjectID
+		return now, nil
+	})
+	return plan, err
+}
+
+// maxSteps bounds a plan: more are no plan but a list of work.
+const maxSteps = 1000
+
+func checkSteps(steps []string) error {
+	if len(steps) == 0 || len(steps) > maxSteps {
+		return fmt.Errorf("plan: %d steps (want 1 to %d)", len(steps), maxSteps)
+	}
+	for i, s := range steps {
+		if strings.TrimSpace(s) == "" {
+			return fmt.Errorf("plan: step %d is empty", i+1)
+		}
+	}
+	return nil
+}
+
+func newPlan(before *frames.Plan, steps []string, by string, replan bool, seen *frames.Pipeline) (plan *frames.Plan, err error) {
+	switch {
+	case replan && before == nil:
+		return nil, fmt.Errorf("plan: %w (there is none to replace: push one)", store.ErrNotFound)
+	case replan:
+		plan, err = before.NewRevision(creator(by), time.Time{})
+	case before != nil:
+		return nil, fmt.Errorf("plan: %w (there is one already: replan replaces it)", frames.ErrLifecycle)
+	default:
+		plan, err = frames.NewPlan(creator(by), time.Time{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if seen != nil {
+		plan.See(seen.Window())
+	}
+	for _, s := range steps {
+		plan.Steps = append(plan.Steps, frames.NewStep(s, plan.CreatedAt))
+	}
+	return plan, nil
+}
+
+// StepChange says what changes in a step of a plan. What is zero stays.
+type StepChange struct {
+	// Status is the next status, Reason why; see frames.PlanStep.Advance. A snapshot is taken
+	// of a step that begins to progress.
+	Status frames.StepStatus
+	Reason string
+	// Read and Wrote are frames that the step has read and written, besides those that are
+	// noted by themselves.
+	Read, Wrote []uint64
+	// Inputs, Outputs and Checks are any JSON values.
+	Inputs, Outputs, Checks json.RawMessage
+}
+
+// ChangeStep changes a step of the newest plan. Steps are numbered from 1.
+func (r *Run) ChangeStep(ctx context.Context, number int, c StepChange) (*frames.Plan, error) {
+	for _, id := range slices.Concat(c.Read, c.Wrote) {
+		if there, err := r.hasFrame(ctx, id); err != nil || !there {
+			return nil, cmp.Or(err, fmt.Errorf("run %q: frame %d: %w", r.run.ID, id, frames.ErrNoFrame))
+		}
+	}
+	plan, err := r.changeStep(ctx, number, func(s *frames.PlanStep) (bool, error) {
+		s.Consume(c.Read...)
+		s.Produce(c.Wrote...)
+		for _, v := range []struct {
+			to   *json.RawMessage
+			from json.RawMessage
+		}{{&s.Inputs, c.Inputs}, {&s.Outputs, c.Outputs}, {&s.Checks, c.Checks}} {
+			if v.from != nil {
+				*v.to = v.from
+			}
+		}
+		if c.Status == "" {
+			return true, nil
+		}
+		return true, s.Advance(c.Status, c.Reason, time.Time{})
+	})
+	if err != nil || c.Status != frames.StepProgressing {
+		return plan, err
+	}
+	_, err = r.takeSnapshot(ctx, SnapshotStep, plan, number)
+	return plan, err
+}
+
+// changeStep changes a step of the newest plan, if change says that something changed.
+func (r *Run) changeStep(ctx context.Context, number int, change func(*frames.PlanStep) (bool, error)) (*frames.Plan, error) {
+	run := r.run
+	return run.ChangePlan(ctx, func(p *frames.Plan) (*frames.Plan, error) {
+		s, err := step(p, number)
+		if err != nil {
+			return nil, err
+		}
+		if changed, err := change(s); err != nil || !changed {
+			return nil, err
+		}
+		return p, nil
+	})
+}
+
+// step returns a step of a plan by its number.
+func step(p *frames.Plan, number int) (*frames.PlanStep, error) {
+	if p == nil {
+		return nil, fmt.Errorf("plan: %w (push one first)", store.ErrNotFound)
+	}
+	if number < 1 || number > len(p.Steps) {
+		return nil, fmt.Errorf("plan: step %d: %w (it has %d)", number, store.ErrNotFound, len(p.Steps))
+	}
+	return &p.Steps[number-1], nil
+}
+
+// checkStep refuses the number of a step that does not exist; 0 is fine.
+func (r *Run) checkStep(ctx context.Context, number int) error {
+	if number == 0 {
+		return nil
+	}
+	_, err := r.changeStep(ctx, number, func(*frames.PlanStep) (bool, error) { return false, nil })
+	return err
+}
+
+// wrote notes a frame that was pushed with the step that wrote it: number, or for 0 the only
+// one that is progressing.
+func (r *Run) wrote(ctx context.Context, number int, id uint64) error {
+	return r.note(ctx, number, func(s *frames.PlanStep) error {
+		s.Produce(id)
+		return nil
+	})
+}
+
+// read notes frames that were offered with the only step that is progressing.
+func (r *Run) read(ctx context.Context, ids []uint64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return r.note(ctx, 0, func(s *frames.PlanStep) error {
+		for _, id := range ids {
+			if _, known := slices.BinarySearch(s.IFrames, id); known {
+				continue
+			}
+			if there, err := r.hasFrame(ctx, id); err != nil {
+				return err
+			} else if there {
+				s.Consume(id)
+			}
+		}
+		return nil
+	})
+}
+
+// hasFrame says whether the run has a frame, in its window or not.
+func (r *Run) hasFrame(ctx context.Context, id uint64) (bool, error) {
+	found, err := r.Frames(ctx, id, 1)
+	return len(found) == 1 && found[0].ID == id, err
+}
+
+// note notes frames with a step, or for 0 with the only one that is progressing, if there is one.
+func (r *Run) note(ctx context.Context, number int, note func(*frames.PlanStep) error) error {
+	run := r.run
+	_, err := run.ChangePlan(ctx, func(p *frames.Plan) (*frames.Plan, error) {
+		if p == nil || number > len(p.Steps) {
+			return nil, nil
+		}
+		at := number - 1
+		if number == 0 {
+			at = p.Current()
+		}
+		if at < 0 {
+			return nil, nil
+		}
+		s := &p.Steps[at]
+		before := len(s.IFrames) + len(s.OFrames)
+		if err := note(s); err != nil {
+			return nil, err
+		}
+		if len(s.IFrames)+len(s.OFrames) == before {
+			return nil, nil
+		}
+		return p, nil
+	})
+	return err
+}
+
+// TakeSnapshot stores what the window of the run holds now.
+func (r *Run) TakeSnapshot(ctx context.Context, label string) (frames.Snapshot, error) {
+	plans, err := r.Plans(ctx)
+	if err != nil || len(plans) == 0 {
+		return r.takeSnapshot(ctx, label, nil, 0)
+	}
+	plan := &plans[len(plans)-1]
+	return r.takeSnapshot(ctx, label, plan, plan.Current()+1)
+}
+
+func (r *Run) takeSnapshot(ctx context.Context, label string, plan *frames.Plan, step int) (frames.Snapshot, error) {
+	seen, err := r.Window(ctx)
+	if err != nil {
+		return frames.Snapshot{}, err
+	}
+	s := frames.TakeSnapshot(seen, label, time.Time{})
+	if plan != nil {
+		s.Plan, s.Step = plan.ObjectID, uint32(step)
+	}
+	run := r.run
+	return run.AddSnapshot(ctx, s)
+}
+
+// Snapshots returns the snapshots of the run, oldest first.
+func (r *Run) Snapshots(ctx context.Context) ([]frames.Snapshot, error) {
+	run := r.run
+	return run.Snapshots(ctx)
+}
+
+// Snapshot returns a snapshot by its number.
+func (r *Run) Snapshot(ctx context.Context, number uint64) (*frames.Snapshot, error) {
+	list, err := r.Snapshots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].ID == number {
+			return &list[i], nil
+		}
+	}
+	return nil, fmt.Errorf("run %q: snapshot %d: %w", r.run.ID, number, store.ErrNotFound)
+}

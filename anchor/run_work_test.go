@@ -1,0 +1,185 @@
+package anchor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/store"
+)
+
+// workRun returns a run of an App whose store is in memory, and the App.
+func workRun(t *testing.T) (*App, *Run) {
+	t.Helper()
+	app, err := Load(write(t, t.TempDir(), "tokenizer: words\nframes: {run: fix}\n"), Options{Store: store.NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = app.Close(t.Context()) })
+	run, err := app.Run(t.Context(), "", "fix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app, run
+}
+
+// A run from its request to its end: what its steps read and wrote is noted by itself.
+func TestRunFollowsItsPlan(t *testing.T) {
+	app, run := workRun(t)
+	ctx := t.Context()
+	if _, err := run.Analyze(ctx, "paging", ""); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("no intent: %v", err)
+	}
+	if _, err := run.Ask(ctx, "add pagination", "ada"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Plan(ctx, []string{"a"}, "", false); !errors.Is(err, frames.ErrLifecycle) {
+		t.Errorf("a plan for a draft: %v", err)
+	}
+	if _, err := run.Ask(ctx, "something else", ""); !errors.Is(err, frames.ErrLifecycle) {
+		t.Errorf("a second request: %v", err)
+	}
+	if _, err := run.Analyze(ctx, "limit and offset", ""); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := run.Plan(ctx, []string{"read the handler", "change it"}, "", false)
+	if err != nil || !slices.Equal(plan.ContextFrames, []uint64{0}) {
+		t.Fatalf("plan %+v, %v", plan, err)
+	}
+	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepCompleted}); !errors.Is(err, frames.ErrLifecycle) {
+		t.Errorf("completed before it began: %v", err)
+	}
+	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepProgressing}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Build(ctx, pipeline.Query{Text: "what next?"}, BuildOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Push(ctx, frames.Frame{Kind: frames.ToolCall, Summary: "users.go has no limit"}, PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Assemble(ctx, []pipeline.Message{{Role: pipeline.RoleUser, Content: "go on"}}, AssembleOptions{Run: "fix"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.ChangeStep(ctx, 1, StepChange{Status: frames.StepCompleted, Reason: "found"}); err != nil {
+		t.Fatal(err)
+	}
+	plans, err := run.Plans(ctx)
+	if err != nil || len(plans) != 1 {
+		t.Fatalf("%d plans, %v", len(plans), err)
+	}
+	if s := plans[0].Steps[0]; !slices.Equal(s.IFrames, []uint64{0, 1}) || !slices.Equal(s.OFrames, []uint64{1}) || s.Status() != frames.StepCompleted {
+		t.Errorf("step has read %v, written %v, is %s", s.IFrames, s.OFrames, s.Status())
+	}
+	replanned, err := run.Plan(ctx, []string{"change it"}, "", true)
+	if err != nil || replanned.Previous != plan.ObjectID || !slices.Equal(replanned.ContextFrames, []uint64{0, 1}) {
+		t.Errorf("replanned %+v, %v", replanned, err)
+	}
+	in, err := run.EndIntent(ctx, frames.IntentCompleted, "", "abc123")
+	if err != nil || in.Plan != replanned.ObjectID || in.Commit != "abc123" {
+		t.Errorf("intent %+v, %v", in, err)
+	}
+	next, err := run.Ask(ctx, "and sorting", "ada")
+	if err != nil || next.Parent != in.ObjectID {
+		t.Errorf("next intent %+v, %v", next, err)
+	}
+	checkSnapshots(t, run)
+	if n, err := run.Forget(ctx); err != nil || n != 11 {
+		t.Errorf("forgot %d records, %v", n, err)
+	}
+	if plans, err := run.Plans(ctx); err != nil || len(plans) > 0 {
+		t.Errorf("plans left: %v, %v", plans, err)
+	}
+}
+
+func checkSnapshots(t *testing.T, run *Run) {
+	t.Helper()
+	list, err := run.Snapshots(t.Context())
+	if err != nil || len(list) != 2 || list[0].Label != SnapshotStart || list[1].Label != SnapshotStep || list[1].Step != 1 {
+		t.Fatalf("snapshots %+v, %v", list, err)
+	}
+	mine, err := run.TakeSnapshot(t.Context(), "mine")
+	if err != nil || mine.ID != 3 {
+		t.Errorf("snapshot %+v, %v", mine, err)
+	}
+	if d := list[1].Diff(&mine); !slices.Equal(d.Entered, []uint64{1}) || len(d.Left) > 0 {
+		t.Errorf("diff %+v", d)
+	}
+	if _, err := run.Snapshot(t.Context(), 9); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a snapshot that there is not: %v", err)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	_, run := workRun(t)
+	ctx := t.Context()
+	for name, tt := range map[string]struct {
+		err  error
+		want error
+	}{
+		"blank prompt":      {second(run.Ask(ctx, " ", "")), ErrInvalid},
+		"no steps":          {second(run.Plan(ctx, nil, "", false)), ErrInvalid},
+		"blank step":        {second(run.Plan(ctx, []string{"a", " "}, "", false)), ErrInvalid},
+		"nothing to revise": {second(run.Plan(ctx, []string{"a"}, "", true)), store.ErrNotFound},
+		"no plan":           {second(run.ChangeStep(ctx, 1, StepChange{})), store.ErrNotFound},
+		"no plan to push":   {second(run.Push(ctx, frames.Frame{Kind: frames.ToolCall}, PushOptions{Step: 1})), store.ErrNotFound},
+		"no intent to end":  {second(run.EndIntent(ctx, frames.IntentCompleted, "", "")), store.ErrNotFound},
+	} {
+		if !errors.Is(tt.err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, tt.err, tt.want)
+		}
+	}
+	if _, err := run.Plan(ctx, []string{"a"}, "", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := second(run.Plan(ctx, []string{"b"}, "", false)); !errors.Is(err, frames.ErrLifecycle) {
+		t.Errorf("a second plan: %v", err)
+	}
+	if err := second(run.ChangeStep(ctx, 2, StepChange{})); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a step too many: %v", err)
+	}
+	if err := second(run.ChangeStep(ctx, 1, StepChange{Read: []uint64{5}})); !errors.Is(err, frames.ErrNoFrame) {
+		t.Errorf("a frame that there is not: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Several agents that change one plan at the same time all get through.
+func TestPlanIsSharedByWriters(t *testing.T) {
+	_, run := workRun(t)
+	const writers = 8
+	var steps []string
+	for i := range writers {
+		steps = append(steps, fmt.Sprint("step ", i))
+	}
+	if _, err := run.Plan(t.Context(), steps, "", false); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			_, err := run.ChangeStep(t.Context(), i+1, StepChange{Status: frames.StepProgressing})
+			if err == nil {
+				_, err = run.Push(t.Context(), frames.Frame{Kind: frames.StepSummary, Summary: "done"}, PushOptions{Step: i + 1})
+			}
+			if err != nil {
+				t.Errorf("writer %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	plans, err := run.Plans(t.Context())
+	if err != nil || len(plans) != 1 {
+		t.Fatalf("%d plans, %v", len(plans), err)
+	}
+	for i, s := range plans[0].Steps {
+		if s.Status() != frames.StepProgressing || len(s.OFrames) != 1 {
+			t.Errorf("step %d is %s and has written %v", i+1, s.Status(), s.OFrames)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package frames
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+)
+
+// Snapshot is what the window of a run held at one moment, such as the beginning of a step. It
+// names frames, which never change, so they can be read again after they left the window. The
+// seed calls it ContextSnapshot.
+type Snapshot struct {
+	// ID is the number of the snapshot in its run, from 1; 0 until it is stored.
+	ID uint64
+	// Label says why it was taken.
+	Label string
+	// Plan is the plan of that moment, Step the number of its step from 1, 0 for none.
+	Plan UUID
+	Step uint32
+	// Pipeline is where the frames come from; none if the run had no frames.
+	Pipeline UUID
+	// FWindow are the positions of the frames in the list of that moment, ContextFrames
+	// their ids.
+	FWindow       Positions
+	ContextFrames []uint64
+	// Tokens is the sum of the estimates of the frames, see [Window.TotalTokenEstimate].
+	Tokens        uint64
+	GlobalSummary string
+	CreatedAt     time.Time
+}
+
+// TakeSnapshot returns what a pipeline shows. nil is a run without frames. A zero time means
+// now.
+func TakeSnapshot(p *Pipeline, label string, at time.Time) Snapshot {
+	s := Snapshot{Label: label, ContextFrames: []uint64{}, CreatedAt: orNow(at)}
+	if p != nil {
+		w := p.Window()
+		s.Pipeline, s.FWindow, s.ContextFrames = w.Pipeline, w.Positions, w.IDs()
+		s.Tokens, s.GlobalSummary = w.TotalTokenEstimate(), p.GlobalSummary()
+	}
+	return s
+}
+
+// SnapshotDiff is what changed from one snapshot to another.
+type SnapshotDiff struct {
+	// Entered are the ids of the frames that only the later one has, Left of those that only
+	// the earlier one has.
+	Entered []uint64 `json:"entered"`
+	Left    []uint64 `json:"left"`
+	// Tokens is by how much the estimate grew.
+	Tokens int64 `json:"tokens"`
+	// SummaryChanged says that the global summaries differ.
+	SummaryChanged bool `json:"summary_changed"`
+}
+
+// Diff compares an earlier snapshot with a later one.
+func (s *Snapshot) Diff(later *Snapshot) SnapshotDiff {
+	only := func(in, not []uint64) []uint64 {
+		return slices.DeleteFunc(slices.Concat([]uint64{}, in), func(id uint64) bool {
+			_, found := slices.BinarySearch(not, id)
+			return found
+		})
+	}
+	return SnapshotDiff{
+		Entered: only(later.ContextFrames, s.ContextFrames), Left: only(s.ContextFrames, later.ContextFrames),
+		Tokens: int64(later.Tokens) - int64(s.Tokens), SummaryChanged: s.GlobalSummary != later.GlobalSummary,
+	}
+}
+
+// MarshalJSON leaves out what is absent.
+func (s Snapshot) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID            uint64    `json:"snapshot_id,omitempty"`
+		Label         string    `json:"label"`
+		Plan          UUID      `json:"plan,omitzero"`
+		Step          uint32    `json:"step,omitempty"`
+		Pipeline      UUID      `json:"pipeline,omitzero"`
+		FWindow       Positions `json:"fwindow"`
+		ContextFrames []uint64  `json:"context_frames"`
+		Tokens        uint64    `json:"total_token_estimate"`
+		GlobalSummary string    `json:"global_summary,omitempty"`
+		CreatedAt     time.Time `json:"created_at"`
+	}{s.ID, s.Label, s.Plan, s.Step, s.Pipeline, s.FWindow, s.ContextFrames, s.Tokens, s.GlobalSummary, s.CreatedAt})
+}
+
+// UnmarshalJSON reads a snapshot strictly: unknown and repeated keys, and ids that do not
+// ascend, are errors. On an error the snapshot is unchanged.
+func (s *Snapshot) UnmarshalJSON(data []byte) error {
+	var read Snapshot
+	err := decodeObject("snapshot", data, fields{
+		"snapshot_id": optional(&read.ID), "label": required(&read.Label), "plan": optional(&read.Plan), "step": optional(&read.Step), "pipeline": optional(&read.Pipeline),
+		"fwindow": required(&read.FWindow), "context_frames": required(&listOf[uint64]{&read.ContextFrames}),
+		"total_token_estimate": required(&read.Tokens), "global_summary": optional(&read.GlobalSummary), "created_at": required(&read.CreatedAt),
+	})
+	if err != nil {
+		return err
+	}
+	for i, id := range read.ContextFrames {
+		if id > MaxFrameID || i > 0 && id <= read.ContextFrames[i-1] {
+			return fmt.Errorf("snapshot: context_frames[%d]: %d: %w (want ascending ids up to %d)", i, id, pipeline.ErrInvalid, uint64(MaxFrameID))
+		}
+	}
+	if err := cleanTime(&read.CreatedAt); err != nil {
+		return fmt.Errorf("snapshot: created_at: %w", err)
+	}
+	*s = read
+	return nil
+}

@@ -1,0 +1,109 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+)
+
+// Extract is a [agent.Distiller] without a model. An observation is one line of a message:
+// its role and the beginning of its text. A reflection is the list of the observations that
+// it stands for. The same input always gives the same notes. Lines become shorter before any
+// are left out; then the oldest leave, and their number is noted.
+type Extract struct {
+	// Counter counts tokens. nil means one of the default encoding.
+	Counter *agent.Counter
+}
+
+// extractWidths are the lengths of a line that are tried, in characters.
+var extractWidths = []int{DefaultDigestLine, DefaultDigestLine / 2, DefaultDigestLine / 4}
+
+// Observe returns one line for each message that has a text or calls tools.
+func (e Extract) Observe(ctx context.Context, r agent.Observing) (*agent.Observed, error) {
+	counter, err := counterOr(e.Counter)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, width := range extractWidths {
+		if lines = messageLines(r.Messages, width); len(lines) == 0 {
+			break
+		}
+		fits, err := e.fits(ctx, counter, r.MaxTokens, lines...)
+		if err != nil || fits {
+			return &agent.Observed{Add: lines}, err
+		}
+	}
+	var failed error
+	gone := sort.Search(len(lines), func(i int) bool {
+		fits, err := e.fits(ctx, counter, r.MaxTokens, newestLines(lines, i)...)
+		if err != nil {
+			failed = err
+		}
+		return fits
+	})
+	return &agent.Observed{Add: newestLines(lines, gone)}, failed
+}
+
+// newestLines leaves out the oldest of lines, and notes their number.
+func newestLines(lines []string, gone int) []string {
+	if gone == 0 {
+		return lines
+	}
+	return append([]string{fmt.Sprintf(goneFormat, gone)}, lines[gone:]...)
+}
+
+func messageLines(messages []pipeline.Message, width int) (lines []string) {
+	for i := range messages {
+		t := asTurn(&messages[i], 0)
+		if shorten(t.Content, width) != "" {
+			lines = append(lines, shorten(string(t.Role)+": "+t.Content, width))
+		}
+	}
+	return lines
+}
+
+// Reflect returns the lines of the reflection so far and of the observations.
+func (e Extract) Reflect(ctx context.Context, r agent.Reflecting) (string, error) {
+	counter, err := counterOr(e.Counter)
+	if err != nil {
+		return "", err
+	}
+	before, gone := splitDigest(r.Reflection)
+	for _, text := range r.Observations {
+		lines, n := splitDigest(text)
+		before, gone = append(before, lines...), gone+n
+	}
+	var lines []string
+	for _, width := range extractWidths {
+		lines = lines[:0]
+		for _, text := range before {
+			lines = append(lines, shorten(text, width))
+		}
+		fits, err := e.fits(ctx, counter, r.MaxTokens, joinDigest(lines, gone))
+		if err != nil || fits {
+			return joinDigest(lines, gone), err
+		}
+	}
+	var failed error
+	left := sort.Search(len(lines), func(i int) bool {
+		fits, err := e.fits(ctx, counter, r.MaxTokens, joinDigest(lines[i:], gone+i))
+		if err != nil {
+			failed = err
+		}
+		return fits
+	})
+	return joinDigest(lines[left:], gone+left), failed
+}
+
+// fits reports whether texts take at most so many tokens.
+func (e Extract) fits(ctx context.Context, c *agent.Counter, room int, texts ...string) (bool, error) {
+	counts, err := countTexts(ctx, c, texts)
+	for _, n := range counts {
+		room -= n
+	}
+	return room >= 0, err
+}

@@ -1,0 +1,268 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+)
+
+// ObservingConfig describes how observations and reflections are made. The zero value makes
+// none.
+type ObservingConfig struct {
+	// Enabled puts the providers [Observing] and [Reflecting] into the chain of New.
+	Enabled bool
+	// Observe makes observations, Reflect makes reflections. nil means [Extract].
+	Observe, Reflect agent.Distiller
+	// HighWater is how many tokens the conversation may take before its oldest messages
+	// become observations. 0 means half of the run's budget, and never where that has no
+	// bound. Instructions and what others put into the list do not count.
+	HighWater int
+	// LowWater is how many tokens of the conversation then stay. 0 means half of HighWater.
+	LowWater int
+	// ReflectHighWater is how many tokens the observations may take before the oldest become
+	// a reflection. 0 means half of HighWater. ReflectLowWater is how many tokens of
+	// observations then stay. 0 means half of ReflectHighWater.
+	ReflectHighWater, ReflectLowWater int
+	// Foreign reports observations that others own and make anew in each run: they are
+	// neither counted nor replaced. nil means none.
+	Foreign func(observation string) bool
+	// Timeout bounds one Apply in the chain of New. 0 means the bound of the chain, or
+	// DefaultCompactionTimeout with a Distiller.
+	Timeout time.Duration
+	// Counter counts tokens. nil means one of the default encoding.
+	Counter *agent.Counter
+}
+
+// minNotes is the least room for an answer of a [agent.Distiller], in tokens: two or three
+// lines.
+const minNotes = 64
+
+// waters are the bounds of one run, in tokens.
+type waters struct {
+	high, low               int // of the conversation
+	reflectHigh, reflectLow int // of the observations
+}
+
+// waters returns the bounds; high 0 means that nothing is observed.
+func (cfg *ObservingConfig) waters(b agent.Budget) (w waters) {
+	w.high = cmp.Or(cfg.HighWater, b.MaxTokens/2)
+	w.low = cmp.Or(cfg.LowWater, max(1, w.high/2))
+	w.reflectHigh = cmp.Or(cfg.ReflectHighWater, w.high/2)
+	w.reflectLow = cmp.Or(cfg.ReflectLowWater, max(1, w.reflectHigh/2))
+	return w
+}
+
+// notes is the room for new observations, reflection that for a new reflection.
+func (w waters) notes() int      { return max(minNotes, w.high/4) }
+func (w waters) reflection() int { return max(minNotes, w.reflectHigh/2) }
+
+// checked returns the configuration with its defaults.
+func (cfg ObservingConfig) checked(provider string) (ObservingConfig, error) {
+	err := checkBounds(provider, map[string]int{
+		"high_water": cfg.HighWater, "low_water": cfg.LowWater,
+		"reflect_high_water": cfg.ReflectHighWater, "reflect_low_water": cfg.ReflectLowWater,
+	})
+	if err != nil {
+		return cfg, err
+	}
+	if cfg.Foreign == nil {
+		cfg.Foreign = func(string) bool { return false }
+	}
+	if cfg.Counter, err = counterOr(cfg.Counter); err != nil {
+		return cfg, err
+	}
+	if (cfg.Observe != nil || cfg.Reflect != nil) && cfg.Timeout == 0 {
+		cfg.Timeout = DefaultCompactionTimeout
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = Extract{Counter: cfg.Counter}
+	}
+	if cfg.Reflect == nil {
+		cfg.Reflect = Extract{Counter: cfg.Counter}
+	}
+	return cfg, nil
+}
+
+// split returns the observations that this configuration owns, and those of others.
+func (cfg *ObservingConfig) split(observations []string) (own, foreign []string) {
+	for _, text := range observations {
+		if cfg.Foreign(text) {
+			foreign = append(foreign, text)
+		} else {
+			own = append(own, text)
+		}
+	}
+	return own, foreign
+}
+
+// tokens returns what each text takes as a message of its own.
+func (cfg *ObservingConfig) tokens(ctx context.Context, texts []string) (counts []int, sum int, err error) {
+	counts, err = countTexts(ctx, cfg.Counter, texts)
+	for _, n := range counts {
+		sum += n
+	}
+	return counts, sum, err
+}
+
+func countTexts(ctx context.Context, c *agent.Counter, texts []string) ([]int, error) {
+	messages := make([]pipeline.Message, len(texts))
+	for i, text := range texts {
+		messages[i] = pipeline.Message{Role: pipeline.RoleSystem, Content: text}
+	}
+	return c.Count(ctx, messages)
+}
+
+// Observing turns the oldest messages of a conversation into observations when it has grown
+// too large, and removes these messages from the list of the state. System messages, the
+// newest user message and the newest messages stay; a tool call and its results stay or go
+// together. [Observation] then puts the observations before the conversation.
+//
+// A distiller that fails, or whose answer takes too many tokens, leaves everything as it
+// was, and so do observations that take twice what should make a reflection of them.
+// Observing is safe for concurrent use, as far as its distiller is.
+type Observing struct {
+	cfg ObservingConfig
+	// beginWithUser also observes what is before the first message of the user that stays.
+	beginWithUser bool
+}
+
+// NewObserving checks the configuration.
+func NewObserving(cfg ObservingConfig) (*Observing, error) {
+	cfg, err := cfg.checked(ObservingName)
+	if err != nil {
+		return nil, err
+	}
+	return &Observing{cfg: cfg}, nil
+}
+
+// Name returns ObservingName.
+func (o *Observing) Name() string { return ObservingName }
+
+// Priority returns ObservingPriority.
+func (o *Observing) Priority() int { return ObservingPriority }
+
+// EstimateTokens is 0: observing leaves less than it finds.
+func (o *Observing) EstimateTokens(context.Context, *agent.State) (int, error) { return 0, nil }
+
+// Apply returns the messages that stay, or nil when the conversation is small enough, when
+// all of it must stay, or when the distiller changes nothing.
+func (o *Observing) Apply(ctx context.Context, s *agent.State, msgs []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
+	w := o.cfg.waters(b)
+	if w.high == 0 {
+		return nil, nil
+	}
+	v, err := newView(ctx, o.cfg.Counter, msgs, true)
+	if err != nil {
+		return nil, err
+	}
+	own := ownMessages(msgs, s.Messages)
+	talk := v.conversation(own)
+	if talk <= w.high {
+		return nil, nil
+	}
+	v.chooseNewest(own, v.total.tokens-talk+w.low)
+	if o.beginWithUser {
+		v.beginWithUser(func(i int) bool { return !own[i] })
+	}
+	old := v.rest()
+	if len(old) == 0 {
+		return nil, nil
+	}
+	notes, err := o.observe(ctx, s, old, w)
+	if err != nil || notes == nil {
+		return nil, err
+	}
+	s.Observations = notes
+	s.Messages = v.those(func(i int) bool { return own[i] })
+	return v.those(func(int) bool { return true }), nil
+}
+
+// observe returns the observations of the state with those of messages; nil is no change.
+func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.Message, w waters) ([]string, error) {
+	before, foreign := o.cfg.split(s.Observations)
+	if _, n, err := o.cfg.tokens(ctx, before); err != nil || n > 2*w.reflectHigh+w.notes() {
+		return nil, cmp.Or(err, fmt.Errorf("observations take %d tokens: %w (want at most %d: no reflection is made of them)",
+			n, pipeline.ErrInvalid, 2*w.reflectHigh+w.notes()))
+	}
+	made, err := o.cfg.Observe.Observe(ctx, agent.Observing{
+		Messages: slices.Clone(old), Observations: before, Reflection: s.Reflection, MaxTokens: w.notes(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("observe %d messages: %w", len(old), err)
+	}
+	if made == nil {
+		return nil, nil
+	}
+	if made.Replace != nil {
+		before = nil
+	}
+	added := oneLine(slices.Concat(made.Replace, made.Add))
+	if _, n, err := o.cfg.tokens(ctx, added); err != nil || n > w.notes() {
+		return nil, cmp.Or(err, fmt.Errorf("observe %d messages: observations take %d tokens: %w (want at most %d)",
+			len(old), n, pipeline.ErrInvalid, w.notes()))
+	}
+	return slices.Concat([]string{}, before, added, foreign), nil
+}
+
+// oneLine makes each observation one line, as the list of [Observation] wants it, and leaves
+// out those that are blank.
+func oneLine(texts []string) []string {
+	lines := make([]string, 0, len(texts))
+	for _, text := range texts {
+		if line := strings.Join(strings.Fields(text), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// conversation returns the tokens of the state's own messages that are no instructions.
+func (v *view) conversation(own []bool) (tokens int) {
+	for i := range v.msgs {
+		if own[i] && !v.msgs[i].Instructs() {
+			tokens += v.counts[i]
+		}
+	}
+	return tokens
+}
+
+// chooseNewest keeps what must stay, what is not the state's own, the newest unit, and the
+// newest others up to so many tokens in all.
+func (v *view) chooseNewest(own []bool, tokens int) {
+	v.measure()
+	v.pin()
+	for i := range own {
+		if !own[i] {
+			v.keep(v.units[i])
+		}
+	}
+	v.keep(v.units[len(v.msgs)-1])
+	v.fill(size{tokens: tokens})
+}
+
+// rest returns the messages that are not kept.
+func (v *view) rest() (out []pipeline.Message) {
+	for i, unit := range v.units {
+		if !v.keeps[unit] {
+			out = append(out, v.msgs[i])
+		}
+	}
+	return out
+}
+
+// those returns the kept messages that are wanted.
+func (v *view) those(wanted func(i int) bool) []pipeline.Message {
+	out := make([]pipeline.Message, 0, v.kept.messages)
+	for i, unit := range v.units {
+		if v.keeps[unit] && wanted(i) {
+			out = append(out, v.msgs[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,70 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/agent"
+)
+
+// Reflecting turns the oldest observations of a state into its reflection when they take too
+// many tokens. The new reflection also stands for the one so far. A distiller that fails, or
+// whose answer takes too many tokens, leaves everything as it was. Reflecting is safe for
+// concurrent use, as far as its distiller is.
+type Reflecting struct{ cfg ObservingConfig }
+
+// NewReflecting checks the configuration.
+func NewReflecting(cfg ObservingConfig) (*Reflecting, error) {
+	cfg, err := cfg.checked(ReflectingName)
+	if err != nil {
+		return nil, err
+	}
+	return &Reflecting{cfg: cfg}, nil
+}
+
+// Name returns ReflectingName.
+func (r *Reflecting) Name() string { return ReflectingName }
+
+// Priority returns ReflectingPriority.
+func (r *Reflecting) Priority() int { return ReflectingPriority }
+
+// EstimateTokens is 0: a reflection takes less than the observations that it stands for.
+func (r *Reflecting) EstimateTokens(context.Context, *agent.State) (int, error) { return 0, nil }
+
+// Apply changes observations and reflection of the state, and leaves the messages as they
+// are: [Observation] puts both into them.
+func (r *Reflecting) Apply(ctx context.Context, s *agent.State, _ []pipeline.Message, b agent.Budget) ([]pipeline.Message, error) {
+	w := r.cfg.waters(b)
+	if w.reflectHigh == 0 {
+		return nil, nil
+	}
+	own, foreign := r.cfg.split(s.Observations)
+	counts, sum, err := r.cfg.tokens(ctx, own)
+	if err != nil || sum <= w.reflectHigh {
+		return nil, err
+	}
+	old := 0
+	for ; old < len(own) && sum > w.reflectLow; old++ {
+		sum -= counts[old]
+	}
+	text, err := r.cfg.Reflect.Reflect(ctx, agent.Reflecting{
+		Observations: slices.Clone(own[:old]), Reflection: s.Reflection, MaxTokens: w.reflection(),
+	})
+	if text = strings.TrimSpace(text); err != nil {
+		return nil, fmt.Errorf("reflect on %d observations: %w", old, err)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	if _, n, err := r.cfg.tokens(ctx, []string{text}); err != nil {
+		return nil, err
+	} else if n > w.reflection() {
+		return nil, fmt.Errorf("reflect on %d observations: the reflection takes %d tokens: %w (want at most %d)",
+			old, n, pipeline.ErrInvalid, w.reflection())
+	}
+	s.Reflection, s.Observations = text, slices.Concat(own[old:], foreign)
+	return nil, nil
+}
