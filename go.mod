@@ -3,6 +3,7 @@ module github.com/anchor-host/anchor-host
 go 1.25.0
 
 require (
+	github.com/agnivade/levenshtein v1.2.1
 	github.com/extism/go-pdk v1.1.3
 	github.com/kljensen/snowball v0.10.0
 	github.com/pkoukk/tiktoken-go v0.1.8

@@ -1,5 +1,10 @@
 package abi
 
+import (
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
+)
+
 // Version is the number of this contract. A module speaks it when it exports
 // the function named by Marker.
 const Version = 1
@@ -27,4 +32,29 @@ const (
 	ImportKVGet       = "anchor_kv_get"
 	ImportKVSet       = "anchor_kv_set"
 	ImportCountTokens = "anchor_count_tokens"
+)
+
+// The bounds of what both sides exchange.
+const (
+	// MaxRows is the most rows of a batch, and the most new items of a change set.
+	MaxRows = layout.MaxRows
+	// MaxBytes is the most bytes of a batch, a change set or an answer in JSON.
+	MaxBytes = jsontext.MaxBytes
+	// MaxDepth is how deep lists and objects in a metadata value may nest.
+	MaxDepth = jsontext.MaxDepth
+	// MaxPriority is the highest priority of an item.
+	MaxPriority = 10
+)
+
+// Errors of the contract, for errors.Is.
+var (
+	// ErrMalformed says that bytes break the layout of a batch or a change set, or that an
+	// answer is not the document that it should be.
+	ErrMalformed = jsontext.ErrMalformed
+	// ErrTooLarge says that a batch would exceed MaxRows or MaxBytes, or that an answer would
+	// take many times its bytes when it is decoded.
+	ErrTooLarge = jsontext.ErrTooLarge
+	// ErrUnsupported is wrapped by errors about values that a batch or a document cannot
+	// hold.
+	ErrUnsupported = jsontext.ErrUnsupported
 )

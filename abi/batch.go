@@ -3,6 +3,10 @@ package abi
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // Batch is a request read in place: strings and slices alias the buffer it was
@@ -12,11 +16,11 @@ import (
 type Batch struct {
 	rows      int
 	cols      ColumnSet
-	ids       stringsView
+	ids       layout.Strings
 	scores    []float64
-	texts     stringsView
-	meta      metaView
-	sources   stringsView
+	texts     layout.Strings
+	meta      layout.MetaView
+	sources   layout.Strings
 	priority  []uint32
 	tokens    []uint32
 	created   []uint64
@@ -44,13 +48,13 @@ func OpenBatch(b []byte) (*Batch, error) {
 // OpenBatchInto does what OpenBatch does with a Batch that is used again. After an error
 // v must not be read.
 func OpenBatchInto(v *Batch, b []byte) error {
-	d, err := openDirectory(b, BatchMagic)
+	d, err := layout.Open(b, layout.BatchMagic)
 	if err != nil {
 		return err
 	}
-	*v = Batch{rows: d.rows}
+	*v = Batch{rows: d.Rows}
 	for {
-		id, sec, err := d.next()
+		id, sec, err := d.Next()
 		if err != nil {
 			return err
 		}
@@ -69,51 +73,51 @@ func OpenBatchInto(v *Batch, b []byte) error {
 	}
 }
 
-func (b *Batch) openColumn(d *directory, id Section, sec []byte) (err error) {
+func (b *Batch) openColumn(d *layout.Directory, id layout.Section, sec []byte) (err error) {
 	switch Column(id) {
 	case ColumnID:
-		b.ids, err = d.openStrings(id, sec, b.rows)
+		b.ids, err = d.OpenStrings(id, sec, b.rows)
 	case ColumnScore:
-		b.scores, err = f64s(sec), d.size(id, sec, 8*b.rows)
+		b.scores, err = inplace.F64s(sec), d.CheckSize(id, sec, 8*b.rows)
 	case ColumnText:
-		b.texts, err = d.openStrings(id, sec, b.rows)
+		b.texts, err = d.OpenStrings(id, sec, b.rows)
 	case ColumnMetadata:
-		b.meta, err = d.openMeta(id, sec, b.rows)
+		b.meta, err = d.OpenMeta(id, sec, b.rows)
 	case ColumnSource:
-		b.sources, err = d.openStrings(id, sec, b.rows)
+		b.sources, err = d.OpenStrings(id, sec, b.rows)
 	case ColumnPriority:
-		b.priority, err = u32s(sec), d.size(id, sec, 4*b.rows)
+		b.priority, err = inplace.U32s(sec), d.CheckSize(id, sec, 4*b.rows)
 	case ColumnTokenCount:
-		b.tokens, err = u32s(sec), d.size(id, sec, 4*b.rows)
+		b.tokens, err = inplace.U32s(sec), d.CheckSize(id, sec, 4*b.rows)
 	case ColumnCreatedAt:
-		b.created, err = u64s(sec), d.size(id, sec, 8*b.rows)
+		b.created, err = inplace.U64s(sec), d.CheckSize(id, sec, 8*b.rows)
 	}
 	return err
 }
 
-func (b *Batch) openField(d *directory, id Section, sec []byte) (err error) {
+func (b *Batch) openField(d *layout.Directory, id layout.Section, sec []byte) (err error) {
 	switch id {
-	case SectionQueryText:
-		b.queryText = text(sec)
-	case SectionQueryMetadata:
+	case layout.SectionQueryText:
+		b.queryText = inplace.String(sec)
+	case layout.SectionQueryMetadata:
 		b.queryMeta = sec
-	case SectionChatHistory:
+	case layout.SectionChatHistory:
 		b.history = sec
-	case SectionQueryEmbedding:
-		b.embedding, err = f32s(sec), d.size(id, sec, len(sec)&^3)
-	case SectionSettings:
+	case layout.SectionQueryEmbedding:
+		b.embedding, err = inplace.F32s(sec), d.CheckSize(id, sec, len(sec)&^3)
+	case layout.SectionSettings:
 		b.settings = sec
-	case SectionTopK:
-		b.topK, err = d.scalar(id, sec)
-	case SectionTokensLeft:
-		b.left, err = d.scalar(id, sec)
+	case layout.SectionTopK:
+		b.topK, err = readNumber(d, id, sec)
+	case layout.SectionTokensLeft:
+		b.left, err = readNumber(d, id, sec)
 	}
 	return err
 }
 
-// scalar reads a section of one u32.
-func (d *directory) scalar(id Section, sec []byte) (uint32, error) {
-	if err := d.size(id, sec, 4); err != nil {
+// readNumber reads a section of one u32.
+func readNumber(d *layout.Directory, id layout.Section, sec []byte) (uint32, error) {
+	if err := d.CheckSize(id, sec, 4); err != nil {
 		return 0, err
 	}
 	return binary.LittleEndian.Uint32(sec), nil
@@ -126,7 +130,7 @@ func (b *Batch) Len() int { return b.rows }
 func (b *Batch) Columns() ColumnSet { return b.cols }
 
 // ID returns the id of row i.
-func (b *Batch) ID(i int) string { return b.ids.at(i) }
+func (b *Batch) ID(i int) string { return b.ids.At(i) }
 
 // Score returns the score of row i.
 func (b *Batch) Score(i int) float64 {
@@ -140,10 +144,10 @@ func (b *Batch) Score(i int) float64 {
 func (b *Batch) Scores() []float64 { return b.scores }
 
 // Text returns the content of row i.
-func (b *Batch) Text(i int) string { return b.texts.at(i) }
+func (b *Batch) Text(i int) string { return b.texts.At(i) }
 
 // Source returns the source of row i.
-func (b *Batch) Source(i int) string { return b.sources.at(i) }
+func (b *Batch) Source(i int) string { return b.sources.At(i) }
 
 // Priority returns the priority of row i.
 func (b *Batch) Priority(i int) int {
@@ -166,26 +170,30 @@ func (b *Batch) CreatedAt(i int) time.Time {
 	if b.created == nil {
 		return time.Time{}
 	}
-	return timeOf(int64(b.created[i]))
+	return jsontext.Time(int64(b.created[i]))
 }
 
 // MetaLen returns the number of metadata values of row i.
 func (b *Batch) MetaLen(i int) int {
-	from, to := b.meta.span(i)
+	from, to := b.meta.Span(i)
 	return int(to - from)
 }
 
 // MetaAt returns the n-th metadata value of row i with its key.
 func (b *Batch) MetaAt(i, n int) (key string, v Value) {
-	from, to := b.meta.span(i)
-	e := b.meta.entryKey[from:to]
-	_ = e[n]
-	return b.meta.key(from + uint32(n)), b.meta.value(from + uint32(n))
+	e := b.meta.Entry(i, n)
+	return b.meta.Key(e), valueOf(&b.meta, e)
 }
 
 // MetaValue returns the metadata value of key in row i, and whether there is
 // one.
-func (b *Batch) MetaValue(i int, key string) (Value, bool) { return b.meta.find(i, key) }
+func (b *Batch) MetaValue(i int, key string) (Value, bool) {
+	e, ok := b.meta.Find(i, key)
+	if !ok {
+		return Value{}, false
+	}
+	return valueOf(&b.meta, e), true
+}
 
 // QueryText returns the text of the query.
 func (b *Batch) QueryText() string { return b.queryText }

@@ -5,6 +5,10 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // planFields plans the fields of the request; JSON goes to scratch space.
@@ -13,57 +17,67 @@ func (w *BatchWriter) planFields(env *Envelope) (err error) {
 	if env.Query != nil {
 		w.query = *env.Query
 	}
-	if w.query.Text = repair(w.query.Text); w.query.Text != "" {
-		w.layout.add(SectionQueryText, len(w.query.Text))
+	if w.query.Text = jsontext.Repair(w.query.Text); w.query.Text != "" {
+		w.layout.Add(layout.SectionQueryText, len(w.query.Text))
 	}
 	if w.query.Metadata != nil {
-		if w.fields, err = appendJSONObject(w.fields, w.query.Metadata, 0); err != nil {
-			return keyError{"query metadata", err}
+		if w.fields, err = jsontext.AppendObject(w.fields, w.query.Metadata, 0); err != nil {
+			return jsontext.AtKey("query metadata", err)
 		}
-		w.layout.add(SectionQueryMetadata, len(w.fields))
+		w.layout.Add(layout.SectionQueryMetadata, len(w.fields))
 	}
 	w.metaLen = len(w.fields)
 	if len(w.query.ChatHistory) > 0 {
 		if w.fields, err = appendTurns(w.fields, w.query.ChatHistory); err != nil {
 			return err
 		}
-		w.layout.add(SectionChatHistory, len(w.fields)-w.metaLen)
+		w.layout.Add(layout.SectionChatHistory, len(w.fields)-w.metaLen)
 	}
 	if err := checkEmbedding(w.query.Embedding); err != nil {
 		return err
 	}
 	if len(w.query.Embedding) > 0 {
-		w.layout.add(SectionQueryEmbedding, 4*len(w.query.Embedding))
+		w.layout.Add(layout.SectionQueryEmbedding, 4*len(w.query.Embedding))
 	}
 	if len(env.Settings) > 0 {
-		w.layout.add(SectionSettings, len(env.Settings))
+		w.layout.Add(layout.SectionSettings, len(env.Settings))
 	}
 	if env.TopK > 0 {
-		w.layout.add(SectionTopK, 4)
+		w.layout.Add(layout.SectionTopK, 4)
 	}
 	if env.TokensLeft > 0 {
-		w.layout.add(SectionTokensLeft, 4)
+		w.layout.Add(layout.SectionTokensLeft, 4)
 	}
 	return nil
 }
 
-func (w *BatchWriter) putField(id Section, dst []byte) {
+func (w *BatchWriter) putField(id layout.Section, dst []byte) {
 	switch id {
-	case SectionQueryText:
+	case layout.SectionQueryText:
 		copy(dst, w.query.Text)
-	case SectionQueryMetadata:
+	case layout.SectionQueryMetadata:
 		copy(dst, w.fields)
-	case SectionChatHistory:
+	case layout.SectionChatHistory:
 		copy(dst, w.fields[w.metaLen:])
-	case SectionQueryEmbedding:
-		putF32s(dst, w.query.Embedding)
-	case SectionSettings:
+	case layout.SectionQueryEmbedding:
+		inplace.PutF32s(dst, w.query.Embedding)
+	case layout.SectionSettings:
 		copy(dst, w.env.Settings)
-	case SectionTopK:
+	case layout.SectionTopK:
 		binary.LittleEndian.PutUint32(dst, clampU32(w.env.TopK))
-	case SectionTokensLeft:
+	case layout.SectionTokensLeft:
 		binary.LittleEndian.PutUint32(dst, clampU32(w.env.TokensLeft))
 	}
+}
+
+// checkEmbedding refuses numbers that are not finite.
+func checkEmbedding(v []float32) error {
+	for i, f := range v {
+		if f-f != 0 {
+			return jsontext.AtKey("query embedding "+strconv.Itoa(i), jsontext.ErrFinite)
+		}
+	}
+	return nil
 }
 
 // clampU32 limits a bound to 31 bits, because guests keep it in an int of 32 bits. No
@@ -79,7 +93,7 @@ func appendTurns(dst []byte, turns []Turn) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		if dst, err = appendTurn(dst, &turns[i]); err != nil {
-			return dst, keyError{"chat history " + strconv.Itoa(i), err}
+			return dst, jsontext.AtKey("chat history "+strconv.Itoa(i), err)
 		}
 	}
 	return append(dst, ']'), nil
@@ -87,8 +101,8 @@ func appendTurns(dst []byte, turns []Turn) ([]byte, error) {
 
 func appendTurn(dst []byte, t *Turn) ([]byte, error) {
 	var err error
-	dst = appendJSONString(append(dst, `{"role":`...), t.Role)
-	dst = appendJSONString(append(dst, `,"content":`...), t.Content)
+	dst = jsontext.AppendString(append(dst, `{"role":`...), t.Role)
+	dst = jsontext.AppendString(append(dst, `,"content":`...), t.Content)
 	if t.TokenCount != 0 {
 		dst = strconv.AppendInt(append(dst, `,"token_count":`...), int64(t.TokenCount), 10)
 	}
@@ -99,7 +113,7 @@ func appendTurn(dst []byte, t *Turn) ([]byte, error) {
 		dst = strconv.AppendInt(append(dst, `,"sequence":`...), t.Sequence, 10)
 	}
 	if len(t.Metadata) > 0 {
-		if dst, err = appendJSONObject(append(dst, `,"metadata":`...), t.Metadata, 0); err != nil {
+		if dst, err = jsontext.AppendObject(append(dst, `,"metadata":`...), t.Metadata, 0); err != nil {
 			return dst, err
 		}
 	}
@@ -111,5 +125,5 @@ func appendCreatedAt(dst []byte, t time.Time) ([]byte, error) {
 	if t.IsZero() {
 		return dst, nil
 	}
-	return appendJSONTime(append(dst, `,"created_at":`...), t)
+	return jsontext.AppendTime(append(dst, `,"created_at":`...), t)
 }

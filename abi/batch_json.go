@@ -4,19 +4,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
 )
 
 // Metadata returns the metadata of row i as a new map that does not alias the
 // batch. Use MetaValue where one key is enough: it allocates nothing.
 func (b *Batch) Metadata(i int) Metadata {
-	from, to := b.meta.span(i)
+	from, to := b.meta.Span(i)
 	m := make(Metadata, to-from)
 	for e := from; e < to; e++ {
-		v, err := b.meta.value(e).decode()
+		v, err := valueOf(&b.meta, e).decode()
 		if err != nil {
-			v = strings.Clone(b.meta.value(e).text)
+			v = strings.Clone(valueOf(&b.meta, e).text)
 		}
-		m[strings.Clone(b.meta.key(e))] = v
+		m[strings.Clone(b.meta.Key(e))] = v
 	}
 	return m
 }
@@ -35,30 +39,30 @@ func (v Value) decode() (any, error) {
 	case KindString:
 		return strings.Clone(v.text), nil
 	case KindJSON:
-		return decodeJSONValue([]byte(v.text))
+		return jsontext.Decode([]byte(v.text))
 	}
 	return nil, nil
 }
 
 // decodeWithin decodes a value that a guest wrote. It requires UTF-8 and strict JSON, and
 // accounts for the memory of the result.
-func (v Value) decodeWithin(budget *meter) (any, error) {
+func (v Value) decodeWithin(budget *strictjson.Meter) (any, error) {
 	switch v.kind {
 	case KindInt, KindFloat:
-		if err := budget.charge(numberSize); err != nil {
+		if err := budget.Charge(strictjson.NumberSize); err != nil {
 			return nil, err
 		}
 	case KindString:
-		if err := budget.charge(boxSize + textBytes(len(v.text))); err != nil {
+		if err := budget.Charge(strictjson.BoxSize + strictjson.TextBytes(len(v.text))); err != nil {
 			return nil, err
 		}
-		clone, ok := cloneText(v.text)
+		clone, ok := inplace.CloneText(v.text)
 		if !ok {
-			return nil, valueError("string " + notUTF8)
+			return nil, jsontext.ValueError("string " + notUTF8)
 		}
 		return clone, nil
 	case KindJSON:
-		return decodeJSONWithin([]byte(v.text), budget)
+		return strictjson.Value([]byte(v.text), budget)
 	}
 	return v.decode()
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
 )
 
 // goldenItems have every column and every kind of value.
@@ -44,7 +46,7 @@ func encodeBatch(t testing.TB, rows Rows, cols ColumnSet, env *Envelope) []byte 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := alignedBytes(size)
+	b := inplace.AlignedBytes(size)
 	for i := range b {
 		b[i] = 0xa5 // a guest's buffer holds old bytes
 	}
@@ -284,6 +286,6 @@ func writeScores(t *testing.T, rows Rows, shift int) ([]byte, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := alignedBytes(size + shift)[shift:]
+	b := inplace.AlignedBytes(size + shift)[shift:]
 	return b, w.Write(b)
 }

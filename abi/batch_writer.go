@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // RowError names the row, and for metadata the key, that cannot be written.
@@ -35,12 +39,12 @@ type stringsPlan struct {
 // Write fills them. The zero value is ready. A writer keeps its scratch space, so its
 // next batch allocates nothing. It is not safe for concurrent use.
 type BatchWriter struct {
-	layout  layout
+	layout  layout.Plan
 	rows    Rows
 	n       int
 	size    int
 	strs    [3]stringsPlan
-	meta    metaTable
+	meta    layout.MetaTable
 	env     Envelope
 	query   Query
 	fields  []byte
@@ -57,7 +61,7 @@ func (w *BatchWriter) Plan(rows Rows, cols ColumnSet, env *Envelope) (size int, 
 	if rows != nil {
 		w.n = rows.Len()
 		if w.n > MaxRows {
-			return 0, tooLarge("has " + strconv.Itoa(w.n) + " rows (at most " + strconv.Itoa(MaxRows) + ")")
+			return 0, layout.TooLarge("has " + strconv.Itoa(w.n) + " rows (at most " + strconv.Itoa(MaxRows) + ")")
 		}
 		w.rows = rows
 		if err := w.planColumns(cols); err != nil {
@@ -71,7 +75,7 @@ func (w *BatchWriter) Plan(rows Rows, cols ColumnSet, env *Envelope) (size int, 
 			return 0, err
 		}
 	}
-	if w.size, err = w.layout.finish(); err != nil {
+	if w.size, err = w.layout.Finish(); err != nil {
 		w.release()
 	}
 	return w.size, err
@@ -80,8 +84,8 @@ func (w *BatchWriter) Plan(rows Rows, cols ColumnSet, env *Envelope) (size int, 
 // release forgets the rows of the last batch, so that scratch space does not
 // keep them alive.
 func (w *BatchWriter) release() {
-	w.layout.reset()
-	w.meta.reset()
+	w.layout.Reset()
+	w.meta.Reset()
 	w.rows, w.n, w.size, w.env, w.query = nil, 0, 0, Envelope{}, Query{}
 	w.fields, w.metaLen = w.fields[:0], 0
 }
@@ -109,7 +113,7 @@ func (w *BatchWriter) planColumns(cols ColumnSet) error {
 		if err != nil {
 			return err
 		}
-		w.layout.add(Section(c), n)
+		w.layout.Add(layout.Section(c), n)
 	}
 	return nil
 }
@@ -122,10 +126,10 @@ func (w *BatchWriter) planStrings(c Column, slot int) (int, error) {
 	for i := range w.n {
 		s := stringAt(rows, c, i)
 		if !utf8.ValidString(s) {
-			s, p.repair = repair(s), true
+			s, p.repair = jsontext.Repair(s), true
 		}
 		if end += len(s); end > MaxBytes {
-			return 0, tooLarge("has more than " + strconv.Itoa(MaxBytes) + " bytes of text")
+			return 0, layout.TooLarge("has more than " + strconv.Itoa(MaxBytes) + " bytes of text")
 		}
 		p.off = append(p.off, uint32(end))
 	}
@@ -145,17 +149,17 @@ func stringAt(rows Rows, c Column, i int) string {
 
 func (w *BatchWriter) planMetadata() (int, error) {
 	for i := range w.n {
-		if err := w.meta.add(w.rows.Metadata(i)); err != nil {
+		if err := w.meta.Add(w.rows.Metadata(i)); err != nil {
 			return 0, &RowError{i, ColumnMetadata, err}
 		}
 	}
-	if !w.meta.valid() && !w.meta.strict {
-		w.meta.reset()
-		w.meta.strict = true
+	if !w.meta.Valid() && !w.meta.Strict {
+		w.meta.Reset()
+		w.meta.Strict = true
 		return w.planMetadata()
 	}
-	w.meta.strict = false
-	return w.meta.size(), nil
+	w.meta.Strict = false
+	return w.meta.Size(), nil
 }
 
 // Write writes the planned batch to dst, whose length is the planned size, and
@@ -165,16 +169,16 @@ func (w *BatchWriter) planMetadata() (int, error) {
 func (w *BatchWriter) Write(dst []byte) error {
 	defer w.release()
 	if w.size == 0 || len(dst) != w.size {
-		return tooLarge("was planned with " + strconv.Itoa(w.size) + " bytes and gets " + strconv.Itoa(len(dst)) + " (call Plan before each Write)")
+		return layout.TooLarge("was planned with " + strconv.Itoa(w.size) + " bytes and gets " + strconv.Itoa(len(dst)) + " (call Plan before each Write)")
 	}
-	w.layout.put(dst, BatchMagic, w.n)
-	for _, s := range w.layout.secs[:w.layout.count] {
-		sec := dst[s.off : s.off+s.n]
-		if s.id >= 256 {
-			w.putField(s.id, sec)
+	w.layout.Put(dst, layout.BatchMagic, w.n)
+	for _, s := range w.layout.Sections() {
+		sec := dst[s.Off : s.Off+s.N]
+		if s.ID >= 256 {
+			w.putField(s.ID, sec)
 			continue
 		}
-		if err := w.putColumn(Column(s.id), sec); err != nil {
+		if err := w.putColumn(Column(s.ID), sec); err != nil {
 			return err
 		}
 	}
@@ -190,7 +194,7 @@ func (w *BatchWriter) putColumn(c Column, dst []byte) error {
 	case ColumnText:
 		return w.putStrings(dst, c, 1)
 	case ColumnMetadata:
-		w.meta.put(dst)
+		w.meta.Put(dst)
 	case ColumnSource:
 		return w.putStrings(dst, c, 2)
 	case ColumnPriority:
@@ -205,25 +209,25 @@ func (w *BatchWriter) putColumn(c Column, dst []byte) error {
 
 func (w *BatchWriter) putStrings(dst []byte, c Column, slot int) error {
 	p, rows := &w.strs[slot], w.rows
-	putU32s(dst, p.off)
+	inplace.PutU32s(dst, p.off)
 	dst = dst[4*len(p.off):]
 	for i := range w.n {
 		s := stringAt(rows, c, i)
 		if p.repair {
-			s = repair(s)
+			s = jsontext.Repair(s)
 		}
 		from, to := p.off[i], p.off[i+1]
 		if len(s) != int(to-from) {
-			return &RowError{i, c, valueError("changed between Plan and Write")}
+			return &RowError{i, c, jsontext.ValueError("changed between Plan and Write")}
 		}
-		copyText(dst[from:to], s)
+		inplace.CopyText(dst[from:to], s)
 	}
 	return nil
 }
 
 func (w *BatchWriter) putScores(dst []byte) error {
-	if all, ok := w.rows.(ScoreCopier); ok && castable(dst, 8) {
-		scores := f64s(dst)
+	if all, ok := w.rows.(ScoreCopier); ok && inplace.Castable(dst, 8) {
+		scores := inplace.F64s(dst)
 		all.CopyScores(scores)
 		return checkScores(scores)
 	}
@@ -231,7 +235,7 @@ func (w *BatchWriter) putScores(dst []byte) error {
 	for i := range w.n {
 		f := rows.Score(i)
 		if f-f != 0 {
-			return &RowError{i, ColumnScore, errFinite}
+			return &RowError{i, ColumnScore, jsontext.ErrFinite}
 		}
 		binary.LittleEndian.PutUint64(dst[8*i:], math.Float64bits(f))
 	}
@@ -251,7 +255,7 @@ func checkScores(scores []float64) error {
 	}
 	for i, f := range rest {
 		if f-f != 0 {
-			return &RowError{len(scores) - len(rest) + i, ColumnScore, errFinite}
+			return &RowError{len(scores) - len(rest) + i, ColumnScore, jsontext.ErrFinite}
 		}
 	}
 	return nil
@@ -271,14 +275,14 @@ func (w *BatchWriter) putNumbers(dst []byte, c Column, get func(Rows, int) int) 
 // checkNumber checks a priority or a token count.
 func checkNumber(n int) error {
 	if n < 0 || n > math.MaxInt32 {
-		return valueError(strconv.Itoa(n) + " is out of range (want 0 to 2147483647)")
+		return jsontext.ValueError(strconv.Itoa(n) + " is out of range (want 0 to 2147483647)")
 	}
 	return nil
 }
 
 func (w *BatchWriter) putTimes(dst []byte) error {
 	for i := range w.n {
-		ns, err := nanoseconds(w.rows.CreatedAt(i))
+		ns, err := jsontext.Nanoseconds(w.rows.CreatedAt(i))
 		if err != nil {
 			return &RowError{i, ColumnCreatedAt, err}
 		}

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// MaxPriority is the highest priority of an item.
-const MaxPriority = 10
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+)
 
 // DefaultPriority is the priority of a new item of a source where nothing else is stated,
 // and the highest that a guest may state where nothing else is granted.
@@ -30,7 +29,7 @@ func DefaultPriority(source string) int {
 
 // ErrNotGranted says that a change set is well-formed, but makes a change that its step
 // may not make. errors.Is finds it in a *[ChangeError].
-var ErrNotGranted error = valueError("not granted")
+var ErrNotGranted error = jsontext.ValueError("not granted")
 
 // Grant is what one step may change. The zero value allows nothing.
 type Grant struct {
@@ -277,7 +276,7 @@ func (k *checker) metadata(m Metadata) error {
 	if k.g.Decoded {
 		return nil
 	}
-	return checkMetadata(m)
+	return jsontext.Check(m)
 }
 
 // unprintable reports whether a character of an id could disturb a terminal or a log: it
@@ -345,7 +344,7 @@ func (k *checker) item(i int, it *NewItem) *ChangeError {
 		return wrong("items", i, -1, "key "+notUTF8)
 	}
 	if strings.ContainsFunc(it.Key, unprintable) {
-		return wrong("items", i, -1, "key "+quote(it.Key)+" has a control character (want text that can be shown on one line)")
+		return wrong("items", i, -1, "key "+jsontext.Quote(it.Key)+" has a control character (want text that can be shown on one line)")
 	}
 	if err := checkScore("items", i, -1, it.Score); err != nil {
 		return err
@@ -356,12 +355,12 @@ func (k *checker) item(i int, it *NewItem) *ChangeError {
 		}
 	}
 	if it.Source != "" && (it.Source == "system" || !slices.Contains(k.g.Sources, it.Source)) {
-		return denied("items", i, -1, "source "+quote(it.Source)+" is not granted"+sourceHint(k.g.Sources))
+		return denied("items", i, -1, "source "+jsontext.Quote(it.Source)+" is not granted"+sourceHint(k.g.Sources))
 	}
 	if err := k.metadata(it.Metadata); err != nil {
 		return wrong("items", i, -1, "metadata "+err.Error())
 	}
-	if _, err := nanoseconds(it.CreatedAt); err != nil {
+	if _, err := jsontext.Nanoseconds(it.CreatedAt); err != nil {
 		return wrong("items", i, -1, "created_at "+err.Error())
 	}
 	return nil

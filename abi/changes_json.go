@@ -1,6 +1,10 @@
 package abi
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
+)
 
 // DecodeChangesJSON reads a change set of the JSON lane. It refuses members that are
 // unknown, repeated or of another type. The result is that of DecodeChanges for the same
@@ -17,20 +21,20 @@ func DecodeChangesJSON(b []byte) (*Changes, error) {
 // replaces what was in c. The error is a *[ChangeError], which may wrap [ErrNotGranted],
 // or that of the Meter. After an error c is empty.
 func (c *Changes) DecodeJSONWithin(b []byte, within Bounds) error {
-	return c.readJSON(b, within, '{', errNoObject, func(r *jsonReader) { r.changes(c, &within) })
+	return c.readJSON(b, within, '{', errNoObject, func(r *strictjson.Reader) { answerReader{r}.changes(c, &within) })
 }
 
 // DecodeItemsWithin does what DecodeJSONWithin does with a document that is only a list of
 // new items.
 func (c *Changes) DecodeItemsWithin(b []byte, within Bounds) error {
-	return c.readJSON(b, within, '[', errNoList, func(r *jsonReader) { c.Items = r.items(&within) })
+	return c.readJSON(b, within, '[', errNoList, func(r *strictjson.Reader) { c.Items = answerReader{r}.items(&within) })
 }
 
-const errNoList replyError = "is not a JSON array of items"
+const errNoList strictjson.Error = "is not a JSON array of items"
 
-func (c *Changes) readJSON(b []byte, within Bounds, first byte, otherwise error, read func(*jsonReader)) error {
+func (c *Changes) readJSON(b []byte, within Bounds, first byte, otherwise error, read func(*strictjson.Reader)) error {
 	*c = Changes{}
-	err := readJSON(b, first, otherwise, within.meter(len(b), within.Rows), read)
+	err := strictjson.Read(b, first, otherwise, within.meter(len(b), within.Rows), read)
 	if err != nil {
 		*c = Changes{}
 		return refused(err)

@@ -3,6 +3,8 @@ package abi
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
 // AppendChangesJSON appends c to dst as a JSON document, with the number rules
@@ -78,7 +80,7 @@ func (w *jsonChanges) text(name, s, part string, i int, row int64) {
 		w.fail(part, i, row, name+" is not valid UTF-8 (repair it)")
 	}
 	w.open(name)
-	w.dst = appendJSONString(w.dst, s)
+	w.dst = jsontext.AppendString(w.dst, s)
 }
 
 func (w *jsonChanges) number(name string, n int, part string, i int, row int64) {
@@ -92,10 +94,10 @@ func (w *jsonChanges) number(name string, n int, part string, i int, row int64) 
 func (w *jsonChanges) score(f float64, part string, i int, row int64) {
 	w.open("score")
 	if f-f != 0 {
-		w.fail(part, i, row, "score "+string(errFinite))
+		w.fail(part, i, row, "score "+string(jsontext.ErrFinite))
 		f = 0
 	}
-	w.dst = appendJSONFloat(w.dst, f)
+	w.dst = jsontext.AppendFloat(w.dst, f)
 }
 
 func (w *jsonChanges) metadata(m Metadata, part string, i int, row int64) {
@@ -104,7 +106,7 @@ func (w *jsonChanges) metadata(m Metadata, part string, i int, row int64) {
 	}
 	w.open("metadata")
 	var err error
-	if w.dst, err = appendJSONObject(w.dst, m, 0); err != nil {
+	if w.dst, err = jsontext.AppendObject(w.dst, m, 0); err != nil {
 		w.fail(part, i, row, err.Error())
 	}
 }

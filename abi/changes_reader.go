@@ -8,20 +8,25 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
+	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
 )
 
 // changesReader holds the sections of a change set in place until all have been checked.
 // Memory for their content is allocated only then.
 type changesReader struct {
-	d      directory
+	d      layout.Directory
 	c      *Changes
 	within Bounds
-	meter  meter
+	meter  strictjson.Meter
 
-	keys     stringsView
-	texts    stringsView
-	sources  stringsView
-	meta     *metaView
+	keys     layout.Strings
+	texts    layout.Strings
+	sources  layout.Strings
+	meta     *metaColumn
 	scores   []float64
 	priority []uint32
 	created  []uint64
@@ -30,12 +35,19 @@ type changesReader struct {
 	hasKeep, hasOrder        bool
 	textRows, metaRows       []uint32
 	prioRows, scoreRows      []uint32
-	textEdits                stringsView
-	metaEdits                *metaView
+	textEdits                layout.Strings
+	metaEdits                *metaColumn
 	prioEdits                []uint32
 	rowScores                []float64
 	hasText, hasMeta         bool
 	hasPriority, hasRowScore bool
+}
+
+// metaColumn is the metadata of a change set.
+type metaColumn struct {
+	layout.MetaView
+	// names is a copy of the text of the keys. It is made when it is first needed.
+	names string
 }
 
 // DecodeChanges reads a change set of the batch lane. Nothing in the result aliases b. It
@@ -72,14 +84,14 @@ func (c *Changes) DecodeWithin(b []byte, within Bounds) error {
 
 // read checks all sections.
 func (r *changesReader) read(b []byte) (err error) {
-	if r.d, err = openDirectory(b, ChangesMagic); err != nil {
+	if r.d, err = layout.Open(b, layout.ChangesMagic); err != nil {
 		return err
 	}
-	if err := r.within.admitItems(r.d.rows); err != nil {
+	if err := r.within.admitItems(r.d.Rows); err != nil {
 		return err
 	}
 	for {
-		id, sec, err := r.d.next()
+		id, sec, err := r.d.Next()
 		switch {
 		case err != nil:
 			return err
@@ -97,64 +109,64 @@ func (r *changesReader) read(b []byte) (err error) {
 }
 
 // column reads a column of the new items.
-func (r *changesReader) column(id Section, sec []byte) (err error) {
-	n := r.d.rows
+func (r *changesReader) column(id layout.Section, sec []byte) (err error) {
+	n := r.d.Rows
 	switch Column(id) {
 	case ColumnID:
-		r.keys, err = r.d.openStrings(id, sec, n)
+		r.keys, err = r.d.OpenStrings(id, sec, n)
 	case ColumnScore:
-		r.scores, err = f64s(sec), r.d.size(id, sec, 8*n)
+		r.scores, err = inplace.F64s(sec), r.d.CheckSize(id, sec, 8*n)
 	case ColumnText:
-		r.texts, err = r.d.openStrings(id, sec, n)
+		r.texts, err = r.d.OpenStrings(id, sec, n)
 	case ColumnMetadata:
 		r.meta, err = r.openMeta(id, sec, n)
 	case ColumnSource:
-		r.sources, err = r.d.openStrings(id, sec, n)
+		r.sources, err = r.d.OpenStrings(id, sec, n)
 	case ColumnPriority:
-		r.priority, err = u32s(sec), r.d.size(id, sec, 4*n)
+		r.priority, err = inplace.U32s(sec), r.d.CheckSize(id, sec, 4*n)
 	case ColumnCreatedAt:
-		r.created, err = u64s(sec), r.d.size(id, sec, 8*n)
+		r.created, err = inplace.U64s(sec), r.d.CheckSize(id, sec, 8*n)
 	}
 	return err
 }
 
 // openMeta checks a metadata section. Its view is allocated only here, because it is
 // large and few change sets need one.
-func (r *changesReader) openMeta(id Section, sec []byte, n int) (*metaView, error) {
-	v, err := r.d.openMeta(id, sec, n)
-	return &v, err
+func (r *changesReader) openMeta(id layout.Section, sec []byte, n int) (*metaColumn, error) {
+	v, err := r.d.OpenMeta(id, sec, n)
+	return &metaColumn{MetaView: v}, err
 }
 
 // part reads a part of the change set. The rows of a pair come first, since
 // sections are in the order of their ids.
-func (r *changesReader) part(id Section, sec []byte) (err error) {
+func (r *changesReader) part(id layout.Section, sec []byte) (err error) {
 	w := &r.within
 	switch id {
-	case SectionKeep:
+	case layout.SectionKeep:
 		r.keep, err = r.rowList(id, sec, "keep", ChangeKeep, w.Rows)
 		r.hasKeep = true
-	case SectionTextRows:
+	case layout.SectionTextRows:
 		r.textRows, err = r.rowList(id, sec, "edits", ChangeText, w.Rows)
-	case SectionTextValues:
-		r.textEdits, err = r.d.openStrings(id, sec, len(r.textRows))
+	case layout.SectionTextValues:
+		r.textEdits, err = r.d.OpenStrings(id, sec, len(r.textRows))
 		r.hasText = true
-	case SectionMetadataRows:
+	case layout.SectionMetadataRows:
 		r.metaRows, err = r.rowList(id, sec, "edits", ChangeMetadata, w.Rows)
-	case SectionMetadataValues:
+	case layout.SectionMetadataValues:
 		r.metaEdits, err = r.openMeta(id, sec, len(r.metaRows))
 		r.hasMeta = true
-	case SectionPriorityRows:
+	case layout.SectionPriorityRows:
 		r.prioRows, err = r.rowList(id, sec, "edits", ChangePriority, w.Rows)
-	case SectionPriorityValues:
-		r.prioEdits, err = u32s(sec), r.d.size(id, sec, 4*len(r.prioRows))
+	case layout.SectionPriorityValues:
+		r.prioEdits, err = inplace.U32s(sec), r.d.CheckSize(id, sec, 4*len(r.prioRows))
 		r.hasPriority = true
-	case SectionScoreRows:
+	case layout.SectionScoreRows:
 		r.scoreRows, err = r.rowList(id, sec, "scores", ChangeScore, w.Rows)
-	case SectionScoreValues:
-		r.rowScores, err = f64s(sec), r.d.size(id, sec, 8*len(r.scoreRows))
+	case layout.SectionScoreValues:
+		r.rowScores, err = inplace.F64s(sec), r.d.CheckSize(id, sec, 8*len(r.scoreRows))
 		r.hasRowScore = true
-	case SectionOrder:
-		r.order, err = r.rowList(id, sec, "order", ChangeOrder, w.Rows+r.d.rows)
+	case layout.SectionOrder:
+		r.order, err = r.rowList(id, sec, "order", ChangeOrder, w.Rows+r.d.Rows)
 		r.hasOrder = true
 	}
 	return err
@@ -162,8 +174,8 @@ func (r *changesReader) part(id Section, sec []byte) (err error) {
 
 // rowList checks a list of at most the given number of rows. An empty list is a change
 // only in keep, where it drops every row.
-func (r *changesReader) rowList(id Section, sec []byte, part string, change Change, most int) ([]uint32, error) {
-	if err := r.d.size(id, sec, len(sec)&^3); err != nil {
+func (r *changesReader) rowList(id layout.Section, sec []byte, part string, change Change, most int) ([]uint32, error) {
+	if err := r.d.CheckSize(id, sec, len(sec)&^3); err != nil {
 		return nil, err
 	}
 	if len(sec) > 0 || change == ChangeKeep || change == ChangeOrder {
@@ -171,27 +183,27 @@ func (r *changesReader) rowList(id Section, sec []byte, part string, change Chan
 			return nil, err
 		}
 	}
-	return u32s(sec), nil
+	return inplace.U32s(sec), nil
 }
 
 // complete refuses rows without values, and new items without text.
 func (r *changesReader) complete() error {
-	without := Section(0)
+	without := layout.Section(0)
 	switch {
 	case len(r.textRows) > 0 && !r.hasText:
-		without = SectionTextRows
+		without = layout.SectionTextRows
 	case len(r.metaRows) > 0 && !r.hasMeta:
-		without = SectionMetadataRows
+		without = layout.SectionMetadataRows
 	case len(r.prioRows) > 0 && !r.hasPriority:
-		without = SectionPriorityRows
+		without = layout.SectionPriorityRows
 	case len(r.scoreRows) > 0 && !r.hasRowScore:
-		without = SectionScoreRows
+		without = layout.SectionScoreRows
 	}
 	if without != 0 {
-		return r.d.fail("has section " + without.String() + " without its values")
+		return r.d.Fail("has section " + without.String() + " without its values")
 	}
-	if r.d.rows > 0 && r.texts.off == nil {
-		return r.d.fail("has " + strconv.Itoa(r.d.rows) + " new items without section text")
+	if r.d.Rows > 0 && r.texts.Absent() {
+		return r.d.Fail("has " + strconv.Itoa(r.d.Rows) + " new items without section text")
 	}
 	return nil
 }
@@ -219,7 +231,7 @@ func (r *changesReader) build(keep, order []uint32) (err error) {
 			return err
 		}
 	}
-	if r.d.rows > 0 {
+	if r.d.Rows > 0 {
 		return r.buildItems()
 	}
 	return nil
@@ -229,7 +241,7 @@ func (r *changesReader) build(keep, order []uint32) (err error) {
 // nil.
 func (r *changesReader) copyRows(rows, room []uint32) ([]uint32, error) {
 	if room == nil || cap(room) < len(rows) {
-		if err := r.meter.charge(4 * int64(len(rows))); err != nil {
+		if err := r.meter.Charge(4 * int64(len(rows))); err != nil {
 			return nil, err
 		}
 		room = make([]uint32, 0, len(rows))
@@ -238,7 +250,7 @@ func (r *changesReader) copyRows(rows, room []uint32) ([]uint32, error) {
 }
 
 func (r *changesReader) buildScores() error {
-	if err := r.meter.charge(sizeOf[RowScore]() * int64(len(r.scoreRows))); err != nil {
+	if err := r.meter.Charge(inplace.SizeOf[RowScore]() * int64(len(r.scoreRows))); err != nil {
 		return err
 	}
 	r.c.Scores = make([]RowScore, len(r.scoreRows))
@@ -250,13 +262,13 @@ func (r *changesReader) buildScores() error {
 
 // buildEdits makes the n edits and joins those of one row.
 func (r *changesReader) buildEdits(n int) error {
-	one := sizeOf[Edit]()
-	if err := r.meter.charge(one*int64(n) + elementSize*int64(len(r.textRows)) + numberSize*int64(len(r.prioRows))); err != nil {
+	one := inplace.SizeOf[Edit]()
+	if err := r.meter.Charge(one*int64(n) + strictjson.ElementSize*int64(len(r.textRows)) + strictjson.NumberSize*int64(len(r.prioRows))); err != nil {
 		return err
 	}
 	edits := make([]Edit, 0, n)
 	for i, row := range r.textRows {
-		s, err := r.text(r.textEdits.at(i), "edits", i, int64(row))
+		s, err := r.text(r.textEdits.At(i), "edits", i, int64(row))
 		if err != nil {
 			return err
 		}
@@ -279,10 +291,10 @@ func (r *changesReader) buildEdits(n int) error {
 
 // text copies a text and requires it to be UTF-8.
 func (r *changesReader) text(s, part string, i int, row int64) (string, error) {
-	if err := r.meter.charge(textBytes(len(s))); err != nil {
+	if err := r.meter.Charge(strictjson.TextBytes(len(s))); err != nil {
 		return "", err
 	}
-	clone, ok := cloneText(s)
+	clone, ok := inplace.CloneText(s)
 	if !ok {
 		return "", &ChangeError{Part: part, Index: i, Row: row, Msg: "content " + notUTF8, Err: ErrMalformed}
 	}
@@ -328,17 +340,17 @@ func (e *Edit) join(o Edit) bool {
 
 // buildItems makes the new items. Only their text is required.
 func (r *changesReader) buildItems() (err error) {
-	if err := r.meter.charge(sizeOf[NewItem]() * int64(r.d.rows)); err != nil {
+	if err := r.meter.Charge(inplace.SizeOf[NewItem]() * int64(r.d.Rows)); err != nil {
 		return err
 	}
-	r.c.Items = make([]NewItem, r.d.rows)
+	r.c.Items = make([]NewItem, r.d.Rows)
 	for i := range r.c.Items {
 		it := &r.c.Items[i]
-		if it.Content, err = r.text(r.texts.at(i), "items", i, -1); err != nil {
+		if it.Content, err = r.text(r.texts.At(i), "items", i, -1); err != nil {
 			return err
 		}
-		key, source := r.keys.at(i), r.sources.at(i)
-		if err := r.meter.charge(textBytes(len(key)) + textBytes(len(source))); err != nil {
+		key, source := r.keys.At(i), r.sources.At(i)
+		if err := r.meter.Charge(strictjson.TextBytes(len(key)) + strictjson.TextBytes(len(source))); err != nil {
 			return err
 		}
 		it.Key, it.Source = strings.Clone(key), strings.Clone(source)
@@ -349,12 +361,12 @@ func (r *changesReader) buildItems() (err error) {
 			it.Priority = intOf(r.priority[i])
 		}
 		if r.created != nil {
-			it.CreatedAt = timeOf(int64(r.created[i]))
+			it.CreatedAt = jsontext.Time(int64(r.created[i]))
 		}
 		if r.meta == nil {
 			continue
 		}
-		if from, to := r.meta.span(i); from == to {
+		if from, to := r.meta.Span(i); from == to {
 			continue
 		}
 		if it.Metadata, err = r.metadata(r.meta, i, "items", -1); err != nil {
@@ -366,15 +378,15 @@ func (r *changesReader) buildItems() (err error) {
 
 // metadata returns the metadata of element i of a section. Elements share the text of
 // their keys.
-func (r *changesReader) metadata(v *metaView, i int, part string, row int64) (Metadata, error) {
-	if v.names == "" && len(v.keys.data) > 0 {
-		if err := r.meter.charge(textBytes(len(v.keys.data))); err != nil {
+func (r *changesReader) metadata(v *metaColumn, i int, part string, row int64) (Metadata, error) {
+	if v.names == "" && len(v.KeyText()) > 0 {
+		if err := r.meter.Charge(strictjson.TextBytes(len(v.KeyText()))); err != nil {
 			return nil, err
 		}
-		v.names = string(v.keys.data)
+		v.names = string(v.KeyText())
 	}
 	m, err := v.decode(i, &r.meter)
-	var value valueError
+	var value jsontext.ValueError
 	switch {
 	case err == nil:
 		return m, nil
@@ -385,29 +397,29 @@ func (r *changesReader) metadata(v *metaView, i int, part string, row int64) (Me
 }
 
 // decode returns the metadata of row i, which does not alias the section.
-func (v *metaView) decode(i int, budget *meter) (Metadata, error) {
-	from, to := v.span(i)
-	if err := budget.charge(mapBytes(int(to - from))); err != nil {
+func (v *metaColumn) decode(i int, budget *strictjson.Meter) (Metadata, error) {
+	from, to := v.Span(i)
+	if err := budget.Charge(strictjson.MapBytes(int(to - from))); err != nil {
 		return nil, err
 	}
 	m := make(Metadata, to-from)
 	for e := from; e < to; e++ {
-		k := v.entryKey[e]
-		key := v.names[v.keys.off[k]:v.keys.off[k+1]]
-		if err := budget.handle(len(key)); err != nil {
+		begin, end := v.KeyPlace(e)
+		key := v.names[begin:end]
+		if err := budget.Handle(len(key)); err != nil {
 			return nil, err
 		}
 		if !utf8.ValidString(key) {
-			return nil, keyError{key, valueError("key is not valid UTF-8")}
+			return nil, jsontext.AtKey(key, jsontext.ValueError("key is not valid UTF-8"))
 		}
-		val, err := v.value(e).decodeWithin(budget)
+		val, err := valueOf(&v.MetaView, e).decodeWithin(budget)
 		if err != nil {
-			return nil, keyError{key, err}
+			return nil, jsontext.AtKey(key, err)
 		}
 		m[key] = val
 	}
 	if len(m) != int(to-from) {
-		return nil, valueError("names a key twice")
+		return nil, jsontext.ValueError("names a key twice")
 	}
 	return m, nil
 }

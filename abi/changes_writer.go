@@ -4,6 +4,10 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // ChangesWriter writes change sets and reuses its storage for the next one. The zero value
@@ -20,13 +24,13 @@ func (w *ChangesWriter) Append(dst []byte, c *Changes) ([]byte, error) {
 
 // changesWriter plans and writes one change set.
 type changesWriter struct {
-	layout   layout
+	layout   layout.Plan
 	c        *Changes
 	text     []int
 	meta     []int
 	priority []int
-	editMeta metaTable
-	itemMeta metaTable
+	editMeta layout.MetaTable
+	itemMeta layout.MetaTable
 }
 
 // AppendChanges appends c to dst in the layout of the batch lane. An error names the part
@@ -42,16 +46,16 @@ func AppendChanges(dst []byte, c *Changes) ([]byte, error) {
 // reset makes w ready for c.
 func (w *changesWriter) reset(c *Changes) {
 	w.c = c
-	w.layout.reset()
+	w.layout.Reset()
 	w.text, w.meta, w.priority = w.text[:0], w.meta[:0], w.priority[:0]
-	w.editMeta.strict, w.itemMeta.strict = true, true
+	w.editMeta.Strict, w.itemMeta.Strict = true, true
 }
 
 func (w *changesWriter) append(dst []byte) ([]byte, error) {
 	if err := w.plan(); err != nil {
 		return dst, err
 	}
-	size, err := w.layout.finish()
+	size, err := w.layout.Finish()
 	if err != nil {
 		return dst, err
 	}
@@ -64,14 +68,14 @@ func grow(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {
 		return b[:len(b)+n]
 	}
-	bigger := alignedBytes(len(b) + n)
+	bigger := inplace.AlignedBytes(len(b) + n)
 	copy(bigger, b)
 	return bigger
 }
 
 func (w *changesWriter) plan() error {
 	if len(w.c.Items) > MaxRows {
-		return tooLarge("has " + strconv.Itoa(len(w.c.Items)) + " new items (at most " + strconv.Itoa(MaxRows) + ")")
+		return layout.TooLarge("has " + strconv.Itoa(len(w.c.Items)) + " new items (at most " + strconv.Itoa(MaxRows) + ")")
 	}
 	if len(w.c.Items) > 0 {
 		if err := w.planItems(); err != nil {
@@ -79,17 +83,17 @@ func (w *changesWriter) plan() error {
 		}
 	}
 	if w.c.Keep != nil {
-		w.layout.add(SectionKeep, 4*len(w.c.Keep))
+		w.layout.Add(layout.SectionKeep, 4*len(w.c.Keep))
 	}
 	if err := w.planEdits(); err != nil {
 		return err
 	}
 	if n := len(w.c.Scores); n > 0 {
-		w.layout.add(SectionScoreRows, 4*n)
-		w.layout.add(SectionScoreValues, 8*n)
+		w.layout.Add(layout.SectionScoreRows, 4*n)
+		w.layout.Add(layout.SectionScoreValues, 8*n)
 	}
 	if w.c.Order != nil {
-		w.layout.add(SectionOrder, 4*len(w.c.Order))
+		w.layout.Add(layout.SectionOrder, 4*len(w.c.Order))
 	}
 	return nil
 }
@@ -100,34 +104,34 @@ func (w *changesWriter) planItems() error {
 	items := w.c.Items
 	keys, texts, sources := 0, 0, 0
 	var priority, created, meta bool
-	w.itemMeta.reset()
+	w.itemMeta.Reset()
 	for i := range items {
 		it := &items[i]
 		keys, texts, sources = keys+len(it.Key), texts+len(it.Content), sources+len(it.Source)
 		priority = priority || it.Priority != 0
 		created = created || !it.CreatedAt.IsZero()
 		meta = meta || it.Metadata != nil
-		if err := w.itemMeta.add(it.Metadata); err != nil {
+		if err := w.itemMeta.Add(it.Metadata); err != nil {
 			return &ChangeError{Part: "items", Index: i, Row: -1, Msg: err.Error()}
 		}
 	}
 	n := len(items)
 	if keys > 0 {
-		w.layout.add(Section(ColumnID), 4*(n+1)+keys)
+		w.layout.Add(layout.Section(ColumnID), 4*(n+1)+keys)
 	}
-	w.layout.add(Section(ColumnScore), 8*n)
-	w.layout.add(Section(ColumnText), 4*(n+1)+texts)
+	w.layout.Add(layout.Section(ColumnScore), 8*n)
+	w.layout.Add(layout.Section(ColumnText), 4*(n+1)+texts)
 	if meta {
-		w.layout.add(Section(ColumnMetadata), w.itemMeta.size())
+		w.layout.Add(layout.Section(ColumnMetadata), w.itemMeta.Size())
 	}
 	if sources > 0 {
-		w.layout.add(Section(ColumnSource), 4*(n+1)+sources)
+		w.layout.Add(layout.Section(ColumnSource), 4*(n+1)+sources)
 	}
 	if priority {
-		w.layout.add(Section(ColumnPriority), 4*n)
+		w.layout.Add(layout.Section(ColumnPriority), 4*n)
 	}
 	if created {
-		w.layout.add(Section(ColumnCreatedAt), 8*n)
+		w.layout.Add(layout.Section(ColumnCreatedAt), 8*n)
 	}
 	return nil
 }
@@ -146,37 +150,37 @@ func (w *changesWriter) planEdits() error {
 			continue
 		}
 		if len(w.meta) == 0 {
-			w.editMeta.reset()
+			w.editMeta.Reset()
 		}
 		w.meta = append(w.meta, i)
-		if err := w.editMeta.add(e.Metadata); err != nil {
+		if err := w.editMeta.Add(e.Metadata); err != nil {
 			return &ChangeError{Part: "edits", Index: i, Row: int64(e.Row), Msg: err.Error()}
 		}
 	}
 	if n := len(w.text); n > 0 {
-		w.layout.add(SectionTextRows, 4*n)
-		w.layout.add(SectionTextValues, 4*(n+1)+texts)
+		w.layout.Add(layout.SectionTextRows, 4*n)
+		w.layout.Add(layout.SectionTextValues, 4*(n+1)+texts)
 	}
 	if n := len(w.meta); n > 0 {
-		w.layout.add(SectionMetadataRows, 4*n)
-		w.layout.add(SectionMetadataValues, w.editMeta.size())
+		w.layout.Add(layout.SectionMetadataRows, 4*n)
+		w.layout.Add(layout.SectionMetadataValues, w.editMeta.Size())
 	}
 	if n := len(w.priority); n > 0 {
-		w.layout.add(SectionPriorityRows, 4*n)
-		w.layout.add(SectionPriorityValues, 4*n)
+		w.layout.Add(layout.SectionPriorityRows, 4*n)
+		w.layout.Add(layout.SectionPriorityValues, 4*n)
 	}
 	return nil
 }
 
 func (w *changesWriter) put(dst []byte) error {
-	w.layout.put(dst, ChangesMagic, len(w.c.Items))
-	for _, s := range w.layout.secs[:w.layout.count] {
-		sec := dst[s.off : s.off+s.n]
+	w.layout.Put(dst, layout.ChangesMagic, len(w.c.Items))
+	for _, s := range w.layout.Sections() {
+		sec := dst[s.Off : s.Off+s.N]
 		var err error
-		if s.id < 256 {
-			err = w.putItems(Column(s.id), sec)
+		if s.ID < 256 {
+			err = w.putItems(Column(s.ID), sec)
 		} else {
-			err = w.putPart(s.id, sec)
+			err = w.putPart(s.ID, sec)
 		}
 		if err != nil {
 			return err
@@ -195,7 +199,7 @@ func (w *changesWriter) putItems(c Column, dst []byte) error {
 	case ColumnSource:
 		putStrings(dst, len(items), func(i int) string { return items[i].Source })
 	case ColumnMetadata:
-		w.itemMeta.put(dst)
+		w.itemMeta.Put(dst)
 	default:
 		for i := range items {
 			if err := putItemNumber(c, dst, i, &items[i]); err != nil {
@@ -212,37 +216,37 @@ func putItemNumber(c Column, dst []byte, i int, it *NewItem) error {
 	case ColumnScore:
 		le.PutUint64(dst[8*i:], math.Float64bits(it.Score))
 		if it.Score-it.Score != 0 {
-			return errFinite
+			return jsontext.ErrFinite
 		}
 	case ColumnPriority:
 		le.PutUint32(dst[4*i:], uint32(it.Priority))
 		return checkNumber(it.Priority)
 	case ColumnCreatedAt:
-		ns, err := nanoseconds(it.CreatedAt)
+		ns, err := jsontext.Nanoseconds(it.CreatedAt)
 		le.PutUint64(dst[8*i:], uint64(ns))
 		return err
 	}
 	return nil
 }
 
-func (w *changesWriter) putPart(id Section, dst []byte) error {
+func (w *changesWriter) putPart(id layout.Section, dst []byte) error {
 	le, c := binary.LittleEndian, w.c
 	switch id {
-	case SectionKeep:
-		putU32s(dst, c.Keep)
-	case SectionOrder:
-		putU32s(dst, c.Order)
-	case SectionTextRows:
+	case layout.SectionKeep:
+		inplace.PutU32s(dst, c.Keep)
+	case layout.SectionOrder:
+		inplace.PutU32s(dst, c.Order)
+	case layout.SectionTextRows:
 		w.putRows(dst, w.text)
-	case SectionTextValues:
+	case layout.SectionTextValues:
 		putStrings(dst, len(w.text), func(i int) string { return *c.Edits[w.text[i]].Content })
-	case SectionMetadataRows:
+	case layout.SectionMetadataRows:
 		w.putRows(dst, w.meta)
-	case SectionMetadataValues:
-		w.editMeta.put(dst)
-	case SectionPriorityRows:
+	case layout.SectionMetadataValues:
+		w.editMeta.Put(dst)
+	case layout.SectionPriorityRows:
 		w.putRows(dst, w.priority)
-	case SectionPriorityValues:
+	case layout.SectionPriorityValues:
 		for i, e := range w.priority {
 			p := *c.Edits[e].Priority
 			if err := checkNumber(p); err != nil {
@@ -250,14 +254,14 @@ func (w *changesWriter) putPart(id Section, dst []byte) error {
 			}
 			le.PutUint32(dst[4*i:], uint32(p))
 		}
-	case SectionScoreRows:
+	case layout.SectionScoreRows:
 		for i, s := range c.Scores {
 			le.PutUint32(dst[4*i:], s.Row)
 		}
-	case SectionScoreValues:
+	case layout.SectionScoreValues:
 		for i, s := range c.Scores {
 			if s.Score-s.Score != 0 {
-				return &ChangeError{Part: "scores", Index: i, Row: int64(s.Row), Msg: "score " + string(errFinite)}
+				return &ChangeError{Part: "scores", Index: i, Row: int64(s.Row), Msg: "score " + string(jsontext.ErrFinite)}
 			}
 			le.PutUint64(dst[8*i:], math.Float64bits(s.Score))
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
 // Column is the id of one per-row column of a batch, and the name by which a
@@ -186,7 +188,7 @@ type unknownName struct {
 }
 
 func (e unknownName) Error() string {
-	return "unknown " + e.kind + " " + quote(e.name) + hint(e.name, e.valid)
+	return "unknown " + e.kind + " " + jsontext.Quote(e.name) + jsontext.WantOneOf(e.valid)
 }
 
 func (e unknownName) Unwrap() error { return ErrUnknownName }

@@ -5,9 +5,14 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // Every prefix of a container, and every container with one byte flipped, is a
@@ -76,10 +81,10 @@ func put16(b []byte, at int, v uint16) []byte {
 // corruptions are batches that break one rule each, with the message. The
 // golden batch has 3 rows; its directory begins with id, score, text, metadata.
 func corruptions(b []byte) map[string][]byte {
-	entry := func(i int) int { return HeaderSize + EntrySize*i }
+	entry := func(i int) int { return layout.HeaderSize + layout.EntrySize*i }
 	off := func(i int) int { return int(binary.LittleEndian.Uint32(b[entry(i)+8:])) }
 	meta := off(3)
-	cells, rowOff := meta+metaHead, meta+metaHead+8*7
+	cells, rowOff := meta+16, meta+16+8*7
 	keyOff := rowOff + 4*4
 	entryKey := keyOff + 4*7
 	kinds := entryKey + 4*7
@@ -87,30 +92,28 @@ func corruptions(b []byte) map[string][]byte {
 	kind := slices.Clone(b)
 	kind[kinds] = 6
 	return map[string][]byte{
-		`batch begins with "ANCX" (want "ANCB")`:                                                                        put32(b, 0, BatchMagic&0xffffff|'X'<<24),
-		"batch has layout version 2 (this side reads version 1)":                                                        put16(b, 4, 2),
-		"batch has a header of 24 bytes (want 32 or a larger multiple of 8 within the container)":                       put32(b, 8, 24),
-		"batch has a header of 33 bytes (want 32 or a larger multiple of 8 within the container)":                       put32(b, 8, 33),
-		"batch has 1048577 rows (want at most 1048576)":                                                                 put32(b, 16, MaxRows+1),
-		"batch has 4294967295 sections, more than its bytes hold":                                                       put32(b, 20, math.MaxUint32),
-		"batch lists section id out of order (want ascending ids from 1)":                                               put16(b, entry(1), 1),
-		"batch lists section 0 out of order (want ascending ids from 1)":                                                put16(b, entry(0), 0),
-		"batch lists section query_text out of order (want ascending ids from 1)":                                       put16(b, last, 256),
-		"batch requires section 400, which this side does not know":                                                     put32(put16(b, last, 400), last+4, FlagRequired),
-		"batch has section score of type text (want f64[])":                                                             put16(b, entry(1)+2, 1),
-		"batch has section score of 16 bytes (want 24)":                                                                 put32(b, entry(1)+12, 16),
-		"batch has section id with offsets that do not rise from 0 to the number of its bytes":                          put32(b, off(0)+4, 5),
-		"batch has section metadata with row offsets that do not rise from 0 to the number of entries":                  put32(b, rowOff, 1),
-		"batch has section metadata with key offsets that do not rise from 0 to the number of key bytes":                put32(b, keyOff+4, 1000),
-		"batch has section metadata whose row 0 names key 9 (want ascending, below 6)":                                  put32(b, entryKey, 9),
-		"batch has section metadata whose row 0 names key 0 (want ascending, below 6)":                                  put32(b, entryKey+4, 0),
-		"batch has section metadata whose row 0 has a kind 6 with an invalid cell":                                      kind,
-		"batch has section metadata whose row 0 has a string with an invalid cell":                                      put32(b, cells+8, 1),
-		"batch has section score at 8+24 (want 8-aligned, after the section before, within " + itoa(len(b)) + " bytes)": put32(b, entry(1)+8, 8),
+		`batch begins with "ANCX" (want "ANCB")`:                                                                                put32(b, 0, layout.BatchMagic&0xffffff|'X'<<24),
+		"batch has layout version 2 (this side reads version 1)":                                                                put16(b, 4, 2),
+		"batch has a header of 24 bytes (want 32 or a larger multiple of 8 within the container)":                               put32(b, 8, 24),
+		"batch has a header of 33 bytes (want 32 or a larger multiple of 8 within the container)":                               put32(b, 8, 33),
+		"batch has 1048577 rows (want at most 1048576)":                                                                         put32(b, 16, MaxRows+1),
+		"batch has 4294967295 sections, more than its bytes hold":                                                               put32(b, 20, math.MaxUint32),
+		"batch lists section id out of order (want ascending ids from 1)":                                                       put16(b, entry(1), 1),
+		"batch lists section 0 out of order (want ascending ids from 1)":                                                        put16(b, entry(0), 0),
+		"batch lists section query_text out of order (want ascending ids from 1)":                                               put16(b, last, 256),
+		"batch requires section 400, which this side does not know":                                                             put32(put16(b, last, 400), last+4, layout.FlagRequired),
+		"batch has section score of type text (want f64[])":                                                                     put16(b, entry(1)+2, 1),
+		"batch has section score of 16 bytes (want 24)":                                                                         put32(b, entry(1)+12, 16),
+		"batch has section id with offsets that do not rise from 0 to the number of its bytes":                                  put32(b, off(0)+4, 5),
+		"batch has section metadata with row offsets that do not rise from 0 to the number of entries":                          put32(b, rowOff, 1),
+		"batch has section metadata with key offsets that do not rise from 0 to the number of key bytes":                        put32(b, keyOff+4, 1000),
+		"batch has section metadata whose row 0 names key 9 (want ascending, below 6)":                                          put32(b, entryKey, 9),
+		"batch has section metadata whose row 0 names key 0 (want ascending, below 6)":                                          put32(b, entryKey+4, 0),
+		"batch has section metadata whose row 0 has a kind 6 with an invalid cell":                                              kind,
+		"batch has section metadata whose row 0 has a string with an invalid cell":                                              put32(b, cells+8, 1),
+		"batch has section score at 8+24 (want 8-aligned, after the section before, within " + strconv.Itoa(len(b)) + " bytes)": put32(b, entry(1)+8, 8),
 	}
 }
-
-func itoa(n int) string { return utoa(uint32(n)) }
 
 func TestOpenBatchErrors(t *testing.T) {
 	b := encodeBatch(t, ItemRows(goldenItems()), AllColumns, goldenEnvelope())
@@ -125,7 +128,7 @@ func TestOpenBatchErrors(t *testing.T) {
 func TestSkipsUnknownSections(t *testing.T) {
 	b := encodeBatch(t, ItemRows(goldenItems()), AllColumns, goldenEnvelope())
 	n := int(binary.LittleEndian.Uint32(b[20:]))
-	last := HeaderSize + EntrySize*(n-1)
+	last := layout.HeaderSize + layout.EntrySize*(n-1)
 	v, err := OpenBatch(put16(put16(b, 6, 7), last, 400))
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +143,7 @@ func TestPortableReader(t *testing.T) {
 	items := goldenItems()
 	b := encodeBatch(t, ItemRows(items), AllColumns, goldenEnvelope())
 	want := itemsOf(mustOpen(t, b))
-	shifted := alignedBytes(len(b) + 1)[1:]
+	shifted := inplace.AlignedBytes(len(b) + 1)[1:]
 	copy(shifted, b)
 	check := func(name string, b []byte) {
 		t.Helper()
@@ -153,11 +156,11 @@ func TestPortableReader(t *testing.T) {
 		}
 	}
 	check("unaligned", shifted)
-	defer func(le bool) { littleEndian = le }(littleEndian)
-	littleEndian = false
+	defer func(le bool) { inplace.LittleEndian = le }(inplace.LittleEndian)
+	inplace.LittleEndian = false
 	check("portable reader", b)
 	portable := encodeBatch(t, ItemRows(items), AllColumns, goldenEnvelope())
-	littleEndian = true
+	inplace.LittleEndian = true
 	if !slices.Equal(portable, b) {
 		t.Error("the portable writer writes other bytes")
 	}
@@ -190,7 +193,7 @@ func TestWriterReuse(t *testing.T) {
 	if err := w.Write(first); err != nil {
 		t.Fatal(err)
 	}
-	if w.rows != nil || len(w.meta.index) != 0 || len(w.meta.keys) != 0 || w.query.Metadata != nil {
+	if w.rows != nil || w.query.Metadata != nil {
 		t.Error("the writer keeps the rows alive")
 	}
 	allocs := testing.AllocsPerRun(20, func() {
@@ -219,7 +222,7 @@ func TestMetadataDictionary(t *testing.T) {
 	for r := range 40 {
 		m := Metadata{"common": int64(r)}
 		for k := range 30 {
-			m["key-"+itoa(r*17%23)+"-"+itoa(k*r%29)] = itoa(k)
+			m["key-"+strconv.Itoa(r*17%23)+"-"+strconv.Itoa(k*r%29)] = strconv.Itoa(k)
 		}
 		rows = append(rows, Item{Metadata: m})
 	}
@@ -274,13 +277,13 @@ func TestTooManyRows(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(0, 0).UTC(), time.Unix(-1, 5).UTC(), time.Unix(0, math.MaxInt64).UTC(), time.Unix(0, math.MinInt64+1).UTC()} {
-		ns, err := nanoseconds(at)
-		if got := timeOf(ns); err != nil || !got.Equal(at) || got.IsZero() != at.IsZero() {
+		ns, err := jsontext.Nanoseconds(at)
+		if got := jsontext.Time(ns); err != nil || !got.Equal(at) || got.IsZero() != at.IsZero() {
 			t.Errorf("%v: got %v, %v", at, got, err)
 		}
 	}
 	for _, at := range []time.Time{time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64).Add(1), time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if _, err := nanoseconds(at); !errors.Is(err, ErrUnsupported) {
+		if _, err := jsontext.Nanoseconds(at); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%v: %v", at, err)
 		}
 	}

@@ -3,6 +3,8 @@ package abi
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
 )
 
 // DecodeItemsRequest reads the document [ItemsRequest]. Unknown members are
@@ -30,13 +32,7 @@ func DecodeReplyWithin(b []byte, reply any, within Bounds) error {
 	if t, ok := reply.(*Changes); ok {
 		return t.DecodeJSONWithin(b, within)
 	}
-	return readJSON(b, '{', errNoObject, within.meter(len(b), 0), func(r *jsonReader) { r.reply(reply, &within) })
+	return strictjson.Read(b, '{', errNoObject, within.meter(len(b), 0), func(r *strictjson.Reader) { answerReader{r}.reply(reply, &within) })
 }
 
-// replyError is the error about an answer in JSON. Its text follows the word "answer".
-type replyError string
-
-func (e replyError) Error() string { return "answer " + string(e) }
-func (e replyError) Unwrap() error { return ErrMalformed }
-
-const errNoObject replyError = "is not a JSON object"
+const errNoObject strictjson.Error = "is not a JSON object"

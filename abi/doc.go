@@ -1,12 +1,13 @@
 // Package abi is the contract between anchor-host and its guests, version 1:
 // the names and signatures of functions, the documents of the JSON lane, the
-// layout of the batch lane, the manifest, statuses and reasons. The normative
-// text is ABI.md beside this file; a test holds it against the tables here.
+// layout of the batch lane, statuses and reasons. The normative text is ABI.md beside
+// this file; a test holds it against the tables here. Package manifest, below this one, reads
+// manifests, and package schemas has the JSON Schemas of the documents.
 //
-// Hosts write a request and read changes:
+// Hosts write a request and read changes; m is the plugin's manifest:
 //
 //	var w abi.BatchWriter
-//	size, err := w.Plan(rows, manifest.Reads(op), &abi.Envelope{Query: query})
+//	size, err := w.Plan(rows, m.Reads(op), &abi.Envelope{Query: query})
 //	// ask the guest for size bytes, as dst
 //	err = w.Write(dst)
 //	// call the guest
@@ -28,7 +29,7 @@
 // input, and never panics. Decoders check the form of a change set, and [Changes.Check]
 // alone checks its meaning. A change set that passes both can be applied.
 //
-// The package imports the standard library only, since guests compile it too;
-// reading batches and writing change sets uses neither encoding/json nor
+// The package and its internal ones import the standard library only, since guests compile
+// them too. Reading batches and writing change sets uses neither encoding/json nor
 // reflection.
 package abi

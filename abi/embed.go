@@ -4,8 +4,8 @@ package abi
 
 import "embed"
 
-// Sources are the Go files of this package. New projects get a copy of them. Guests compile
-// this package without its sources.
+// Sources are the Go files of this package and of the packages that it imports. New projects
+// get a copy of them. Guests compile this package without its sources.
 //
-//go:embed *.go
+//go:embed *.go internal/*/*.go
 var Sources embed.FS

@@ -49,15 +49,6 @@ func ExampleChanges_Check() {
 	// Output: changes: keep[1]: row 7: does not exist (the call has 2 rows, 0 to 1)
 }
 
-func ExampleParseManifest() {
-	_, err := abi.ParseManifest([]byte(`{
-		"abi": 1, "name": "recent", "version": "0.1.0",
-		"operations": {"filter": {"reads": ["created_at", "scores"]}}
-	}`))
-	fmt.Println(err)
-	// Output: manifest: operations.filter.reads[1]: unknown column "scores" (did you mean "score"?)
-}
-
 // One function serves both lanes: BatchOf turns the document into the view.
 func ExampleBatchOf() {
 	req, err := abi.DecodeItemsRequest([]byte(`{"query": {"query_str": "q"}, "items": [{"metadata": {"year": 2024}}]}`))

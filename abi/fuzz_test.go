@@ -139,35 +139,6 @@ var timeMember = regexp.MustCompile(`"created_at":"[^"]*",?|"(items|queries|meta
 // sameTimes takes out what the decoder normalizes: time zones, and what is empty.
 func sameTimes(doc []byte) []byte { return timeMember.ReplaceAll(doc, nil) }
 
-func FuzzParseManifest(f *testing.F) {
-	f.Add([]byte(fullManifest))
-	f.Add([]byte(manifestWith(`"filter":{"reads":["score"]}`, "")))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := ParseManifest(b)
-		if (m == nil) == (err == nil) {
-			t.Fatalf("value %v and error %v", m, err)
-		}
-		if err != nil {
-			if !errors.Is(err, ErrManifest) || bytes.ContainsRune([]byte(err.Error()), '\n') {
-				t.Fatalf("error %q", err)
-			}
-			return
-		}
-		out, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := ParseManifest(out)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		out2, err := json.Marshal(again)
-		if err != nil || !bytes.Equal(out, out2) {
-			t.Fatalf("round trip:\n%s\n%s", out, out2)
-		}
-	})
-}
-
 func FuzzDecodeItemsRequest(f *testing.F) {
 	doc, err := AppendItemsRequest(nil, ItemRows(goldenItems()), AllColumns, goldenEnvelope())
 	if err != nil {

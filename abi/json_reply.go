@@ -1,6 +1,10 @@
 package abi
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/anchor-host/anchor-host/abi/internal/strictjson"
+)
 
 // The members of the documents that guests answer with. The functions that read them refer
 // to a member by its index here.
@@ -21,208 +25,211 @@ var (
 	formatMembers   = []string{"format_type", "output"}
 )
 
+// answerReader reads the documents that guests answer with.
+type answerReader struct{ *strictjson.Reader }
+
 // MaxQueries is the largest number of queries in an answer to transform_query.
 const MaxQueries = 32
 
 // reply reads the document that doc points to.
-func (r *jsonReader) reply(doc any, within *Bounds) {
-	one := func(name string, read func()) { r.object([]string{name}, func(int) { read() }) }
+func (r answerReader) reply(doc any, within *Bounds) {
+	one := func(name string, read func()) { r.Object([]string{name}, func(int) { read() }) }
 	switch d := doc.(type) {
 	case *TransformReply:
 		one("queries", func() { d.Queries = r.queries() })
 	case *ClassifyReply:
-		one("label", func() { d.Label = r.text() })
+		one("label", func() { d.Label = r.Text() })
 	case *EnrichReply:
-		one("query_str", func() { d.QueryText = r.text() })
+		one("query_str", func() { d.QueryText = r.Text() })
 	case *MemoryReply:
 		one("items", func() { d.Items = r.items(within) })
 	case *CompactReply:
-		one("summary", func() { d.Summary = r.text() })
+		one("summary", func() { d.Summary = r.Text() })
 	case *DistillReply:
-		r.object(distillMembers, func(i int) {
+		r.Object(distillMembers, func(i int) {
 			switch i {
 			case 0:
 				d.Replace = r.observations()
 			case 1:
 				d.Add = r.observations()
 			case 2:
-				text := r.text()
+				text := r.Text()
 				d.Reflection = &text
 			}
 		})
 	case *ExtractReply:
-		r.object(extractMembers, func(i int) {
+		r.Object(extractMembers, func(i int) {
 			switch i {
 			case 0:
 				d.Add = facts(r, r.newFact)
 			case 1:
 				d.Update = facts(r, r.factEdit)
 			case 2:
-				d.Remove = facts(r, func(id *string) { *id = r.text() })
+				d.Remove = facts(r, func(id *string) { *id = r.Text() })
 			}
 		})
 	case *ProvideReply:
-		r.object(provideMembers, func(i int) {
+		r.Object(provideMembers, func(i int) {
 			switch i {
 			case 0:
-				d.Messages = elements(r, r.message)
+				d.Messages = strictjson.List(r.Reader, r.message)
 			case 1:
 				d.State = new(StateChange)
 				r.state(d.State)
 			}
 		})
 	case *EstimateReply:
-		one("tokens", func() { d.Tokens = r.integer() })
+		one("tokens", func() { d.Tokens = r.Integer() })
 	case *FormatReply:
-		r.object(formatMembers, func(i int) {
+		r.Object(formatMembers, func(i int) {
 			switch i {
 			case 0:
-				d.FormatType = r.text()
+				d.FormatType = r.Text()
 			case 1:
-				if d.Output = r.raw(); string(d.Output) == "null" {
-					r.wrong("null", "a string or any other value")
+				if d.Output = r.Raw(); string(d.Output) == "null" {
+					r.Wrong("null", "a string or any other value")
 				}
 			}
 		})
 	case *CountReply:
 		one("counts", func() { d.Counts = r.tokenCounts(within) })
 	default:
-		r.fail(fmt.Errorf("decode into a %T: %w (want one of the answers)", doc, ErrUnsupported))
+		r.Fail(fmt.Errorf("decode into a %T: %w (want one of the answers)", doc, ErrUnsupported))
 	}
 }
 
-func (r *jsonReader) queries() []Query {
-	if n := r.ahead(); n > MaxQueries {
-		r.fail(replyError(fmt.Sprintf("has %d queries (want 1 to %d)", n, MaxQueries)))
+func (r answerReader) queries() []Query {
+	if n := r.Ahead(); n > MaxQueries {
+		r.Fail(strictjson.Error(fmt.Sprintf("has %d queries (want 1 to %d)", n, MaxQueries)))
 	}
-	return elements(r, r.query)
+	return strictjson.List(r.Reader, r.query)
 }
 
-func (r *jsonReader) observations() []string {
-	if n := r.ahead(); n > MaxObservations {
-		r.fail(replyError(fmt.Sprintf("has %d observations (want %d or fewer)", n, MaxObservations)))
+func (r answerReader) observations() []string {
+	if n := r.Ahead(); n > MaxObservations {
+		r.Fail(strictjson.Error(fmt.Sprintf("has %d observations (want %d or fewer)", n, MaxObservations)))
 	}
-	return elements(r, func(o *string) { *o = r.text() })
+	return strictjson.List(r.Reader, func(o *string) { *o = r.Text() })
 }
 
 // facts reads a list of an answer to extract.
-func facts[T any](r *jsonReader, read func(*T)) []T {
-	if n := r.ahead(); n > MaxFacts {
-		r.fail(replyError(fmt.Sprintf("has %d facts in one list (want %d or fewer)", n, MaxFacts)))
+func facts[T any](r answerReader, read func(*T)) []T {
+	if n := r.Ahead(); n > MaxFacts {
+		r.Fail(strictjson.Error(fmt.Sprintf("has %d facts in one list (want %d or fewer)", n, MaxFacts)))
 	}
-	return elements(r, read)
+	return strictjson.List(r.Reader, read)
 }
 
-func (r *jsonReader) newFact(f *NewFact) {
-	r.object(newFactMembers, func(i int) {
+func (r answerReader) newFact(f *NewFact) {
+	r.Object(newFactMembers, func(i int) {
 		switch i {
 		case 0:
-			f.Content = r.text()
+			f.Content = r.Text()
 		case 1:
-			f.Type = r.text()
+			f.Type = r.Text()
 		case 2:
-			f.Tags = elements(r, func(tag *string) { *tag = r.text() })
+			f.Tags = strictjson.List(r.Reader, func(tag *string) { *tag = r.Text() })
 		case 3:
-			f.Relevance = r.float()
+			f.Relevance = r.Float()
 		case 4:
-			f.Metadata = r.metadata()
+			f.Metadata = r.Metadata()
 		}
 	})
 }
 
-func (r *jsonReader) factEdit(f *FactEdit) {
-	r.object(factEditMembers, func(i int) {
+func (r answerReader) factEdit(f *FactEdit) {
+	r.Object(factEditMembers, func(i int) {
 		switch i {
 		case 0:
-			f.ID = r.text()
+			f.ID = r.Text()
 		case 1:
-			f.Content = r.text()
+			f.Content = r.Text()
 		case 2:
-			f.Tags = elements(r, func(tag *string) { *tag = r.text() })
+			f.Tags = strictjson.List(r.Reader, func(tag *string) { *tag = r.Text() })
 		}
 	})
 }
 
-func (r *jsonReader) query(q *Query) {
-	r.object(queryMembers, func(i int) {
+func (r answerReader) query(q *Query) {
+	r.Object(queryMembers, func(i int) {
 		switch i {
 		case 0:
-			q.Text = r.text()
+			q.Text = r.Text()
 		case 1:
-			q.Embedding = elements(r, func(f *float32) { *f = float32(r.float()) })
+			q.Embedding = strictjson.List(r.Reader, func(f *float32) { *f = float32(r.Float()) })
 		case 2:
-			q.Metadata = r.metadata()
+			q.Metadata = r.Metadata()
 		case 3:
-			q.ChatHistory = elements(r, r.turn)
+			q.ChatHistory = strictjson.List(r.Reader, r.turn)
 		}
 	})
 }
 
-func (r *jsonReader) turn(t *Turn) {
-	r.object(turnMembers, func(i int) {
+func (r answerReader) turn(t *Turn) {
+	r.Object(turnMembers, func(i int) {
 		switch i {
 		case 0:
-			t.Role = r.text()
+			t.Role = r.Text()
 		case 1:
-			t.Content = r.text()
+			t.Content = r.Text()
 		case 2:
-			t.TokenCount = r.integer()
+			t.TokenCount = r.Integer()
 		case 3:
-			t.CreatedAt = r.time()
+			t.CreatedAt = r.Time()
 		case 4:
-			t.Sequence = int64(r.integer())
+			t.Sequence = int64(r.Integer())
 		case 5:
-			t.Metadata = r.metadata()
+			t.Metadata = r.Metadata()
 		}
 	})
 }
 
-func (r *jsonReader) message(m *Message) {
-	r.object(messageMembers, func(i int) {
+func (r answerReader) message(m *Message) {
+	r.Object(messageMembers, func(i int) {
 		switch i {
 		case 0:
-			m.Role = r.text()
+			m.Role = r.Text()
 		case 1:
-			m.Content = r.text()
+			m.Content = r.Text()
 		case 2:
-			m.Name = r.text()
+			m.Name = r.Text()
 		case 3:
-			m.ToolCalls = r.raw()
+			m.ToolCalls = r.Raw()
 		case 4:
-			m.ToolCallID = r.text()
+			m.ToolCallID = r.Text()
 		}
 	})
 }
 
-func (r *jsonReader) state(s *StateChange) {
-	r.object(stateMembers, func(i int) {
+func (r answerReader) state(s *StateChange) {
+	r.Object(stateMembers, func(i int) {
 		switch i {
 		case 0:
-			s.RunID = r.text()
+			s.RunID = r.Text()
 		case 1:
-			s.Messages = elements(r, r.message)
+			s.Messages = strictjson.List(r.Reader, r.message)
 		case 2:
-			s.Observations = elements(r, func(o *string) { *o = r.text() })
+			s.Observations = strictjson.List(r.Reader, func(o *string) { *o = r.Text() })
 		case 3:
-			text := r.text()
+			text := r.Text()
 			s.Reflection = &text
 		case 4:
-			s.Data = r.metadata()
+			s.Data = r.Metadata()
 		}
 	})
 }
 
 // tokenCounts reads one count for each text.
-func (r *jsonReader) tokenCounts(within *Bounds) []int {
-	if n := r.ahead(); n > 2*within.Rows+64 {
-		r.fail(replyError(fmt.Sprintf("has %d counts for %d texts", n, within.Rows)))
+func (r answerReader) tokenCounts(within *Bounds) []int {
+	if n := r.Ahead(); n > 2*within.Rows+64 {
+		r.Fail(strictjson.Error(fmt.Sprintf("has %d counts for %d texts", n, within.Rows)))
 	}
-	return elements(r, func(n *int) { *n = r.integer() })
+	return strictjson.List(r.Reader, func(n *int) { *n = r.Integer() })
 }
 
 // changes reads a change set.
-func (r *jsonReader) changes(c *Changes, within *Bounds) {
-	r.object(changesMembers, func(i int) {
+func (r answerReader) changes(c *Changes, within *Bounds) {
+	r.Object(changesMembers, func(i int) {
 		switch i {
 		case 0:
 			c.Keep = r.rows("keep", ChangeKeep, within, within.Rows)
@@ -239,33 +246,33 @@ func (r *jsonReader) changes(c *Changes, within *Bounds) {
 }
 
 // admit fails if Bounds.admit does.
-func (r *jsonReader) admit(err error) {
+func (r answerReader) admit(err error) {
 	if err != nil {
-		r.fail(err)
+		r.Fail(err)
 	}
 }
 
 // rows reads keep or order.
-func (r *jsonReader) rows(part string, change Change, within *Bounds, most int) []uint32 {
-	if r.is('[', "a list") {
-		r.admit(within.admit(part, change, r.ahead(), most))
+func (r answerReader) rows(part string, change Change, within *Bounds, most int) []uint32 {
+	if r.Is('[', "a list") {
+		r.admit(within.admit(part, change, r.Ahead(), most))
 	}
 	i := 0
-	return elements(r, func(row *uint32) {
-		if r.err == nil && r.next() == 'n' {
-			r.fail(&ChangeError{Part: part, Index: i, Row: -1, Msg: "row is null (want a row number)", Err: ErrMalformed})
+	return strictjson.List(r.Reader, func(row *uint32) {
+		if r.Err == nil && r.Next() == 'n' {
+			r.Fail(&ChangeError{Part: part, Index: i, Row: -1, Msg: "row is null (want a row number)", Err: ErrMalformed})
 			return
 		}
-		*row = r.row()
+		*row = r.Row()
 		i++
 	})
 }
 
 // edits reads the edits. It drops those that change nothing, sorts the others by row, and
 // joins the edits of a row.
-func (r *jsonReader) edits(within *Bounds) []Edit {
+func (r answerReader) edits(within *Bounds) []Edit {
 	i := 0
-	list := elements(r, func(e *Edit) {
+	list := strictjson.List(r.Reader, func(e *Edit) {
 		r.edit(e, i, within)
 		i++
 	})
@@ -281,38 +288,38 @@ func (r *jsonReader) edits(within *Bounds) []Edit {
 	return mergeEdits(some)
 }
 
-func (r *jsonReader) edit(e *Edit, index int, within *Bounds) {
+func (r answerReader) edit(e *Edit, index int, within *Bounds) {
 	named := false
-	r.object(editMembers, func(i int) {
+	r.Object(editMembers, func(i int) {
 		switch i {
 		case 0:
-			e.Row, named = r.row(), true
+			e.Row, named = r.Row(), true
 		case 1:
 			r.admit(within.admit("edits", ChangeText, 0, 0))
-			if s := r.text(); r.charge(elementSize) {
+			if s := r.Text(); r.Charge(strictjson.ElementSize) {
 				e.Content = &s
 			}
 		case 2:
 			r.admit(within.admit("edits", ChangeMetadata, 0, 0))
-			e.Metadata = r.metadata()
+			e.Metadata = r.Metadata()
 		case 3:
 			r.admit(within.admit("edits", ChangePriority, 0, 0))
-			if n := r.integer(); r.charge(numberSize) {
+			if n := r.Integer(); r.Charge(strictjson.NumberSize) {
 				e.Priority = &n
 			}
 		}
 	})
 	if !named {
-		r.fail(&ChangeError{Part: "edits", Index: index, Row: -1, Msg: "row is missing (want a row number)", Err: ErrMalformed})
+		r.Fail(&ChangeError{Part: "edits", Index: index, Row: -1, Msg: "row is missing (want a row number)", Err: ErrMalformed})
 	}
 }
 
-func (r *jsonReader) scores(within *Bounds) []RowScore {
-	if n := r.ahead(); n > 0 {
+func (r answerReader) scores(within *Bounds) []RowScore {
+	if n := r.Ahead(); n > 0 {
 		r.admit(within.admit("scores", ChangeScore, n, within.Rows))
 	}
 	i := 0
-	list := elements(r, func(s *RowScore) {
+	list := strictjson.List(r.Reader, func(s *RowScore) {
 		r.score(s, i)
 		i++
 	})
@@ -322,53 +329,53 @@ func (r *jsonReader) scores(within *Bounds) []RowScore {
 	return list
 }
 
-func (r *jsonReader) score(s *RowScore, index int) {
+func (r answerReader) score(s *RowScore, index int) {
 	var row, score bool
-	r.object(scoreMembers, func(i int) {
+	r.Object(scoreMembers, func(i int) {
 		switch i {
 		case 0:
-			s.Row, row = r.row(), true
+			s.Row, row = r.Row(), true
 		case 1:
-			s.Score, score = r.float(), true
+			s.Score, score = r.Float(), true
 		}
 	})
 	switch {
 	case !row:
-		r.fail(&ChangeError{Part: "scores", Index: index, Row: -1, Msg: "row is missing (want a row number)", Err: ErrMalformed})
+		r.Fail(&ChangeError{Part: "scores", Index: index, Row: -1, Msg: "row is missing (want a row number)", Err: ErrMalformed})
 	case !score:
-		r.fail(&ChangeError{Part: "scores", Index: index, Row: int64(s.Row), Msg: "score is missing (want 0 to 1)", Err: ErrMalformed})
+		r.Fail(&ChangeError{Part: "scores", Index: index, Row: int64(s.Row), Msg: "score is missing (want 0 to 1)", Err: ErrMalformed})
 	}
 }
 
 // items reads new items. The result is nil if there are none.
-func (r *jsonReader) items(within *Bounds) []NewItem {
-	r.admit(within.admitItems(r.ahead()))
-	list := elements(r, r.item)
+func (r answerReader) items(within *Bounds) []NewItem {
+	r.admit(within.admitItems(r.Ahead()))
+	list := strictjson.List(r.Reader, r.item)
 	if len(list) == 0 {
 		return nil
 	}
 	return list
 }
 
-func (r *jsonReader) item(it *NewItem) {
-	r.object(itemMembers, func(i int) {
+func (r answerReader) item(it *NewItem) {
+	r.Object(itemMembers, func(i int) {
 		switch i {
 		case 0:
-			it.Key = r.text()
+			it.Key = r.Text()
 		case 1:
-			it.Content = r.text()
+			it.Content = r.Text()
 		case 2:
-			it.Source = r.text()
+			it.Source = r.Text()
 		case 3:
-			it.Score = r.float()
+			it.Score = r.Float()
 		case 4:
-			it.Priority = r.integer()
+			it.Priority = r.Integer()
 		case 5:
-			if it.Metadata = r.metadata(); len(it.Metadata) == 0 {
+			if it.Metadata = r.Metadata(); len(it.Metadata) == 0 {
 				it.Metadata = nil
 			}
 		case 6:
-			it.CreatedAt = r.time()
+			it.CreatedAt = r.Time()
 		}
 	})
 }

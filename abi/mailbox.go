@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // The lengths in bytes of a mailbox: of the fields that each one has, and of one that
@@ -47,13 +49,13 @@ func DecodeMailbox(b []byte) (Mailbox, error) {
 		OutAddr: le.Uint32(b[12:]), OutLen: le.Uint32(b[16:]), Reserved: le.Uint32(b[20:]),
 	}
 	if m.Size < MailboxSize {
-		return Mailbox{}, mailboxError("states size " + utoa(m.Size) + " (want " + strconv.Itoa(MailboxSize) + " or more)")
+		return Mailbox{}, mailboxError("states size " + strconv.FormatUint(uint64(m.Size), 10) + " (want " + strconv.Itoa(MailboxSize) + " or more)")
 	}
 	if m.Size >= MailboxDocumentSize && len(b) >= MailboxDocumentSize {
 		m.Document = le.Uint32(b[MailboxSize:])
 	}
 	if m.InAddr%8 != 0 {
-		return Mailbox{}, mailboxError("lends input room at " + utoa(m.InAddr) + ", which is not 8-aligned")
+		return Mailbox{}, mailboxError("lends input room at " + strconv.FormatUint(uint64(m.InAddr), 10) + ", which is not 8-aligned")
 	}
 	return m, nil
 }
@@ -74,10 +76,10 @@ func AppendMailbox(dst []byte, m Mailbox) []byte {
 // given length in bytes.
 func (m Mailbox) Check(memory uint64) error {
 	if uint64(m.InAddr)+uint64(m.InCap) > memory {
-		return mailboxError("lends input room " + span(m.InAddr, m.InCap) + " beyond the memory of " + strconv.FormatUint(memory, 10) + " bytes")
+		return mailboxError("lends input room " + layout.Span(m.InAddr, m.InCap) + " beyond the memory of " + strconv.FormatUint(memory, 10) + " bytes")
 	}
 	if uint64(m.OutAddr)+uint64(m.OutLen) > memory {
-		return mailboxError("states output " + span(m.OutAddr, m.OutLen) + " beyond the memory of " + strconv.FormatUint(memory, 10) + " bytes")
+		return mailboxError("states output " + layout.Span(m.OutAddr, m.OutLen) + " beyond the memory of " + strconv.FormatUint(memory, 10) + " bytes")
 	}
 	return nil
 }
@@ -86,7 +88,3 @@ type mailboxError string
 
 func (e mailboxError) Error() string { return "mailbox " + string(e) }
 func (e mailboxError) Unwrap() error { return ErrMailbox }
-
-func span(addr, n uint32) string { return utoa(addr) + "+" + utoa(n) }
-
-func utoa(v uint32) string { return strconv.FormatUint(uint64(v), 10) }

@@ -1,12 +1,9 @@
 package abi
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
-	"math"
-	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
 )
 
 // Metadata is a set of named values: nil, bool, int64, float64, string, and
@@ -15,18 +12,21 @@ import (
 // or an exponent. So both keep their type when they are encoded and decoded.
 type Metadata map[string]any
 
+// Map returns m without its type.
+func (m Metadata) Map() map[string]any { return m }
+
 // MarshalJSON writes m with sorted keys. The error for a value of a type that [Metadata]
 // does not allow wraps [ErrUnsupported].
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	if m == nil {
 		return []byte("null"), nil
 	}
-	return appendJSONObject(nil, m, 0)
+	return jsontext.AppendObject(nil, m, 0)
 }
 
 // UnmarshalJSON reads an object, or null as nil.
 func (m *Metadata) UnmarshalJSON(b []byte) error {
-	v, err := decodeJSONValue(b)
+	v, err := jsontext.Decode(b)
 	if err != nil {
 		return err
 	}
@@ -39,115 +39,4 @@ func (m *Metadata) UnmarshalJSON(b []byte) error {
 		return errors.New("metadata is not an object (want {\"key\": value})")
 	}
 	return nil
-}
-
-// decodeJSONValue reads one JSON value with the number rules of [Metadata].
-func decodeJSONValue(b []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if err := trailing(d); err != nil {
-		return nil, err
-	}
-	return normalize(v, 0)
-}
-
-// trailing reports data after the value that d has just read.
-func trailing(d *json.Decoder) error {
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("data follows the JSON value (want one value only)")
-	}
-	return nil
-}
-
-// normalize turns json.Number into int64 or float64, in place, and bounds the
-// depth.
-func normalize(v any, depth int) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case json.Number:
-		return numberValue(string(v))
-	case map[string]any:
-		if depth >= MaxDepth+1 {
-			return nil, errDepth
-		}
-		for k, e := range v {
-			if v[k], err = normalize(e, depth+1); err != nil {
-				return nil, err
-			}
-		}
-	case []any:
-		if depth >= MaxDepth+1 {
-			return nil, errDepth
-		}
-		for i, e := range v {
-			if v[i], err = normalize(e, depth+1); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
-}
-
-// numberValue is the value of a JSON number: an int64 or a float64.
-func numberValue(s string) (any, error) {
-	kind, bits, _, err := numberScalar(s)
-	switch {
-	case err != nil:
-		return nil, err
-	case kind == KindInt:
-		return int64(bits), nil
-	}
-	return math.Float64frombits(bits), nil
-}
-
-// checkMetadata checks metadata of a guest: types that decoders return, finite numbers,
-// UTF-8 in keys and strings, and a bounded depth.
-func checkMetadata(m map[string]any) error { return checkObject(m, 0) }
-
-func checkObject(m map[string]any, depth int) error {
-	for k, v := range m {
-		if !utf8.ValidString(k) {
-			return keyError{k, errors.New("key is not valid UTF-8")}
-		}
-		if err := checkValue(v, depth); err != nil {
-			return keyError{k, err}
-		}
-	}
-	return nil
-}
-
-func checkValue(v any, depth int) error {
-	switch v := v.(type) {
-	case nil, bool, int64:
-		return nil
-	case float64:
-		if v-v != 0 {
-			return errFinite
-		}
-		return nil
-	case string:
-		if !utf8.ValidString(v) {
-			return errors.New("string is not valid UTF-8")
-		}
-		return nil
-	}
-	if depth >= MaxDepth {
-		return errDepth
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		return checkObject(v, depth+1)
-	case []any:
-		for _, e := range v {
-			if err := checkValue(e, depth+1); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return errType
 }

@@ -3,6 +3,10 @@ package abi
 import (
 	"math"
 	"strconv"
+
+	"github.com/anchor-host/anchor-host/abi/internal/inplace"
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // AppendItemsRequest appends the document [ItemsRequest] to dst, with the given
@@ -39,7 +43,7 @@ func AppendItemsRequest(dst []byte, rows Rows, cols ColumnSet, env *Envelope) ([
 
 func appendQuery(dst []byte, q *Query) ([]byte, error) {
 	var err error
-	dst = appendJSONString(append(dst, `{"query_str":`...), q.Text)
+	dst = jsontext.AppendString(append(dst, `{"query_str":`...), q.Text)
 	if err := checkEmbedding(q.Embedding); err != nil {
 		return dst, err
 	}
@@ -54,8 +58,8 @@ func appendQuery(dst []byte, q *Query) ([]byte, error) {
 		dst = append(dst, ']')
 	}
 	if q.Metadata != nil {
-		if dst, err = appendJSONObject(append(dst, `,"metadata":`...), q.Metadata, 0); err != nil {
-			return dst, keyError{"query metadata", err}
+		if dst, err = jsontext.AppendObject(append(dst, `,"metadata":`...), q.Metadata, 0); err != nil {
+			return dst, jsontext.AtKey("query metadata", err)
 		}
 	}
 	if len(q.ChatHistory) > 0 {
@@ -66,26 +70,17 @@ func appendQuery(dst []byte, q *Query) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-func checkEmbedding(v []float32) error {
-	for i, f := range v {
-		if f-f != 0 {
-			return keyError{"query embedding " + strconv.Itoa(i), errFinite}
-		}
-	}
-	return nil
-}
-
 func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {
 	n := rows.Len()
 	if n > MaxRows {
-		return dst, tooLarge("has " + strconv.Itoa(n) + " rows (at most " + strconv.Itoa(MaxRows) + ")")
+		return dst, layout.TooLarge("has " + strconv.Itoa(n) + " rows (at most " + strconv.Itoa(MaxRows) + ")")
 	}
 	dst = append(dst, `,"columns":[`...)
 	for i, name := range cols.Names() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSONString(dst, name)
+		dst = jsontext.AppendString(dst, name)
 	}
 	dst = append(dst, `],"items":[`...)
 	for i := range n {
@@ -109,7 +104,7 @@ func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {
 		}
 		dst = append(dst, '}')
 		if len(dst) > MaxBytes {
-			return dst, tooLarge("needs more than " + strconv.Itoa(MaxBytes) + " bytes as JSON")
+			return dst, layout.TooLarge("needs more than " + strconv.Itoa(MaxBytes) + " bytes as JSON")
 		}
 	}
 	return append(dst, ']'), nil
@@ -119,19 +114,19 @@ func appendItems(dst []byte, rows Rows, cols ColumnSet) ([]byte, error) {
 func appendCell(dst []byte, rows Rows, i int, c Column) ([]byte, error) {
 	switch c {
 	case ColumnID:
-		return appendJSONString(append(dst, `,"id":`...), rows.ID(i)), nil
+		return jsontext.AppendString(append(dst, `,"id":`...), rows.ID(i)), nil
 	case ColumnScore:
 		f := rows.Score(i)
 		if f-f != 0 {
-			return dst, errFinite
+			return dst, jsontext.ErrFinite
 		}
-		return appendJSONFloat(append(dst, `,"score":`...), f), nil
+		return jsontext.AppendFloat(append(dst, `,"score":`...), f), nil
 	case ColumnText:
-		return appendJSONString(append(dst, `,"content":`...), rows.Text(i)), nil
+		return jsontext.AppendString(append(dst, `,"content":`...), rows.Text(i)), nil
 	case ColumnMetadata:
-		return appendJSONObject(append(dst, `,"metadata":`...), rows.Metadata(i), 0)
+		return jsontext.AppendObject(append(dst, `,"metadata":`...), rows.Metadata(i), 0)
 	case ColumnSource:
-		return appendJSONString(append(dst, `,"source":`...), rows.Source(i)), nil
+		return jsontext.AppendString(append(dst, `,"source":`...), rows.Source(i)), nil
 	case ColumnPriority:
 		n := rows.Priority(i)
 		return strconv.AppendInt(append(dst, `,"priority":`...), int64(n), 10), checkNumber(n)
@@ -165,7 +160,7 @@ func BatchOf(req *ItemsRequest) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	buf := alignedBytes(size)
+	buf := inplace.AlignedBytes(size)
 	if err := w.Write(buf); err != nil {
 		return nil, err
 	}

@@ -1,12 +1,15 @@
 package abi
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // constants returns the string constants of a type that a file declares.
@@ -61,30 +64,58 @@ func TestTablesAreComplete(t *testing.T) {
 	}
 }
 
-// The table of sections is in the order in which containers list them, and the
-// permission table names keys that exist.
+// The table of sections is in the order in which containers list them.
 func TestTablesAgree(t *testing.T) {
-	for i, s := range Sections {
-		if i > 0 && s.ID <= Sections[i-1].ID {
+	for i, s := range layout.Sections {
+		if i > 0 && s.ID <= layout.Sections[i-1].ID {
 			t.Errorf("section %s is out of order", s.Name)
 		}
-		if c, ok := ColumnByName(s.Name); s.ID < 256 && (!ok || Section(c) != s.ID) {
+		if c, ok := ColumnByName(s.Name); s.ID < 256 && (!ok || layout.Section(c) != s.ID) {
 			t.Errorf("section %s has id %d, its column %d", s.Name, s.ID, c)
 		}
 	}
-	var keys []string
-	for _, f := range permissionFields {
-		keys = append(keys, f.keys...)
+	if layout.Major != Version {
+		t.Errorf("the layout has version %d, the contract %d", layout.Major, Version)
 	}
-	slices.Sort(keys)
-	want := []string{}
-	for _, row := range members1(Permission{}) {
-		if row[0] != "kind" && row[0] != "reason" {
-			want = append(want, row[0])
+}
+
+// Every operation has one row in each table.
+func TestOperations(t *testing.T) {
+	for _, info := range Operations {
+		if !info.Op.Valid() || info.Answer == (info.Reply == "") {
+			t.Errorf("%s: Answer %v, Reply %q", info.Op, info.Answer, info.Reply)
+		}
+		if s, ok := LookupExport(info.Op.JSONExport()); !ok || s.String() != "() -> (i32)" {
+			t.Errorf("%s: export %v", info.Op, s)
+		}
+		s, ok := LookupExport(info.Op.BatchExport())
+		if ok != info.Batch || ok && s.String() != "(i32, i32) -> (i32)" {
+			t.Errorf("%s: batch export %v, %v", info.Op, s, ok)
+		}
+		writes, err := ChangesOf(info.Writes)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, c := range info.DefaultWrites {
+			if !writes.Has(c) {
+				t.Errorf("%s writes %s by default, which it cannot", info.Op, c)
+			}
 		}
 	}
-	slices.Sort(want)
-	if !slices.Equal(keys, want) {
-		t.Errorf("permission keys: %q, members %q", keys, want)
+	if Operation("nothing").Valid() {
+		t.Error("nothing is valid")
+	}
+}
+
+func TestNames(t *testing.T) {
+	if _, err := ColumnsOf([]string{"id", "txt"}); !errors.Is(err, ErrUnknownName) || err.Error() != `unknown column "txt" (want one of id, score, text, metadata, source, priority, token_count, created_at)` {
+		t.Error(err)
+	}
+	if _, err := ChangesOf([]Change{"kep"}); !errors.Is(err, ErrUnknownName) || err.Error() != `unknown change "kep" (want one of keep, text, metadata, priority, score, items, order)` {
+		t.Error(err)
+	}
+	set, err := ColumnsOf(AllColumns.Names())
+	if err != nil || set != AllColumns || AllColumns.Has(ColumnEmbedding) {
+		t.Errorf("%v, %v", set, err)
 	}
 }

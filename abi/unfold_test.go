@@ -16,11 +16,12 @@ import (
 )
 
 // What a decoder may take for an input, in live and in allocated bytes: so many times its
-// bytes, and what even the smallest may take. unfoldFloor is the decoder's own; the
+// bytes, and what even the smallest may take. floor is the decoder's own; the
 // allocator and what the tests themselves take are in slack.
 const (
 	liveFactor, allocFactor = 4, 16
 	slack                   = 128 << 10
+	floor                   = 1 << 20
 )
 
 // guestDecoders are all decoders of what comes from guests.
@@ -34,7 +35,6 @@ var guestDecoders = map[string]func(b []byte) (any, error){
 	"transform": reply[TransformReply], "classify": reply[ClassifyReply], "enrich": reply[EnrichReply],
 	"memory": reply[MemoryReply], "compact": reply[CompactReply], "distill": reply[DistillReply], "extract": reply[ExtractReply], "provide": reply[ProvideReply],
 	"estimate": reply[EstimateReply], "format": reply[FormatReply], "count": reply[CountReply],
-	"manifest": func(b []byte) (any, error) { return ParseManifest(b) },
 }
 
 func reply[T any](b []byte) (any, error) {
@@ -209,7 +209,7 @@ func TestDecodersUnfoldLittle(t *testing.T) {
 func checkUnfolds(t *testing.T, decoder, shape string, b []byte) {
 	t.Helper()
 	size := int64(len(b))
-	mostLive, mostAllocated := liveFactor*size+unfoldFloor+slack, allocFactor*size+unfoldFloor+slack
+	mostLive, mostAllocated := liveFactor*size+floor+slack, allocFactor*size+floor+slack
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := guestDecoders[decoder](b)
@@ -240,7 +240,7 @@ func checkUnfolds(t *testing.T, decoder, shape string, b []byte) {
 // that decode answers.
 func fuzzCorpora(t *testing.T) (corpora [][]byte) {
 	t.Helper()
-	for _, dir := range []string{"testdata/fuzz", "conformance/testdata/fuzz", "../host/testdata/fuzz"} {
+	for _, dir := range []string{"testdata/fuzz", "manifest/testdata/fuzz", "conformance/testdata/fuzz", "../host/testdata/fuzz"} {
 		files, err := filepath.Glob(dir + "/*/*")
 		if err != nil {
 			t.Fatal(err)

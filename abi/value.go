@@ -3,7 +3,9 @@ package abi
 import (
 	"math"
 	"strconv"
-	"time"
+
+	"github.com/anchor-host/anchor-host/abi/internal/jsontext"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // ValueKind says what a metadata value is. The numbers are those of the batch
@@ -12,22 +14,16 @@ type ValueKind uint8
 
 // The kinds. KindJSON is the JSON text of a list or an object.
 const (
-	KindNull ValueKind = iota
-	KindBool
-	KindInt
-	KindFloat
-	KindString
-	KindJSON
+	KindNull   = ValueKind(jsontext.KindNull)
+	KindBool   = ValueKind(jsontext.KindBool)
+	KindInt    = ValueKind(jsontext.KindInt)
+	KindFloat  = ValueKind(jsontext.KindFloat)
+	KindString = ValueKind(jsontext.KindString)
+	KindJSON   = ValueKind(jsontext.KindJSON)
 )
 
 // String returns the name of the kind.
-func (k ValueKind) String() string {
-	names := [...]string{"null", "bool", "i64", "f64", "string", "json"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return "kind " + strconv.Itoa(int(k))
-}
+func (k ValueKind) String() string { return jsontext.Kind(k).String() }
 
 // Value is one metadata value of a batch. Its text aliases the batch.
 type Value struct {
@@ -85,133 +81,18 @@ func (v Value) String() string {
 	case KindInt:
 		return strconv.FormatInt(int64(v.bits), 10)
 	case KindFloat:
-		return string(appendJSONFloat(nil, math.Float64frombits(v.bits)))
+		return string(jsontext.AppendFloat(nil, math.Float64frombits(v.bits)))
 	case KindString, KindJSON:
 		return v.text
 	}
 	return "null"
 }
 
-// errNested says that a value is not a scalar: it is a list, an object or of a type that
-// metadata cannot hold.
-const errNested valueError = "value is nested"
-
-// number is implemented by encoding/json's Number. The interface keeps that package out of
-// the batch lane.
-type number interface {
-	String() string
-	Float64() (float64, error)
-	Int64() (int64, error)
-}
-
-// scalar classifies v. The error is errNested, errFinite or errNumber.
-func scalar(v any) (kind ValueKind, bits uint64, text string, err error) {
-	switch v := v.(type) {
-	case nil:
-		return KindNull, 0, "", nil
-	case string:
-		return KindString, 0, v, nil
-	case int64:
-		return KindInt, uint64(v), "", nil
-	case float64:
-		return floatScalar(v)
-	case bool:
-		if v {
-			return KindBool, 1, "", nil
-		}
-		return KindBool, 0, "", nil
-	case int:
-		return KindInt, uint64(int64(v)), "", nil
-	case number:
-		return numberScalar(v.String())
-	}
-	return otherScalar(v)
-}
-
-// otherScalar classifies the numeric types that decoding JSON never returns.
-func otherScalar(v any) (kind ValueKind, bits uint64, text string, err error) {
-	switch v := v.(type) {
-	case int8:
-		return KindInt, uint64(int64(v)), "", nil
-	case int16:
-		return KindInt, uint64(int64(v)), "", nil
-	case int32:
-		return KindInt, uint64(int64(v)), "", nil
-	case uint:
-		return uintScalar(uint64(v))
-	case uint8:
-		return KindInt, uint64(v), "", nil
-	case uint16:
-		return KindInt, uint64(v), "", nil
-	case uint32:
-		return KindInt, uint64(v), "", nil
-	case uint64:
-		return uintScalar(v)
-	case float32:
-		return floatScalar(float64(v))
-	}
-	return 0, 0, "", errNested
-}
-
-func uintScalar(v uint64) (ValueKind, uint64, string, error) {
-	if v > math.MaxInt64 {
-		return floatScalar(float64(v))
-	}
-	return KindInt, v, "", nil
-}
-
-func floatScalar(f float64) (ValueKind, uint64, string, error) {
-	if f-f != 0 {
-		return 0, 0, "", errFinite
-	}
-	return KindFloat, math.Float64bits(f), "", nil
-}
-
-// numberScalar reads a JSON number: an integer if it is written as one and
-// fits, else a float.
-func numberScalar(s string) (ValueKind, uint64, string, error) {
-	if isInteger(s) {
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return KindInt, uint64(n), "", nil
-		}
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return 0, 0, "", errNumber
-	}
-	return floatScalar(f)
-}
-
-// isInteger reports whether a JSON number has neither fraction nor exponent.
-// Minus zero is a float, since integers have none.
-func isInteger(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; (c < '0' || c > '9') && (c != '-' || i > 0) {
-			return false
-		}
-	}
-	return s != "-0"
+// valueOf returns the value of entry e.
+func valueOf(v *layout.MetaView, e uint32) Value {
+	k, bits, text := v.Value(e)
+	return Value{ValueKind(k), bits, text}
 }
 
 // NoTime is what a created_at column holds for a row without a time.
-const NoTime = math.MinInt64
-
-// nanoseconds returns t as the batch holds it.
-func nanoseconds(t time.Time) (int64, error) {
-	if t.IsZero() {
-		return NoTime, nil
-	}
-	ns := t.UnixNano()
-	if ns == NoTime || !time.Unix(0, ns).Equal(t) {
-		return 0, errTime
-	}
-	return ns, nil
-}
-
-// timeOf is the inverse of nanoseconds.
-func timeOf(ns int64) time.Time {
-	if ns == NoTime {
-		return time.Time{}
-	}
-	return time.Unix(0, ns).UTC()
-}
+const NoTime = jsontext.NoTime

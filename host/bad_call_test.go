@@ -55,7 +55,7 @@ var badCalls = []struct {
 	{"invalid-json", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not JSON: it ends too early`},
 	{"invalid-utf8", abi.ReasonInvalidOutput, `retrieve: invalid_output: changes is not valid UTF-8`},
 	{"json-trailing", abi.ReasonInvalidOutput, `filter: invalid_output: changes is not usable: data follows the JSON value (want one value only)`},
-	{"json-unknown-field", abi.ReasonInvalidOutput, `filter: invalid_output: changes has the unknown member "kept" (did you mean "keep"?)`},
+	{"json-unknown-field", abi.ReasonInvalidOutput, `filter: invalid_output: changes has the unknown member "kept" (want one of keep, edits, scores, items, order)`},
 	{"kv-ungranted", abi.ReasonDenied, `filter: denied: kv is not permitted` + grantHint + `kv, and ask for it in the manifest's permissions)`},
 	{"mailbox-too-small", abi.ReasonInputTooLarge, `filter: input_too_large: the guest lends room for 8 bytes, needed are 112 (raise limits.input or limits.memory, or send fewer items)`},
 	{"memory-refused", abi.ReasonTimeout, `filter: timeout: not done within 100ms (it was refused more memory than 2MiB: raise limits.memory, or limits.timeout)`},

@@ -199,7 +199,7 @@ type Grants struct {
 // scheme, host or port keeps only Accept, Accept-Encoding, Accept-Language,
 // Content-Encoding, Content-Language, Content-Type and User-Agent.
 type HTTPGrant struct {
-	// Hosts are servers in the form of [abi.HostPattern]: "api.example.com" for https
+	// Hosts are servers in the form of [manifest.HostPattern]: "api.example.com" for https
 	// on port 443, "api.example.com:8443", "*.example.com" for every name below
 	// example.com, "http://localhost:8080", "http://127.0.0.1:*" for every port.
 	Hosts []string

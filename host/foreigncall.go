@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // FunctionOptions say how a function of a foreign module is called as if it were an
@@ -235,7 +236,7 @@ func functionWrites(input FunctionInput, output FunctionOutput) []abi.Change {
 
 // functionHint names the function that was probably meant, or those that there are.
 func functionHint(s *spec.Spec, function string) string {
-	if near := abi.Nearest(function, s.Functions); near != "" {
+	if near := nearest.Name(function, s.Functions); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(s.Functions) == 0 {

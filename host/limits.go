@@ -6,10 +6,11 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/cgroup"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // The default limits, and the reason for each. Sizes are in bytes.
@@ -190,7 +191,7 @@ func pick[T ~int | ~int64](v, otherwise T) T {
 // the plugin asks for, at most RequestFactor times the host's default, else the host's
 // default. instances is what Unlimited stands for in Instances. The second result lists what
 // the plugin asked for and did not get.
-func effectiveLimits(operator, host Limits, instances int, m *abi.Manifest) (Limits, []string, error) {
+func effectiveLimits(operator, host Limits, instances int, m *manifest.Manifest) (Limits, []string, error) {
 	var wish Limits
 	if m != nil {
 		var err error
@@ -226,12 +227,12 @@ func capWish[T ~int64](cut *[]string, name string, wish, def, operator T) T {
 }
 
 // requestedLimits reads the limits that a manifest asks for.
-func requestedLimits(r abi.LimitRequest) (l Limits, err error) {
+func requestedLimits(r manifest.LimitRequest) (l Limits, err error) {
 	duration := func(name, s string) time.Duration {
 		if s == "" || err != nil {
 			return 0
 		}
-		d, perr := abi.ParseDuration(s)
+		d, perr := units.ParseDuration(s)
 		if perr != nil {
 			err = fmt.Errorf("limits.%s: %w", name, perr)
 		}
@@ -241,7 +242,7 @@ func requestedLimits(r abi.LimitRequest) (l Limits, err error) {
 		if s == "" || err != nil {
 			return 0
 		}
-		n, perr := abi.ParseSize(s)
+		n, perr := units.ParseSize(s)
 		if perr != nil {
 			err = fmt.Errorf("limits.%s: %w", name, perr)
 		}

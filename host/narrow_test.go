@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/pipeline"
@@ -34,15 +35,15 @@ var diceHosts = []string{
 	"a.test", "a.test:*", "a.test:8443", "http://a.test", "http://a.test:*", "*.test", "*.a.test", "*.test:8443", "10.0.0.1", "http://10.0.0.1:*", "[::1]:8443",
 }
 
-func (d dice) permission() abi.Permission {
-	switch p := (abi.Permission{Kind: d.one(abi.PermissionHTTP, abi.PermissionFiles, abi.PermissionKV, abi.PermissionService), Reason: "r"}); p.Kind {
-	case abi.PermissionHTTP:
+func (d dice) permission() manifest.Permission {
+	switch p := (manifest.Permission{Kind: d.one(manifest.PermissionHTTP, manifest.PermissionFiles, manifest.PermissionKV, manifest.PermissionService), Reason: "r"}); p.Kind {
+	case manifest.PermissionHTTP:
 		p.Hosts, p.Methods = append(d.some(diceHosts...), d.one(diceHosts...)), d.some("GET", "HEAD", "POST")
 		return p
-	case abi.PermissionFiles:
+	case manifest.PermissionFiles:
 		p.Guest, p.Mode = d.one("/a", "/b"), d.one("", "ro", "rw")
 		return p
-	case abi.PermissionKV:
+	case manifest.PermissionKV:
 		p.Quota = d.one("", "1KiB", "1MiB", "2MiB")
 		return p
 	default:
@@ -55,11 +56,11 @@ var diceReads = map[string][]string{
 	"retrieve": {"query_text", "chat_history"}, "process": {"id", "score", "text", "query_text", "chat_history"}, "rerank": {"id", "score", "text"},
 }
 
-func (d dice) manifest() *abi.Manifest {
-	m := &abi.Manifest{ABI: 1, Name: "x", Version: "1.0.0", Operations: map[abi.Operation]abi.OperationSpec{}}
+func (d dice) manifest() *manifest.Manifest {
+	m := &manifest.Manifest{ABI: 1, Name: "x", Version: "1.0.0", Operations: map[abi.Operation]manifest.OperationSpec{}}
 	for _, op := range append(d.some("retrieve", "process"), "rerank") {
-		s := abi.OperationSpec{Reads: d.some(diceReads[op]...), MaxPriority: d.IntN(3) * 5}
-		s.Defaults = abi.StepDefaults{TopK: d.IntN(3) * 8, Timeout: d.one("", "1s", "2s")}
+		s := manifest.OperationSpec{Reads: d.some(diceReads[op]...), MaxPriority: d.IntN(3) * 5}
+		s.Defaults = manifest.StepDefaults{TopK: d.IntN(3) * 8, Timeout: d.one("", "1s", "2s")}
 		if s.Writes = nil; op == "process" && d.IntN(2) == 0 {
 			s.Writes = append([]abi.Change{"priority"}, d.changes()...)
 		} else if op != "process" {
@@ -70,7 +71,7 @@ func (d dice) manifest() *abi.Manifest {
 	for range d.IntN(4) {
 		m.Permissions = append(m.Permissions, d.permission())
 	}
-	m.Limits = abi.LimitRequest{Timeout: d.one("", "1s", "1000ms", "2s"), Memory: d.one("", "1MiB", "2MiB"), Output: d.one("", "1KiB", "9MiB"), InitTimeout: d.one("", "1s")}
+	m.Limits = manifest.LimitRequest{Timeout: d.one("", "1s", "1000ms", "2s"), Memory: d.one("", "1MiB", "2MiB"), Output: d.one("", "1KiB", "9MiB"), InitTimeout: d.one("", "1s")}
 	return m
 }
 
@@ -83,13 +84,13 @@ func (d dice) changes() []abi.Change {
 }
 
 // vary makes m ask for less here and there, or for something else.
-func (d dice) vary(m *abi.Manifest) *abi.Manifest {
+func (d dice) vary(m *manifest.Manifest) *manifest.Manifest {
 	other := d.manifest()
 	out := *m
 	if d.IntN(3) == 0 {
 		out.Limits = other.Limits
 	}
-	out.Operations = map[abi.Operation]abi.OperationSpec{}
+	out.Operations = map[abi.Operation]manifest.OperationSpec{}
 	for op, s := range m.Operations {
 		if o, ok := other.Operations[op]; ok && d.IntN(2) == 0 {
 			s = o
@@ -129,7 +130,7 @@ func exportsAll() []byte {
 
 // narrowed is the manifest that applies with side beside a module that holds own, nil if side is
 // refused.
-func narrowed(t *testing.T, own, side *abi.Manifest) *abi.Manifest {
+func narrowed(t *testing.T, own, side *manifest.Manifest) *manifest.Manifest {
 	t.Helper()
 	ownText, err := json.Marshal(own)
 	sideText, serr := json.Marshal(side)
@@ -175,7 +176,7 @@ func TestNarrowIsPart(t *testing.T) {
 }
 
 // wider says what the host would allow under side and not under own.
-func (d dice) wider(t *testing.T, own, side *abi.Manifest) string {
+func (d dice) wider(t *testing.T, own, side *manifest.Manifest) string {
 	t.Helper()
 	g := Grants{HTTP: &HTTPGrant{Hosts: diceHosts, Methods: []string{"GET", "HEAD", "POST"}}, KV: &KVGrant{Quota: 10 << 20},
 		Files: []FileGrant{{Host: "h", Guest: "/a", Mode: ModeRW}, {Host: "h", Guest: "/b"}}, Services: []string{ServiceCountTokens}}
@@ -216,7 +217,7 @@ func (d dice) wider(t *testing.T, own, side *abi.Manifest) string {
 	return widerCalls(t, own, side)
 }
 
-func widerCalls(t *testing.T, own, side *abi.Manifest) string {
+func widerCalls(t *testing.T, own, side *manifest.Manifest) string {
 	t.Helper()
 	for _, defaults := range []Limits{builtinLimits(), {Timeout: 1, InitTimeout: 1, Memory: 2 << 20, Output: 1, Instances: 1}} {
 		lo, _, err := effectiveLimits(Limits{}, defaults, 1, own)

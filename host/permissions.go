@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/egress"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -26,7 +26,7 @@ type granted struct {
 
 // intersect returns what a plugin may do. The error names a grant that is not valid. The notes
 // name requests that are not granted, and grants that the manifest does not ask for.
-func intersect(m *abi.Manifest, g Grants) (granted, []string, error) {
+func intersect(m *manifest.Manifest, g Grants) (granted, []string, error) {
 	if err := g.Check(); err != nil {
 		return granted{}, nil, err
 	}
@@ -57,9 +57,9 @@ func foreignGrants(g Grants) granted {
 }
 
 // take adds the part of a request that is granted, and reports whether any is.
-func (out *granted) take(p abi.Permission, g Grants) bool {
+func (out *granted) take(p manifest.Permission, g Grants) bool {
 	switch p.Kind {
-	case abi.PermissionHTTP:
+	case manifest.PermissionHTTP:
 		if g.HTTP == nil {
 			return false
 		}
@@ -69,7 +69,7 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 		wish, err := newHTTPServers(p.Hosts, p.Methods)
 		out.http.Wishes = append(out.http.Wishes, wish)
 		return err == nil
-	case abi.PermissionFiles:
+	case manifest.PermissionFiles:
 		for _, f := range g.Files {
 			if cleanGuest(f.Guest) != cleanGuest(p.Guest) {
 				continue
@@ -77,12 +77,12 @@ func (out *granted) take(p abi.Permission, g Grants) bool {
 			out.mount(f, FileMode(p.Mode))
 			return true
 		}
-	case abi.PermissionKV:
+	case manifest.PermissionKV:
 		if g.KV != nil {
 			out.kvQuota = max(out.kvQuota, min(g.KV.bytes(), spec.KVQuota(p)))
 			return true
 		}
-	case abi.PermissionService:
+	case manifest.PermissionService:
 		if slices.Contains(g.Services, p.Service) {
 			out.services = append(out.services, p.Service)
 			return true
@@ -107,27 +107,27 @@ func (out *granted) mount(f FileGrant, asked FileMode) {
 }
 
 // unasked names the grants that the manifest does not ask for.
-func unasked(m *abi.Manifest, g Grants) []string {
-	asks := func(match func(abi.Permission) bool) bool { return slices.ContainsFunc(m.Permissions, match) }
+func unasked(m *manifest.Manifest, g Grants) []string {
+	asks := func(match func(manifest.Permission) bool) bool { return slices.ContainsFunc(m.Permissions, match) }
 	var notes []string
 	note := func(what string) {
 		notes = append(notes, fmt.Sprintf("is granted %s, which its manifest does not ask for: not given", what))
 	}
-	if g.HTTP != nil && !asks(func(p abi.Permission) bool { return p.Kind == abi.PermissionHTTP }) {
+	if g.HTTP != nil && !asks(func(p manifest.Permission) bool { return p.Kind == manifest.PermissionHTTP }) {
 		note("http")
 	}
-	if g.KV != nil && !asks(func(p abi.Permission) bool { return p.Kind == abi.PermissionKV }) {
+	if g.KV != nil && !asks(func(p manifest.Permission) bool { return p.Kind == manifest.PermissionKV }) {
 		note("kv")
 	}
 	for _, f := range g.Files {
-		if !asks(func(p abi.Permission) bool {
-			return p.Kind == abi.PermissionFiles && cleanGuest(p.Guest) == cleanGuest(f.Guest)
+		if !asks(func(p manifest.Permission) bool {
+			return p.Kind == manifest.PermissionFiles && cleanGuest(p.Guest) == cleanGuest(f.Guest)
 		}) {
 			note("files at " + f.Guest)
 		}
 	}
 	for _, s := range g.Services {
-		if !asks(func(p abi.Permission) bool { return p.Kind == abi.PermissionService && p.Service == s }) {
+		if !asks(func(p manifest.Permission) bool { return p.Kind == manifest.PermissionService && p.Service == s }) {
 			note("service " + s)
 		}
 	}
@@ -195,7 +195,7 @@ func cleanGuest(p string) string { return path.Clean("/" + p) }
 
 // grantKey is the configuration key for granting a kind of permission.
 func grantKey(kind string) string {
-	if kind == abi.PermissionService {
+	if kind == manifest.PermissionService {
 		return "grants.services"
 	}
 	return "grants." + kind
@@ -215,9 +215,9 @@ func (p *Plugin) openClient() {
 // newHTTPServers parses the host patterns of a grant or of a manifest's request. Errors
 // wrap ErrConfig.
 func newHTTPServers(hosts, methods []string) (egress.Servers, error) {
-	patterns := make([]abi.HostPattern, len(hosts))
+	patterns := make([]manifest.HostPattern, len(hosts))
 	for i, h := range hosts {
-		p, err := abi.ParseHostPattern(h)
+		p, err := manifest.ParseHostPattern(h)
 		if err != nil {
 			return egress.Servers{}, fmt.Errorf("host %q: %w (%w)", h, ErrConfig, err)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/units"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -145,7 +146,7 @@ func (p *Plugin) configure() error {
 		return err
 	}
 	if need := int64(p.spec.MemoryPages) * wasmPage; need > p.limits.Memory {
-		return fmt.Errorf("limits.memory %s: %w (the module starts with %s: raise it to that at least, pages of 64KiB count)", abi.FormatSize(p.limits.Memory), ErrConfig, abi.FormatSize(need))
+		return fmt.Errorf("limits.memory %s: %w (the module starts with %s: raise it to that at least, pages of 64KiB count)", units.FormatSize(p.limits.Memory), ErrConfig, units.FormatSize(need))
 	}
 	if p.granted, notes, err = intersect(p.spec.Manifest, p.cfg.Grants); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/guest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -44,7 +45,7 @@ func (p *Plugin) selfTest(ctx context.Context) error {
 const maxSelfAnswer = 1 << 20
 
 // selfCall makes one call of a self-test in one lane.
-func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t abi.SelfTest) error {
+func (p *Plugin) selfCall(ctx context.Context, spec spec.Operation, lane Lane, t manifest.SelfTest) error {
 	in, err := p.makeInRoom(ctx, func() (*guest.Instance, error) { return p.newInstance(ctx) })
 	if err != nil {
 		return err

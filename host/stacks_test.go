@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // fixedStacks reports whether compiled guests have stacks of a fixed size.
@@ -133,7 +134,7 @@ func TestDocumentsNameTheStack(t *testing.T) {
 	h := newHost(t, host.Config{})
 	fixed := slices.ContainsFunc(h.Features(), func(f host.Feature) bool { return f.Name == "stacks" && f.On })
 	line, _, err := h.Strategy(t.Context())
-	if want := "stacks hold " + abi.FormatSize(wazerox.StackSize); err != nil || fixed != strings.HasSuffix(line, want) {
+	if want := "stacks hold " + units.FormatSize(wazerox.StackSize); err != nil || fixed != strings.HasSuffix(line, want) {
 		t.Errorf("strategy %q, error %v (want %q)", line, err, want)
 	}
 }

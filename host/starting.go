@@ -15,6 +15,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // prepareStart makes the environment of the plugin's instances. The modules of the plugin and
@@ -122,7 +123,7 @@ func (p *Plugin) capture(in *guest.Instance) error {
 	if !p.host.room.Take(im.Held()) {
 		defer im.Free()
 		return guest.InInit(&guest.Fault{Reason: abi.ReasonMemory, Remedy: guest.MoreMemory,
-			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", abi.FormatSize(im.Held())))})
+			Err: guest.As(guest.ErrNoRoom, fmt.Errorf("the host has no room for the state after init, %s", units.FormatSize(im.Held())))})
 	}
 	in.MapImage(im)
 	p.env.Image, p.outside = im, in.Outside || in.WASI.ReadClock()

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // compile builds the test program, with the sanitizers where the compiler has
@@ -90,8 +91,8 @@ func goLine(data []byte) string {
 	}
 	f := fieldsOf(data)
 	text(b.QueryText())
-	text(string(f[abi.SectionQueryMetadata]))
-	text(string(f[abi.SectionChatHistory]))
+	text(string(f[layout.SectionQueryMetadata]))
+	text(string(f[layout.SectionChatHistory]))
 	text(string(b.Settings()))
 	u64(uint64(len(b.Embedding())))
 	_ = binary.Write(h, binary.LittleEndian, b.Embedding())
@@ -101,14 +102,14 @@ func goLine(data []byte) string {
 }
 
 // fieldsOf returns the sections of a batch that the Go reader has accepted.
-func fieldsOf(b []byte) map[abi.Section][]byte {
-	le, fields := binary.LittleEndian, map[abi.Section][]byte{}
+func fieldsOf(b []byte) map[layout.Section][]byte {
+	le, fields := binary.LittleEndian, map[layout.Section][]byte{}
 	at := le.Uint32(b[8:])
 	for range le.Uint32(b[20:]) {
 		e := b[at:]
 		off, n := le.Uint32(e[8:]), le.Uint32(e[12:])
-		fields[abi.Section(le.Uint16(e))] = b[off : off+n]
-		at += abi.EntrySize
+		fields[layout.Section(le.Uint16(e))] = b[off : off+n]
+		at += layout.EntrySize
 	}
 	return fields
 }

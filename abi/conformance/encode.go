@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/internal/layout"
 )
 
 // encode encodes a request for a lane.
@@ -104,20 +105,20 @@ const laterSection = 400
 func laterBatch(b []byte) []byte {
 	le := binary.LittleEndian
 	sections := int(le.Uint32(b[20:]))
-	dir := int(le.Uint32(b[8:])) + sections*abi.EntrySize
+	dir := int(le.Uint32(b[8:])) + sections*layout.EntrySize
 	text := []byte("a later section.") // 16 bytes, which keep the alignment
 	out := append([]byte(nil), b[:dir]...)
 	for i := range sections {
-		at := out[dir-(sections-i)*abi.EntrySize+8:]
-		le.PutUint32(at, le.Uint32(at)+abi.EntrySize)
+		at := out[dir-(sections-i)*layout.EntrySize+8:]
+		le.PutUint32(at, le.Uint32(at)+layout.EntrySize)
 	}
-	entry := make([]byte, abi.EntrySize)
+	entry := make([]byte, layout.EntrySize)
 	le.PutUint16(entry, laterSection)
-	le.PutUint16(entry[2:], uint16(abi.TypeText))
-	le.PutUint32(entry[8:], uint32(len(b)+abi.EntrySize))
+	le.PutUint16(entry[2:], uint16(layout.TypeText))
+	le.PutUint32(entry[8:], uint32(len(b)+layout.EntrySize))
 	le.PutUint32(entry[12:], uint32(len(text)))
 	out = append(append(append(out, entry...), b[dir:]...), text...)
-	le.PutUint16(out[6:], abi.LayoutMinor+1)
+	le.PutUint16(out[6:], layout.Minor+1)
 	le.PutUint32(out[12:], uint32(len(out)))
 	le.PutUint32(out[20:], uint32(sections+1))
 	return out

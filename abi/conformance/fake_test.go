@@ -10,12 +10,13 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 )
 
 // fake is a host and a guest in Go: a filter that keeps the rows whose text has
 // the word "fox", in both lanes, with faults that no sandboxed guest has.
 type fake struct {
-	manifest *abi.Manifest
+	manifest *manifest.Manifest
 	loads    int
 	// secondStart makes every start but the first keep all rows.
 	secondStart bool
@@ -35,8 +36,8 @@ type fake struct {
 const deafGrace = 200 * time.Millisecond
 
 func newFake() *fake {
-	return &fake{manifest: &abi.Manifest{ABI: 1, Name: "fake", Version: "1.0.0",
-		Operations: map[abi.Operation]abi.OperationSpec{abi.OpInit: {}, abi.OpFilter: {Reads: []string{"text"}}}}}
+	return &fake{manifest: &manifest.Manifest{ABI: 1, Name: "fake", Version: "1.0.0",
+		Operations: map[abi.Operation]manifest.OperationSpec{abi.OpInit: {}, abi.OpFilter: {Reads: []string{"text"}}}}}
 }
 
 func (f *fake) Describe() conformance.Description {

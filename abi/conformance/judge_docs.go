@@ -153,12 +153,3 @@ func judgeCounts(r *abi.CountReply, want int) *trouble {
 	}
 	return nil
 }
-
-// clip shortens a text of a guest for a report.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}

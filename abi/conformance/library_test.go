@@ -6,6 +6,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/abi/conformance"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 )
 
 // library is a host and a guest in Go: a retriever in the JSON lane that finds
@@ -21,8 +22,8 @@ type library struct {
 // notes have a word in common.
 func newLibrary(greedy bool) *library {
 	f := newFake()
-	f.manifest = &abi.Manifest{ABI: 1, Name: "library", Version: "1.0.0",
-		Operations: map[abi.Operation]abi.OperationSpec{abi.OpRetrieve: {}}}
+	f.manifest = &manifest.Manifest{ABI: 1, Name: "library", Version: "1.0.0",
+		Operations: map[abi.Operation]manifest.OperationSpec{abi.OpRetrieve: {}}}
 	return &library{fake: f, notes: []string{"one lonely fox", "one river", "one boat"}, greedy: greedy}
 }
 

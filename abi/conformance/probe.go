@@ -3,13 +3,18 @@ package conformance
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
 )
+
+// ordinaryRequests is how many ordinary requests are sent.
+const ordinaryRequests = 3
+
+// nothingToJudge is why a case about an answer is skipped.
+const nothingToJudge = "the operation has no answer"
 
 // What the input cases send.
 const (
@@ -20,21 +25,10 @@ const (
 	maxQueryBytes = 200
 )
 
-// outcome is the verdict of a case with its reason.
-type outcome struct {
-	verdict Verdict
-	detail  string
-}
-
-var passed = outcome{verdict: Pass}
-
-func skipped(format string, args ...any) outcome { return outcome{Skip, fmt.Sprintf(format, args...)} }
-func failed(format string, args ...any) outcome  { return outcome{Fail, fmt.Sprintf(format, args...)} }
-
 // probe holds what the cases of one operation in one lane share.
 type probe struct {
 	ctx      context.Context
-	s        *session
+	s        *subject
 	op       *Operation
 	lane     string
 	settings json.RawMessage

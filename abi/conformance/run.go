@@ -11,29 +11,6 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 )
 
-// DefaultGrace is how long a cancelled call may take to end.
-const DefaultGrace = 5 * time.Second
-
-// Options say what Run checks. The zero value checks everything.
-type Options struct {
-	// Operations and Lanes narrow the run. Empty means all of them.
-	Operations []abi.Operation
-	Lanes      []string
-	// Short makes 2,000 calls instead of 10,000.
-	Short bool
-	// Seed selects the texts and numbers. The same seed makes the same requests.
-	Seed uint64
-	// Init are the init settings, Steps those of the operations.
-	Init  map[string]any
-	Steps map[abi.Operation]map[string]any
-	// Own are cases of the plugin's author.
-	Own []OwnCase
-	// Grace is how long a cancelled call may take to end. 0: DefaultGrace.
-	Grace time.Duration
-	// OnCase is called before each case is run, unless it is nil.
-	OnCase func(id string, op abi.Operation, lane string)
-}
-
 // Run runs the cases against a guest. The error is about the options or the end of ctx. The
 // faults of the guest are in the report.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
@@ -47,9 +24,9 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	if err := o.check(&d); err != nil {
 		return nil, fmt.Errorf("conformance: plugin %q: %w", d.Manifest.Name, err)
 	}
-	s := &session{t: t, d: d, o: o, cases: Cases(), report: &Report{
+	s := &session{cases: Cases(), subject: &subject{t: t, d: d, o: o, report: &Report{
 		Plugin: d.Manifest.Name, Version: d.Manifest.Version, Digest: d.Digest, Size: d.Size, Seed: o.Seed, Short: o.Short,
-	}}
+	}}}
 	s.all(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("conformance: plugin %q: %w", d.Manifest.Name, err)
@@ -57,34 +34,10 @@ func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	return s.report, nil
 }
 
-// check refuses operations and lanes that the guest does not have.
-func (o *Options) check(d *Description) error {
-	for _, op := range o.Operations {
-		if _, has := d.Manifest.Operations[op]; has && op == abi.OpInit {
-			continue
-		}
-		if !slices.ContainsFunc(d.Operations, func(x Operation) bool { return x.Operation == op }) {
-			return fmt.Errorf("no operation %q", op)
-		}
-	}
-	for _, lane := range o.Lanes {
-		if lane != JSON && lane != Batch {
-			return fmt.Errorf("lane %q (want %s or %s)", lane, JSON, Batch)
-		}
-	}
-	return nil
-}
-
 // session is one Run.
 type session struct {
-	t      Target
-	d      Description
-	o      Options
-	cases  []Case
-	report *Report
-	// answers are those to ordinary requests, of each operation and lane.
-	answers  map[string][]*reply
-	troubles map[string]*trouble
+	*subject
+	cases []Case
 }
 
 func (s *session) all(ctx context.Context) {
@@ -126,7 +79,7 @@ func (s *session) operation(ctx context.Context, guest Guest, op *Operation) {
 	}
 	lanes := s.lanes(op)
 	for _, lane := range lanes {
-		p := &probe{ctx: ctx, s: s, op: op, lane: lane, settings: settings, guest: guest}
+		p := &probe{ctx: ctx, s: s.subject, op: op, lane: lane, settings: settings, guest: guest}
 		s.lane(p, lane == lanes[len(lanes)-1] && len(lanes) > 1)
 		if p.kept != nil {
 			_ = p.kept.Close(context.WithoutCancel(ctx)) // its error says nothing about the guest
@@ -207,54 +160,6 @@ func trimOwnID(detail, id string) string {
 	return detail
 }
 
-// tryLanes compares the answers of the lanes to ordinary requests, and to requests that a
-// lane could misread without breaking a rule.
-func tryLanes(p *probe) outcome {
-	op := string(p.op.Operation)
-	for _, lane := range []string{JSON, Batch} {
-		if t := p.s.troubles[op+" "+lane]; t != nil {
-			return skipped("see %s in the lane %s", t.id, lane)
-		}
-	}
-	a, b := p.s.answers[op+" "+JSON], p.s.answers[op+" "+Batch]
-	for i := range a {
-		rows := len(p.build(plainShape(i)).rows)
-		if o := p.compare(a[i], b[i], rows, betweenLanes); o.verdict != Pass {
-			return o
-		}
-	}
-	for _, unusual := range []struct {
-		id string
-		shape
-	}{
-		{caseScripts, scriptsShape()}, {caseControl, controlShape()}, {caseMetadata, metadataShape()}, {caseNoMetadata, bareShape()},
-	} {
-		if o := p.sameInBoth(unusual.shape, unusual.id); o.verdict == Fail {
-			return o
-		}
-	}
-	return passed
-}
-
-const betweenLanes = "between the lanes json and batch"
-
-// sameInBoth asks in both lanes and compares. An answer that breaks a rule is reported by the
-// case id, which sends the same request.
-func (p *probe) sameInBoth(s shape, id string) outcome {
-	one, other := *p, *p
-	one.lane, other.lane = JSON, Batch
-	req := p.build(s)
-	a, t := one.ask(p.ctx, p.guest, req)
-	if t != nil {
-		return skipped("see %s", id)
-	}
-	b, t := other.ask(p.ctx, p.guest, req)
-	if t != nil {
-		return skipped("see %s", id)
-	}
-	return p.compare(a, b, len(req.rows), betweenLanes+" to the request of "+id)
-}
-
 // initSame starts the guest a second time.
 func (s *session) initSame(ctx context.Context) {
 	if _, has := s.d.Manifest.Operations[abi.OpInit]; !has || ctx.Err() != nil || !s.wants(abi.OpInit) {
@@ -283,7 +188,7 @@ func (s *session) startAgain(ctx context.Context) outcome {
 				continue
 			}
 			settings, _ := s.t.Settings(op.Operation, s.o.Steps[op.Operation]) // accepted before
-			p := &probe{ctx: ctx, s: s, op: op, lane: lane, settings: settings, guest: guest}
+			p := &probe{ctx: ctx, s: s.subject, op: op, lane: lane, settings: settings, guest: guest}
 			req := p.build(plainShape(0))
 			rep, t := p.ask(ctx, guest, req)
 			if t != nil {

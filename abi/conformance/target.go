@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 )
 
 // The lanes.
@@ -76,7 +77,7 @@ type Answer struct {
 // Description is what is known of a guest without running it.
 type Description struct {
 	// Manifest is the manifest of the plugin. Required.
-	Manifest *abi.Manifest
+	Manifest *manifest.Manifest
 	// Digest and Size are the digest and the size of the module.
 	Digest string
 	Size   int64

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // Anatomy is what a module is made of, found without running it.
@@ -74,7 +76,7 @@ func (s *Spec) Advice() ([]string, error) {
 	advice := slices.Concat(s.laneAdvice(), s.readsAdvice(), s.permissionAdvice())
 	if a.MaxMemory == 0 && s.Manifest.Limits.Memory == "" {
 		advice = append(advice, fmt.Sprintf("the memory has no maximum and plugin.yaml no limits.memory: %s is the bound (state what the plugin needs as limits.memory)",
-			abi.FormatSize(DefaultMemory)))
+			units.FormatSize(DefaultMemory)))
 	}
 	var debug int64
 	for _, c := range a.Sections {
@@ -121,10 +123,10 @@ func (s *Spec) readsAdvice() (advice []string) {
 // permissionAdvice compares the permissions asked for with the imports that use them.
 func (s *Spec) permissionAdvice() (advice []string) {
 	uses := map[string][]string{
-		abi.PermissionHTTP:    {abi.EnvModule + ".http_request"},
-		abi.PermissionFiles:   {offered.WASI + ".path_open", offered.WASI + ".path_filestat_get"},
-		abi.PermissionKV:      {abi.UserModule + "." + abi.ImportKVGet, abi.UserModule + "." + abi.ImportKVSet},
-		abi.PermissionService: {abi.UserModule + "." + abi.ImportCountTokens},
+		manifest.PermissionHTTP:    {abi.EnvModule + ".http_request"},
+		manifest.PermissionFiles:   {offered.WASI + ".path_open", offered.WASI + ".path_filestat_get"},
+		manifest.PermissionKV:      {abi.UserModule + "." + abi.ImportKVGet, abi.UserModule + "." + abi.ImportKVSet},
+		manifest.PermissionService: {abi.UserModule + "." + abi.ImportCountTokens},
 	}
 	imported := func(kind string) bool {
 		return slices.ContainsFunc(uses[kind], func(name string) bool { return slices.Contains(s.Imports, name) })
@@ -136,7 +138,7 @@ func (s *Spec) permissionAdvice() (advice []string) {
 		}
 		asked[p.Kind] = true
 	}
-	for _, kind := range []string{abi.PermissionHTTP, abi.PermissionKV, abi.PermissionService} { // languages import files without using them
+	for _, kind := range []string{manifest.PermissionHTTP, manifest.PermissionKV, manifest.PermissionService} { // languages import files without using them
 		if imported(kind) && !asked[kind] {
 			advice = append(advice, fmt.Sprintf("imports %s and does not ask for %s: the call would be denied (add the permission, with its reason)", uses[kind][0], kind))
 		}

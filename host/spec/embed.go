@@ -6,23 +6,24 @@ import (
 	"fmt"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 )
 
 // ParseManifest reads a manifest from YAML or JSON. It is as strict as loading: it also
 // checks for unknown keys, and checks schemas and limits. Errors wrap ErrManifest. If one
-// key is at fault, they also wrap a *abi.ManifestError that names it.
-func ParseManifest(text []byte) (*abi.Manifest, error) {
+// key is at fault, they also wrap a *manifest.Error that names it.
+func ParseManifest(text []byte) (*manifest.Manifest, error) {
 	m, _, err := parseManifest(text)
 	return m, err
 }
 
-func parseManifest(text []byte) (m *abi.Manifest, doc []byte, err error) {
+func parseManifest(text []byte) (m *manifest.Manifest, doc []byte, err error) {
 	if doc, err = yamlToJSON(text); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
-	if m, err = abi.ParseManifest(doc); err != nil {
+	if m, err = manifest.Parse(doc); err != nil {
 		return nil, nil, as(ErrManifest, err)
 	}
 	if err := settings.CheckManifest(m); err != nil {

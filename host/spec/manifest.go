@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/settings"
 )
 
@@ -50,7 +51,7 @@ func (r *reader) manifest(side []byte) error {
 	return r.accept(m, from)
 }
 
-func (r *reader) ownManifest() (*abi.Manifest, bool, error) {
+func (r *reader) ownManifest() (*manifest.Manifest, bool, error) {
 	section, ok := r.info.Custom(abi.ManifestSection)
 	if !ok {
 		return nil, false, nil
@@ -58,7 +59,7 @@ func (r *reader) ownManifest() (*abi.Manifest, bool, error) {
 	if n := r.info.CountCustom(abi.ManifestSection); n > 1 {
 		return nil, true, as(ErrManifest, fmt.Errorf("the module has %d custom sections %q (build it with one)", n, abi.ManifestSection))
 	}
-	m, err := abi.ParseManifest(section)
+	m, err := manifest.Parse(section)
 	if err != nil {
 		return nil, true, as(ErrManifest, fmt.Errorf("custom section %q: %w", abi.ManifestSection, err))
 	}
@@ -66,7 +67,7 @@ func (r *reader) ownManifest() (*abi.Manifest, bool, error) {
 }
 
 // accept takes m as the manifest of the spec.
-func (r *reader) accept(m *abi.Manifest, from string) error {
+func (r *reader) accept(m *manifest.Manifest, from string) error {
 	if m.ABI != abi.Version {
 		return as(ErrABIVersion, fmt.Errorf("the manifest states ABI %d, the module and this host speak ABI %d", m.ABI, abi.Version))
 	}
@@ -84,12 +85,12 @@ func (r *reader) accept(m *abi.Manifest, from string) error {
 }
 
 // parseSide reads plugin.yaml as strictly as a manifest in JSON.
-func parseSide(side []byte) (*abi.Manifest, error) {
+func parseSide(side []byte) (*manifest.Manifest, error) {
 	doc, err := yamlToJSON(side)
 	if err != nil {
 		return nil, as(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
 	}
-	m, err := abi.ParseManifest(doc)
+	m, err := manifest.Parse(doc)
 	if err != nil {
 		return nil, as(ErrManifest, fmt.Errorf("plugin.yaml: %w", err))
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // modeRW is the mode of a permission for files to write to them.
@@ -21,7 +23,7 @@ const modeRW = "rw"
 // checks that side asks for no more than own, the manifest in the module. It copies limits,
 // schemas of settings, defaults of steps and self-tests from own where side states none.
 // Operations and permissions that side does not state are gone.
-func narrow(own, side *abi.Manifest) error {
+func narrow(own, side *manifest.Manifest) error {
 	if side.Name != own.Name || side.Version != own.Version {
 		return fmt.Errorf("is for %s %s, the module is %s %s", side.Name, side.Version, own.Name, own.Version)
 	}
@@ -45,7 +47,7 @@ func narrow(own, side *abi.Manifest) error {
 		side.Operations[op] = s
 	}
 	for _, p := range side.Permissions {
-		if !slices.ContainsFunc(own.Permissions, func(o abi.Permission) bool { return within(p, o) }) {
+		if !slices.ContainsFunc(own.Permissions, func(o manifest.Permission) bool { return within(p, o) }) {
 			return fmt.Errorf("permission %q is not the module's", p.Kind)
 		}
 	}
@@ -58,7 +60,7 @@ func narrow(own, side *abi.Manifest) error {
 
 // narrowParts returns the parts of a request that side reads and own does not. If side is the
 // whole request, it reads what own does, and spec says so.
-func narrowParts(side, own abi.PartSet, spec *abi.OperationSpec) (extra []string) {
+func narrowParts(side, own abi.PartSet, spec *manifest.OperationSpec) (extra []string) {
 	switch {
 	case own.Whole():
 		return nil
@@ -69,7 +71,7 @@ func narrowParts(side, own abi.PartSet, spec *abi.OperationSpec) (extra []string
 	return slices.DeleteFunc(side.Names(), func(name string) bool { return own.Has(abi.Part(name)) })
 }
 
-func narrowOperation(own abi.OperationSpec, side *abi.OperationSpec) error {
+func narrowOperation(own manifest.OperationSpec, side *manifest.OperationSpec) error {
 	if own.MaxPriority > 0 && (side.MaxPriority > own.MaxPriority || side.MaxPriority == 0) {
 		return fmt.Errorf("has max_priority %d, the module %d", side.MaxPriority, own.MaxPriority)
 	}
@@ -107,11 +109,11 @@ func narrowSchema(own json.RawMessage, side *json.RawMessage) error {
 }
 
 // narrowTests adds the module's self-tests of the operations that side keeps.
-func narrowTests(own, side *abi.Manifest) {
+func narrowTests(own, side *manifest.Manifest) {
 	stated := side.SelfTest
 	for _, t := range own.SelfTest {
 		_, left := side.Operations[t.Operation]
-		same := func(s abi.SelfTest) bool {
+		same := func(s manifest.SelfTest) bool {
 			return s.Operation == t.Operation && sameJSON(s.Input, t.Input) && sameJSON(s.Output, t.Output)
 		}
 		if left && !slices.ContainsFunc(stated, same) {
@@ -127,15 +129,15 @@ type limit struct {
 	read func(string) (int64, error)
 }
 
-func limitsOf(r *abi.LimitRequest) []limit {
+func limitsOf(r *manifest.LimitRequest) []limit {
 	return []limit{
 		{"limits.timeout", &r.Timeout, durationText}, {"limits.init_timeout", &r.InitTimeout, durationText},
-		{"limits.memory", &r.Memory, abi.ParseSize}, {"limits.output", &r.Output, abi.ParseSize},
+		{"limits.memory", &r.Memory, units.ParseSize}, {"limits.output", &r.Output, units.ParseSize},
 	}
 }
 
 // checkLimits checks that the limits that a manifest asks for can be read.
-func checkLimits(r abi.LimitRequest) error {
+func checkLimits(r manifest.LimitRequest) error {
 	for _, l := range limitsOf(&r) {
 		if *l.text == "" {
 			continue
@@ -147,7 +149,7 @@ func checkLimits(r abi.LimitRequest) error {
 	return nil
 }
 
-func narrowLimits(own abi.LimitRequest, side *abi.LimitRequest) error {
+func narrowLimits(own manifest.LimitRequest, side *manifest.LimitRequest) error {
 	most := limitsOf(&own)
 	for i, l := range limitsOf(side) {
 		if err := narrowLimit(l.name, *most[i].text, l.text, l.read); err != nil {
@@ -178,33 +180,33 @@ func narrowLimit(name, own string, side *string, read func(string) (int64, error
 }
 
 func durationText(s string) (int64, error) {
-	d, err := abi.ParseDuration(s)
+	d, err := units.ParseDuration(s)
 	return int64(d / time.Nanosecond), err
 }
 
 // within reports whether permission p asks for no more than o.
-func within(p, o abi.Permission) bool {
+func within(p, o manifest.Permission) bool {
 	if p.Kind != o.Kind || p.Guest != o.Guest || p.Service != o.Service {
 		return false
 	}
 	if p.Mode == modeRW && o.Mode != modeRW {
 		return false
 	}
-	if p.Kind == abi.PermissionHTTP {
+	if p.Kind == manifest.PermissionHTTP {
 		return withinHTTP(p, o)
 	}
 	return KVQuota(p) <= KVQuota(o)
 }
 
 // withinHTTP is within for http.
-func withinHTTP(p, o abi.Permission) bool {
+func withinHTTP(p, o manifest.Permission) bool {
 	asked, err := hostPatterns(p.Hosts)
 	own, ownErr := hostPatterns(o.Hosts)
 	if err != nil || ownErr != nil {
 		return false
 	}
 	for _, h := range asked {
-		if !slices.ContainsFunc(own, func(o abi.HostPattern) bool { return o.Covers(h) }) {
+		if !slices.ContainsFunc(own, func(o manifest.HostPattern) bool { return o.Covers(h) }) {
 			return false
 		}
 	}
@@ -212,11 +214,11 @@ func withinHTTP(p, o abi.Permission) bool {
 	return !slices.ContainsFunc(httpMethods(p), func(m string) bool { return !slices.Contains(methods, m) })
 }
 
-func hostPatterns(hosts []string) ([]abi.HostPattern, error) {
-	patterns := make([]abi.HostPattern, len(hosts))
+func hostPatterns(hosts []string) ([]manifest.HostPattern, error) {
+	patterns := make([]manifest.HostPattern, len(hosts))
 	for i, h := range hosts {
 		var err error
-		if patterns[i], err = abi.ParseHostPattern(h); err != nil {
+		if patterns[i], err = manifest.ParseHostPattern(h); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +226,7 @@ func hostPatterns(hosts []string) ([]abi.HostPattern, error) {
 }
 
 // httpMethods are the methods that a permission asks for.
-func httpMethods(p abi.Permission) []string {
+func httpMethods(p manifest.Permission) []string {
 	if len(p.Methods) == 0 {
 		return []string{http.MethodGet, http.MethodHead}
 	}
@@ -233,14 +235,14 @@ func httpMethods(p abi.Permission) []string {
 
 // KVQuota is the quota that a kv permission asks for, in bytes, 0 for other kinds. Quotas that
 // do not parse were refused before.
-func KVQuota(p abi.Permission) int64 {
-	if p.Kind != abi.PermissionKV {
+func KVQuota(p manifest.Permission) int64 {
+	if p.Kind != manifest.PermissionKV {
 		return 0
 	}
 	if p.Quota == "" {
 		return DefaultKVQuota
 	}
-	n, err := abi.ParseSize(p.Quota)
+	n, err := units.ParseSize(p.Quota)
 	if err != nil {
 		return 0
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -13,8 +14,8 @@ import (
 func TestNarrow(t *testing.T) {
 	const head = `{"abi":1,"name":"x","version":"1.0.0",`
 	const ops = `"operations":{"retrieve":{}}`
-	read := func(doc string) *abi.Manifest {
-		m, err := abi.ParseManifest([]byte(head + doc + "}"))
+	read := func(doc string) *manifest.Manifest {
+		m, err := manifest.Parse([]byte(head + doc + "}"))
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}

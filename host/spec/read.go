@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Read decodes and checks a module without running it. sideManifest is the plugin.yaml
@@ -135,7 +136,7 @@ func nearestExport(name string) string {
 	for i, s := range abi.Exports {
 		names[i] = s.Name
 	}
-	if n := abi.Nearest(name, names); n != "" {
+	if n := nearest.Name(name, names); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
 	}
 	return ""

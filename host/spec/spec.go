@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/decoded"
 )
 
@@ -28,7 +29,7 @@ type Spec struct {
 	// a plain one, whose functions are called by name.
 	Foreign bool
 	// Manifest is the manifest that applies, nil for a foreign module.
-	Manifest *abi.Manifest
+	Manifest *manifest.Manifest
 	// ManifestFrom is where the manifest was found: "module" or "plugin.yaml".
 	ManifestFrom string
 	// Operations are the operations of the manifest, in the order of
@@ -73,7 +74,7 @@ type Operation struct {
 	// MaxPriority is the highest priority that it asks for, 0 for the default of the item's
 	// source.
 	MaxPriority int
-	Defaults    abi.StepDefaults
+	Defaults    manifest.StepDefaults
 }
 
 // Operation returns an operation. The error wraps ErrNoOperation and names those that the plugin

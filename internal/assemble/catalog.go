@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // catalog are the plugins of a folder that a configuration names.
@@ -66,7 +66,7 @@ func (c *catalog) links(i config.Instance) (links []host.Link, name string, miss
 }
 
 func (c *catalog) near(plugin string) string {
-	if n := abi.Nearest(plugin, slices.Concat(slices.Sorted(maps.Keys(c.entries)), c.others)); n != "" {
+	if n := nearest.Name(plugin, slices.Concat(slices.Sorted(maps.Keys(c.entries)), c.others)); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
 	return ""

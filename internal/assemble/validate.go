@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/config"
@@ -279,16 +280,16 @@ func (v *validator) builtin(path string, s *config.Step) {
 
 // CompareGrants says which grants were not asked for and which requests are not
 // granted.
-func CompareGrants(asked []abi.Permission, g config.Grants) []string {
+func CompareGrants(asked []manifest.Permission, g config.Grants) []string {
 	var notes []string
 	for _, p := range asked {
 		if !Granted(p, g) {
 			notes = append(notes, fmt.Sprintf("asks for %s and is not granted it: %s", p.Kind, p.Reason))
 		}
 	}
-	asks := func(match func(abi.Permission) bool) bool { return slices.ContainsFunc(asked, match) }
-	kind := func(k string) func(abi.Permission) bool {
-		return func(p abi.Permission) bool { return p.Kind == k }
+	asks := func(match func(manifest.Permission) bool) bool { return slices.ContainsFunc(asked, match) }
+	kind := func(k string) func(manifest.Permission) bool {
+		return func(p manifest.Permission) bool { return p.Kind == k }
 	}
 	unasked := func(what string) {
 		notes = append(notes, fmt.Sprintf("is granted %s, which its plugin does not ask for (remove the grant)", what))
@@ -300,12 +301,12 @@ func CompareGrants(asked []abi.Permission, g config.Grants) []string {
 		unasked("kv")
 	}
 	for _, f := range g.Files {
-		if !asks(func(p abi.Permission) bool { return p.Kind == "files" && sameFolder(p.Guest, f.Guest) }) {
+		if !asks(func(p manifest.Permission) bool { return p.Kind == "files" && sameFolder(p.Guest, f.Guest) }) {
 			unasked("files at " + f.Guest)
 		}
 	}
 	for _, s := range g.Services {
-		if !asks(func(p abi.Permission) bool { return p.Kind == "service" && p.Service == s }) {
+		if !asks(func(p manifest.Permission) bool { return p.Kind == "service" && p.Service == s }) {
 			unasked("service " + s)
 		}
 	}
@@ -313,7 +314,7 @@ func CompareGrants(asked []abi.Permission, g config.Grants) []string {
 }
 
 // Granted says whether grants hold for a permission that a plugin asks for.
-func Granted(p abi.Permission, g config.Grants) bool {
+func Granted(p manifest.Permission, g config.Grants) bool {
 	switch p.Kind {
 	case "http":
 		return g.HTTP != nil

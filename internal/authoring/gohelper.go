@@ -39,5 +39,5 @@ func writeGoHelper(dir string) error {
 // guestSource says whether a file of package abi or of the SDK belongs into a
 // project.
 func guestSource(name string) bool {
-	return !strings.HasSuffix(name, "_test.go") && path.Base(name) != "embed.go" && path.Base(name) != "schemas.go"
+	return !strings.HasSuffix(name, "_test.go") && path.Base(name) != "embed.go"
 }

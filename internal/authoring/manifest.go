@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
@@ -17,7 +17,7 @@ const ManifestFile = "plugin.yaml"
 
 // readManifest reads and checks the manifest of a project. What is wrong is a
 // strict.Problems with file, line and key.
-func readManifest(dir string) (*abi.Manifest, []byte, error) {
+func readManifest(dir string) (*manifest.Manifest, []byte, error) {
 	file := filepath.Join(dir, ManifestFile)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -42,7 +42,7 @@ func place(file string, doc *strict.Node, err error) error {
 	if _, serr := fmt.Sscanf(problem.Message, "line %d:", &problem.Pos.Line); serr == nil {
 		_, problem.Message, _ = strings.Cut(problem.Message, ": ")
 	}
-	var wrong *abi.ManifestError
+	var wrong *manifest.Error
 	if errors.As(err, &wrong) {
 		at, _ := doc.Find(wrong.Path)
 		problem.Pos, problem.Path, problem.Message = at.Pos, wrong.Path, wrong.Msg

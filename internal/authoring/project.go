@@ -15,6 +15,7 @@ import (
 	"text/template"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
@@ -135,7 +136,7 @@ func New(p Project) (dir string, err error) {
 }
 
 func (p Project) check() (*Toolchain, error) {
-	if !abi.ValidName(p.Name) {
+	if !manifest.ValidName(p.Name) {
 		return nil, fmt.Errorf("%q: %w (want lower-case letters, digits and single hyphens, a letter first, at most 64)", p.Name, ErrName)
 	}
 	t, err := Lookup(p.Language)

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/internal/strict"
 )
@@ -124,7 +124,7 @@ func (k *checker) reference(path string, u Use) {
 // plugin refuses what no manifest can have as its name, and no folder as that of a
 // plugin.
 func (k *checker) plugin(path, name string) {
-	if !abi.ValidName(name) {
+	if !manifest.ValidName(name) {
 		k.find(path, "%q is no name of a plugin (want lower-case letters, digits and single hyphens, a letter first, at most 64)", name)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // Duration is a time span written "500ms", "2s" or "1m30s".
@@ -31,7 +31,7 @@ type Size int64
 
 // UnmarshalText parses a size; it must be positive.
 func (s *Size) UnmarshalText(text []byte) error {
-	bytes, err := abi.ParseSize(string(text))
+	bytes, err := units.ParseSize(string(text))
 	if err != nil || bytes <= 0 {
 		return fmt.Errorf("want a size such as %q, got %q", "64MiB", text)
 	}

@@ -11,14 +11,14 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/schemas"
 )
 
 var abiDocument = regexp.MustCompile("(?s)<!-- document: (\\w+) -->\n```json\n(.*?)```")
 
 func compileSchema(t *testing.T, document string) *jsonschema.Schema {
 	t.Helper()
-	text, err := abi.Schema(document)
+	text, err := schemas.Of(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +64,8 @@ func TestDocumentSchemas(t *testing.T) {
 		}
 	}
 	slices.Sort(shown)
-	if !slices.Equal(shown, abi.SchemaDocuments) {
-		t.Errorf("ABI.md shows %v, schemas are %v", shown, abi.SchemaDocuments)
+	if !slices.Equal(shown, schemas.Documents) {
+		t.Errorf("ABI.md shows %v, schemas are %v", shown, schemas.Documents)
 	}
 }
 

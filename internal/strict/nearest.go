@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Hint returns the bracketed remedy for an unknown name: the nearest
 // candidate, or all of them.
 func Hint(name string, candidates []string) string {
-	if near := abi.Nearest(name, candidates); near != "" {
+	if near := nearest.Name(name, candidates); near != "" {
 		return fmt.Sprintf(" (did you mean %.100q?)", near)
 	}
 	if len(candidates) == 0 {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // ErrUnknownModel marks a name that no known model family has.
@@ -114,7 +116,7 @@ func LookupModel(name string) (Model, error) {
 			return Model{f.prefix, f.encoding, f.low, f.high}, nil
 		}
 	}
-	return Model{}, fmt.Errorf("model %q: %w (near it: %s; or set a tokenizer)", name, ErrUnknownModel, strings.Join(nearest(plain, 3), ", "))
+	return Model{}, fmt.Errorf("model %q: %w (near it: %s; or set a tokenizer)", name, ErrUnknownModel, strings.Join(nearest.Names(plain, Models(), 3), ", "))
 }
 
 // plainName returns a model's own name in lower case.
@@ -129,37 +131,4 @@ func plainName(name string) string {
 		name = strings.ReplaceAll(name, ".", "-") // claude-opus-4.7 at some providers
 	}
 	return name
-}
-
-// nearest returns the n known names with the least edit distance.
-func nearest(name string, n int) []string {
-	names := Models()
-	if len(name) > 64 {
-		name = name[:64] // nothing known is as long
-	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Compare(distance(name, a), distance(name, b))
-	})
-	return names[:n]
-}
-
-// distance is the edit distance of two names in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

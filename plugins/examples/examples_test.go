@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	bm25 "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
 	crm "github.com/anchor-host/anchor-host/plugins/examples/crm-snapshot/plugin"
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
@@ -72,7 +73,7 @@ func names(t *testing.T) (found []string) {
 	return found
 }
 
-func manifest(t *testing.T, name string) *abi.Manifest {
+func readManifest(t *testing.T, name string) *manifest.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(name, "plugin.yaml"))
 	if err != nil {
@@ -86,7 +87,7 @@ func manifest(t *testing.T, name string) *abi.Manifest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := abi.ParseManifest(text)
+	m, err := manifest.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func manifest(t *testing.T, name string) *abi.Manifest {
 }
 
 // settingsSchema is the one schema of settings that a manifest has.
-func settingsSchema(t *testing.T, m *abi.Manifest) (s schema) {
+func settingsSchema(t *testing.T, m *manifest.Manifest) (s schema) {
 	t.Helper()
 	raw := m.Settings
 	for _, op := range m.Operations {
@@ -111,7 +112,7 @@ func settingsSchema(t *testing.T, m *abi.Manifest) (s schema) {
 func TestManifests(t *testing.T) {
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
-			m := manifest(t, name)
+			m := readManifest(t, name)
 			if m.Name != name {
 				t.Errorf("the name is %q", m.Name)
 			}
@@ -142,7 +143,7 @@ func TestDefaults(t *testing.T) {
 				t.Fatal("missing in the table of this test")
 			}
 			document := map[string]json.RawMessage{}
-			for key, p := range settingsSchema(t, manifest(t, name)).Properties {
+			for key, p := range settingsSchema(t, readManifest(t, name)).Properties {
 				if p.Default != nil {
 					document[key] = p.Default
 				}
@@ -178,7 +179,7 @@ func TestReadmes(t *testing.T) {
 			if !strings.Contains(string(all), "["+name+"]("+name+"/README.md)") {
 				t.Error("not in the table of plugins/examples/README.md")
 			}
-			for key := range settingsSchema(t, manifest(t, name)).Properties {
+			for key := range settingsSchema(t, readManifest(t, name)).Properties {
 				if !strings.Contains(string(readme), "| `"+key+"`") {
 					t.Errorf("setting %s has no row in the table", key)
 				}

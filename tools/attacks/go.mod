@@ -5,6 +5,7 @@ go 1.25.0
 require github.com/anchor-host/anchor-host v0.0.0
 
 require (
+	github.com/agnivade/levenshtein v1.2.1 // indirect
 	github.com/dlclark/regexp2 v1.11.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/pkoukk/tiktoken-go v0.1.8 // indirect

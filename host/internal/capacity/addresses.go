@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/internal/rlimit"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // The system may bound the addresses that the process may map (ulimit -v). If the Go
@@ -31,7 +31,7 @@ const (
 func boundByAddresses(memory, space int64) (int64, error) {
 	if space < leastAddressSpace {
 		return 0, fmt.Errorf("host: the address space of the process is bounded to %s: %w (at least %s are needed: raise ulimit -v, or set it to unlimited and bound the memory with a control group)",
-			abi.FormatSize(space>>20<<20), ErrAddressSpace, abi.FormatSize(leastAddressSpace))
+			units.FormatSize(space>>20<<20), ErrAddressSpace, units.FormatSize(leastAddressSpace))
 	}
 	return min(memory, (space-ownAddresses)/2), nil
 }

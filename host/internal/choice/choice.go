@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Decode sets to if text is one of the words. Otherwise its error names the nearest word, or
@@ -19,7 +19,7 @@ func Decode[T ~string](to *T, text []byte, words []T) error {
 	}
 	known := texts(words)
 	given := guesttext.Clip(string(text), 64)
-	if near := abi.Nearest(given, known); near != "" {
+	if near := nearest.Name(given, known); near != "" {
 		return fmt.Errorf("unknown value %q (did you mean %q?)", given, near)
 	}
 	return fmt.Errorf("unknown value %q (want one of %s)", given, strings.Join(known, ", "))

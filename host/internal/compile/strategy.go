@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // Strategy is how instances of an engine are kept clean on this system.
@@ -46,7 +46,7 @@ func (s Strategy) String() string {
 		functions = "linked to guests"
 	}
 	if s.stacks {
-		stacks = "hold " + abi.FormatSize(wazerox.StackSize)
+		stacks = "hold " + units.FormatSize(wazerox.StackSize)
 	}
 	return fmt.Sprintf("reset by %s; memories are %s, those that grew are %s; Extism's functions are %s; stacks %s",
 		s.finds, memory, grown, functions, stacks)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
@@ -36,13 +36,13 @@ const (
 
 // Servers are servers, and what may be asked of them.
 type Servers struct {
-	hosts   []abi.HostPattern
+	hosts   []manifest.HostPattern
 	methods []string
 }
 
 // NewServers returns servers and the methods that may be used with them, GET and HEAD where
 // the list is empty.
-func NewServers(hosts []abi.HostPattern, methods []string) Servers {
+func NewServers(hosts []manifest.HostPattern, methods []string) Servers {
 	if len(methods) == 0 {
 		methods = []string{http.MethodGet, http.MethodHead}
 	}
@@ -50,7 +50,7 @@ func NewServers(hosts []abi.HostPattern, methods []string) Servers {
 }
 
 func (s Servers) host(u *url.URL) bool {
-	return slices.ContainsFunc(s.hosts, func(p abi.HostPattern) bool { return p.Matches(u) })
+	return slices.ContainsFunc(s.hosts, func(p manifest.HostPattern) bool { return p.Matches(u) })
 }
 
 func (s Servers) method(name string) bool {
@@ -59,7 +59,7 @@ func (s Servers) method(name string) bool {
 
 // names reports whether an address is named as such, for that port.
 func (s Servers) names(a netip.AddrPort) bool {
-	return slices.ContainsFunc(s.hosts, func(p abi.HostPattern) bool {
+	return slices.ContainsFunc(s.hosts, func(p manifest.HostPattern) bool {
 		return p.Addr == a.Addr() && (p.Port == 0 || p.Port == a.Port())
 	})
 }

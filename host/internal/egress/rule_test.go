@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 )
 
 // servers reads patterns of hosts.
 func servers(t *testing.T, hosts []string, methods ...string) Servers {
 	t.Helper()
-	patterns := make([]abi.HostPattern, len(hosts))
+	patterns := make([]manifest.HostPattern, len(hosts))
 	for i, h := range hosts {
-		p, err := abi.ParseHostPattern(h)
+		p, err := manifest.ParseHostPattern(h)
 		if err != nil {
 			t.Fatal(err)
 		}

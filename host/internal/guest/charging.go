@@ -3,8 +3,8 @@ package guest
 import (
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/capacity"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // account takes n bytes of the host's memory, or gives them back if n is negative, and
@@ -40,7 +40,7 @@ func (in *Instance) charge(n int64) bool {
 // what to do about it.
 func (in *Instance) noRoom() (what, remedy string) {
 	if in.refusedBy == capacity.ShareReached {
-		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room", abi.FormatSize(in.Env.Limits.Share)), moreShare
+		return fmt.Sprintf("the plugin's share of the host's memory, %s for all its instances, has no room", units.FormatSize(in.Env.Limits.Share)), moreShare
 	}
 	return "the host has no room", MoreMemory
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // CallDocument is EnterDocument for callers that keep the output instead of decoding it:
@@ -105,7 +106,7 @@ func (in *Instance) output() ([]byte, error) {
 	off, n, b := in.Kernel.Output()
 	switch {
 	case b == nil && off == 0 && in.Kernel.Refused():
-		return nil, Faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.Env.Limits.Memory))
+		return nil, Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
 	case b == nil:
 		return nil, Faultf(abi.ReasonInvalidOutput, "output at %d, length %d lies outside the memory of %d bytes", off, n, in.Kernel.Size())
 	case n > uint64(in.Env.Limits.Output):
@@ -184,12 +185,12 @@ func (in *Instance) Take(n int64) error {
 		return nil
 	}
 	if !in.room.change(n) {
-		return Faultf(abi.ReasonMemory, "needs more than %s together with what its answer takes in the host", abi.FormatSize(in.Env.Limits.Memory))
+		return Faultf(abi.ReasonMemory, "needs more than %s together with what its answer takes in the host", units.FormatSize(in.Env.Limits.Memory))
 	}
 	if !in.account(n) {
 		in.room.change(-n)
 		what, remedy := in.noRoom()
-		return &Fault{Reason: abi.ReasonMemory, Remedy: remedy, Err: fmt.Errorf("%s for an answer that takes %s more", what, abi.FormatSize(n))}
+		return &Fault{Reason: abi.ReasonMemory, Remedy: remedy, Err: fmt.Errorf("%s for an answer that takes %s more", what, units.FormatSize(n))}
 	}
 	in.decoded += n
 	return nil

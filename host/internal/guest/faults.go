@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/pool"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // errNoExport marks an export that the guest does not have.
@@ -186,20 +187,20 @@ func (in *Instance) explain(f *Fault) *Fault {
 		return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused memory that the host has no room for: %s, or limits.%s", remedy, f.Reason)}
 	}
 	return &Fault{f.Reason, f.Err, fmt.Sprintf("it was refused more memory than %s: raise limits.memory, or limits.%s",
-		abi.FormatSize(in.Env.Limits.Memory), f.Reason)}
+		units.FormatSize(in.Env.Limits.Memory), f.Reason)}
 }
 
 // needsMore is the fault of a guest that failed after it was refused memory.
 func (in *Instance) needsMore() *Fault {
 	if in.HostFull && in.refusedBy == capacity.ShareReached {
 		return &Fault{Reason: abi.ReasonMemory, Err: As(ErrNoRoom, fmt.Errorf("needs more than the plugin's share of the host's memory, %s for all its instances",
-			abi.FormatSize(in.Env.Limits.Share)))}
+			units.FormatSize(in.Env.Limits.Share)))}
 	}
 	if in.HostFull {
 		return &Fault{Reason: abi.ReasonMemory, Err: As(ErrNoRoom, fmt.Errorf("needs more than the host has room for, %s for all plugins together",
-			abi.FormatSize(in.Env.Limits.Whole)))}
+			units.FormatSize(in.Env.Limits.Whole)))}
 	}
-	return Faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.Env.Limits.Memory))
+	return Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
 }
 
 // noInput is the fault of a call whose input of n bytes does not fit into the guest's

@@ -13,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/wasi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // Instance is one guest with its memory. One goroutine owns it from the moment the pool lends
@@ -141,12 +142,12 @@ func (in *Instance) observe() error {
 	}
 	more := int64(size) - int64(in.seen)
 	if !in.room.change(more) {
-		return Faultf(abi.ReasonMemory, "needs more than %s", abi.FormatSize(in.Env.Limits.Memory))
+		return Faultf(abi.ReasonMemory, "needs more than %s", units.FormatSize(in.Env.Limits.Memory))
 	}
 	in.seen = size
 	if !in.lin.Observe(size) {
 		what, remedy := in.noRoom()
-		return &Fault{abi.ReasonMemory, fmt.Errorf("%s for %s more", what, abi.FormatSize(more)), remedy}
+		return &Fault{abi.ReasonMemory, fmt.Errorf("%s for %s more", what, units.FormatSize(more)), remedy}
 	}
 	return nil
 }

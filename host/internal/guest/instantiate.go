@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // Start makes an instance. With an image it starts from that. Otherwise its start section,
@@ -129,7 +130,7 @@ func (in *Instance) takeTables() error {
 	n := in.Env.Tables
 	if !in.account(n) {
 		what, _ := in.noRoom()
-		return Faultf(abi.ReasonMemory, "%s for its tables, %s", what, abi.FormatSize(n))
+		return Faultf(abi.ReasonMemory, "%s for its tables, %s", what, units.FormatSize(n))
 	}
 	in.tables = n
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // A guest whose calls nest too deep ends with a stack overflow. How deep calls can nest
@@ -20,7 +21,7 @@ func (in *Instance) tooDeep(err error) *Fault {
 	case in.Env.Interpreted:
 		bound, also = fmt.Sprintf("its calls nest more than %d deep", wasmbin.InterpretedCalls), "; the compiler has room for more"
 	case in.callStack != nil:
-		bound = fmt.Sprintf("its calls nest too deep for %s of stack", abi.FormatSize(wazerox.StackSize))
+		bound = fmt.Sprintf("its calls nest too deep for %s of stack", units.FormatSize(wazerox.StackSize))
 	}
 	return &Fault{abi.ReasonTrap, fmt.Errorf("%s: %s", wazerox.TrapText(err), bound), remedy + also}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/linear"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // part is one module of an instance, the guest or one of its links, with its state: memory and
@@ -126,7 +127,7 @@ func (m *part) grow(im *partImage) error {
 	size := uint32(im.memory.Size())
 	if more := size - m.mem.Size(); more > 0 {
 		if _, ok := m.mem.Grow(more / wasmbin.PageSize); !ok {
-			return Faultf(abi.ReasonMemory, "no room for the state after init, %s", abi.FormatSize(int64(size)))
+			return Faultf(abi.ReasonMemory, "no room for the state after init, %s", units.FormatSize(int64(size)))
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/internal/offered"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
 	"github.com/anchor-host/anchor-host/host/spec"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Link is a module under the name by which others import from it.
@@ -180,9 +181,9 @@ func (c *checker) hint(im wasmbin.Import) string {
 		}
 	}
 	var hint string
-	if near := abi.Nearest(im.Name, names); near != "" {
+	if near := nearest.Name(im.Name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
-	} else if near := abi.Nearest(im.Module, modules); near != "" && near != im.Module {
+	} else if near := nearest.Name(im.Module, modules); near != "" && near != im.Module {
 		hint = fmt.Sprintf("did you mean module %q? ", near)
 	}
 	if len(all) > 0 {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wazerox/experimentalsys"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // folderFS is a folder of the host as one guest sees it: regular files and directories only.
@@ -150,7 +150,7 @@ func (m *folderFS) room(bytes, files int64) error {
 	a := m.account
 	switch {
 	case bytes > 0 && bytes > m.Quota-a.bytes:
-		m.guest.log.Line("warn", "files: "+m.Guest+" is full: it may hold "+abi.FormatSize(m.Quota)+" ("+m.Key+".quota)")
+		m.guest.log.Line("warn", "files: "+m.Guest+" is full: it may hold "+units.FormatSize(m.Quota)+" ("+m.Key+".quota)")
 	case files > 0 && files > m.MaxFiles-a.files:
 		m.guest.log.Line("warn", "files: "+m.Guest+" is full: it may hold "+strconv.FormatInt(m.MaxFiles, 10)+" files and folders ("+m.Key+".max_files)")
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/wasmbin"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 const (
@@ -53,7 +54,7 @@ func Hint(module, name string) string {
 	switch module {
 	case abi.EnvModule, abi.UserModule:
 		names := Names(module)
-		if near := abi.Nearest(name, names); near != "" {
+		if near := nearest.Name(name, names); near != "" {
 			return fmt.Sprintf("did you mean %q?", near)
 		}
 		return "the host offers " + strings.Join(names, ", ")

@@ -10,8 +10,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // explain makes one line of a validation error: the first thing that is wrong.
@@ -53,7 +53,7 @@ func (s *Schema) unknownKey(at, unknown []string) string {
 	allowed := slices.Sorted(maps.Keys(props))
 	slices.Sort(unknown)
 	key := strings.Join(append(slices.Clone(at), unknown[0]), ".")
-	switch nearest := abi.Nearest(unknown[0], allowed); {
+	switch nearest := nearest.Name(unknown[0], allowed); {
 	case nearest != "":
 		return fmt.Sprintf("unknown key %.100q (did you mean %.100q?)", key, nearest)
 	case len(allowed) == 0:

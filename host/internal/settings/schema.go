@@ -10,7 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/host/internal/guesttext"
 )
 
@@ -153,7 +153,7 @@ func fillDefaults(schema, value map[string]any) {
 }
 
 // CheckManifest compiles every schema of a manifest, within the bounds of all together.
-func CheckManifest(m *abi.Manifest) error {
+func CheckManifest(m *manifest.Manifest) error {
 	var all complexity
 	if _, err := all.compile(m.Settings); err != nil {
 		return err

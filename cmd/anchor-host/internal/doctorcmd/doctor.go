@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
 	"github.com/anchor-host/anchor-host/internal/assemble"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 // Command returns "doctor".
@@ -188,7 +188,7 @@ func hint(name string, known []string) string {
 	for i, k := range known {
 		lower[i] = strings.ToLower(k)
 	}
-	if near := abi.Nearest(name, lower); near != "" {
+	if near := nearest.Name(name, lower); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", strings.ToUpper(near))
 	}
 	return ""

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -298,7 +299,7 @@ func parseMount(spec string) (host.FileGrant, bool) {
 
 // isPrivate says whether a server is named that can only be a private one.
 func isPrivate(pattern string) bool {
-	p, err := abi.ParseHostPattern(pattern)
+	p, err := manifest.ParseHostPattern(pattern)
 	if err != nil || !p.Addr.IsValid() {
 		return err == nil && p.Name == "localhost"
 	}

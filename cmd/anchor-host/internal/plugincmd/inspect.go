@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/manifest"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/spec"
@@ -150,13 +151,13 @@ type loadReport struct {
 }
 
 type operationReport struct {
-	Operation   abi.Operation    `json:"operation"`
-	Lanes       []host.Lane      `json:"lanes"`
-	Reads       string           `json:"reads"`
-	Whole       string           `json:"reads_all_of,omitempty"`
-	Writes      string           `json:"writes"`
-	MaxPriority int              `json:"max_priority,omitempty"`
-	Defaults    abi.StepDefaults `json:"defaults,omitzero"`
+	Operation   abi.Operation         `json:"operation"`
+	Lanes       []host.Lane           `json:"lanes"`
+	Reads       string                `json:"reads"`
+	Whole       string                `json:"reads_all_of,omitempty"`
+	Writes      string                `json:"writes"`
+	MaxPriority int                   `json:"max_priority,omitempty"`
+	Defaults    manifest.StepDefaults `json:"defaults,omitzero"`
 }
 
 // readsText names what the guest receives: columns, parts of the request, and "all of the"
@@ -172,7 +173,7 @@ func (o *operationReport) readsText() string {
 }
 
 type permissionLine struct {
-	abi.Permission
+	manifest.Permission
 	// Granted is "yes", "no", or "" when no instance was asked about.
 	Granted string `json:"granted,omitempty"`
 }
@@ -191,7 +192,7 @@ func inspect(spec *spec.Spec, instance *config.Instance) (r inspection, err erro
 		Imports: slices.Compact(slices.Clone(spec.Imports)), Functions: spec.Functions, Warnings: spec.Warnings,
 	}
 	r.State, r.Uncaptured = host.StateOf(spec, stateOf(instance)), spec.Uncaptured
-	var asked abi.LimitRequest
+	var asked manifest.LimitRequest
 	if m := spec.Manifest; m != nil {
 		r.Version, r.Description, r.License, r.Homepage = m.Version, m.Description, m.License, m.Homepage
 		asked = m.Limits
@@ -255,7 +256,7 @@ func stated[T interface {
 }
 
 // granted says whether an instance is granted what its plugin asks for.
-func granted(p abi.Permission, instance *config.Instance) string {
+func granted(p manifest.Permission, instance *config.Instance) string {
 	switch {
 	case instance == nil:
 		return ""
@@ -267,7 +268,7 @@ func granted(p abi.Permission, instance *config.Instance) string {
 
 // limitLines shows every limit: its default, what the plugin asks for, and what the instance
 // states.
-func limitLines(asked abi.LimitRequest, instance *config.Instance) []limitLine {
+func limitLines(asked manifest.LimitRequest, instance *config.Instance) []limitLine {
 	var set config.Limits
 	if instance != nil {
 		set = instance.Limits

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anchor-host/anchor-host/abi"
+	"github.com/anchor-host/anchor-host/abi/schemas"
 	"github.com/anchor-host/anchor-host/cmd/anchor-host/internal/cli"
 )
 
@@ -17,13 +17,13 @@ func schemaCommand(a *cli.App) *cobra.Command {
 		Long: `Print the JSON Schema (2020-12) of a document that plugins read or write, for
 code generators and for editors that complete and check plugin.yaml (Manifest).
 
-The documents are ` + strings.Join(abi.SchemaDocuments, ", ") + `.`,
+The documents are ` + strings.Join(schemas.Documents, ", ") + `.`,
 		Example: `  anchor-host plugin schema ItemsRequest
   anchor-host plugin schema Manifest > plugin.schema.json`,
 		Args:      cli.Exactly("DOCUMENT"),
-		ValidArgs: abi.SchemaDocuments,
+		ValidArgs: schemas.Documents,
 		RunE: a.Run(func(cmd *cobra.Command, args []string) error {
-			text, err := abi.Schema(args[0])
+			text, err := schemas.Of(args[0])
 			if err != nil {
 				return cli.Usagef(cmd, "%s", err)
 			}

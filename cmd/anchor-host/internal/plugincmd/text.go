@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/units"
 )
 
 // shortDigest returns enough of a digest to tell modules apart.
@@ -16,7 +16,7 @@ func shortDigest(d string) string {
 
 // sizeText returns a size for reading: exact where that is short.
 func sizeText(n int64) string {
-	if exact := abi.FormatSize(n); len(exact) <= len("999MiB") {
+	if exact := units.FormatSize(n); len(exact) <= len("999MiB") {
 		return exact
 	}
 	if n < 1<<20 {

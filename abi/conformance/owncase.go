@@ -1,0 +1,198 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// OwnCase is a case of a plugin's author: a request and the expected answer, in every lane
+// of the operation.
+type OwnCase struct {
+	// Name says what the case checks. The id of the case is "own/" and the name.
+	Name string `json:"name"`
+	// Operation may be empty if the plugin has only one.
+	Operation abi.Operation `json:"operation,omitempty"`
+	// Init are the init settings, Settings the step settings. nil means the settings of
+	// the run.
+	Init     map[string]any `json:"init,omitempty"`
+	Settings map[string]any `json:"settings,omitempty"`
+	// Query, Items, TopK and TokensLeft make the request of an operation on
+	// items. An item is an object, or a text alone.
+	Query      string    `json:"query,omitempty"`
+	Items      []OwnItem `json:"items,omitempty"`
+	TopK       int       `json:"top_k,omitempty"`
+	TokensLeft int       `json:"tokens_left,omitempty"`
+	// Request is the whole document in place of these fields, without settings.
+	Request json.RawMessage `json:"request,omitempty"`
+	// Expect is what the answer must be.
+	Expect Expect `json:"expect"`
+
+	// File is the file of the case, for messages.
+	File string `json:"-"`
+}
+
+// OwnItem is an item of a case: an object as in documents, or a text alone.
+type OwnItem abi.Item
+
+// UnmarshalJSON implements json.Unmarshaler. Unknown members are errors.
+func (it *OwnItem) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &it.Content)
+	}
+	return strictly(b, (*abi.Item)(it))
+}
+
+// Expect is what a case expects. Members that are absent are not checked; at least one is
+// required. Keep, Order, Scores, Texts and Items describe the list after the changes.
+type Expect struct {
+	// Keep are the rows that stay, in any order.
+	Keep []uint32 `json:"keep,omitzero"`
+	// Order are the rows in their final order. The numbers of new items follow the last
+	// row.
+	Order []uint32 `json:"order,omitzero"`
+	// Scores are the scores of the final list, within one millionth.
+	Scores []float64 `json:"scores,omitzero"`
+	// Texts are the texts of the final list.
+	Texts []string `json:"texts,omitzero"`
+	// Items are the new items: texts, or objects whose members are compared.
+	Items []json.RawMessage `json:"items,omitzero"`
+	// NoChange expects status 1, or changes that change nothing.
+	NoChange bool `json:"no_change,omitempty"`
+	// Output is the answer of an operation without rows; members that it does
+	// not name are not compared.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Error is a part of the message of a refusal.
+	Error string `json:"error,omitempty"`
+}
+
+// ParseOwnCases reads a file of cases: one object, or a list of them.
+// Unknown members and an empty list are errors.
+func ParseOwnCases(file string, b []byte) ([]OwnCase, error) {
+	var cases []OwnCase
+	var err error
+	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) > 0 && t[0] == '[' {
+		err = strictly(b, &cases)
+	} else {
+		cases = make([]OwnCase, 1)
+		err = strictly(b, &cases[0])
+	}
+	if err == nil && len(cases) == 0 {
+		err = errors.New("no case (take the file out, or write one)")
+	}
+	for i := range cases {
+		if err == nil {
+			err = cases[i].check()
+		}
+		cases[i].File = file
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return cases, nil
+}
+
+// strictly decodes one JSON value without unknown members.
+func strictly(b []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one value (put several cases into a list)")
+	}
+	return nil
+}
+
+func (c *OwnCase) check() error {
+	e := &c.Expect
+	switch {
+	case c.Name == "":
+		return errors.New("a case has no name (say what it looks at)")
+	case strings.ContainsFunc(c.Name, unicode.IsControl):
+		return fmt.Errorf("case %.100q: a name is one line without control characters", c.Name)
+	case c.Request != nil && (c.Items != nil || c.Query != "" || c.TopK != 0 || c.TokensLeft != 0):
+		return fmt.Errorf("case %.100q: request stands for itself (leave query, items, top_k and tokens_left out)", c.Name)
+	case !e.NoChange && e.Error == "" && e.Output == nil && !e.list() && e.Items == nil:
+		return fmt.Errorf("case %.100q: nothing is expected (want one of keep, order, scores, texts, items, no_change, output, error)", c.Name)
+	}
+	return nil
+}
+
+// list reports whether the case expects anything of the final list.
+func (e *Expect) list() bool {
+	return e.Keep != nil || e.Order != nil || e.Scores != nil || e.Texts != nil
+}
+
+// refused compares an error with the expected one.
+func (c *OwnCase) refused(err error) outcome {
+	if want := c.Expect.Error; want != "" && strings.Contains(err.Error(), want) {
+		return passed
+	}
+	return failed("%s", err)
+}
+
+// request makes the request of a case.
+func (c *OwnCase) request(op *Operation, settings json.RawMessage) (*request, error) {
+	info, _ := abi.LookupOperation(op.Operation)
+	req := &request{op: op.Operation}
+	if info.Request != "ItemsRequest" {
+		doc, err := c.document(info, settings)
+		if err == nil {
+			doc, err = op.Parts.Request(op.Operation, doc)
+		}
+		req.doc = doc
+		return req, err
+	}
+	doc := &abi.ItemsRequest{Query: abi.Query{Text: c.Query}, TopK: c.TopK, TokensLeft: c.TokensLeft}
+	for _, it := range c.Items {
+		doc.Items = append(doc.Items, abi.Item(it))
+	}
+	if c.Request != nil {
+		var err error
+		if doc, err = abi.DecodeItemsRequest(c.Request); err != nil {
+			return nil, err
+		}
+	}
+	if info.TopK && doc.TopK == 0 {
+		doc.TopK = 10
+	}
+	req.rows, req.cols = doc.Items, op.Reads
+	req.items = op.Operation != abi.OpRetrieve && op.Operation != abi.OpMemory
+	req.env = abi.Envelope{Query: op.Parts.Query(&doc.Query), TopK: doc.TopK, TokensLeft: doc.TokensLeft, Settings: settings}
+	return req, nil
+}
+
+// document makes the document of an operation without rows, with the settings
+// put in.
+func (c *OwnCase) document(info abi.OperationInfo, settings json.RawMessage) (any, error) {
+	members := map[string]json.RawMessage{}
+	if c.Request != nil {
+		if err := json.Unmarshal(c.Request, &members); err != nil {
+			return nil, err
+		}
+	} else if info.Request == "QueryRequest" {
+		members["query"], _ = json.Marshal(abi.Query{Text: c.Query}) // a text
+	}
+	if settings != nil {
+		members["settings"] = settings
+	}
+	if info.Op != abi.OpCountTokens {
+		return members, nil
+	}
+	var count abi.CountRequest // its answer is held against it
+	b, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(b, &count)
+	return count, err
+}

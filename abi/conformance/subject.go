@@ -1,0 +1,61 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// DefaultGrace is how long a cancelled call may take to end.
+const DefaultGrace = 5 * time.Second
+
+// Options say what Run checks. The zero value checks everything.
+type Options struct {
+	// Operations and Lanes narrow the run. Empty means all of them.
+	Operations []abi.Operation
+	Lanes      []string
+	// Short makes 2,000 calls instead of 10,000.
+	Short bool
+	// Seed selects the texts and numbers. The same seed makes the same requests.
+	Seed uint64
+	// Init are the init settings, Steps those of the operations.
+	Init  map[string]any
+	Steps map[abi.Operation]map[string]any
+	// Own are cases of the plugin's author.
+	Own []OwnCase
+	// Grace is how long a cancelled call may take to end. 0: DefaultGrace.
+	Grace time.Duration
+	// OnCase is called before each case is run, unless it is nil.
+	OnCase func(id string, op abi.Operation, lane string)
+}
+
+// check refuses operations and lanes that the guest does not have.
+func (o *Options) check(d *Description) error {
+	for _, op := range o.Operations {
+		if _, has := d.Manifest.Operations[op]; has && op == abi.OpInit {
+			continue
+		}
+		if !slices.ContainsFunc(d.Operations, func(x Operation) bool { return x.Operation == op }) {
+			return fmt.Errorf("no operation %q", op)
+		}
+	}
+	for _, lane := range o.Lanes {
+		if lane != JSON && lane != Batch {
+			return fmt.Errorf("lane %q (want %s or %s)", lane, JSON, Batch)
+		}
+	}
+	return nil
+}
+
+// subject is the guest of one Run with what is known of it so far.
+type subject struct {
+	t      Target
+	d      Description
+	o      Options
+	report *Report
+	// answers are those to ordinary requests, of each operation and lane.
+	answers  map[string][]*reply
+	troubles map[string]*trouble
+}

@@ -1,0 +1,82 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/anchor-host/anchor-host/abi"
+)
+
+// trouble is a fault of a call or an answer, with the id of the case that it fails.
+type trouble struct {
+	id     string
+	detail string
+	// reason is the reason of a failed call; empty for an answer.
+	reason abi.Reason
+}
+
+func troublef(id, format string, args ...any) *trouble {
+	return &trouble{id: id, detail: fmt.Sprintf(format, args...)}
+}
+
+// reasonOf is the typed reason of a failed call.
+func reasonOf(err error) abi.Reason {
+	var r interface{ Reason() string }
+	if errors.As(err, &r) {
+		return abi.Reason(r.Reason())
+	}
+	return abi.ReasonTrap
+}
+
+// callTrouble returns the case that the failure of a call belongs to.
+func callTrouble(lane string, err error) *trouble {
+	t := &trouble{id: caseAnswers, detail: err.Error(), reason: reasonOf(err)}
+	switch t.reason {
+	case abi.ReasonInvalidOutput:
+		t.id = caseDecodes
+		if lane == Batch {
+			t.id = caseMailbox
+		}
+	case abi.ReasonOutputTooLarge:
+		t.id = caseSize
+	case abi.ReasonDenied:
+		t.id = caseDenied
+	case abi.ReasonInputTooLarge:
+		if lane == Batch {
+			t.id = caseMailbox
+		}
+	case abi.ReasonInitFailed:
+		t.id = caseStarts
+	}
+	return t
+}
+
+// reply is a decoded answer. changes is set for operations that answer with changes, doc for
+// the others. If both are nil, there is no change.
+type reply struct {
+	changes *abi.Changes
+	doc     any
+	memory  int64
+	micros  float64
+}
+
+// outcome is the verdict of a case with its reason.
+type outcome struct {
+	verdict Verdict
+	detail  string
+}
+
+var passed = outcome{verdict: Pass}
+
+func skipped(format string, args ...any) outcome { return outcome{Skip, fmt.Sprintf(format, args...)} }
+func failed(format string, args ...any) outcome  { return outcome{Fail, fmt.Sprintf(format, args...)} }
+
+// clip shortens a text of a guest for a report.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,209 @@
+package abi
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// asksQuery reports whether the request of the operation has a query.
+func (info OperationInfo) asksQuery() bool {
+	return info.Request == "ItemsRequest" || info.Request == "QueryRequest"
+}
+
+// ReadsOf returns what the operation receives by a list of names: columns of items, and
+// parts of the rest of the request. A request with a query is whole unless the list names a
+// part of it. Any other request is whole only if the list is nil. The error wraps
+// [ErrUnknownName] and names the first name that the operation does not have.
+func ReadsOf(op Operation, names []string) (ColumnSet, PartSet, error) {
+	info, _ := LookupOperation(op)
+	var cols ColumnSet
+	parts := PartSet{named: names != nil && len(info.Parts) > 0 && !info.asksQuery()}
+	for _, n := range names {
+		c, isColumn := ColumnByName(n)
+		switch {
+		case slices.Contains(info.Parts, Part(n)):
+			parts = PartSet{true, parts.bits | Part(n).bit()}
+		case isColumn && len(info.Reads) > 0:
+			cols = cols.With(c)
+		default:
+			return 0, PartSet{}, unknownName{"column", n, info.Readable()}
+		}
+	}
+	return cols, parts, nil
+}
+
+// Readable are the names that reads of the operation may have: columns and parts.
+func (info OperationInfo) Readable() []string {
+	var names []string
+	for _, c := range info.Reads {
+		names = append(names, c.String())
+	}
+	for _, p := range info.Parts {
+		names = append(names, string(p))
+	}
+	return names
+}
+
+// Request returns the request document of op with the parts that are in the set. Members
+// that a document always has stay, and are empty. request may be the document or a pointer
+// to it, and is not changed. A value of any other type is taken for the document's JSON.
+func (s PartSet) Request(op Operation, request any) (any, error) {
+	if s.Whole() {
+		return request, nil
+	}
+	switch r := request.(type) {
+	case QueryRequest:
+		r.Query = *s.Query(&r.Query)
+		return r, nil
+	case ItemsRequest:
+		r.Query = *s.Query(&r.Query)
+		return r, nil
+	case CompactRequest:
+		return s.compact(r), nil
+	case DistillRequest:
+		return s.distill(r), nil
+	case ExtractRequest:
+		r.Turns = s.turns(r.Turns)
+		if !s.Has(PartFacts) {
+			r.Facts = nil
+		}
+		return r, nil
+	case ProvideRequest:
+		return s.provide(r), nil
+	case Event:
+		if !s.Has(PartQueryText) {
+			r.Query = ""
+		}
+		if !s.Has(PartError) {
+			r.Error = ""
+		}
+		return r, nil
+	case *QueryRequest:
+		return s.Request(op, *r)
+	case *ItemsRequest:
+		return s.Request(op, *r)
+	case *CompactRequest:
+		return s.Request(op, *r)
+	case *DistillRequest:
+		return s.Request(op, *r)
+	case *ExtractRequest:
+		return s.Request(op, *r)
+	case *ProvideRequest:
+		return s.Request(op, *r)
+	case *Event:
+		return s.Request(op, *r)
+	}
+	return s.decoded(op, request)
+}
+
+// decoded is Request for a value whose JSON is the document.
+func (s PartSet) decoded(op Operation, request any) (any, error) {
+	doc, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	info, _ := LookupOperation(op)
+	switch info.Request {
+	case "QueryRequest":
+		return decodePart[QueryRequest](s, op, doc)
+	case "ItemsRequest":
+		return decodePart[ItemsRequest](s, op, doc)
+	case "CompactRequest":
+		return decodePart[CompactRequest](s, op, doc)
+	case "DistillRequest":
+		return decodePart[DistillRequest](s, op, doc)
+	case "ExtractRequest":
+		return decodePart[ExtractRequest](s, op, doc)
+	case "ProvideRequest":
+		return decodePart[ProvideRequest](s, op, doc)
+	case "Event":
+		return decodePart[Event](s, op, doc)
+	}
+	return request, nil
+}
+
+func decodePart[R any](s PartSet, op Operation, doc []byte) (any, error) {
+	var r R
+	if err := json.Unmarshal(doc, &r); err != nil {
+		return nil, err
+	}
+	return s.Request(op, r)
+}
+
+func (s PartSet) compact(r CompactRequest) CompactRequest {
+	r.Turns = s.turns(r.Turns)
+	if !s.Has(PartSummary) {
+		r.Summary = ""
+	}
+	return r
+}
+
+// turns returns what a guest receives of turns.
+func (s PartSet) turns(of []Turn) []Turn {
+	turns := make([]Turn, len(of))
+	for i := range turns {
+		from, to := &of[i], &turns[i]
+		if s.Has(PartRole) {
+			to.Role = from.Role
+		}
+		if s.Has(PartContent) {
+			to.Content = from.Content
+		}
+		if s.Has(PartTokenCount) {
+			to.TokenCount = from.TokenCount
+		}
+		if s.Has(PartCreatedAt) {
+			to.CreatedAt = from.CreatedAt
+		}
+		if s.Has(PartSequence) {
+			to.Sequence = from.Sequence
+		}
+		if s.Has(PartMetadata) {
+			to.Metadata = from.Metadata
+		}
+	}
+	return turns
+}
+
+func (s PartSet) distill(r DistillRequest) DistillRequest {
+	if !s.Has(PartMessages) {
+		r.Messages = []Message{}
+	}
+	if !s.Has(PartObservations) {
+		r.Observations = nil
+	}
+	if !s.Has(PartReflection) {
+		r.Reflection = ""
+	}
+	return r
+}
+
+func (s PartSet) provide(r ProvideRequest) ProvideRequest {
+	if !s.Has(PartStateMessages) || s.Has(PartMessages) && sameMessages(r.State.Messages, r.Messages) {
+		r.State.Messages = nil
+	}
+	if !s.Has(PartMessages) {
+		r.Messages = []Message{}
+	}
+	if !s.Has(PartRunID) {
+		r.State.RunID = ""
+	}
+	if !s.Has(PartObservations) {
+		r.State.Observations = nil
+	}
+	if !s.Has(PartReflection) {
+		r.State.Reflection = ""
+	}
+	if !s.Has(PartData) {
+		r.State.Data = nil
+	}
+	return r
+}
+
+func sameMessages(a, b []Message) bool {
+	return slices.EqualFunc(a, b, func(x, y Message) bool {
+		return x.Role == y.Role && x.Content == y.Content && x.Name == y.Name && x.ToolCallID == y.ToolCallID &&
+			bytes.Equal(x.ToolCalls, y.ToolCalls)
+	})
+}

@@ -1,0 +1,48 @@
+package nearest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+var columns = []string{"id", "score", "text", "metadata", "source", "priority", "token_count", "created_at"}
+
+func TestName(t *testing.T) {
+	for name, want := range map[string]string{
+		"score": "score", "scor": "score", "Socre": "score", "txet": "text", "x": "", "": "", "nothing": "",
+		"created": "created_at", strings.Repeat("x", 1000): "", strings.Repeat("\xff", 70): "",
+	} {
+		if got := Name(name, columns); got != want {
+			t.Errorf("%.20q: got %q, want %q", name, got, want)
+		}
+	}
+	if got := Name("a", nil); got != "" {
+		t.Errorf("of no names: %q", got)
+	}
+}
+
+func TestNames(t *testing.T) {
+	if got := Names("sourc", columns, 2); !slices.Equal(got, []string{"source", "score"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := Names("x", []string{"a"}, 3); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestHint(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		valid []string
+		want  string
+	}{
+		{"keap", []string{"keep", "text"}, ` (did you mean "keep"?)`},
+		{"other", []string{"keep", "text"}, " (want one of keep, text)"},
+		{"other", nil, " (none is allowed here)"},
+	} {
+		if got := Hint(c.name, c.valid); got != c.want {
+			t.Errorf("%s of %q: got %q, want %q", c.name, c.valid, got, c.want)
+		}
+	}
+}
