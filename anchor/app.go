@@ -43,8 +43,9 @@ type Options struct {
 	// CacheDir is the folder of compiled plugins, in the place of cache_dir; "off" is none.
 	// Empty: that of the file.
 	CacheDir string
-	// Overrides are values of the file by their path, such as "max_tokens": "4000". Values
-	// are texts as on a command line, and the paths are those of its flags.
+	// Overrides are values of the file by their path, such as "agent.compaction.enabled":
+	// "false". Values are texts as on a command line. Every key can be overridden that holds
+	// one value and is in no list and no map of names of your choice.
 	Overrides map[string]string
 	// Logger receives log lines, those of plugins included. nil discards them.
 	Logger *slog.Logger
@@ -146,7 +147,7 @@ func (a *App) override(loaded *config.Loaded) error {
 	for path := range values {
 		return fmt.Errorf("%w: overrides: %q is no path that can be overridden", ErrInvalid, path)
 	}
-	return nil
+	return loaded.CheckOverrides()
 }
 
 // use returns the generation of the moment. It stays until release.

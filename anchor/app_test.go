@@ -125,17 +125,17 @@ func TestFormatsOfABuild(t *testing.T) {
 func TestRefusedOptions(t *testing.T) {
 	app := load(t, basic)
 	for want, o := range map[string]BuildOptions{
-		"max_tokens: want a whole number":   {MaxTokens: -1},
-		"model and tokenizer exclude":       {Model: "gpt-4o", Tokenizer: "words"},
-		"a formatter and format":            {Format: "openai", Formatter: format.OpenAI{}},
-		"preset and budget":                 {Preset: "rag", Budget: &fill.Budget{}},
-		"tokenizer: want one of":            {Tokenizer: "no"},
-		"fit: want one of":                  {Fit: "no"},
-		"tenant: want a name":               {Tenant: "a\x00"},
-		"timeout: ":                         {Timeout: -1},
-		`no step "god" (did you mean "good`: {Skip: []string{"god"}},
-		"a conversation of the store and":   {Conversation: "c", Turns: []pipeline.Turn{{}}},
-		"no conversation of the store":      {Remember: true},
+		"max_tokens: want 1 or more, got -1": {MaxTokens: -1},
+		"model and tokenizer exclude":        {Model: "gpt-4o", Tokenizer: "words"},
+		"a formatter and format":             {Format: "openai", Formatter: format.OpenAI{}},
+		"preset and budget":                  {Preset: "rag", Budget: &fill.Budget{}},
+		"tokenizer: unknown value":           {Tokenizer: "no"},
+		"fit: unknown value":                 {Fit: "no"},
+		"tenant: want a name":                {Tenant: "a\x00"},
+		"timeout: ":                          {Timeout: -1},
+		`no step "god" (did you mean "good`:  {Skip: []string{"god"}},
+		"a conversation of the store and":    {Conversation: "c", Turns: []pipeline.Turn{{}}},
+		"no conversation of the store":       {Remember: true},
 	} {
 		if _, err := app.Build(t.Context(), pipeline.Query{Text: "q"}, o); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

@@ -106,6 +106,16 @@ func (r *Run) Plans(ctx context.Context) ([]frames.Plan, error) {
 	return run.Plans(ctx)
 }
 
+// Seen returns the frames that a plan of the run has seen, those that have left the window
+// included.
+func (r *Run) Seen(ctx context.Context, plan *frames.Plan) ([]frames.Frame, error) {
+	p, err := r.Window(ctx)
+	if err != nil || p == nil || plan.Pipeline.IsZero() {
+		return nil, err
+	}
+	return plan.Visible(ctx, p)
+}
+
 // Plan gives the run a plan, or with replan another one that replaces it. The plan names the
 // frames that the window holds, and the newest intent, if there is one, names the plan: it must
 // be active. by is who plans; empty is "anchor-host".

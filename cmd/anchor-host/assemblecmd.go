@@ -48,7 +48,10 @@ Messages are those of the API that the agent calls: content may be a list of
 parts, and members that are not named here come out as they went in. Calls of
 tools and their results stay or go together; a result that does not fit is cut.
 
-A flag counts before the input, the input before anchor.yaml.
+A flag counts before the input, the input before environment and anchor.yaml.
+ANCHOR_HOST_AGENT_OBSERVATION, ANCHOR_HOST_AGENT_COMPACTION,
+ANCHOR_HOST_AGENT_TRUNCATION and ANCHOR_HOST_AGENT_FRAMES switch the built-in
+providers: true or false.
 
 With --run the state is kept in the store: the messages are the new ones since
 the last call and come after those of the state, what observing, observation and

@@ -72,12 +72,15 @@ func (a *app) planShowCommand() *cobra.Command {
 		Use:   "show --run ID [flags]",
 		Short: "Show the plan of a run",
 		Long: `Show the newest plan of a run, with -o json its whole document. With --all show
-every plan of the run, oldest first.`,
+every plan of the run, oldest first; with --seen the frames that the newest plan
+saw when it was made, those that have left the window included.`,
 		Example: `  anchor-host frames plan show --run fix-42
-  anchor-host frames plan show --run fix-42 --all -o json`,
+  anchor-host frames plan show --run fix-42 --seen`,
 		Args: cobra.NoArgs,
 	}
 	all := cmd.Flags().Bool("all", false, "show every plan, those that were replaced included")
+	seen := cmd.Flags().Bool("seen", false, "show the frames that the plan saw")
+	cmd.MarkFlagsMutuallyExclusive("all", "seen")
 	return a.runCommand(cmd, a.withStoreToRead, func(ctx context.Context, run *anchor.Run, _ []string) (cli.Listing, error) {
 		plans, err := run.Plans(ctx)
 		switch {
@@ -88,7 +91,12 @@ every plan of the run, oldest first.`,
 		case *all:
 			return plansListing(plans), nil
 		}
-		return planListing(&plans[len(plans)-1]), nil
+		newest := &plans[len(plans)-1]
+		if *seen {
+			list, err := run.Seen(ctx, newest)
+			return frameListing(list, list), err
+		}
+		return planListing(newest), nil
 	})
 }
 

@@ -47,6 +47,11 @@ func TestRunOfAnAgent(t *testing.T) {
 	if next.Previous != plan.ObjectID || !slices.Equal(next.ContextFrames, []uint64{0, 1, 2}) {
 		t.Errorf("the plan that replaces it: %+v", next)
 	}
+	line("", "frames push --kind tool_call --max-frames 1", "not seen by the plan")
+	if got := column(t, line("", "frames plan show --seen"), "FRAME"); !slices.Equal(got, []string{"0", "1", "2"}) {
+		t.Errorf("the plan has seen %q", got)
+	}
+	line("", "frames push --kind tool_call --max-frames 0", "back to no limit")
 	checkSnapshotsOfRun(t, line)
 	line("", "frames intent end --status completed --commit 1f3a9c2")
 	in := decode[frames.Intent](t, line("", "frames intent show -o json"))
@@ -65,7 +70,7 @@ func checkSnapshotsOfRun(t *testing.T, line func(stdin, words string, args ...st
 		t.Errorf("snapshots %q", got)
 	}
 	d := decode[frames.SnapshotDiff](t, line("", "frames snapshot diff -o json 2 3"))
-	if !slices.Equal(d.Entered, []uint64{1, 2}) || len(d.Left) > 0 {
+	if !slices.Equal(d.Entered, []uint64{4}) || len(d.Left) > 0 {
 		t.Errorf("diff %+v", d)
 	}
 	if got := line("", "frames snapshot diff 1 2"); !strings.Contains(got, "same") {

@@ -73,7 +73,7 @@ func TestExitCodes(t *testing.T) {
 		{"bad output format", []string{"build", "-o", "xml", "q"}, codeUsage,
 			`anchor-host: flag --output: want one of text, json, got "xml" (see: anchor-host build --help)`},
 		{"bad flag value", []string{"build", "--preset", "raag", "q"}, codeUsage,
-			`anchor-host: flag --preset: want one of chat, rag, agent, got "raag" (see: anchor-host build --help)`},
+			`anchor-host: flag --preset: unknown value "raag" (did you mean "rag"?) (see: anchor-host build --help)`},
 		{"typo in the configuration", []string{"build", "-c", "typo.yaml", "q"}, codeInvalid,
 			`anchor-host: typo.yaml:1:1: max_token: unknown key (did you mean "max_tokens"?)`},
 		{"no room left", []string{"build", "-c", "budget.yaml", "q"}, codeInvalid,
@@ -182,7 +182,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	t.Setenv("ANCHOR_HOST_MAX_TOKENS", "many")
 	code, _, stderr := run(t, "", "config", "show")
-	want := "anchor-host: invalid configuration: environment ANCHOR_HOST_MAX_TOKENS: want a whole number, 1 or more, got \"many\"\n"
+	want := "anchor-host: invalid configuration: environment ANCHOR_HOST_MAX_TOKENS: want a whole number, got the string \"many\"\n"
 	if code != codeInvalid || stderr != want {
 		t.Errorf("%d, %q, want %q", code, stderr, want)
 	}

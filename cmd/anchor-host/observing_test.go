@@ -60,11 +60,19 @@ func TestObservationsAreMade(t *testing.T) {
 	if out := must(t, "[]", "assemble", "--run", "r", "--explain"); !strings.Contains(out, s.Observations[0]) {
 		t.Errorf("the run has lost its observations: %s", out)
 	}
+	t.Setenv("ANCHOR_HOST_AGENT_OBSERVATION", "false")
+	if out := must(t, reflectingState, "assemble", "-o", "json"); len(decode[assembled](t, out).State.Observations) != 2 {
+		t.Errorf("the switch leaves the makers on: %s", out)
+	}
+	t.Setenv("ANCHOR_HOST_AGENT_OBSERVATION", "")
 	// Off by default: what was made stays, and nothing is made.
 	if out := must(t, `{"messages": [{"role": "user", "content": "hi"}]}`, "assemble", "-o", "json"); strings.Contains(out, "observations\":") {
 		t.Errorf("a run of its own: %s", out)
 	}
 }
+
+// reflectingState is a state whose observations are to become a reflection.
+var reflectingState = `{"state": {"observations": ["` + strings.Repeat("word ", 130) + `", "` + strings.Repeat("word ", 40) + `"]}, "messages": []}`
 
 func TestObservationsOfAPlugin(t *testing.T) {
 	plugins, err := filepath.Abs("../../testdata/wasm")
@@ -80,9 +88,8 @@ func TestObservationsOfAPlugin(t *testing.T) {
 	if len(last.State.Messages) > 20 {
 		t.Errorf("%d messages", len(last.State.Messages))
 	}
-	reflecting := `{"state": {"observations": ["` + strings.Repeat("word ", 130) + `", "` + strings.Repeat("word ", 40) + `"]}, "messages": []}`
 	for file, want := range map[string]string{"anchor.yaml": "drawn", "two.yaml": "word word"} {
-		state := decode[assembled](t, must(t, reflecting, "assemble", "-c", file, "-o", "json", "--plugins", plugins)).State
+		state := decode[assembled](t, must(t, reflectingState, "assemble", "-c", file, "-o", "json", "--plugins", plugins)).State
 		if !strings.HasPrefix(state.Reflection, want) || len(state.Observations) != 1 {
 			t.Errorf("%s: reflection %q of %d observations", file, state.Reflection, len(state.Observations))
 		}

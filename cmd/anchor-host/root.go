@@ -30,8 +30,9 @@ WebAssembly, run in a sandbox with limits and permissions.
 
 Data goes to stdout, messages to stderr. Control characters in messages and tables
 are shown as escapes such as \u001b, those in data on a terminal alone. A value is taken from the flag, else
-from the environment (ANCHOR_HOST_*), else from anchor.yaml, else from the
-default; "anchor-host config show --origin" tells which.
+from the environment, else from anchor.yaml, else from the default; "anchor-host
+config show --origin" says which. The variable of a key such as agent.max_tokens
+is ANCHOR_HOST_AGENT_MAX_TOKENS. Lists and named entries have none.
 
 ` + cli.ExitHelp,
 		Example: `  anchor-host init

@@ -1,12 +1,12 @@
 package agentstore
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
@@ -151,7 +151,5 @@ func decodeStrict(data []byte, to any) error {
 	if len(data) == 0 || data[0] != '{' {
 		return fmt.Errorf("%w: not a JSON object", pipeline.ErrInvalid)
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	return dec.Decode(to)
+	return decode.Value("", data, to)
 }

@@ -56,7 +56,7 @@ type Agent struct {
 	MaxMessages int         `key:"max_messages" min:"1" doc:"The most messages. Default: no bound."`
 	Phase       string      `key:"phase" enum:"llm,synthesize" default:"llm" doc:"What the messages are for: a model call of the loop, or the final answer."`
 	Frames      Offer       `key:"frames" doc:"Offers the frames of a run as observations (priority 5): true, false, or how many."`
-	Observation Observation `key:"observation" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10): true, false, or a map that also says how they are made."`
+	Observation Observation `key:"observation" doc:"Puts observations and reflection of the state before the conversation, and writes that back (priority 10): true, false, or a map that also says how they are made. The switch is that of all."`
 	Compaction  Compaction  `key:"compaction" doc:"Puts a summary in the place of old messages, and writes that back (priority 20)."`
 	Truncation  *bool       `key:"truncation" default:"true" doc:"Leaves out the oldest messages that do not fit, for this call only (priority 30)."`
 	Enforce     *bool       `key:"enforce" doc:"Truncates once more after all providers. Default: as truncation."`
@@ -79,11 +79,14 @@ type offer Offer
 // UnmarshalNode decodes either shape. A switch alone becomes the map that it stands for,
 // so that its place in the file is found under the path of the value.
 func (o *Offer) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	switchOrMap(d, n, path, (*offer)(o))
+	decodeSwitch(d, n, (*offer)(o), path)
 }
 
-// switchOrMap decodes a map, or a bool that stands for its key enabled.
-func switchOrMap(d *strict.Decoder, n *strict.Node, path string, to any) {
+// JSONSchema states either shape.
+func (o *Offer) JSONSchema() map[string]any { return switchSchema(reflect.TypeFor[offer]()) }
+
+// decodeSwitch decodes a section that may be its switch alone.
+func decodeSwitch(d *strict.Decoder, n *strict.Node, into any, path string) {
 	if n.Kind == strict.Bool {
 		value := *n
 		*n = strict.Node{Kind: strict.Map, Pos: n.Pos, Entries: []strict.Entry{{Key: "enabled", Pos: n.Pos, Value: &value}}}
@@ -92,15 +95,11 @@ func switchOrMap(d *strict.Decoder, n *strict.Node, path string, to any) {
 		d.Fail(n, path, "want true, false or a map")
 		return
 	}
-	d.Into(n, to, path)
+	d.Into(n, into, path)
 }
 
-// JSONSchema states either shape.
-func (o *Offer) JSONSchema() map[string]any {
-	return map[string]any{"oneOf": []any{
-		map[string]any{"type": "boolean"},
-		strict.Schema(reflect.TypeFor[offer]()),
-	}}
+func switchSchema(t reflect.Type) map[string]any {
+	return map[string]any{"oneOf": []any{map[string]any{"type": "boolean"}, strict.Schema(t)}}
 }
 
 // RunFrames says which frames of the store a build is offered.
@@ -130,26 +129,26 @@ var (
 	Reflects = []string{"builtin"}
 )
 
-// Made says whether observations are made.
-func (o *Observation) Made() bool { return o.Make.Use != nil || o.Make.Name == "builtin" }
+// Made says whether observations are made. The switch is that of all three providers.
+func (o *Observation) Made() bool {
+	return On(o.Enabled) && (o.Make.Use != nil || o.Make.Name == "builtin")
+}
 
 // observation is an Observation without methods.
 type observation Observation
 
 // UnmarshalNode decodes either shape; see [Offer.UnmarshalNode].
 func (o *Observation) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
-	switchOrMap(d, n, path, (*observation)(o))
+	decodeSwitch(d, n, (*observation)(o), path)
 }
 
 // JSONSchema states either shape.
 func (o *Observation) JSONSchema() map[string]any {
-	return map[string]any{"oneOf": []any{
-		map[string]any{"type": "boolean"},
-		strict.Schema(reflect.TypeFor[observation]()),
-	}}
+	return switchSchema(reflect.TypeFor[observation]())
 }
 
-// Compaction describes the built-in compaction provider.
+// Compaction describes the built-in compaction provider. In a file it may be true or
+// false, which stands for its switch alone.
 type Compaction struct {
 	Enabled         *bool    `key:"enabled" default:"true"`
 	TriggerTokens   int      `key:"trigger_tokens" min:"1" doc:"Messages are compacted above this. Default: three quarters of the budget."`
@@ -159,6 +158,17 @@ type Compaction struct {
 	Compact         *Use     `key:"compact" doc:"A plugin that writes the summary (operation compact). Default: a digest, one line per message."`
 	Timeout         Duration `key:"timeout" doc:"Bound of one compaction. Default: that of the chain, or 1m with a plugin."`
 }
+
+// compaction is a Compaction without methods.
+type compaction Compaction
+
+// UnmarshalNode decodes either shape, as that of [Offer] does.
+func (c *Compaction) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	decodeSwitch(d, n, (*compaction)(c), path)
+}
+
+// JSONSchema states either shape.
+func (c *Compaction) JSONSchema() map[string]any { return switchSchema(reflect.TypeFor[compaction]()) }
 
 // Provider is a context provider of an agent loop.
 type Provider struct {

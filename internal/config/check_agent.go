@@ -67,9 +67,6 @@ func (k *checker) observation() {
 	o := &k.config.Agent.Observation
 	k.choice(path+".make", o.Make, Makes)
 	k.choice(path+".reflect", o.Reflect, Reflects)
-	if !On(o.Enabled) && o.Made() {
-		k.find(path+".make", "observations are made, but nothing puts them into the messages (set %s.enabled to true)", path)
-	}
 	for _, bound := range []struct {
 		high, low string
 		h, l      int

@@ -127,8 +127,6 @@ func TestMistakes(t *testing.T) {
 		{"number for observation", "agent: {observation: 3}", `a.yaml:1:22: agent.observation: want true, false or a map`},
 		{"maker of observations", "agent: {observation: {make: on}}", `a.yaml:1:29: agent.observation.make: unknown value "on" (want one of off, builtin)`},
 		{"plugin that makes observations", "agent: {observation: {make: {instance: d}}}", `a.yaml:1:40: agent.observation.make.instance: no instance "d"`},
-		{"observations that nothing places", "agent: {observation: {enabled: false, make: builtin}}",
-			`a.yaml:1:45: agent.observation.make: observations are made, but nothing puts them into the messages (set agent.observation.enabled to true)`},
 		{"low water", "agent: {observation: {make: builtin, high_water: 5, low_water: 5}}", `a.yaml:1:64: agent.observation.low_water: want less than high_water 5, got 5`},
 		{"lowest of what is not linear", "conversation: {recency: exponential, recency_lowest: 0.1}",
 			`a.yaml:1:54: conversation.recency_lowest: recency_lowest needs recency: linear`},
@@ -254,17 +252,6 @@ func TestSwitches(t *testing.T) {
 	}
 	if got := []string{l.Providers[0].Title(), l.Providers[1].Title(), l.StorePath()}; !reflect.DeepEqual(got, []string{"crm-snapshot", "again", "memory.db"}) {
 		t.Errorf("got %v", got)
-	}
-}
-
-func TestOverrideErrors(t *testing.T) {
-	for _, o := range Overrides {
-		l := Default()
-		err := o.set(&l.Config, "\x00 nonsense")
-		free := o.Path == "plugins.dir" || o.Path == "cache_dir" || o.Path == "store.path"
-		if (err == nil) != free {
-			t.Errorf("%s: error %v", o.Path, err)
-		}
 	}
 }
 

@@ -33,29 +33,24 @@ func (k *checker) fit() {
 	}
 }
 
-// setModel takes the tokenizer of a model in the place of one that is named.
+// setModel takes the tokenizer of a model instead of one that is named. Figures that it
+// has no use for go.
 func setModel(c *Config, s string) error {
 	if _, err := pipeline.ModelTokenizer(s); err != nil {
 		return err
 	}
 	c.Model, c.Tokenizer = s, Choice{}
+	if m, err := tokens.LookupModel(s); err == nil && m.Exact() {
+		c.Calibration = ""
+	}
 	return nil
 }
 
-// setTokenizer takes a tokenizer in the place of that of a model.
+// setTokenizer takes a tokenizer instead of that of a model, and of the figures for it.
 func setTokenizer(c *Config, s string) error {
 	if err := setChoice(&c.Tokenizer, s, Tokenizers); err != nil {
 		return err
 	}
-	c.Model = ""
+	c.Model, c.Calibration = "", ""
 	return nil
-}
-
-// names returns named values as strings.
-func names[T ~string](values []T) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = string(v)
-	}
-	return out
 }

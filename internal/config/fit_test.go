@@ -53,10 +53,10 @@ func TestFitOverrides(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"model":    `model "x": unknown model`,
-		"fit":      `want one of items, exact, got "x"`,
-		"fill":     `want one of first_fit, value_per_token, knapsack, got "x"`,
-		"truncate": `want one of none, sentence, character, got "x"`,
-		"order":    `want one of priority, lost_in_the_middle, chronological, cache_stable, got "x"`,
+		"fit":      `unknown value "x" (want one of items, exact)`,
+		"fill":     `unknown value "x" (want one of first_fit, value_per_token, knapsack)`,
+		"truncate": `unknown value "x" (want one of none, sentence, character)`,
+		"order":    `unknown value "x" (want one of priority, lost_in_the_middle, chronological, cache_stable)`,
 	} {
 		before := c
 		if err := set(&c, path, "x"); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -25,16 +25,15 @@ type Loaded struct {
 	// File is the path of the file, empty when there is none.
 	File string
 	// Dir is the folder that relative paths of the file refer to.
-	Dir     string
-	node    *strict.Node
-	origins map[string]string
+	Dir  string
+	node *strict.Node
 	// overridden are the overrides that were made, in their order.
 	overridden []overridden
 }
 
 // Default returns the configuration of an empty file in the current folder.
 func Default() *Loaded {
-	return &Loaded{Dir: ".", node: &strict.Node{Kind: strict.Map}, origins: map[string]string{}}
+	return &Loaded{Dir: ".", node: &strict.Node{Kind: strict.Map}}
 }
 
 // Load reads and checks a file. The error is a [strict.Problems] with
@@ -61,7 +60,7 @@ func Parse(path string, data []byte) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{File: path, Dir: filepath.Dir(path), node: n, origins: map[string]string{}}
+	l := &Loaded{File: path, Dir: filepath.Dir(path), node: n}
 	if err := strict.Decode(path, n, &l.Config); err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ func (c *Config) TenantName() string { return cmp.Or(c.Tenant, store.DefaultTena
 // overridable is Path for a value that may come from a flag or the environment,
 // where paths refer to the current folder.
 func (l *Loaded) overridable(key, p string) string {
-	if _, ok := l.origins[key]; ok {
+	if _, ok := l.overriddenAt(key); ok {
 		return p
 	}
 	return l.Path(p)

@@ -2,48 +2,117 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/pipeline/fill"
+	"github.com/anchor-host/anchor-host/internal/strict"
 )
 
 // EnvPrefix begins every environment variable that overrides a value.
 const EnvPrefix = "ANCHOR_HOST_"
 
-// Override is a value that a flag or an environment variable can set.
+// Override is a value that an environment variable can set, and perhaps a flag.
 type Override struct {
 	// Path is the key path in anchor.yaml.
 	Path string
-	// Flag is the name of the command line flag. A flag of this name belongs to the
-	// first override that has it, unless the command says otherwise.
+	// Flag is the name of the command line flag, empty for none. A flag of this name
+	// belongs to the first override that has it, unless the command says otherwise.
 	Flag string
 	set  func(*Config, string) error
 }
 
-// Overrides are the values that flags and environment variables can set.
-var Overrides = []Override{
-	{"plugins.dir", "plugins", func(c *Config, s string) error { c.Plugins.Dir = s; return nil }},
-	{"cache_dir", "cache-dir", func(c *Config, s string) error { c.CacheDir = s; return nil }},
-	{"timeout", "timeout", func(c *Config, s string) error { return c.Timeout.UnmarshalText([]byte(s)) }},
-	{"log_level", "log-level", func(c *Config, s string) error { return oneOf(&c.LogLevel, s, "debug", "info", "warn", "error") }},
-	{"max_tokens", "max-tokens", func(c *Config, s string) error { return setWhole(&c.MaxTokens, s) }},
-	{"tokenizer", "tokenizer", setTokenizer},
-	{"model", "model", setModel},
-	{"fit", "fit", func(c *Config, s string) error { return oneOf(&c.Fit, s, names(fill.Fits)...) }},
-	{"fill", "fill", func(c *Config, s string) error { return oneOf(&c.Fill, s, fill.StrategyNames()...) }},
-	{"truncate", "truncate", func(c *Config, s string) error { return oneOf(&c.Truncate, s, names(fill.Cuttings)...) }},
-	{"order", "order", func(c *Config, s string) error { return oneOf(&c.Order, s, names(fill.WindowOrders)...) }},
-	{"format", "format", func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) }},
-	{"budget.preset", "preset", setPreset},
-	{"tenant", "tenant", func(c *Config, s string) error { c.Tenant = s; return checkName(s) }},
-	{"store.path", "store", func(c *Config, s string) error { c.Store.Path = s; return nil }},
-	{"store.synchronous", "synchronous", func(c *Config, s string) error { return oneOf(&c.Store.Synchronous, s, "full", "normal") }},
-	{"conversation.id", "conversation", setConversation},
-	{"agent.max_tokens", "max-tokens", func(c *Config, s string) error { return setWhole(&c.Agent.MaxTokens, s) }},
-	{"agent.max_messages", "max-messages", func(c *Config, s string) error { return setWhole(&c.Agent.MaxMessages, s) }},
-	{"agent.phase", "phase", func(c *Config, s string) error { return oneOf(&c.Agent.Phase, s, "llm", "synthesize") }},
+// Overrides are the values that flags and environment variables can set: every key of
+// anchor.yaml that holds one value and is in no list and no map of names of your choice.
+var Overrides = overrides()
+
+// flags are the flags that set a value.
+var flags = map[string]string{
+	"plugins.dir": "plugins", "cache_dir": "cache-dir", "timeout": "timeout", "log_level": "log-level",
+	"max_tokens": "max-tokens", "tokenizer": "tokenizer", "model": "model", "fit": "fit", "fill": "fill",
+	"truncate": "truncate", "order": "order", "format": "format", "budget.preset": "preset", "tenant": "tenant",
+	"store.path": "store", "store.synchronous": "synchronous", "conversation.id": "conversation",
+	"agent.max_tokens": "max-tokens", "agent.max_messages": "max-messages", "agent.phase": "phase",
+}
+
+// setters set the values that take the place of others.
+var setters = map[string]func(*Config, string) error{
+	"tokenizer":       setTokenizer,
+	"model":           setModel,
+	"format":          func(c *Config, s string) error { return setChoice(&c.Format, s, Formats) },
+	"budget.preset":   setPreset,
+	"tenant":          func(c *Config, s string) error { c.Tenant = s; return checkName(s) },
+	"conversation.id": setConversation,
+	"agent.observation.make": func(c *Config, s string) error {
+		return setChoice(&c.Agent.Observation.Make, s, Makes)
+	},
+	"agent.observation.reflect": func(c *Config, s string) error {
+		return setChoice(&c.Agent.Observation.Reflect, s, Reflects)
+	},
+}
+
+func overrides() (list []Override) {
+	for _, path := range scalars(reflect.TypeFor[Config](), "") {
+		set := setters[path]
+		if set == nil {
+			set = func(c *Config, s string) error { return setScalar(c, path, s) }
+		}
+		list = append(list, Override{path, flags[path], set})
+	}
+	return list
+}
+
+// scalars lists the paths of the keys of a struct that hold one value.
+func scalars(t reflect.Type, prefix string) (paths []string) {
+	for _, f := range strict.Fields(t) {
+		path, of := strict.Join(prefix, f.Key), f.Type(t)
+		switch {
+		case setters[path] != nil || strict.IsScalar(of):
+			paths = append(paths, path)
+		case of.Kind() == reflect.Struct:
+			paths = append(paths, scalars(of, path)...)
+		case of.Kind() == reflect.Pointer && of.Elem().Kind() == reflect.Struct:
+			paths = append(paths, scalars(of.Elem(), path)...)
+		}
+	}
+	return paths
+}
+
+// setScalar sets the value at a path of keys, as if the file had it. Sections on the way
+// are copied, because other configurations share them.
+func setScalar(c *Config, path, text string) error {
+	at := reflect.ValueOf(c).Elem()
+	keys := strings.Split(path, ".")
+	last := len(keys) - 1
+	t := at.Type()
+	for _, key := range keys[:last] {
+		if t = field(t, key).Type(t); t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+	}
+	f := field(t, keys[last])
+	value := reflect.New(f.Type(t)).Elem()
+	if err := strict.DecodeText(text, value, f); err != nil {
+		return err
+	}
+	for _, key := range keys[:last] {
+		at = field(at.Type(), key).Of(at)
+		if at.Kind() == reflect.Pointer {
+			section := reflect.New(at.Type().Elem())
+			if !at.IsNil() {
+				section.Elem().Set(at.Elem())
+			}
+			at.Set(section)
+			at = section.Elem()
+		}
+	}
+	f.Of(at).Set(value)
+	return nil
+}
+
+func field(t reflect.Type, key string) strict.Field {
+	fields := strict.Fields(t)
+	return fields[slices.IndexFunc(fields, func(f strict.Field) bool { return f.Key == key })]
 }
 
 // FlagPath returns the path of the first override that a flag sets.
@@ -56,9 +125,11 @@ func FlagPath(flag string) string {
 	return ""
 }
 
-// Env returns the name of the environment variable.
+// Env returns the name of the environment variable: the path in capitals, with an
+// underscore for each dot. A switch of a section has the name of the section.
 func (o Override) Env() string {
-	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(o.Path))
+	path := strings.TrimSuffix(o.Path, ".enabled")
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
 // Override sets a value; origin says where it came from. The error does not
@@ -67,7 +138,6 @@ func (l *Loaded) Override(o Override, value, origin string) error {
 	if err := o.set(&l.Config, value); err != nil {
 		return err
 	}
-	l.origins[o.Path] = origin
 	l.overridden = append(l.overridden, overridden{o, value, origin})
 	return nil
 }
@@ -76,6 +146,37 @@ func (l *Loaded) Override(o Override, value, origin string) error {
 type overridden struct {
 	Override
 	value, origin string
+}
+
+// overriddenAt returns the last override of a path.
+func (l *Loaded) overriddenAt(path string) (overridden, bool) {
+	for _, o := range slices.Backward(l.overridden) {
+		if o.Path == path {
+			return o, true
+		}
+	}
+	return overridden{}, false
+}
+
+// CheckOverrides checks the whole configuration once more if values were overridden: each
+// may be right, and contradict another. The error names where they came from.
+func (l *Loaded) CheckOverrides() error {
+	if len(l.overridden) == 0 {
+		return nil
+	}
+	findings := l.Check()
+	if len(findings) == 0 {
+		return nil
+	}
+	f := findings[0]
+	if o, ok := l.overriddenAt(f.Path); ok {
+		return fmt.Errorf("%w: %s: %s", ErrInvalid, o.origin, f.Message)
+	}
+	origins := make([]string, len(l.overridden))
+	for i, o := range l.overridden {
+		origins[i] = o.origin
+	}
+	return fmt.Errorf("%w: %s: %s (with %s)", ErrInvalid, f.Path, f.Message, strings.Join(origins, ", "))
 }
 
 // Again reads the file of l anew, with the overrides of l.
@@ -92,7 +193,7 @@ func (l *Loaded) Again() (*Loaded, error) {
 			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, o.origin, err)
 		}
 	}
-	return again, nil
+	return again, again.CheckOverrides()
 }
 
 // Set sets the value at the path of an override in a copy of a configuration: c shares
@@ -103,15 +204,6 @@ func Set(c *Config, path, value string) error {
 	if err := Overrides[i].set(c, value); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
 	}
-	return nil
-}
-
-func setWhole(to *int, s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return fmt.Errorf("want a whole number, 1 or more, got %q", s)
-	}
-	*to = n
 	return nil
 }
 
@@ -147,11 +239,9 @@ func setChoice(to *Choice, s string, names []string) error {
 }
 
 func oneOf(to *string, s string, names ...string) error {
-	for _, name := range names {
-		if s == name {
-			*to = s
-			return nil
-		}
+	if !slices.Contains(names, s) {
+		return fmt.Errorf("unknown value %q%s", s, strict.Hint(s, names))
 	}
-	return fmt.Errorf("want one of %s, got %q", strings.Join(names, ", "), s)
+	*to = s
+	return nil
 }

@@ -46,9 +46,13 @@ type lister struct {
 // add lists the value v, whose text is value.
 func (s *lister) add(v reflect.Value, path, value, fallback string) {
 	n, inFile := s.loaded.node.Find(path)
-	origin, overridden := s.loaded.origins[path]
+	o, overridden := s.loaded.overriddenAt(path)
+	origin := o.origin
 	switch {
 	case overridden:
+		if value == "" {
+			value = o.value // an explicit zero
+		}
 	case inFile && n.Kind != strict.Null:
 		origin = fmt.Sprintf("%s:%d", s.loaded.File, n.Pos.Line)
 		if value == "" {

@@ -131,10 +131,12 @@ func TestMistakesInJSON(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"unknown key", "{\n  \"name\": \"é\", \"cuont\": 1}", `f.json:2:16: cuont: unknown key (did you mean "count"?)`},
 		{"trailing data", `{"name": "n"} {}`, `f.json:1:15: more data follows the document (send one document)`},
+		{"trailing comma", `{"name": "n"},`, `f.json:1:15: more data follows the document (send one document)`},
+		{"duplicate", `{"name": "n", "name": "m"}`, `f.json:1:15: name: duplicate key (first in line 1)`},
 		{"truncated", `{"name": "n"`, `f.json:1:13: the document ends in the middle of a value`},
 		{"empty", "  ", `f.json:1:3: the document is empty (want a JSON object)`},
 		{"null", " null", `f.json:1:2: want a map, got null`},
-		{"syntax", `{"name": nope}`, `f.json:1:10: not valid JSON: invalid character 'o' in literal null (expecting 'u')`},
+		{"syntax", `{"name": nope}`, `f.json:1:11: not valid JSON: invalid character 'o' in literal null (expecting 'u')`},
 		{"huge number in free form", `{"name": "n", "free": {"x": 99999999999999999999}}`,
 			`f.json:1:29: free.x: the whole number 99999999999999999999 does not fit into 64 bits (write it as a string)`},
 		{"infinite number", `{"name": "n", "share": 1e999}`, `f.json:1:24: share: the number 1e999 is out of range`},

@@ -43,6 +43,9 @@ func Fields(t reflect.Type) []Field {
 // Of returns the field's value in a struct.
 func (f Field) Of(v reflect.Value) reflect.Value { return v.Field(f.index) }
 
+// Type returns the field's type in a struct type.
+func (f Field) Type(t reflect.Type) reflect.Type { return t.Field(f.index).Type }
+
 func (d *Decoder) object(n *Node, v reflect.Value, path string) {
 	if n.Kind != Map {
 		d.Fail(n, path, "want a map, got %s", n.describe())

@@ -2,24 +2,26 @@ package strict
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ParseJSON reads one JSON document. file appears in errors. Whatever follows
 // the document is refused. Invalid UTF-8 is repaired.
 func ParseJSON(file string, data []byte) (*Node, error) {
-	p := &jsonParser{file: file, data: data, dec: json.NewDecoder(bytes.NewReader(data)), at: Pos{1, 1}}
-	p.dec.UseNumber()
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true)) // [Decode] reports them with both places
+	p := &jsonParser{file: file, data: data, dec: dec, at: Pos{1, 1}}
 	n, err := p.value(0)
 	if err != nil {
 		return nil, p.problem(err)
 	}
 	p.advance()
-	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, Problems{{File: file, Pos: p.at, Message: "more data follows the document (send one document)"}}
 	}
 	return n, nil
@@ -30,7 +32,7 @@ func ParseJSON(file string, data []byte) (*Node, error) {
 type jsonParser struct {
 	file string
 	data []byte
-	dec  *json.Decoder
+	dec  *jsontext.Decoder
 	off  int // the byte that at belongs to
 	at   Pos
 }
@@ -62,65 +64,64 @@ func (p *jsonParser) value(depth int) (*Node, error) {
 		return nil, fmt.Errorf("nested deeper than %d levels", maxDepth)
 	}
 	n := &Node{Pos: p.at}
-	token, err := p.dec.Token()
+	token, err := p.dec.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	switch t := token.(type) {
-	case json.Delim:
-		if t == '{' {
-			return n, p.object(n, depth)
-		}
+	switch token.Kind() {
+	case '{':
+		return n, p.object(n, depth)
+	case '[':
 		return n, p.array(n, depth)
-	case bool:
-		n.Kind, n.Text = Bool, fmt.Sprint(t)
-	case json.Number:
-		n.Kind, n.Text = Int, t.String()
-		if bytes.ContainsAny([]byte(t), ".eE") {
+	case 't', 'f':
+		n.Kind, n.Text = Bool, token.String()
+	case '0':
+		n.Kind, n.Text = Int, token.String()
+		if bytes.ContainsAny([]byte(n.Text), ".eE") {
 			n.Kind = Float
 		}
-	case string:
-		n.Kind, n.Text = String, t
+	case '"':
+		n.Kind, n.Text = String, token.String()
 	}
 	return n, nil
 }
 
 func (p *jsonParser) object(n *Node, depth int) error {
 	n.Kind = Map
-	for p.dec.More() {
+	for p.dec.PeekKind() != '}' {
 		p.advance()
 		e := Entry{Pos: p.at}
-		token, err := p.dec.Token()
+		token, err := p.dec.ReadToken()
 		if err != nil {
 			return err
 		}
-		e.Key, _ = token.(string)
+		e.Key = token.String()
 		if e.Value, err = p.value(depth + 1); err != nil {
 			return err
 		}
 		n.Entries = append(n.Entries, e)
 	}
-	_, err := p.dec.Token()
+	_, err := p.dec.ReadToken()
 	return err
 }
 
 func (p *jsonParser) array(n *Node, depth int) error {
 	n.Kind = List
-	for p.dec.More() {
+	for p.dec.PeekKind() != ']' {
 		item, err := p.value(depth + 1)
 		if err != nil {
 			return err
 		}
 		n.Items = append(n.Items, item)
 	}
-	_, err := p.dec.Token()
+	_, err := p.dec.ReadToken()
 	return err
 }
 
 // problem places a syntax error.
 func (p *jsonParser) problem(err error) error {
 	message := err.Error()
-	var syntax *json.SyntaxError
+	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.EOF) && len(bytes.TrimSpace(p.data)) == 0:
 		message = "the document is empty (want a JSON object)"
@@ -128,8 +129,8 @@ func (p *jsonParser) problem(err error) error {
 		p.moveTo(len(p.data))
 		message = "the document ends in the middle of a value"
 	case errors.As(err, &syntax):
-		p.moveTo(int(syntax.Offset) - 1)
-		message = "not valid JSON: " + message
+		p.moveTo(int(syntax.ByteOffset))
+		message = "not valid JSON: " + syntax.Err.Error()
 	}
 	return Problems{{File: p.file, Pos: p.at, Message: message}}
 }

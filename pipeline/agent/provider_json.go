@@ -1,36 +1,17 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
-
-var stateKeys = []string{"run_id", "messages", "observations", "reflection", "data"}
 
 // UnmarshalJSON decodes a state strictly, as it does the messages in it. What is
 // absent or null is zero. On an error the state is unchanged.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var doc State
-	err := decode.Object(data, func(key string, raw json.RawMessage) error {
-		if decode.IsNull(raw) {
-			return decode.CheckKey(key, stateKeys, false)
-		}
-		switch key {
-		case "run_id":
-			return decode.String(raw, &doc.RunID)
-		case "messages":
-			return json.Unmarshal(raw, &doc.Messages)
-		case "observations":
-			return decode.Strings(raw, &doc.Observations)
-		case "reflection":
-			return decode.String(raw, &doc.Reflection)
-		case "data":
-			return decode.Metadata(raw, &doc.Data)
-		}
-		return decode.UnknownKey(stateKeys...)
-	})
+	err := decode.Object(data, decode.Optional("run_id", &doc.RunID), decode.Optional("messages", &doc.Messages),
+		decode.Optional("observations", &doc.Observations), decode.Optional("reflection", &doc.Reflection), decode.Optional("data", &doc.Data))
 	if err == nil {
 		err = doc.Validate()
 	}

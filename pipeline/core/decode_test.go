@@ -40,8 +40,8 @@ func TestItemDefaults(t *testing.T) {
 func TestItemRefusals(t *testing.T) {
 	for doc, want := range map[string]string{
 		`[]`:                               `item: []: invalid value (want an object)`,
-		`{"content":"x"}`:                  `item "item-2d711642b726b044": source "": invalid value (want one of [retrieval memory system user tool conversation])`,
-		`{"source":"user"}`:                `item "": content: missing: invalid value`,
+		`{"content":"x"}`:                  `item: source: missing: invalid value`,
+		`{"source":"user"}`:                `item: content: missing: invalid value`,
 		`{"content":null,"source":"user"}`: `item: content: null: invalid value (want a string)`,
 		`{"content":"x","source":"user","Score":1}`:                              `item: Score: unknown key: invalid value (want one of id, content, source, score, priority, token_count, metadata, created_at, sequence)`,
 		`{"content":"x","source":"user","nope":null}`:                            `item: nope: unknown key: invalid value (want one of id, content, source, score, priority, token_count, metadata, created_at, sequence)`,
@@ -54,8 +54,8 @@ func TestItemRefusals(t *testing.T) {
 		`{"content":"x","source":"user","sequence":1.5}`:                         `item: sequence: 1.5: invalid value (want an integer within 64 bits)`,
 		`{"content":"x","source":"user","created_at":"yesterday"}`:               `item: created_at: "yesterday": invalid value (want a time in RFC 3339)`,
 		`{"content":"x","source":"user","metadata":[]}`:                          `item: metadata: []: invalid value (want an object)`,
-		`{"content":"x","source":"user","metadata":{"a":[9223372036854775808]}}`: `item: metadata: a: 9223372036854775808: invalid value (want an integer within 64 bits; write it as a string)`,
-		`{"content":"x","source":"user","metadata":{"a":1e999}}`:                 `item: metadata: a: 1e999: invalid value (want a number within float64)`,
+		`{"content":"x","source":"user","metadata":{"a":[9223372036854775808]}}`: `item: metadata.a[0]: 9223372036854775808: invalid value (want an integer within 64 bits; write it as a string)`,
+		`{"content":"x","source":"user","metadata":{"a":1e999}}`:                 `item: metadata.a: 1e999: invalid value (want a number within float64)`,
 	} {
 		it := Item{ID: "before"}
 		err := json.Unmarshal([]byte(doc), &it)
@@ -100,9 +100,9 @@ func TestQueryRefusals(t *testing.T) {
 		`{}`:              `query: query_str: missing: invalid value`,
 		`{"query":"q"}`:   `query: query: unknown key: invalid value (want one of query_str, embedding, metadata, chat_history)`,
 		`{"query_str":7}`: `query: query_str: 7: invalid value (want a string)`,
-		`{"query_str":"q","chat_history":[{"role":"bard","content":""}]}`:          `query: chat_history: turn: role "bard": invalid value (want user, assistant, system or tool)`,
-		`{"query_str":"q","chat_history":[{"role":"user"}]}`:                       `query: chat_history: turn: content: missing: invalid value`,
-		`{"query_str":"q","chat_history":[{"role":"user","content":"","text":1}]}`: `query: chat_history: turn: text: unknown key: invalid value (want one of role, content, token_count, created_at, sequence, metadata)`,
+		`{"query_str":"q","chat_history":[{"role":"bard","content":""}]}`:          `query: chat_history[0]: turn: role "bard": invalid value (want user, assistant, system or tool)`,
+		`{"query_str":"q","chat_history":[{"role":"user"}]}`:                       `query: chat_history[0]: turn: content: missing: invalid value`,
+		`{"query_str":"q","chat_history":[{"role":"user","content":"","text":1}]}`: `query: chat_history[0]: turn: text: unknown key: invalid value (want one of role, content, token_count, created_at, sequence, metadata)`,
 	} {
 		var q Query
 		if err := json.Unmarshal([]byte(doc), &q); err == nil || err.Error() != want {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"runtime/debug"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 var (

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
-
-var itemKeys = []string{"id", "content", "source", "score", "priority", "token_count", "metadata", "created_at", "sequence"}
 
 // UnmarshalJSON decodes an item strictly: unknown and repeated keys, numbers in
 // strings and values out of bounds are errors. Content and source are required;
@@ -17,57 +15,27 @@ var itemKeys = []string{"id", "content", "source", "score", "priority", "token_c
 // else is absent or null to zero. On an error the item is unchanged.
 func (it *Item) UnmarshalJSON(data []byte) error {
 	var doc Item
-	if err := decodeItem(data, &doc, nil); err != nil {
+	if err := decodeItem(data, &doc); err != nil {
 		return err
 	}
 	*it = doc
 	return nil
 }
 
-// decodeItem decodes into an empty item; other takes the keys that an item does
-// not have.
-func decodeItem(data []byte, doc *Item, other func(key string, raw json.RawMessage) error) error {
+// decodeItem decodes into an empty item. Other members may lie beside its own.
+func decodeItem(data []byte, doc *Item, others ...decode.Member) error {
 	doc.Priority = DefaultItemPriority
-	hasContent, hasID := false, false
-	err := decode.Object(data, func(key string, raw json.RawMessage) error {
-		if decode.IsNull(raw) && key != "content" && key != "source" {
-			return decode.CheckKey(key, itemKeys, other != nil)
-		}
-		switch key {
-		case "id":
-			hasID = true
-			return decode.String(raw, &doc.ID)
-		case "content":
-			hasContent = true
-			return decode.String(raw, &doc.Content)
-		case "source":
-			return decode.String(raw, (*string)(&doc.Source))
-		case "score":
-			return decode.Float(raw, &doc.Score)
-		case "priority":
-			return decode.Int(raw, &doc.Priority)
-		case "token_count":
-			return decode.Int(raw, &doc.TokenCount)
-		case "metadata":
-			return decode.Metadata(raw, &doc.Metadata)
-		case "created_at":
-			return decode.Time(raw, &doc.CreatedAt)
-		case "sequence":
-			return decode.Int64(raw, &doc.Sequence)
-		}
-		if other != nil {
-			return other(key, raw)
-		}
-		return decode.UnknownKey(itemKeys...)
-	})
-	switch {
-	case err != nil:
+	var id *string
+	members := append([]decode.Member{
+		decode.Optional("id", &id), decode.Required("content", &doc.Content), decode.Required("source", (*string)(&doc.Source)),
+		decode.Optional("score", &doc.Score), decode.Optional("priority", &doc.Priority), decode.Optional("token_count", &doc.TokenCount),
+		decode.Optional("metadata", &doc.Metadata), decode.Optional("created_at", &doc.CreatedAt), decode.Optional("sequence", &doc.Sequence),
+	}, others...)
+	if err := decode.Object(data, members...); err != nil {
 		return fmt.Errorf("item: %w", err)
-	case !hasContent:
-		return fmt.Errorf("item %.100q: content: missing: %w", doc.ID, ErrInvalid)
 	}
-	if !hasID {
-		doc.ID = ContentID(doc.Content)
+	if doc.ID = ContentID(doc.Content); id != nil {
+		doc.ID = *id
 	}
 	return doc.Validate()
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // DefaultMessageOverhead is the number of tokens a message takes beside its texts: what
@@ -60,30 +60,20 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	var doc Message
 	var rest restOf
 	hasContent := false
-	err := decode.Object(data, func(key string, raw json.RawMessage) error {
-		if (key == "name" || key == "tool_calls" || key == "tool_call_id") && decode.IsNull(raw) {
-			return nil
+	err := decode.Open(data, func(name string, value json.RawMessage) error {
+		if name != "content" {
+			return rest.add(name, value)
 		}
-		switch key {
-		case "role":
-			return decode.String(raw, (*string)(&doc.Role))
-		case "content":
-			hasContent = !decode.IsNull(raw)
-			if len(raw) > 0 && raw[0] == '[' || decode.IsNull(raw) {
-				doc.Parts = compactJSON(raw)
-				return nil
-			}
-			return decode.String(raw, &doc.Content)
-		case "name":
-			return decode.String(raw, &doc.Name)
-		case "tool_calls":
-			doc.ToolCalls = compactJSON(raw)
-			return nil
-		case "tool_call_id":
-			return decode.String(raw, &doc.ToolCallID)
+		if hasContent = string(value) != "null"; hasContent && value[0] != '[' {
+			return decode.Value("", value, &doc.Content)
 		}
-		return rest.add(key, raw)
-	})
+		doc.Parts = compactJSON(value)
+		return nil
+	}, decode.Required("role", (*string)(&doc.Role)), decode.Optional("name", &doc.Name),
+		decode.Optional("tool_calls", &doc.ToolCalls), decode.Optional("tool_call_id", &doc.ToolCallID))
+	if len(doc.ToolCalls) > 0 {
+		doc.ToolCalls = compactJSON(doc.ToolCalls)
+	}
 	doc.Rest = rest.object()
 	if err == nil {
 		err = doc.Validate()
@@ -99,8 +89,8 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 }
 
 // Validate checks the role, that the tool calls are a JSON array, that the parts are
-// objects with a type, and that Rest is a JSON object of other members. No key that is read
-// may be given twice.
+// objects with a type, and that Rest is a JSON object of other members. No member of an
+// object may be given twice.
 func (m *Message) Validate() error {
 	if !m.Role.Valid() && m.Role != RoleDeveloper {
 		return fmt.Errorf("role %.100q: %w (want user, assistant, system, developer or tool)", m.Role, ErrInvalid)
@@ -121,7 +111,7 @@ func checkRest(raw json.RawMessage) error {
 	if raw[0] != '{' || !json.Valid(raw) {
 		return fmt.Errorf("%.20s: %w (want a JSON object)", raw, ErrInvalid)
 	}
-	return decode.Object(raw, func(key string, _ json.RawMessage) error {
+	return decode.Open(raw, func(key string, _ json.RawMessage) error {
 		switch key {
 		case "role", "content", "name", "tool_calls", "tool_call_id":
 			return fmt.Errorf("a member of the message itself: %w", ErrInvalid)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // MediaTokens is what a part with an image, a document or sound counts: about what a
@@ -52,7 +52,7 @@ func (p *messagePart) string(key string) string {
 // stringOf reads a string; nil for what is none.
 func stringOf(raw json.RawMessage) *string {
 	var s string
-	if decode.String(raw, &s) != nil {
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
 		return nil
 	}
 	return &s
@@ -196,66 +196,20 @@ func (m *Message) OnlyAnswers() bool {
 	return true
 }
 
-// checkParts refuses a content that is no list of objects with a type, or in which a key
-// that is read is given twice: of two texts only one would be counted.
+// checkParts refuses a content that is no list of objects with a type, or in which a member
+// is given twice: of two texts only one would be counted.
 func checkParts(raw json.RawMessage) error {
-	if len(raw) == 0 || decode.IsNull(raw) {
+	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
 	var parts []json.RawMessage
-	if json.Unmarshal(raw, &parts) != nil {
-		return fmt.Errorf("content: %.20s: %w (want a string, or a list of parts)", raw, ErrInvalid)
-	}
-	for i, part := range parts {
-		if part[0] != '{' {
-			return fmt.Errorf("content: part %d: %.20s: %w (want an object with a type)", i, part, ErrInvalid)
-		}
-		if err := checkPart(part, 0); err != nil {
-			return fmt.Errorf("content: part %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// readLevels is how many levels of a part are read: a document, its source, the parts in
-// that, and their sources.
-const readLevels = 4
-
-// checkPart refuses repeated keys in a part and in what is read inside of it. A part of a
-// message must have a type.
-func checkPart(raw json.RawMessage, level int) error {
-	typed := level > 0
-	err := decode.Object(raw, func(key string, value json.RawMessage) error {
-		switch {
-		case key == "type" && !typed:
-			typed = true
-			return decode.String(value, new(string))
-		case level+1 == readLevels:
-		case key == "source" && value[0] == '{':
-			return checkPart(value, level+1)
-		case key == "content" && value[0] == '[':
-			return checkInner(value, level+1)
-		}
-		return nil
-	})
-	if err == nil && !typed {
-		return fmt.Errorf("type: missing: %w", ErrInvalid)
-	}
-	return err
-}
-
-// checkInner is checkPart for the objects in a list.
-func checkInner(raw json.RawMessage, level int) error {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(raw, &parts); err != nil {
+	if err := decode.Value("content", raw, &parts); err != nil {
 		return err
 	}
 	for i, part := range parts {
-		if part[0] != '{' {
-			continue
-		}
-		if err := checkPart(part, level); err != nil {
-			return fmt.Errorf("part %d: %w", i, err)
+		err := decode.Open(part, func(string, json.RawMessage) error { return nil }, decode.Required("type", new(string)))
+		if err != nil {
+			return fmt.Errorf("content[%d]: %w", i, err)
 		}
 	}
 	return nil

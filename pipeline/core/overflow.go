@@ -3,7 +3,7 @@ package core
 import (
 	"encoding/json"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // OverflowReason says why an item is not in the window.
@@ -46,15 +46,7 @@ func (o OverflowItem) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON decodes what MarshalJSON writes, as strictly as an item.
 func (o *OverflowItem) UnmarshalJSON(data []byte) error {
 	var doc OverflowItem
-	err := decodeItem(data, &doc.Item, func(key string, raw json.RawMessage) error {
-		switch key {
-		case "reason":
-			return decode.String(raw, (*string)(&doc.Reason))
-		case "available_tokens":
-			return decode.Int(raw, &doc.Available)
-		}
-		return decode.UnknownKey(append(itemKeys[:len(itemKeys):len(itemKeys)], "reason", "available_tokens")...)
-	})
+	err := decodeItem(data, &doc.Item, decode.Optional("reason", (*string)(&doc.Reason)), decode.Optional("available_tokens", &doc.Available))
 	if err != nil {
 		return err
 	}

@@ -2,16 +2,10 @@ package core
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 
-	"github.com/anchor-host/anchor-host/pipeline/internal/decode"
-)
-
-var (
-	queryKeys = []string{"query_str", "embedding", "metadata", "chat_history"}
-	turnKeys  = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // UnmarshalJSON decodes a query strictly, from an object or from a string, which
@@ -19,36 +13,15 @@ var (
 // errors; query_str is required. On an error the query is unchanged.
 func (q *Query) UnmarshalJSON(data []byte) error {
 	var doc Query
+	var err error
 	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
-		if err := decode.String(data, &doc.Text); err != nil {
-			return fmt.Errorf("query: %w", err)
-		}
-		*q = doc
-		return nil
+		err = decode.Value("", data, &doc.Text)
+	} else {
+		err = decode.Object(data, decode.Required("query_str", &doc.Text), decode.Optional("embedding", &doc.Embedding),
+			decode.Optional("metadata", &doc.Metadata), decode.Optional("chat_history", &doc.ChatHistory))
 	}
-	hasText := false
-	err := decode.Object(data, func(key string, raw json.RawMessage) error {
-		if decode.IsNull(raw) && key != "query_str" {
-			return decode.CheckKey(key, queryKeys, false)
-		}
-		switch key {
-		case "query_str":
-			hasText = true
-			return decode.String(raw, &doc.Text)
-		case "embedding":
-			return json.Unmarshal(raw, &doc.Embedding)
-		case "metadata":
-			return decode.Metadata(raw, &doc.Metadata)
-		case "chat_history":
-			return json.Unmarshal(raw, &doc.ChatHistory)
-		}
-		return decode.UnknownKey(queryKeys...)
-	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("query: %w", err)
-	case !hasText:
-		return fmt.Errorf("query: query_str: missing: %w", ErrInvalid)
 	}
 	if err := doc.Validate(); err != nil {
 		return err
@@ -61,33 +34,11 @@ func (q *Query) UnmarshalJSON(data []byte) error {
 // error the turn is unchanged.
 func (t *Turn) UnmarshalJSON(data []byte) error {
 	var doc Turn
-	hasContent := false
-	err := decode.Object(data, func(key string, raw json.RawMessage) error {
-		if decode.IsNull(raw) && key != "role" && key != "content" {
-			return decode.CheckKey(key, turnKeys, false)
-		}
-		switch key {
-		case "role":
-			return decode.String(raw, (*string)(&doc.Role))
-		case "content":
-			hasContent = true
-			return decode.String(raw, &doc.Content)
-		case "token_count":
-			return decode.Int(raw, &doc.TokenCount)
-		case "created_at":
-			return decode.Time(raw, &doc.CreatedAt)
-		case "sequence":
-			return decode.Int64(raw, &doc.Sequence)
-		case "metadata":
-			return decode.Metadata(raw, &doc.Metadata)
-		}
-		return decode.UnknownKey(turnKeys...)
-	})
-	switch {
-	case err != nil:
+	err := decode.Object(data, decode.Required("role", (*string)(&doc.Role)), decode.Required("content", &doc.Content),
+		decode.Optional("token_count", &doc.TokenCount), decode.Optional("created_at", &doc.CreatedAt),
+		decode.Optional("sequence", &doc.Sequence), decode.Optional("metadata", &doc.Metadata))
+	if err != nil {
 		return fmt.Errorf("turn: %w", err)
-	case !hasContent:
-		return fmt.Errorf("turn: content: missing: %w", ErrInvalid)
 	}
 	if err := doc.Validate(); err != nil {
 		return err

@@ -4,12 +4,12 @@
 package explain
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
@@ -78,8 +78,8 @@ func (a Actions) MarshalJSON() ([]byte, error) { return json.Marshal(a.Names()) 
 // UnmarshalJSON reads a list of names.
 func (a *Actions) UnmarshalJSON(data []byte) error {
 	var names []string
-	if err := json.Unmarshal(data, &names); err != nil {
-		return fmt.Errorf("did: %w", err)
+	if err := decode.Value("", data, &names); err != nil {
+		return err
 	}
 	var out Actions
 next:
@@ -90,7 +90,7 @@ next:
 				continue next
 			}
 		}
-		return fmt.Errorf("did: %q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
+		return fmt.Errorf("%q: %w (want some of %s)", name, core.ErrInvalid, strings.Join(actionNames[:], ", "))
 	}
 	*a = out
 	return nil
@@ -234,10 +234,8 @@ func (t *Trace) MarshalJSON() ([]byte, error) {
 // errors.
 func (t *Trace) UnmarshalJSON(data []byte) error {
 	var items []ItemTrace
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&items); err != nil {
-		return fmt.Errorf("stories: %w", err)
+	if err := decode.Value("stories", data, &items); err != nil {
+		return err
 	}
 	for i := range items {
 		if len(items[i].Events) == 0 {

@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/clipperhouse/uax29/v2/graphemes"
+
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
@@ -129,57 +131,23 @@ func spaceFollows(text string, i int) bool {
 	return unicode.IsSpace(r)
 }
 
-// longestCharacter bounds how far a cut moves back to the beginning of a character:
-// text may pile marks up without end.
-const longestCharacter = 64
+// longestCharacter is the most bytes by which a cut moves back to the beginning of a
+// character: text may pile marks up without end.
+const longestCharacter = 256
 
 // wholeCharacter moves n, between two code points, back to where a character as it is
 // read begins: not before an accent, inside a joined emoji or between the halves of a
-// flag.
+// flag. A character ends at each line break, so the search begins behind the last one.
 func wholeCharacter(text string, n int) int {
-	for at, step := n, 0; at > 0 && at < len(text) && step < longestCharacter; step++ {
-		if !joins(text, at) {
-			return at
+	line := strings.LastIndexByte(text[:n], '\n') + 1
+	characters := graphemes.FromString(text[line:])
+	for characters.Next() {
+		if end := line + characters.End(); end < n {
+			continue
+		} else if begin := line + characters.Start(); end > n && n-begin <= longestCharacter {
+			return begin
 		}
-		_, size := utf8.DecodeLastRuneInString(text[:at])
-		at -= size
-	}
-	return n
-}
-
-const (
-	zeroWidthJoiner = '\u200d'
-	firstFlagLetter = '\U0001F1E6'
-	lastFlagLetter  = '\U0001F1FF'
-)
-
-// joins reports whether the code points before and behind at are one character.
-func joins(text string, at int) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:at])
-	behind, _ := utf8.DecodeRuneInString(text[at:])
-	switch {
-	case before == zeroWidthJoiner || behind == zeroWidthJoiner,
-		before == '\r' && behind == '\n',
-		unicode.In(behind, unicode.Mn, unicode.Me, unicode.Mc),
-		behind >= 0x1F3FB && behind <= 0x1F3FF: // skin tones
-		return true
-	case isFlag(before) && isFlag(behind):
-		return flagsBefore(text[:at])%2 == 1
-	}
-	return false
-}
-
-func isFlag(r rune) bool { return r >= firstFlagLetter && r <= lastFlagLetter }
-
-// flagsBefore counts the flag letters at the end of text.
-func flagsBefore(text string) int {
-	n := 0
-	for n < longestCharacter {
-		r, size := utf8.DecodeLastRuneInString(text)
-		if !isFlag(r) {
-			break
-		}
-		text, n = text[:len(text)-size], n+1
+		break
 	}
 	return n
 }

@@ -27,6 +27,9 @@ func TestCutPlaces(t *testing.T) {
 		{CutCharacter, "hello world", 8, "hello wo"}, {CutCharacter, "hello world", 6, "hello"},
 		{CutCharacter, "cafe\u0301s", 4, "caf"}, {CutCharacter, "a👩\u200d👧b", 5, "a"}, {CutCharacter, "a👩\u200d👧b", 8, "a"},
 		{CutCharacter, "x🇩🇪🇫🇷", 5, "x"}, {CutCharacter, "x🇩🇪🇫🇷", 9, "x🇩🇪"}, {CutCharacter, "x🇩🇪🇫🇷", 13, "x🇩🇪"}, {CutCharacter, "x👍🏽y", 5, "x"},
+		{CutCharacter, "नमस्ते जी", 12, "नम"}, {CutCharacter, "\u1100\u1161\u11a8x", 6, ""}, {CutCharacter, "a\r\nb", 2, "a"},
+		{CutCharacter, "x\n🇩🇪🇫🇷", 10, "x\n🇩🇪"}, {CutCharacter, "a" + strings.Repeat("\u0301", 200), 21, ""},
+		{CutCharacter, "a" + strings.Repeat("\u0301", 200), 301, "a" + strings.Repeat("\u0301", 150)},
 	} {
 		c := Truncation{At: tc.at}
 		if got := c.end(tc.text, tc.n); got != tc.want {

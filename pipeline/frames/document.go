@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -39,15 +40,14 @@ func (d Document) MarshalJSON() ([]byte, error) {
 // unchanged.
 func (d *Document) UnmarshalJSON(data []byte) error {
 	var read Document
-	err := decodeObject("pipeline", data, read.Header.fields().with(fields{
-		"frames": optional(&read.Frames), "next_frame_id": optional(&read.NextFrameID),
-		"max_frames": optional(&read.Limits.MaxFrames), "max_tokens": optional(&read.Limits.MaxTokens),
-		"global_summary": optional(&read.GlobalSummary),
-	}))
-	if err == nil {
-		err = read.clean()
-	}
+	err := decode.Object(data, read.members(
+		decode.Optional("frames", &read.Frames), decode.Optional("next_frame_id", &read.NextFrameID),
+		decode.Optional("max_frames", &read.Limits.MaxFrames), decode.Optional("max_tokens", &read.Limits.MaxTokens),
+		decode.Optional("global_summary", &read.GlobalSummary))...)
 	if err != nil {
+		return fmt.Errorf("pipeline: %w", err)
+	}
+	if err := read.clean(); err != nil {
 		return err
 	}
 	*d = read

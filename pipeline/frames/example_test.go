@@ -65,7 +65,8 @@ func ExamplePlan() {
 	}
 	plan.Steps = append(plan.Steps, step)
 
-	next := must(plan.Replan(p.Window(), actor, noon))
+	next := must(plan.NewRevision(actor, noon))
+	next.See(p.Window())
 	in.Plan = next.ObjectID
 	fmt.Println("first plan saw", *plan.FWindow, plan.ContextFrames)
 	fmt.Println("second plan saw", *next.FWindow, next.ContextFrames)

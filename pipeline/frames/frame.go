@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -63,7 +64,7 @@ func (e *Estimate) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	var n uint64
-	if err := json.Unmarshal(data, &n); err != nil {
+	if err := decode.Value("", data, &n); err != nil {
 		return err
 	}
 	*e = Tokens(n)
@@ -100,8 +101,8 @@ func (f *Frame) CountTokens(ctx context.Context, t pipeline.Tokenizer) error {
 // bounds, are errors. On an error the frame is unchanged.
 func (f *Frame) UnmarshalJSON(data []byte) error {
 	var read Frame
-	if err := decodeObject("frame", data, read.fields()); err != nil {
-		return err
+	if err := decode.Object(data, read.members()...); err != nil {
+		return fmt.Errorf("frame: %w", err)
 	}
 	if err := read.clean(); err != nil {
 		return err
@@ -110,11 +111,11 @@ func (f *Frame) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (f *Frame) fields() fields {
-	return fields{
-		"frame_id": required(&f.ID), "kind": required(&f.Kind), "summary": required(&f.Summary),
-		"data": optional(&f.Data), "created_at": required(&f.CreatedAt), "token_estimate": optional(&f.TokenEstimate),
-	}
+// members returns the members of a frame, and others that lie beside them.
+func (f *Frame) members(others ...decode.Member) []decode.Member {
+	return append(others,
+		decode.Required("frame_id", &f.ID), decode.Required("kind", &f.Kind), decode.Required("summary", &f.Summary),
+		decode.Optional("data", &f.Data), decode.Required("created_at", &f.CreatedAt), decode.Optional("token_estimate", &f.TokenEstimate))
 }
 
 // clean checks a frame and brings it into the form in which it is kept, which shares

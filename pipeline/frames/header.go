@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -78,14 +79,12 @@ func (a Actor) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads an actor and refuses a blank id. On an error it is unchanged.
 func (a *Actor) UnmarshalJSON(data []byte) error {
 	var read Actor
-	err := decodeObject("actor", data, fields{
-		"kind": required(&read.Kind), "id": required(&read.ID),
-		"display_name": optional(&read.DisplayName), "auth_context": optional(&read.AuthContext),
-	})
-	if err == nil {
-		err = read.Validate()
-	}
+	err := decode.Object(data, decode.Required("kind", &read.Kind), decode.Required("id", &read.ID),
+		decode.Optional("display_name", &read.DisplayName), decode.Optional("auth_context", &read.AuthContext))
 	if err != nil {
+		return fmt.Errorf("actor: %w", err)
+	}
+	if err := read.Validate(); err != nil {
 		return err
 	}
 	*a = read
@@ -144,23 +143,16 @@ func orNow(at time.Time) time.Time {
 	return at.UTC()
 }
 
-// fields returns the keys of the header for a document that has others beside them.
-func (h *Header) fields() fields {
+// members returns the members of the header, and those of the document beside them.
+func (h *Header) members(body ...decode.Member) []decode.Member {
 	h.HeaderVersion = 1
-	return fields{
-		"object_id": required(&h.ObjectID), "object_type": required(&h.ObjectType),
-		"header_version": optional(&h.HeaderVersion), "schema_version": required(&h.SchemaVersion),
-		"created_at": required(&h.CreatedAt), "updated_at": optional(&h.UpdatedAt),
-		"created_by": required(&h.CreatedBy), "visibility": required(&h.Visibility),
-		"tags": optional(&mapOf{&h.Tags}), "external_ids": optional(&mapOf{&h.ExternalIDs}), "checksum": optional(&h.Checksum),
-		"repo_id": ignored(),
-	}
-}
-
-// with adds the keys of a body to those of a header.
-func (f fields) with(body fields) fields {
-	maps.Copy(f, body)
-	return f
+	return append(body,
+		decode.Required("object_id", &h.ObjectID), decode.Required("object_type", &h.ObjectType),
+		decode.Optional("header_version", &h.HeaderVersion), decode.Required("schema_version", &h.SchemaVersion),
+		decode.Required("created_at", &h.CreatedAt), decode.Optional("updated_at", &h.UpdatedAt),
+		decode.Required("created_by", &h.CreatedBy), decode.Required("visibility", &h.Visibility),
+		decode.Optional("tags", &h.Tags), decode.Optional("external_ids", &h.ExternalIDs), decode.Optional("checksum", &h.Checksum),
+		decode.Optional("repo_id", nil)) // older documents have it
 }
 
 // check validates a header that was read, or made by hand, and fills in what may be

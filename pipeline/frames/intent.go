@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -99,14 +100,13 @@ func (in Intent) MarshalJSON() ([]byte, error) {
 func (in *Intent) UnmarshalJSON(data []byte) error {
 	var read Intent
 	var statuses json.RawMessage
-	err := decodeObject("intent", data, read.Header.fields().with(fields{
-		"prompt": required(&read.prompt), "content": optional(&read.Content), "parent": optional(&read.Parent),
-		"commit": optional(&read.Commit), "plan": optional(&read.Plan), "statuses": required(&statuses),
-	}))
-	if err != nil {
-		return err
+	err := decode.Object(data, read.members(
+		decode.Required("prompt", &read.prompt), decode.Optional("content", &read.Content), decode.Optional("parent", &read.Parent),
+		decode.Optional("commit", &read.Commit), decode.Optional("plan", &read.Plan), decode.Required("statuses", &statuses))...)
+	if err == nil {
+		err = read.check(TypeIntent)
 	}
-	if err = read.check(TypeIntent); err == nil {
+	if err == nil {
 		err = read.statuses.decode(statuses, intentStatuses)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -85,14 +86,14 @@ func (k Kind) MarshalJSON() ([]byte, error) {
 func (k *Kind) UnmarshalJSON(data []byte) error {
 	var text string
 	if len(data) > 0 && data[0] == '{' {
-		if err := decodeObject("kind", data, fields{"other": required(&text)}); err != nil {
-			return err
+		if err := decode.Object(data, decode.Required("other", &text)); err != nil {
+			return fmt.Errorf("kind: %w", err)
 		}
 		*k = Other(text)
 		return nil
 	}
-	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf("kind: %w", err)
+	if err := decode.Value("kind", data, &text); err != nil {
+		return err
 	}
 	read := Kind(text)
 	if _, open := read.other(); open || !read.Valid() {

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -37,13 +38,11 @@ type Record struct {
 // UnmarshalJSON reads a record as strictly as a frame. On an error it is unchanged.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	var read Record
-	err := decodeObject("record", data, read.Frame.fields().with(fields{
-		"max_frames": optional(&read.MaxFrames), "max_tokens": optional(&read.MaxTokens),
-	}))
-	if err == nil {
-		err = read.clean()
-	}
+	err := decode.Object(data, read.members(decode.Optional("max_frames", &read.MaxFrames), decode.Optional("max_tokens", &read.MaxTokens))...)
 	if err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	if err := read.clean(); err != nil {
 		return err
 	}
 	*r = read

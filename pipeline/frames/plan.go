@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // Plan is one revision of how an intent is to be reached. The links to frames are on
@@ -43,16 +45,6 @@ func (p *Plan) NewRevision(creator Actor, at time.Time) (*Plan, error) {
 		return nil, err
 	}
 	next.Previous = p.ObjectID
-	return next, nil
-}
-
-// Replan returns a revision that has seen the given window.
-func (p *Plan) Replan(w Window, creator Actor, at time.Time) (*Plan, error) {
-	next, err := p.NewRevision(creator, at)
-	if err != nil {
-		return nil, err
-	}
-	next.See(w)
 	return next, nil
 }
 
@@ -114,14 +106,13 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 // checked. On an error the plan is unchanged.
 func (p *Plan) UnmarshalJSON(data []byte) error {
 	var read Plan
-	err := decodeObject("plan", data, read.Header.fields().with(fields{
-		"previous": optional(&read.Previous), "pipeline": optional(&read.Pipeline), "fwindow": optional(&read.FWindow),
-		"context_frames": optional(&listOf[uint64]{&read.ContextFrames}), "steps": optional(&read.Steps),
-	}))
-	if err != nil {
-		return err
+	err := decode.Object(data, read.members(
+		decode.Optional("previous", &read.Previous), decode.Optional("pipeline", &read.Pipeline), decode.Optional("fwindow", &read.FWindow),
+		decode.Optional("context_frames", &read.ContextFrames), decode.Optional("steps", &read.Steps))...)
+	if err == nil {
+		err = read.check(TypePlan)
 	}
-	if err := read.check(TypePlan); err != nil {
+	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
 	for i := range read.Steps {

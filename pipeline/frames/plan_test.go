@@ -29,10 +29,11 @@ func TestReplanSeesWhatCameSince(t *testing.T) {
 	first.Steps = append(first.Steps, NewStep("work", epoch))
 	push(t, p, StepSummary, "b")
 	push(t, p, StepSummary, "c")
-	second, err := first.Replan(p.Window(), actor, epoch.Add(time.Hour))
+	second, err := first.NewRevision(actor, epoch.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
+	second.See(p.Window())
 	if second.Previous != first.ObjectID || second.Pipeline != p.ID() || len(second.Steps) != 0 || second.ObjectID == first.ObjectID {
 		t.Errorf("second plan %+v", second)
 	}
@@ -121,10 +122,10 @@ func TestStepJSON(t *testing.T) {
 		"both":        {`{"description":"s","intent":"s"}`, `! step: invalid value (want either description or intent)`},
 		"neither":     {`{"statuses":[]}`, `! step: invalid value (want either description or intent)`},
 		"status":      {`{"description":"s","statuses":[{"status":"done","changed_at":"2026-01-01T00:00:00Z"}]}`, `! step: statuses[0]: status "done": invalid value (want one of [pending progressing completed failed skipped])`},
-		"no time":     {`{"description":"s","statuses":[{"status":"pending"}]}`, `! step: statuses[0]: entry: changed_at: missing: invalid value`},
-		"negative id": {`{"description":"s","iframes":[-1]}`, `! step: iframes: json: cannot unmarshal number -1 into Go value of type uint64`},
-		"null id":     {`{"description":"s","iframes":[1,null]}`, `! step: iframes: [1]: null: invalid value`},
-		"unknown":     {`{"description":"s","frames":[]}`, `! step: "frames": unknown key: invalid value (want one of checks, description, iframes, inputs, intent, oframes, outputs, status, statuses, task)`},
+		"no time":     {`{"description":"s","statuses":[{"status":"pending"}]}`, `! step: statuses[0]: changed_at: missing: invalid value`},
+		"negative id": {`{"description":"s","iframes":[-1]}`, `! step: iframes[0]: -1: invalid value (want an integer of 0 or more within 64 bits)`},
+		"null id":     {`{"description":"s","iframes":[1,null]}`, `! step: iframes[1]: null: invalid value (want an integer of 0 or more within 64 bits)`},
+		"unknown":     {`{"description":"s","frames":[]}`, `! step: frames: unknown key: invalid value (want one of description, intent, inputs, outputs, checks, iframes, oframes, task, statuses, status)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var step PlanStep

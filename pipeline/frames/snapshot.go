@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -90,13 +91,13 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 // ascend, are errors. On an error the snapshot is unchanged.
 func (s *Snapshot) UnmarshalJSON(data []byte) error {
 	var read Snapshot
-	err := decodeObject("snapshot", data, fields{
-		"snapshot_id": optional(&read.ID), "label": required(&read.Label), "plan": optional(&read.Plan), "step": optional(&read.Step), "pipeline": optional(&read.Pipeline),
-		"fwindow": required(&read.FWindow), "context_frames": required(&listOf[uint64]{&read.ContextFrames}),
-		"total_token_estimate": required(&read.Tokens), "global_summary": optional(&read.GlobalSummary), "created_at": required(&read.CreatedAt),
-	})
+	err := decode.Object(data,
+		decode.Optional("snapshot_id", &read.ID), decode.Required("label", &read.Label), decode.Optional("plan", &read.Plan),
+		decode.Optional("step", &read.Step), decode.Optional("pipeline", &read.Pipeline), decode.Required("fwindow", &read.FWindow),
+		decode.Required("context_frames", &read.ContextFrames), decode.Required("total_token_estimate", &read.Tokens),
+		decode.Optional("global_summary", &read.GlobalSummary), decode.Required("created_at", &read.CreatedAt))
 	if err != nil {
-		return err
+		return fmt.Errorf("snapshot: %w", err)
 	}
 	for i, id := range read.ContextFrames {
 		if id > MaxFrameID || i > 0 && id <= read.ContextFrames[i-1] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -102,15 +103,13 @@ func (h *history[S]) last(first S) S {
 // decode reads a list of entries.
 func (h *history[S]) decode(data json.RawMessage, known []S) error {
 	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
-		return fmt.Errorf("statuses: %w", err)
+	if err := decode.Value("statuses", data, &list); err != nil {
+		return err
 	}
 	h.entries = make([]StatusEntry[S], len(list))
 	for i, raw := range list {
 		e := &h.entries[i]
-		err := decodeObject("entry", raw, fields{
-			"status": required(&e.Status), "changed_at": required(&e.ChangedAt), "reason": optional(&e.Reason),
-		})
+		err := decode.Object(raw, decode.Required("status", &e.Status), decode.Required("changed_at", &e.ChangedAt), decode.Optional("reason", &e.Reason))
 		if err == nil && !slices.Contains(known, e.Status) {
 			err = fmt.Errorf("status %.100q: %w (want one of %v)", e.Status, pipeline.ErrInvalid, known)
 		}

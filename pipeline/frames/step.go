@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -91,14 +92,13 @@ func (s *PlanStep) UnmarshalJSON(data []byte) error {
 	var read PlanStep
 	var description, intent *string
 	var statuses json.RawMessage
-	known := fields{
-		"description": optional(&description), "intent": optional(&intent),
-		"inputs": optional(&read.Inputs), "outputs": optional(&read.Outputs), "checks": optional(&read.Checks),
-		"iframes": optional(&listOf[uint64]{&read.IFrames}), "oframes": optional(&listOf[uint64]{&read.OFrames}), "task": optional(&read.Task),
-		"statuses": optional(&statuses), "status": ignored(),
-	}
-	if err := decodeObject("step", data, known); err != nil {
-		return err
+	err := decode.Object(data,
+		decode.Optional("description", &description), decode.Optional("intent", &intent),
+		decode.Optional("inputs", &read.Inputs), decode.Optional("outputs", &read.Outputs), decode.Optional("checks", &read.Checks),
+		decode.Optional("iframes", &read.IFrames), decode.Optional("oframes", &read.OFrames), decode.Optional("task", &read.Task),
+		decode.Optional("statuses", &statuses), decode.Optional("status", nil)) // older documents have it
+	if err != nil {
+		return fmt.Errorf("step: %w", err)
 	}
 	if (description == nil) == (intent == nil) {
 		return fmt.Errorf("step: %w (want either description or intent)", pipeline.ErrInvalid)

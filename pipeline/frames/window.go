@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/anchor-host/anchor-host/internal/decode"
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -19,7 +20,7 @@ func (p Positions) MarshalJSON() ([]byte, error) { return json.Marshal([2]uint32
 // error the range is unchanged.
 func (p *Positions) UnmarshalJSON(data []byte) error {
 	var pair []uint32
-	if err := json.Unmarshal(data, &listOf[uint32]{&pair}); err != nil {
+	if err := decode.Value("", data, &pair); err != nil {
 		return err
 	}
 	if len(pair) != 2 {

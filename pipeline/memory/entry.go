@@ -2,7 +2,6 @@ package memory
 
 import (
 	"crypto/md5" // content hashes identify, they do not protect
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -146,16 +145,6 @@ func (e *Entry) complete(newID func() string, now time.Time) {
 // sameOwner reports whether two entries are of the same user and session: only those
 // are ever taken for one another.
 func sameOwner(a, b *Entry) bool { return a.UserID == b.UserID && a.SessionID == b.SessionID }
-
-// newUUID returns a random UUID, version 4.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
 
 // union returns a, then what only b has, in order.
 func union(a, b []string) []string {

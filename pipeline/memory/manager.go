@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
@@ -111,7 +113,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Tokenizer = t
 	}
 	if cfg.NewID == nil {
-		cfg.NewID = newUUID
+		cfg.NewID = uuid.NewString
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()

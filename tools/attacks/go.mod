@@ -1,12 +1,14 @@
 module github.com/anchor-host/anchor-host/tools/attacks
 
-go 1.25.0
+go 1.26.0
 
 require github.com/anchor-host/anchor-host v0.0.0
 
 require (
 	github.com/agnivade/levenshtein v1.2.1 // indirect
+	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/dlclark/regexp2 v1.11.0 // indirect
+	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/pkoukk/tiktoken-go v0.1.8 // indirect
 	github.com/pkoukk/tiktoken-go-loader v0.0.2 // indirect

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/viper"
@@ -41,12 +40,10 @@ func New(ctx context.Context, in io.Reader, out, err io.Writer) *App {
 		a.Out = &plain.Writer{To: out}
 	}
 	a.In = &input{r: in, interrupted: a.interrupted}
-	a.settings.SetEnvPrefix(strings.TrimSuffix(config.EnvPrefix, "_"))
-	a.settings.SetEnvKeyReplacer(strings.NewReplacer(".", "_", "-", "_"))
 	for _, o := range config.Overrides {
-		_ = a.settings.BindEnv(o.Path) // fails only without a key
+		_ = a.settings.BindEnv(o.Path, o.Env()) // fails only without a key
 	}
-	_ = a.settings.BindEnv("config")
+	_ = a.settings.BindEnv("config", config.EnvPrefix+"CONFIG")
 	return a
 }
 

@@ -67,13 +67,13 @@ func (a *App) Override(cmd *cobra.Command, loaded *config.Loaded) error {
 			}
 		}
 	}
-	return nil
+	return loaded.CheckOverrides()
 }
 
 // flagOf returns the flag of a command that sets a value, or nil.
 func flagOf(cmd *cobra.Command, o config.Override) *pflag.Flag {
 	flag := cmd.Flags().Lookup(o.Flag)
-	if flag == nil {
+	if o.Flag == "" || flag == nil {
 		return nil
 	}
 	path := config.FlagPath(o.Flag)

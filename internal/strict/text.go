@@ -1,0 +1,60 @@
+package strict
+
+import (
+	"encoding"
+	"errors"
+	"reflect"
+	"strconv"
+)
+
+// IsScalar reports whether a value of a type is one word of a document, or a pointer to
+// such a value.
+func IsScalar(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(textType) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float32, reflect.Float64:
+		return true
+	}
+	return false
+}
+
+// DecodeText fills the scalar v of field f from a text without quotation marks, such as
+// the value of an environment variable. The rules are those of a document; the error
+// holds the message alone.
+func DecodeText(text string, v reflect.Value, f Field) error {
+	d, n := &Decoder{}, &Node{Kind: textKind(text, v), Text: text}
+	d.Value(n, v, "")
+	if len(d.problems) == 0 {
+		d.bounds(n, v, f, "")
+	}
+	if len(d.problems) > 0 {
+		return errors.New(d.problems[0].Message)
+	}
+	return nil
+}
+
+// textKind returns what a text is as a value of v. A string takes everything.
+func textKind(text string, v reflect.Value) Kind {
+	t := v.Type()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if _, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler); ok || t.Kind() == reflect.String {
+		return String
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return Int
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return Float
+	}
+	if text == "true" || text == "false" {
+		return Bool
+	}
+	return String
+}
