@@ -205,7 +205,7 @@ func wordIndex(text, name string) int {
 		at += from
 		before, _ := utf8.DecodeLastRuneInString(text[:at])
 		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
-		if !(spaced(before) && spaced(first)) && !(spaced(last) && spaced(after)) {
+		if (!spaced(before) || !spaced(first)) && (!spaced(last) || !spaced(after)) {
 			return at
 		}
 		_, size := utf8.DecodeRuneInString(text[at:])
