@@ -34,18 +34,19 @@ const (
 type FuseOptions struct {
 	// Fusion is FusionRRF when empty.
 	Fusion Fusion
-	// K is for FusionRRF; it damps the weight of the first ranks. 0 means DefaultFuseK.
+	// K is for FusionRRF; it reduces the advantage of the first ranks. 0 means DefaultFuseK.
 	K int
 	// Weights are the weights of the lists, 0 or more. nil means 1 each.
 	Weights []float64
-	// TopK cuts the result. 0 means no cut.
+	// TopK is the largest length of the result. 0 means no limit.
 	TopK int
 	// Method is what the metadata retrieval_method says. Empty means the fusion.
 	Method string
 }
 
-// Fuse merges ranked lists. Items are the same when their ids are; the copy with the
-// highest score of its own is kept. Ties keep the order of first appearance.
+// Fuse merges ranked lists. Items are the same when their ids are; Fuse keeps the copy
+// whose own score is highest. Items with equal scores keep the order in which they first
+// appeared.
 func Fuse(lists [][]Item, opts FuseOptions) ([]Item, error) {
 	opts.Fusion = cmp.Or(opts.Fusion, FusionRRF)
 	opts.K = cmp.Or(opts.K, DefaultFuseK)
@@ -99,7 +100,7 @@ func (o *FuseOptions) weight(list int) float64 {
 	return o.Weights[list]
 }
 
-// sum returns the items in the order of first appearance.
+// sum returns the items with their summed scores, in the order of first appearance.
 func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 	var fused []fusedItem
 	place := make(map[string]int)
@@ -179,7 +180,7 @@ func (o *FuseOptions) marked(it Item) Item {
 	return it
 }
 
-// scale returns copies with scores from 0 to 1; fused is sorted.
+// scale returns copies with scores from 0 to 1; fused must be sorted.
 func (o *FuseOptions) scale(fused []fusedItem) []Item {
 	out := make([]Item, len(fused))
 	for i, f := range fused {
@@ -198,8 +199,8 @@ func (o *FuseOptions) scale(fused []fusedItem) []Item {
 	return out
 }
 
-// RoundRobin merges lists by taking the first of each, then the second of each, and
-// so on, each id once. topK 0 means no cut.
+// RoundRobin merges lists by taking the first item of each, then the second of each, and so
+// on. It takes each id once. topK 0 means no limit.
 func RoundRobin(lists [][]Item, topK int) []Item {
 	var out []Item
 	seen := make(map[string]bool)

@@ -335,11 +335,11 @@ func TestStoriesAsJSON(t *testing.T) {
 		t.Errorf("%s", first)
 	}
 	for doc, want := range map[string]string{
-		`[{"id":"a","Events":[]}]`:                  `stories[0].Events: unknown key: invalid value`,
-		`[{"id":"a","id":"b"}]`:                     `stories[0].id: given twice: invalid value`,
-		`[null]`:                                    `stories[0]: null: invalid value (want an object)`,
-		`[{"id":"a","events":[]}]`:                  `stories[0]: item "a": no events: invalid value`,
-		`[{"id":"a","events":[{"did":["eaten"]}]}]`: `stories[0].events[0].did: "eaten": invalid value (want some of ` + explain.Actions(1<<13-1).String() + ")",
+		`[{"id":"a","Events":[]}]`:                  `items[0].Events: unknown key: invalid value`,
+		`[{"id":"a","id":"b"}]`:                     `items[0].id: given twice: invalid value`,
+		`[null]`:                                    `items[0]: null: invalid value (want an object)`,
+		`[{"id":"a","events":[]}]`:                  `items[0]: item "a": no events: invalid value`,
+		`[{"id":"a","events":[{"did":["eaten"]}]}]`: `items[0].events[0].did: "eaten": invalid value (want some of ` + explain.Actions(1<<13-1).String() + ")",
 	} {
 		if err := json.Unmarshal([]byte(doc), &back); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", doc, err)

@@ -6,8 +6,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
-// UnmarshalJSON decodes a state strictly, as it does the messages in it. What is
-// absent or null is zero. On an error the state is unchanged.
+// UnmarshalJSON decodes a state and its messages strictly. Absent and null members are zero.
+// On an error the state is unchanged.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var doc State
 	err := decode.Object(data, decode.Optional("run_id", &doc.RunID), decode.Optional("messages", &doc.Messages),

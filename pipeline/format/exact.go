@@ -8,13 +8,13 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// The functions in this file are all that an exact fit knows of the formats here. It reads
-// any other output as a JSON document, and formats the window for each item that it tries.
-// They go by the type itself, not by methods: a formatter or an output that embeds one of
-// these types may write something else.
+// Package fill counts the formats of this package exactly with the functions in this file.
+// It reads any other output as a JSON document, and formats the window for each item that
+// it tries. The functions test for the type itself, not for methods, because a formatter
+// or an output that embeds one of these types may write something else.
 
-// WritesWhole reports whether a formatter is one of this package. These write the text of
-// every item as a whole, and one more item of the context behind the others.
+// WritesWhole reports whether a formatter is one of this package. These formatters write the
+// whole text of every item, and add one more item of the context after the others.
 func WritesWhole(formatter any) bool {
 	switch formatter.(type) {
 	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic:
@@ -24,7 +24,7 @@ func WritesWhole(formatter any) bool {
 }
 
 // Texts calls message with the role of each message of an output, and text with each
-// text. It does nothing and returns false for an output that is not of this package.
+// text. For an output that is not of this package it does nothing and returns false.
 func Texts(output any, message func(core.Role), text func(string)) bool {
 	switch out := output.(type) {
 	case *OpenAIOutput:
@@ -47,8 +47,8 @@ func (out *OpenAIOutput) texts(message func(core.Role), text func(string)) {
 	}
 }
 
-// texts takes the system blocks as one message, and the blocks of a message with tool
-// calls or results as one text, their JSON.
+// texts counts the system blocks as one message. A message with tool calls or results counts
+// as one text: the JSON of its blocks.
 func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 	if len(out.System) > 0 {
 		message(core.RoleSystem)
@@ -74,9 +74,9 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 	}
 }
 
-// ContextEnd returns the text that ends with the context of w in an output of this
-// package, and what is written between it and one more item. Both are empty when there is
-// no context, or when the text goes on behind it.
+// ContextEnd returns the text of an output of this package that ends with the context of w,
+// and the separator that would come before one more item. Both are empty when there is no
+// context, or when other text follows the context.
 func ContextEnd(output any, w *core.Window) (text, separator string) {
 	s := divide(w)
 	if s.context.n == 0 {
