@@ -87,7 +87,7 @@ func refuse(o *BuildOptions) error {
 	return nil
 }
 
-// set sets the value at a path that the command line can set, too.
+// set sets the value at a path that the command line can also set.
 func (p *plan) set(path, value string) error { return config.Set(&p.config, path, value) }
 
 func excluded(a, b string) error {

@@ -11,15 +11,15 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// EvaluateOptions are a collection in the form of BEIR, and how it is measured. The zero
-// value of a field that is not needed stands for the default of "anchor-host eval", whose
-// help describes the files.
+// EvaluateOptions are a collection in the form of BEIR, and how it is measured. A field with
+// its zero value has the default of "anchor-host eval". The help of that command describes
+// the files.
 type EvaluateOptions struct {
 	// Corpus and Queries are JSON Lines, and Qrels are tab-separated. All are needed. A
 	// reader that has a name, as a file has, gives it to errors.
 	Corpus, Queries, Qrels io.Reader
-	// CorpusItems gives every build the whole corpus as items, up to 10,000 documents. It
-	// takes the place of the items of Build.
+	// CorpusItems gives every build the whole corpus as items, up to 10,000 documents. Then
+	// Build has no items of its own.
 	CorpusItems bool
 	// Other is a second configuration, which builds the same queries under the same options.
 	// The report then compares both. nil: there is none.
@@ -28,14 +28,15 @@ type EvaluateOptions struct {
 	Limit int
 	// AllowMissing counts judgements of documents and queries that do not exist.
 	AllowMissing bool
-	// Metrics are such as "ndcg" and "recall", each at each of Depths.
+	// Metrics are names such as "ndcg" and "recall". Each is measured at each of Depths. nil:
+	// those of the command.
 	Metrics []string
-	// Depths are the depths of the metrics.
+	// Depths say how many of the first documents count. nil: 1, 5, 10 and 100.
 	Depths []int
 	// Concurrency is the most builds at the same time. 0: one for each processor.
 	Concurrency int
-	// IDMetadata is the key of the metadata that names the document of an item, and IDCut a
-	// text at which its name ends, such as "#".
+	// IDMetadata is the key of the metadata that names the document of an item. IDCut is a
+	// text at which the name of the document ends, such as "#".
 	IDMetadata, IDCut string
 	// ListTies keeps items of equal score in their order; otherwise the greater id is first.
 	ListTies bool

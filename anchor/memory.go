@@ -114,7 +114,7 @@ func (c *Conversation) Add(ctx context.Context, t pipeline.Turn) (pipeline.Turn,
 }
 
 // Turns returns turns of the whole conversation, oldest first: up to limit of those whose
-// number is above after. A limit of 0 is none.
+// number is above after. A limit of 0 is no limit.
 func (c *Conversation) Turns(ctx context.Context, after int64, limit int) ([]pipeline.Turn, error) {
 	turns, err := c.log.Turns(ctx, after, limit)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Conversation) Turns(ctx context.Context, after int64, limit int) ([]pip
 // turnPage is how many turns are read at a time.
 const turnPage = 1000
 
-// Search returns the turns that contain a text, whatever the case, oldest first.
+// Search returns the turns that contain a text in upper or lower case, oldest first.
 func (c *Conversation) Search(ctx context.Context, text string) ([]pipeline.Turn, error) {
 	found := []pipeline.Turn{}
 	text = strings.ToLower(text)

@@ -105,10 +105,10 @@ func (a *App) Export(ctx context.Context, tenant string, w io.Writer, damaged fu
 	return store.ExportReadable(ctx, s, w, c.TenantName(), damaged)
 }
 
-// Import stores what [App.Export] wrote as records of a tenant, whatever tenant they were
-// of, and returns how many it stored. A record that is there is replaced. A line that is
-// not what its kind says is an error, before which others may have been stored. An empty
-// tenant is that of the configuration.
+// Import stores what [App.Export] wrote as records of a tenant, which may be another one
+// than that of the export, and returns how many it stored. A record that is there already
+// is replaced. A line that does not fit its kind is an error; lines before it may have been
+// stored. An empty tenant is that of the configuration.
 func (a *App) Import(ctx context.Context, tenant string, r io.Reader) (int, error) {
 	c, s, err := a.storeOf(ctx, tenant)
 	if err != nil {

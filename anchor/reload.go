@@ -9,8 +9,8 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 )
 
-// Reload reads the configuration file anew and loads its plugins; then builds begin with
-// them, while those that run end with what they began with. With an error everything
+// Reload reads the configuration file again and loads its plugins. Builds that begin later
+// use them. Builds that run end with what they began with. If Reload fails, everything
 // stays as it is. What is under store cannot change.
 func (a *App) Reload(ctx context.Context) error {
 	if err := take(ctx, a.reloading); err != nil {

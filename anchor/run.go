@@ -54,7 +54,7 @@ type PushOptions struct {
 	GlobalSummary string
 }
 
-// Pushed is what a push left.
+// Pushed is the result of a push.
 type Pushed struct {
 	// ID is the number of the frame.
 	ID uint64
@@ -115,7 +115,7 @@ func (r *Run) push(ctx context.Context, f frames.Frame, o *PushOptions) (Pushed,
 }
 
 // Frames returns the frames of the run from a number on, oldest first, those that have left
-// the window included. A limit of 0 is none.
+// the window included. A limit of 0 is no limit.
 func (r *Run) Frames(ctx context.Context, from uint64, limit int) ([]frames.Frame, error) {
 	records, err := agentstore.NewFrameLog(r.run.Store, r.run.Tenant, r.run.ID).Read(ctx, from, limit)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
-const shared = "max_tokens: 5000\ntokenizer: words\nstore: {path: memory.db}\nfacts: {}\n"
+const shared = "max_tokens: 5000\ntokenizer: words\nstore: {path: memory.db}\nfacts: {}\nconversation: {max_tokens: 12}\n"
 
 // on opens an App on the store of a folder.
 func on(t testing.TB, dir string) *App {

@@ -18,7 +18,7 @@ import (
 
 func (a *app) memoryForgetCommand() *cobra.Command {
 	var f filterFlags
-	var all bool
+	var all, everything bool
 	var run string
 	cmd := &cobra.Command{
 		Use:   "forget [flags] [ID…]",
@@ -27,7 +27,8 @@ func (a *app) memoryForgetCommand() *cobra.Command {
 expired ones too. With --conversation the ids are the numbers of turns, and
 --all deletes the whole conversation with its summary. A summary that was made
 of a turn is not undone by deleting the turn. With --run everything of an agent
-run is deleted: its state and its frames.
+run is deleted: its state and its frames. With --everything all that the store has
+of a tenant is deleted; --tenant must name it.
 
 What was deleted is overwritten in the file of the store and its log is emptied. A
 process that reads the store at that moment keeps the log from being emptied; the
@@ -37,15 +38,20 @@ Ids that are not there are an error, after the others have been deleted.`,
 		Example: `  anchor-host memory forget 0199a7c2-7d1e-4b52-9f5e-2b0c3f6a1d11
   anchor-host memory forget --all --user ann
   anchor-host memory forget --conversation chat-7 --all
-  anchor-host memory forget --run fix-42`,
+  anchor-host memory forget --run fix-42
+  anchor-host memory forget --everything --tenant acme`,
 	}
 	cli.ConfigFlag(cmd)
 	storeFlags(cmd)
 	f.add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "everything that the flags select")
+	cmd.Flags().BoolVar(&everything, "everything", false, "all that the store has of the tenant that --tenant names")
 	cmd.Flags().StringVar(&run, "run", "", "the state and the frames of this agent run, not facts")
 	cmd.RunE = a.withStoreToDelete(func(cmd *cobra.Command, ids []string, s *session) error {
-		if run != "" {
+		switch {
+		case everything:
+			return a.forgetTenant(cmd, s, ids)
+		case run != "":
 			return a.forgetRun(cmd, s, run, ids)
 		}
 		filter, err := f.filter(cmd)
@@ -66,6 +72,30 @@ Ids that are not there are an error, after the others have been deleted.`,
 		return errors.Join(a.forgotten(n), err)
 	})
 	return cmd
+}
+
+// forgetTenant deletes everything of a tenant.
+func (a *app) forgetTenant(cmd *cobra.Command, s *session, ids []string) error {
+	for _, name := range append([]string{"conversation", "run", "all"}, factFlags...) {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return cli.Usagef(cmd, "--%s and --everything exclude each other (a tenant is deleted whole)", name)
+		}
+	}
+	if len(ids) > 0 {
+		return cli.Usagef(cmd, "ids and --everything exclude each other (a tenant is deleted whole)")
+	}
+	if !cmd.Flags().Changed("tenant") {
+		return cli.Usagef(cmd, "--everything needs --tenant (name the tenant that is to be forgotten, such as --tenant %s)", s.tenant)
+	}
+	n, err := s.front.ForgetTenant(cmd.Context(), s.tenant)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("tenant %q: %w (the store has nothing of it)", s.tenant, store.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	a.emptyLog(cmd.Context(), s)
+	return a.forgotten(n)
 }
 
 // forgetRun deletes an agent run, whole.

@@ -36,7 +36,7 @@ is ANCHOR_HOST_AGENT_MAX_TOKENS. Lists and named entries have none.
 
 ` + cli.ExitHelp,
 		Example: `  anchor-host init
-  anchor-host build "how do I cancel a request?"`,
+  anchor-host build "` + sampleQuestion + `"`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	Command Command
 }
 
-// assembled is what assemble prints.
+// assembled is the output of assemble.
 type assembled struct {
 	Messages    []pipeline.Message
 	State       agent.State
@@ -47,8 +47,8 @@ type demo struct {
 	seen map[string]int
 }
 
-// Run takes the conversation through assemble and prints a line for each call. The
-// error names every promise that was not kept.
+// Run takes the conversation through assemble and prints a line for each call. The error
+// names every broken promise.
 func Run(ctx context.Context, w io.Writer, o Options) error {
 	counter, err := agent.NewCounter(agent.CounterConfig{})
 	if err != nil {

@@ -1,6 +1,8 @@
 package config
 
-// stated is an option with what it needs.
+// stated is an option with what it needs. A file and a request may hold options that have no
+// effect until something else changes, such as the format. Options of one call are meant for
+// that call, and refused then.
 type stated struct {
 	key   string
 	given bool

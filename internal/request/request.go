@@ -159,8 +159,6 @@ func Read(name string, r io.Reader, base *config.Loaded) (*Request, *config.Conf
 			findings = append(findings, f)
 		}
 	}
-	findings = append(findings, req.FitOptions.WithoutEffect(c)...)
-	findings = append(findings, req.FormatOptions.WithoutEffect(c)...)
 	if err := config.Place(name, n, findings).Err(); err != nil {
 		return nil, nil, err
 	}

@@ -93,18 +93,3 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
-
-// Options that have no effect with the rest of a request are refused where they stand.
-func TestOptionsWithoutEffect(t *testing.T) {
-	for doc, want := range map[string]string{
-		`{"query": "q", "fit_options": {"tools": "[]"}}`:                             "r:1:41: fit_options.tools: needs fit: exact",
-		`{"query": "q", "format": "openai", "format_options": {"caching": true}}`:    "r:1:66: format_options.caching: needs format: anthropic",
-		`{"query": "q", "fit": "exact", "fit_options": {"tools": "[]"}}`:             "",
-		`{"query": "q", "format": "anthropic", "format_options": {"caching": true}}`: "",
-	} {
-		_, _, err := Read("r", strings.NewReader(doc), config.Default())
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", doc, err, want)
-		}
-	}
-}

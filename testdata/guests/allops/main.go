@@ -209,7 +209,7 @@ func tidy(facts []extract.Known) (reply extract.Reply) {
 	return reply
 }
 
-// tell returns an error whose text is what the guest received, as JSON.
+// tell returns an error whose text is the JSON of what the guest received.
 func tell(received any) error {
 	doc, err := json.Marshal(received)
 	if err != nil {
