@@ -108,7 +108,7 @@ func TestExplainErrors(t *testing.T) {
 		{"no events", result(`{"id": "a", "events": []}`), codeInvalid,
 			`anchor-host: invalid configuration: stdin: items[0]: item "a": no events: invalid value`},
 		{"unknown event key", result(`{"id": "a", "evnts": []}`), codeInvalid,
-			`anchor-host: invalid configuration: stdin: items: json: unknown field "evnts"`},
+			`anchor-host: invalid configuration: stdin: items[0].evnts: unknown key: invalid value (did you mean "events"?)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -262,8 +262,15 @@ func TestDistiller(t *testing.T) {
 	if text, err = distill("none").Reflect(t.Context(), agent.Reflecting{Reflection: "before"}); err != nil || text != "" {
 		t.Errorf("no change: %q, error %v", text, err)
 	}
-	if _, err = distill("wrong").Observe(t.Context(), observing); err == nil || !strings.Contains(err.Error(), "a reflection in the mode observe") {
-		t.Errorf("the wrong answer: %v", err)
+	for mode, want := range map[string]string{
+		"wrong": "a reflection in the mode observe", "blank": "replace[1]: blank", "both": "want replace and add, or reflection", "many": "has 257 observations",
+	} {
+		if _, err = distill(mode).Observe(t.Context(), observing); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", mode, err, want)
+		}
+	}
+	if _, err = distill("blank").Reflect(t.Context(), agent.Reflecting{}); err == nil {
+		t.Error("observations in the mode reflect are taken")
 	}
 }
 

@@ -14,10 +14,10 @@ const (
 	KindFrame = "frame" // a log of frames
 	KindRun   = "run"   // the pipeline document of the frames, without them
 	KindState = "state" // the state, newest version last
-	// The documents of what a run is to do: requests, plans, and what its window held.
-	KindIntent   = "intent"
-	KindPlan     = "plan"
-	KindSnapshot = "snapshot"
+
+	KindIntent   = "intent"   // what the run was asked, newest last
+	KindPlan     = "plan"     // how it is to be reached, newest last
+	KindSnapshot = "snapshot" // what the window of the frames held at some moments
 )
 
 // reserve is what is held ready to delete records on a full disk, in bytes: what the log

@@ -133,7 +133,8 @@ func TestBuildWithoutToolchain(t *testing.T) {
 	}
 }
 
-// The module of a project's Go helper asks for the versions this module has.
+// The module of a project's Go helper asks for the versions this module has. An older Go
+// is enough for it.
 func TestGoHelperVersions(t *testing.T) {
 	for own, copied := range map[string][]byte{"go.mod": goHelperModule, "go.sum": goHelperSums} {
 		root, err := os.ReadFile(filepath.Join("..", "..", own))
@@ -142,7 +143,7 @@ func TestGoHelperVersions(t *testing.T) {
 		}
 		for line := range strings.Lines(string(copied)) {
 			line = strings.TrimPrefix(strings.TrimSpace(line), "require ")
-			if line != "" && !strings.Contains(string(root), line) {
+			if line != "" && !strings.HasPrefix(line, "go ") && !strings.Contains(string(root), line) {
 				t.Errorf("the helper's %s has %q, which this module's has not", own, line)
 			}
 		}

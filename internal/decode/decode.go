@@ -18,6 +18,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/anchor-host/anchor-host/internal/nearest"
 	"github.com/anchor-host/anchor-host/internal/plain"
 )
 
@@ -79,7 +80,7 @@ func Open(data []byte, other func(name string, value json.RawMessage) error, mem
 		case other != nil:
 			err = at(key, other(key, json.RawMessage(value)))
 		default:
-			err = at(key, unknown(members))
+			err = at(key, unknown(key, names(members)))
 		}
 		if err != nil {
 			return err
@@ -112,12 +113,26 @@ func missing(members []Member, seen uint64) error {
 	return nil
 }
 
-func unknown(members []Member) error {
-	names := make([]string, len(members))
+func unknown(name string, known []string) error {
+	return fmt.Errorf("unknown key: %w%s", ErrInvalid, nearest.Hint(name, known))
+}
+
+func names(members []Member) []string {
+	known := make([]string, len(members))
 	for i := range members {
-		names[i] = members[i].Name
+		known[i] = members[i].Name
 	}
-	return fmt.Errorf("unknown key: %w (want one of %s)", ErrInvalid, strings.Join(names, ", "))
+	return known
+}
+
+// tagged returns the names that the tags of a struct type say.
+func tagged(t reflect.Type) (known []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			known = append(known, name)
+		}
+	}
+	return known
 }
 
 // read reads the value of a member.
@@ -216,7 +231,7 @@ func fromLibrary(path string, value []byte, to any, err error) error {
 	}
 	switch {
 	case errors.Is(semantic.Err, jsonv2.ErrUnknownName):
-		return at(where, fmt.Errorf("unknown key: %w", ErrInvalid))
+		return at(where, unknown(semantic.JSONPointer.LastToken(), tagged(semantic.GoType)))
 	case semantic.Err != nil && (errors.Is(semantic.Err, ErrInvalid) || readsItself(t)):
 		return at(where, semantic.Err)
 	}

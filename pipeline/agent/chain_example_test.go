@@ -57,7 +57,7 @@ func ExampleState() {
 	fmt.Println(err)
 	// Output:
 	// [Ann called.] 42 <nil>
-	// agent state: observation: unknown key: invalid value (want one of run_id, messages, observations, reflection, data)
+	// agent state: observation: unknown key: invalid value (did you mean "observations"?)
 }
 
 // clock is a provider that puts the time before the messages.

@@ -104,10 +104,10 @@ func TestTraceRefuses(t *testing.T) {
 		`[{"id": "a", "fate": "eaten", "events": [{"did": ["added"]}]}]`:                 `items[0]: item "a": fate "eaten": invalid value (want one of [in_window left_out dropped undecided])`,
 		`[{"id": "a", "events": [{"did": ["added"]}]}]`:                                  `items[0]: item "a": fate "": invalid value (want one of [in_window left_out dropped undecided])`,
 		`[{"id": "a", "fate": "in_window", "events": []}]`:                               `items[0]: item "a": no events: invalid value`,
-		`[{"id": "a", "fate": "in_window", "events": [{"did": ["added", "eaten"]}]}]`:    `items: did: "eaten": invalid value (want some of ` + actions + `)`,
-		`[{"id": "a", "fate": "in_window", "events": [{"did": "added"}]}]`:               `items: did: json: cannot unmarshal string into Go value of type []string`,
-		`[{"id": "a", "fate": "in_window", "events": [{"did": ["added"], "by": "me"}]}]`: `items: json: unknown field "by"`,
-		`{}`: `items: json: cannot unmarshal object into Go value of type []explain.ItemTrace`,
+		`[{"id": "a", "fate": "in_window", "events": [{"did": ["added", "eaten"]}]}]`:    `items[0].events[0].did: "eaten": invalid value (want some of ` + actions + `)`,
+		`[{"id": "a", "fate": "in_window", "events": [{"did": "added"}]}]`:               `items[0].events[0].did: "added": invalid value (want a list of strings)`,
+		`[{"id": "a", "fate": "in_window", "events": [{"did": ["added"], "by": "me"}]}]`: `items[0].events[0].by: unknown key: invalid value (want one of stage, step, plugin, module, did, place, score, priority, tokens, bytes, source, budget)`,
+		`{}`: `items: {}: invalid value (want a list of objects)`,
 	}
 	for doc, want := range tests {
 		trace := explain.NewTrace(fullTrace)

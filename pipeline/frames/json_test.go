@@ -119,7 +119,7 @@ func TestDocumentErrors(t *testing.T) {
 	}{
 		"not an object": {`[]`, `pipeline: []: invalid value (want an object)`, pipeline.ErrInvalid},
 		"empty":         {`{}`, `: missing: invalid value`, pipeline.ErrInvalid},
-		"unknown key":   {withKeys(`,"next_frame":1`), `pipeline: next_frame: unknown key: invalid value (want one of frames, next_frame_id, `, pipeline.ErrInvalid},
+		"unknown key":   {withKeys(`,"next_frame":1`), `pipeline: next_frame: unknown key: invalid value (did you mean "next_frame_id"?)`, pipeline.ErrInvalid},
 		"twice":         {withKeys(`,"max_frames":1,"max_frames":2`), `pipeline: max_frames: given twice: invalid value`, pipeline.ErrInvalid},
 		"null twice":    {withKeys(`,"max_frames":null,"max_frames":2`), `pipeline: max_frames: given twice: invalid value`, pipeline.ErrInvalid},
 		"same id":       {withKeys(`,"frames":[` + frame5 + `,` + frame5 + `]`), `pipeline: frames[1]: frame 5 after 5: frame ids out of order`, ErrOrder},

@@ -57,7 +57,7 @@ func TestEntryDecodingIsStrict(t *testing.T) {
 		`{"content":5}`:                                        `fact: content: 5: invalid value (want a string)`,
 		`{"content":"a","content":"b"}`:                        `fact: content: given twice: invalid value`,
 		`{"content":"a","color":1}`:                            `fact: color: unknown key: invalid value (want one of id, content, relevance_score, access_count, last_accessed, created_at, tags, metadata, memory_type, user_id, session_id, expires_at, updated_at, content_hash, source_turns, links)`,
-		`{"content":"a","Tags":[]}`:                            `fact: Tags: unknown key: invalid value (want one of id, content, relevance_score, access_count, last_accessed, created_at, tags, metadata, memory_type, user_id, session_id, expires_at, updated_at, content_hash, source_turns, links)`,
+		`{"content":"a","Tags":[]}`:                            `fact: Tags: unknown key: invalid value (did you mean "tags"?)`,
 		`{"content":"a","tags":[null]}`:                        `fact: tags[0]: null: invalid value (want a string)`,
 		`{"content":"a","tags":"t"}`:                           `fact: tags: "t": invalid value (want a list of strings)`,
 		`{"content":"a","access_count":-1}`:                    `fact "": access_count -1: invalid value (want 0 or more)`,

@@ -107,3 +107,12 @@ func (e Extract) fits(ctx context.Context, c *agent.Counter, room int, texts ...
 	}
 	return room >= 0, err
 }
+
+// countTexts returns what each text takes as a message of its own.
+func countTexts(ctx context.Context, c *agent.Counter, texts []string) ([]int, error) {
+	messages := make([]pipeline.Message, len(texts))
+	for i, text := range texts {
+		messages[i] = pipeline.Message{Role: pipeline.RoleSystem, Content: text}
+	}
+	return c.Count(ctx, messages)
+}

@@ -110,14 +110,6 @@ func (cfg *ObservingConfig) tokens(ctx context.Context, texts []string) (counts 
 	return counts, sum, err
 }
 
-func countTexts(ctx context.Context, c *agent.Counter, texts []string) ([]int, error) {
-	messages := make([]pipeline.Message, len(texts))
-	for i, text := range texts {
-		messages[i] = pipeline.Message{Role: pipeline.RoleSystem, Content: text}
-	}
-	return c.Count(ctx, messages)
-}
-
 // Observing turns the oldest messages of a conversation into observations when it has grown
 // too large, and removes these messages from the list of the state. System messages, the
 // newest user message and the newest messages stay; a tool call and its results stay or go
@@ -203,6 +195,10 @@ func (o *Observing) observe(ctx context.Context, s *agent.State, old []pipeline.
 		before = nil
 	}
 	added := oneLine(slices.Concat(made.Replace, made.Add))
+	if i := slices.IndexFunc(added, o.cfg.Foreign); i >= 0 { // nobody would count it, or take it away
+		return nil, fmt.Errorf("observe %d messages: observation %.60q: %w (it looks like one that is made anew in each run)",
+			len(old), added[i], pipeline.ErrInvalid)
+	}
 	if _, n, err := o.cfg.tokens(ctx, added); err != nil || n > w.notes() {
 		return nil, cmp.Or(err, fmt.Errorf("observe %d messages: observations take %d tokens: %w (want at most %d)",
 			len(old), n, pipeline.ErrInvalid, w.notes()))

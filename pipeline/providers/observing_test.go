@@ -90,9 +90,11 @@ func TestObservingFails(t *testing.T) {
 	}{
 		{nil, errors.New("down"), "observe 1 messages: down"},
 		{&agent.Observed{Add: []string{long}}, nil, "observe 1 messages: observations take 65 tokens: invalid value (want at most 64)"},
+		{&agent.Observed{Add: []string{"[frame 0 x] y"}}, nil, `observe 1 messages: observation "[frame 0 x] y": invalid value (it looks like one that is made anew in each run)`},
 		{nil, nil, ""},
 	} {
-		p := observing(t, ObservingConfig{HighWater: 2, LowWater: 1, Observe: distiller{observe: func(agent.Observing) (*agent.Observed, error) {
+		foreign := func(text string) bool { return strings.HasPrefix(text, "[frame") }
+		p := observing(t, ObservingConfig{HighWater: 2, LowWater: 1, Foreign: foreign, Observe: distiller{observe: func(agent.Observing) (*agent.Observed, error) {
 			return tt.made, tt.err
 		}}})
 		s := agent.State{Messages: script("u:one two", "u:three")}

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"github.com/anchor-host/anchor-host/internal/decode"
 )
 
 // Errors that callers can test for with errors.Is. The errors of a store wrap them.
@@ -15,7 +17,7 @@ var (
 	// else has written. Nothing was written.
 	ErrConflict = errors.New("changed meanwhile")
 	// ErrInvalid means that a key, record or argument is outside its limits.
-	ErrInvalid = errors.New("invalid value")
+	ErrInvalid = decode.ErrInvalid
 	// ErrClosed means that the store was closed before the call.
 	ErrClosed = errors.New("store is closed")
 	// ErrBusy means that another process kept the store locked for too long. Nothing was written.

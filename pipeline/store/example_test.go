@@ -59,5 +59,5 @@ func ExampleImport() {
 	fmt.Println(err)
 	// Output:
 	// 0
-	// import: line 2: invalid value: member "date" is unknown (tenant, kind, stream, seq, id, time, data, last) (nothing is stored)
+	// import: line 2: date: unknown key: invalid value (did you mean "data"?) (nothing is stored)
 }

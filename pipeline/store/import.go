@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/anchor-host/anchor-host/internal/decode"
+	"github.com/anchor-host/anchor-host/internal/nearest"
 )
 
 const (
@@ -175,31 +178,40 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
+// lineMembers are the members of a line.
+var lineMembers = []string{"tenant", "kind", "stream", "seq", "id", "time", "data", "last"}
+
 // parseLine decodes one line strictly: a record, or the last number of a key.
 func parseLine(b []byte) (key Key, rec Record, last int64, err error) {
 	if !utf8.Valid(b) {
 		return key, rec, 0, fmt.Errorf("%w: not UTF-8", ErrInvalid)
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return key, rec, 0, fmt.Errorf("%w: not a JSON object", ErrInvalid)
-	}
+	hasLast := false
 	targets := map[string]any{
 		"tenant": &key.Tenant, "kind": &key.Kind, "stream": &key.Stream,
-		"seq": &rec.Seq, "id": &rec.ID, "time": &rec.Time, "data": &rec.Data, "last": &last,
+		"seq": &rec.Seq, "id": &rec.ID, "time": &rec.Time, "last": &last,
 	}
-	for d.More() {
-		if err := parseMember(d, targets); err != nil {
-			return Key{}, Record{}, 0, err
+	err = decode.Open(b, func(name string, value json.RawMessage) error {
+		to, known := targets[name]
+		switch {
+		case name == "data":
+			rec.Data = slices.Clone(value)
+			return nil
+		case !known:
+			return fmt.Errorf("unknown key: %w%s", ErrInvalid, nearest.Hint(name, lineMembers))
+		case string(value) == "null":
+			return fmt.Errorf("null: %w (leave it out)", ErrInvalid)
 		}
+		hasLast = hasLast || name == "last"
+		return decode.Value("", value, to)
+	})
+	if err != nil && !errors.Is(err, ErrInvalid) { // no JSON
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	if _, err := d.Token(); err != nil {
-		return Key{}, Record{}, 0, fmt.Errorf("%w: %w", ErrInvalid, noEOF(err))
+	if err != nil {
+		return Key{}, Record{}, 0, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Key{}, Record{}, 0, fmt.Errorf("%w: text after the object", ErrInvalid)
-	}
-	if targets["last"] == nil {
+	if hasLast {
 		if last < 1 || rec.Data != nil || rec.ID != "" || rec.Seq != 0 || !rec.Time.IsZero() {
 			return Key{}, Record{}, 0, fmt.Errorf("%w: member \"last\" is less than 1, or the line also has seq, id, time or data (write one or the other)", ErrInvalid)
 		}
@@ -209,49 +221,4 @@ func parseLine(b []byte) (key Key, rec Record, last int64, err error) {
 		return Key{}, Record{}, 0, fmt.Errorf("%w: no data", ErrInvalid)
 	}
 	return key, rec, 0, nil
-}
-
-// parseMember decodes one member and removes its target from the map, so that a second
-// member of that name is an error.
-func parseMember(d *json.Decoder, targets map[string]any) error {
-	t, err := d.Token()
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, noEOF(err))
-	}
-	name, _ := t.(string)
-	target, ok := targets[name]
-	if !ok {
-		return fmt.Errorf("%w: member %.100q is unknown (tenant, kind, stream, seq, id, time, data, last)", ErrInvalid, name)
-	}
-	if target == nil {
-		return fmt.Errorf("%w: member %.100q comes twice", ErrInvalid, name)
-	}
-	targets[name] = nil
-	var raw json.RawMessage
-	if err := d.Decode(&raw); err != nil {
-		return fmt.Errorf("%w: member %.100q: %w", ErrInvalid, name, noEOF(err))
-	}
-	if data, ok := target.(*json.RawMessage); ok {
-		*data = raw
-		return nil
-	}
-	if string(raw) == "null" {
-		return fmt.Errorf("%w: member %.100q is null (leave it out)", ErrInvalid, name)
-	}
-	if err := json.Unmarshal(raw, target); err != nil {
-		if _, ok := target.(*time.Time); ok {
-			return fmt.Errorf("%w: member %.100q: not a time as in RFC 3339", ErrInvalid, name)
-		}
-		return fmt.Errorf("%w: member %.100q: %w", ErrInvalid, name, err)
-	}
-	return nil
-}
-
-// noEOF replaces the io.EOF of a line that ends too early by words, so that callers do not
-// take it for the end of the file.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -126,8 +126,13 @@ func init() {
 			return distill.Reply{}, tell(r)
 		case s.Mode == "wrong": // whatever is asked for
 			return distill.Reflection("wrong"), nil
-		case s.Mode == "long":
-			return distill.Add(strings.Repeat("long ", 2000)), nil
+		case s.Mode == "blank":
+			return distill.Reply{Replace: []string{"a", " \n"}}, nil
+		case s.Mode == "both":
+			text := "b"
+			return distill.Reply{Add: []string{"a"}, Reflection: &text}, nil
+		case s.Mode == "many":
+			return distill.Reply{Add: make([]string, 257)}, nil
 		case r.Mode == distill.Reflect:
 			return distill.Reflection(fmt.Sprintf("%s+%d observations", r.Reflection, len(r.Observations))), nil
 		}

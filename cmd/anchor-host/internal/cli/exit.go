@@ -72,7 +72,6 @@ var causeCodes = []struct {
 	{frames.ErrNoFrame, CodeNotFound},
 	{memory.ErrNotFound, CodeNotFound},
 	{store.ErrBusy, CodeLimit},
-	{store.ErrInvalid, CodeInvalid},
 	{store.ErrVersion, CodeInvalid},
 	{config.ErrInvalid, CodeInvalid},
 	{host.ErrNoOperation, CodeInvalid},
