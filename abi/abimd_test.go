@@ -187,7 +187,7 @@ func dash(s string) string {
 var partGroups = []struct {
 	name  string
 	parts []Part
-}{{"query", queryParts}, {"turns", compactParts}, {"past", distillParts}, {"agent", provideParts}, {"event", eventParts}}
+}{{"query", queryParts}, {"turns", compactParts}, {"past", distillParts}, {"remembered", extractParts}, {"agent", provideParts}, {"event", eventParts}}
 
 func reads(info OperationInfo) string {
 	var words []string
@@ -281,7 +281,7 @@ func TestABIDocuments(t *testing.T) {
 	types := map[string]any{}
 	for _, v := range []any{
 		ItemsRequest{}, Changes{}, InitRequest{}, QueryRequest{}, TransformReply{}, ClassifyReply{}, EnrichReply{}, MemoryReply{},
-		CompactRequest{}, CompactReply{}, DistillRequest{}, DistillReply{}, ProvideRequest{}, ProvideReply{}, EstimateReply{}, FormatRequest{}, FormatReply{},
+		CompactRequest{}, CompactReply{}, DistillRequest{}, DistillReply{}, ExtractRequest{}, ExtractReply{}, ProvideRequest{}, ProvideReply{}, EstimateReply{}, FormatRequest{}, FormatReply{},
 		CountRequest{}, CountReply{}, Event{},
 	} {
 		types[reflect.TypeOf(v).Name()] = v

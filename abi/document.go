@@ -143,6 +143,66 @@ type CompactReply struct {
 	Summary string `json:"summary"`
 }
 
+// MaxFacts is the largest number of facts in a list of an answer to extract.
+const MaxFacts = 1024
+
+// FactTypes are the kinds of facts.
+var FactTypes = []string{"semantic", "episodic", "procedural", "conversation"}
+
+// Fact is something that a host remembers beyond a conversation.
+type Fact struct {
+	ID      string `json:"id"`
+	Content string `json:"content"`
+	// Type is one of [FactTypes].
+	Type string   `json:"memory_type,omitempty"`
+	Tags []string `json:"tags,omitempty"`
+	// Relevance is how important the fact is in general, 0 to 1.
+	Relevance float64   `json:"relevance_score,omitempty"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	Metadata  Metadata  `json:"metadata,omitempty"`
+}
+
+// NewFact is a fact that a guest takes from turns.
+type NewFact struct {
+	Content string `json:"content"`
+	// Type is one of [FactTypes], semantic if it is empty.
+	Type string   `json:"memory_type,omitempty"`
+	Tags []string `json:"tags,omitempty"`
+	// Relevance is 0 to 1. 0 leaves it to the host.
+	Relevance float64  `json:"relevance_score,omitempty"`
+	Metadata  Metadata `json:"metadata,omitempty"`
+}
+
+// FactEdit gives a fact another text.
+type FactEdit struct {
+	// ID is that of a fact of the request.
+	ID      string `json:"id"`
+	Content string `json:"content"`
+	// Tags replace those of the fact. If the list is nil, those stay.
+	Tags []string `json:"tags,omitzero"`
+}
+
+// ExtractRequest is the input document of extract.
+type ExtractRequest struct {
+	// Turns are the turns to take facts from, oldest first. There are none when the facts
+	// alone are to be put in order.
+	Turns []Turn `json:"turns"`
+	// Facts are what is known: facts of the same owner that matter to the turns, or the
+	// facts to put in order.
+	Facts    []Fact          `json:"facts,omitempty"`
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// ExtractReply is the answer to extract. Each list has at most [MaxFacts]. A fact of the
+// request is in Update or Remove at most once.
+type ExtractReply struct {
+	Add    []NewFact  `json:"add,omitempty"`
+	Update []FactEdit `json:"update,omitempty"`
+	// Remove are the IDs of facts that are wrong, or that others say.
+	Remove []string `json:"remove,omitempty"`
+}
+
 // The modes of a [DistillRequest].
 const (
 	// DistillObserve asks for observations of messages that are about to leave the list.

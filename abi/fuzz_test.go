@@ -103,14 +103,14 @@ func checkDecoded(t *testing.T, c *Changes, err error) {
 func FuzzDecodeReply(f *testing.F) {
 	for _, doc := range []string{`{"queries":[{"query_str":"q","embedding":[0.5],"metadata":{"a":[1,{"b":null}]},"chat_history":[{"role":"user","content":"x","sequence":1}]}]}`,
 		`{"label":"a"}`, `{"query_str":"\ud83e\udd8a"}`, `{"items":[{"content":"a","score":1,"created_at":"2025-01-01T00:00:00+02:00"}]}`, `{"summary":"\n"}`,
-		`{"messages":[{"role":"user","content":"x","tool_calls":[{"a":1}]}],"state":{"observations":[],"data":{}}}`, `{"replace":["a",""],"add":[]}`, `{"reflection":"b"}`, `{"tokens":1}`,
+		`{"messages":[{"role":"user","content":"x","tool_calls":[{"a":1}]}],"state":{"observations":[],"data":{}}}`, `{"add":[{"content":"a","tags":["b"]}],"update":[{"id":"c","content":"d"}],"remove":["e"]}`, `{"replace":["a",""],"add":[]}`, `{"reflection":"b"}`, `{"tokens":1}`,
 		`{"format_type":"x","output":{"a":[true,false]}}`, `{"counts":[1,2,3]}`, `{"label":"a","label":"b"}`, `{"LABEL":"a"}`, `{"label":"\ud800"}`, `{"label":null}`} {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, fresh := range []func() any{
 			func() any { return new(TransformReply) }, func() any { return new(ClassifyReply) }, func() any { return new(EnrichReply) },
-			func() any { return new(MemoryReply) }, func() any { return new(CompactReply) }, func() any { return new(DistillReply) }, func() any { return new(ProvideReply) },
+			func() any { return new(MemoryReply) }, func() any { return new(CompactReply) }, func() any { return new(DistillReply) }, func() any { return new(ExtractReply) }, func() any { return new(ProvideReply) },
 			func() any { return new(EstimateReply) }, func() any { return new(FormatReply) }, func() any { return new(CountReply) },
 		} {
 			doc := fresh()

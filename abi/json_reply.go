@@ -9,17 +9,20 @@ import (
 // The members of the documents that guests answer with. The functions that read them refer
 // to a member by its index here.
 var (
-	changesMembers = []string{"keep", "edits", "scores", "items", "order"}
-	editMembers    = []string{"row", "content", "metadata", "priority"}
-	scoreMembers   = []string{"row", "score"}
-	itemMembers    = []string{"key", "content", "source", "score", "priority", "metadata", "created_at"}
-	queryMembers   = []string{"query_str", "embedding", "metadata", "chat_history"}
-	turnMembers    = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
-	messageMembers = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
-	stateMembers   = []string{"run_id", "messages", "observations", "reflection", "data"}
-	distillMembers = []string{"replace", "add", "reflection"}
-	provideMembers = []string{"messages", "state"}
-	formatMembers  = []string{"format_type", "output"}
+	changesMembers  = []string{"keep", "edits", "scores", "items", "order"}
+	editMembers     = []string{"row", "content", "metadata", "priority"}
+	scoreMembers    = []string{"row", "score"}
+	itemMembers     = []string{"key", "content", "source", "score", "priority", "metadata", "created_at"}
+	queryMembers    = []string{"query_str", "embedding", "metadata", "chat_history"}
+	turnMembers     = []string{"role", "content", "token_count", "created_at", "sequence", "metadata"}
+	messageMembers  = []string{"role", "content", "name", "tool_calls", "tool_call_id"}
+	stateMembers    = []string{"run_id", "messages", "observations", "reflection", "data"}
+	extractMembers  = []string{"add", "update", "remove"}
+	newFactMembers  = []string{"content", "memory_type", "tags", "relevance_score", "metadata"}
+	factEditMembers = []string{"id", "content", "tags"}
+	distillMembers  = []string{"replace", "add", "reflection"}
+	provideMembers  = []string{"messages", "state"}
+	formatMembers   = []string{"format_type", "output"}
 )
 
 // answerReader reads the documents that guests answer with.
@@ -52,6 +55,17 @@ func (r answerReader) reply(doc any, within *Bounds) {
 			case 2:
 				text := r.Text()
 				d.Reflection = &text
+			}
+		})
+	case *ExtractReply:
+		r.Object(extractMembers, func(i int) {
+			switch i {
+			case 0:
+				d.Add = facts(r, r.newFact)
+			case 1:
+				d.Update = facts(r, r.factEdit)
+			case 2:
+				d.Remove = facts(r, func(id *string) { *id = r.Text() })
 			}
 		})
 	case *ProvideReply:
@@ -96,6 +110,44 @@ func (r answerReader) observations() []string {
 		r.Fail(strictjson.Error(fmt.Sprintf("has %d observations (want %d or fewer)", n, MaxObservations)))
 	}
 	return strictjson.List(r.Reader, func(o *string) { *o = r.Text() })
+}
+
+// facts reads a list of an answer to extract.
+func facts[T any](r answerReader, read func(*T)) []T {
+	if n := r.Ahead(); n > MaxFacts {
+		r.Fail(strictjson.Error(fmt.Sprintf("has %d facts in one list (want %d or fewer)", n, MaxFacts)))
+	}
+	return strictjson.List(r.Reader, read)
+}
+
+func (r answerReader) newFact(f *NewFact) {
+	r.Object(newFactMembers, func(i int) {
+		switch i {
+		case 0:
+			f.Content = r.Text()
+		case 1:
+			f.Type = r.Text()
+		case 2:
+			f.Tags = strictjson.List(r.Reader, func(tag *string) { *tag = r.Text() })
+		case 3:
+			f.Relevance = r.Float()
+		case 4:
+			f.Metadata = r.Metadata()
+		}
+	})
+}
+
+func (r answerReader) factEdit(f *FactEdit) {
+	r.Object(factEditMembers, func(i int) {
+		switch i {
+		case 0:
+			f.ID = r.Text()
+		case 1:
+			f.Content = r.Text()
+		case 2:
+			f.Tags = strictjson.List(r.Reader, func(tag *string) { *tag = r.Text() })
+		}
+	})
 }
 
 func (r answerReader) query(q *Query) {

@@ -16,6 +16,7 @@ const (
 	OpMemory         Operation = "memory"
 	OpCompact        Operation = "compact"
 	OpDistill        Operation = "distill"
+	OpExtract        Operation = "extract"
 	OpProvide        Operation = "provide"
 	OpEstimateTokens Operation = "estimate_tokens"
 	OpFormat         Operation = "format"
@@ -92,6 +93,7 @@ var Operations = []OperationInfo{
 		Writes: addItems, DefaultWrites: addItems},
 	{Op: OpCompact, Answer: true, Request: "CompactRequest", Reply: "CompactReply", Parts: compactParts},
 	{Op: OpDistill, Answer: true, Request: "DistillRequest", Reply: "DistillReply", Parts: distillParts},
+	{Op: OpExtract, Answer: true, Request: "ExtractRequest", Reply: "ExtractReply", Parts: extractParts},
 	{Op: OpProvide, Answer: true, Request: "ProvideRequest", Reply: "ProvideReply", Parts: provideParts},
 	{Op: OpEstimateTokens, Answer: true, Request: "ProvideRequest", Reply: "EstimateReply", Parts: provideParts},
 	{Op: OpFormat, Answer: true, Request: "FormatRequest", Reply: "FormatReply", Reads: Columns},

@@ -18,7 +18,8 @@ const (
 	PartChatHistory    Part = "chat_history"
 )
 
-// The parts of a [CompactRequest]. All but the summary are members of its turns.
+// The parts of a [CompactRequest]. All but the summary are members of its turns. An
+// [ExtractRequest] has [PartFacts] instead of the summary.
 const (
 	PartRole       Part = "role"
 	PartContent    Part = "content"
@@ -27,6 +28,7 @@ const (
 	PartSequence   Part = "sequence"
 	PartMetadata   Part = "metadata"
 	PartSummary    Part = "summary"
+	PartFacts      Part = "facts"
 )
 
 // The parts of a [ProvideRequest], three of which a [DistillRequest] has too. Messages are read whole or not at all, because a guest
@@ -53,7 +55,7 @@ var Parts = []Part{
 	PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory,
 	PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary,
 	PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData,
-	PartError,
+	PartError, PartFacts,
 }
 
 // The parts of the requests that have some. They are literals so that no guest has to run
@@ -61,6 +63,7 @@ var Parts = []Part{
 var (
 	queryParts   = []Part{PartQueryText, PartQueryEmbedding, PartQueryMetadata, PartChatHistory}
 	compactParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartSummary}
+	extractParts = []Part{PartRole, PartContent, PartTokenCount, PartCreatedAt, PartSequence, PartMetadata, PartFacts}
 	distillParts = []Part{PartMessages, PartObservations, PartReflection}
 	provideParts = []Part{PartMessages, PartStateMessages, PartRunID, PartObservations, PartReflection, PartData}
 	eventParts   = []Part{PartQueryText, PartError}

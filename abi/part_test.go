@@ -156,6 +156,16 @@ var partRequests = []struct {
 			PartMetadata:   `{"turns":[{"role":"","content":"","metadata":{"k":1}}]}`,
 			PartSummary:    `{"turns":[{"role":"","content":""}],"summary":"s"}`,
 		}},
+	{OpExtract, ExtractRequest{Turns: []Turn{{"user", "hi", 1, time.Unix(0, 0).UTC(), 2, Metadata{"k": 1}}}, Facts: []Fact{{ID: "f", Content: "c"}}},
+		`{"turns":[{"role":"","content":""}]}`, map[Part]string{
+			PartRole:       `{"turns":[{"role":"user","content":""}]}`,
+			PartContent:    `{"turns":[{"role":"","content":"hi"}]}`,
+			PartTokenCount: `{"turns":[{"role":"","content":"","token_count":1}]}`,
+			PartCreatedAt:  `{"turns":[{"role":"","content":"","created_at":"1970-01-01T00:00:00Z"}]}`,
+			PartSequence:   `{"turns":[{"role":"","content":"","sequence":2}]}`,
+			PartMetadata:   `{"turns":[{"role":"","content":"","metadata":{"k":1}}]}`,
+			PartFacts:      `{"turns":[{"role":"","content":""}],"facts":[{"id":"f","content":"c"}]}`,
+		}},
 	{OpDistill, DistillRequest{DistillObserve, []Message{{Role: "user", Content: "hi"}}, []string{"o"}, "f", 9, nil},
 		`{"mode":"observe","messages":[],"max_tokens":9}`, map[Part]string{
 			PartMessages:     `{"mode":"observe","messages":[{"role":"user","content":"hi"}],"max_tokens":9}`,

@@ -98,6 +98,12 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 		return s.compact(r), nil
 	case DistillRequest:
 		return s.distill(r), nil
+	case ExtractRequest:
+		r.Turns = s.turns(r.Turns)
+		if !s.Has(PartFacts) {
+			r.Facts = nil
+		}
+		return r, nil
 	case ProvideRequest:
 		return s.provide(r), nil
 	case Event:
@@ -115,6 +121,8 @@ func (s PartSet) Request(op Operation, request any) (any, error) {
 	case *CompactRequest:
 		return s.Request(op, *r)
 	case *DistillRequest:
+		return s.Request(op, *r)
+	case *ExtractRequest:
 		return s.Request(op, *r)
 	case *ProvideRequest:
 		return s.Request(op, *r)
@@ -140,6 +148,8 @@ func (s PartSet) decoded(op Operation, request any) (any, error) {
 		return decodePart[CompactRequest](s, op, doc)
 	case "DistillRequest":
 		return decodePart[DistillRequest](s, op, doc)
+	case "ExtractRequest":
+		return decodePart[ExtractRequest](s, op, doc)
 	case "ProvideRequest":
 		return decodePart[ProvideRequest](s, op, doc)
 	case "Event":
@@ -157,9 +167,18 @@ func decodePart[R any](s PartSet, op Operation, doc []byte) (any, error) {
 }
 
 func (s PartSet) compact(r CompactRequest) CompactRequest {
-	turns := make([]Turn, len(r.Turns))
+	r.Turns = s.turns(r.Turns)
+	if !s.Has(PartSummary) {
+		r.Summary = ""
+	}
+	return r
+}
+
+// turns returns what a guest receives of turns.
+func (s PartSet) turns(of []Turn) []Turn {
+	turns := make([]Turn, len(of))
 	for i := range turns {
-		from, to := &r.Turns[i], &turns[i]
+		from, to := &of[i], &turns[i]
 		if s.Has(PartRole) {
 			to.Role = from.Role
 		}
@@ -179,11 +198,7 @@ func (s PartSet) compact(r CompactRequest) CompactRequest {
 			to.Metadata = from.Metadata
 		}
 	}
-	r.Turns = turns
-	if !s.Has(PartSummary) {
-		r.Summary = ""
-	}
-	return r
+	return turns
 }
 
 func (s PartSet) distill(r DistillRequest) DistillRequest {

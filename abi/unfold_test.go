@@ -33,7 +33,7 @@ var guestDecoders = map[string]func(b []byte) (any, error){
 		return c, c.DecodeItemsWithin(b, WidestBounds())
 	},
 	"transform": reply[TransformReply], "classify": reply[ClassifyReply], "enrich": reply[EnrichReply],
-	"memory": reply[MemoryReply], "compact": reply[CompactReply], "distill": reply[DistillReply], "provide": reply[ProvideReply],
+	"memory": reply[MemoryReply], "compact": reply[CompactReply], "distill": reply[DistillReply], "extract": reply[ExtractReply], "provide": reply[ProvideReply],
 	"estimate": reply[EstimateReply], "format": reply[FormatReply], "count": reply[CountReply],
 }
 
@@ -107,6 +107,11 @@ var hostileDocuments = []struct{ decoder, before, element, after string }{
 	{"enrich", `{"query_str":"`, `\\`, `"}`},
 	{"memory", `{"items":[`, `{}`, `]}`},
 	{"compact", `{"summary":"`, `\t`, `"}`},
+	{"extract", `{"add":[`, `{}`, `]}`},
+	{"extract", `{"add":[{"tags":[`, `""`, `]}]}`},
+	{"extract", `{"add":[{"metadata":{`, `"#":[]`, `}}]}`},
+	{"extract", `{"update":[`, `{}`, `]}`},
+	{"extract", `{"remove":[`, `""`, `]}`},
 	{"distill", `{"add":[`, `""`, `]}`},
 	{"distill", `{"reflection":"`, `x`, `"}`},
 	{"provide", `{"messages":[`, `{}`, `]}`},
@@ -281,7 +286,7 @@ func TestMembersAreThoseOfTheDocuments(t *testing.T) {
 		members []string
 	}{
 		{Changes{}, changesMembers}, {Edit{}, editMembers}, {RowScore{}, scoreMembers}, {NewItem{}, itemMembers}, {Query{}, queryMembers},
-		{Turn{}, turnMembers}, {Message{}, messageMembers}, {StateChange{}, stateMembers}, {DistillReply{}, distillMembers}, {ProvideReply{}, provideMembers}, {FormatReply{}, formatMembers},
+		{Turn{}, turnMembers}, {Message{}, messageMembers}, {StateChange{}, stateMembers}, {DistillReply{}, distillMembers}, {ExtractReply{}, extractMembers}, {NewFact{}, newFactMembers}, {FactEdit{}, factEditMembers}, {ProvideReply{}, provideMembers}, {FormatReply{}, formatMembers},
 	} {
 		typ := reflect.TypeOf(doc.of)
 		var names []string

@@ -83,6 +83,8 @@ type App struct {
 	current *generation // nil once closed
 	retired sync.WaitGroup
 
+	promoting sync.Map // the conversations, by tenant and id, that are promoted after a build
+
 	opening chan struct{} // holds a value while the store is opened
 	store   store.Store
 	opened  bool // the store is to be closed

@@ -206,7 +206,11 @@ func (a *App) carryOut(ctx context.Context, p *plan) (*pipeline.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.run(ctx, assembly)
+	result, err := p.run(ctx, assembly)
+	if err == nil && p.remember {
+		a.promoteLater(ctx, p.generation, &p.config)
+	}
+	return result, err
 }
 
 // recipe returns what the build shares with others.

@@ -60,6 +60,9 @@ func (a *App) prepare(ctx context.Context, g *generation) error {
 			}
 		}
 		_, err := g.recipeOf(ctx, name)
+		if err == nil {
+			err = g.plugins.PreparePromoter(host.WithTenant(ctx, g.loaded.TenantName()), g.configs[name])
+		}
 		switch {
 		case err != nil && name != "":
 			return fmt.Errorf("pipelines.%s: %w", name, err)

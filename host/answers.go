@@ -209,6 +209,10 @@ func (o *Operation) checkReply(changed bool, texts int, reply any) error {
 		if r.Tokens < 0 {
 			return o.invalid("tokens %d (want 0 or more)", r.Tokens)
 		}
+	case *abi.ExtractReply:
+		if err := r.Check(nil); err != nil {
+			return o.invalid("%w", err)
+		}
 	case *abi.DistillReply:
 		return o.checkDistilled(r)
 	case *abi.ProvideReply:

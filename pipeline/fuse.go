@@ -11,44 +11,67 @@ import (
 // DefaultFuseK is the k of reciprocal rank fusion.
 const DefaultFuseK = 60
 
+// Fusion is a way to merge ranked lists.
+type Fusion string
+
+// The ways to merge lists.
+const (
+	// FusionRRF is reciprocal rank fusion: an item scores the sum of weight / (K + rank)
+	// over its places, rank from 1. Scores are then scaled so that the best item of the
+	// result has 1 and the worst 0: all 0 when several tie, 1 for a single one. The
+	// metadata holds the score before scaling as rrf_raw_score.
+	FusionRRF Fusion = "rrf"
+	// FusionWeighted scales the scores of each list so that its best item has 1 and its
+	// worst 0, or all 1 when they are equal. An item scores the weighted mean over the
+	// lists; a list without it counts as 0.
+	FusionWeighted Fusion = "weighted"
+	// FusionRoundRobin takes the first item of each list, then the second of each, and so
+	// on, as [RoundRobin] does. The scores fall evenly from 1. Weights mean nothing.
+	FusionRoundRobin Fusion = "round_robin"
+)
+
 // FuseOptions are the settings of [Fuse].
 type FuseOptions struct {
-	// K reduces the advantage of the first ranks. 0 means DefaultFuseK.
+	// Fusion is FusionRRF when empty.
+	Fusion Fusion
+	// K is for FusionRRF; it reduces the advantage of the first ranks. 0 means DefaultFuseK.
 	K int
 	// Weights are the weights of the lists, 0 or more. nil means 1 each.
 	Weights []float64
 	// TopK is the largest length of the result. 0 means no limit.
 	TopK int
-	// Method is written to the metadata retrieval_method. Empty means "rrf".
+	// Method is what the metadata retrieval_method says. Empty means the fusion.
 	Method string
 }
 
-// Fuse merges ranked lists by reciprocal rank fusion: the score of an item is the sum of
-// weight / (K + rank) over its places, where ranks begin at 1. Items with equal ids are the
-// same item; Fuse keeps the copy whose own score is highest. It then scales the scores so
-// that the best item of the result has 1 and the worst 0. If all have the same score, they
-// all get 0, and a single item gets 1. The metadata rrf_raw_score holds the score before
-// scaling. Items with equal scores keep the order in which they first appeared.
+// Fuse merges ranked lists. Items are the same when their ids are; Fuse keeps the copy
+// whose own score is highest. Items with equal scores keep the order in which they first
+// appeared.
 func Fuse(lists [][]Item, opts FuseOptions) ([]Item, error) {
-	if opts.K == 0 {
-		opts.K = DefaultFuseK
-	}
-	if opts.Method == "" {
-		opts.Method = "rrf"
-	}
+	opts.Fusion = cmp.Or(opts.Fusion, FusionRRF)
+	opts.K = cmp.Or(opts.K, DefaultFuseK)
+	opts.Method = cmp.Or(opts.Method, string(opts.Fusion))
 	if err := opts.validate(len(lists)); err != nil {
 		return nil, err
+	}
+	if opts.Fusion == FusionRoundRobin {
+		return opts.alternate(lists), nil
 	}
 	fused := opts.sum(lists)
 	slices.SortStableFunc(fused, func(a, b fusedItem) int { return cmp.Compare(b.raw, a.raw) })
 	if opts.TopK > 0 && len(fused) > opts.TopK {
 		fused = fused[:opts.TopK]
 	}
+	if opts.Fusion == FusionWeighted {
+		return opts.mean(fused, len(lists)), nil
+	}
 	return opts.scale(fused), nil
 }
 
 func (o *FuseOptions) validate(lists int) error {
 	switch {
+	case o.Fusion != FusionRRF && o.Fusion != FusionWeighted && o.Fusion != FusionRoundRobin:
+		return fmt.Errorf("fuse: fusion %q: %w (want rrf, weighted or round_robin)", o.Fusion, ErrInvalid)
 	case o.K < 0:
 		return fmt.Errorf("fuse: k %d: %w (want 1 or more)", o.K, ErrInvalid)
 	case o.TopK < 0:
@@ -69,15 +92,20 @@ type fusedItem struct {
 	raw  float64
 }
 
+// weight is the weight of a list.
+func (o *FuseOptions) weight(list int) float64 {
+	if o.Weights == nil {
+		return 1
+	}
+	return o.Weights[list]
+}
+
 // sum returns the items with their summed scores, in the order of first appearance.
 func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 	var fused []fusedItem
 	place := make(map[string]int)
 	for i, list := range lists {
-		weight := 1.0
-		if o.Weights != nil {
-			weight = o.Weights[i]
-		}
+		gain := o.gains(list, o.weight(i))
 		for rank, it := range list {
 			at, ok := place[it.ID]
 			if !ok {
@@ -87,10 +115,69 @@ func (o *FuseOptions) sum(lists [][]Item) []fusedItem {
 			} else if it.Score > fused[at].item.Score {
 				fused[at].item = it
 			}
-			fused[at].raw += weight / float64(o.K+rank+1)
+			fused[at].raw += gain(rank)
 		}
 	}
 	return fused
+}
+
+// gains returns what each place of a list adds to the score of its item.
+func (o *FuseOptions) gains(list []Item, weight float64) func(rank int) float64 {
+	if o.Fusion == FusionRRF {
+		return func(rank int) float64 { return weight / float64(o.K+rank+1) }
+	}
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	for i := range list {
+		lowest, highest = min(lowest, list[i].Score), max(highest, list[i].Score)
+	}
+	seen := make(map[string]bool, len(list))
+	return func(rank int) float64 {
+		it := &list[rank]
+		again := seen[it.ID]
+		seen[it.ID] = true
+		switch {
+		case again: // its first place counts
+			return 0
+		case highest > lowest:
+			return weight * (it.Score - lowest) / (highest - lowest)
+		}
+		return weight
+	}
+}
+
+// mean returns copies whose scores are the sums by the total weight.
+func (o *FuseOptions) mean(fused []fusedItem, lists int) []Item {
+	total := 0.0
+	for i := range lists {
+		total += o.weight(i)
+	}
+	out := make([]Item, len(fused))
+	for i, f := range fused {
+		out[i] = o.marked(f.item)
+		if out[i].Score = 0; total > 0 {
+			out[i].Score = min(1, f.raw/total)
+		}
+	}
+	return out
+}
+
+// alternate returns the items of the lists in turn.
+func (o *FuseOptions) alternate(lists [][]Item) []Item {
+	out := RoundRobin(lists, o.TopK)
+	for i := range out {
+		out[i] = o.marked(out[i])
+		out[i].Score = 1 - float64(i)/float64(len(out))
+	}
+	return out
+}
+
+// marked returns a copy of an item that names the method.
+func (o *FuseOptions) marked(it Item) Item {
+	metadata := make(map[string]any, len(it.Metadata)+2)
+	maps.Copy(metadata, it.Metadata)
+	metadata["retrieval_method"] = o.Method
+	it.Metadata = metadata
+	return it
 }
 
 // scale returns copies with scores from 0 to 1; fused must be sorted.
@@ -98,7 +185,7 @@ func (o *FuseOptions) scale(fused []fusedItem) []Item {
 	out := make([]Item, len(fused))
 	for i, f := range fused {
 		lowest, highest := fused[len(fused)-1].raw, fused[0].raw
-		out[i] = f.item
+		out[i] = o.marked(f.item)
 		switch {
 		case len(fused) == 1:
 			out[i].Score = 1
@@ -107,11 +194,7 @@ func (o *FuseOptions) scale(fused []fusedItem) []Item {
 		default:
 			out[i].Score = 0
 		}
-		metadata := make(map[string]any, len(f.item.Metadata)+2)
-		maps.Copy(metadata, f.item.Metadata)
-		metadata["retrieval_method"] = o.Method
-		metadata["rrf_raw_score"] = f.raw
-		out[i].Metadata = metadata
+		out[i].Metadata["rrf_raw_score"] = f.raw
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,59 +13,107 @@ import (
 )
 
 // Hybrid is a [Retriever] that asks several retrievers at the same time and merges
-// their lists with [Fuse]. It logs a retriever that fails at WARN and continues without it.
-// When all fail, Hybrid fails. It is safe for concurrent use.
+// their lists with [Fuse]. It leaves out a retriever that fails, and logs that at WARN;
+// when all fail, Hybrid does. It is safe for concurrent use.
 type Hybrid struct {
-	Retrievers []Retriever
-	// Weights are the weights of the retrievers. nil means 1 each.
-	Weights []float64
-	// K is FuseOptions.K of the fusion. 0 means DefaultFuseK.
+	// Parts are the retrievers, at least one.
+	Parts []HybridPart
+	// Fusion is how the lists are merged. Empty means FusionWeighted.
+	Fusion Fusion
+	// K is the k of FusionRRF. 0 means DefaultFuseK.
 	K int
-	// Logger is slog.Default when nil.
-	Logger *slog.Logger
 }
 
-// Retrieve asks each retriever for topK items. It waits for all of them.
+// HybridPart is one retriever of a [Hybrid].
+type HybridPart struct {
+	// Name appears in logs and errors.
+	Name      string
+	Retriever Retriever
+	// Weight is the weight of its list, above 0. 0 means 1.
+	Weight float64
+	// TopK is how many items it is asked for. 0 means as many as the Hybrid is.
+	TopK int
+}
+
+func (h *Hybrid) parts() []any {
+	parts := make([]any, len(h.Parts))
+	for i := range h.Parts {
+		parts[i] = h.Parts[i].Retriever
+	}
+	return parts
+}
+
+func (h *Hybrid) showsItems() bool { return false }
+
+// Retrieve asks each retriever and waits for all of them. It returns at most topK items;
+// topK 0 means [DefaultTopK].
 func (h *Hybrid) Retrieve(ctx context.Context, q *Query, topK int) ([]Item, error) {
-	lists := make([][]Item, len(h.Retrievers))
-	errs := make([]error, len(h.Retrievers))
-	var running sync.WaitGroup
-	for i, r := range h.Retrievers {
-		own := q.Clone()
+	topK = orTopK(topK)
+	asked := make([]retrieval, len(h.Parts))
+	for i, p := range h.Parts {
+		asked[i] = retrieval{name: p.Name, retriever: p.Retriever, query: q.Clone(), topK: cmp.Or(p.TopK, topK)}
+	}
+	lists, answered, err := retrieveAll(ctx, "retriever", asked)
+	if err != nil {
+		return nil, err
+	}
+	weights := make([]float64, len(answered))
+	for i, at := range answered {
+		weights[i] = cmp.Or(h.Parts[at].Weight, 1)
+	}
+	opts := FuseOptions{Fusion: cmp.Or(h.Fusion, FusionWeighted), K: h.K, Weights: weights, TopK: topK}
+	opts.Method = "hybrid_" + string(opts.Fusion)
+	return Fuse(lists, opts)
+}
+
+// retrieval is one of several calls of retrievers whose lists are merged.
+type retrieval struct {
+	name      string
+	retriever Retriever
+	query     Query // nobody else uses it
+	topK      int
+}
+
+// maxRetrievals is how many retrievals of one step run at the same time.
+const maxRetrievals = 8
+
+// retrieveAll makes the calls at the same time and waits for all of them. It returns the
+// lists of those that answer, and the indices of these calls. Others are logged; when
+// all fail, retrieveAll does. what names one call in logs and errors.
+func retrieveAll(ctx context.Context, what string, calls []retrieval) (lists [][]Item, answered []int, err error) {
+	all, errs := make([][]Item, len(calls)), make([]error, len(calls))
+	running, free := sync.WaitGroup{}, make(chan struct{}, maxRetrievals)
+	for i := range calls {
+		c := &calls[i]
+		free <- struct{}{}
 		running.Go(func() {
+			defer func() { <-free }()
 			errs[i] = errExited
 			errs[i] = core.Guard(func() (err error) {
-				lists[i], err = retrieve(ctx, r, &own, orTopK(topK))
+				all[i], err = retrieve(ctx, c.retriever, &c.query, c.topK)
 				return err
 			})
 		})
 	}
 	running.Wait()
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := h.tolerate(ctx, errs); err != nil {
-		return nil, err
-	}
-	return Fuse(lists, FuseOptions{K: h.K, Weights: h.Weights, TopK: topK, Method: "hybrid_rrf"})
-}
-
-// tolerate logs the failures. It returns them as an error if all retrievers failed.
-func (h *Hybrid) tolerate(ctx context.Context, errs []error) error {
-	failed := 0
+	var failed []error
 	for i, err := range errs {
 		if err == nil {
+			lists, answered = append(lists, all[i]), append(answered, i)
 			continue
 		}
-		failed++
-		logger := h.Logger
-		if logger == nil {
-			logger = slog.Default()
+		failed = append(failed, fmt.Errorf("%s %q: %w", what, calls[i].name, err))
+	}
+	if len(failed) > 0 && len(lists) == 0 {
+		return nil, nil, errors.Join(failed...)
+	}
+	for i, err := range errs {
+		if err != nil {
+			warn.Log(ctx, loggerFrom(ctx), what+" left out", err, slog.String(what, calls[i].name))
 		}
-		warn.Log(ctx, logger, "retriever left out", err, slog.Int("retriever", i))
 	}
-	if failed > 0 && failed == len(errs) {
-		return fmt.Errorf("hybrid: all %d retrievers fail: %w", failed, errors.Join(errs...))
-	}
-	return nil
+	return lists, answered, nil
 }

@@ -179,7 +179,7 @@ func New(cfg Config) (*Pipeline, error) {
 	if err := p.setSteps(cfg.Steps); err != nil {
 		return nil, err
 	}
-	p.info = BuildInfo{MaxTokens: p.maxTokens}
+	p.info = BuildInfo{MaxTokens: p.maxTokens, logger: p.logger}
 	return p, nil
 }
 

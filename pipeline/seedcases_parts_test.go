@@ -127,9 +127,9 @@ func runStepsCase(t *testing.T, c seedcase.Case) any {
 		}
 		return map[string]any{"rows": rows}
 	case in.Lists != nil:
-		var h Hybrid
+		h := Hybrid{Fusion: FusionRRF}
 		for _, list := range in.Lists {
-			h.Retrievers = append(h.Retrievers, listRetriever(list))
+			h.Parts = append(h.Parts, HybridPart{Retriever: listRetriever(list)})
 		}
 		fused, err := h.Retrieve(t.Context(), &Query{}, 10)
 		if err != nil {

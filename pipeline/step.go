@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -93,6 +94,8 @@ type StepConfig struct {
 type BuildInfo struct {
 	// MaxTokens is the size of the window in tokens, without the reserve of the budget.
 	MaxTokens int
+	// logger is that of the build.
+	logger *slog.Logger
 }
 
 type buildInfoKey struct{}
@@ -102,4 +105,12 @@ type buildInfoKey struct{}
 func BuildInfoFrom(ctx context.Context) (BuildInfo, bool) {
 	info, ok := ctx.Value(buildInfoKey{}).(BuildInfo)
 	return info, ok
+}
+
+// loggerFrom returns the logger of the build that a step's context belongs to.
+func loggerFrom(ctx context.Context) *slog.Logger {
+	if info, ok := BuildInfoFrom(ctx); ok && info.logger != nil {
+		return info.logger
+	}
+	return slog.Default()
 }

@@ -150,8 +150,9 @@ func (s *rerankerStep) Run(ctx context.Context, q *Query, items []Item) ([]Item,
 }
 
 // QueryTransformStep returns a step that retrieves topK items for each variant of
-// the query, merges the lists with [Fuse], and appends the best topK whose id is
-// not in the list yet. topK 0 means [DefaultTopK].
+// the query, several at the same time, merges the lists with [Fuse], and appends the
+// best topK whose id is not in the list yet. A variant whose retrieval fails is logged
+// at WARN and left out; when all fail, the step does. topK 0 means [DefaultTopK].
 func QueryTransformStep(t QueryTransformer, r Retriever, topK int) Step {
 	return &transformStep{t, r, orTopK(topK)}
 }
@@ -171,11 +172,13 @@ func (s *transformStep) Run(ctx context.Context, q *Query, items []Item) ([]Item
 	if err != nil {
 		return nil, fmt.Errorf("transform query: %w", err)
 	}
-	lists := make([][]Item, len(variants))
+	asked := make([]retrieval, len(variants))
 	for i := range variants {
-		if lists[i], err = retrieve(ctx, s.retriever, &variants[i], s.topK); err != nil {
-			return nil, fmt.Errorf("retrieve variant %d of %d: %w", i+1, len(variants), err)
-		}
+		asked[i] = retrieval{name: variants[i].Text, retriever: s.retriever, query: variants[i].Clone(), topK: s.topK}
+	}
+	lists, _, err := retrieveAll(ctx, "variant", asked)
+	if err != nil {
+		return nil, err
 	}
 	fused, err := Fuse(lists, FuseOptions{TopK: s.topK})
 	if err != nil {

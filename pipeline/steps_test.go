@@ -2,10 +2,14 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline/tokens"
@@ -81,10 +85,10 @@ func (failingQuery) Classify(context.Context, *Query) (string, error)        { r
 func TestStepsPassErrorsOn(t *testing.T) {
 	bad := retrieverFunc(func(context.Context, *Query, int) ([]Item, error) { return nil, errBoom })
 	for want, step := range map[string]Step{
-		"transform query: boom":         QueryTransformStep(failingQuery{}, listRetriever{}, 0),
-		"retrieve variant 1 of 2: boom": QueryTransformStep(variants{"a", "b"}, bad, 0),
-		"classify query: boom":          ClassifiedStep(failingQuery{}, nil, "", 0),
-		"boom":                          RetrieverStep(bad, 0),
+		"transform query: boom":                    QueryTransformStep(failingQuery{}, listRetriever{}, 0),
+		"variant \"a\": boom\nvariant \"b\": boom": QueryTransformStep(variants{"a", "b"}, bad, 0),
+		"classify query: boom":                     ClassifiedStep(failingQuery{}, nil, "", 0),
+		"boom":                                     RetrieverStep(bad, 0),
 	} {
 		if _, err := step.Run(t.Context(), &Query{}, nil); err == nil || err.Error() != want || !errors.Is(err, errBoom) {
 			t.Errorf("%v, want %s", err, want)
@@ -151,12 +155,17 @@ func TestFuse(t *testing.T) {
 func TestHybridToleratesFailures(t *testing.T) {
 	var log bytes.Buffer
 	bad := retrieverFunc(func(context.Context, *Query, int) ([]Item, error) { return nil, errBoom })
-	h := Hybrid{Retrievers: []Retriever{bad, listRetriever{"a", "b"}, broken{}}, Logger: textLogger(&log)}
-	out, err := h.Retrieve(t.Context(), &Query{}, 10)
-	if got := ids(out); err != nil || !slices.Equal(got, []string{"a", "b"}) || bytes.Count(log.Bytes(), []byte("retriever left out")) != 2 {
-		t.Errorf("%v, %v, log %s", got, err, log.String())
+	h := &Hybrid{Parts: []HybridPart{{Name: "bad", Retriever: bad, Weight: 5}, {Name: "good", Retriever: listRetriever{"a", "b"}}, {Name: "broken", Retriever: broken{}}}}
+	r := mustBuild(t, Config{Logger: textLogger(&log), Steps: []StepConfig{{Name: "find", Step: RetrieverStep(h, 10)}}})
+	if got := ids(r.Window.Items); !slices.Equal(got, []string{"a", "b"}) || r.Window.Items[0].Score != 1 {
+		t.Errorf("items %+v", r.Window.Items)
 	}
-	h.Retrievers = []Retriever{bad, broken{}}
+	for _, name := range []string{"bad", "broken"} {
+		if !strings.Contains(log.String(), `msg="retriever left out" retriever=`+name+" ") {
+			t.Errorf("%s is not named: %s", name, log.String())
+		}
+	}
+	h.Parts = []HybridPart{{Name: "bad", Retriever: bad}, {Name: "broken", Retriever: broken{}}}
 	if _, err := h.Retrieve(t.Context(), &Query{}, 10); !errors.Is(err, errBoom) || !errors.Is(err, ErrPanic) {
 		t.Errorf("all fail: %v", err)
 	}
@@ -164,6 +173,79 @@ func TestHybridToleratesFailures(t *testing.T) {
 	cancel()
 	if _, err := h.Retrieve(ctx, &Query{}, 10); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A variant that fails takes away nothing of the others, and all run at the same time.
+func TestVariantsRunTogetherAndFailAlone(t *testing.T) {
+	var log bytes.Buffer
+	var together sync.WaitGroup
+	together.Add(3)
+	r := retrieverFunc(func(ctx context.Context, q *Query, topK int) ([]Item, error) {
+		together.Done()
+		together.Wait() // for ever if they run one after the other
+		if q.Text == "v2" {
+			return nil, errBoom
+		}
+		return listRetriever{q.Text}.Retrieve(ctx, q, topK)
+	})
+	built := mustBuild(t, Config{Logger: textLogger(&log), Steps: []StepConfig{{Name: "t", Step: QueryTransformStep(variants{"v1", "v2", "v3"}, r, 0)}}})
+	if got := ids(built.Window.Items); !slices.Equal(got, []string{"v1", "v3"}) {
+		t.Errorf("items %v", got)
+	}
+	if !strings.Contains(log.String(), `msg="variant left out" variant=v2 error=boom`) {
+		t.Errorf("log %s", log.String())
+	}
+}
+
+func TestFuseWeighted(t *testing.T) {
+	words := []Item{{ID: "a", Score: 0.75}, {ID: "b", Score: 0.5}, {ID: "c", Score: 0.25}}
+	vectors := []Item{{ID: "b", Score: 0.75}, {ID: "d", Score: 0.25}}
+	scores := func(weights []float64, lists ...[]Item) map[string]float64 {
+		t.Helper()
+		fused, err := Fuse(lists, FuseOptions{Fusion: FusionWeighted, Weights: weights})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.IsSortedFunc(fused, func(a, b Item) int { return cmp.Compare(b.Score, a.Score) }) {
+			t.Errorf("not sorted: %+v", fused)
+		}
+		by := map[string]float64{}
+		for _, it := range fused {
+			by[it.ID] = it.Score
+			if it.Metadata["retrieval_method"] != "weighted" {
+				t.Errorf("metadata %v", it.Metadata)
+			}
+		}
+		return by
+	}
+	for _, tt := range []struct {
+		name    string
+		weights []float64
+		lists   [][]Item
+		want    map[string]float64
+	}{
+		{"equal", nil, [][]Item{words, vectors}, map[string]float64{"a": 0.5, "b": 0.75, "c": 0, "d": 0}},
+		{"weights", []float64{3, 1}, [][]Item{words, vectors}, map[string]float64{"a": 0.75, "b": 0.625, "c": 0, "d": 0}},
+		{"one list", nil, [][]Item{vectors}, map[string]float64{"b": 1, "d": 0}},
+		{"a single item", nil, [][]Item{{{ID: "x", Score: 0.3}}}, map[string]float64{"x": 1}},
+		{"twice in a list", nil, [][]Item{{{ID: "x", Score: 0.3}, {ID: "x", Score: 0.3}}}, map[string]float64{"x": 1}},
+		{"no weight", []float64{0}, [][]Item{vectors}, map[string]float64{"b": 0, "d": 0}},
+		{"nothing found", nil, [][]Item{nil, vectors}, map[string]float64{"b": 0.5, "d": 0}},
+	} {
+		if got := scores(tt.weights, tt.lists...); !maps.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if _, err := Fuse(nil, FuseOptions{Fusion: "sum"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("unknown fusion: %v", err)
+	}
+}
+
+func TestFuseRoundRobin(t *testing.T) {
+	fused, err := Fuse([][]Item{docs("a", "b"), docs("c", "a", "d")}, FuseOptions{Fusion: FusionRoundRobin})
+	if got := ids(fused); err != nil || !slices.Equal(got, []string{"a", "c", "b", "d"}) || fused[0].Score != 1 || fused[3].Score != 0.25 {
+		t.Errorf("%+v, %v", fused, err)
 	}
 }
 

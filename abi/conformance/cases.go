@@ -28,7 +28,7 @@ var (
 	changes = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpFilter, abi.OpRerank}
 	adding  = []abi.Operation{abi.OpRetrieve, abi.OpProcess, abi.OpMemory}
 	listed  = []abi.Operation{abi.OpProcess, abi.OpFilter, abi.OpRerank, abi.OpEnrichQuery, abi.OpFormat}
-	lists   = append([]abi.Operation{abi.OpCompact, abi.OpDistill, abi.OpProvide, abi.OpEstimateTokens, abi.OpCountTokens}, listed...)
+	lists   = append([]abi.Operation{abi.OpCompact, abi.OpDistill, abi.OpExtract, abi.OpProvide, abi.OpEstimateTokens, abi.OpCountTokens}, listed...)
 )
 
 // Cases returns every case, in the order in which they are run: cases about the
@@ -103,6 +103,8 @@ func operationCases() []Case {
 		one(caseEnrich, abi.OpEnrichQuery, "The query does not become empty.", "return status 1 for no change"),
 		one(caseDistill, abi.OpDistill, "Observations answer the mode observe, a reflection answers reflect, and none of them is blank.",
 			"look at mode in the request; leave blank texts out, and return status 1 for no change"),
+		one(caseExtract, abi.OpExtract, "Facts have text, a known type and a relevance of 0 to 1, and only facts of the request are updated or removed, each once.",
+			"leave out facts without text, and name facts by the ids that the request has"),
 		one(caseMessages, abi.OpProvide, "Messages have the role user, assistant, system or tool, and come from a provider that reads messages.", "use one of the four roles, and name messages in reads"),
 		one(caseState, abi.OpProvide, "A changed state names observations, reflection or data that the provider reads, and nothing else.", "leave run_id and messages out of state, and what reads does not name"),
 		one(caseEstimate, abi.OpEstimateTokens, "An estimate is 0 or more.", "return 0 when nothing is known"),

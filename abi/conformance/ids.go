@@ -33,6 +33,7 @@ const (
 	caseMessages   = "provide/roles"
 	caseState      = "provide/state"
 	caseDistill    = "distill/answer"
+	caseExtract    = "extract/facts"
 	caseEstimate   = "estimate_tokens/count"
 	caseFormat     = "format/output"
 	caseCounts     = "count_tokens/one-per-text"

@@ -43,6 +43,14 @@ func (rep *reply) readDocument(ctx context.Context, d *Description, op *Operatio
 	case abi.OpDistill:
 		mode := req.doc.(abi.DistillRequest).Mode
 		return decodeInto(rep, out, func(r *abi.DistillReply) *trouble { return judgeDistilled(mode, r) })
+	case abi.OpExtract:
+		known := append([]abi.Fact{}, req.doc.(abi.ExtractRequest).Facts...)
+		return decodeInto(rep, out, func(r *abi.ExtractReply) *trouble {
+			if err := r.Check(known); err != nil {
+				return troublef(caseExtract, "%s", err)
+			}
+			return nil
+		})
 	case abi.OpProvide:
 		return decodeInto(rep, out, func(r *abi.ProvideReply) *trouble { return judgeMessages(op, r) })
 	case abi.OpEstimateTokens:

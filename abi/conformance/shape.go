@@ -63,6 +63,8 @@ func build(op *Operation, s shape, seed uint64, settings json.RawMessage) *reque
 		req.doc = abi.CompactRequest{Turns: s.turns(r), Summary: "They talked about a fox.", Settings: settings}
 	case abi.OpDistill:
 		req.doc = s.distill(r, settings)
+	case abi.OpExtract:
+		req.doc = s.extract(r, settings)
 	case abi.OpProvide, abi.OpEstimateTokens:
 		req.doc = s.provide(r, settings)
 	case abi.OpFormat:
@@ -190,6 +192,24 @@ func (s shape) turns(r *rand.Rand) []abi.Turn {
 		}
 	}
 	return turns
+}
+
+// extract asks for the facts of n turns, every other time for the order of n facts.
+func (s shape) extract(r *rand.Rand, settings json.RawMessage) abi.ExtractRequest {
+	req := abi.ExtractRequest{Turns: s.turns(r), Settings: settings}
+	known := min(s.n, 2)
+	if s.variant%2 == 1 {
+		req.Turns, known = []abi.Turn{}, s.n
+	}
+	for i := range known {
+		f := abi.Fact{ID: fmt.Sprintf("fact-%d", i), Content: s.rowText(r, i)}
+		if !s.bare {
+			f.Type, f.Tags, f.Relevance, f.CreatedAt, f.UpdatedAt = "semantic", []string{"fox"}, 0.5, epoch, epoch
+			f.Metadata = s.metadata
+		}
+		req.Facts = append(req.Facts, f)
+	}
+	return req
 }
 
 func (s shape) messages(r *rand.Rand) []abi.Message {

@@ -27,7 +27,7 @@ var documents = []struct {
 }{
 	{abi.ItemsRequest{}, true}, {abi.Changes{}, false}, {abi.InitRequest{}, true}, {abi.QueryRequest{}, true}, {abi.TransformReply{}, false},
 	{abi.ClassifyReply{}, false}, {abi.EnrichReply{}, false}, {abi.MemoryReply{}, false}, {abi.CompactRequest{}, true}, {abi.CompactReply{}, false},
-	{abi.DistillRequest{}, true}, {abi.DistillReply{}, false},
+	{abi.DistillRequest{}, true}, {abi.DistillReply{}, false}, {abi.ExtractRequest{}, true}, {abi.ExtractReply{}, false},
 	{abi.ProvideRequest{}, true}, {abi.ProvideReply{}, false}, {abi.EstimateReply{}, false}, {abi.FormatRequest{}, true}, {abi.FormatReply{}, false},
 	{abi.CountRequest{}, true}, {abi.CountReply{}, false}, {abi.Event{}, true}, {manifest.Manifest{}, false},
 }
@@ -44,6 +44,15 @@ var schemaRules = map[string]map[string]any{
 	"EstimateReply.tokens":       {"minimum": 0},
 	"ProviderBudget.phase":       {"enum": []string{"llm", "synthesize"}},
 	"DistillRequest.mode":        {"enum": []string{"observe", "reflect"}},
+	"ExtractReply.add":           {"maxItems": abi.MaxFacts},
+	"ExtractReply.update":        {"maxItems": abi.MaxFacts},
+	"ExtractReply.remove":        {"maxItems": abi.MaxFacts, "uniqueItems": true},
+	"Fact.memory_type":           {"enum": abi.FactTypes},
+	"Fact.relevance_score":       {"minimum": 0, "maximum": 1},
+	"NewFact.content":            {"minLength": 1},
+	"NewFact.memory_type":        {"enum": abi.FactTypes},
+	"NewFact.relevance_score":    {"minimum": 0, "maximum": 1},
+	"FactEdit.content":           {"minLength": 1},
 	"DistillReply.replace":       {"maxItems": abi.MaxObservations},
 	"DistillReply.add":           {"maxItems": abi.MaxObservations},
 	"DistillReply.reflection":    {"minLength": 1},
@@ -65,7 +74,7 @@ var schemaRules = map[string]map[string]any{
 // those that are never left out.
 var schemaRequired = map[string][]string{
 	"Edit": {"row"}, "RowScore": {"row", "score"}, "NewItem": {"content"}, "TransformReply": {"queries"}, "ClassifyReply": {"label"},
-	"FormatReply": {"output"}, "CountReply": {"counts"}, "Manifest": {"abi", "name", "version", "operations"}, "Permission": {"kind", "reason"},
+	"NewFact": {"content"}, "FactEdit": {"id", "content"}, "FormatReply": {"output"}, "CountReply": {"counts"}, "Manifest": {"abi", "name", "version", "operations"}, "Permission": {"kind", "reason"},
 }
 
 // schemaOf makes the schema of one document.
@@ -228,7 +237,7 @@ func TestSchemas(t *testing.T) {
 // Every rule and every required member belongs to a member that exists.
 func TestSchemaRulesName(t *testing.T) {
 	have := map[string]bool{}
-	for _, doc := range []any{abi.NewItem{}, abi.Edit{}, abi.RowScore{}, manifest.OperationSpec{}, manifest.StepDefaults{}, manifest.Permission{}, abi.ProviderBudget{}} {
+	for _, doc := range []any{abi.Fact{}, abi.NewFact{}, abi.FactEdit{}, abi.NewItem{}, abi.Edit{}, abi.RowScore{}, manifest.OperationSpec{}, manifest.StepDefaults{}, manifest.Permission{}, abi.ProviderBudget{}} {
 		addMembers(have, doc)
 	}
 	for _, d := range documents {

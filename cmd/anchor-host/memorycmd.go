@@ -28,7 +28,8 @@ anchor.yaml a build also gets the facts that matter to the query.`,
   anchor-host memory search "train"`,
 	})
 	cmd.AddCommand(a.memoryAddCommand(), a.memoryListCommand(), a.memorySearchCommand(),
-		a.memoryForgetCommand(), a.memoryExportCommand(), a.memoryImportCommand(), a.memoryCollectCommand())
+		a.memoryForgetCommand(), a.memoryExportCommand(), a.memoryImportCommand(), a.memoryCollectCommand(),
+		a.memoryUpdateCommand(), a.memoryPromoteCommand(), a.memoryConsolidateCommand(), a.memoryGraphCommand())
 	return cmd
 }
 
@@ -40,9 +41,14 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
+	cmd.Flags().StringVar(&f.conversation, "conversation", "", "the turns of this conversation, not facts")
 	cli.SettingFlag(cmd, "conversation", "")
+	f.addFacts(cmd)
+}
+
+// addFacts adds the flags that select facts.
+func (f *filterFlags) addFacts(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.user, "user", "", "facts of this user")
 	flags.StringVar(&f.session, "session", "", "facts of one session")
 	flags.StringVar(&f.kind, "type", "", "facts of this type: semantic, episodic, procedural, conversation")
@@ -72,6 +78,7 @@ type addFlags struct {
 	filterFlags
 	id, role, expires string
 	relevance         float64
+	metadata          []string
 }
 
 func (a *app) memoryAddCommand() *cobra.Command {
@@ -84,7 +91,8 @@ stdin. A fact that the same user and session has already is not added again: the
 one that is there is printed.
 
 With --conversation the text is the newest turn of that conversation, which
-begins with its first turn.`,
+begins with its first turn. The metadata importance of a turn, 0 to 1, is what
+"conversation: {eviction: importance}" of anchor.yaml goes by.`,
 		Example: `  anchor-host memory add --user ann --tag travel --expires 720h "Ann is in Oslo"
   anchor-host memory add --conversation chat-7 --role assistant "At nine."`,
 		Args: cli.Exactly("TEXT"),
@@ -97,6 +105,7 @@ begins with its first turn.`,
 	flags.StringVar(&f.role, "role", "user", "who says the turn: user, assistant, system, tool")
 	flags.StringVar(&f.expires, "expires", "", "forget the fact after this time, such as 720h, or at a time such as 2030-01-02T15:04:05Z")
 	flags.Float64Var(&f.relevance, "relevance", memory.DefaultRelevance, "how important the fact is, 0 to 1")
+	metadataFlag(cmd, &f.metadata)
 	format := cli.FormatFlag(cmd, "table", "json", "yaml")
 	cmd.RunE = a.withStore(func(cmd *cobra.Command, args []string, s *session) error {
 		filter, err := f.filter(cmd)
@@ -135,13 +144,17 @@ func (a *app) addFact(cmd *cobra.Command, s *session, f *addFlags, filter memory
 	if !(f.relevance >= 0 && f.relevance <= 1) {
 		return cli.Listing{}, cli.Usagef(cmd, "flag --relevance: want 0 to 1, got %v", f.relevance)
 	}
+	more, err := metadata(cmd, f.metadata)
+	if err != nil {
+		return cli.Listing{}, err
+	}
 	m, err := s.front.Facts(cmd.Context(), "")
 	if err != nil {
 		return cli.Listing{}, err
 	}
 	e, added, err := m.Add(cmd.Context(), memory.Entry{
 		ID: f.id, Content: text, Relevance: f.relevance, Type: filter.Type, Tags: filter.Tags,
-		UserID: filter.UserID, SessionID: filter.SessionID, ExpiresAt: expires,
+		UserID: filter.UserID, SessionID: filter.SessionID, ExpiresAt: expires, Metadata: more,
 	})
 	if err != nil {
 		return cli.Listing{}, err
@@ -172,6 +185,10 @@ func (s *session) addTurn(cmd *cobra.Command, f *addFlags, text string) (cli.Lis
 	t := pipeline.Turn{Role: pipeline.Role(f.role), Content: text}
 	if !t.Role.Valid() {
 		return cli.Listing{}, cli.Usagef(cmd, "flag --role: want one of user, assistant, system, tool, got %q", f.role)
+	}
+	var err error
+	if t.Metadata, err = metadata(cmd, f.metadata); err != nil {
+		return cli.Listing{}, err
 	}
 	talk, err := s.front.Conversation(cmd.Context(), "", f.conversation)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestRequestErrors(t *testing.T) {
 		{"name of the items step", `{"query": "q", "items": [], "steps": [{"name": "items", "builtin": "sort"}]}`, codeInvalid,
 			errorDetail{Message: `invalid configuration: steps[0]: the name "items" is taken by the step that appends the given items (choose another)`, Reason: "invalid_request"}},
 		{"two plugins at once", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "builtin": "sort"}]}`, codeInvalid,
-			errorDetail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance and operation (keep one way)`, Reason: "invalid_request"}},
+			errorDetail{Message: `stdin:1:26: steps[0]: builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)`, Reason: "invalid_request"}},
 		{"missing plugin that must not fail", `{"query": "q", "steps": [{"name": "a", "plugin": "p", "operation": "filter", "on_error": "raise"}]}`, codeNotFound,
 			errorDetail{Message: `step "a": plugin "p": filter: not_found: plugin directory plugins: open: no such file or directory (create it, or set plugins.dir)`,
 				Reason: "not_found", Step: "a", Plugin: "p"}},

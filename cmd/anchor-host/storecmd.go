@@ -99,7 +99,7 @@ func (a *app) damaged() func(tenant, fact string, err error) {
 
 // selectors are the flags that say what a command works on. One that is given but
 // empty, as from a variable that is not set, would select everything.
-var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id", "only-steps", "skip-steps"}
+var selectors = []string{"conversation", "user", "session", "type", "tag", "run", "id", "fact", "only-steps", "skip-steps"}
 
 // checkSelectors refuses selectors that are given but empty.
 func checkSelectors(cmd *cobra.Command) error {

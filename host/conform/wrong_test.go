@@ -22,6 +22,7 @@ const fixtures = "../../testdata/wasm"
 // without a case is right.
 var wrong = map[string]string{
 	"good":                     "",
+	"blank-fact":               "extract/facts",
 	"blank-observation":        "distill/answer",
 	"buffer-of-1mb":            "input/large",
 	"divides-by-room":          "input/no-room",

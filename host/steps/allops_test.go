@@ -3,7 +3,9 @@ package steps_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 var lanes = []host.Lane{host.LaneJSON, host.LaneBatch}
@@ -268,6 +271,34 @@ func TestDistiller(t *testing.T) {
 	}
 	if _, err = distill("blank").Reflect(t.Context(), agent.Reflecting{}); err == nil {
 		t.Error("observations in the mode reflect are taken")
+	}
+}
+
+func TestExtractor(t *testing.T) {
+	p := loadAllops(t, host.PluginConfig{})
+	extract := func(mode string, o steps.Options) memory.Extractor {
+		o.Settings = map[string]any{"mode": mode}
+		return must[memory.Extractor](t)(steps.Extractor(p, o))
+	}
+	turns := []pipeline.Turn{{Role: pipeline.RoleUser, Content: "I drink tea"}, {Role: pipeline.RoleUser, Content: "I live here"}, {Role: pipeline.RoleAssistant, Content: "I see you"}}
+	known := []memory.Entry{{ID: "k", Content: "I live there", Type: memory.Semantic}, {ID: "l", Content: "I live"}}
+	x, err := extract("", steps.Options{}).Extract(t.Context(), turns, known)
+	if err != nil || len(x.Add) != 1 || x.Add[0].Content != "I drink tea" || len(x.Update) != 1 || x.Update[0].ID != "k" || x.Update[0].Content != "I live here" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if x, err = extract("", steps.Options{}).Extract(t.Context(), nil, []memory.Entry{known[1], known[0]}); err != nil || !slices.Equal(x.Remove, []string{"l"}) {
+		t.Errorf("in order: %+v, %v", x, err)
+	}
+	if x, err = extract("none", steps.Options{}).Extract(t.Context(), turns, known); err != nil || len(x.Add)+len(x.Update)+len(x.Remove) != 0 {
+		t.Errorf("no change: %+v, %v", x, err)
+	}
+	if x, err = extract("", steps.Options{Reads: []string{"role", "content"}}).Extract(t.Context(), turns, known); err != nil || len(x.Add) != 2 {
+		t.Errorf("without the facts: %+v, %v", x, err)
+	}
+	_, err = extract("unknown", steps.Options{}).Extract(t.Context(), turns, known)
+	var failed *host.PluginError
+	if !errors.As(err, &failed) || failed.Code != abi.ReasonInvalidOutput || !strings.Contains(err.Error(), `the request has no fact "unknown"`) {
+		t.Errorf("a fact that is not known: %v", err)
 	}
 }
 

@@ -191,7 +191,7 @@ func (o *operation) newItems(a *host.Answer) []pipeline.Item {
 	return items
 }
 
-// newID makes the id of a new item: the plugin and the guest's key, or the
+// newID makes the id of a new item: the plugin, or what the step says instead, and the guest's key, or the
 // content's digest.
 func (o *operation) newID(a *abi.NewItem) string {
 	key := a.Key
@@ -199,5 +199,5 @@ func (o *operation) newID(a *abi.NewItem) string {
 		sum := sha256.Sum256([]byte(a.Content))
 		key = hex.EncodeToString(sum[:8])
 	}
-	return o.module.Plugin + ":" + key
+	return cmp.Or(o.ids, o.module.Plugin) + ":" + key
 }

@@ -19,6 +19,10 @@ type Options struct {
 	TopK int
 	// Priority is the priority of a Provider.
 	Priority int
+	// IDs is what the ids of items that the guest adds begin with, before a colon and the
+	// guest's key. Empty: the name of the plugin. Retrievers that give an item the same
+	// key find the same item where they have the same IDs.
+	IDs string
 	// Settings travel with each call, checked against the operation's schema.
 	Settings map[string]any
 	// Scope are the sources whose items the guest sees, never system. Empty:
@@ -55,6 +59,7 @@ type operation struct {
 	step   string
 	scope  scope
 	module explain.ModuleInfo
+	ids    string // see Options.IDs
 }
 
 // prepare makes an operation ready to be called in a build.
@@ -67,7 +72,7 @@ func prepare(p *host.Plugin, op abi.Operation, o Options) (*operation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %s: %w", p.Name(), op, err)
 	}
-	return &operation{Operation: called, op: op, step: o.Step, scope: s, module: moduleOf(p)}, nil
+	return &operation{Operation: called, op: op, step: o.Step, scope: s, module: moduleOf(p), ids: o.IDs}, nil
 }
 
 // called are the options of the calls.

@@ -6,6 +6,7 @@ import (
 	"github.com/anchor-host/anchor-host/abi"
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 // Retriever returns the operation retrieve as a pipeline.Retriever, for query
@@ -182,6 +183,50 @@ func (m memoryProvider) Isolated() {}
 
 func (m memoryProvider) Items(ctx context.Context, q *pipeline.Query) ([]pipeline.Item, error) {
 	return m.o.added(ctx, &abi.Envelope{Query: m.o.abiQuery(q), TokensLeft: tokensLeft(ctx, nil)})
+}
+
+// Extractor returns the operation extract as a memory.Extractor. Answers about facts that
+// the request does not have are refused.
+func Extractor(p *host.Plugin, o Options) (memory.Extractor, error) {
+	op, err := prepare(p, abi.OpExtract, o)
+	if err != nil {
+		return nil, err
+	}
+	return extractor{op}, nil
+}
+
+type extractor struct{ o *operation }
+
+func (e extractor) Extract(ctx context.Context, turns []pipeline.Turn, known []memory.Entry) (memory.Extraction, error) {
+	request := abi.ExtractRequest{Turns: abiTurns(turns), Facts: make([]abi.Fact, len(known)), Settings: e.o.Settings()}
+	for i := range known {
+		k := &known[i]
+		request.Facts[i] = abi.Fact{
+			ID: k.ID, Content: k.Content, Type: string(k.Type), Tags: k.Tags, Relevance: k.Relevance,
+			CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt, Metadata: k.Metadata,
+		}
+	}
+	if !e.o.Parts().Has(abi.PartFacts) {
+		request.Facts = []abi.Fact{}
+	}
+	var reply abi.ExtractReply
+	changed, err := e.o.Ask(ctx, request, &reply)
+	if err != nil || !changed {
+		return memory.Extraction{}, err
+	}
+	if err := reply.Check(request.Facts); err != nil {
+		return memory.Extraction{}, e.o.refuse("%w", err)
+	}
+	out := memory.Extraction{Remove: reply.Remove}
+	for _, f := range reply.Add {
+		out.Add = append(out.Add, memory.Entry{
+			Content: f.Content, Type: memory.Type(f.Type), Tags: f.Tags, Relevance: f.Relevance, Metadata: f.Metadata,
+		})
+	}
+	for _, f := range reply.Update {
+		out.Update = append(out.Update, memory.Edit{ID: f.ID, Content: f.Content, Tags: f.Tags})
+	}
+	return out, nil
 }
 
 // Compactor returns the operation compact as a pipeline.Compactor. A guest

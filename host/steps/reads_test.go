@@ -14,6 +14,7 @@ import (
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
 // reading is allops with another list of what an operation reads.
@@ -55,6 +56,9 @@ func told(t *testing.T, p *host.Plugin, op abi.Operation, o steps.Options) error
 		_, err = must[agent.Distiller](t)(steps.Distiller(p, o)).Observe(ctx, agent.Observing{
 			Messages: []pipeline.Message{{Role: "user", Content: "<message>"}}, Observations: []string{"<seen>"}, Reflection: "<reflection>",
 		})
+	case abi.OpExtract:
+		turns := []pipeline.Turn{{Role: "user", Content: "<text>", Metadata: map[string]any{"m": "<meta>"}}}
+		_, err = must[memory.Extractor](t)(steps.Extractor(p, o)).Extract(ctx, turns, []memory.Entry{{ID: "f", Content: "<fact>"}})
 	case abi.OpProvide:
 		state := &agent.State{RunID: "<run>", Messages: []pipeline.Message{{Role: "user", Content: "<before>"}},
 			Observations: []string{"<seen>"}, Reflection: "<reflection>", Data: map[string]any{"d": "<data>"}}
@@ -74,7 +78,7 @@ func words(t *testing.T, err error) string {
 	}
 	var got []string
 	text := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(err.Error())
-	for _, w := range []string{"text", "meta", "history", "summary", "message", "before", "run", "seen", "reflection", "data", "error"} {
+	for _, w := range []string{"text", "meta", "history", "summary", "message", "before", "run", "seen", "reflection", "data", "error", "fact"} {
 		if strings.Contains(text, "<"+w+">") {
 			got = append(got, w)
 		}
@@ -116,6 +120,9 @@ func TestPartsAreNarrowed(t *testing.T) {
 		{abi.OpCompact, []string{"content", "summary"}, []string{"summary"}, "summary"},
 		{abi.OpDistill, nil, nil, "message seen reflection"},
 		{abi.OpDistill, []string{"messages", "observations"}, []string{"observations", "reflection"}, "seen"},
+		{abi.OpExtract, nil, nil, "text meta fact"},
+		{abi.OpExtract, []string{"content", "facts"}, nil, "text fact"},
+		{abi.OpExtract, []string{"content", "facts"}, []string{"facts"}, "fact"},
 		{abi.OpProvide, nil, nil, "message before run seen reflection data"},
 		{abi.OpProvide, []string{"messages"}, nil, "message"},
 		{abi.OpProvide, []string{"messages", "state_messages", "data"}, nil, "message before data"},

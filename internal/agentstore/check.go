@@ -16,7 +16,7 @@ import (
 
 // checks are what a record of each kind must be to be read again.
 var checks = map[string]func(key store.Key, rec *store.Record) error{
-	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest,
+	memory.KindFact: checkFact, memory.KindTurn: checkTurn, memory.KindDigest: checkDigest, memory.KindPromoted: checkPromoted, memory.KindRelation: checkRelation,
 	KindFrame: checkFrame, KindRun: checkRun, KindState: checkState,
 	KindIntent: checkIntent, KindPlan: checkPlan, KindSnapshot: checkSnapshot,
 }
@@ -38,8 +38,8 @@ func Check(key store.Key, rec *store.Record) error {
 	if check == nil {
 		return fmt.Errorf("%w: kind %.100q (want one of %s)", store.ErrInvalid, key.Kind, strings.Join(Kinds(), ", "))
 	}
-	if stream := key.Kind != memory.KindFact; stream != (key.Stream != "") {
-		return fmt.Errorf("%w: %s with stream %.100q (facts have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
+	if stream := key.Kind != memory.KindFact && key.Kind != memory.KindRelation; stream != (key.Stream != "") {
+		return fmt.Errorf("%w: %s with stream %.100q (facts and relations have none, all others need one)", store.ErrInvalid, key.Kind, key.Stream)
 	}
 	if rec == nil {
 		return nil
@@ -83,6 +83,34 @@ func checkDigest(_ store.Key, rec *store.Record) error {
 		return fmt.Errorf("through %d, count %d: %w (through 0 to %d, count 0 or more)", d.Through, d.Count, pipeline.ErrInvalid, int64(store.MaxImportSeq))
 	case !slices.IsSorted(d.Kept) || len(d.Kept) > 0 && (d.Kept[0] < 1 || d.Kept[len(d.Kept)-1] > d.Through):
 		return fmt.Errorf("kept: %w (want numbers of turns up to through, ascending)", pipeline.ErrInvalid)
+	}
+	return nil
+}
+
+func checkPromoted(_ store.Key, rec *store.Record) error {
+	var p memory.PromotedThrough
+	if err := decodeStrict(rec.Data, &p); err != nil {
+		return err
+	}
+	switch {
+	case rec.ID != memory.KindPromoted:
+		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, memory.KindPromoted)
+	case p.Through < 0 || p.Through > store.MaxImportSeq:
+		return fmt.Errorf("through %d: %w (0 to %d)", p.Through, pipeline.ErrInvalid, int64(store.MaxImportSeq))
+	}
+	return nil
+}
+
+func checkRelation(_ store.Key, rec *store.Record) error {
+	var r memory.Relation
+	if err := decodeStrict(rec.Data, &r); err != nil {
+		return err
+	}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if want := memory.RelationID(&r); rec.ID != want {
+		return fmt.Errorf("id %.100q: %w (want %.100q)", rec.ID, pipeline.ErrInvalid, want)
 	}
 	return nil
 }

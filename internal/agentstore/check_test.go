@@ -10,6 +10,7 @@ import (
 
 	"github.com/anchor-host/anchor-host/internal/agentstore"
 	"github.com/anchor-host/anchor-host/pipeline/frames"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
@@ -31,13 +32,21 @@ func TestCheck(t *testing.T) {
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x"}}`, ""},
 		{`{"kind":"turn","stream":"c","id":"#7","seq":7,"data":{"role":"user","content":"x","token_count":1}}`, ""},
 		{`{"kind":"digest","stream":"c","id":"digest","data":{"text":"x","count":1,"through":4,"kept":[2]}}`, ""},
+		{`{"kind":"relation","id":"` + memory.RelationID(&memory.Relation{Source: "a", Fact: "f"}) + `","data":{"source":"a","fact":"f"}}`, ""},
+		{`{"kind":"relation","id":"x","data":{"source":"a","fact":"f"}}`, "id"},
+		{`{"kind":"relation","data":{"source":"a"}}`, "relation"},
+		{`{"kind":"relation","stream":"s","data":{"source":"a","fact":"f"}}`, "stream"},
+		{`{"kind":"promoted","stream":"c","id":"promoted","data":{"through":4}}`, ""},
+		{`{"kind":"promoted","stream":"c","data":{"through":4}}`, "id"},
+		{`{"kind":"promoted","stream":"c","id":"promoted","data":{"through":-1}}`, "through"},
+		{`{"kind":"promoted","stream":"c","id":"promoted","data":{"to":1}}`, "to"},
 		{`{"kind":"state","stream":"r","data":{"reflection":"x"}}`, ""},
 		{`{"kind":"frame","stream":"r","id":"3","seq":4,"data":` + fmt.Sprintf(frame, 3) + `}`, ""},
 		{`{"kind":"turn","stream":"c","last":7}`, ""},
 		{`{"kind":"fact","data":{}}`, "fact"},
 		{`{"kind":"fact","data":[]}`, "fact"},
 		{`{"kind":"fact","stream":"c","data":{"content":"x"}}`, "stream"},
-		{`{"kind":"facts","data":{"content":"x"}}`, "want one of digest, fact, frame, intent, plan, run, snapshot, state, turn"},
+		{`{"kind":"facts","data":{"content":"x"}}`, "want one of digest, fact, frame, intent, plan, promoted, relation, run, snapshot, state, turn"},
 		{`{"kind":"turn","data":{"role":"user","content":"x"}}`, "stream"},
 		{`{"kind":"turn","stream":"c","data":{"role":"king","content":"x"}}`, "role"},
 		{`{"kind":"turn","stream":"c","data":{"role":"user","content":"x","token_count":-1}}`, "token_count"},

@@ -62,6 +62,9 @@ func (r *Recipe) Assembly(ctx context.Context, b Build) (*Assembly, error) {
 	}
 	if own != nil {
 		out.Memory = own
+		if graph := graphMemory(&b, own); graph != nil {
+			out.Memory = memories{own, graph}
+		}
 	}
 	frames, err := r.frameMemory(ctx, &b)
 	switch {

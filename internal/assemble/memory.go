@@ -84,22 +84,30 @@ func (r *Recipe) memoryConfig(b *Build, t pipeline.Tokenizer) (cfg memory.Config
 			cfg.Log = memory.NewLog(b.Store, b.Config.TenantName(), c.ID)
 		}
 		cfg.Window.Eviction, cfg.Window.Recency = eviction(c), recency(c)
+		if c.Eviction == "importance" {
+			cfg.Window.ChooseTokens = importantWindows * cmp.Or(c.MaxTokens, memory.DefaultConversationTokens)
+		}
 		cfg.Window.BeginWithUser = c.Begin == "user"
 		cfg.Window.Compactor = r.compactor
 	}
 	if f := c.Facts; f != nil {
 		cfg.Facts = r.generation.Facts(b.Store, c.TenantName())
 		cfg.MaxFacts, cfg.MinScore = cmp.Or(f.MaxItems, memory.DefaultTopK), f.MinScore
-		cfg.Filter = memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
+		cfg.Filter = factFilter(f)
 	}
 	return cfg
+}
+
+// factFilter selects the facts of a configuration.
+func factFilter(f *config.Facts) memory.Filter {
+	return memory.Filter{UserID: f.User, SessionID: f.Session, Type: memory.Type(f.Type), Tags: f.Tags}
 }
 
 // statedTurns are the turns that the configuration states.
 func statedTurns(stated []config.Turn) []pipeline.Turn {
 	turns := make([]pipeline.Turn, len(stated))
 	for i, t := range stated {
-		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt}
+		turns[i] = pipeline.Turn{Role: pipeline.Role(t.Role), Content: t.Content, CreatedAt: t.CreatedAt, Metadata: t.Metadata}
 	}
 	return turns
 }

@@ -12,12 +12,19 @@ import (
 // memories are memory providers of one build, in this order.
 type memories []pipeline.MemoryProvider
 
-// Items returns the items of all. One that fails does not take away those of the others:
-// they are returned with its error.
+// Items returns the items of all, those with one id once. One provider that fails does not
+// take away the items of the others: they are returned with its error.
 func (m memories) Items(ctx context.Context, q *pipeline.Query) (all []pipeline.Item, err error) {
+	known := map[string]bool{}
 	for _, p := range m {
 		items, failed := p.Items(ctx, q)
-		all, err = append(all, items...), cmp.Or(err, failed)
+		err = cmp.Or(err, failed)
+		for _, it := range items {
+			if it.ID == "" || !known[it.ID] {
+				known[it.ID] = true
+				all = append(all, it)
+			}
+		}
 	}
 	return all, err
 }

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/memory"
 )
 
@@ -19,7 +20,28 @@ func eviction(c *config.Conversation) memory.EvictionPolicy {
 	case "exchange":
 		return memory.EvictExchanges
 	}
+	if c.Eviction == "importance" {
+		return memory.EvictLeastImportant(importance)
+	}
 	return nil
+}
+
+// importantWindows is among how many times the tokens of its window a stored conversation
+// looks for important turns when it is first loaded.
+const importantWindows = 8
+
+// defaultImportance is that of a turn that states none.
+const defaultImportance = 0.5
+
+// importance is what the metadata of a turn say.
+func importance(t *pipeline.Turn) float64 {
+	switch v := t.Metadata["importance"].(type) {
+	case float64:
+		return v
+	case int64:
+		return float64(v)
+	}
+	return defaultImportance
 }
 
 // recency returns the scorer that a conversation names, nil for that of the pipeline.

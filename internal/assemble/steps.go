@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/anchor-host/anchor-host/host"
 	"github.com/anchor-host/anchor-host/host/steps"
 	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/internal/strict"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/agent"
 	"github.com/anchor-host/anchor-host/pipeline/core"
@@ -53,14 +55,7 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 		out.Step, err = builtin(s)
 		return out, err
 	}
-	u := use{Use: s.Use(), path: path, op: abi.Operation(s.Operation), step: s}
-	plugin, op, err := p.get(u)
-	if err == nil {
-		p.defaults(u, op, &out)
-		out.Step, err = p.pluginStep(plugin, op, path, s)
-	} else if !mistake(err) && s.Default != "" { // a classifier that is not ready fails, and its step has the default route
-		out.Step, err = p.classified(failing{err}, path, s)
-	}
+	err := p.fillStep(path, s, &out)
 	if out.OnError == "" {
 		out.OnError = pipeline.Skip
 	}
@@ -71,6 +66,49 @@ func (p *plugins) step(path string, s *config.Step) (pipeline.StepConfig, error)
 		out.Step = failing{err}
 	}
 	return out, nil
+}
+
+// fillStep makes the step of a configuration that calls plugins.
+func (p *plugins) fillStep(path string, s *config.Step, out *pipeline.StepConfig) (err error) {
+	switch {
+	case s.Classifier != nil:
+		out.Step, err = p.classified(pipeline.KeywordClassifier{Rules: s.Classifier.Keywords}, path, s)
+		return err
+	case s.Plugin == "" && s.Instance == "":
+		r, err := p.hybrid(path, s)
+		out.Step = pipeline.RetrieverStep(r, s.TopK)
+		return err
+	}
+	u := use{Use: s.Use(), path: path, op: abi.Operation(s.Operation), step: s}
+	plugin, op, err := p.get(u)
+	if err != nil && !mistake(err) && s.Default != "" { // a classifier that is not ready fails, and its step has the default route
+		out.Step, err = p.classified(failing{err}, path, s)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	p.defaults(u, op, out)
+	out.Step, err = p.pluginStep(plugin, op, path, s)
+	return err
+}
+
+// hybrid makes the retrievers of a step that are asked together. One whose plugin is not
+// ready is left out of each build with a line in the log, as one that fails.
+func (p *plugins) hybrid(path string, s *config.Step) (*pipeline.Hybrid, error) {
+	h := &pipeline.Hybrid{Fusion: pipeline.Fusion(s.Fusion), K: s.RRFK}
+	for i := range s.Retrievers {
+		m := &s.Retrievers[i]
+		r, err := p.retriever(fmt.Sprintf("%s.retrievers[%d]", path, i), s, m.Use(), m.TopK)
+		if mistake(err) {
+			return nil, err
+		}
+		if err != nil {
+			r = failing{err}
+		}
+		h.Parts = append(h.Parts, pipeline.HybridPart{Name: m.Title(), Retriever: r, Weight: m.Weight, TopK: m.TopK})
+	}
+	return h, nil
 }
 
 // defaults fills in what the manifest states for steps that state nothing.
@@ -116,14 +154,19 @@ func (p *plugins) pluginStep(plugin *host.Plugin, op abi.Operation, path string,
 }
 
 func (p *plugins) transformStep(plugin *host.Plugin, path string, s *config.Step, options steps.Options) (pipeline.Step, error) {
-	if s.Retriever == nil {
+	if s.Retriever == nil && len(s.Retrievers) == 0 {
 		return nil, lacks(plugin, abi.OpTransformQuery, "needs a retriever (add retriever: {plugin: …})")
 	}
 	transformer, err := steps.QueryTransformer(plugin, options)
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), abi.OpTransformQuery, err)
 	}
-	retriever, err := p.retriever(path+".retriever", s, *s.Retriever)
+	var retriever pipeline.Retriever
+	if s.Retriever != nil {
+		retriever, err = p.retriever(path+".retriever", s, *s.Retriever, 0)
+	} else {
+		retriever, err = p.hybrid(path, s)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -148,30 +191,48 @@ func (p *plugins) classifyStep(plugin *host.Plugin, path string, s *config.Step,
 
 // classified makes the step of a classifier.
 func (p *plugins) classified(classifier pipeline.QueryClassifier, path string, s *config.Step) (pipeline.Step, error) {
-	routes := make(map[string]pipeline.Retriever, len(s.Routes))
-	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
-		r, err := p.retriever(path+".routes."+label, s, s.Routes[label])
-		if mistake(err) {
-			return nil, err
-		}
-		if err != nil {
-			r = failing{err} // only queries that take this route fail
-		}
-		routes[label] = r
+	routes, err := p.routes(path, s)
+	if err != nil {
+		return nil, err
 	}
 	return pipeline.ClassifiedStep(classifier, routes, s.Default, s.TopK), nil
 }
 
-// retriever makes the retriever that another step calls.
-func (p *plugins) retriever(path string, s *config.Step, u config.Use) (pipeline.Retriever, error) {
+// routes makes the retrievers of the labels. One whose plugin is not ready fails for the
+// queries that take its route.
+func (p *plugins) routes(path string, s *config.Step) (map[string]pipeline.Retriever, error) {
+	routes := make(map[string]pipeline.Retriever, len(s.Routes))
+	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
+		r, err := p.retriever(strict.Join(path+".routes", label), s, s.Routes[label], 0)
+		if mistake(err) {
+			return nil, err
+		}
+		if err != nil {
+			r = failing{err}
+		}
+		routes[label] = r
+	}
+	return routes, nil
+}
+
+// retriever makes a retriever that a step calls. topK is what it is asked for, 0 for that
+// of the step.
+func (p *plugins) retriever(path string, s *config.Step, u config.Use, topK int) (pipeline.Retriever, error) {
 	plugin, _, err := p.get(use{Use: u, path: path, op: abi.OpRetrieve})
 	if err != nil {
 		return nil, err
 	}
-	r, err := steps.Retriever(plugin, steps.Options{
-		Step: s.Name, TopK: s.TopK, Settings: u.Settings, Source: pipeline.Source(s.Source),
+	options := steps.Options{
+		Step: s.Name, TopK: cmp.Or(topK, s.TopK), Settings: u.Settings, Source: pipeline.Source(s.Source),
 		MaxPriority: s.MaxPriority, Reads: u.Reads, Timeout: time.Duration(u.Timeout),
-	})
+	}
+	if s.Plugin == "" && s.Instance == "" { // with a plugin the timeout of the step is that of its own calls
+		options.Timeout = time.Duration(cmp.Or(u.Timeout, s.Timeout))
+	}
+	if len(s.Retrievers) > 0 {
+		options.IDs = s.Name
+	}
+	r, err := steps.Retriever(plugin, options)
 	if err != nil {
 		return nil, asUnavailable(plugin.Name(), abi.OpRetrieve, err)
 	}

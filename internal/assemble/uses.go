@@ -28,11 +28,12 @@ type use struct {
 // job is what a configuration is used for.
 type job uint8
 
-// The jobs, and both of them.
+// The jobs, and all of them.
 const (
 	jobBuild job = 1 << iota
 	jobAgent
-	jobAny = jobBuild | jobAgent
+	jobFacts
+	jobAny = jobBuild | jobAgent | jobFacts
 )
 
 // The places where the built-in providers name their plugins.
@@ -41,6 +42,9 @@ const (
 	makePath    = "agent.observation.make"
 	reflectPath = "agent.observation.reflect"
 )
+
+// extractPath is where the facts name the plugin that extracts them.
+const extractPath = "facts.extract"
 
 // uses lists every place that names a plugin, in the order of the format.
 func uses(c *config.Config) []use {
@@ -61,6 +65,10 @@ func uses(c *config.Config) []use {
 	if c.Conversation != nil {
 		add("conversation.compact", abi.OpCompact, c.Conversation.Compact)
 	}
+	if c.Facts != nil && c.Facts.Extract != nil {
+		u := c.Facts.Extract.Use()
+		add(extractPath, abi.OpExtract, &u).job = jobFacts
+	}
 	if c.Enricher != nil {
 		u := c.Enricher.Use()
 		add("enricher", abi.OpEnrichQuery, &u)
@@ -71,6 +79,10 @@ func uses(c *config.Config) []use {
 		own := add(path, abi.Operation(s.Operation), &u)
 		own.step, own.stepName = s, s.Name
 		add(path+".retriever", abi.OpRetrieve, s.Retriever).stepName = s.Name
+		for j := range s.Retrievers {
+			u := s.Retrievers[j].Use()
+			add(fmt.Sprintf("%s.retrievers[%d]", path, j), abi.OpRetrieve, &u).stepName = s.Name
+		}
 		for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 			u := s.Routes[label]
 			add(strict.Join(path+".routes", label), abi.OpRetrieve, &u).stepName = s.Name

@@ -276,10 +276,12 @@ func (v *validator) ungranted(spec *spec.Spec, plugin string) {
 func (v *validator) relation(u use, op abi.Operation) {
 	switch {
 	case u.step == nil:
-	case op == abi.OpTransformQuery && u.step.Retriever == nil:
+	case op == abi.OpTransformQuery && u.step.Retriever == nil && len(u.step.Retrievers) == 0:
 		v.find(u.path, errors.New("transform_query needs a retriever (add retriever: {plugin: …})"))
 	case op == abi.OpClassify && len(u.step.Routes) == 0:
 		v.find(u.path, errors.New("classify needs routes (add routes: {label: {plugin: …}})"))
+	case op != abi.OpTransformQuery && len(u.step.Retrievers) > 0:
+		v.find(u.path, fmt.Errorf("retrievers excludes a plugin with %s (leave out the plugin, or name it in retrievers)", op))
 	}
 }
 

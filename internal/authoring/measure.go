@@ -210,6 +210,8 @@ func (m *measurement) decode(answer []byte) (any, error) {
 		reply = &abi.CompactReply{}
 	case "DistillReply":
 		reply = &abi.DistillReply{}
+	case "ExtractReply":
+		reply = &abi.ExtractReply{}
 	case "ProvideReply":
 		reply = &abi.ProvideReply{}
 	case "EstimateReply":
@@ -252,6 +254,13 @@ func texts(request, reply any) (added, replaced []string, err error) {
 		added = append(append(added, reply.Replace...), reply.Add...)
 		if reply.Reflection != nil {
 			added = append(added, *reply.Reflection)
+		}
+	case *abi.ExtractReply:
+		for _, f := range reply.Add {
+			added = append(added, f.Content)
+		}
+		for _, f := range reply.Update {
+			added = append(added, f.Content)
 		}
 	case *abi.EnrichReply:
 		added = append(added, reply.QueryText)

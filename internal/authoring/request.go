@@ -32,6 +32,9 @@ func Request(op abi.Operation, items int) any {
 		return &abi.DistillRequest{
 			Mode: abi.DistillObserve, Messages: w.messages(items), Observations: []string{w.text(20)}, Reflection: w.text(20), MaxTokens: tokensLeft,
 		}
+	case abi.OpExtract:
+		facts := []abi.Fact{{ID: "fact-1", Content: w.text(12), Type: "semantic", Relevance: 0.5}}
+		return &abi.ExtractRequest{Turns: w.turns(items), Facts: facts}
 	case abi.OpProvide, abi.OpEstimateTokens:
 		return &abi.ProvideRequest{
 			State: abi.AgentState{RunID: "run-1", Observations: []string{w.text(20)}}, Messages: w.messages(items),
@@ -84,6 +87,8 @@ func RequestSettings(request any) *json.RawMessage {
 		return &r.Settings
 	case *abi.DistillRequest:
 		return &r.Settings
+	case *abi.ExtractRequest:
+		return &r.Settings
 	case *abi.ProvideRequest:
 		return &r.Settings
 	case *abi.FormatRequest:
@@ -112,6 +117,8 @@ func RequestItems(request any) int {
 			return len(r.Observations)
 		}
 		return len(r.Messages)
+	case *abi.ExtractRequest:
+		return len(r.Turns)
 	case *abi.ProvideRequest:
 		return len(r.Messages)
 	case *abi.FormatRequest:

@@ -67,6 +67,7 @@ func TestTexts(t *testing.T) {
 		{"summary", &abi.CompactRequest{}, &abi.CompactReply{Summary: "s"}, []string{"s"}, nil},
 		{"query", items, &abi.EnrichReply{QueryText: "q and more"}, []string{"q and more"}, []string{"q"}},
 		{"observations", &abi.DistillRequest{}, &abi.DistillReply{Replace: []string{"r"}, Add: []string{"a"}}, []string{"r", "a"}, nil},
+		{"facts", &abi.ExtractRequest{}, &abi.ExtractReply{Add: []abi.NewFact{{Content: "a"}}, Update: []abi.FactEdit{{ID: "i", Content: "u"}}, Remove: []string{"r"}}, []string{"a", "u"}, nil},
 		{"no change of messages", &abi.ProvideRequest{Messages: []abi.Message{{Content: "m"}}}, &abi.ProvideReply{}, nil, nil},
 		{"messages", &abi.ProvideRequest{Messages: []abi.Message{{Content: "m"}}}, &abi.ProvideReply{Messages: []abi.Message{{Content: "n"}}},
 			[]string{"n"}, []string{"m"}},

@@ -14,13 +14,40 @@ type Store struct {
 
 // Facts says which facts of the store a build is offered.
 type Facts struct {
-	MaxItems int      `key:"max_items" min:"1" default:"5" doc:"The most facts: those that matter most to the query."`
-	MinScore float64  `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts that matter less."`
-	User     string   `key:"user" doc:"Only facts of this user."`
-	Session  string   `key:"session" doc:"Only facts of one session."`
-	Type     string   `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
-	Tags     []string `key:"tags" doc:"Only facts that have all of these tags."`
+	MaxItems int        `key:"max_items" min:"1" default:"5" doc:"The most facts: those that matter most to the query."`
+	MinScore float64    `key:"min_score" min:"0" max:"1" default:"0" doc:"Leaves out facts that matter less."`
+	User     string     `key:"user" doc:"Only facts of this user."`
+	Session  string     `key:"session" doc:"Only facts of one session."`
+	Type     string     `key:"type" enum:"semantic,episodic,procedural,conversation" doc:"Only facts of this type."`
+	Tags     []string   `key:"tags" doc:"Only facts that have all of these tags."`
+	Graph    *FactGraph `key:"graph" doc:"Also offers facts about the entities that the query mentions, and about those around them (see memory graph). {} takes the defaults."`
+	Extract  *Extract   `key:"extract" doc:"Takes facts from the turns of stored conversations, and puts facts in order."`
 }
+
+// FactGraph says which facts a graph leads to.
+type FactGraph struct {
+	MaxDepth *int `key:"max_depth" min:"0" max:"10" doc:"How many relations to follow from an entity of the query; 0 stays with its own facts. Default: 2."`
+	MaxItems int  `key:"max_items" min:"1" default:"5" doc:"The most facts, besides those of facts."`
+}
+
+// Extract names the plugin that takes facts from turns.
+type Extract struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration (operation extract)."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these parts of the request."`
+	Every    *int           `key:"every" min:"0" doc:"When a build remembers its query and so many turns were added since the last time, facts are taken from them after the build. 0: only memory promote does. Default: 10."`
+	Known    *int           `key:"known" min:"0" max:"1000" doc:"How many facts of the same user and session the plugin sees beside the turns: those that matter most to them. Default: 20."`
+}
+
+// Use returns the plugin.
+func (e *Extract) Use() Use {
+	return Use{Plugin: e.Plugin, Instance: e.Instance, Settings: e.Settings, Timeout: e.Timeout, Reads: e.Reads}
+}
+
+// DefaultEvery is how many turns are added before facts are taken from them.
+const DefaultEvery = 10
 
 // Agent describes the provider chain of assemble: its budget, and the built-in
 // providers, each with a switch.

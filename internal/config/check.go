@@ -49,6 +49,9 @@ func (c *Config) Check() []Finding {
 		k.find("memory", "memory and facts exclude each other (keep one)")
 	}
 	k.conversation()
+	if c.Facts != nil && c.Facts.Extract != nil {
+		k.use("facts.extract", c.Facts.Extract.Use())
+	}
 	k.frames()
 	k.enricher()
 	k.steps()
@@ -171,8 +174,8 @@ func (k *checker) function(path string, s *Step) {
 	case s.Function == "" && (s.Input != "" || s.Output != ""):
 		k.find(path, "input and output need a function (add function: NAME)")
 	case s.Function == "":
-	case s.Builtin != "" || s.Operation != "" || s.Retriever != nil || len(s.Routes) > 0:
-		k.find(path, "function excludes builtin, operation, retriever and routes (keep one way)")
+	case s.Builtin != "" || s.Operation != "" || s.Retriever != nil || len(s.Retrievers) > 0 || s.Classifier != nil || len(s.Routes) > 0:
+		k.find(path, "function excludes builtin, operation, retriever, retrievers, classifier and routes (keep one way)")
 	case s.Input == host.InputText && (s.Output == host.OutputItems || s.Output == host.OutputChanges):
 		k.find(path+".output", "input text has one text per item (for more use input: request)")
 	case len(s.Settings) > 0 && s.Input != host.InputRequest:
@@ -183,22 +186,12 @@ func (k *checker) function(path string, s *Step) {
 }
 
 func (k *checker) step(path string, s *Step) {
-	if s.Builtin == "" {
-		switch {
-		case s.Plugin == "" && s.Instance == "":
-			k.find(path, "name a plugin, an instance or a builtin")
-		default:
-			k.use(path, s.Use())
-		}
-	} else if s.Plugin != "" || s.Instance != "" || s.Operation != "" {
-		k.find(path, "builtin excludes plugin, instance and operation (keep one way)")
-	} else if s.Reads != nil {
-		k.find(path+".reads", "reads needs a plugin or an instance (a builtin sees whole items; leave it out)")
-	}
+	k.kind(path, s)
 	k.function(path, s)
 	if s.Retriever != nil {
 		k.use(path+".retriever", *s.Retriever)
 	}
+	k.retrievers(path, s)
 	for _, label := range slices.Sorted(maps.Keys(s.Routes)) {
 		k.use(path+".routes."+label, s.Routes[label])
 	}
@@ -209,9 +202,72 @@ func (k *checker) step(path string, s *Step) {
 		}
 	}
 	switch {
-	case s.Operation == "transform_query" && s.Retriever == nil:
+	case s.Operation == "transform_query" && s.Retriever == nil && len(s.Retrievers) == 0:
 		k.find(path, "transform_query needs a retriever (add retriever: {plugin: …})")
 	case s.Operation == "classify" && len(s.Routes) == 0:
 		k.find(path, "classify needs routes (add routes: {label: {plugin: …}})")
+	}
+}
+
+// kind checks that a step says in one way what it is.
+func (k *checker) kind(path string, s *Step) {
+	plugin := s.Plugin != "" || s.Instance != ""
+	switch {
+	case s.Builtin != "":
+		if plugin || s.Operation != "" || len(s.Retrievers) > 0 || s.Classifier != nil {
+			k.find(path, "builtin excludes plugin, instance, operation, retrievers and classifier (keep one way)")
+		}
+		if s.Reads != nil {
+			k.find(path+".reads", "reads needs a plugin or an instance (a builtin sees whole items; leave it out)")
+		}
+		return
+	case s.Classifier != nil:
+		k.classifier(path, s)
+	case plugin:
+		k.use(path, s.Use())
+		return
+	case len(s.Retrievers) == 0:
+		k.find(path, "name a plugin, an instance, a builtin, retrievers or a classifier")
+		return
+	case s.Operation != "" || s.Retriever != nil || len(s.Routes) > 0:
+		k.find(path, "retrievers without a plugin exclude operation, retriever and routes (keep one way)")
+	}
+	if len(s.Settings) > 0 || s.Reads != nil || len(s.Scope) > 0 {
+		k.find(path, "settings, reads and scope need a plugin (give settings and reads to each retriever)")
+	}
+}
+
+func (k *checker) classifier(path string, s *Step) {
+	if s.Plugin != "" || s.Instance != "" || s.Operation != "" || s.Retriever != nil || len(s.Retrievers) > 0 {
+		k.find(path, "classifier excludes plugin, instance, operation, retriever and retrievers (keep one way)")
+	}
+	at := path + ".classifier.keywords"
+	if len(s.Classifier.Keywords) == 0 {
+		k.find(at, "name at least one label with its keywords")
+	}
+	labels := slices.Sorted(maps.Keys(s.Routes))
+	for _, rule := range s.Classifier.Keywords {
+		at := strict.Join(at, rule.Label)
+		if _, ok := s.Routes[rule.Label]; !ok && s.Default == "" {
+			k.find(at, "no route %q%s (add it to routes, or give a default)", rule.Label, strict.Hint(rule.Label, labels))
+		}
+		if len(rule.Keywords) == 0 || slices.Contains(rule.Keywords, "") {
+			k.find(at, "want keywords that are not empty")
+		}
+	}
+}
+
+// retrievers checks the retrievers whose results are merged.
+func (k *checker) retrievers(path string, s *Step) {
+	switch {
+	case len(s.Retrievers) == 0 && (s.Fusion != "" || s.RRFK != 0):
+		k.find(path, "fusion and rrf_k need retrievers (add retrievers: [{plugin: …}, {plugin: …}])")
+	case s.RRFK != 0 && s.Fusion != "rrf":
+		k.find(path+".rrf_k", "rrf_k needs fusion: rrf")
+	case len(s.Retrievers) > 0 && s.Retriever != nil:
+		k.find(path, "retriever and retrievers exclude each other (keep one)")
+	}
+	for i := range s.Retrievers {
+		k.use(fmt.Sprintf("%s.retrievers[%d]", path, i), s.Retrievers[i].Use())
 	}
 }

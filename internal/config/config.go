@@ -1,9 +1,13 @@
 package config
 
 import (
+	"cmp"
+	"reflect"
 	"time"
 
 	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/strict"
+	"github.com/anchor-host/anchor-host/pipeline"
 )
 
 // Config is the content of anchor.yaml. Package assemble turns it into a
@@ -109,7 +113,7 @@ func (p *Part) Use() Use {
 type Conversation struct {
 	ID            string   `key:"id" doc:"Name of a conversation in the store, whose newest turns fill the window."`
 	MaxTokens     int      `key:"max_tokens" min:"1" default:"4096" doc:"Older turns leave when the turns exceed this."`
-	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange" default:"fifo" doc:"Which turns leave: the oldest, questions with their answers, or whole exchanges with their tool calls."`
+	Eviction      string   `key:"eviction" enum:"fifo,paired,exchange,importance" default:"fifo" doc:"Which turns leave: the oldest, questions with their answers, whole exchanges with their tool calls, or those whose metadata importance is lowest (0 to 1, 0.5 where there is none), the older first."`
 	Recency       string   `key:"recency" enum:"linear,exponential" doc:"How the scores of the turns rise to that of the newest, 1. Default: linear, and 0.5 for a single turn."`
 	RecencyLowest *float64 `key:"recency_lowest" min:"0" max:"1" doc:"The score of the oldest turn, for linear. Default: 0.5."`
 	RecencyRate   *float64 `key:"recency_rate" min:"0" doc:"How steeply the scores rise, for exponential; 0 is evenly. Default: 2."`
@@ -120,9 +124,10 @@ type Conversation struct {
 
 // Turn is one utterance.
 type Turn struct {
-	Role      string    `key:"role,required" enum:"user,assistant,system,tool"`
-	Content   string    `key:"content,required"`
-	CreatedAt time.Time `key:"created_at"`
+	Role      string         `key:"role,required" enum:"user,assistant,system,tool"`
+	Content   string         `key:"content,required"`
+	CreatedAt time.Time      `key:"created_at"`
+	Metadata  map[string]any `key:"metadata" doc:"What else is known of the turn, such as importance."`
 }
 
 // Enricher rewrites the query text: a template, or a plugin.
@@ -163,8 +168,57 @@ type Step struct {
 	MaxPriority int                 `key:"max_priority" min:"1" max:"10" doc:"The highest priority the step may give."`
 	Reads       []string            `key:"reads" enum:"id,score,text,metadata,source,priority,token_count,created_at,query_text,query_embedding,query_metadata,chat_history,none" doc:"Narrows the columns the plugin reads, and the parts of the query if it names any; an empty list allows nothing."`
 	Retriever   *Use                `key:"retriever" doc:"For transform_query: what each variant is retrieved with."`
-	Routes      map[string]Use      `key:"routes" doc:"For classify: the retriever of each label."`
-	Default     string              `key:"default" doc:"For classify: the label used for labels without a route."`
+	Retrievers  []Member            `key:"retrievers" doc:"Retrievers that are asked at the same time and whose results are merged: a step of its own, or for transform_query instead of retriever. Results with one key, or one text if they have no key, are the same."`
+	Fusion      string              `key:"fusion" enum:"weighted,rrf,round_robin" doc:"How the results of retrievers are merged: by the weighted mean of their scores, of which each retriever's are first scaled to 0 to 1, by their ranks (reciprocal rank fusion), or one of each in turn. Default: weighted."`
+	RRFK        int                 `key:"rrf_k" min:"1" max:"1000000" doc:"For fusion rrf: what is added to each rank; the higher, the less the first ranks count. Default: 60."`
+	Classifier  *Classifier         `key:"classifier" doc:"Chooses one of routes for each query by the keywords in it, instead of a plugin."`
+	Routes      map[string]Use      `key:"routes" doc:"For classify and classifier: the retriever of each label."`
+	Default     string              `key:"default" doc:"For classify and classifier: the label used for labels without a route, and for queries without a keyword."`
+}
+
+// Member is one of several retrievers of a step.
+type Member struct {
+	Plugin   string         `key:"plugin" doc:"Name of a plugin that needs no configuration."`
+	Instance string         `key:"instance" doc:"Name of an entry of instances."`
+	Settings map[string]any `key:"settings" doc:"Settings of this use."`
+	Timeout  Duration       `key:"timeout" doc:"Bound of one call. One that fails is left out with a line in the log. Default: that of the step."`
+	Reads    []string       `key:"reads" doc:"Narrows what the plugin receives to these columns and parts of the request."`
+	Weight   float64        `key:"weight" min:"0.001" max:"1000" default:"1" doc:"How much its results count beside those of the others."`
+	TopK     int            `key:"top_k" min:"1" max:"1048576" doc:"How many items it is asked for. Default: that of the step."`
+}
+
+// Use returns the plugin of the retriever.
+func (m *Member) Use() Use {
+	return Use{Plugin: m.Plugin, Instance: m.Instance, Settings: m.Settings, Timeout: m.Timeout, Reads: m.Reads}
+}
+
+// Title names the retriever in logs and errors.
+func (m *Member) Title() string { return cmp.Or(m.Instance, m.Plugin) }
+
+// Classifier chooses a label for a query without a plugin.
+type Classifier struct {
+	Keywords Keywords `key:"keywords,required" doc:"The keywords of each label. They match anywhere in the query, also inside of words, in upper or lower case. The first label of the file that has a match is chosen."`
+}
+
+// Keywords are the keywords of labels, in the order of the file.
+type Keywords []pipeline.KeywordRule
+
+// UnmarshalNode decodes a map from labels to lists of keywords.
+func (k *Keywords) UnmarshalNode(d *strict.Decoder, n *strict.Node, path string) {
+	if n.Kind != strict.Map {
+		d.Fail(n, path, "want a map from labels to lists of keywords")
+		return
+	}
+	for _, e := range n.Entries {
+		rule := pipeline.KeywordRule{Label: e.Key}
+		d.Value(e.Value, reflect.ValueOf(&rule.Keywords).Elem(), strict.Join(path, e.Key))
+		*k = append(*k, rule)
+	}
+}
+
+// JSONSchema states the map.
+func (*Keywords) JSONSchema() map[string]any {
+	return strict.Schema(reflect.TypeFor[map[string][]string]())
 }
 
 // Use returns the plugin of the step.

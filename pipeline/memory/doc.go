@@ -26,14 +26,16 @@
 //
 // Facts are forgotten in three ways: they expire, [Manager.Delete] and
 // [Manager.Forget] delete them, and a [Collector] takes those that have decayed
-// ([Ebbinghaus], [Linear]). [Manager.Touch] notes that facts were used.
+// ([Ebbinghaus], [Linear]). [Manager.Touch] notes that facts were used,
+// and [Manager.Edit] changes one.
 //
 // # The conversation
 //
 // The conversation is a [SlidingWindow]; a [Log] keeps all of its turns,
-// and puts the window back to where it was. Turns that leave the window can become
-// facts: an [Extractor] takes them from the turns, a [Consolidator] compares them with
-// those that exist.
+// and puts the window back to where it was. Turns can become facts: an [Extractor] takes
+// them from the turns, a [Consolidator] compares them with those that exist.
+// [Manager.PromoteLog] does so for what was added to a log since the last time, and
+// [Manager.Consolidate] puts the facts in order.
 //
 // # Locks
 //

@@ -144,18 +144,17 @@ func ExampleLog() {
 }
 
 func ExampleGraph() {
-	var g memory.Graph
-	g.Relate("ann", "works_on", "apollo")
-	g.Relate("bob", "works_on", "apollo")
-	for entity, fact := range map[string]string{"ann": "fact-1", "bob": "fact-2"} {
-		if err := g.Link(entity, fact); err != nil {
-			fmt.Println(err)
-		}
-	}
-	fmt.Println(g.Related("ann", 2))
-	fmt.Println(g.RelatedFacts(2, 0, "ann"))
+	g := memory.NewGraph([]memory.Relation{
+		{Source: "Ann", Relation: "works on", Target: "Apollo"},
+		{Source: "Bob", Relation: "works on", Target: "Apollo"},
+		{Source: "Ann", Fact: "fact-1"},
+		{Source: "Bob", Fact: "fact-2"},
+	})
+	about := g.Mentioned("Who else works with ann?")
+	fmt.Println(g.Related(2, about...))
+	fmt.Println(g.RelatedFacts(2, 0, about...))
 	// Output:
-	// [apollo bob]
+	// [Ann Apollo Bob]
 	// [fact-1 fact-2]
 }
 

@@ -1,216 +1,223 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// Graph links entities to each other and to facts. Everything it returns is in the
-// order in which it was put in. The zero value is an empty graph; it is safe for
-// concurrent use.
-type Graph struct {
-	mu       sync.RWMutex
-	entities []string
-	nodes    map[string]*node
-	edges    []Relationship
+// MaxEntity is the longest name of an entity or a relation in bytes.
+const MaxEntity = 200
+
+// Relation is one edge of a [Graph]: from an entity to another entity, or to a fact.
+type Relation struct {
+	// Source is the name of an entity.
+	Source string `json:"source"`
+	// Relation and Target say what the entity has to do with another one. Both are empty
+	// where Fact is not.
+	Relation string `json:"relation,omitempty"`
+	Target   string `json:"target,omitempty"`
+	// Fact is the ID of a fact about the entity.
+	Fact string `json:"fact,omitempty"`
 }
 
-type node struct {
-	metadata  map[string]any
-	facts     []string
-	neighbors []string // over edges in both directions
-}
-
-// Relationship is a directed edge of a [Graph].
-type Relationship struct {
-	Source   string `json:"source"`
-	Relation string `json:"relation"`
-	Target   string `json:"target"`
-}
-
-// AddEntity adds an entity, or adds metadata to one that exists.
-func (g *Graph) AddEntity(id string, metadata map[string]any) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := g.node(id)
-	n.metadata = merged(n.metadata, pipeline.Item{Metadata: metadata}.Clone().Metadata)
-}
-
-// Relate adds a relationship, and its entities if they do not exist. One that exists
-// is not added again.
-func (g *Graph) Relate(source, relation, target string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	edge := Relationship{source, relation, target}
-	from, to := g.node(source), g.node(target)
-	linked := slices.Contains(from.neighbors, target)
-	if linked && slices.Contains(g.edges, edge) {
-		return
+// Validate checks that names are short, printable and not blank, and that there is either
+// a target or a fact.
+func (r *Relation) Validate() error {
+	switch {
+	case r.Fact != "" && (r.Relation != "" || r.Target != ""):
+		return fmt.Errorf("relation: fact excludes relation and target: %w", pipeline.ErrInvalid)
+	case r.Fact != "":
+		return cmp.Or(checkEntity("source", r.Source), checkEntity("fact", r.Fact))
 	}
-	g.edges = append(g.edges, edge)
-	if !linked {
-		from.neighbors = append(from.neighbors, target)
-		if source != target {
-			to.neighbors = append(to.neighbors, source)
-		}
-	}
+	return cmp.Or(checkEntity("source", r.Source), checkEntity("relation", r.Relation), checkEntity("target", r.Target))
 }
 
-// Link links a fact to an entity. The entity must exist.
-func (g *Graph) Link(entity, factID string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := g.nodes[entity]
-	if n == nil {
-		return fmt.Errorf("graph: entity %.100q: does not exist: %w (add it first)", entity, pipeline.ErrInvalid)
-	}
-	if !slices.Contains(n.facts, factID) {
-		n.facts = append(n.facts, factID)
+func checkEntity(what, name string) error {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return fmt.Errorf("relation: %s: empty: %w (give a name)", what, pipeline.ErrInvalid)
+	case len(name) > MaxEntity:
+		return fmt.Errorf("relation: %s: %d bytes: %w (want %d or fewer)", what, len(name), pipeline.ErrInvalid, MaxEntity)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("relation: %s: %q: %w (want a text without control characters)", what, name, pipeline.ErrInvalid)
 	}
 	return nil
 }
 
-// node returns the node of an entity, which it adds if there is none.
-func (g *Graph) node(id string) *node {
-	n := g.nodes[id]
-	if n == nil {
-		if g.nodes == nil {
-			g.nodes = make(map[string]*node)
+// Graph links entities to each other and to facts. Names of entities that differ only in
+// case are the same. Everything it returns is in the order of the relations. It does not
+// change and is safe for concurrent use.
+type Graph struct {
+	nodes map[string]*node // by the name in lower case
+	order []*node
+}
+
+type node struct {
+	name      string // as first written
+	facts     []string
+	neighbors []*node // over edges in both directions
+}
+
+// NewGraph returns the graph of relations, which must be valid.
+func NewGraph(relations []Relation) *Graph {
+	g := &Graph{nodes: make(map[string]*node)}
+	type pair struct{ a, b *node }
+	linked := make(map[pair]bool)
+	known := make(map[*node]map[string]bool)
+	for i := range relations {
+		r := &relations[i]
+		from := g.node(r.Source)
+		if r.Fact != "" {
+			if known[from] == nil {
+				known[from] = make(map[string]bool)
+			}
+			if !known[from][r.Fact] {
+				known[from][r.Fact] = true
+				from.facts = append(from.facts, r.Fact)
+			}
+			continue
 		}
-		n = new(node)
-		g.nodes[id] = n
-		g.entities = append(g.entities, id)
+		to := g.node(r.Target)
+		if from == to || linked[pair{from, to}] {
+			continue
+		}
+		linked[pair{from, to}], linked[pair{to, from}] = true, true
+		from.neighbors, to.neighbors = append(from.neighbors, to), append(to.neighbors, from)
+	}
+	return g
+}
+
+// node returns the node of an entity, which it adds if there is none.
+func (g *Graph) node(name string) *node {
+	key := strings.ToLower(name)
+	n := g.nodes[key]
+	if n == nil {
+		n = &node{name: name}
+		g.nodes[key] = n
+		g.order = append(g.order, n)
 	}
 	return n
 }
 
-// Remove removes an entity with its relationships and links.
-func (g *Graph) Remove(entity string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := g.nodes[entity]
-	if n == nil {
-		return
+// Entities returns the names of the entities.
+func (g *Graph) Entities() []string { return names(g.order) }
+
+func names(nodes []*node) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.name
 	}
-	is := func(id string) bool { return id == entity }
-	delete(g.nodes, entity)
-	for _, other := range n.neighbors {
-		if is(other) {
-			continue // related to itself
-		}
-		g.nodes[other].neighbors = slices.DeleteFunc(g.nodes[other].neighbors, is)
-	}
-	g.entities = slices.DeleteFunc(g.entities, is)
-	g.edges = slices.DeleteFunc(g.edges, func(e Relationship) bool { return is(e.Source) || is(e.Target) })
+	return out
 }
 
-// Unlink removes the links to facts, such as those that were deleted.
-func (g *Graph) Unlink(factIDs ...string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, n := range g.nodes {
-		n.facts = slices.DeleteFunc(n.facts, func(id string) bool { return slices.Contains(factIDs, id) })
-	}
+// Related returns the given entities that exist and those within maxDepth relations of
+// them, whatever their direction, each once and the nearest first.
+func (g *Graph) Related(maxDepth int, entities ...string) []string {
+	return names(g.walk(maxDepth, entities))
 }
 
-// Entities returns the entities.
-func (g *Graph) Entities() []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return slices.Clone(g.entities)
-}
-
-// Relationships returns the relationships.
-func (g *Graph) Relationships() []Relationship {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return slices.Clone(g.edges)
-}
-
-// Metadata returns a copy of the metadata of an entity, and whether it exists.
-func (g *Graph) Metadata(entity string) (map[string]any, bool) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	n := g.nodes[entity]
-	if n == nil {
-		return nil, false
-	}
-	return maps.Clone(pipeline.Item{Metadata: n.metadata}.Clone().Metadata), true
-}
-
-// Related returns the entities within maxDepth relationships of one, whatever their
-// direction, the nearest first and without the one itself.
-func (g *Graph) Related(entity string, maxDepth int) []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	reached := g.walk(entity, maxDepth)
-	if len(reached) == 0 {
-		return nil
-	}
-	return reached[1:]
-}
-
-// RelatedFacts returns the facts linked to the given entities and to those within
-// maxDepth relationships of them, each once: all around the first entity, then all
-// around the second. limit bounds them; 0 is no bound.
+// RelatedFacts returns the facts about the given entities and about those within maxDepth
+// relations of them, each once: those of the nearest entities first. limit bounds them; 0
+// is no bound.
 func (g *Graph) RelatedFacts(maxDepth, limit int, entities ...string) []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
 	var out []string
 	seen := make(map[string]bool)
-	for _, entity := range entities {
-		for _, id := range g.walk(entity, maxDepth) {
-			for _, fact := range g.nodes[id].facts {
-				if seen[fact] {
-					continue
-				}
-				seen[fact] = true
-				out = append(out, fact)
-				if len(out) == limit {
-					return out
-				}
+	for _, n := range g.walk(maxDepth, entities) {
+		for _, fact := range n.facts {
+			if seen[fact] {
+				continue
+			}
+			seen[fact] = true
+			out = append(out, fact)
+			if len(out) == limit {
+				return out
 			}
 		}
 	}
 	return out
 }
 
-// walk returns an entity and those around it, breadth first; nothing if it does not
-// exist.
-func (g *Graph) walk(entity string, maxDepth int) []string {
-	if g.nodes[entity] == nil {
-		return nil
+// walk returns entities and those around them, breadth first.
+func (g *Graph) walk(maxDepth int, entities []string) []*node {
+	var reached []*node
+	seen := make(map[*node]bool)
+	reach := func(n *node) {
+		if n != nil && !seen[n] {
+			seen[n] = true
+			reached = append(reached, n)
+		}
 	}
-	reached := []string{entity}
-	seen := map[string]bool{entity: true}
+	for _, entity := range entities {
+		reach(g.nodes[strings.ToLower(entity)])
+	}
 	for from, depth := 0, 0; depth < maxDepth && from < len(reached); depth++ {
 		ring := reached[from:]
 		from = len(reached)
-		for _, id := range ring {
-			for _, next := range g.nodes[id].neighbors {
-				if !seen[next] {
-					seen[next] = true
-					reached = append(reached, next)
-				}
+		for _, n := range ring {
+			for _, next := range n.neighbors {
+				reach(next)
 			}
 		}
 	}
 	return reached
 }
 
-// AddEntries makes each entry an entity of its own ID, linked to itself, and relates
-// it to the entries in its Links.
-func (g *Graph) AddEntries(entries ...Entry) {
-	for i := range entries {
-		e := &entries[i]
-		g.AddEntity(e.ID, nil)
-		_ = g.Link(e.ID, e.ID) // the entity exists
-		for _, other := range e.Links {
-			g.Relate(e.ID, "links", other)
+// Mentioned returns the entities whose names are in a text, as whole words and whatever
+// the case, in the order of their first place in it.
+func (g *Graph) Mentioned(text string) []string {
+	text = strings.ToLower(text)
+	type found struct {
+		node *node
+		at   int
+	}
+	var all []found
+	for key, n := range g.nodes {
+		if at := wordIndex(text, key); at >= 0 {
+			all = append(all, found{n, at})
 		}
 	}
+	slices.SortFunc(all, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(len(b.node.name), len(a.node.name)), cmp.Compare(a.node.name, b.node.name))
+	})
+	out := make([]string, len(all))
+	for i, f := range all {
+		out[i] = f.node.name
+	}
+	return out
+}
+
+// wordIndex returns the first place of name in text where no word goes on before or after
+// it, -1 for none.
+func wordIndex(text, name string) int {
+	first, _ := utf8.DecodeRuneInString(name)
+	last, _ := utf8.DecodeLastRuneInString(name)
+	for from := 0; ; {
+		at := strings.Index(text[from:], name)
+		if at < 0 {
+			return -1
+		}
+		at += from
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
+		if (!spaced(before) || !spaced(first)) && (!spaced(last) || !spaced(after)) {
+			return at
+		}
+		_, size := utf8.DecodeRuneInString(text[at:])
+		from = at + size
+	}
+}
+
+// spaced reports whether a character is part of a word in a script that has spaces between
+// words.
+func spaced(r rune) bool {
+	if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+		return false
+	}
+	return !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }

@@ -12,14 +12,18 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// The kinds under which a conversation is stored: its turns, each for ever, and the
-// digest of those that have left its window.
+// The kinds under which a conversation is stored: its turns, each for ever, the digest of
+// those that have left its window, and how far facts were taken from its turns.
 const (
-	KindTurn   = "turn"
-	KindDigest = "digest"
+	KindTurn     = "turn"
+	KindDigest   = "digest"
+	KindPromoted = "promoted"
 )
 
-const digestID = "digest"
+const (
+	digestID   = "digest"
+	promotedID = "promoted"
+)
 
 // TurnStore is what [Log] needs of a [store.Store].
 type TurnStore interface {
@@ -39,6 +43,7 @@ type Log struct {
 	turns   TurnStore
 	turnKey store.Key
 	digest  store.Key
+	mark    store.Key // how far the turns were promoted
 
 	mu     sync.Mutex
 	passed bool // numbers of turns go on above the digest
@@ -52,6 +57,7 @@ func NewLog(s TurnStore, tenant, conversation string) *Log {
 		turns:   s,
 		turnKey: store.Key{Tenant: tenant, Kind: KindTurn, Stream: conversation},
 		digest:  store.Key{Tenant: tenant, Kind: KindDigest, Stream: conversation},
+		mark:    store.Key{Tenant: tenant, Kind: KindPromoted, Stream: conversation},
 	}
 }
 
@@ -140,10 +146,58 @@ func (l *Log) Delete(ctx context.Context) (int, error) {
 	if err == nil {
 		_, err = l.turns.Clear(ctx, l.digest)
 	}
+	if err == nil {
+		_, err = l.turns.Clear(ctx, l.mark)
+	}
 	if err != nil {
 		return n, fmt.Errorf("conversation: delete: %w", err)
 	}
 	return n, nil
+}
+
+// PromotedThrough is the record of how far facts were taken from a conversation.
+type PromotedThrough struct {
+	// Through is the number of the last turn that was promoted.
+	Through int64 `json:"through"`
+}
+
+// Promoted returns the number of the last turn that was promoted, 0 for none.
+func (l *Log) Promoted(ctx context.Context) (int64, error) {
+	r, err := l.turns.Get(ctx, l.mark, promotedID)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	var p PromotedThrough
+	if err == nil {
+		err = json.Unmarshal(r.Data, &p)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("conversation: promoted turns: %w", err)
+	}
+	return max(0, p.Through), nil
+}
+
+// SetPromoted notes the number of the last turn that was promoted.
+func (l *Log) SetPromoted(ctx context.Context, through int64) error {
+	data, err := json.Marshal(PromotedThrough{through})
+	if err == nil {
+		err = l.turns.Put(ctx, l.mark, store.Record{ID: promotedID, Data: data})
+	}
+	if err != nil {
+		return fmt.Errorf("conversation: note promoted turns: %w", err)
+	}
+	return nil
+}
+
+// Unpromoted returns how many turns at most were added since the last one that was
+// promoted: those that were deleted count too.
+func (l *Log) Unpromoted(ctx context.Context) (int64, error) {
+	last, err := l.turns.Last(ctx, l.turnKey, 1)
+	if err != nil || len(last) == 0 {
+		return 0, err
+	}
+	through, err := l.Promoted(ctx)
+	return max(0, last[0].Seq-through), err
 }
 
 // Load puts a window back to where the conversation was: the digest, the turns that
@@ -159,7 +213,7 @@ func (l *Log) Load(ctx context.Context, w *SlidingWindow) error {
 	if d.Through > 0 && w.KeepsDigest() {
 		turns, err = l.Turns(ctx, d.Through, 0) // none of them has been condensed
 	} else {
-		turns, err = l.newest(ctx, d.Through, w.MaxTokens())
+		turns, err = l.newest(ctx, d.Through, w.readTokens())
 	}
 	if err != nil {
 		return fmt.Errorf("conversation: load: %w", err)

@@ -46,9 +46,12 @@ type Config struct {
 	// FactsFirst places facts before the first turn in formatted output. By default
 	// they stand among the turns, by the time at which they were added.
 	FactsFirst bool
-	// Extractor takes facts from turns that leave the conversation made from Window.
-	// nil means that none are.
+	// Extractor takes facts from turns where [Manager.Promote] is called, and puts facts
+	// in order for [Manager.Consolidate]. nil means that both do nothing.
 	Extractor Extractor
+	// KnownFacts is how many known facts the extractor sees beside turns. 0 means
+	// DefaultKnownFacts, -1 none.
+	KnownFacts int
 	// Consolidator compares extracted facts with those that exist. nil means that only
 	// equal content is recognized.
 	Consolidator Consolidator
@@ -88,6 +91,8 @@ func New(cfg Config) (*Manager, error) {
 		return nil, fmt.Errorf("memory: max_facts %d: %w (want 0 or more)", cfg.MaxFacts, pipeline.ErrInvalid)
 	case !(cfg.MinScore >= 0 && cfg.MinScore <= 1) || cfg.MinScore > 0 && cfg.MaxFacts == 0:
 		return nil, fmt.Errorf("memory: min_score %v: %w (want 0 to 1, and max_facts with it)", cfg.MinScore, pipeline.ErrInvalid)
+	case cfg.KnownFacts < -1:
+		return nil, fmt.Errorf("memory: known_facts %d: %w (want 0 or more, or -1)", cfg.KnownFacts, pipeline.ErrInvalid)
 	case cfg.Conversation != nil && cfg.Log != nil:
 		return nil, fmt.Errorf("memory: log: %w (a given conversation has its own)", pipeline.ErrInvalid)
 	}
@@ -137,15 +142,6 @@ func (m *Manager) converse() error {
 	}
 	if m.cfg.Log != nil {
 		w.Log = m.cfg.Log
-	}
-	if m.cfg.Extractor != nil {
-		told := w.OnEvict
-		w.OnEvict = func(ctx context.Context, evicted []pipeline.Turn) {
-			m.promoteEvicted(ctx, evicted)
-			if told != nil {
-				told(ctx, evicted)
-			}
-		}
 	}
 	window, err := NewSlidingWindow(w)
 	if err != nil {

@@ -104,12 +104,26 @@ func equalContent(entries []*Entry, e *Entry) *Entry {
 // Update gives a fact another content, and with it a new hash and time of update. The
 // error is [ErrNotFound] if it does not exist or has expired.
 func (m *Manager) Update(ctx context.Context, id, content string) (Entry, error) {
-	content = strings.ToValidUTF8(content, "\uFFFD")
+	return m.Edit(ctx, id, func(e *Entry) { e.Content = content })
+}
+
+// Edit has f change a fact, which gets a new hash and time of update. The ID stays. f must
+// not use the manager. The error is [ErrNotFound] if the fact does not exist or has expired.
+func (m *Manager) Edit(ctx context.Context, id string, f func(e *Entry)) (Entry, error) {
+	var invalid error
 	changed, err := m.change(ctx, []string{id}, true, func(e *Entry, now time.Time) *Entry {
-		c := *e
-		c.Content, c.ContentHash, c.UpdatedAt = content, ContentHash(content), now
+		c := e.Clone()
+		f(&c)
+		c.ID, c.Content, c.UpdatedAt = e.ID, strings.ToValidUTF8(c.Content, "\uFFFD"), now
+		c.ContentHash = ContentHash(c.Content)
+		if invalid = c.Validate(); invalid != nil {
+			return e
+		}
 		return &c
 	})
+	if err == nil {
+		err = invalid
+	}
 	if err != nil {
 		return Entry{}, err
 	}

@@ -371,8 +371,8 @@ func TestCollectCallbacksMayUseTheManager(t *testing.T) {
 func TestManagerUnderConcurrency(t *testing.T) {
 	eachFacts(t, func(t *testing.T, f Facts) {
 		m := newManager(t, Config{Facts: f, Window: SlidingWindowConfig{MaxTokens: 8}, MaxFacts: 3,
-			Extractor: ExtractFunc(func(_ context.Context, turns []pipeline.Turn) ([]Entry, error) {
-				return []Entry{{Content: "said " + turns[0].Content}}, nil
+			Extractor: ExtractFunc(func(_ context.Context, turns []pipeline.Turn, _ []Entry) (Extraction, error) {
+				return Extraction{Add: []Entry{{Content: "said " + turns[0].Content}}}, nil
 			})})
 		var running sync.WaitGroup
 		for range 8 {
@@ -384,6 +384,9 @@ func TestManagerUnderConcurrency(t *testing.T) {
 					}
 					if err == nil {
 						err = m.AddMessage(t.Context(), pipeline.RoleUser, fmt.Sprint("turn ", i))
+					}
+					if err == nil {
+						_, err = m.Promote(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: fmt.Sprint("turn ", i)}})
 					}
 					if err == nil {
 						_, err = m.Items(t.Context(), &pipeline.Query{Text: "fact"})

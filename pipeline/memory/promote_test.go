@@ -1,75 +1,165 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/anchor-host/anchor-host/pipeline"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// sayings takes each turn for a fact.
-var sayings = ExtractFunc(func(_ context.Context, turns []pipeline.Turn) (out []Entry, err error) {
+// sayings takes each turn for a fact. A known fact about the same is edited, and without
+// turns all facts but the first are removed.
+var sayings = ExtractFunc(func(_ context.Context, turns []pipeline.Turn, known []Entry) (out Extraction, err error) {
+	known = slices.Clone(known)
 	for _, turn := range turns {
-		out = append(out, Entry{Content: string(turn.Role) + " said " + turn.Content})
+		about := string(turn.Role) + " said "
+		if i := slices.IndexFunc(known, func(e Entry) bool { return strings.HasPrefix(e.Content, about) }); i >= 0 {
+			out.Update = append(out.Update, Edit{ID: known[i].ID, Content: about + turn.Content, Tags: []string{"edited"}})
+			known = slices.Delete(known, i, i+1)
+			continue
+		}
+		out.Add = append(out.Add, Entry{Content: about + turn.Content})
+	}
+	for i := range known {
+		if i > 0 && len(turns) == 0 {
+			out.Remove = append(out.Remove, known[i].ID)
+		}
 	}
 	return out, nil
 })
 
-func TestEvictedTurnsBecomeFacts(t *testing.T) {
-	var told []string
-	var m *Manager
-	m = newManager(t, Config{Extractor: sayings, Window: SlidingWindowConfig{MaxTokens: 1, OnEvict: func(ctx context.Context, evicted []pipeline.Turn) {
-		facts, err := m.List(ctx, Filter{})
-		if err != nil {
-			t.Error(err)
-		}
-		told = append(told, evicted[0].Content+" after "+strings.Join(contents(facts), ", "))
-	}}})
-	for _, text := range []string{"a", "b", "a", "c"} {
-		if err := m.AddMessage(t.Context(), pipeline.RoleUser, text); err != nil {
-			t.Fatal(err)
-		}
+func TestPromotedTurnsBecomeFactsOfTheirOwner(t *testing.T) {
+	facts := NewFacts()
+	ann := newManager(t, Config{Facts: facts, Extractor: sayings, Filter: Filter{UserID: "ann"}})
+	bob := newManager(t, Config{Facts: facts, Extractor: sayings, Filter: Filter{UserID: "bob"}})
+	p, err := ann.Promote(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: "tea", Sequence: 4}, {Role: pipeline.RoleAssistant, Content: "yes", CreatedAt: epoch}})
+	if err != nil || p.Turns != 2 || !slices.Equal(contents(p.Added), []string{"user said tea", "assistant said yes"}) {
+		t.Errorf("%+v, %v", p, err)
 	}
-	want := []string{"a after user said a", "b after user said a, user said b", "a after user said a, user said b"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if got := p.Added[0]; got.UserID != "ann" || !slices.Equal(got.SourceTurns, []string{"turn-4", "2026-01-01T00:00:00Z"}) {
+		t.Errorf("owner and sources of %+v", got)
 	}
-	facts, err := m.List(t.Context(), Filter{})
-	if err != nil || !slices.Equal(facts[1].SourceTurns, []string{"turn-2"}) {
-		t.Errorf("facts %+v, %v", facts, err)
+	// Bob's extractor does not see what Ann said.
+	if p, err := bob.Promote(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: "tea"}}); err != nil || len(p.Added) != 1 || len(p.Updated) != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	p, err = ann.Promote(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: "coffee", Sequence: 5}})
+	if err != nil || len(p.Added) != 0 || !slices.Equal(contents(p.Updated), []string{"user said coffee"}) {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if got := p.Updated[0]; !slices.Equal(got.Tags, []string{"edited"}) || got.ContentHash != ContentHash("user said coffee") || got.SourceTurns[2] != "turn-5" {
+		t.Errorf("edited fact %+v", got)
+	}
+	if p, err := newManager(t, Config{}).Promote(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser}}); err != nil || p.Turns != 0 {
+		t.Errorf("without an extractor: %+v, %v", p, err)
 	}
 }
 
-func TestFailedPromotionLeavesTheConversation(t *testing.T) {
-	for name, extractor := range map[string]ExtractFunc{
-		"no model":          func(context.Context, []pipeline.Turn) ([]Entry, error) { return nil, errors.New("no model") },
-		"panic: boom":       func(context.Context, []pipeline.Turn) ([]Entry, error) { panic("boom") },
-		"relevance_score 7": func(context.Context, []pipeline.Turn) ([]Entry, error) { return []Entry{{Relevance: 7}}, nil },
-		"id is taken": func(context.Context, []pipeline.Turn) ([]Entry, error) {
-			return []Entry{{ID: "known", Content: "x"}}, nil
+func TestConsolidateGoesOwnerByOwner(t *testing.T) {
+	m := newManager(t, Config{Extractor: sayings})
+	for _, e := range []Entry{{Content: "a1", UserID: "ann"}, {Content: "b1", UserID: "bob"}, {Content: "a2", UserID: "ann"}, {Content: "b2", UserID: "bob", Tags: []string{"x"}}} {
+		mustAdd(t, m, e)
+	}
+	p, err := m.Consolidate(t.Context(), Filter{UserID: "bob", Tags: []string{"x"}})
+	if err != nil || p.Removed != 0 {
+		t.Errorf("a single fact: %+v, %v", p, err)
+	}
+	p, err = m.Consolidate(t.Context(), Filter{})
+	facts, err2 := m.List(t.Context(), Filter{})
+	if err != nil || err2 != nil || p.Removed != 2 || !slices.Equal(contents(facts), []string{"a1", "b1"}) {
+		t.Errorf("%+v, %q, %v, %v", p, contents(facts), err, err2)
+	}
+}
+
+func TestFailedPromotionChangesNothing(t *testing.T) {
+	add := func(e Entry) ExtractFunc {
+		return func(context.Context, []pipeline.Turn, []Entry) (Extraction, error) {
+			return Extraction{Add: []Entry{e}}, nil
+		}
+	}
+	edit := func(x Extraction) ExtractFunc {
+		return func(context.Context, []pipeline.Turn, []Entry) (Extraction, error) { return x, nil }
+	}
+	for want, extractor := range map[string]ExtractFunc{
+		"no model": func(context.Context, []pipeline.Turn, []Entry) (Extraction, error) {
+			return Extraction{}, errors.New("no model")
 		},
-		`memory_type \"vague\": i`: func(context.Context, []pipeline.Turn) ([]Entry, error) { return []Entry{{Type: "vague"}}, nil },
+		"panic: boom":                func(context.Context, []pipeline.Turn, []Entry) (Extraction, error) { panic("boom") },
+		"relevance_score 7":          add(Entry{Relevance: 7}),
+		"id is taken":                add(Entry{ID: "known", Content: "x"}),
+		`memory_type "vague"`:        add(Entry{Type: "vague"}),
+		`fact "other": `:             edit(Extraction{Remove: []string{"other"}}),
+		`fact "known": no content`:   edit(Extraction{Update: []Edit{{ID: "known"}}}),
+		"only known facts can be ch": edit(Extraction{Update: []Edit{{ID: "known", Content: "x"}}, Remove: []string{"known"}}),
 	} {
-		var log bytes.Buffer
-		m := newManager(t, Config{Extractor: extractor, Logger: slog.New(slog.NewTextHandler(&log, nil)), Window: SlidingWindowConfig{MaxTokens: 1}})
+		m := newManager(t, Config{Extractor: extractor})
 		mustAdd(t, m, Entry{ID: "known", Content: "known"})
-		for _, text := range []string{"a", "b"} {
-			if err := m.AddMessage(t.Context(), pipeline.RoleUser, text); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := m.Promote(t.Context(), []pipeline.Turn{{Role: pipeline.RoleUser, Content: "a"}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 		facts, err := m.List(t.Context(), Filter{})
 		if err != nil || len(facts) != 1 || facts[0].Content != "known" {
-			t.Errorf("%s: facts %q, %v", name, contents(facts), err)
+			t.Errorf("%s: facts %q, %v", want, contents(facts), err)
 		}
-		if got := log.String(); !strings.Contains(got, `level=WARN msg="evicted turns not promoted"`) || !strings.Contains(got, name) {
-			t.Errorf("%s: log %s", name, got)
+	}
+}
+
+// Turns of a log are promoted once, and again only where the promotion failed.
+func TestLogsArePromotedOnce(t *testing.T) {
+	l := NewLog(store.NewMemory(), "t", "chat")
+	var seen []int
+	fails := false
+	m := newManager(t, Config{KnownFacts: -1, Extractor: ExtractFunc(func(_ context.Context, turns []pipeline.Turn, known []Entry) (x Extraction, err error) {
+		if len(known) > 0 {
+			t.Errorf("known facts %v", known)
 		}
+		if fails && len(seen) > 0 {
+			return x, errors.New("no model")
+		}
+		seen = append(seen, len(turns))
+		return Extraction{Add: []Entry{{Content: turns[0].Content}}}, nil
+	})})
+	say := func(n int) {
+		for i := range n {
+			if _, err := l.AppendTurn(t.Context(), pipeline.Turn{Role: pipeline.RoleUser, Content: fmt.Sprint("turn ", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	promote := func(want string, sizes ...int) {
+		t.Helper()
+		seen = nil
+		p, err := m.PromoteLog(t.Context(), l)
+		sum := 0
+		for _, n := range sizes {
+			sum += n
+		}
+		if !slices.Equal(seen, sizes) || p.Turns < sum || (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %v, %+v, %v", seen, sizes, p, err)
+		}
+	}
+	promote("")
+	say(promoteTurns + 1)
+	fails = true
+	promote("no model", promoteTurns)
+	fails = false
+	promote("", 1)
+	promote("")
+	say(2)
+	if n, err := l.Unpromoted(t.Context()); n != 2 || err != nil {
+		t.Errorf("%d turns to promote, %v", n, err)
+	}
+	promote("", 2)
+	if _, err := l.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Promoted(t.Context()); n != 0 || err != nil {
+		t.Errorf("after the conversation was deleted: %d, %v", n, err)
 	}
 }
 
@@ -128,27 +218,5 @@ func TestRememberCarriesOutDecisions(t *testing.T) {
 		if _, err := add(c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-func TestPromotionStep(t *testing.T) {
-	m := newManager(t, Config{Extractor: sayings})
-	items := []pipeline.Item{
-		{Content: "d", Source: pipeline.SourceRetrieval},
-		{Content: "m", Source: pipeline.SourceMemory, CreatedAt: epoch, Metadata: map[string]any{"role": "bard"}},
-		{Content: "c", Source: pipeline.SourceConversation, Sequence: 4, Metadata: map[string]any{"role": "assistant"}},
-	}
-	for range 2 {
-		out, err := m.PromotionStep().Run(t.Context(), &pipeline.Query{}, items)
-		if err != nil || len(out) != 3 {
-			t.Fatal(out, err)
-		}
-	}
-	facts, err := m.List(t.Context(), Filter{})
-	if err != nil || !slices.Equal(contents(facts), []string{"user said m", "assistant said c"}) || !slices.Equal(facts[0].SourceTurns, []string{"2026-01-01T00:00:00Z", "turn-4"}) {
-		t.Errorf("%+v, %v", facts, err)
-	}
-	if out, err := newManager(t, Config{}).PromotionStep().Run(t.Context(), &pipeline.Query{}, items); err != nil || len(out) != 3 {
-		t.Errorf("without an extractor: %v, %v", out, err)
 	}
 }

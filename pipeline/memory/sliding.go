@@ -54,6 +54,10 @@ type SlidingWindowConfig struct {
 	// Eviction chooses the turns that leave. nil means EvictOldest, and is the
 	// cheapest: any other policy sees a copy of all turns each time some must leave.
 	Eviction EvictionPolicy
+	// ChooseTokens is how many tokens of turns [Log.Load] reads for Eviction to choose
+	// among, when no turn has left yet. 0 means MaxTokens, which is enough for a policy
+	// that goes by age.
+	ChooseTokens int
 	// Recency scores the turns. nil means 0.5 for the oldest to 1 for the newest,
 	// and 0.5 for a single one.
 	Recency RecencyScorer
@@ -257,6 +261,9 @@ func (s *SlidingWindow) Turns() []pipeline.Turn {
 
 // MaxTokens returns the room for turns in tokens.
 func (s *SlidingWindow) MaxTokens() int { return s.cfg.MaxTokens }
+
+// readTokens is how many tokens of turns are read when the conversation is loaded.
+func (s *SlidingWindow) readTokens() int { return max(s.cfg.MaxTokens, s.cfg.ChooseTokens) }
 
 // TotalTokens returns the tokens of the turns, without the summary.
 func (s *SlidingWindow) TotalTokens() int {

@@ -2,11 +2,13 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/core"
+	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
 // TurnLog keeps a conversation beyond the life of the process. A conversation calls
@@ -145,7 +147,8 @@ func (s *SlidingWindow) restore(ctx context.Context, d Digest, turns []pipeline.
 		return nil, err
 	}
 	if len(next.evicted) > 0 && s.KeepsDigest() {
-		if err := s.saveDigest(ctx, next.digest.Digest); err != nil {
+		// Who cannot write comes to the same choice the next time.
+		if err := s.saveDigest(ctx, next.digest.Digest); err != nil && !errors.Is(err, store.ErrReadOnly) {
 			return nil, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	bm25 "github.com/anchor-host/anchor-host/plugins/examples/bm25-retriever/plugin"
 	crm "github.com/anchor-host/anchor-host/plugins/examples/crm-snapshot/plugin"
 	dedupe "github.com/anchor-host/anchor-host/plugins/examples/dedupe/plugin"
+	notes "github.com/anchor-host/anchor-host/plugins/examples/fact-notes/plugin"
 	field "github.com/anchor-host/anchor-host/plugins/examples/field-reranker/plugin"
 	intent "github.com/anchor-host/anchor-host/plugins/examples/intent-classifier/plugin"
 	mmr "github.com/anchor-host/anchor-host/plugins/examples/mmr-reranker/plugin"
@@ -32,6 +33,7 @@ var settings = map[string]func() any{
 	"bm25-retriever":    defaults[bm25.Settings],
 	"crm-snapshot":      defaults[crm.Settings],
 	"dedupe":            defaults[dedupe.Settings],
+	"fact-notes":        defaults[notes.Settings],
 	"field-reranker":    defaults[field.Settings],
 	"intent-classifier": defaults[intent.Settings],
 	"mmr-reranker":      defaults[mmr.Settings],

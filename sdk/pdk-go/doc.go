@@ -39,6 +39,7 @@
 //	memory       anchor_memory
 //	compact      anchor_compact
 //	distill      anchor_distill
+//	extract      anchor_extract
 //	provide      anchor_provide, anchor_estimate_tokens
 //	format       anchor_format
 //	counttokens  anchor_count_tokens

@@ -15,7 +15,7 @@ import vm from "node:vm";
 
 const operations = [
   "init", "retrieve", "process", "filter", "rerank", "transform_query", "classify", "enrich_query",
-  "memory", "compact", "distill", "provide", "estimate_tokens", "format", "count_tokens", "observe",
+  "memory", "compact", "distill", "extract", "provide", "estimate_tokens", "format", "count_tokens", "observe",
 ];
 
 const boot = "anchor_boot";

@@ -126,6 +126,7 @@ macro_rules! plugin {
     (@each $batch:tt memory : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_memory $f); $crate::plugin!(@each $batch $($rest)*); };
     (@each $batch:tt compact : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_compact $f); $crate::plugin!(@each $batch $($rest)*); };
     (@each $batch:tt distill : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_distill $f); $crate::plugin!(@each $batch $($rest)*); };
+    (@each $batch:tt extract : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_extract $f); $crate::plugin!(@each $batch $($rest)*); };
     (@each $batch:tt provide : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_provide $f); $crate::plugin!(@each $batch $($rest)*); };
     (@each $batch:tt estimate_tokens : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_estimate_tokens $f); $crate::plugin!(@each $batch $($rest)*); };
     (@each $batch:tt format : $f:path, $($rest:tt)*) => { $crate::plugin!(@document anchor_format $f); $crate::plugin!(@each $batch $($rest)*); };

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/counttokens"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/distill"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/enrich"
+	"github.com/anchor-host/anchor-host/sdk/pdk-go/extract"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/filter"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/format"
 	"github.com/anchor-host/anchor-host/sdk/pdk-go/memory"
@@ -140,6 +142,19 @@ func init() {
 		}
 		return distill.Add(fmt.Sprintf("%d messages after %d observations", len(r.Messages), len(r.Observations))), nil
 	})
+	extract.Handle(func(r *extract.Request, s *stepSettings) (extract.Reply, error) {
+		switch {
+		case s.Mode == "tell":
+			return extract.Reply{}, tell(r)
+		case s.Mode == "none":
+			return extract.Reply{}, nil
+		case s.Mode == "unknown":
+			return extract.Reply{Remove: []string{"unknown"}}, nil
+		case len(r.Turns) == 0:
+			return tidy(r.Facts), nil
+		}
+		return learn(r), nil
+	})
 	provide.Handle(func(r *provide.Request, s *stepSettings) (provide.Reply, error) {
 		switch s.Mode {
 		case "none":
@@ -188,6 +203,37 @@ func (s *stepSettings) trapAt(text string) {
 	if strings.Contains(text, s.Word) {
 		s.trap()
 	}
+}
+
+// learn makes a fact of what each user says with "I". A fact that begins with the same two
+// words gets the new text.
+func learn(r *extract.Request) (reply extract.Reply) {
+	edited := map[string]bool{}
+	for _, t := range r.Turns {
+		words := strings.Fields(t.Content)
+		if t.Role != "user" || len(words) < 3 || words[0] != "I" {
+			continue
+		}
+		i := slices.IndexFunc(r.Facts, func(f extract.Known) bool { return strings.HasPrefix(f.Content, words[0]+" "+words[1]+" ") })
+		switch {
+		case i < 0:
+			reply.Add = append(reply.Add, extract.Fact{Content: t.Content, Tags: []string{words[1]}})
+		case !edited[r.Facts[i].ID]:
+			edited[r.Facts[i].ID] = true
+			reply.Update = append(reply.Update, extract.Edit{ID: r.Facts[i].ID, Content: t.Content})
+		}
+	}
+	return reply
+}
+
+// tidy removes each fact that a later one contains.
+func tidy(facts []extract.Known) (reply extract.Reply) {
+	for i := range facts {
+		if slices.ContainsFunc(facts[i+1:], func(f extract.Known) bool { return strings.Contains(f.Content, facts[i].Content) }) {
+			reply.Remove = append(reply.Remove, facts[i].ID)
+		}
+	}
+	return reply
 }
 
 // tell returns an error whose text is the JSON of what the guest received.

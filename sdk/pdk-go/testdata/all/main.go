@@ -7,6 +7,7 @@ import (
 	_ "github.com/anchor-host/anchor-host/sdk/pdk-go/counttokens"
 	_ "github.com/anchor-host/anchor-host/sdk/pdk-go/distill"
 	_ "github.com/anchor-host/anchor-host/sdk/pdk-go/enrich"
+	_ "github.com/anchor-host/anchor-host/sdk/pdk-go/extract"
 	_ "github.com/anchor-host/anchor-host/sdk/pdk-go/filter"
 	_ "github.com/anchor-host/anchor-host/sdk/pdk-go/format"
 	_ "github.com/anchor-host/anchor-host/sdk/pdk-go/memory"

@@ -1,0 +1,135 @@
+package anchor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/anchor-host/anchor-host/host"
+	"github.com/anchor-host/anchor-host/internal/config"
+	"github.com/anchor-host/anchor-host/pipeline/memory"
+)
+
+// PromoteOptions say what is different in one call of [App.Promote]. The zero value of a
+// field stands for what the configuration says.
+type PromoteOptions struct {
+	// Tenant is whose conversation and facts they are.
+	Tenant string
+	// User and Session are whom the facts belong to, instead of facts.user and
+	// facts.session.
+	User, Session string
+}
+
+// Promote takes facts from the turns of a stored conversation that were added since the
+// last time, with the plugin that facts.extract of the configuration names.
+func (a *App) Promote(ctx context.Context, conversation string, o PromoteOptions) (memory.Promotion, error) {
+	var none memory.Promotion
+	g, err := a.use()
+	if err != nil {
+		return none, err
+	}
+	defer g.users.Done()
+	c := g.loaded.Config
+	if o.Tenant != "" {
+		if err := config.Set(&c, "tenant", o.Tenant); err != nil {
+			return none, err
+		}
+	}
+	if err := config.Set(&c, "conversation.id", conversation); err != nil {
+		return none, err
+	}
+	if c.Facts != nil {
+		facts := *c.Facts
+		facts.User, facts.Session = cmp.Or(o.User, facts.User), cmp.Or(o.Session, facts.Session)
+		c.Facts = &facts
+	}
+	return a.promote(ctx, g, &c)
+}
+
+// Consolidate puts the facts of a tenant that a filter selects in order, with the plugin
+// that facts.extract of the configuration names: it merges, shortens and removes facts of
+// one user and session. An empty tenant is that of the configuration.
+func (a *App) Consolidate(ctx context.Context, tenant string, filter memory.Filter) (memory.Promotion, error) {
+	var none memory.Promotion
+	g, err := a.use()
+	if err != nil {
+		return none, err
+	}
+	defer g.users.Done()
+	c, s, err := a.storeOf(ctx, tenant)
+	if err != nil {
+		return none, err
+	}
+	ctx = host.WithTenant(ctx, c.TenantName())
+	m, err := g.plugins.Promoter(ctx, c, s)
+	if err != nil {
+		return none, err
+	}
+	return m.Consolidate(ctx, filter)
+}
+
+// promote promotes the conversation of a configuration.
+func (a *App) promote(ctx context.Context, g *generation, c *config.Config) (memory.Promotion, error) {
+	var none memory.Promotion
+	s, err := a.openStore(ctx, g.loaded)
+	if err != nil {
+		return none, err
+	}
+	ctx = host.WithTenant(ctx, c.TenantName())
+	m, err := g.plugins.Promoter(ctx, c, s)
+	if err != nil {
+		return none, err
+	}
+	p, err := m.PromoteLog(ctx, memory.NewLog(s, c.TenantName(), c.Conversation.ID))
+	if err != nil {
+		return p, fmt.Errorf("conversation %q: %w", c.Conversation.ID, err)
+	}
+	return p, nil
+}
+
+// promoteTimeout bounds what is promoted after a build.
+const promoteTimeout = 5 * time.Minute
+
+// promoteLater promotes the conversation of a build that remembered a turn, if enough
+// turns were added. It does so beside the builds that follow: nobody waits for it but
+// [App.Close]. A failure is logged, and the turns are promoted the next time.
+func (a *App) promoteLater(ctx context.Context, g *generation, c *config.Config) {
+	if c.Facts == nil || c.Facts.Extract == nil || c.Conversation == nil || c.Conversation.ID == "" {
+		return
+	}
+	every := config.DefaultEvery
+	if e := c.Facts.Extract.Every; e != nil {
+		every = *e
+	}
+	if every == 0 {
+		return
+	}
+	key := [2]string{c.TenantName(), c.Conversation.ID}
+	if _, running := a.promoting.LoadOrStore(key, true); running {
+		return
+	}
+	g.users.Add(1) // the caller is one of them
+	go func() {
+		defer g.users.Done()
+		defer a.promoting.Delete(key)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
+		defer cancel()
+		if err := a.promoteDue(ctx, g, c, int64(every)); err != nil {
+			a.options.Logger.Warn("turns are not promoted", "conversation", c.Conversation.ID, "error", err)
+		}
+	}()
+}
+
+// promoteDue promotes if so many turns were added since the last time.
+func (a *App) promoteDue(ctx context.Context, g *generation, c *config.Config, every int64) error {
+	s, err := a.openStore(ctx, g.loaded)
+	if err != nil {
+		return err
+	}
+	n, err := memory.NewLog(s, c.TenantName(), c.Conversation.ID).Unpromoted(ctx)
+	if err == nil && n >= every {
+		_, err = a.promote(ctx, g, c)
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// factFolder moves into a folder with a configuration that takes facts with allops, and a
+// store of its own.
+func factFolder(t *testing.T, extract string) (flags []string) {
+	t.Helper()
+	flags = buildFolder(t, "tokenizer: words\nfacts: {user: ann, extract: "+extract+"}\nconversation: {id: c}\n")
+	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(t.TempDir(), "store.db"))
+	return flags
+}
+
+// Turns become facts, facts are changed, and put in order, each once.
+func TestPromoteAndConsolidate(t *testing.T) {
+	flags := factFolder(t, "{plugin: allops}")
+	promote := func(args ...string) (string, string) {
+		t.Helper()
+		code, stdout, stderr := run(t, "", append(append([]string{"memory"}, args...), flags...)...)
+		if code != codeOK {
+			t.Fatalf("%v: code %d: %s", args, code, stderr)
+		}
+		return stdout, stderr
+	}
+	say := func(text string) { must(t, "", "memory", "add", "--conversation", "c", text) }
+	say("I drink tea")
+	say("good morning")
+	out, summary := promote("promote", "--conversation", "c")
+	if !strings.Contains(out, "added") || !strings.Contains(out, "I drink tea") || !strings.Contains(summary, "turns: 2; facts added: 1, updated: 0") {
+		t.Errorf("%s%s", out, summary)
+	}
+	if _, summary = promote("promote", "--conversation", "c"); !strings.Contains(summary, "turns: 0;") {
+		t.Errorf("again: %s", summary)
+	}
+	say("I drink coffee")
+	if out, summary = promote("promote", "--conversation", "c"); !strings.Contains(out, "updated") || !strings.Contains(summary, "turns: 1; facts added: 0, updated: 1") {
+		t.Errorf("%s%s", out, summary)
+	}
+	must(t, "", "memory", "add", "--user", "ann", "coffee")
+	must(t, "", "memory", "add", "--user", "bob", "coffee")
+	must(t, "", "memory", "add", "--user", "ann", "I drink coffee with milk")
+	if out, _ = promote("consolidate", "--user", "ann"); !strings.Contains(out, "removed") {
+		t.Errorf("%s", out)
+	}
+	list := must(t, "", "memory", "list")
+	if got := column(t, list, "USER"); fmt.Sprint(got) != "[bob ann]" {
+		t.Errorf("owners %v of\n%s", got, list)
+	}
+	if got := must(t, "", "memory", "list", "-o", "json", "--user", "ann"); !strings.Contains(got, `"I drink coffee with milk"`) {
+		t.Errorf("%s", got)
+	}
+	must(t, "", "memory", "forget", "--conversation", "c", "--all")
+	if got := must(t, "", "memory", "export"); strings.Contains(got, `"through"`) {
+		t.Errorf("left of the conversation: %s", got)
+	}
+}
+
+// A build that remembers promotes when enough turns were added, and never fails for it.
+func TestBuildsPromote(t *testing.T) {
+	flags := factFolder(t, "{plugin: allops, every: 2, known: 0}")
+	ask := func(text string) string {
+		t.Helper()
+		code, _, stderr := run(t, "", append([]string{"build", "--remember", text}, flags...)...)
+		if code != codeOK {
+			t.Fatalf("code %d: %s", code, stderr)
+		}
+		return stderr
+	}
+	ask("I drink tea")
+	if got := must(t, "", "memory", "list"); strings.Contains(got, "tea") {
+		t.Errorf("after one turn: %s", got)
+	}
+	ask("I live here")
+	if got := column(t, must(t, "", "memory", "list"), "TEXT"); fmt.Sprint(got) != "[I drink tea I live here]" {
+		t.Errorf("facts %q", got)
+	}
+	flags = factFolder(t, "{plugin: allops, every: 1, settings: {mode: unknown}}")
+	if stderr := ask("I drink tea"); !strings.Contains(stderr, `msg="turns are not promoted" conversation=c`) || !strings.Contains(stderr, `the request has no fact \"unknown\"`) {
+		t.Errorf("stderr %s", stderr)
+	}
+	flags = factFolder(t, "{plugin: gone, every: 1}")
+	if stderr := ask("I drink tea"); !strings.Contains(stderr, "turns are not promoted") || !strings.Contains(stderr, "not_found") {
+		t.Errorf("stderr %s", stderr)
+	}
+}
+
+func TestPromoteSaysWhatIsMissing(t *testing.T) {
+	flags := buildFolder(t, "facts: {}\n")
+	t.Setenv("ANCHOR_HOST_STORE_PATH", filepath.Join(t.TempDir(), "store.db"))
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"promote", codeUsage, "name the conversation (--conversation ID)"},
+		{"promote --conversation c", codeInvalid, "facts.extract is not set (add facts: {extract: {plugin: NAME}}"},
+		{"consolidate", codeInvalid, "facts.extract is not set"},
+		{"consolidate --user=", codeUsage, "flag --user: the value is empty"},
+	} {
+		code, _, stderr := run(t, "", append(append([]string{"memory"}, strings.Fields(tt.args)...), flags...)...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: code %d, want %d: %s", tt.args, code, tt.code, stderr)
+		}
+	}
+}
