@@ -25,7 +25,8 @@ type Builder interface {
 type Options struct {
 	// Metrics are the metrics to measure; nil means [DefaultKinds] at [DefaultDepths].
 	Metrics []Metric
-	// Depth is the depth of the nDCG of the waterfall, which is always measured; 0 means 10.
+	// Depth is the depth of the nDCG of the waterfall, which is always measured; see [Depth].
+	// 0 means [DefaultDepth].
 	Depth  int
 	Ranker Ranker
 	// Concurrency is the largest number of builds at the same time; 0 means one per processor.
@@ -36,6 +37,15 @@ type Options struct {
 
 // DefaultDepth is the depth of the waterfall's nDCG.
 const DefaultDepth = 10
+
+// Depth returns the depth of the waterfall for the depths of the metrics: [DefaultDepth]
+// if it is one of them, else the greatest. There is at least one.
+func Depth(depths []int) int {
+	if slices.Contains(depths, DefaultDepth) {
+		return DefaultDepth
+	}
+	return slices.Max(depths)
+}
 
 // waterfallMetrics are the metrics of the waterfall: how many relevant documents a stage
 // has, how well they are ordered, and at which rank the first one is.
@@ -110,7 +120,7 @@ func Evaluate(ctx context.Context, b Builder, set *Set, o Options) (*Run, error)
 		return nil, err
 	}
 	if w.known == 0 && w.run.Unknown > 0 {
-		return nil, fmt.Errorf("%w, for instance %q (say where the id is with --id-metadata or --id-cut, and see that the configuration indexes this corpus)", ErrMapping, w.run.UnknownExample)
+		return nil, fmt.Errorf("%w, for instance %q (say where the id is, by id metadata or id cut, and see that the configuration indexes this corpus)", ErrMapping, w.run.UnknownExample)
 	}
 	return w.run, w.run.sameStages()
 }

@@ -114,7 +114,7 @@ func (s *Set) grades(queries []Query, qrels *Qrels, allow bool) (map[string]Grad
 		if n > len(problems) {
 			last.Message += fmt.Sprintf(", and %d more such judgements", n-len(problems))
 		}
-		last.Message += " (are the files of one collection? to count such judgements instead, allow them with --allow-missing)"
+		last.Message += " (are the files of one collection? allow missing ones to count such judgements)"
 		return nil, problems
 	}
 	return grades, nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type Progress struct {
 	Off bool
 
 	mu      sync.Mutex
+	work    string // what modules are compiled for
 	what    string
 	timer   *time.Timer
 	spinner *progressbar.ProgressBar
@@ -35,6 +37,14 @@ func NewProgress(a *App) *Progress {
 
 // Start begins the action what. Nothing is printed if [Progress.Stop] follows soon.
 func (p *Progress) Start(what string) {
+	p.mu.Lock()
+	p.work = what
+	p.mu.Unlock()
+	p.turn(what)
+}
+
+// turn shows what happens now.
+func (p *Progress) turn(what string) {
 	p.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,13 +55,17 @@ func (p *Progress) Start(what string) {
 	p.timer = time.AfterFunc(p.delay, func() { p.show(what) })
 }
 
-// Compiling reports that the compilation of a module begins or is done.
+// Compiling reports that the compilation of a module begins or is done. When it is done, the
+// line of the work that was under way comes back.
 func (p *Progress) Compiling(plugin string, done bool, _ time.Duration) {
-	if done {
-		p.Start("starting the plugins")
+	if !done {
+		p.turn(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
 		return
 	}
-	p.Start(fmt.Sprintf("compiling plugin %q (the next start will be faster)", plugin))
+	p.mu.Lock()
+	work := p.work
+	p.mu.Unlock()
+	p.turn(cmp.Or(work, "starting the plugins"))
 }
 
 // show prints the action, unless it has ended meanwhile.
