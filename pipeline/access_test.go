@@ -183,7 +183,7 @@ func TestAGroupKeepsItsItems(t *testing.T) {
 }
 
 // Two steps that follow each other are lent different lists, the third the first one's;
-// native code that may keep a list ends that, and an empty scratch holds no item.
+// native code that may keep a list ends the lending, and an empty scratch holds no item.
 func TestListsAreLentInTurns(t *testing.T) {
 	l := &itemList{}
 	at := func(items []Item) *Item { return &items[:1][0] }

@@ -92,7 +92,7 @@ func (c *independent) output(t testing.TB, output any, o fill.CountOptions) int 
 func (c *independent) upper(n int) int { return (n*c.factor + 9) / 10 }
 
 // titles is a formatter like a plugin's: it returns a document, and of each item only
-// what it likes.
+// only some members.
 type titles struct{}
 
 func (titles) FormatType() string { return "titles" }
@@ -114,7 +114,7 @@ func (titles) Format(_ context.Context, w *Window) (any, error) {
 	return json.RawMessage(raw), err
 }
 
-// pieces are what contents are made of: ten scripts, code, and what merges badly.
+// pieces are the parts of contents: ten scripts, code, and texts whose tokens merge badly.
 var pieces = []string{
 	"The quick brown fox jumps over the lazy dog. ", "contexts ", "deadline", "func main() {\n\tprintln(1)\n}\n", "漢字かな交じり文。", "Привет, мир! ", "ελληνικά ",
 	"שלום ", "مرحبا ", "हिन्दी ", "ไทย", "한국어 ", "🎉👩‍👩‍👧", "12345 ", "x=1;", "{\"a\": [1, 2]}", "\n", "\n\n", "  ", "\t", "---", "\n---\n", "/", "//", "===", "…", "’s", ".", " \n ", "a", "\u3000", "\u00a0",

@@ -36,8 +36,8 @@ func (s burning) Append(ctx context.Context, _ *Query, _ []Item) ([]Item, error)
 	return nil, s.burn(ctx)
 }
 
-// Each step has the fuel that was used for it, also beside others, under a timeout and
-// when it is skipped; what is used outside a step is nobody's.
+// Diagnostics have the fuel of each step, also within a group, under a timeout and
+// when it is skipped. Fuel that is used outside of a step does not count.
 func TestFuelOfSteps(t *testing.T) {
 	AddFuel(t.Context(), 1)
 	named := func(fuel int64, err error) burner { return burner{pluginStep{name: "p"}, fuel, err} }

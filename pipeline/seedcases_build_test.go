@@ -57,7 +57,7 @@ func runWindowCase(t *testing.T, c seedcase.Case) any {
 	}
 }
 
-// seedID is the id of an item in the cases, where system prompts have none.
+// seedID returns the id of an item in the cases, where system prompts have none.
 func seedID(it Item) string {
 	if it.Source == SourceSystem && strings.HasPrefix(it.ID, "system-") {
 		return "system:" + it.Content
@@ -129,7 +129,7 @@ func seedStep(t *testing.T, text string) StepConfig {
 	case what == "raises RuntimeError":
 		cfg.Step = StepFunc(func(context.Context, *Query, []Item) ([]Item, error) { return nil, errRuntime })
 	case what == "returns a string":
-		// The nearest that a Go step can do: a list of what are no items.
+		// The closest equivalent in Go: a list with an invalid item.
 		cfg.Step = appendStep(Item{Content: "text"})
 	case name == "async" && quoted != nil:
 		cfg.Name = quoted[1]

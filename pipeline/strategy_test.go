@@ -74,7 +74,7 @@ func Example_knapsack() {
 	// one two knapsack 0.0677
 }
 
-// strategies are the built-in ones.
+// strategies returns the built-in strategies.
 func strategies() []fill.Strategy {
 	return []fill.Strategy{fill.FirstFit{}, fill.ValuePerToken{}, fill.Knapsack{}}
 }

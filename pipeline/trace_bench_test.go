@@ -11,7 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/format"
 )
 
-// loadedStep does what a step that runs a plugin does at the least: it writes the items
+// loadedStep does the least work of a step that runs a plugin: it writes the items
 // into a buffer as the guest would read them, reads them, and makes a new list.
 type loadedStep struct {
 	buffer []byte

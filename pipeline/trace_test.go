@@ -152,7 +152,7 @@ func TestTraceOfAStep(t *testing.T) {
 	}
 }
 
-// Where ids repeat, text and source tell items apart, and their order the twins.
+// Where ids repeat, text and source distinguish items, and their order distinguishes equal ones.
 func TestTraceWhereIDsRepeat(t *testing.T) {
 	item := func(content string, source Source, score float64) Item {
 		return Item{ID: "x", Content: content, Source: source, Score: score, Priority: 5, TokenCount: 1, CreatedAt: seedEpoch}
@@ -270,7 +270,7 @@ func (swapLastTwo) Rerank(_ context.Context, _ *Query, items []Item, _ int) ([]I
 	return out, nil
 }
 
-// A full window names what took the room, as few items as make up for what lacked.
+// A full window names the items that used the room, as few as have the tokens that lacked.
 func TestDisplacedBy(t *testing.T) {
 	found := fixedRetriever{storyItem("a", SourceRetrieval, 5, 0.9), storyItem("b", SourceRetrieval, 3, 0.8), storyItem("big", SourceRetrieval, 6, 0.7),
 		storyItem("c", SourceRetrieval, 1, 0.6), storyItem("huge", SourceRetrieval, 99, 0.5)}
@@ -287,7 +287,7 @@ func TestDisplacedBy(t *testing.T) {
 	agrees(t, r)
 }
 
-// A build that fails tells the traces up to there.
+// A build that fails has the traces up to the failure.
 func TestTracesOfAFailedBuild(t *testing.T) {
 	p := mustNew(t, Config{Explain: true, Steps: []StepConfig{
 		{Name: "find", Step: RetrieverStep(fixedRetriever(docs("a", "b")), 10), Priority: 1},

@@ -53,7 +53,7 @@ func TestProviderTimeouts(t *testing.T) {
 	}
 }
 
-// testTimeout runs a provider that does not care about its context and would take an
+// testTimeout runs a provider that ignores its context and would take an
 // hour.
 func testTimeout(t *testing.T, chain, own, want time.Duration) {
 	var log bytes.Buffer
@@ -217,7 +217,7 @@ func TestDiagnosticsOfARun(t *testing.T) {
 	}
 }
 
-// Each provider has the fuel that was used for it, also one that fails.
+// The diagnostics have the fuel of each provider, including one that fails.
 func TestFuelOfProviders(t *testing.T) {
 	burns := func(name string, priority int, fuel int64, err error) Provider {
 		return provider{name, priority, func(ctx context.Context, _ *State, msgs []pipeline.Message) ([]pipeline.Message, error) {
@@ -334,7 +334,7 @@ func TestProviderThatSpoilsTheState(t *testing.T) {
 	}
 }
 
-// budgeted notes the budget it is given and says what it would add.
+// budgeted records the budget that it receives, and returns an estimate.
 type budgeted struct {
 	provider
 	estimate func(ctx context.Context, s *State) (int, error)

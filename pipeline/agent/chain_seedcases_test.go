@@ -260,7 +260,7 @@ func insertSnapshot(msgs []pipeline.Message, text string) []pipeline.Message {
 	return slices.Insert(msgs, at, pipeline.Message{Role: pipeline.RoleSystem, Content: text})
 }
 
-// estimating counts what it is asked.
+// estimating counts its calls.
 type estimating struct {
 	provider
 	asked *int

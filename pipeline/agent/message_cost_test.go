@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline"
 )
 
-// costOf is what f allocates, in bytes, and the time it takes.
+// costOf returns how many bytes f allocates, and how long it takes.
 func costOf(f func()) (bytes uint64, took time.Duration) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -28,8 +28,8 @@ func nested(n int, kind string) string {
 		strings.Repeat(`]},"content":[]}`, n) + `]}`
 }
 
-// A message costs what its bytes cost: a document that comes from outside must not make
-// the reading of each level begin anew.
+// The cost of reading a message is proportional to its size: a document from outside must not
+// make the reader start again for each level.
 func TestMessagesCostTheirSize(t *testing.T) {
 	deep := strings.Repeat(`{"type":"tool_result","tool_use_id":"t","content":[`, 4000)
 	for name, in := range map[string]string{

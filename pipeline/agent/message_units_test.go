@@ -53,7 +53,7 @@ func TestMessageUnits(t *testing.T) {
 	}
 }
 
-// countingTokenizer notes how many texts it was asked for.
+// countingTokenizer counts the texts that it receives.
 type countingTokenizer struct {
 	pipeline.Tokenizer
 	asked *int

@@ -86,7 +86,7 @@ func TestMessageJSON(t *testing.T) {
 	}
 }
 
-// A message that a program makes of its own must not be written as JSON that nobody reads.
+// A message that a program makes itself must be written as JSON that can be read again.
 func TestRestIsCheckedAndWritten(t *testing.T) {
 	for rest, want := range map[string]string{
 		`{ }`:               "",

@@ -38,8 +38,8 @@ func TestCutPlaces(t *testing.T) {
 	}
 }
 
-// A cut text is a beginning of the whole, within its limit, not shorter than is useful,
-// and ends where it may.
+// A cut text is a beginning of the whole, within its limit and not shorter than min_tokens,
+// and ends at an allowed place.
 func TestCutTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	cut := 0
@@ -91,7 +91,7 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// pieces are what contents are made of: ten scripts, code, and what merges badly.
+// pieces are the parts of contents: ten scripts, code, and texts whose tokens merge badly.
 var pieces = []string{
 	"The quick brown fox jumps over the lazy dog. ", "contexts ", "deadline", "func main() {\n\tprintln(1)\n}\n", "漢字かな交じり文。", "Привет, мир! ", "ελληνικά ",
 	"שלום ", "مرحبا ", "हिन्दी ", "ไทย", "한국어 ", "🎉👩‍👩‍👧", "12345 ", "x=1;", "{\"a\": [1, 2]}", "\n", "\n\n", "  ", "\t", "---", "\n---\n", "/", "//", "===", "…", "’s", ".", " \n ", "a", "\u3000", "\u00a0",

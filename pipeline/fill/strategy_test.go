@@ -21,7 +21,7 @@ func randomCandidates(r *rand.Rand, n int) []Candidate {
 	return c
 }
 
-// bruteForce returns what the best choice is worth.
+// bruteForce returns the value of the best selection.
 func bruteForce(c []Candidate, room int) float64 {
 	best := 0.0
 	for set := range 1 << len(c) {
@@ -38,7 +38,7 @@ func bruteForce(c []Candidate, room int) float64 {
 	return best
 }
 
-// worth returns what first fit in an order admits.
+// worth returns the value of the items that first fit admits in this order.
 func worth(c []Candidate, order []int32, room int) float64 {
 	sum := 0.0
 	for _, i := range order {
@@ -74,7 +74,7 @@ func TestStrategiesAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// The best choice comes with the misfits in it that cost nothing.
+// The best selection includes items without tokens.
 func TestKnapsackEdges(t *testing.T) {
 	for _, tc := range []struct {
 		c    []Candidate

@@ -204,7 +204,7 @@ func TestBreakpointRules(t *testing.T) {
 	}
 }
 
-// withoutMarks writes what an output says, roles and texts, whatever its blocks are.
+// withoutMarks returns the roles and texts of an output, whatever its blocks are.
 func withoutMarks(t *testing.T, out any) string {
 	t.Helper()
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 
 var seedEpoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// formatter is what pipeline.Formatter is.
+// formatter is the same interface as pipeline.Formatter.
 type formatter interface {
 	FormatType() string
 	Format(ctx context.Context, w *core.Window) (any, error)

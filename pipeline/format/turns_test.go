@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// toolTalk is a conversation in which a tool is used.
+// toolTalk returns a conversation that uses a tool.
 func toolTalk(t *testing.T, between ...core.Turn) []core.Item {
 	t.Helper()
 	turns := []core.Turn{{Role: core.RoleUser, Content: "2+3?"}, {Role: core.RoleSystem, Content: "Be exact."},
@@ -54,8 +54,8 @@ func TestTurnsKeepTheirRoles(t *testing.T) {
 	}
 }
 
-// TestHalfAnExchangeIsText takes one turn of the exchange away, or writes it anew: what
-// is left are plain messages.
+// TestHalfAnExchangeIsText removes or rewrites one turn of the exchange: the remaining turns
+// are plain messages.
 func TestHalfAnExchangeIsText(t *testing.T) {
 	spoil := map[string]func(items []core.Item) []core.Item{
 		"call lost":     func(items []core.Item) []core.Item { return slices.Delete(items, 2, 3) },

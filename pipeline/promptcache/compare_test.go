@@ -132,7 +132,7 @@ func randomWords(r *rand.Rand) string {
 
 func snapshotOf(blocks []Block) *Snapshot { return &Snapshot{blocks: blocks} }
 
-// Counted in words the common prefix is exactly that of the lists of words.
+// Counted in words, the common prefix is exactly that of the lists of words.
 func TestPrefixAgainstBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	var before []Block
@@ -146,8 +146,8 @@ func TestPrefixAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// Counted in tokens it is at most one more than that of the ids: a last token whose rest
-// is behind the common text.
+// Counted in tokens, the common prefix is at most one token longer than that of the ids:
+// the last token may extend beyond the common text.
 func TestPrefixAgainstTokenIDs(t *testing.T) {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	enc, err := tiktoken.GetEncoding("cl100k_base")

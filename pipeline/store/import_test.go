@@ -57,7 +57,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// TestImportBatches breaks off behind the first batch.
+// TestImportBatches stops after the first batch.
 func TestImportBatches(t *testing.T) {
 	s := store.NewMemory()
 	n, err := store.Import(t.Context(), s, strings.NewReader(strings.Repeat(good, 2500)+"{}"))

@@ -12,7 +12,7 @@ import (
 	"github.com/pkoukk/tiktoken-go-loader/assets"
 )
 
-// atoms are what splits may go wrong at.
+// atoms are texts at which splits may go wrong.
 var atoms = []string{
 	"\n", "\n\n", "\r\n", " ", "  ", "\t", "/", "//", "-", "---", ".", "...", "a", "Ab", "word", " word", "1", "123", "'s", "'",
 	"é", "漢", "\u3000", "\u2028", "\u00a0", "\u0085", "\u0301", "🎉", "\xff", "\xe2\x82", "=", "#", "\x00", "\ufeff", "Ⅷ",
@@ -26,7 +26,7 @@ func randomText(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// splitter is what both kinds of counting offer.
+// splitter is the interface of both kinds of tokenizers.
 type splitter interface {
 	NextSplit(text string, from int) int
 }

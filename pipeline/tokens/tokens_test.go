@@ -134,8 +134,8 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// A long count is given up when its context ends, and long counts that nobody
-// further waits do not accumulate.
+// A long count is abandoned when its context ends, and abandoned long counts
+// do not accumulate.
 func TestLongCountsCanBeGivenUp(t *testing.T) {
 	enc := mustGet(t, "r50k_base")
 	if _, err := enc.Count(t.Context(), "load"); err != nil {

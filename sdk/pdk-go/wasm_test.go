@@ -91,7 +91,7 @@ func TestDocumentWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// slack is what a heap that has not settled may still grow by: less than 30
+// slack is how much a heap may grow before it reaches its final size: less than 30
 // bytes per call.
 const slack = 512 << 10
 

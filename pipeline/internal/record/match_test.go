@@ -8,8 +8,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// The pairs of the matcher are unique both ways and never join different ids, and as
-// many items stay as can.
+// The pairs of the matcher are unique in both directions and never join different ids. They
+// keep as many items as possible.
 func TestMatcherAgainstCounting(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	var m matcher
@@ -30,7 +30,7 @@ func TestMatcherAgainstCounting(t *testing.T) {
 		for i := range after {
 			j := from[i]
 			if stays := left[after[i].ID] > 0; stays != (j >= 0) {
-				// which twin stays is free, how many do is not
+				// any of several equal items may stay, but their number is fixed
 				if j >= 0 {
 					t.Fatalf("%v -> %v: %v", before, after, from)
 				}

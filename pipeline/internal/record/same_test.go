@@ -8,7 +8,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/core"
 )
 
-// TestIdenticalSeesEveryField holds that no field can change without notice.
+// TestIdenticalSeesEveryField checks that identical notices a change of each field.
 func TestIdenticalSeesEveryField(t *testing.T) {
 	list := []core.Item{{ID: "a", Content: "aa"}, {ID: "b", Content: "bb"}}
 	if !identical(list, slices.Clone(list)) || !identical(nil, []core.Item{}) || identical(list, list[:1]) {

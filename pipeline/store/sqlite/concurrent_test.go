@@ -75,7 +75,7 @@ func waitQueued(w *writer, n int) {
 	}
 }
 
-// TestOutcome ends the context of a write that was begun.
+// TestOutcome ends the context of a write that has begun.
 func TestOutcome(t *testing.T) {
 	sick := errors.New("the disk is sick")
 	for _, tt := range []struct {

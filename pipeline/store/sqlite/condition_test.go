@@ -11,7 +11,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
-// both are the two forms of a store.
+// both returns one store of each kind.
 func both(t *testing.T) map[string]store.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), sqlite.Options{Sync: sqlite.Normal})

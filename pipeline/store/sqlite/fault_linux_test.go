@@ -38,8 +38,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// asNobody makes this thread somebody else for files until the test ends: nothing is
-// forbidden to root.
+// asNobody changes the user of this thread for file access until the test ends, because
+// root may access every file.
 func asNobody(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -75,8 +75,8 @@ func TestFullDisk(t *testing.T) {
 	must(t, s.Check(t.Context()))
 }
 
-// TestLocksStay opens a file twice in one process: no lock of the first may get lost,
-// as all would if the file were opened and closed otherwise than by SQLite.
+// TestLocksStay opens a file twice in one process. The first store must keep its locks. It
+// would lose all of them if other code than SQLite opened and closed the file.
 func TestLocksStay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	mustOpen(t, path, Options{})

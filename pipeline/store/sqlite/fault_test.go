@@ -14,8 +14,8 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// oneLine checks that an error is what it should be, names the file and says what to
-// do, on one line.
+// oneLine checks that an error wraps the right one, and names the file and the remedy
+// on one line.
 func oneLine(t *testing.T, err, is error, path, remedy string) {
 	t.Helper()
 	if !errors.Is(err, is) {
@@ -118,8 +118,8 @@ func TestCorruptRecord(t *testing.T) {
 	}
 }
 
-// TestCorruptPages damages pages at random: whatever is read is what was written, or
-// there is an error.
+// TestCorruptPages damages pages at random: a read returns what was written, or
+// an error.
 func TestCorruptPages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	fill(t, path, 300)
@@ -233,7 +233,7 @@ func fillUp(t *testing.T, s *Store, path string) int {
 	return 0
 }
 
-// longText is a record that is known by its number.
+// longText returns a long record that is determined by its number.
 func longText(n int) store.Record {
 	data, err := json.Marshal(fmt.Sprintf("record %d %s", n, strings.Repeat("abc", n*37%800)))
 	if err != nil {
@@ -256,7 +256,7 @@ func fill(t *testing.T, path string, n int) {
 	must(t, s.Close())
 }
 
-// script runs SQL on a file behind the store's back.
+// script runs SQL on a file without using the store.
 func script(t *testing.T, path, sql string) {
 	t.Helper()
 	must(t, createFile(path))

@@ -48,7 +48,7 @@ func TestKill(t *testing.T) {
 // killsPerFile keeps the file small enough to be read after every kill.
 const killsPerFile = 25
 
-// killer keeps what the victims have said.
+// killer keeps the acknowledgements of the victims.
 type killer struct {
 	t       *testing.T
 	path    string

@@ -10,7 +10,7 @@ import (
 	"github.com/anchor-host/anchor-host/pipeline/store"
 )
 
-// longTests says that tests which need minutes shall run.
+// longTests enables tests that take minutes.
 var longTests = os.Getenv("ANCHOR_LONG_TESTS") != ""
 
 // TestMain runs the tests, or is the writer that one of them kills.

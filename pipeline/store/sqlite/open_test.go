@@ -65,8 +65,8 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
-// TestSettings reads back what durability rests on: SQLite ignores what it does not
-// understand.
+// TestSettings reads back the settings that durability depends on, because SQLite ignores
+// settings that it does not know.
 func TestSettings(t *testing.T) {
 	for sync, level := range map[Sync]int64{Full: 2, Normal: 1} {
 		s, err := Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), Options{Sync: sync})

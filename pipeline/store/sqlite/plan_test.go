@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPlans finds statements that would look at more than they need.
+// TestPlans finds statements that would read more rows than necessary.
 func TestPlans(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	c, err := s.acquire(t.Context())

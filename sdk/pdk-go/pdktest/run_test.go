@@ -29,7 +29,7 @@ var (
 	items = []abi.Item{{Content: "one", Score: 0.9}, {Content: "two", Score: 0.1}, {Content: "three", Score: 0.4}}
 )
 
-// recorder is a test that keeps what it fails with.
+// recorder is a test that keeps its failure message.
 type recorder struct {
 	testing.TB
 	failed string
@@ -42,7 +42,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// failure returns what f fails its test with.
+// failure returns the failure message of f.
 func failure(t *testing.T, f func(tb testing.TB)) string {
 	r, done := &recorder{TB: t}, make(chan struct{})
 	go func() {

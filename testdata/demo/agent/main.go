@@ -1,6 +1,6 @@
-// Command agent takes a conversation of 60 turns through "anchor-host assemble",
-// prints the tokens before and after each call, and fails if the provider chain
-// does not keep a promise. `make demo-agent` runs it.
+// Command agent takes a conversation of 60 turns through "anchor-host assemble". It prints
+// the tokens before and after each call, and fails if the provider chain breaks a promise.
+// `make demo-agent` runs it.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command echo is a plain Extism plugin built with stock Go: what the engine
-// benchmarks call on this host and on its peers.
+// Command echo is a plain Extism plugin built with stock Go. The benchmarks of the engine
+// call it on this host and on its peers.
 package main
 
 import pdk "github.com/extism/go-pdk"
@@ -9,7 +9,7 @@ var (
 	words = map[string]int{}
 )
 
-// echo gives the input back, moved through the imports of Extism.
+// echo returns the input, through the imports of Extism.
 //
 //go:wasmexport echo
 func echo() int32 {
@@ -22,7 +22,7 @@ func echo() int32 {
 //go:wasmexport noop
 func noop() int32 { return 0 }
 
-// count changes a global and a map, and says how often it was called: 1 in a
+// count changes a global and a map, and returns how often it was called, which is 1 in a
 // clean state.
 //
 //go:wasmexport count
@@ -43,7 +43,7 @@ func spin() int32 {
 	}
 }
 
-// spin_allocating never returns and leaves garbage behind.
+// spin_allocating never returns and produces garbage.
 //
 //go:wasmexport spin_allocating
 func spinAllocating() int32 {

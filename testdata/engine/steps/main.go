@@ -1,5 +1,5 @@
-// Command steps is a plugin made with the SDK, which the engine benchmarks call
-// in its own lane.
+// Command steps is a plugin made with the SDK. The benchmarks of the engine call it in its
+// own lane.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 type settings struct{}
 
 func init() {
-	// Each text comes back without its first byte, so that the host sees a change.
+	// Return each text without its first byte, so that the host sees a change.
 	process.Handle(func(r *pdk.Request, _ *settings, c *pdk.Changes) error {
 		for i := range r.Items.Len() {
 			c.SetText(i, r.Items.At(i).Text()[1:])
@@ -26,7 +26,7 @@ func init() {
 //go:wasmexport noop
 func noop() int32 { return 0 }
 
-// hold says that it began, and keeps its instance until it is cancelled.
+// hold logs that it began, and keeps its instance busy until it is cancelled.
 //
 //go:wasmexport hold
 func hold() int32 {

@@ -1,6 +1,6 @@
-// Command allops is a guest that implements every operation of the contract, in
-// each lane it has, and does something that a test can see. It also misbehaves
-// on request, as a Go guest does: see the settings of process.
+// Command allops is a guest that implements every operation of the contract, in each lane
+// that the operation has. Each has an effect that a test can see. On request it also
+// misbehaves, as a Go guest may: see the settings of process.
 package main
 
 import (
@@ -245,7 +245,7 @@ func tell(received any) error {
 	return pdk.Errorf("%s", doc)
 }
 
-// find answers with what the mode asks for.
+// find returns the items that the mode asks for.
 func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 	switch s.Mode {
 	case "tell":
@@ -294,7 +294,7 @@ func find(r *pdk.Request, s *stepSettings) ([]pdk.NewItem, error) {
 	return items, nil
 }
 
-// remember counts in the key-value store, and the tokens of what it says.
+// remember counts its calls in the key-value store, and counts the tokens of its text.
 func remember(r *pdk.Request) ([]pdk.NewItem, error) {
 	old, err := pdk.KVGet("seen")
 	if err != nil {
@@ -358,8 +358,8 @@ func change(r *pdk.Request, s *stepSettings, c *pdk.Changes) error {
 
 func main() {}
 
-// openAll opens a file until it may no more and says how often it could. It keeps the files
-// open as long as a file of the other name is there.
+// openAll opens a file until it may not open more, and reports how often it could. It keeps
+// the files open while a file named until exists.
 func openAll(path, until string) error {
 	var files []*os.File
 	for {

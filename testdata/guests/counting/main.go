@@ -1,6 +1,6 @@
-// Command counting is a guest that keeps state of all kinds between calls and
-// says what it finds of earlier ones. On request it ends a call in the middle of
-// its work.
+// Command counting is a guest that keeps state of all kinds between calls and reports the
+// state that it finds from earlier calls. On request it ends a call in the middle of its
+// work.
 package main
 
 import (
@@ -31,7 +31,7 @@ type stepSettings struct {
 	Pages int    `json:"pages"`
 }
 
-// answer is what a call finds, this call included.
+// answer is the state that a call finds, including the call itself.
 type answer struct {
 	Calls   int            `json:"calls"`
 	Inits   int            `json:"inits"`

@@ -1,4 +1,4 @@
-// Command deep is a foreign module that calls deep and comes back.
+// Command deep is a foreign module whose functions recurse deeply and return.
 package main
 
 import (
@@ -27,7 +27,7 @@ func values() int32 {
 // list is a linked list.
 type list struct{ next *list }
 
-// length counts from the end.
+// length counts the elements, by recursion.
 func (l *list) length() int {
 	if l == nil {
 		return 0

@@ -1,4 +1,4 @@
-// Command echo is a foreign module: it uses nothing but Extism's own kit.
+// Command echo is a foreign module: it uses only Extism's own kit.
 package main
 
 import "github.com/extism/go-pdk"

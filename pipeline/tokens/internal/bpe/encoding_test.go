@@ -42,7 +42,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// Known ids keep the comparison with tiktoken-go from being wrong on both sides.
+// Known ids show that the comparison with tiktoken-go is not wrong on both sides.
 func TestKnownTokens(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

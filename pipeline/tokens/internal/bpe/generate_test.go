@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// atoms are what the generated texts are made of: everything the patterns tell
-// apart, and what has been mistaken in other implementations.
+// atoms are the parts of the generated texts: everything that the patterns
+// distinguish, and texts that other implementations get wrong.
 var atoms = [][]string{
 	{"a", "Z", "the", "Hello", "WORLD", "iPhone", "HTTPServer", "getElementById", "naïve", "Straße", "ﬁ", "ǅ", "ǆ", "ʰ", "ª"},
 	{" ", "  ", "   ", " a", " The", "\t", "\n", "\r\n", "\r", "\n\n", " \n", "\n ", "\t\n", "\u00a0", "\u3000", "\u2003", "\u2028", "\u0085", "\v", "\f", "\u1680", "\u200b", "\ufeff"},
@@ -97,7 +97,7 @@ func (g generator) characters(n int) string {
 	return b.String()
 }
 
-// joined returns tokens of the vocabulary one after the other: the worst for a
+// joined returns tokens of the vocabulary one after another: the worst case for a
 // merge that is not done in order.
 func (g generator) joined(v *vocab, n int) string {
 	var b strings.Builder

@@ -70,7 +70,7 @@ func TestSameOnText(t *testing.T) {
 	}
 }
 
-// A piece longer than a window takes another way than a short one.
+// A piece longer than a window is counted by other code than a short one.
 func TestSameOnLongPieces(t *testing.T) {
 	g := newGenerator(3)
 	const size = windowLen + windowLen/4 // tiktoken-go is quadratic

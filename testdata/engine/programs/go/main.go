@@ -1,5 +1,5 @@
-// Command go is programs that compute in stock Go, each of the size its input says.
-// They answer a checksum.
+// Command go is a set of programs that compute in stock Go. The input of each says how large
+// its task is, and its output is a checksum.
 package main
 
 import (
@@ -24,7 +24,7 @@ func answer(sum uint32) int32 {
 
 func checksum(v any) uint32 { return crc32.ChecksumIEEE(fmt.Append(nil, v)) }
 
-// document is what the programs decode and encode.
+// document is the document that the programs encode and decode.
 type document struct {
 	ID    string            `json:"id"`
 	Text  string            `json:"text"`

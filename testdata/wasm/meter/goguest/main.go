@@ -1,5 +1,5 @@
-// Command goguest is a stock-Go guest for the tests and benchmarks of metering:
-// a few workloads with a checksum as their result.
+// Command goguest is a guest in stock Go for the tests and benchmarks of metering. It has a
+// few workloads whose result is a checksum.
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared
 package main
