@@ -37,7 +37,7 @@ type BuildOptions struct {
 	Fit, Fill, Truncate, Order string
 	// FitOptions take the place of fit_options. nil: those of the configuration.
 	FitOptions *FitOptions
-	// Format is "anthropic", "openai" or "generic".
+	// Format is the name of a built-in format, such as "anthropic" (see [format.Names]).
 	Format string
 	// FormatOptions take the place of format_options. nil: those of the configuration.
 	FormatOptions *FormatOptions

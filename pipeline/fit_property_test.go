@@ -144,7 +144,8 @@ func fitItems(r *rand.Rand) []Item {
 }
 
 func randomFormatter(r *rand.Rand) Formatter {
-	return []Formatter{format.Generic{}, format.OpenAI{}, format.Anthropic{}, format.Anthropic{Caching: true}, format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, titles{}}[r.IntN(6)]
+	list := append(format.All(), format.Anthropic{Caching: true}, format.Anthropic{Caching: true, CacheControl: format.CacheControlSeed}, titles{})
+	return list[r.IntN(len(list))]
 }
 
 // claude is a model whose vocabulary is not public.

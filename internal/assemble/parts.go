@@ -32,19 +32,17 @@ func (b *builder) setFormatter(context.Context) (err error) {
 	return err
 }
 
-// builtinFormatter returns the formatter that a configuration names.
+// builtinFormatter returns the formatter that a configuration names, with its options.
 func builtinFormatter(c *config.Config) pipeline.Formatter {
 	options := c.FormatOptions
-	switch c.Format.Name {
-	case "anthropic":
+	f := format.Named(cmp.Or(c.Format.Name, format.Default))
+	if _, ok := f.(format.Anthropic); ok {
 		return format.Anthropic{
 			Caching: options.Caching, CacheControl: options.CacheControl, Breakpoints: options.Breakpoints,
 			Model: cmp.Or(options.Model, c.Model),
 		}
-	case "openai":
-		return format.OpenAI{}
 	}
-	return format.Generic{}
+	return f
 }
 
 func (b *builder) setEnricher(context.Context) (err error) {

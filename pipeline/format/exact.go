@@ -13,8 +13,10 @@ import (
 // They go by the type itself, not by methods: a formatter or an output that embeds one of
 // these types may write something else.
 
-// WritesWhole reports whether a formatter is one of this package. These write the text of
-// every item as a whole, and one more item of the context behind the others.
+// WritesWhole reports whether a formatter is one that writes the text of every item as it
+// is, and one more item of the context behind the others. An exact fit estimates the tokens
+// of such a formatter's output. A formatter that is not listed here, such as one that
+// escapes texts, is right as well, and slower: each item that is tried is formatted.
 func WritesWhole(formatter any) bool {
 	switch formatter.(type) {
 	case Generic, *Generic, OpenAI, *OpenAI, Anthropic, *Anthropic:
@@ -74,10 +76,10 @@ func (out *AnthropicOutput) texts(message func(core.Role), text func(string)) {
 	}
 }
 
-// ContextEnd returns the text that ends with the context of w in an output of this
-// package, and what is written between it and one more item. Both are empty when there is
-// no context, or when the text goes on behind it.
-func ContextEnd(output any, w *core.Window) (text, separator string) {
+// ContextEnd returns the text that ends with the context of w in what a formatter made of
+// w, and what that formatter writes between it and one more item. Both are empty when there
+// is no context, when the text goes on behind it, and for a formatter that is not listed here.
+func ContextEnd(formatter, output any, w *core.Window) (text, separator string) {
 	s := divide(w)
 	if s.context.n == 0 {
 		return "", ""
@@ -85,6 +87,11 @@ func ContextEnd(output any, w *core.Window) (text, separator string) {
 	turnsFollow := len(s.turns) > 0 && roleOf(s.turns[0]) == core.RoleUser
 	switch out := output.(type) {
 	case string:
+		switch formatter.(type) {
+		case Generic, *Generic:
+		default:
+			return "", ""
+		}
 		last := s.context.last().Content
 		if strings.TrimRightFunc(last, unicode.IsSpace) == last && last != "" {
 			return out, "\n"
