@@ -1,10 +1,9 @@
 package main
 
 import (
-	"strings"
-
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 

@@ -18,7 +18,6 @@ import (
 	"github.com/anchor-host/anchor-host/internal/config"
 	"github.com/anchor-host/anchor-host/pipeline"
 	"github.com/anchor-host/anchor-host/pipeline/store"
-	"github.com/anchor-host/anchor-host/pipeline/store/sqlite"
 )
 
 // storeFlags add the flags of every command that opens the store.
@@ -61,7 +60,7 @@ func (a *app) withStoreToDelete(f sessionFunc) func(*cobra.Command, []string) er
 var errNoReserve = errors.New("no reserve")
 
 // openFunc opens the store of a command.
-type openFunc func(ctx context.Context, path, synchronous string) (*sqlite.Store, error)
+type openFunc func(ctx context.Context, path, synchronous string) (store.Store, error)
 
 func (a *app) withStoreOf(open openFunc, f sessionFunc) func(*cobra.Command, []string) error {
 	return a.Run(func(cmd *cobra.Command, args []string) error { return a.useStore(open, f, cmd, args) })
